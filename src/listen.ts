@@ -1,5 +1,5 @@
 import type { Config } from './config.ts'
-import type { Channel } from './app/ports.ts'
+import type { Channel } from './app/ports/provider.ts'
 import { type PublicFetchDeps, resolveByDns } from './families/kit/http/public-fetch.ts'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'

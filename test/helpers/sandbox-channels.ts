@@ -1,7 +1,7 @@
 import { catalog, families } from '../../src/families/index.ts'
 import { sandboxChannels, type SandboxPlace } from '../../src/app/channels/sandbox.ts'
 import { type TextSettings, textSettings } from '../../src/families/text/settings.ts'
-import type { Channel, SandboxAccount } from '../../src/app/ports.ts'
+import type { Channel, SandboxAccount } from '../../src/app/ports/provider.ts'
 
 /** Accounts of families by what they are asked for. */
 const accountsOf = (names: string): readonly SandboxAccount[] =>

@@ -25,7 +25,7 @@ import {
   sandboxTaskChannels,
   sandboxTextChannels,
 } from './sandbox-channels.ts'
-import type { Channel } from '../../src/app/ports.ts'
+import type { Channel } from '../../src/app/ports/provider.ts'
 import { loadConfig } from '../../src/config.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { roles, startGateway, type Gateway, type Role } from '../../src/server.ts'

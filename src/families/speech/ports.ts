@@ -1,7 +1,7 @@
 import type { SpeechSeen } from './rules/rules.ts'
 import type { AsciiText } from '../../kernel/ascii-text.ts'
 import type { JsonObject } from '../../kernel/json.ts'
-import type { AnswerStream, CallOptions, Channel } from '../../app/ports.ts'
+import type { AnswerStream, CallOptions, Channel } from '../../app/ports/provider.ts'
 
 /** Where faces upstream and faces callers meet in speech; `ports.ts` has what every family has. */
 

@@ -4,7 +4,7 @@ import {
   credentialHeader,
   credentialHeaderOf,
 } from '../../app/channels/settings.ts'
-import type { Channel } from '../../app/ports.ts'
+import type { Channel } from '../../app/ports/provider.ts'
 
 /** What a channel of speech says. */
 export interface SpeechSettings {

@@ -1,5 +1,5 @@
 import type { TextSeen } from './rules/rules.ts'
-import type { AnswerStream, CallOptions, Channel } from '../../app/ports.ts'
+import type { AnswerStream, CallOptions, Channel } from '../../app/ports/provider.ts'
 
 /** Where faces upstream and faces callers meet in text; `ports.ts` has what every family has. */
 

@@ -6,7 +6,7 @@ import {
   credentialHeader,
   credentialHeaderOf,
 } from '../../app/channels/settings.ts'
-import type { Channel } from '../../app/ports.ts'
+import type { Channel } from '../../app/ports/provider.ts'
 
 /** What a channel of text says. Absent members mean the defaults; `timeoutMs` bounds a whole unstreamed answer. */
 export interface TextSettings {

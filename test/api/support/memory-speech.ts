@@ -4,7 +4,7 @@ import type {
   SpokenBody,
 } from '../../../src/families/speech/calls/types.ts'
 import type { CompletedCall, StreamedCall } from '../../../src/app/calls/types.ts'
-import type { Channel } from '../../../src/app/ports.ts'
+import type { Channel } from '../../../src/app/ports/provider.ts'
 import { sandboxSpeechChannels } from '../../helpers/sandbox-channels.ts'
 
 type Streamed = StreamedCall<SpeechFrame> & { readonly channel: Channel }

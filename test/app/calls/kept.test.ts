@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { defaultBreakerSettings } from '../../../src/app/channels/breaker.ts'
 import { sandboxTextChannels, withTextSettings } from '../../helpers/sandbox-channels.ts'
 import type { TextCallInput } from '../../../src/families/text/calls/types.ts'
-import type { Channel } from '../../../src/app/ports.ts'
+import type { Channel } from '../../../src/app/ports/provider.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { TENANT } from '../support/world.ts'
 import {

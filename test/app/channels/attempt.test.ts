@@ -14,7 +14,7 @@ import {
   type Channel,
   ProviderError,
   type ProviderErrorKind,
-} from '../../../src/app/ports.ts'
+} from '../../../src/app/ports/provider.ts'
 
 const wish = { family: 'any', model: 'm' }
 

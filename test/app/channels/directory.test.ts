@@ -1,7 +1,7 @@
 import { catalog } from '../../../src/families/index.ts'
 import t from 'tap'
 import { createChannelDirectory } from '../../../src/app/channels/directory.ts'
-import type { Channel } from '../../../src/app/ports.ts'
+import type { Channel } from '../../../src/app/ports/provider.ts'
 
 const MODEL = 'domestic-video-2-0'
 const wish = { family: 'video-a', region: 'domestic', model: MODEL } as const

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createObserve } from '../../../src/app/tasks/observe.ts'
-import type { TaskObservation } from '../../../src/app/ports.ts'
+import type { TaskObservation } from '../../../src/app/ports/provider.ts'
 import { createInput, startWorld, TENANT } from '../support/world.ts'
 
 t.test('what a replica knows of a task may be old: the log decides, once', async (t) => {

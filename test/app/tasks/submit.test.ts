@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Channel } from '../../../src/app/ports.ts'
+import type { Channel } from '../../../src/app/ports/provider.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { codeOf, createInput, startWorld, type World } from '../support/world.ts'
 

@@ -1,4 +1,4 @@
-import type { Channel } from '../../../src/app/ports.ts'
+import type { Channel } from '../../../src/app/ports/provider.ts'
 
 /** The model whose account answers with the bytes of the audio. */
 export const RAW = 'speech-2.8-turbo'

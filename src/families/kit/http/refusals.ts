@@ -1,5 +1,5 @@
 import type { ExchangeError } from './open-stream.ts'
-import { type Acceptance, ProviderError } from '../../../app/ports.ts'
+import { type Acceptance, ProviderError } from '../../../app/ports/provider.ts'
 import { unreachable } from '../../../kernel/assert.ts'
 import { systemClock } from '../../../kernel/clock.ts'
 import type { ExchangeResponse } from './exchange.ts'

@@ -6,7 +6,7 @@ import type {
   ImageProvider,
   ImageTally,
 } from '../../../app/image-ports.ts'
-import type { CallOptions, Channel } from '../../../app/ports.ts'
+import type { CallOptions, Channel } from '../../../app/ports/provider.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { LiftedJson } from '../../../kernel/long-strings.ts'
 import { createFrameStream, type FrameReader } from '../http/frame-stream.ts'

@@ -1,4 +1,4 @@
-import { ProviderError } from '../../../app/ports.ts'
+import { ProviderError } from '../../../app/ports/provider.ts'
 import { isPositiveInt64 } from '../../../kernel/int64.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 import type { ExchangeResponse } from '../http/exchange.ts'

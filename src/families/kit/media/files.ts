@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import type { CallOptions, Channel } from '../../../app/ports.ts'
+import type { CallOptions, Channel } from '../../../app/ports/provider.ts'
 import type { IncomingMedia, MediaProvider } from '../../../app/media-ports.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { bearerHeaders, createLines, type Line } from '../http/lines.ts'

@@ -6,7 +6,7 @@ import {
   ProviderError,
   type TaskObservation,
   type TaskProvider,
-} from '../../../app/ports.ts'
+} from '../../../app/ports/provider.ts'
 import type { ExchangeRequest, ExchangeResponse } from '../http/exchange.ts'
 import { parseJson, upstreamIdOf } from '../http/fields.ts'
 import { fromExchange, malformed } from '../http/refusals.ts'

@@ -1,4 +1,4 @@
-import type { TaskObservation } from '../../../app/ports.ts'
+import type { TaskObservation } from '../../../app/ports/provider.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 
 /** Members of an upstream's task, read so that what is kept of them is bounded. */

@@ -4,7 +4,7 @@ import {
   type TaskObservation,
   type TaskProvider,
   type TaskSubmission,
-} from '../../../app/ports.ts'
+} from '../../../app/ports/provider.ts'
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { ExchangeResponse } from '../http/exchange.ts'

@@ -4,7 +4,7 @@ import { type PricedSpeech, speechCallRules, type SpeechSeen } from '../rules/ru
 import type { AsciiText } from '../../../kernel/ascii-text.ts'
 import { looksLikeHex } from '../../../kernel/hex.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import { type Channel, ProviderError } from '../../../app/ports.ts'
+import { type Channel, ProviderError } from '../../../app/ports/provider.ts'
 import { unknownVoice } from './voices.ts'
 import type { SpeechCall, SpeechChunk, SpeechProvider, SpeechTally } from '../ports.ts'
 import type { CallFamily, StreamFamily } from '../../../app/calls/family.ts'

@@ -1,6 +1,6 @@
 import { CHARACTERS } from '../rules/pricing.ts'
 import { SPEECH } from '../rules/rules.ts'
-import type { TaskObservation } from '../../../app/ports.ts'
+import type { TaskObservation } from '../../../app/ports/provider.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { bearerHeaders } from '../../kit/http/lines.ts'
 import { losslessCount, objectOf, textOf } from '../../kit/http/fields.ts'

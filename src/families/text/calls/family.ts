@@ -3,7 +3,7 @@ import { heldInputTokens, LARGEST_CONVERSATION_TOKENS } from '../rules/tokens.ts
 import { largestAnswer, withHeldBound } from '../rules/expected.ts'
 import { textRules } from '../rules/rules.ts'
 import { invariant } from '../../../kernel/assert.ts'
-import type { Channel } from '../../../app/ports.ts'
+import type { Channel } from '../../../app/ports/provider.ts'
 import type { TextChunk, TextRequest, TextTally } from '../ports.ts'
 import type { CallFamily, StreamFamily } from '../../../app/calls/family.ts'
 import type { AnswerBounds } from './kept-ids.ts'

@@ -1,6 +1,6 @@
 import type { CallInput } from '../../../app/calls/types.ts'
 import type { ChannelDirectory } from '../../../app/channels/directory.ts'
-import type { ProviderError } from '../../../app/ports.ts'
+import type { ProviderError } from '../../../app/ports/provider.ts'
 import { refusalOf } from '../../../app/refusals.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'

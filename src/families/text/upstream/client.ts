@@ -1,4 +1,4 @@
-import type { CallOptions, Channel } from '../../../app/ports.ts'
+import type { CallOptions, Channel } from '../../../app/ports/provider.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { parseObject } from '../../kit/http/fields.ts'
 import { createFrameStream, type FrameReader } from '../../kit/http/frame-stream.ts'

@@ -1,5 +1,5 @@
 import type { TextSettings } from '../settings.ts'
-import type { SandboxAccount } from '../../../app/ports.ts'
+import type { SandboxAccount } from '../../../app/ports/provider.ts'
 
 /** Models the sandbox offers on every text wire; the shipped price book has prices for them. */
 const MODELS = [

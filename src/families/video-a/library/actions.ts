@@ -8,7 +8,7 @@ import type {
   Naming,
   Placing,
 } from '../../../app/assets/types.ts'
-import type { Channel } from '../../../app/ports.ts'
+import type { Channel } from '../../../app/ports/provider.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { knownModel } from '../../../domain/catalog/checks/known-model.ts'
 import { readBodyWithoutNulls } from '../../../kernel/body.ts'

@@ -1,4 +1,4 @@
-import type { CallOptions, Channel } from '../../../app/ports.ts'
+import type { CallOptions, Channel } from '../../../app/ports/provider.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'

@@ -6,7 +6,7 @@ import type {
   SeenAsset,
   SeenGroup,
 } from '../../../app/asset-ports.ts'
-import type { CallOptions, Channel } from '../../../app/ports.ts'
+import type { CallOptions, Channel } from '../../../app/ports/provider.ts'
 import type { AssetGroupType } from '../../../domain/asset/events.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'

@@ -8,7 +8,7 @@ import {
 } from '../../../api/kit/surface-failures.ts'
 import type { FailureCode } from '../../../api/kit/failure-table.ts'
 import { behindToken, refusedUpstream, withBody } from '../../../api/kit/route-failures.ts'
-import type { Channel } from '../../../app/ports.ts'
+import type { Channel } from '../../../app/ports/provider.ts'
 import { type Asked, askedOf, VERSION } from './requests.ts'
 
 /** Codes that callers branch on with what is at fault behind a dot: `InvalidParameter.Filter.Name`. */

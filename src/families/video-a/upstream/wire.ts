@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
-import type { TaskObservation } from '../../../app/ports.ts'
+import type { TaskObservation } from '../../../app/ports/provider.ts'
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 import { readDottedError } from '../../kit/http/error-bodies.ts'

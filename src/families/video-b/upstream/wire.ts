@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
-import type { TaskObservation, TaskSubmission } from '../../../app/ports.ts'
+import type { TaskObservation, TaskSubmission } from '../../../app/ports/provider.ts'
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import { isJsonObject } from '../../../kernel/json.ts'

@@ -1,4 +1,4 @@
-import type { TaskObservation } from '../../../app/ports.ts'
+import type { TaskObservation } from '../../../app/ports/provider.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { codeOf, losslessCount, objectsOf, textOf, upstreamIdOf } from '../../kit/http/fields.ts'
 import type { TaskWire, UpstreamError, Wanted } from '../../kit/task/wire.ts'

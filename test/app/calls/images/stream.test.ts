@@ -3,7 +3,7 @@ import t from 'tap'
 import { createImageUseCases } from '../../../../src/app/calls/images/use-cases.ts'
 import type { ImageCallInput, ImageDeps } from '../../../../src/app/calls/images/types.ts'
 import { createRunningCalls } from '../../../../src/app/calls/running.ts'
-import { ProviderError } from '../../../../src/app/ports.ts'
+import { ProviderError } from '../../../../src/app/ports/provider.ts'
 import type {
   ImageEvent,
   ImageFrame,

@@ -4,7 +4,7 @@ import { type CallDeps, defaultCallLimits } from '../../../../src/app/calls/deps
 import { createCallMetrics } from '../../../../src/app/calls/metrics.ts'
 import { createChannelDirectory } from '../../../../src/app/channels/directory.ts'
 import { noCrash } from '../../../../src/app/crash-points.ts'
-import type { Channel } from '../../../../src/app/ports.ts'
+import type { Channel } from '../../../../src/app/ports/provider.ts'
 import { createThrottle } from '../../../../src/app/throttle/throttle.ts'
 import type { CallEvent } from '../../../../src/domain/call/events.ts'
 import type { PriceBook } from '../../../../src/domain/pricing/price-book.ts'

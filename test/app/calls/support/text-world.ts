@@ -30,7 +30,7 @@ import { watchLedger } from '../../../../src/app/spending/ledger-lag.ts'
 import type { TextCallInput, TextFrame } from '../../../../src/families/text/calls/types.ts'
 import type { Limits } from '../../../../src/app/throttle/limits.ts'
 import { noCrash } from '../../../../src/app/crash-points.ts'
-import type { Channel } from '../../../../src/app/ports.ts'
+import type { Channel } from '../../../../src/app/ports/provider.ts'
 import { compose } from '../../../../src/compose.ts'
 import type { CallEvent } from '../../../../src/domain/call/events.ts'
 import {

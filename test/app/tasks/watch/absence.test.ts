@@ -8,7 +8,7 @@ import {
   provesAbsence,
 } from '../../../../src/app/tasks/watch/absence.ts'
 import { listFromMs, sendingTimeMs } from '../../../../src/app/tasks/watch/match.ts'
-import type { Channel, TaskObservation } from '../../../../src/app/ports.ts'
+import type { Channel, TaskObservation } from '../../../../src/app/ports/provider.ts'
 import type { TaskRequest } from '../../../../src/domain/task/state.ts'
 import { requestOf, requestedAt } from '../../../domain/task/tasks.ts'
 

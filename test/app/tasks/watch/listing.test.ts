@@ -8,7 +8,7 @@ import {
   ProviderError,
   type TaskObservation,
   type TaskProvider,
-} from '../../../../src/app/ports.ts'
+} from '../../../../src/app/ports/provider.ts'
 import { systemClock } from '../../../../src/kernel/clock.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
 

@@ -7,7 +7,7 @@ import {
   possibleMatches,
   sendingTimeMs,
 } from '../../../../src/app/tasks/watch/match.ts'
-import type { Channel, TaskObservation } from '../../../../src/app/ports.ts'
+import type { Channel, TaskObservation } from '../../../../src/app/ports/provider.ts'
 import type { TaskRequest } from '../../../../src/domain/task/state.ts'
 import { toTimestamp } from '../../../../src/kernel/clock.ts'
 

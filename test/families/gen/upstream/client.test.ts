@@ -1,7 +1,7 @@
 import sharp from 'sharp'
 import t from 'tap'
 import { startSandbox } from '../../../../infra/sandbox/server.ts'
-import { type Channel, ProviderError } from '../../../../src/app/ports.ts'
+import { type Channel, ProviderError } from '../../../../src/app/ports/provider.ts'
 import type { ImageCall } from '../../../../src/app/image-ports.ts'
 import { createImageProvider } from '../../../../src/families/kit/image/client.ts'
 import { genUsage, genWire } from '../../../../src/families/gen/upstream/wire.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { startSandbox } from '../../../../infra/sandbox/server.ts'
-import { type Channel, ProviderError } from '../../../../src/app/ports.ts'
+import { type Channel, ProviderError } from '../../../../src/app/ports/provider.ts'
 import type { SpeechCall } from '../../../../src/families/speech/ports.ts'
 import { createSpeechProvider } from '../../../../src/families/speech/upstream/client.ts'
 import { createSpeechTaskProvider } from '../../../../src/families/speech/upstream/tasks.ts'

@@ -2,7 +2,7 @@ import { createTextProvider } from '../../../../src/families/text/upstream/clien
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { type Channel, ProviderError } from '../../../../src/app/ports.ts'
+import { type Channel, ProviderError } from '../../../../src/app/ports/provider.ts'
 import type { TextChunk, TextProvider, TextStream } from '../../../../src/families/text/ports.ts'
 import { chatWire } from '../../../../src/families/chat/upstream/wire.ts'
 import { nativeWire } from '../../../../src/families/native/upstream/wire.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { AssetProvider } from '../../../../src/app/asset-ports.ts'
-import type { CallOptions, Channel } from '../../../../src/app/ports.ts'
+import type { CallOptions, Channel } from '../../../../src/app/ports/provider.ts'
 import { answer, channelAt, libraryWith, openLibrary, options, provider } from './library.ts'
 
 const asset = { nativeId: 'asset-20260102030405-q8w2e', projectName: 'films' }

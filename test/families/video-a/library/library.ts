@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net'
 import { type Test } from 'tap'
-import { type Channel, ProviderError } from '../../../../src/app/ports.ts'
+import { type Channel, ProviderError } from '../../../../src/app/ports/provider.ts'
 import { wallClock } from '../../../../src/kernel/clock.ts'
 import { createAssetProvider } from '../../../../src/families/video-a/library/client.ts'
 

@@ -1,7 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { type Channel, ProviderError, type TaskSubmission } from '../../../../src/app/ports.ts'
+import {
+  type Channel,
+  ProviderError,
+  type TaskSubmission,
+} from '../../../../src/app/ports/provider.ts'
 import { MAX_RESPONSE_BYTES } from '../../../../src/families/kit/http/exchange.ts'
 import { createTaskProvider } from '../../../../src/families/kit/task/client.ts'
 import { videoAWire } from '../../../../src/families/video-a/upstream/wire.ts'

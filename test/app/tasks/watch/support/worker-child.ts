@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Pool } from 'pg'
-import type { Channel } from '../../../../../src/app/ports.ts'
+import type { Channel } from '../../../../../src/app/ports/provider.ts'
 import { createEventLog } from '../../../../../src/eventlog/log/client.ts'
 import { makeReplica } from '../../../support/world.ts'
 
