@@ -1,7 +1,7 @@
 import type { AssetEventData } from '../../domain/asset/events.ts'
 import type { AssetGroupEventData } from '../../domain/asset-group/events.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
-import type { LibraryPage, Listed, SeenGroup } from '../asset-ports.ts'
+import type { LibraryPage, Listed, SeenGroup } from '../ports/assets.ts'
 import { callOptions } from '../call-upstream.ts'
 import { askInTurn } from '../channels/in-turn.ts'
 import type { CallOptions, Channel } from '../ports/provider.ts'

@@ -1,6 +1,6 @@
 import type { AssetFault, AssetState, SomeAsset } from '../../domain/asset/decider.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
-import type { SeenAsset } from '../asset-ports.ts'
+import type { SeenAsset } from '../ports/assets.ts'
 import type { AssetDeps } from './deps.ts'
 import { byPolicy } from './asker.ts'
 import { onAsset } from './streams.ts'

@@ -5,7 +5,7 @@ import { sha256Hex } from '../../kernel/ids.ts'
 import type { TaskRequest } from '../../domain/task/state.ts'
 import { payloadKey } from '../../storage/object-key.ts'
 import type { ReadyImages } from '../calls/images/inputs.ts'
-import type { SentImage } from '../image-ports.ts'
+import type { SentImage } from '../ports/images.ts'
 import { reserveWhileWaiting } from '../uploads/quota.ts'
 import type { ImageMedia, ImageTaskDeps } from './deps.ts'
 

@@ -7,7 +7,7 @@ import type { KeepImage } from '../calls/images/types.ts'
 import { deliver } from '../calls/images/deliver.ts'
 import { keyedHash } from '../keyed-hash.ts'
 import type { Channel } from '../ports/provider.ts'
-import type { ImageAnswer } from '../image-ports.ts'
+import type { ImageAnswer } from '../ports/images.ts'
 import type { ImageMedia, ImageTaskDeps } from './deps.ts'
 
 /**

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { CallFamily } from '../../../src/app/calls/family.ts'
-import { refusalOf } from '../../../src/app/refusals.ts'
+import { refusalOf } from '../../../src/app/ports/refusal.ts'
 import { createRunningCalls } from '../../../src/app/calls/running.ts'
 import type { CallInput } from '../../../src/app/calls/types.ts'
 import { completeCall } from '../../../src/app/calls/whole.ts'

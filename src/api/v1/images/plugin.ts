@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ImageCallInput, ImageUseCases } from '../../../app/calls/images/types.ts'
-import type { ImageFrame } from '../../../app/image-ports.ts'
+import type { ImageFrame } from '../../../app/ports/images.ts'
 import type { ImageTaskUseCases } from '../../../app/image-tasks/types.ts'
 import type { Catalog } from '../../../domain/catalog/catalog.ts'
 import type { ImageKind } from '../../../domain/catalog/image-rules.ts'

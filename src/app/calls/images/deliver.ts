@@ -11,7 +11,7 @@ import {
 import { type DomainCode, DomainError, isDomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { FetchFault } from '../../../kernel/public-fetch.ts'
-import type { ImageAnswer, ImageItem, ImageItemError, MadePicture } from '../../image-ports.ts'
+import type { ImageAnswer, ImageItem, ImageItemError, MadePicture } from '../../ports/images.ts'
 import { type Channel, ProviderError } from '../../ports/provider.ts'
 import { isBlack, LARGEST_BLACK_BYTES, sidesOf } from './pictures.ts'
 import type { ImageDeps, KeepImage } from './types.ts'

@@ -10,9 +10,9 @@ import type {
   ImageFrame,
   ImageProvider,
   ImageTally,
-} from '../../image-ports.ts'
+} from '../../ports/images.ts'
 import type { CallFamily, StreamFamily, WholeAnswer } from '../family.ts'
-import { refusalOf } from '../../refusals.ts'
+import { refusalOf } from '../../ports/refusal.ts'
 import { checkImageCount, deliver, type Way } from './deliver.ts'
 import type { ImageCallInput, ImageDeps } from './types.ts'
 import type { ReadyImages } from './inputs.ts'

@@ -4,7 +4,7 @@ import type { ImageInput, ImageRequest } from '../../../domain/catalog/image-rul
 import { unreachable } from '../../../kernel/assert.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { FetchFault } from '../../../kernel/public-fetch.ts'
-import type { ImageCall, SentImage } from '../../image-ports.ts'
+import type { ImageCall, SentImage } from '../../ports/images.ts'
 import { sidesOf } from './pictures.ts'
 import type { ImageCallInput, ImageDeps } from './types.ts'
 

@@ -1,6 +1,6 @@
 import { IMAGES } from '../../../domain/catalog/image-rules.ts'
 import type { AnswerStream } from '../../ports/provider.ts'
-import type { ImageEvent, ImageFrame, ImageStream, ImageTally } from '../../image-ports.ts'
+import type { ImageEvent, ImageFrame, ImageStream, ImageTally } from '../../ports/images.ts'
 import { type DeliverDeps, deliverPicture, lossOf, type Way, withoutLost } from './deliver.ts'
 
 /** An event as its caller gets it. */

@@ -3,7 +3,7 @@ import type { ImageMediaType, ImageRequest } from '../../../domain/catalog/image
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { FetchPublic } from '../../../kernel/public-fetch.ts'
 import type { Principal } from '../../access/principal.ts'
-import type { ImageFrame, ImageProvider, SentImage } from '../../image-ports.ts'
+import type { ImageFrame, ImageProvider, SentImage } from '../../ports/images.ts'
 import type { CallDeps } from '../deps.ts'
 import type { CallInput, CompletedCall, StreamedCall, Unmade } from '../types.ts'
 

@@ -9,7 +9,7 @@ import { attempt, endAttempt, nobodyToAsk } from '../../channels/attempt.ts'
 import type { ChannelLease, ChannelWish } from '../../channels/directory.ts'
 import { keyedHash } from '../../keyed-hash.ts'
 import { type Channel, ProviderError } from '../../ports/provider.ts'
-import { refusalOf } from '../../refusals.ts'
+import { refusalOf } from '../../ports/refusal.ts'
 import type { OwnUpload } from '../../uploads/own-upload.ts'
 import { type MediaDeps, mediaOf, type UploadInput } from './types.ts'
 

@@ -1,7 +1,7 @@
 import { DomainError } from '../../../kernel/errors.ts'
 import { attempt, endAttempt, nobodyToAsk } from '../../channels/attempt.ts'
 import type { ChannelWish } from '../../channels/directory.ts'
-import { refusalOf } from '../../refusals.ts'
+import { refusalOf } from '../../ports/refusal.ts'
 import { findOwnUpload } from '../../uploads/own-upload.ts'
 import type { RunningCalls } from '../running.ts'
 import { uploadMedia } from './send.ts'

@@ -7,7 +7,7 @@ import type {
   ImageItemError,
   ImageTally,
   SentImage,
-} from '../../../app/image-ports.ts'
+} from '../../../app/ports/images.ts'
 import { IMAGES } from '../../../domain/catalog/image-rules.ts'
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import { countOf, isJsonObject, type JsonObject } from '../../../kernel/json.ts'

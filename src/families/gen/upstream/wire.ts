@@ -1,4 +1,4 @@
-import type { ImageAnswer, ImageCall, SentImage } from '../../../app/image-ports.ts'
+import type { ImageAnswer, ImageCall, SentImage } from '../../../app/ports/images.ts'
 import { IMAGES } from '../../../domain/catalog/image-rules.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'

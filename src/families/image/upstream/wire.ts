@@ -6,7 +6,7 @@ import type {
   ImageItem,
   ImageTally,
   SentImage,
-} from '../../../app/image-ports.ts'
+} from '../../../app/ports/images.ts'
 import { IMAGES, type ImageSeen } from '../../../domain/catalog/image-rules.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { BodyInPieces } from '../../kit/http/json.ts'

@@ -5,7 +5,7 @@ import type {
   ImageItem,
   ImageProvider,
   ImageTally,
-} from '../../../app/image-ports.ts'
+} from '../../../app/ports/images.ts'
 import type { CallOptions, Channel } from '../../../app/ports/provider.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { LiftedJson } from '../../../kernel/long-strings.ts'

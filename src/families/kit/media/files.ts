@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { CallOptions, Channel } from '../../../app/ports/provider.ts'
-import type { IncomingMedia, MediaProvider } from '../../../app/media-ports.ts'
+import type { IncomingMedia, MediaProvider } from '../../../app/ports/media.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { bearerHeaders, createLines, type Line } from '../http/lines.ts'
 import type { ExchangeRequest, ExchangeResponse } from '../http/exchange.ts'

@@ -8,7 +8,7 @@ import { type Channel, ProviderError } from '../../../app/ports/provider.ts'
 import { unknownVoice } from './voices.ts'
 import type { SpeechCall, SpeechChunk, SpeechProvider, SpeechTally } from '../ports.ts'
 import type { CallFamily, StreamFamily } from '../../../app/calls/family.ts'
-import { refusalOf } from '../../../app/refusals.ts'
+import { refusalOf } from '../../../app/ports/refusal.ts'
 import { speechSettings } from '../settings.ts'
 import type { SpeechCallInput, SpeechFrame, SpokenBody } from './types.ts'
 

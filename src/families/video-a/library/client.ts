@@ -5,7 +5,7 @@ import type {
   NativeKey,
   SeenAsset,
   SeenGroup,
-} from '../../../app/asset-ports.ts'
+} from '../../../app/ports/assets.ts'
 import type { CallOptions, Channel } from '../../../app/ports/provider.ts'
 import type { AssetGroupType } from '../../../domain/asset/events.ts'
 import type { Clock } from '../../../kernel/clock.ts'

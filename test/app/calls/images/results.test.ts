@@ -10,7 +10,7 @@ import { deliver } from '../../../../src/app/calls/images/deliver.ts'
 import { createImageUseCases } from '../../../../src/app/calls/images/use-cases.ts'
 import type { RunningCalls } from '../../../../src/app/calls/running.ts'
 import type { Channel } from '../../../../src/app/ports/provider.ts'
-import type { ImageAnswer, ImageItem } from '../../../../src/app/image-ports.ts'
+import type { ImageAnswer, ImageItem } from '../../../../src/app/ports/images.ts'
 import { storageUnavailable } from '../../../../src/storage/errors.ts'
 import type { ObjectStore } from '../../../../src/storage/types.ts'
 

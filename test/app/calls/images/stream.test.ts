@@ -9,7 +9,7 @@ import type {
   ImageFrame,
   ImageProvider,
   ImageTally,
-} from '../../../../src/app/image-ports.ts'
+} from '../../../../src/app/ports/images.ts'
 import { readArtBOrder } from '../../../../src/families/art-b/rules/request.ts'
 import { DomainError } from '../../../../src/kernel/errors.ts'
 import { FetchFault, type FetchPublic } from '../../../../src/kernel/public-fetch.ts'

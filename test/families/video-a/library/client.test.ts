@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { AssetProvider } from '../../../../src/app/asset-ports.ts'
+import type { AssetProvider } from '../../../../src/app/ports/assets.ts'
 import type { CallOptions, Channel } from '../../../../src/app/ports/provider.ts'
 import { answer, channelAt, libraryWith, openLibrary, options, provider } from './library.ts'
 

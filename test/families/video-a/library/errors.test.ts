@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import type { AssetProvider } from '../../../../src/app/asset-ports.ts'
+import type { AssetProvider } from '../../../../src/app/ports/assets.ts'
 import type { Channel, ProviderError } from '../../../../src/app/ports/provider.ts'
 import {
   answer,

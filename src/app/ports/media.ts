@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
-import type { UploadPurpose } from '../domain/upload/events.ts'
-import type { CallOptions, Channel } from './ports/provider.ts'
+import type { UploadPurpose } from '../../domain/upload/events.ts'
+import type { CallOptions, Channel } from './provider.ts'
 
 /** Where callers' files meet the accounts that keep them. */
 

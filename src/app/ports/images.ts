@@ -1,7 +1,7 @@
-import type { ImageInput, ImageRequest, ImageSeen } from '../domain/catalog/image-rules.ts'
-import type { AsciiText } from '../kernel/ascii-text.ts'
-import type { JsonObject } from '../kernel/json.ts'
-import type { AnswerStream, CallOptions, Channel } from './ports/provider.ts'
+import type { ImageInput, ImageRequest, ImageSeen } from '../../domain/catalog/image-rules.ts'
+import type { AsciiText } from '../../kernel/ascii-text.ts'
+import type { JsonObject } from '../../kernel/json.ts'
+import type { AnswerStream, CallOptions, Channel } from './provider.ts'
 
 /** Where callers' images meet the families that make them. */
 

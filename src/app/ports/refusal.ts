@@ -1,6 +1,6 @@
-import { unreachable } from '../kernel/assert.ts'
-import { DomainError } from '../kernel/errors.ts'
-import type { ProviderError } from './ports/provider.ts'
+import { unreachable } from '../../kernel/assert.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import type { ProviderError } from './provider.ts'
 
 /** From a provider's failure to what the surfaces know; `callId` where it was of a call. */
 export function refusalOf(error: ProviderError, callId?: string): DomainError {

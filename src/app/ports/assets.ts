@@ -1,6 +1,6 @@
-import type { AssetGroupType, AssetType } from '../domain/asset/events.ts'
-import type { AssetFault } from '../domain/asset/decider.ts'
-import type { CallOptions, Channel } from './ports/provider.ts'
+import type { AssetGroupType, AssetType } from '../../domain/asset/events.ts'
+import type { AssetFault } from '../../domain/asset/decider.ts'
+import type { CallOptions, Channel } from './provider.ts'
 
 /** Where callers' assets meet the accounts that keep them: channels that have a `library`. */
 
