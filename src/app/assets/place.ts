@@ -1,5 +1,5 @@
 import { DomainError } from '../../kernel/errors.ts'
-import { keyedHash } from '../keyed-hash.ts'
+import { keyedHash } from '../../kernel/keyed-hash.ts'
 import type { Channel } from '../ports/provider.ts'
 import type { AssetDeps } from './deps.ts'
 import type { Naming, Placing } from './types.ts'

@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { newCallId } from '../../kernel/ids.ts'
-import { keyedHash } from '../keyed-hash.ts'
+import { keyedHash } from '../../kernel/keyed-hash.ts'
 import { type ClaimDeps, heldClaim, keyUntold } from './claim.ts'
 import { createRenewal } from './renewal.ts'
 import { RepeatedAnswer } from './repeated-answer.ts'

@@ -1,5 +1,5 @@
 import type { TaskKind } from '../../kernel/ids.ts'
-import { keyedHash } from '../keyed-hash.ts'
+import { keyedHash } from '../../kernel/keyed-hash.ts'
 
 /** Names derived with a key that every replica shares (`MARKER_SECRET`). */
 

@@ -1,5 +1,5 @@
 import { noteObservations, type TaskRow } from '../../../projections/tasks/query.ts'
-import { createSingleFlight } from '../single-flight.ts'
+import { createSingleFlight } from '../../kernel/single-flight.ts'
 import type { Channel, TaskGone, TaskObservation } from '../ports/provider.ts'
 import { ProviderError } from '../ports/provider.ts'
 import type { TaskDeps } from './deps.ts'

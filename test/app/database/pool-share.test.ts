@@ -6,7 +6,7 @@ import { createBatchedWriter } from '../../../src/app/database/batched-writes.ts
 import { shareFairly } from '../../../src/app/database/pool-share.ts'
 import { isOutage } from '../../../src/api/kit/drain.ts'
 import { createTenantQueue } from '../../../src/app/spending/tenant-queue.ts'
-import { createSingleFlight } from '../../../src/app/single-flight.ts'
+import { createSingleFlight } from '../../../src/kernel/single-flight.ts'
 import { allOver } from '../../../src/kernel/all-over.ts'
 import { askedBy, forAll } from '../../../src/kernel/asked-by.ts'
 import { remembered } from '../../../src/kernel/remembered.ts'

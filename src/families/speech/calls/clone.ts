@@ -1,7 +1,7 @@
 import type { CallFamily } from '../../../app/calls/family.ts'
 import type { Unmade } from '../../../app/calls/types.ts'
 import type { CrashPoint } from '../../../app/crash-points.ts'
-import { keyedHash } from '../../../app/keyed-hash.ts'
+import { keyedHash } from '../../../kernel/keyed-hash.ts'
 import type { Channel } from '../../../app/ports/provider.ts'
 import { refusalOf } from '../../../app/ports/refusal.ts'
 import { keptApart } from '../../../app/uploads/media-files.ts'

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from 'node:crypto'
-import { keyedHash } from '../../../app/keyed-hash.ts'
+import { keyedHash } from '../../../kernel/keyed-hash.ts'
 import type { KeptKind, TextRequest } from '../ports.ts'
 
 /** Something upstream keeps: in the account of a channel, under an id of upstream's. */

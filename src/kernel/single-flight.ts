@@ -1,4 +1,4 @@
-import { forAll } from '../kernel/asked-by.ts'
+import { forAll } from './asked-by.ts'
 
 /** Joins calls for the same key that overlap in time: one runs, all get its outcome. */
 export interface SingleFlight<Result> {
