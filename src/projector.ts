@@ -1,6 +1,6 @@
 import { startProjections } from '../projections/engine/engine.ts'
 import { allProjections } from '../projections/registry.ts'
-import { openPool } from './app/database/pool.ts'
+import { openPool } from './storage/postgres/pool.ts'
 import type { EventLog } from './eventlog/log/types.ts'
 import { systemClock } from './kernel/clock.ts'
 import type { Log } from './kernel/log.ts'

@@ -8,7 +8,7 @@ import {
 } from '../../infra/embedded/child.ts'
 import { migrateEngine } from '../../projections/engine/migrate.ts'
 import { allProjections } from '../../projections/registry.ts'
-import { openPool } from '../app/database/pool.ts'
+import { openPool } from '../storage/postgres/pool.ts'
 import { readVariable } from '../config.ts'
 import { createEventLog } from '../eventlog/log/client.ts'
 import type { Log } from '../kernel/log.ts'

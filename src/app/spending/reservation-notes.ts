@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { createBatchedWriter } from '../database/batched-writes.ts'
+import { createBatchedWriter } from '../../storage/postgres/batched-writes.ts'
 
 interface Note {
   readonly platformId: string

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { createBatchedWriter } from '../database/batched-writes.ts'
+import { createBatchedWriter } from '../../storage/postgres/batched-writes.ts'
 
 /** The short-lived cache of result URLs: signed, so never in the log (P7). */
 

@@ -4,7 +4,7 @@ import type { StandingTable } from '../../../projections/engine/standing.ts'
 import { differencesOf, type Expected } from '../../../src/app/audit/compare.ts'
 import { matchStretch, type Appended, type Matched } from '../../../src/app/audit/match.ts'
 import { digestsOf } from '../../../src/app/audit/stretch-digest.ts'
-import { openPool } from '../../../src/app/database/pool.ts'
+import { openPool } from '../../../src/storage/postgres/pool.ts'
 import { acquireDatabase } from '../../helpers/postgres.ts'
 
 const table: StandingTable = {

@@ -1,6 +1,6 @@
 import { Pool } from 'pg'
 import t from 'tap'
-import { createBatchedWriter } from '../../../src/app/database/batched-writes.ts'
+import { createBatchedWriter } from '../../../src/storage/postgres/batched-writes.ts'
 import { acquireDatabase } from '../../helpers/postgres.ts'
 
 t.test(

@@ -1,6 +1,6 @@
 import { Pool } from 'pg'
 import t, { type Test } from 'tap'
-import { migrate } from '../../../src/app/database/migrate.ts'
+import { migrate } from '../../../src/storage/postgres/migrate.ts'
 import { allMigrations, migrateOps } from '../../../src/app/migrations.ts'
 import { acquireDatabase } from '../../helpers/postgres.ts'
 import { UNNUMBERED_DDL } from './support/unnumbered-ddl.ts'

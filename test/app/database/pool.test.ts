@@ -1,6 +1,6 @@
 import { Pool } from 'pg'
 import t from 'tap'
-import { surviveLostConnections } from '../../../src/app/database/pool.ts'
+import { surviveLostConnections } from '../../../src/storage/postgres/pool.ts'
 import { acquireDatabase } from '../../helpers/postgres.ts'
 
 t.test('a connection lost between two queries of its user ends nothing but itself', async (t) => {

@@ -6,7 +6,7 @@ import {
   openVerifications,
   rescheduleAssetWork,
 } from '../../../projections/assets/query.ts'
-import { migrate } from '../../../src/app/database/migrate.ts'
+import { migrate } from '../../../src/storage/postgres/migrate.ts'
 import { assetMigrations } from '../../../src/app/assets/migrations.ts'
 import { applied, testPool } from '../support/database.ts'
 import { Recorder, START_MS } from '../support/history.ts'

@@ -9,7 +9,7 @@ import {
   type EngineOptions,
 } from '../../../projections/engine/engine.ts'
 import type { Projection } from '../../../projections/engine/types.ts'
-import { surviveLostConnections } from '../../../src/app/database/pool.ts'
+import { surviveLostConnections } from '../../../src/storage/postgres/pool.ts'
 import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
