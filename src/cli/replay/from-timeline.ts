@@ -6,7 +6,7 @@ import {
   type TimelinePage,
 } from '../../../projections/timeline/query.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
-import { eventOfItem } from '../../app/timeline-event.ts'
+import { eventOfItem } from '../../app/read-models/timeline-event.ts'
 import { progress } from '../output.ts'
 import type { Session } from '../session.ts'
 import { MAX_EVENTS_OF_ID, type ReplaySource } from './source.ts'

@@ -1,6 +1,6 @@
-import type { TimelineItem } from '../../projections/timeline/query.ts'
-import { recallEvent } from '../eventlog/log/codec.ts'
-import type { RecordedEvent } from '../eventlog/log/types.ts'
+import type { TimelineItem } from '../../../projections/timeline/query.ts'
+import { recallEvent } from '../../eventlog/log/codec.ts'
+import type { RecordedEvent } from '../../eventlog/log/types.ts'
 
 /** An event as the log has it, from what the timeline keeps of it. */
 export function eventOfItem(item: TimelineItem): RecordedEvent {
