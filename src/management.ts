@@ -1,11 +1,11 @@
 import { createManagement } from './app/accounts/manage.ts'
 import type { ManagementDeps } from './app/accounts/management.ts'
 import { createManagedBalanceAlerts } from './app/balance-alerts/manage.ts'
-import { createManagedBudgets } from './app/budgets/manage.ts'
+import { createManagedBudgets } from './app/spending/budgets/manage.ts'
 import type { Channel } from './app/ports/provider.ts'
 import { servedModels } from './app/pricing/concern.ts'
 import { createPriceManagement } from './app/pricing/manage.ts'
-import { createManagedLimits } from './app/throttle/manage.ts'
+import { createManagedLimits } from './app/spending/throttle/manage.ts'
 import type { Config } from './config.ts'
 import { type PublicFetchDeps, resolveByDns } from './families/kit/http/public-fetch.ts'
 

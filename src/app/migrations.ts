@@ -10,7 +10,7 @@ import { spendingMigrations } from './spending/migrations.ts'
 import { taskMigrations } from './tasks/migrations.ts'
 import { watchMigrations } from './tasks/watch/migrations.ts'
 import { uploadMigrations } from './uploads/migrations.ts'
-import { throttleMigrations } from './throttle/migrations.ts'
+import { throttleMigrations } from './spending/throttle/migrations.ts'
 
 /** Every owner of tables in the schema `ops`. */
 export const allMigrations: readonly Migrations[] = [

@@ -1,6 +1,6 @@
-import { budgetsSaid } from '../app/budgets/budgets.ts'
-import { setBudgets } from '../app/budgets/manage.ts'
-import { standing } from '../app/budgets/standing.ts'
+import { budgetsSaid } from '../app/spending/budgets/budgets.ts'
+import { setBudgets } from '../app/spending/budgets/manage.ts'
+import { standing } from '../app/spending/budgets/standing.ts'
 import { readAccountFact } from '../app/accounts/account-fact.ts'
 import {
   type Budget,

@@ -1,6 +1,6 @@
 import { readAccountFact } from '../app/accounts/account-fact.ts'
-import { limitsSaid } from '../app/throttle/holders.ts'
-import { setLimits } from '../app/throttle/manage.ts'
+import { limitsSaid } from '../app/spending/throttle/holders.ts'
+import { setLimits } from '../app/spending/throttle/manage.ts'
 import {
   type AccountLimits,
   type LimitedSubject,

@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
-import type { ManagedLimits } from '../../app/throttle/manage.ts'
+import type { ManagedLimits } from '../../app/spending/throttle/manage.ts'
 import {
   type AccountLimits,
   type LimitedSubject,

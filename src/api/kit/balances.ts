@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import type { StandingBudget } from '../../app/budgets/standing.ts'
+import type { StandingBudget } from '../../app/spending/budgets/standing.ts'
 import type { StandingBalance } from '../../app/finance/balances.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { currencies, formatAmount, formatFullAmount } from '../../kernel/money.ts'

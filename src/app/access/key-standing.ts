@@ -2,8 +2,8 @@ import { findToken } from '../../../projections/access/query.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { openTasks } from '../../../projections/tasks/query.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import { taskLimitsOf, taskOwnerOf } from '../throttle/concurrent-tasks.ts'
-import type { HolderStanding, Throttle } from '../throttle/throttle.ts'
+import { taskLimitsOf, taskOwnerOf } from '../spending/throttle/concurrent-tasks.ts'
+import type { HolderStanding, Throttle } from '../spending/throttle/throttle.ts'
 import type { Principal } from './principal.ts'
 
 /** Open tasks are counted up to this many. */

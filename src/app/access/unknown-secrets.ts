@@ -2,7 +2,7 @@ import { Counter, type Registry } from 'prom-client'
 import { addressBlock } from '../../kernel/address-ranges.ts'
 import { BoundedMap } from '../../kernel/bounded-map.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import { Allowance } from '../throttle/allowance.ts'
+import { Allowance } from '../spending/throttle/allowance.ts'
 
 /** About 200 bytes each. */
 const MAX_BLOCKS = 20_000

@@ -10,7 +10,7 @@ import type { ChannelPaces } from '../channels/paces.ts'
 import type { CrashPoint } from '../crash-points.ts'
 import type { TaskMetrics } from '../metrics.ts'
 import type { ReadModels } from '../read-models/read-models.ts'
-import type { Throttle } from '../throttle/throttle.ts'
+import type { Throttle } from '../spending/throttle/throttle.ts'
 import type { Room } from './room.ts'
 
 /** Times of the asset library. */

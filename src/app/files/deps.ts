@@ -4,7 +4,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { ObjectStore } from '../../storage/types.ts'
 import type { CrashPoint } from '../crash-points.ts'
-import type { Throttle } from '../throttle/throttle.ts'
+import type { Throttle } from '../spending/throttle/throttle.ts'
 import type { UploadQuota } from '../uploads/quota.ts'
 import type { ReadModels } from '../read-models/read-models.ts'
 

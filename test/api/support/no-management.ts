@@ -1,6 +1,6 @@
-import type { ManagedBudgets } from '../../../src/app/budgets/manage.ts'
+import type { ManagedBudgets } from '../../../src/app/spending/budgets/manage.ts'
 import type { ManagedBalanceAlerts } from '../../../src/app/balance-alerts/manage.ts'
-import type { ManagedLimits } from '../../../src/app/throttle/manage.ts'
+import type { ManagedLimits } from '../../../src/app/spending/throttle/manage.ts'
 import type { ManagedAccountPrices } from '../../../src/app/pricing/managed-account-prices.ts'
 import type { ManagedPriceBooks } from '../../../src/app/pricing/managed-price-books.ts'
 import type { ManagedTenants } from '../../../src/app/accounts/managed-tenants.ts'

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import { durationText, limitHeaders } from '../../../src/api/kit/answer-headers.ts'
-import type { Standings } from '../../../src/app/throttle/rates.ts'
-import { limitReached } from '../../../src/app/throttle/breach.ts'
+import type { Standings } from '../../../src/app/spending/throttle/rates.ts'
+import { limitReached } from '../../../src/app/spending/throttle/breach.ts'
 import { frame } from '../support/memory-texts.ts'
 import { chatCompletion, chatPath, goodChat, startText } from './support.ts'
 

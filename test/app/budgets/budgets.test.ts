@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client'
 import t from 'tap'
-import { createBudgets } from '../../../src/app/budgets/budgets.ts'
+import { createBudgets } from '../../../src/app/spending/budgets/budgets.ts'
 import { closeSilentReplicas } from '../../../src/app/spending/call-spending.ts'
 import type { Budget } from '../../../src/domain/account/budgets.ts'
 import { accountStream } from '../../../src/domain/account/events.ts'

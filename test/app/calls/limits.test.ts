@@ -1,6 +1,6 @@
 import t from 'tap'
 import { until } from '../../helpers/eventually.ts'
-import { createThrottle } from '../../../src/app/throttle/throttle.ts'
+import { createThrottle } from '../../../src/app/spending/throttle/throttle.ts'
 import { totalTokens } from '../../../src/families/text/rules/tokens.ts'
 import { codeOf } from '../support/world.ts'
 import { collect, startTextWorld, textInput, type TextWish } from './support/text-world.ts'

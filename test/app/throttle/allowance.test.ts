@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { Allowance } from '../../../src/app/throttle/allowance.ts'
+import { Allowance } from '../../../src/app/spending/throttle/allowance.ts'
 
 const MINUTE_MS = 60_000
 const START_MS = 1_767_323_045_000

@@ -6,10 +6,10 @@ import {
   type CallsUnderWay,
   createCallsUnderWay,
   type ShareCalls,
-} from '../../../src/app/throttle/concurrent-calls.ts'
-import type { Holder } from '../../../src/app/throttle/holders.ts'
-import { noLimits } from '../../../src/app/throttle/limits.ts'
-import { purgeRateUse, shareCallsThrough } from '../../../src/app/throttle/sharing.ts'
+} from '../../../src/app/spending/throttle/concurrent-calls.ts'
+import type { Holder } from '../../../src/app/spending/throttle/holders.ts'
+import { noLimits } from '../../../src/app/spending/throttle/limits.ts'
+import { purgeRateUse, shareCallsThrough } from '../../../src/app/spending/throttle/sharing.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { acquireDatabase } from '../../helpers/postgres.ts'
 

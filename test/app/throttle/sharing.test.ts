@@ -1,11 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'pg'
 import t, { type Test } from 'tap'
-import { createCallsUnderWay } from '../../../src/app/throttle/concurrent-calls.ts'
-import type { Holder } from '../../../src/app/throttle/holders.ts'
-import { type Limits, noLimits } from '../../../src/app/throttle/limits.ts'
-import { createRates, type Rates, type Share } from '../../../src/app/throttle/rates.ts'
-import { purgeRateUse, shareThrough, startSharing } from '../../../src/app/throttle/sharing.ts'
+import { createCallsUnderWay } from '../../../src/app/spending/throttle/concurrent-calls.ts'
+import type { Holder } from '../../../src/app/spending/throttle/holders.ts'
+import { type Limits, noLimits } from '../../../src/app/spending/throttle/limits.ts'
+import { createRates, type Rates, type Share } from '../../../src/app/spending/throttle/rates.ts'
+import {
+  purgeRateUse,
+  shareThrough,
+  startSharing,
+} from '../../../src/app/spending/throttle/sharing.ts'
 import { migrateOps } from '../../../src/app/migrations.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { silentLog } from '../../../src/kernel/log.ts'

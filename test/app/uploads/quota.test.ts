@@ -5,8 +5,8 @@ import { Readable } from 'node:stream'
 import { array, assert, asyncProperty, integer } from 'fast-check'
 import t from 'tap'
 import { createFileUseCases } from '../../../src/app/files/use-cases.ts'
-import { noLimits } from '../../../src/app/throttle/limits.ts'
-import { createThrottle } from '../../../src/app/throttle/throttle.ts'
+import { noLimits } from '../../../src/app/spending/throttle/limits.ts'
+import { createThrottle } from '../../../src/app/spending/throttle/throttle.ts'
 import {
   createUploadQuota,
   defaultUploadLimits,

@@ -1,6 +1,6 @@
-import { BoundedMap } from '../../kernel/bounded-map.ts'
-import type { Clock } from '../../kernel/clock.ts'
-import { pause } from '../../kernel/pause.ts'
+import { BoundedMap } from '../../../kernel/bounded-map.ts'
+import type { Clock } from '../../../kernel/clock.ts'
+import { pause } from '../../../kernel/pause.ts'
 import { limitReached } from './breach.ts'
 import type { LimitedCaller } from './holders.ts'
 

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg'
-import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
-import { openTasks, type TaskOwner } from '../../../projections/tasks/query.ts'
-import type { DomainError } from '../../kernel/errors.ts'
+import { readCheckpoint } from '../../../../projections/engine/checkpoint.ts'
+import { openTasks, type TaskOwner } from '../../../../projections/tasks/query.ts'
+import type { DomainError } from '../../../kernel/errors.ts'
 import { limitReached } from './breach.ts'
 import type { Holder, Whose } from './holders.ts'
 

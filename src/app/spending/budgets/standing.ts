@@ -1,6 +1,6 @@
-import type { Queryable } from '../../../projections/engine/queryable.ts'
-import type { Budget, Budgets } from '../../domain/account/budgets.ts'
-import { parseAmount } from '../../kernel/money.ts'
+import type { Queryable } from '../../../../projections/engine/queryable.ts'
+import type { Budget, Budgets } from '../../../domain/account/budgets.ts'
+import { parseAmount } from '../../../kernel/money.ts'
 import { type Period, periodAt } from './period.ts'
 import { spentReader } from './spent.ts'
 

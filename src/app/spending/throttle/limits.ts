@@ -1,5 +1,5 @@
-import { type LimitName, limitNames } from '../../domain/token/limits.ts'
-import type { TokenLimits } from '../../domain/token/events.ts'
+import { type LimitName, limitNames } from '../../../domain/token/limits.ts'
+import type { TokenLimits } from '../../../domain/token/events.ts'
 
 /** What may be asked at a time; undefined is no limit. */
 export interface Limits {

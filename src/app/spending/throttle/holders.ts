@@ -2,9 +2,9 @@ import {
   type AccountLimits,
   accountLimitsOf,
   type LimitFigures,
-} from '../../domain/account/limits.ts'
-import type { TokenKind } from '../../domain/token/events.ts'
-import type { FactOf } from '../accounts/account-fact.ts'
+} from '../../../domain/account/limits.ts'
+import type { TokenKind } from '../../../domain/token/events.ts'
+import type { FactOf } from '../../accounts/account-fact.ts'
 import { type Limits, noLimits } from './limits.ts'
 
 /** Whose limit it is. */

@@ -1,5 +1,5 @@
-import type { Budget } from '../../domain/account/budgets.ts'
-import { TimeZone } from '../../kernel/time-zone.ts'
+import type { Budget } from '../../../domain/account/budgets.ts'
+import { TimeZone } from '../../../kernel/time-zone.ts'
 
 /** A day or a month by the clocks of a zone, unix milliseconds; the end is exclusive. */
 export interface Period {

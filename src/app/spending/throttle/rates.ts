@@ -1,4 +1,4 @@
-import type { Clock } from '../../kernel/clock.ts'
+import type { Clock } from '../../../kernel/clock.ts'
 import { limitReached } from './breach.ts'
 import type { Holder } from './holders.ts'
 import {

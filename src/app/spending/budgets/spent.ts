@@ -1,8 +1,8 @@
-import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
-import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { heldByOwner, usage } from '../../../projections/ledger/query.ts'
-import type { BudgetSubject } from '../../domain/account/budgets.ts'
-import { type Currency, parseAmount } from '../../kernel/money.ts'
+import { readCheckpoint } from '../../../../projections/engine/checkpoint.ts'
+import type { Queryable } from '../../../../projections/engine/queryable.ts'
+import { heldByOwner, usage } from '../../../../projections/ledger/query.ts'
+import type { BudgetSubject } from '../../../domain/account/budgets.ts'
+import { type Currency, parseAmount } from '../../../kernel/money.ts'
 import type { Period } from './period.ts'
 
 /** What a user's token spent, or holds; an owner that is not known is everybody's. */

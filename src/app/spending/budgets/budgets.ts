@@ -1,21 +1,21 @@
 import type { Pool } from 'pg'
 import { Counter, type Registry } from 'prom-client'
-import type { Queryable } from '../../../projections/engine/queryable.ts'
+import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import {
   type Budget,
   type Budgets as AccountBudgets,
   budgetsOf,
   subjectName,
-} from '../../domain/account/budgets.ts'
-import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
-import type { Clock } from '../../kernel/clock.ts'
-import type { Log } from '../../kernel/log.ts'
-import { type Currency, formatAmount, parseAmount } from '../../kernel/money.ts'
-import { createFollowedFact, type FactOf } from '../accounts/account-fact.ts'
-import { FundsExchange, MAX_LAG_MS } from '../spending/funds-exchange.ts'
-import { balanceUntold } from '../spending/tenant-queue.ts'
-import type { Spendable } from '../spending/spendable.ts'
-import { endingAll, type Hold, TenantFunds, usingAll } from '../spending/tenant-funds.ts'
+} from '../../../domain/account/budgets.ts'
+import type { EventLog, RecordedEvent } from '../../../eventlog/log/types.ts'
+import type { Clock } from '../../../kernel/clock.ts'
+import type { Log } from '../../../kernel/log.ts'
+import { type Currency, formatAmount, parseAmount } from '../../../kernel/money.ts'
+import { createFollowedFact, type FactOf } from '../../accounts/account-fact.ts'
+import { FundsExchange, MAX_LAG_MS } from '../funds-exchange.ts'
+import { balanceUntold } from '../tenant-queue.ts'
+import type { Spendable } from '../spendable.ts'
+import { endingAll, type Hold, TenantFunds, usingAll } from '../tenant-funds.ts'
 import { type Period, periodAt } from './period.ts'
 import { budgetReached } from './reached.ts'
 import { spentReader } from './spent.ts'

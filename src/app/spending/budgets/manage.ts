@@ -1,14 +1,19 @@
-import { tokensOfTenant } from '../../../projections/access/query.ts'
-import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { type Budget, type Budgets, noBudgets, sameBudgets } from '../../domain/account/budgets.ts'
-import { toTimestamp } from '../../kernel/clock.ts'
-import { DomainError } from '../../kernel/errors.ts'
-import { readAccountFact } from '../accounts/account-fact.ts'
-import { type AccessDeps, decideOnAccount, requireUsers } from '../accounts/bootstrap.ts'
-import type { ManagedTenants } from '../accounts/managed-tenants.ts'
-import { type ByToken, depsOf, type ManagementDeps } from '../accounts/management.ts'
-import type { Reach } from '../accounts/reach.ts'
-import { requireCaughtUp } from '../read-models/caught-up.ts'
+import { tokensOfTenant } from '../../../../projections/access/query.ts'
+import type { Queryable } from '../../../../projections/engine/queryable.ts'
+import {
+  type Budget,
+  type Budgets,
+  noBudgets,
+  sameBudgets,
+} from '../../../domain/account/budgets.ts'
+import { toTimestamp } from '../../../kernel/clock.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import { readAccountFact } from '../../accounts/account-fact.ts'
+import { type AccessDeps, decideOnAccount, requireUsers } from '../../accounts/bootstrap.ts'
+import type { ManagedTenants } from '../../accounts/managed-tenants.ts'
+import { type ByToken, depsOf, type ManagementDeps } from '../../accounts/management.ts'
+import type { Reach } from '../../accounts/reach.ts'
+import { requireCaughtUp } from '../../read-models/caught-up.ts'
 import { budgetsSaid } from './budgets.ts'
 import { standing, type StandingBudgets } from './standing.ts'
 

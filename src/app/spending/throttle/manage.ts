@@ -3,14 +3,14 @@ import {
   noAccountLimits,
   sameSubjectLimits,
   type SubjectLimits,
-} from '../../domain/account/limits.ts'
-import { toTimestamp } from '../../kernel/clock.ts'
-import { DomainError } from '../../kernel/errors.ts'
-import { readAccountFact } from '../accounts/account-fact.ts'
-import { type AccessDeps, decideOnAccount, requireUsers } from '../accounts/bootstrap.ts'
-import type { ManagedTenants } from '../accounts/managed-tenants.ts'
-import { type ByToken, depsOf, type ManagementDeps } from '../accounts/management.ts'
-import type { Reach } from '../accounts/reach.ts'
+} from '../../../domain/account/limits.ts'
+import { toTimestamp } from '../../../kernel/clock.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import { readAccountFact } from '../../accounts/account-fact.ts'
+import { type AccessDeps, decideOnAccount, requireUsers } from '../../accounts/bootstrap.ts'
+import type { ManagedTenants } from '../../accounts/managed-tenants.ts'
+import { type ByToken, depsOf, type ManagementDeps } from '../../accounts/management.ts'
+import type { Reach } from '../../accounts/reach.ts'
 import { limitsSaid } from './holders.ts'
 
 /** What a tenant's limits shall be: all of them. */

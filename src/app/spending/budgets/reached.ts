@@ -1,7 +1,7 @@
-import type { Budget } from '../../domain/account/budgets.ts'
-import { toTimestamp } from '../../kernel/clock.ts'
-import { DomainError } from '../../kernel/errors.ts'
-import { formatAmount } from '../../kernel/money.ts'
+import type { Budget } from '../../../domain/account/budgets.ts'
+import { toTimestamp } from '../../../kernel/clock.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import { formatAmount } from '../../../kernel/money.ts'
 import type { Period } from './period.ts'
 
 const whose = { tenant: 'the tenant', user: 'this user', token: 'this token' } as const

@@ -1,6 +1,6 @@
-import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { type Currency, parseAmount } from '../../kernel/money.ts'
-import { isFreshSql, SILENT_REPLICA_MS } from '../spending/call-spending.ts'
+import type { Queryable } from '../../../../projections/engine/queryable.ts'
+import { type Currency, parseAmount } from '../../../kernel/money.ts'
+import { isFreshSql, SILENT_REPLICA_MS } from '../call-spending.ts'
 
 /** What another replica told of one key and currency. */
 export interface Told {

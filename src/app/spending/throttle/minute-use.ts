@@ -1,4 +1,4 @@
-import type { Clock } from '../../kernel/clock.ts'
+import type { Clock } from '../../../kernel/clock.ts'
 import { Allowance } from './allowance.ts'
 import type { Limits } from './limits.ts'
 

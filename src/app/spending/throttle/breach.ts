@@ -1,4 +1,4 @@
-import { DomainError } from '../../kernel/errors.ts'
+import { DomainError } from '../../../kernel/errors.ts'
 import type { Whose } from './holders.ts'
 
 /** What somebody can be refused for. */
