@@ -8,9 +8,9 @@ import {
   noAccountPrices,
   setAccountPrices,
   unsoldAccountPrices,
-} from '../app/pricing/account-prices.ts'
+} from '../app/finance/prices/account-prices.ts'
 import { readAccountFact } from '../app/accounts/account-fact.ts'
-import { comparedPrices } from '../app/pricing/compared-prices.ts'
+import { comparedPrices } from '../app/finance/prices/compared-prices.ts'
 import type { AccountPricesDocument } from '../domain/account/prices-document.ts'
 import type { AccountPrices } from '../domain/pricing/account-prices.ts'
 import type { PriceEntry } from '../domain/pricing/events.ts'

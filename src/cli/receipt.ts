@@ -1,5 +1,5 @@
-import { findReceipt, isFinal } from '../app/receipts/find.ts'
-import type { Receipt } from '../app/receipts/types.ts'
+import { findReceipt, isFinal } from '../app/finance/receipts/find.ts'
+import type { Receipt } from '../app/finance/receipts/types.ts'
 import { toTimestamp } from '../kernel/clock.ts'
 import { CommandError, print, table, toJson } from './output.ts'
 import type { Session } from './session.ts'

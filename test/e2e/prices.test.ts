@@ -1,7 +1,7 @@
 import { catalog } from '../../src/families/index.ts'
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
-import { publishPriceBook } from '../../src/app/pricing/publish.ts'
+import { publishPriceBook } from '../../src/app/finance/prices/publish.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call, tasksOf } from './support/client.ts'

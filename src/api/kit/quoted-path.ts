@@ -1,5 +1,5 @@
 import type { Principal } from '../../app/access/principal.ts'
-import type { RequestQuote } from '../../app/pricing/request-quote.ts'
+import type { RequestQuote } from '../../app/finance/prices/request-quote.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 
 /** How a surface lets its creations be priced without being made. */

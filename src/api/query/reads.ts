@@ -12,7 +12,7 @@ import type {
   LedgerGroup,
   LedgerGrouping,
 } from '../../../projections/ledger/query.ts'
-import type { Receipt } from '../../app/receipts/types.ts'
+import type { Receipt } from '../../app/finance/receipts/types.ts'
 import type { Visible } from './scope.ts'
 
 /** What these routes read: the query functions of the read models, put behind one seam. */

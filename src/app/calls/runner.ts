@@ -1,6 +1,6 @@
 import { formatAmount } from '../../kernel/money.ts'
 import type { Channel } from '../ports/provider.ts'
-import type { RequestQuote } from '../pricing/request-quote.ts'
+import type { RequestQuote } from '../finance/prices/request-quote.ts'
 import { resolveOffered } from './admit.ts'
 import type { CallDeps } from './deps.ts'
 import type { CallFamily, StreamFamily } from './family.ts'

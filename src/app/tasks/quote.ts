@@ -1,4 +1,4 @@
-import type { RequestQuote } from '../pricing/request-quote.ts'
+import type { RequestQuote } from '../finance/prices/request-quote.ts'
 import { modelFor } from './create.ts'
 import type { TaskDeps } from './deps.ts'
 import type { PricedTask } from './types.ts'

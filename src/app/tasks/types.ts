@@ -1,4 +1,4 @@
-import type { RequestQuote } from '../pricing/request-quote.ts'
+import type { RequestQuote } from '../finance/prices/request-quote.ts'
 import type { TaskFacts } from '../../domain/task/events.ts'
 import type { Cost } from '../../domain/pricing/cost.ts'
 import type { Usage } from '../../domain/pricing/usage.ts'

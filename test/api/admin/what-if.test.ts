@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { WhatIf } from '../../../src/app/pricing/what-if.ts'
+import { WhatIf } from '../../../src/app/finance/prices/what-if.ts'
 import { startApp } from '../support/app.ts'
 import { noPriceBooks } from '../support/no-management.ts'
 

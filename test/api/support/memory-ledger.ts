@@ -6,7 +6,7 @@ import type {
   LedgerLine,
   QueryReads,
 } from '../../../src/api/query/reads.ts'
-import type { Receipt } from '../../../src/app/receipts/types.ts'
+import type { Receipt } from '../../../src/app/finance/receipts/types.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
 
 /** Ledger lines and histories in memory, newest line first. */

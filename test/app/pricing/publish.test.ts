@@ -1,15 +1,21 @@
 import { catalog } from '../../../src/families/index.ts'
 import { Registry } from 'prom-client'
 import t from 'tap'
-import { priceConcern } from '../../../src/app/pricing/concern.ts'
-import { withoutDemonstrationPrices } from '../../../src/app/pricing/demonstrations.ts'
-import { createPriceBookSource, type PriceBookSource } from '../../../src/app/pricing/price-book.ts'
-import { publishAtStart, type StartedBook } from '../../../src/app/pricing/publish-at-start.ts'
+import { priceConcern } from '../../../src/app/finance/prices/concern.ts'
+import { withoutDemonstrationPrices } from '../../../src/app/finance/prices/demonstrations.ts'
+import {
+  createPriceBookSource,
+  type PriceBookSource,
+} from '../../../src/app/finance/prices/price-book.ts'
+import {
+  publishAtStart,
+  type StartedBook,
+} from '../../../src/app/finance/prices/publish-at-start.ts'
 import {
   bookOf as readFile,
   lookAtPublication,
   publishPriceBook,
-} from '../../../src/app/pricing/publish.ts'
+} from '../../../src/app/finance/prices/publish.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { codeOf, startWorld } from '../support/world.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { ACCOUNT_FACT_KNOWN_FOR_MS } from '../../../src/app/accounts/account-fact.ts'
-import { createTenantPrices } from '../../../src/app/pricing/tenant-prices.ts'
+import { createTenantPrices } from '../../../src/app/finance/prices/tenant-prices.ts'
 import type { AccountEvent } from '../../../src/domain/account/events.ts'
 import type { PriceEntry } from '../../../src/domain/pricing/events.ts'
 import { priceBookFromPublished } from '../../../src/domain/pricing/price-book.ts'

@@ -27,7 +27,7 @@ import type { ImageTaskUseCases } from '../../../src/app/image-tasks/types.ts'
 import { createImageTaskUseCases } from '../../../src/app/image-tasks/use-cases.ts'
 import { startPolicies } from '../../../src/app/tasks/watch/start.ts'
 import type { Channel } from '../../../src/app/ports/provider.ts'
-import { publishPriceBook } from '../../../src/app/pricing/publish.ts'
+import { publishPriceBook } from '../../../src/app/finance/prices/publish.ts'
 import type { TaskDeps } from '../../../src/app/tasks/deps.ts'
 import type { CreateTask, CreateTaskInput, TaskUseCases } from '../../../src/app/tasks/types.ts'
 import {

@@ -1,6 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import type { ManagedAccountPrices } from '../../../app/pricing/managed-account-prices.ts'
+import type { ManagedAccountPrices } from '../../../app/finance/prices/managed-account-prices.ts'
 import { byToken, success } from '../../kit/account-surface.ts'
 import { changeFailures, readFailures } from '../../kit/route-failures.ts'
 import { describe } from '../documentation.ts'

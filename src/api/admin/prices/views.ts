@@ -1,5 +1,5 @@
 import type { ListedPriceBook, PublishedPriceBook } from '../../../../projections/prices/query.ts'
-import type { ShownAccountPrices } from '../../../app/pricing/managed-account-prices.ts'
+import type { ShownAccountPrices } from '../../../app/finance/prices/managed-account-prices.ts'
 import type { PriceEntry } from '../../../domain/pricing/events.ts'
 import type { PriceBookDifference } from '../../../domain/pricing/price-book-difference.ts'
 import type { Publication } from '../../../domain/pricing/publication.ts'

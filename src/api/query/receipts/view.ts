@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import type { Receipt } from '../../../app/receipts/types.ts'
+import type { Receipt } from '../../../app/finance/receipts/types.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 import type { ReceiptSchema } from './schemas.ts'
 

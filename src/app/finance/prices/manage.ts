@@ -1,6 +1,6 @@
-import type { ServedModel } from '../../domain/catalog/catalog.ts'
-import type { ManagedTenants } from '../accounts/managed-tenants.ts'
-import type { ManagementDeps } from '../accounts/management.ts'
+import type { ServedModel } from '../../../domain/catalog/catalog.ts'
+import type { ManagedTenants } from '../../accounts/managed-tenants.ts'
+import type { ManagementDeps } from '../../accounts/management.ts'
 import { createManagedAccountPrices, type ManagedAccountPrices } from './managed-account-prices.ts'
 import { createManagedPriceBooks, type ManagedPriceBooks } from './managed-price-books.ts'
 

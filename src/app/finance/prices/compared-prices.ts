@@ -1,9 +1,9 @@
-import type { PublishedPriceBook } from '../../../projections/prices/query.ts'
-import { type AccountPrices, bookForAccount } from '../../domain/pricing/account-prices.ts'
-import type { PriceEntry } from '../../domain/pricing/events.ts'
-import type { SoldPrice } from '../../domain/pricing/price-book.ts'
-import { priceChangePercent } from '../../domain/pricing/price-change.ts'
-import type { Currency } from '../../kernel/money.ts'
+import type { PublishedPriceBook } from '../../../../projections/prices/query.ts'
+import { type AccountPrices, bookForAccount } from '../../../domain/pricing/account-prices.ts'
+import type { PriceEntry } from '../../../domain/pricing/events.ts'
+import type { SoldPrice } from '../../../domain/pricing/price-book.ts'
+import { priceChangePercent } from '../../../domain/pricing/price-change.ts'
+import type { Currency } from '../../../kernel/money.ts'
 
 /** What a tenant pays for a SKU, beside the list. */
 export interface ComparedPrice {

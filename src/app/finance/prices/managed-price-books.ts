@@ -1,17 +1,17 @@
-import type { ServedModel } from '../../domain/catalog/catalog.ts'
+import type { ServedModel } from '../../../domain/catalog/catalog.ts'
 import {
   listPriceBooks,
   type ListedPriceBook,
   type PublishedPriceBook,
-} from '../../../projections/prices/query.ts'
+} from '../../../../projections/prices/query.ts'
 import {
   type PriceBookDifference,
   priceBookDifference,
-} from '../../domain/pricing/price-book-difference.ts'
-import type { ManagedTenants } from '../accounts/managed-tenants.ts'
-import { type ByToken, type ManagementDeps, shown } from '../accounts/management.ts'
-import { requireCaughtUp } from '../read-models/caught-up.ts'
-import { type Reach, requireOperator } from '../accounts/reach.ts'
+} from '../../../domain/pricing/price-book-difference.ts'
+import type { ManagedTenants } from '../../accounts/managed-tenants.ts'
+import { type ByToken, type ManagementDeps, shown } from '../../accounts/management.ts'
+import { requireCaughtUp } from '../../read-models/caught-up.ts'
+import { type Reach, requireOperator } from '../../accounts/reach.ts'
 import { findPriceBook } from './find-price-book.ts'
 import { WhatIf, type WhatIfInput } from './what-if.ts'
 import { publishIfWanted, type WantedPublication } from './publish-wanted.ts'

@@ -1,5 +1,5 @@
-import { parseAmount, type Currency } from '../../kernel/money.ts'
-import { unreachable } from '../../kernel/assert.ts'
+import { parseAmount, type Currency } from '../../../kernel/money.ts'
+import { unreachable } from '../../../kernel/assert.ts'
 import type { ReceiptLine } from './types.ts'
 import type { Standing } from './standing.ts'
 

@@ -1,11 +1,11 @@
-import type { PriceBookPublished, PriceEntry } from '../../domain/pricing/events.ts'
-import { isPublished } from '../../domain/pricing/price-book-decider.ts'
-import { priceBookDifference } from '../../domain/pricing/price-book-difference.ts'
-import type { PriceBookDocument } from '../../domain/pricing/price-book-document.ts'
-import { inEffectAt } from '../../domain/pricing/price-book.ts'
-import { fromTimestamp } from '../../kernel/clock.ts'
-import { isDomainError } from '../../kernel/errors.ts'
-import { PROGRAM_ACTOR } from '../accounts/bootstrap.ts'
+import type { PriceBookPublished, PriceEntry } from '../../../domain/pricing/events.ts'
+import { isPublished } from '../../../domain/pricing/price-book-decider.ts'
+import { priceBookDifference } from '../../../domain/pricing/price-book-difference.ts'
+import type { PriceBookDocument } from '../../../domain/pricing/price-book-document.ts'
+import { inEffectAt } from '../../../domain/pricing/price-book.ts'
+import { fromTimestamp } from '../../../kernel/clock.ts'
+import { isDomainError } from '../../../kernel/errors.ts'
+import { PROGRAM_ACTOR } from '../../accounts/bootstrap.ts'
 import {
   bookOf,
   type PriceBookFile,

@@ -1,15 +1,15 @@
 import {
   type AccountPricesDocument,
   accountPricesFromDocument,
-} from '../../domain/account/prices-document.ts'
-import { accountPricesOf } from '../../domain/account/prices.ts'
-import type { AccountPrices } from '../../domain/pricing/account-prices.ts'
-import type { Catalog, ServedModel } from '../../domain/catalog/catalog.ts'
-import { DomainError } from '../../kernel/errors.ts'
-import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
-import { toTimestamp } from '../../kernel/clock.ts'
-import { accountEventsFrom, type FactOf } from '../accounts/account-fact.ts'
-import { type AccessDeps, type Changed, decideOnAccount } from '../accounts/bootstrap.ts'
+} from '../../../domain/account/prices-document.ts'
+import { accountPricesOf } from '../../../domain/account/prices.ts'
+import type { AccountPrices } from '../../../domain/pricing/account-prices.ts'
+import type { Catalog, ServedModel } from '../../../domain/catalog/catalog.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import type { EventLog, RecordedEvent } from '../../../eventlog/log/types.ts'
+import { toTimestamp } from '../../../kernel/clock.ts'
+import { accountEventsFrom, type FactOf } from '../../accounts/account-fact.ts'
+import { type AccessDeps, type Changed, decideOnAccount } from '../../accounts/bootstrap.ts'
 import { parsedYaml } from './publish.ts'
 
 /** Before any were set. */

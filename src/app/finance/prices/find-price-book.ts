@@ -2,9 +2,9 @@ import {
   listPriceBooks,
   priceBookVersion,
   type PublishedPriceBook,
-} from '../../../projections/prices/query.ts'
-import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { DomainError } from '../../kernel/errors.ts'
+} from '../../../../projections/prices/query.ts'
+import type { Queryable } from '../../../../projections/engine/queryable.ts'
+import { DomainError } from '../../../kernel/errors.ts'
 import { MAX_NAMED } from './named.ts'
 
 /** Of a version that is not there, so much is repeated. */

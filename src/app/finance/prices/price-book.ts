@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
-import { currentPriceBook } from '../../../projections/prices/query.ts'
-import type { PriceBook } from '../../domain/pricing/price-book.ts'
-import { type Clock, monotonicClock } from '../../kernel/clock.ts'
-import { forAll } from '../../kernel/asked-by.ts'
-import { DomainError } from '../../kernel/errors.ts'
+import { currentPriceBook } from '../../../../projections/prices/query.ts'
+import type { PriceBook } from '../../../domain/pricing/price-book.ts'
+import { type Clock, monotonicClock } from '../../../kernel/clock.ts'
+import { forAll } from '../../../kernel/asked-by.ts'
+import { DomainError } from '../../../kernel/errors.ts'
 
 /** The prices in effect, from the read model, kept for a moment. */
 

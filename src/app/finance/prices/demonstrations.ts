@@ -1,4 +1,4 @@
-import type { PriceBook } from '../../domain/pricing/price-book.ts'
+import type { PriceBook } from '../../../domain/pricing/price-book.ts'
 import type { PriceBookSource } from './price-book.ts'
 
 /**

@@ -1,18 +1,18 @@
 import { parse } from 'yaml'
-import type { Catalog, ServedModel } from '../../domain/catalog/catalog.ts'
-import { type PriceBookPublished, priceBookStream } from '../../domain/pricing/events.ts'
-import { priceBookDecider } from '../../domain/pricing/price-book-decider.ts'
+import type { Catalog, ServedModel } from '../../../domain/catalog/catalog.ts'
+import { type PriceBookPublished, priceBookStream } from '../../../domain/pricing/events.ts'
+import { priceBookDecider } from '../../../domain/pricing/price-book-decider.ts'
 import {
   type PriceBookDocument,
   priceBookFromDocument,
   withoutDemonstrations,
-} from '../../domain/pricing/price-book-document.ts'
-import { lookAhead, type Publication } from '../../domain/pricing/publication.ts'
-import { executeCommand } from '../../eventlog/log/execute.ts'
-import type { EventLog } from '../../eventlog/log/types.ts'
-import { type Clock, toTimestamp } from '../../kernel/clock.ts'
-import { DomainError } from '../../kernel/errors.ts'
-import { newId } from '../../kernel/ids.ts'
+} from '../../../domain/pricing/price-book-document.ts'
+import { lookAhead, type Publication } from '../../../domain/pricing/publication.ts'
+import { executeCommand } from '../../../eventlog/log/execute.ts'
+import type { EventLog } from '../../../eventlog/log/types.ts'
+import { type Clock, toTimestamp } from '../../../kernel/clock.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import { newId } from '../../../kernel/ids.ts'
 
 export interface PublishDeps {
   readonly log: EventLog

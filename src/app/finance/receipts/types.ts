@@ -1,5 +1,5 @@
-import type { Correction } from '../../../projections/ledger/query.ts'
-import type { Currency } from '../../kernel/money.ts'
+import type { Correction } from '../../../../projections/ledger/query.ts'
+import type { Currency } from '../../../kernel/money.ts'
 
 /** What a task or a call came to, with all it takes to check it by hand. Amounts are decimal strings. */
 export interface Receipt {

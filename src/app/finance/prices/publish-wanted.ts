@@ -1,6 +1,6 @@
-import type { ServedModel } from '../../domain/catalog/catalog.ts'
-import type { PriceBookDocument } from '../../domain/pricing/price-book-document.ts'
-import { type Publication, whyAsked } from '../../domain/pricing/publication.ts'
+import type { ServedModel } from '../../../domain/catalog/catalog.ts'
+import type { PriceBookDocument } from '../../../domain/pricing/price-book-document.ts'
+import { type Publication, whyAsked } from '../../../domain/pricing/publication.ts'
 import { lookAtPublication, publishBook, type PublishDeps } from './publish.ts'
 
 /** What came of a book that a person publishes. */

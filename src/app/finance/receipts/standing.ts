@@ -1,5 +1,5 @@
-import type { Settlement } from '../../domain/pricing/settlement.ts'
-import type { RecordedEvent } from '../../eventlog/log/types.ts'
+import type { Settlement } from '../../../domain/pricing/settlement.ts'
+import type { RecordedEvent } from '../../../eventlog/log/types.ts'
 
 /** How a task or a call stands with money, out of its events. */
 export type Standing =

@@ -1,12 +1,12 @@
-import type { ServedModel } from '../../domain/catalog/catalog.ts'
-import { currentPriceBook, type PublishedPriceBook } from '../../../projections/prices/query.ts'
-import { accountPricesFromDocument } from '../../domain/account/prices-document.ts'
-import type { AccountPrices } from '../../domain/pricing/account-prices.ts'
-import type { ManagedTenants } from '../accounts/managed-tenants.ts'
-import { type ByToken, depsOf, type ManagementDeps } from '../accounts/management.ts'
-import { requireCaughtUp } from '../read-models/caught-up.ts'
-import { type Reach, requireOperator } from '../accounts/reach.ts'
-import { readAccountFact } from '../accounts/account-fact.ts'
+import type { ServedModel } from '../../../domain/catalog/catalog.ts'
+import { currentPriceBook, type PublishedPriceBook } from '../../../../projections/prices/query.ts'
+import { accountPricesFromDocument } from '../../../domain/account/prices-document.ts'
+import type { AccountPrices } from '../../../domain/pricing/account-prices.ts'
+import type { ManagedTenants } from '../../accounts/managed-tenants.ts'
+import { type ByToken, depsOf, type ManagementDeps } from '../../accounts/management.ts'
+import { requireCaughtUp } from '../../read-models/caught-up.ts'
+import { type Reach, requireOperator } from '../../accounts/reach.ts'
+import { readAccountFact } from '../../accounts/account-fact.ts'
 import {
   accountPricesSaid,
   noAccountPrices,
