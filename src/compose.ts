@@ -32,7 +32,11 @@ import { createKnownTasks } from './app/tasks/known-tasks.ts'
 import { createUrlCache } from './app/tasks/result-urls.ts'
 import { defaultImageTaskLimits, imageMediaIn, type ImageTaskDeps } from './app/image-tasks/deps.ts'
 import type { TaskDeps } from './app/tasks/deps.ts'
-import { createUploadQuota, defaultUploadLimits, type UploadLimits } from './app/uploads/quota.ts'
+import {
+  createUploadQuota,
+  defaultUploadLimits,
+  type UploadLimits,
+} from './app/files/uploads/quota.ts'
 import { createThrottle } from './app/spending/throttle/throttle.ts'
 import type { EventLog } from './eventlog/log/types.ts'
 import { type Clock, monotonicClock, wallClock } from './kernel/clock.ts'

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import type { Limits } from './app/spending/throttle/limits.ts'
-import type { UploadLimits } from './app/uploads/quota.ts'
+import type { UploadLimits } from './app/files/uploads/quota.ts'
 import { MAX_TOKEN_LIMIT } from './domain/token/events.ts'
 import { canonicalRange } from './kernel/address-ranges.ts'
 import { readBaseUrl, readStorage, type StorageSettings } from './storage/settings.ts'

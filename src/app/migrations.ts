@@ -9,7 +9,7 @@ import { secretMigrations } from './secret/migrations.ts'
 import { spendingMigrations } from './spending/migrations.ts'
 import { taskMigrations } from './tasks/migrations.ts'
 import { watchMigrations } from './tasks/watch/migrations.ts'
-import { uploadMigrations } from './uploads/migrations.ts'
+import { uploadMigrations } from './files/uploads/migrations.ts'
 import { throttleMigrations } from './spending/throttle/migrations.ts'
 
 /** Every owner of tables in the schema `ops`. */

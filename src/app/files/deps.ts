@@ -5,7 +5,7 @@ import type { Log } from '../../kernel/log.ts'
 import type { ObjectStore } from '../../storage/types.ts'
 import type { CrashPoint } from '../crash-points.ts'
 import type { Throttle } from '../spending/throttle/throttle.ts'
-import type { UploadQuota } from '../uploads/quota.ts'
+import type { UploadQuota } from './uploads/quota.ts'
 import type { ReadModels } from '../read-models/read-models.ts'
 
 /** What the use cases of files stand on. */

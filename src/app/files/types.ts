@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { FilePurpose } from '../../domain/file/events.ts'
 import type { Principal } from '../access/principal.ts'
-import type { UploadPlace } from '../uploads/quota.ts'
+import type { UploadPlace } from './uploads/quota.ts'
 
 /** A file of a tenant, as its API shows it. */
 export interface FileView {

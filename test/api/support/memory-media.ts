@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { MediaUseCases, UploadInput } from '../../../src/app/calls/uploads/types.ts'
-import type { OwnUpload, UploadKey } from '../../../src/app/uploads/own-upload.ts'
+import type { OwnUpload, UploadKey } from '../../../src/app/files/uploads/own-upload.ts'
 import { toTimestamp } from '../../../src/kernel/clock.ts'
 import { DomainError } from '../../../src/kernel/errors.ts'
 

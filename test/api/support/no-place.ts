@@ -1,4 +1,4 @@
-import type { UploadPlace, UploadQuota } from '../../../src/app/uploads/quota.ts'
+import type { UploadPlace, UploadQuota } from '../../../src/app/files/uploads/quota.ts'
 
 /** A place in a quota that nothing counts. */
 export const noPlace: UploadPlace = {

@@ -35,7 +35,7 @@ import {
   defaultUploadLimits,
   type UploadLimits,
   type UploadQuota,
-} from '../../../src/app/uploads/quota.ts'
+} from '../../../src/app/files/uploads/quota.ts'
 import { createTaskUseCases } from '../../../src/app/tasks/use-cases.ts'
 import {
   acceptVideoARequest,

@@ -11,7 +11,7 @@ import {
   createUploadQuota,
   defaultUploadLimits,
   type UploadLimits,
-} from '../../../src/app/uploads/quota.ts'
+} from '../../../src/app/files/uploads/quota.ts'
 import { allOver } from '../../../src/kernel/all-over.ts'
 import { monotonicClock, systemClock } from '../../../src/kernel/clock.ts'
 import { createDiskFloor } from '../../../src/storage/local/disk-floor.ts'

@@ -10,7 +10,7 @@ import type { ChannelLease, ChannelWish } from '../../channels/directory.ts'
 import { keyedHash } from '../../../kernel/keyed-hash.ts'
 import { type Channel, ProviderError } from '../../ports/provider.ts'
 import { refusalOf } from '../../ports/refusal.ts'
-import type { OwnUpload } from '../../uploads/own-upload.ts'
+import type { OwnUpload } from '../../files/uploads/own-upload.ts'
 import { type MediaDeps, mediaOf, type UploadInput } from './types.ts'
 
 /** Ids tried until one is free: by chance the first is. */

@@ -3,8 +3,8 @@ import type { EventLog } from '../../../eventlog/log/types.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import type { Principal } from '../../access/principal.ts'
 import type { IncomingMedia, MediaProvider } from '../../ports/media.ts'
-import type { OwnUpload, UploadKey } from '../../uploads/own-upload.ts'
-import type { UploadQuota } from '../../uploads/quota.ts'
+import type { OwnUpload, UploadKey } from '../../files/uploads/own-upload.ts'
+import type { UploadQuota } from '../../files/uploads/quota.ts'
 import type { CallDeps } from '../deps.ts'
 
 /** What the API asks of the use cases of uploads, and what it gets back; no HTTP here. */

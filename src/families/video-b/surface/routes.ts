@@ -8,7 +8,7 @@ import { taskKeyOf, tellTask } from '../../../api/kit/task-answer.ts'
 import { queryFailures } from '../../../api/kit/route-failures.ts'
 import type { Principal } from '../../../app/access/principal.ts'
 import type { CreateTaskInput } from '../../../app/tasks/types.ts'
-import type { ResolveMediaFiles } from '../../../app/uploads/media-files.ts'
+import type { ResolveMediaFiles } from '../../../app/files/uploads/media-files.ts'
 import type { LongText } from '../../../domain/catalog/checks/media.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 import {

@@ -1,5 +1,5 @@
 import { families } from '../../../../src/families/index.ts'
-import { createUploadQuota, defaultUploadLimits } from '../../../../src/app/uploads/quota.ts'
+import { createUploadQuota, defaultUploadLimits } from '../../../../src/app/files/uploads/quota.ts'
 import type { Logger } from 'pino'
 import type { Pool } from 'pg'
 import { Registry } from 'prom-client'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { ResolveMediaFiles } from '../../../../src/app/uploads/media-files.ts'
+import type { ResolveMediaFiles } from '../../../../src/app/files/uploads/media-files.ts'
 import { AsciiText } from '../../../../src/kernel/ascii-text.ts'
 import { DomainError } from '../../../../src/kernel/errors.ts'
 import { asModel, startApp } from '../../../api/support/app.ts'

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
-import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { DomainError } from '../../kernel/errors.ts'
-import type { ReadModels } from '../read-models/read-models.ts'
+import type { Queryable } from '../../../../projections/engine/queryable.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import type { ReadModels } from '../../read-models/read-models.ts'
 
 /** What one tenant may keep here and at providers, and for how long (P10). */
 export interface UploadLimits {

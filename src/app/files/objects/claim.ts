@@ -1,10 +1,10 @@
 import type { Registry } from 'prom-client'
 import { Gauge } from 'prom-client'
-import { priceBookStream } from '../../domain/pricing/events.ts'
-import type { EventLog } from '../../eventlog/log/types.ts'
-import type { Clock } from '../../kernel/clock.ts'
-import type { Log } from '../../kernel/log.ts'
-import type { NamespacedObjects } from '../../storage/namespaced.ts'
+import { priceBookStream } from '../../../domain/pricing/events.ts'
+import type { EventLog } from '../../../eventlog/log/types.ts'
+import type { Clock } from '../../../kernel/clock.ts'
+import type { Log } from '../../../kernel/log.ts'
+import type { NamespacedObjects } from '../../../storage/namespaced.ts'
 
 /** Two gateways that claim a namespace at once both look again after this: the later marker stands. */
 export const CLAIM_SETTLES_MS = 600_000

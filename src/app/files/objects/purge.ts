@@ -1,17 +1,17 @@
 import type { Pool } from 'pg'
 import { Counter, type Registry } from 'prom-client'
-import { tryLead } from '../../../projections/engine/leadership.ts'
-import type { EventLog } from '../../eventlog/log/types.ts'
-import type { Clock } from '../../kernel/clock.ts'
-import type { NamespacedObjects } from '../../storage/namespaced.ts'
+import { tryLead } from '../../../../projections/engine/leadership.ts'
+import type { EventLog } from '../../../eventlog/log/types.ts'
+import type { Clock } from '../../../kernel/clock.ts'
+import type { NamespacedObjects } from '../../../storage/namespaced.ts'
 import {
   RESULT_LIFE_MS,
   resultHourMs,
   RESULTS,
   resultsMadeBefore,
-} from '../../storage/object-key.ts'
-import type { ListedObject, ObjectStore } from '../../storage/types.ts'
-import { type PolicyDeps, runLoop } from '../policy-loop.ts'
+} from '../../../storage/object-key.ts'
+import type { ListedObject, ObjectStore } from '../../../storage/types.ts'
+import { type PolicyDeps, runLoop } from '../../policy-loop.ts'
 import { createClaim } from './claim.ts'
 import { type Referenced, referencedFiles, referencedPayloads } from './referenced.ts'
 

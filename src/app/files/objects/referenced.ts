@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
-import { waitForPosition } from '../../../projections/engine/wait.ts'
-import { filesDeleted, filesThere } from '../../../projections/files/query.ts'
-import { tasksEnded, tasksWithoutEnd } from '../../../projections/tasks/query.ts'
-import type { EventLog } from '../../eventlog/log/types.ts'
-import type { Clock } from '../../kernel/clock.ts'
-import { FILES, PAYLOADS } from '../../storage/object-key.ts'
+import { waitForPosition } from '../../../../projections/engine/wait.ts'
+import { filesDeleted, filesThere } from '../../../../projections/files/query.ts'
+import { tasksEnded, tasksWithoutEnd } from '../../../../projections/tasks/query.ts'
+import type { EventLog } from '../../../eventlog/log/types.ts'
+import type { Clock } from '../../../kernel/clock.ts'
+import { FILES, PAYLOADS } from '../../../storage/object-key.ts'
 
 /** Objects that are kept for as long as something in the log needs them. */
 export interface Referenced {

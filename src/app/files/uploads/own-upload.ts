@@ -1,10 +1,14 @@
-import { ownUpload, uploadDecider } from '../../domain/upload/decider.ts'
-import { type UploadEvent, type UploadEventData, uploadStream } from '../../domain/upload/events.ts'
-import type { EventLog } from '../../eventlog/log/types.ts'
-import { type Clock, toTimestamp } from '../../kernel/clock.ts'
-import { DomainError, isDomainError } from '../../kernel/errors.ts'
-import { isPositiveInt64 } from '../../kernel/int64.ts'
-import type { Principal } from '../access/principal.ts'
+import { ownUpload, uploadDecider } from '../../../domain/upload/decider.ts'
+import {
+  type UploadEvent,
+  type UploadEventData,
+  uploadStream,
+} from '../../../domain/upload/events.ts'
+import type { EventLog } from '../../../eventlog/log/types.ts'
+import { type Clock, toTimestamp } from '../../../kernel/clock.ts'
+import { DomainError, isDomainError } from '../../../kernel/errors.ts'
+import { isPositiveInt64 } from '../../../kernel/int64.ts'
+import type { Principal } from '../../access/principal.ts'
 
 /** Whose upload, by its id. */
 export interface UploadKey {

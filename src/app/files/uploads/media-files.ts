@@ -1,4 +1,4 @@
-import { DomainError } from '../../kernel/errors.ts'
+import { DomainError } from '../../../kernel/errors.ts'
 import type { UploadKey, UploadLookup } from './own-upload.ts'
 import { namedUpload } from './own-upload.ts'
 
