@@ -1,6 +1,6 @@
 import { monotonicClock } from '../../kernel/clock.ts'
 import { pause } from '../../kernel/pause.ts'
-import { RepeatedAnswer } from '../call-claims/repeated-answer.ts'
+import { RepeatedAnswer } from './claims/repeated-answer.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { CallDeps } from './deps.ts'
 

@@ -1,6 +1,6 @@
 import type { Measurement, Settlement } from '../../domain/pricing/settlement.ts'
 import type { Principal } from '../access/principal.ts'
-import type { CallClaim, KeyedRequest } from '../call-claims/types.ts'
+import type { CallClaim, KeyedRequest } from './claims/types.ts'
 
 /** What every synchronous call comes with and ends with, whatever its family; no HTTP here. */
 

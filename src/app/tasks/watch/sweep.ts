@@ -1,6 +1,6 @@
 import { keepLead } from '../../../../projections/engine/leadership.ts'
 import { pollBacklog, recallStrayPolls } from '../../../../projections/tasks/query.ts'
-import { purgeCallClaims } from '../../call-claims/statements.ts'
+import { purgeCallClaims } from '../../calls/claims/statements.ts'
 import { purgeRateUse } from '../../spending/throttle/sharing.ts'
 import { purgeTaskUrls } from '../result-urls.ts'
 import type { TaskDeps } from '../deps.ts'

@@ -13,7 +13,7 @@ import { monotonicClock, systemClock } from '../../../../src/kernel/clock.ts'
 import { isDomainError } from '../../../../src/kernel/errors.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
 import type { TextFamily } from '../../../families/text/wires.ts'
-import type { CallClaim } from '../../../../src/app/call-claims/types.ts'
+import type { CallClaim } from '../../../../src/app/calls/claims/types.ts'
 import { keyedBy } from './keyed.ts'
 import { textCalls, textInput } from './text-world.ts'
 

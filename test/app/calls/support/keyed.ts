@@ -1,4 +1,4 @@
-import type { CallClaim } from '../../../../src/app/call-claims/types.ts'
+import type { CallClaim } from '../../../../src/app/calls/claims/types.ts'
 import type { CallInput } from '../../../../src/app/calls/types.ts'
 
 /** What the API hands over of a request with this `Idempotency-Key`. */

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import { forAll } from '../../kernel/asked-by.ts'
-import type { Log } from '../../kernel/log.ts'
+import { forAll } from '../../../kernel/asked-by.ts'
+import type { Log } from '../../../kernel/log.ts'
 import { type ClaimName, LEASE_MS, renewClaims } from './statements.ts'
 
 /** Three renewals may fail before a lease is over. */

@@ -1,4 +1,4 @@
-import type { Principal } from '../access/principal.ts'
+import type { Principal } from '../../access/principal.ts'
 
 /** Calls that are made once for each `Idempotency-Key`; no HTTP here. */
 
