@@ -30,7 +30,11 @@ import type { LedgerLag } from './app/spending/ledger-lag.ts'
 import { createBackgroundAppends } from './app/tasks/background-appends.ts'
 import { createKnownTasks } from './app/tasks/known-tasks.ts'
 import { createUrlCache } from './app/tasks/result-urls.ts'
-import { defaultImageTaskLimits, imageMediaIn, type ImageTaskDeps } from './app/image-tasks/deps.ts'
+import {
+  defaultImageTaskLimits,
+  imageMediaIn,
+  type ImageTaskDeps,
+} from './app/tasks/images/deps.ts'
 import type { TaskDeps } from './app/tasks/deps.ts'
 import {
   createUploadQuota,

@@ -1,4 +1,4 @@
-import type { ImageTaskUseCases } from '../../../src/app/image-tasks/types.ts'
+import type { ImageTaskUseCases } from '../../../src/app/tasks/images/types.ts'
 import { answered } from './memory-quotes.ts'
 import { DomainError } from '../../../src/kernel/errors.ts'
 import type {

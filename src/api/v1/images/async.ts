@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
-import type { ImageTaskUseCases, ImageTaskView } from '../../../app/image-tasks/types.ts'
+import type { ImageTaskUseCases, ImageTaskView } from '../../../app/tasks/images/types.ts'
 import type { ImageKind, ImageOrder } from '../../../domain/catalog/image-rules.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { DomainError } from '../../../kernel/errors.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ImageCallInput, ImageUseCases } from '../../../app/calls/images/types.ts'
 import type { ImageFrame } from '../../../app/ports/images.ts'
-import type { ImageTaskUseCases } from '../../../app/image-tasks/types.ts'
+import type { ImageTaskUseCases } from '../../../app/tasks/images/types.ts'
 import type { Catalog } from '../../../domain/catalog/catalog.ts'
 import type { ImageKind } from '../../../domain/catalog/image-rules.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'

@@ -1,5 +1,5 @@
 import type { ImageUseCases } from '../../../app/calls/images/types.ts'
-import type { ImageTaskUseCases } from '../../../app/image-tasks/types.ts'
+import type { ImageTaskUseCases } from '../../../app/tasks/images/types.ts'
 import type { TaskUseCases } from '../../../app/tasks/types.ts'
 import type { Catalog } from '../../../domain/catalog/catalog.ts'
 import type { ImageKind } from '../../../domain/catalog/image-rules.ts'

@@ -1,10 +1,10 @@
-import type { FetchPublic } from '../../kernel/public-fetch.ts'
-import type { OpenImageFile } from '../calls/images/types.ts'
-import type { ImageProvider } from '../ports/images.ts'
-import type { UploadQuota } from '../files/uploads/quota.ts'
-import type { TaskDeps } from '../tasks/deps.ts'
-import { createSealedObjects, type SealedObjects } from '../../storage/sealed.ts'
-import type { ObjectStore } from '../../storage/types.ts'
+import type { FetchPublic } from '../../../kernel/public-fetch.ts'
+import type { OpenImageFile } from '../../calls/images/types.ts'
+import type { ImageProvider } from '../../ports/images.ts'
+import type { UploadQuota } from '../../files/uploads/quota.ts'
+import type { TaskDeps } from '../deps.ts'
+import { createSealedObjects, type SealedObjects } from '../../../storage/sealed.ts'
+import type { ObjectStore } from '../../../storage/types.ts'
 
 /** Where requests wait and results are kept; nothing of either is in the log (P7). */
 export interface ImageMedia {

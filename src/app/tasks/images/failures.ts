@@ -1,5 +1,5 @@
-import { DomainError } from '../../kernel/errors.ts'
-import { ProviderError } from '../ports/provider.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import { ProviderError } from '../../ports/provider.ts'
 import type { AnsweredImages } from './results.ts'
 
 /** Why there are no pictures, as the task's own end says it: fixed words, for upstream's may quote a prompt (P7). */

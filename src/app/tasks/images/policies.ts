@@ -1,5 +1,5 @@
-import type { FurtherPolicies } from '../tasks/watch/start.ts'
-import type { PolicySettings } from '../tasks/watch/poll.ts'
+import type { FurtherPolicies } from '../watch/start.ts'
+import type { PolicySettings } from '../watch/poll.ts'
 import type { ImageTaskDeps } from './deps.ts'
 import { createFinishRound } from './finish.ts'
 import { createImageMaker } from './work.ts'

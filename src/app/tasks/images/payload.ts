@@ -1,12 +1,12 @@
 import { Buffer } from 'node:buffer'
 import { buffer } from 'node:stream/consumers'
 import { Readable } from 'node:stream'
-import { sha256Hex } from '../../kernel/ids.ts'
-import type { TaskRequest } from '../../domain/task/state.ts'
-import { payloadKey } from '../../storage/object-key.ts'
-import type { ReadyImages } from '../calls/images/inputs.ts'
-import type { SentImage } from '../ports/images.ts'
-import { reserveWhileWaiting } from '../files/uploads/quota.ts'
+import { sha256Hex } from '../../../kernel/ids.ts'
+import type { TaskRequest } from '../../../domain/task/state.ts'
+import { payloadKey } from '../../../storage/object-key.ts'
+import type { ReadyImages } from '../../calls/images/inputs.ts'
+import type { SentImage } from '../../ports/images.ts'
+import { reserveWhileWaiting } from '../../files/uploads/quota.ts'
 import type { ImageMedia, ImageTaskDeps } from './deps.ts'
 
 /** What was asked, as it waits in object storage, encrypted: a length, a head in JSON, the pictures. */

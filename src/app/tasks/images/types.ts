@@ -1,8 +1,8 @@
-import type { Cost } from '../../domain/pricing/cost.ts'
-import type { ImageRequest } from '../../domain/catalog/image-rules.ts'
-import type { JsonObject } from '../../kernel/json.ts'
-import type { RequestQuote } from '../finance/prices/request-quote.ts'
-import type { Principal } from '../access/principal.ts'
+import type { Cost } from '../../../domain/pricing/cost.ts'
+import type { ImageRequest } from '../../../domain/catalog/image-rules.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
+import type { RequestQuote } from '../../finance/prices/request-quote.ts'
+import type { Principal } from '../../access/principal.ts'
 
 /** What the API asks of asynchronous images, and what it gets back; no HTTP here. */
 
