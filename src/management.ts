@@ -1,6 +1,6 @@
 import { createManagement } from './app/accounts/manage.ts'
 import type { ManagementDeps } from './app/accounts/management.ts'
-import { createManagedBalanceAlerts } from './app/balance-alerts/manage.ts'
+import { createManagedBalanceAlerts } from './app/accounts/alerts/manage.ts'
 import { createManagedBudgets } from './app/spending/budgets/manage.ts'
 import type { Channel } from './app/ports/provider.ts'
 import { servedModels } from './app/finance/prices/concern.ts'

@@ -3,7 +3,7 @@ import {
   setBalanceAlerts,
   type ShownBalanceAlerts,
   showBalanceAlerts,
-} from '../app/balance-alerts/manage.ts'
+} from '../app/accounts/alerts/manage.ts'
 import type { BalanceAlerts } from '../domain/account/balance-alerts.ts'
 import { toTimestamp } from '../kernel/clock.ts'
 import { resolveByDns } from '../families/kit/http/public-fetch.ts'

@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import type { ManagedBalanceAlerts, ShownBalanceAlerts } from '../../app/balance-alerts/manage.ts'
+import type { ManagedBalanceAlerts, ShownBalanceAlerts } from '../../app/accounts/alerts/manage.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { currencies } from '../../kernel/money.ts'
 import { byToken, success, successOf } from '../kit/account-surface.ts'

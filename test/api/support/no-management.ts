@@ -1,5 +1,5 @@
 import type { ManagedBudgets } from '../../../src/app/spending/budgets/manage.ts'
-import type { ManagedBalanceAlerts } from '../../../src/app/balance-alerts/manage.ts'
+import type { ManagedBalanceAlerts } from '../../../src/app/accounts/alerts/manage.ts'
 import type { ManagedLimits } from '../../../src/app/spending/throttle/manage.ts'
 import type { ManagedAccountPrices } from '../../../src/app/finance/prices/managed-account-prices.ts'
 import type { ManagedPriceBooks } from '../../../src/app/finance/prices/managed-price-books.ts'

@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks'
 import t from 'tap'
-import { signedHeaders, webhookSecret } from '../../../src/app/balance-alerts/signature.ts'
+import { signedHeaders, webhookSecret } from '../../../src/app/accounts/alerts/signature.ts'
 
 const marker = 'a marker secret of at least thirty-two characters'
 const message = (body: string) => ({

@@ -1,8 +1,8 @@
-import { hasWebhookSql, type Webhook, webhooksOf } from '../../../projections/access/query.ts'
-import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { toTimestamp } from '../../kernel/clock.ts'
-import type { Currency } from '../../kernel/money.ts'
-import { FetchFault, type PostOut } from '../../kernel/public-fetch.ts'
+import { hasWebhookSql, type Webhook, webhooksOf } from '../../../../projections/access/query.ts'
+import type { Queryable } from '../../../../projections/engine/queryable.ts'
+import { toTimestamp } from '../../../kernel/clock.ts'
+import type { Currency } from '../../../kernel/money.ts'
+import { FetchFault, type PostOut } from '../../../kernel/public-fetch.ts'
 import { signedHeaders, webhookSecret } from './signature.ts'
 
 /** Of one try, from resolving the host to the status. */

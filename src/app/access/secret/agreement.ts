@@ -1,5 +1,5 @@
-import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { keyedHash } from '../../kernel/keyed-hash.ts'
+import type { Queryable } from '../../../../projections/engine/queryable.ts'
+import { keyedHash } from '../../../kernel/keyed-hash.ts'
 
 /**
  * That all replicas have one `MARKER_SECRET`. With two of them a creation sent again to another replica

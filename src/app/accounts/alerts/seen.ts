@@ -1,7 +1,7 @@
-import { thresholdsSql } from '../../../projections/access/query.ts'
-import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { remainingSql } from '../../../projections/ledger/query.ts'
-import type { Currency } from '../../kernel/money.ts'
+import { thresholdsSql } from '../../../../projections/access/query.ts'
+import type { Queryable } from '../../../../projections/engine/queryable.ts'
+import { remainingSql } from '../../../../projections/ledger/query.ts'
+import type { Currency } from '../../../kernel/money.ts'
 
 /** A balance that is low, and was not when it was looked at before. */
 export interface SeenLow {

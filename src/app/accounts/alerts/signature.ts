@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { keyedHash } from '../../kernel/keyed-hash.ts'
+import { keyedHash } from '../../../kernel/keyed-hash.ts'
 
 /**
  * Webhooks are signed as the Standard Webhooks specification has it: HMAC-SHA256 over

@@ -1,19 +1,19 @@
-import type { Queryable } from '../../../projections/engine/queryable.ts'
+import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import {
   type BalanceAlerts,
   balanceAlertsOf,
   type BalanceThreshold,
   noBalanceAlerts,
-} from '../../domain/account/balance-alerts.ts'
-import { toTimestamp } from '../../kernel/clock.ts'
-import { DomainError } from '../../kernel/errors.ts'
-import type { Currency } from '../../kernel/money.ts'
-import { checkPublicUrl, type ResolveHost } from '../../kernel/public-url.ts'
-import { type FactOf, readAccountFact } from '../accounts/account-fact.ts'
-import { type AccessDeps, decideOnAccount } from '../accounts/bootstrap.ts'
-import type { ManagedTenants } from '../accounts/managed-tenants.ts'
-import { type ByToken, depsOf, type ManagementDeps, shown } from '../accounts/management.ts'
-import type { Reach } from '../accounts/reach.ts'
+} from '../../../domain/account/balance-alerts.ts'
+import { toTimestamp } from '../../../kernel/clock.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+import type { Currency } from '../../../kernel/money.ts'
+import { checkPublicUrl, type ResolveHost } from '../../../kernel/public-url.ts'
+import { type FactOf, readAccountFact } from '../account-fact.ts'
+import { type AccessDeps, decideOnAccount } from '../bootstrap.ts'
+import type { ManagedTenants } from '../managed-tenants.ts'
+import { type ByToken, depsOf, type ManagementDeps, shown } from '../management.ts'
+import type { Reach } from '../reach.ts'
 import { webhookSecret } from './signature.ts'
 
 /** A balance that is low, and how telling it stands; times are unix milliseconds. */
