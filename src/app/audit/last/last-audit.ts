@@ -1,4 +1,4 @@
-import type { Queryable } from '../../../projections/engine/queryable.ts'
+import type { Queryable } from '../../../../projections/engine/queryable.ts'
 
 /** Keeps that an audit came to its end, and what it found, for those who watch. */
 export async function keepLastAudit(

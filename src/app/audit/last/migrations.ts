@@ -1,4 +1,4 @@
-import type { Migrations } from '../../storage/postgres/migrate.ts'
+import type { Migrations } from '../../../storage/postgres/migrate.ts'
 
 export const lastAuditMigrations: Migrations = {
   owner: 'last-audit',
