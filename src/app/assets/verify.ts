@@ -2,7 +2,7 @@ import { ownVerification, type VerificationState } from '../../domain/verificati
 import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { newAssetGroupId } from '../../kernel/ids.ts'
-import { callOptions, callUpstream } from '../call-upstream.ts'
+import { callOptions, callUpstream } from '../channels/call-upstream.ts'
 import { askInTurn } from '../channels/in-turn.ts'
 import { keyedHash } from '../../kernel/keyed-hash.ts'
 import { ProviderError } from '../ports/provider.ts'

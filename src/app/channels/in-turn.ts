@@ -1,4 +1,4 @@
-import { callUpstream, type UpstreamDeps, type UpstreamOperation } from '../call-upstream.ts'
+import { callUpstream, type UpstreamDeps, type UpstreamOperation } from './call-upstream.ts'
 import { type Channel, ProviderError } from '../ports/provider.ts'
 import type { ChannelPaces } from './paces.ts'
 

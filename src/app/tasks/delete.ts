@@ -13,7 +13,7 @@ import { patience, type Refreshed, type Refresher } from './refresh.ts'
 import { quietly, taskError } from './record.ts'
 import type { CancelTask, DeleteTask, TaskKey } from './types.ts'
 import { viewOf } from './view.ts'
-import { callOptions, callUpstream, REFRESH_TIMEOUT_MS } from '../call-upstream.ts'
+import { callOptions, callUpstream, REFRESH_TIMEOUT_MS } from '../channels/call-upstream.ts'
 import { providerOf } from './provider-of.ts'
 
 /** A refresh older than this says too little about whether the task is still queued. */

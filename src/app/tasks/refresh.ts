@@ -5,7 +5,7 @@ import { ProviderError } from '../ports/provider.ts'
 import type { TaskDeps } from './deps.ts'
 import { type Observe, type ObserveOutcome, rememberUrls } from './observe.ts'
 import { quietly } from './record.ts'
-import { callOptions, callUpstream, REFRESH_TIMEOUT_MS } from '../call-upstream.ts'
+import { callOptions, callUpstream, REFRESH_TIMEOUT_MS } from '../channels/call-upstream.ts'
 import { inTurn } from '../channels/in-turn.ts'
 import { providerOf } from './provider-of.ts'
 

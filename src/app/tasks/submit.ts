@@ -7,7 +7,7 @@ import { type AcceptedTask, type Channel, ProviderError } from '../ports/provide
 import type { TaskDeps } from './deps.ts'
 import { recordOutcome, taskError } from './record.ts'
 import type { CreatedTask, CreateTaskInput } from './types.ts'
-import { callOptions, callUpstream } from '../call-upstream.ts'
+import { callOptions, callUpstream } from '../channels/call-upstream.ts'
 import { providerOf } from './provider-of.ts'
 
 /** Channels tried for one creation. */

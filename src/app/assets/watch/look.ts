@@ -1,6 +1,6 @@
 import pLimit from 'p-limit'
 import type { AssetWork } from '../../../../projections/assets/query.ts'
-import { callOptions } from '../../call-upstream.ts'
+import { callOptions } from '../../channels/call-upstream.ts'
 import { askInTurn } from '../../channels/in-turn.ts'
 import type { SeenAsset } from '../../ports/assets.ts'
 import type { Channel } from '../../ports/provider.ts'

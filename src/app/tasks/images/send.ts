@@ -4,7 +4,7 @@ import { pause } from '../../../kernel/pause.ts'
 import { attempt, endAttempt, restChannel } from '../../channels/attempt.ts'
 import type { ChannelLease, ChannelWish } from '../../channels/directory.ts'
 import { ProviderError } from '../../ports/provider.ts'
-import { callOptions, callUpstream } from '../../call-upstream.ts'
+import { callOptions, callUpstream } from '../../channels/call-upstream.ts'
 import type { ImageTaskDeps } from './deps.ts'
 import { imageTaskFailure, type Sent, sentOf } from './failures.ts'
 

@@ -5,7 +5,7 @@ import {
   type TaskGone,
   type TaskObservation,
 } from '../../ports/provider.ts'
-import { callOptions, callUpstream } from '../../call-upstream.ts'
+import { callOptions, callUpstream } from '../../channels/call-upstream.ts'
 import type { TaskDeps } from '../deps.ts'
 import { providerOf } from '../provider-of.ts'
 

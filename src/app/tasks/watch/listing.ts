@@ -6,7 +6,7 @@ import {
   type TaskProvider,
 } from '../../ports/provider.ts'
 import type { TaskDeps } from '../deps.ts'
-import { callOptions, callUpstream } from '../../call-upstream.ts'
+import { callOptions, callUpstream } from '../../channels/call-upstream.ts'
 import type { ListedTask } from './match.ts'
 
 /** What a channel's account has made since a time, as far as it can be listed. */

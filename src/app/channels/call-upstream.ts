@@ -1,6 +1,6 @@
-import { monotonicClock } from '../kernel/clock.ts'
-import type { TaskMetrics } from './metrics.ts'
-import { type CallOptions, type Channel, ProviderError } from './ports/provider.ts'
+import { monotonicClock } from '../../kernel/clock.ts'
+import type { TaskMetrics } from '../metrics.ts'
+import { type CallOptions, type Channel, ProviderError } from '../ports/provider.ts'
 
 /** A caller's query of one thing may take this long upstream; then it gets what is known. */
 export const REFRESH_TIMEOUT_MS = 5_000
