@@ -6,7 +6,7 @@ import {
   rescheduleAssetWork,
 } from '../../../../projections/assets/query.ts'
 import { monotonicClock, toTimestamp } from '../../../kernel/clock.ts'
-import type { Policy, RoundOutcome } from '../../policy-loop.ts'
+import type { Policy, RoundOutcome } from '../../queue/policy-loop.ts'
 import type { Channel } from '../../ports/provider.ts'
 import type { AssetDeps } from '../deps.ts'
 import { byPolicy } from '../asker.ts'

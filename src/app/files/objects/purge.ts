@@ -11,7 +11,7 @@ import {
   resultsMadeBefore,
 } from '../../../storage/object-key.ts'
 import type { ListedObject, ObjectStore } from '../../../storage/types.ts'
-import { type PolicyDeps, runLoop } from '../../policy-loop.ts'
+import { type PolicyDeps, runLoop } from '../../queue/policy-loop.ts'
 import { createClaim } from './claim.ts'
 import { type Referenced, referencedFiles, referencedPayloads } from './referenced.ts'
 

@@ -1,4 +1,4 @@
-import type { RoundOutcome } from '../../policy-loop.ts'
+import type { RoundOutcome } from '../../queue/policy-loop.ts'
 import { type DuePoll, leaseInTurn } from '../../../../projections/tasks/query.ts'
 import { pause } from '../../../kernel/pause.ts'
 import type { ChannelLease, ChannelWish } from '../../channels/directory.ts'

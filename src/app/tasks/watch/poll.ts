@@ -5,7 +5,7 @@ import {
   stillLeased,
 } from '../../../../projections/tasks/query.ts'
 import { type Channel, ProviderError } from '../../ports/provider.ts'
-import type { RoundOutcome } from '../../policy-loop.ts'
+import type { RoundOutcome } from '../../queue/policy-loop.ts'
 import type { TaskDeps } from '../deps.ts'
 import type { Observe } from '../observe.ts'
 import { askAll, failureOf, type Seen } from './ask.ts'

@@ -1,4 +1,4 @@
-import type { RoundOutcome } from '../../policy-loop.ts'
+import type { RoundOutcome } from '../../queue/policy-loop.ts'
 import {
   type DuePoll,
   findKnownNativeIds,

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { allOver } from '../../../kernel/all-over.ts'
 import { pause } from '../../../kernel/pause.ts'
-import { type Policy, runLoop } from '../../policy-loop.ts'
+import { type Policy, runLoop } from '../../queue/policy-loop.ts'
 import type { TaskDeps } from '../deps.ts'
 import { createObserve } from '../observe.ts'
 import { createPoller, type PolicySettings } from './poll.ts'

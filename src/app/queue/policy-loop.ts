@@ -1,8 +1,8 @@
-import type { Log } from '../kernel/log.ts'
-import { pause } from '../kernel/pause.ts'
-import { spread } from '../kernel/random.ts'
-import { createRetryLog } from '../kernel/retry-log.ts'
-import type { TaskMetrics } from './metrics.ts'
+import type { Log } from '../../kernel/log.ts'
+import { pause } from '../../kernel/pause.ts'
+import { spread } from '../../kernel/random.ts'
+import { createRetryLog } from '../../kernel/retry-log.ts'
+import type { TaskMetrics } from '../metrics.ts'
 
 /** Rests between rounds that failed: doubled up to the longest, never given up. */
 const FIRST_REST_MS = 500
