@@ -6,78 +6,85 @@ import { sources } from './sources.ts'
  * beside the folders are for all of them and know none, but the list of migrations.
  */
 const appBelow: Readonly<Record<string, readonly string[]>> = {
+  ports: [],
   // Works out by itself what the others must have done, and so knows none of them.
   audit: [],
-  database: [],
-  objects: [],
-  'last-audit': ['database'],
-  channels: [],
+  'audit/last': [],
+  queue: [],
+  'files/objects': ['queue'],
+  channels: ['ports'],
   'read-models': [],
-  'last-uses': ['database'],
-  accounts: ['last-uses', 'read-models'],
-  secret: ['database'],
-  pricing: ['accounts', 'read-models'],
-  throttle: ['accounts', 'database'],
-  access: ['read-models', 'throttle'],
-  'call-claims': ['access', 'database'],
-  uploads: ['access', 'database', 'read-models'],
-  files: ['access', 'read-models', 'throttle', 'uploads'],
-  spending: ['database', 'throttle'],
-  budgets: ['accounts', 'read-models', 'spending'],
-  assets: ['access', 'channels', 'database', 'read-models', 'throttle'],
+  'accounts/last-uses': ['queue'],
+  accounts: ['accounts/last-uses', 'read-models'],
+  'access/secret': [],
+  'finance/prices': ['accounts', 'ports', 'read-models'],
+  'spending/throttle': ['accounts', 'queue'],
+  access: ['read-models', 'spending/throttle'],
+  'calls/claims': ['access'],
+  'files/uploads': ['access', 'ports', 'read-models'],
+  files: ['access', 'files/uploads', 'read-models', 'spending/throttle'],
+  spending: ['spending/throttle'],
+  'spending/budgets': ['accounts', 'read-models', 'spending', 'spending/throttle'],
+  assets: ['access', 'channels', 'ports', 'queue', 'read-models', 'spending/throttle'],
   finance: ['read-models', 'spending'],
   calls: [
+    'queue',
     'access',
-    'budgets',
-    'call-claims',
+    'calls/claims',
     'channels',
-    'database',
     'files',
-    'pricing',
+    'files/uploads',
+    'finance/prices',
+    'ports',
     'spending',
-    'throttle',
-    'uploads',
+    'spending/budgets',
+    'spending/throttle',
   ],
   tasks: [
     'access',
     'assets',
-    'budgets',
     'channels',
-    'database',
-    'pricing',
+    'finance/prices',
+    'ports',
     'read-models',
     'spending',
-    'throttle',
+    'spending/budgets',
+    'spending/throttle',
   ],
   'tasks/watch': [
     'access',
-    'call-claims',
+    'calls/claims',
     'channels',
-    'database',
-    'pricing',
+    'finance/prices',
+    'ports',
+    'queue',
     'spending',
+    'spending/throttle',
     'tasks',
-    'throttle',
   ],
-  'balance-alerts': ['accounts', 'database', 'read-models', 'tasks/watch'],
-  receipts: [],
-  'image-tasks': [
+  'accounts/alerts': ['accounts', 'queue', 'read-models', 'tasks/watch'],
+  'finance/receipts': ['read-models'],
+  'tasks/images': [
     'access',
     'calls',
     'channels',
-    'pricing',
+    'files/uploads',
+    'finance/prices',
+    'ports',
+    'queue',
     'spending',
     'tasks',
     'tasks/watch',
-    'uploads',
   ],
 }
+const folders = Object.keys(appBelow)
 
-/** Folder of the application; undefined for a file beside the folders. */
+/** Folder of the application, the innermost that the list names; undefined for a file beside the folders. */
 function appFolderOf(path: string): string | undefined {
-  const [, , folder, inner] = path.split('/')
-  if (!path.startsWith('src/app/') || inner === undefined) return undefined
-  return folder === 'tasks' && inner === 'watch' ? 'tasks/watch' : folder
+  if (!path.startsWith('src/app/')) return undefined
+  const within = folders.filter((folder) => path.startsWith(`src/app/${folder}/`))
+  const [innermost] = within.sort((a, b) => b.length - a.length)
+  return innermost ?? path.split('/').slice(2, -1)[0]
 }
 
 t.test('folders of the application use only what stands above them', (t) => {

@@ -18,26 +18,16 @@ t.test('the wires of text are named where text is at home', (t) => {
   t.end()
 })
 
-t.test('families do not know each other, and aggregates know none by name', (t) => {
-  const families = 'src/domain/families/'
-  /** A folder of `families`; undefined for the files beside them that list and describe families. */
-  const roomIn = (path: string): string | undefined => {
-    const [room, file] = path.slice(families.length).split('/')
-    return path.startsWith(families) && file !== undefined ? room : undefined
-  }
+t.test('aggregates know no family and no check of a body', (t) => {
+  const catalog = sources.filter(({ path }) => path.startsWith('src/domain/catalog/'))
+  t.ok(catalog.length > 3, `read ${catalog.length} files`)
   const offending = sources
-    .filter(({ path }) => path.startsWith('src/domain/'))
+    .filter(({ path }) => path.startsWith('src/domain/') && !path.startsWith('src/domain/catalog/'))
     .flatMap(({ path, imports }) =>
       imports
-        .filter((target) => {
-          const theirs = roomIn(target)
-          if (theirs === undefined || theirs === roomIn(path)) return false
-          if (path.startsWith(families)) return roomIn(path) !== undefined && theirs !== 'checks'
-          return true
-        })
+        .filter((target) => target.startsWith('src/domain/catalog/checks/'))
         .map((target) => `${path} imports ${target}`),
     )
-  t.ok(sources.filter(({ path }) => roomIn(path) !== undefined).length > 3)
   t.same(offending, [])
   t.end()
 })

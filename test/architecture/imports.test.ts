@@ -38,7 +38,7 @@ const assembly = new Set([
 ])
 
 /** Where faces upstream meet the application. */
-const ports = new Set(['', 'media-', 'asset-', 'image-'].map((of) => `src/app/${of}ports.ts`))
+const isPort = (path: string): boolean => path.startsWith('src/app/ports/')
 
 /** Layers of what faces upstream share: images and tasks build on HTTP, which knows of neither. */
 const kitBelow: Readonly<Record<string, readonly string[]>> = {
@@ -82,7 +82,7 @@ function familyOffence(path: string, target: string): string | undefined {
   const isRecord = !path.startsWith(`src/families/${family}/${room}/`)
   if (isRecord) return undefined
   const isKit = family === 'kit'
-  if (target.startsWith('src/app/') && (isKit || room === 'upstream') && !ports.has(target))
+  if (target.startsWith('src/app/') && (isKit || room === 'upstream') && !isPort(target))
     return 'what faces upstream meets the application in its ports'
   if (target.startsWith('src/api/') && (isKit || room === 'upstream' || room === 'rules'))
     return 'only what faces callers knows the API'

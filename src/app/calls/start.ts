@@ -5,7 +5,7 @@ import { openSpool } from '../../eventlog/journal/spool.ts'
 import { spoolIdentity } from '../../eventlog/journal/spool-identity.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { allOver } from '../../kernel/all-over.ts'
-import { startExchanging } from '../spending/throttle/exchanging.ts'
+import { startExchanging } from '../queue/exchanging.ts'
 import type { CallDeps } from './deps.ts'
 import {
   type Backlog,

@@ -3,7 +3,7 @@ import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import { BoundedMap } from '../../../kernel/bounded-map.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import type { Log } from '../../../kernel/log.ts'
-import { startExchanging } from '../../spending/throttle/exchanging.ts'
+import { startExchanging } from '../../queue/exchanging.ts'
 
 /**
  * When each token last opened something, so that one that nobody needs any more can be found. It is kept

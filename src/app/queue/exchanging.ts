@@ -1,6 +1,6 @@
-import type { Log } from '../../../kernel/log.ts'
-import { pause } from '../../../kernel/pause.ts'
-import { spread } from '../../../kernel/random.ts'
+import type { Log } from '../../kernel/log.ts'
+import { pause } from '../../kernel/pause.ts'
+import { spread } from '../../kernel/random.ts'
 
 /** How often replicas tell each other what they did, give or take a tenth. */
 const EXCHANGE_EVERY_MS = 1_000
