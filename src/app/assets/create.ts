@@ -201,11 +201,11 @@ async function counted<Result>(
   { principal }: Asking,
   begin: () => Promise<Result>,
 ): Promise<Result> {
-  const taken = await deps.throttle.request(principal)
+  const reserved = await deps.throttle.request(principal)
   try {
     return await begin()
   } catch (error) {
-    taken?.giveBack()
+    reserved?.release('not_started')
     throw error
   }
 }

@@ -39,12 +39,12 @@ export function createVerifications(
       const projectName = projectOf(order.projectName)
       return deps.room.within(channel.id, async () => {
         await deps.log.ready()
-        const taken = await deps.throttle.request(principal)
+        const reserved = await deps.throttle.request(principal)
         const wanted = { callbackUrl, projectName }
         const ticket = await callUpstream(deps, channel, 'verify', () =>
           provider.startVerification(channel, wanted, callOptions(requestId)),
         ).catch((error: unknown) => {
-          taken?.giveBack()
+          reserved?.release('not_started')
           throw asRefusal(error)
         })
         crashPoint('verification.after-provider')

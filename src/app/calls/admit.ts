@@ -5,8 +5,7 @@ import { parseAmount } from '../../kernel/money.ts'
 import type { CallClaim } from './claims/types.ts'
 import type { ChannelWish } from '../channels/directory.ts'
 import type { Channel } from '../ports/provider.ts'
-import { endingAll, type Hold } from '../spending/tenant-funds.ts'
-import type { Taken } from '../spending/throttle/rates.ts'
+import { createReservations, type Reservation } from '../spending/reservation.ts'
 import type { CallDeps } from './deps.ts'
 import type { CallFamily, ResolvedCall } from './family.ts'
 import type { CallInput, Claimed, Unmade } from './types.ts'
@@ -23,10 +22,8 @@ export interface AdmittedCall<Seen> {
   readonly streamed: boolean
   readonly startedAtMs: number
   readonly terms: CallTerms<Seen>
-  /** Its end is the end of what was taken of the caller's limits as well. */
-  readonly hold: Hold
-  /** Of the caller's limits; undefined where it has none. */
-  readonly taken: Taken | undefined
+  /** All that was reserved for it: requests, tokens, a place, budgets and funds. */
+  readonly held: Reservation
 }
 
 /**
@@ -63,43 +60,38 @@ export async function admit<Input extends CallInput, Request, Seen>(
     resolve(input, serving),
   )
   if (!deps.log.healthy()) await deps.log.ready()
-  const taken = await deps.throttle.call(principal, expectedTokens)
+  const held = createReservations()
   try {
+    held.add(await deps.throttle.call(principal, expectedTokens))
     const terms = price(await deps.prices.of(principal.tenantId))
-    const held = await holdFor(deps, principal, terms)
-    const hold = taken === undefined ? held : endingBoth(held, taken)
+    await orSmaller(terms, async ({ currency, holdPico }) => {
+      held.add(await deps.budgets.reserve(principal, currency, holdPico))
+      held.add(await deps.funds.reserve(principal.tenantId, currency, holdPico))
+    })
     const startedAtMs = deps.clock.nowMs()
     const callId = claim?.callId ?? newCallId(startedAtMs)
     const kept = keptOf(input)
     return {
-      call: { callId, input: kept, claim, wish, streamed, startedAtMs, terms, hold, taken },
+      call: { callId, input: kept, claim, wish, streamed, startedAtMs, terms, held },
       request,
     }
   } catch (error) {
-    taken?.giveBack()
+    held.release('not_started')
     throw error
   }
 }
 
-/** @throws DomainError of `Budgets.hold` and `Funds.hold`, where too little is left with what would fit it */
-async function holdFor<Seen>(
-  { funds, budgets }: Pick<CallDeps, 'funds' | 'budgets'>,
-  principal: CallInput['principal'],
-  { currency, holdPico, fitting }: CallTerms<Seen>,
-): Promise<Hold> {
+/** Where too little is left for it, the refusal says what would fit. @throws what `reserve` throws */
+async function orSmaller<Seen>(
+  terms: CallTerms<Seen>,
+  reserve: (terms: CallTerms<Seen>) => Promise<void>,
+): Promise<void> {
   try {
-    const budgeted = await budgets.hold(principal, currency, holdPico)
-    try {
-      const held = await funds.hold(principal.tenantId, currency, holdPico)
-      return budgeted === undefined ? held : endingAll([held, budgeted])
-    } catch (error) {
-      budgeted?.withdraw()
-      throw error
-    }
+    await reserve(terms)
   } catch (error) {
     if (!isDomainError(error, 'insufficient_balance') && !isDomainError(error, 'budget_reached'))
       throw error
-    const smaller = fitting?.(parseAmount(String(error.details['available'])))
+    const smaller = terms.fitting?.(parseAmount(String(error.details['available'])))
     if (smaller === undefined) throw error
     const message = `${error.message}; with ${smaller} it would fit`
     throw new DomainError(error.code, message, error.details)
@@ -115,17 +107,6 @@ function keptOf({
   callerGone,
 }: CallInput): CallInput {
   return { principal, family, surface, requestId, model, callerGone }
-}
-
-/** A call that ends without a settlement used none of the tokens that were expected of it. */
-function endingBoth(held: Hold, taken: Taken): Hold {
-  return {
-    settle: held.settle,
-    withdraw: () => {
-      held.withdraw()
-      taken.settle(0)
-    },
-  }
 }
 
 /** @throws DomainError `model_not_allowed` */

@@ -21,7 +21,7 @@ export interface CallDeps {
   readonly channels: ChannelDirectory
   readonly prices: Pick<TenantPrices, 'of'>
   readonly funds: Funds
-  readonly budgets: Pick<Budgets, 'hold' | 'exchange'>
+  readonly budgets: Pick<Budgets, 'reserve' | 'exchange'>
   readonly throttle: Throttle
   /** Of calls under an `Idempotency-Key`. */
   readonly claims: CallClaims

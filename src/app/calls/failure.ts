@@ -58,14 +58,14 @@ function absorb<Seen>(
   return { absorbed: { usage: { ...usage }, settlement } }
 }
 
-/** Ends the hold and notes a failure for support, without anybody waiting for it. */
+/** Gives back what was reserved and notes a failure for support; the caller does not wait for the note. */
 export function noteFailure<Seen>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
   served: Served,
   failure: Failure<Seen>,
 ): void {
-  call.hold.withdraw()
+  call.held.release('failed')
   const absorbed = absorb(deps, call, failure.cost)
   if (deps.journal.pending() >= deps.limits.maxPendingFailures) {
     deps.metrics.unrecordedFailures.inc()

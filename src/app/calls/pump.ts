@@ -264,8 +264,8 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
 
   #over(): void {
     this.#state = 'over'
-    const { hold, claim } = this.#open.call
-    hold.withdraw()
+    const { held, claim } = this.#open.call
+    held.release('failed')
     // A stream is not kept: what was settled has no answer to repeat, anything else may be made again.
     void claim?.keep(undefined)
     void claim?.release()

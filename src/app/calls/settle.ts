@@ -28,7 +28,6 @@ export async function settleCall<Seen>(
 ): Promise<{ readonly settlement: Settlement; readonly measurement: Measurement }> {
   const rated = call.terms.settle(ended.seen)
   if (rated === undefined) throw unmeasured(deps, call, served, ended.seen)
-  call.taken?.settle(rated.limitedTokens)
   const startedMs = monotonicClock.nowMs()
   await claimSettlement(deps, call, served, ended.seen)
   deps.crashPoint('call.before-append')
@@ -68,7 +67,8 @@ async function record<Seen>(
   served: Served,
   { rated, outcome }: { readonly rated: RatedCall; readonly outcome: CallOutcome },
 ): Promise<void> {
-  const { usage, settlement, answeredOtherwise } = rated
+  const { usage, settlement, answeredOtherwise, limitedTokens: tokens } = rated
+  const amountPico = parseAmount(settlement.amount)
   try {
     const { position } = await deps.journal.record(
       {
@@ -85,12 +85,12 @@ async function record<Seen>(
       metadataOf(call),
     )
     call.claim?.settled()
-    call.hold.settle(parseAmount(settlement.amount), position)
+    call.held.commit({ amountPico, tokens, position })
   } catch (error) {
     // It may be in the log all the same.
     if (isDomainError(error, 'log_outcome_unknown'))
-      call.hold.settle(parseAmount(settlement.amount), undefined)
-    else call.hold.withdraw()
+      call.held.commit({ amountPico, tokens, position: undefined })
+    else call.held.release('failed')
     if (isDomainError(error) && error.code !== 'log_outcome_unknown') call.claim?.unsettled()
     throw isDomainError(error) ? withCallId(error, call.callId) : error
   }

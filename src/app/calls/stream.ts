@@ -58,7 +58,7 @@ export function streamCall<
       }
       return { pump, channel, streamed }
     } catch (error) {
-      call.hold.withdraw()
+      call.held.release('failed')
       throw error instanceof ProviderError ? family.refusal(error, call.callId) : error
     }
   })

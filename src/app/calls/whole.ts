@@ -35,8 +35,8 @@ async function complete<Input extends CallInput, Request, Seen, Body>(
     await family.prepare?.(request, options)
     return await answer(deps, call, (channel) => family.ask(input, channel, request, options))
   } catch (error) {
-    // Whatever went wrong, the hold ends; ending it twice does nothing.
-    call.hold.withdraw()
+    // Does nothing once the call is settled.
+    call.held.release('failed')
     throw error instanceof ProviderError ? family.refusal(error, call.callId) : error
   }
 }

@@ -52,7 +52,7 @@ export function createFileUseCases(deps: FileDeps): FileUseCases {
       const store = storeOf(deps)
       // With the log away it could not be recorded.
       await log.ready()
-      const taken = await throttle.request(principal)
+      const reserved = await throttle.request(principal)
       const fileId = newFileId(clock.nowMs())
       try {
         const place = await quota.take(principal.tenantId, fileId)
@@ -72,7 +72,7 @@ export function createFileUseCases(deps: FileDeps): FileUseCases {
         crashPoint('file.after-object')
         return { fileId, sizeBytes, place }
       } finally {
-        taken?.settle(0)
+        reserved?.release('failed')
       }
     },
     record: async ({ fileId, sizeBytes, place }, { principal, requestId, purpose, filename }) => {

@@ -7,7 +7,8 @@ import { tellSpending } from './call-spending.ts'
 import { forAll } from '../../kernel/asked-by.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { DomainError } from '../../kernel/errors.ts'
-import type { Hold, ReadAt, TenantFunds, Telling } from './tenant-funds.ts'
+import type { Reservation } from './reservation.ts'
+import type { ReadAt, TenantFunds, Telling } from './tenant-funds.ts'
 
 /** A balance is read anew, in the background, when it is older. */
 const FRESH_FOR_MS = 1_000
@@ -18,7 +19,7 @@ export const MAX_LAG_MS = 30_000
 export interface Asked extends BalanceKey {
   readonly funds: TenantFunds
   readonly holdPico: bigint
-  hold?: Hold
+  hold?: Reservation
   telling?: Telling
 }
 

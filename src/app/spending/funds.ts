@@ -7,7 +7,8 @@ import { DomainError } from '../../kernel/errors.ts'
 import type { Currency } from '../../kernel/money.ts'
 import { pause, within } from '../../kernel/pause.ts'
 import { type Asked, FundsExchange, MAX_LAG_MS, refusalOf } from './funds-exchange.ts'
-import { type Hold, TenantFunds } from './tenant-funds.ts'
+import type { Reservation } from './reservation.ts'
+import { TenantFunds } from './tenant-funds.ts'
 
 /**
  * Whether a tenant can pay for a call, without a database in the way of every call. A process holds
@@ -24,11 +25,11 @@ import { type Hold, TenantFunds } from './tenant-funds.ts'
  */
 export interface Funds {
   /**
-   * Places a hold until it is settled or withdrawn.
+   * Holds an amount until its reservation ends.
    * @throws DomainError `insufficient_balance` (details: currency, hold, available),
    *   `database_unavailable` or `read_model_behind` when the balance cannot be told
    */
-  readonly hold: (tenantId: string, currency: Currency, holdPico: bigint) => Promise<Hold>
+  readonly reserve: (tenantId: string, currency: Currency, holdPico: bigint) => Promise<Reservation>
   /**
    * Tells and learns of every tenant with calls, and looks how far the ledger is behind. `spool` names
    * where settlements wait for the log, if any do. @throws what the database throws; told again then
@@ -82,11 +83,11 @@ export function createFunds({
     tenants.set(tenantId, made)
     return made
   }
-  const holdUnderLock = async (asked: Asked): Promise<Hold> => {
+  const holdUnderLock = async (asked: Asked): Promise<Reservation> => {
     try {
       await decided(asked)
     } catch (error) {
-      asked.hold?.withdraw()
+      asked.hold?.release('not_started')
       throw error
     }
     if (asked.hold === undefined || asked.telling === undefined) throw balanceUntold(undefined)
@@ -99,7 +100,7 @@ export function createFunds({
     funds: TenantFunds,
     currency: Currency,
     holdPico: bigint,
-  ): Promise<Hold> => {
+  ): Promise<Reservation> => {
     await exchange.makeKnown(funds)
     if (funds.isSmall(currency, holdPico))
       return funds.place(currency, holdPico, () => clock.nowMs())
@@ -111,7 +112,7 @@ export function createFunds({
   }
 
   return {
-    hold: async (tenantId, currency, holdPico) => {
+    reserve: async (tenantId, currency, holdPico) => {
       await watch.refuseBehind()
       const funds = fundsOf(tenantId)
       return funds.use(() => holdIn(funds, currency, holdPico))

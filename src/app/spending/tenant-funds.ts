@@ -1,30 +1,12 @@
 import type { Spendable } from './spendable.ts'
 import type { Spending } from './call-spending.ts'
+import type { Reservation } from './reservation.ts'
 import type { Currency } from '../../kernel/money.ts'
 
 /** A settlement without a known position is taken to be in the ledger after this. */
 const ASSUME_PROJECTED_MS = 60_000
 /** What a replica may spend between two exchanges is this part of what it found available. */
 export const UNTOLD_PART = 20n
-
-/** Ends once; the first way counts. */
-export interface Hold {
-  /** `position` is where the settlement is in the log; undefined when that is not known yet. */
-  readonly settle: (amountPico: bigint, position: bigint | undefined) => void
-  readonly withdraw: () => void
-}
-
-/** Several that end as one. */
-export function endingAll(holds: readonly Hold[]): Hold {
-  return {
-    settle: (amountPico, position) => {
-      for (const hold of holds) hold.settle(amountPico, position)
-    },
-    withdraw: () => {
-      for (const hold of holds) hold.withdraw()
-    },
-  }
-}
 
 /** Is done while none of them is idle. */
 export function usingAll<Value>(
@@ -114,7 +96,7 @@ export class TenantFunds {
     }
   }
 
-  place(currency: Currency, holdPico: bigint, nowMs: () => number): Hold {
+  place(currency: Currency, holdPico: bigint, nowMs: () => number): Reservation {
     this.#hold(currency, holdPico)
     this.#users += 1
     let ended = false
@@ -126,10 +108,10 @@ export class TenantFunds {
       return true
     }
     return {
-      settle: (amountPico, position) => {
+      commit: ({ amountPico, position }) => {
         if (end()) this.#settled(currency, amountPico, position, nowMs())
       },
-      withdraw: () => {
+      release: () => {
         end()
       },
     }

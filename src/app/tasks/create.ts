@@ -121,7 +121,7 @@ async function createNew<Order extends TaskOrder>(
   task: NewTask<Order>,
 ): Promise<CreatedTask> {
   const { order: asked, model, platformId } = task
-  const taken = await deps.throttle.request(asked.principal)
+  const reserved = await deps.throttle.request(asked.principal)
   let order = asked
   let begun: BegunTask | undefined
   try {
@@ -129,7 +129,7 @@ async function createNew<Order extends TaskOrder>(
     begun = await begin(deps, steps, { ...task, order })
   } finally {
     // Only what is begun counts.
-    if (begun === undefined) taken?.giveBack()
+    if (begun === undefined) reserved?.release('not_started')
   }
   if (begun === undefined) return keyConflict(deps, order, platformId)
   return steps.finish(order, begun)
@@ -225,20 +225,22 @@ async function admitAndRecord(
   const { currency, hold } = quote
   deps.crashPoint('create.before-admission')
   const holdPico = parseAmount(hold)
-  const budgeted = await deps.budgets.hold(request, currency, holdPico)
+  const budgeted = await deps.budgets.reserve(request, currency, holdPico)
   try {
     await admit(deps, { platformId, tenantId, userId, tokenId, currency, hold, taskLimits })
     deps.crashPoint('create.before-requested')
     const recorded = await recordRequested(deps, request, newCommandId(deps.clock.nowMs()))
     // What it holds is in the ledger from there on.
-    if (recorded.kind === 'recorded') budgeted?.settle(holdPico, recorded.position)
+    if (recorded.kind === 'recorded')
+      budgeted?.commit({ amountPico: holdPico, tokens: 0, position: recorded.position })
     deps.crashPoint('create.after-requested')
     return recorded
   } catch (error) {
-    if (isDomainError(error, 'log_outcome_unknown')) budgeted?.settle(holdPico, undefined)
+    if (isDomainError(error, 'log_outcome_unknown'))
+      budgeted?.commit({ amountPico: holdPico, tokens: 0, position: undefined })
     throw error
   } finally {
-    budgeted?.withdraw()
+    budgeted?.release('not_started')
   }
 }
 

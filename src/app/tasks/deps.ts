@@ -31,7 +31,7 @@ export interface TaskDeps {
   readonly prices: TenantPrices
   readonly readModels: ReadModels
   readonly admissions: Admissions
-  readonly budgets: Pick<Budgets, 'hold'>
+  readonly budgets: Pick<Budgets, 'reserve'>
   readonly throttle: Throttle
   readonly background: BackgroundAppends
   readonly recent: RecentWrites

@@ -69,7 +69,7 @@ function tenantOf(budgets: readonly Budget[], timeZone = 'UTC') {
       ...(maxKnown === undefined ? {} : { maxKnown }),
     })
     const hold = (amount: bigint, who: { userId?: string; tokenId?: string } = {}) =>
-      made.hold({ tenantId, userId: 'user_1', tokenId: 'tok_1', ...who }, 'USD', amount * PICO)
+      made.reserve({ tenantId, userId: 'user_1', tokenId: 'tok_1', ...who }, 'USD', amount * PICO)
     return { ...made, hold }
   }
   /** What the ledger has from a position on. */
@@ -107,15 +107,15 @@ t.test('what is held and what was spent is taken off, until it ends', async (t) 
       'the budget a day of the tenant is 100 USD: 10 USD of it is left, the request holds 11 USD until it is settled; the next day begins at 2026-03-05T00:00:00.000Z',
     details: { available: '10', hold: '11', limitedBy: 'tenant_day', limit: '100' },
   })
-  first?.withdraw()
+  first?.release('failed')
   const second = await hold(70n)
-  second?.settle(20n * PICO, 5n)
+  second?.commit({ amountPico: 20n * PICO, tokens: 0, position: 5n })
   await t.rejects(hold(51n), reached, 'settled, and not in the ledger yet')
   await pool.query(`update engine.checkpoints set commit = 5, prepare = 5 where name = 'ledger'`)
   await pool.query(`update ledger.days set amount = 50 where amount = 30`)
   pass(3 * SECOND_MS)
   await t.rejects(hold(51n), reached, 'and once it is, not twice')
-  ;(await hold(50n))?.withdraw()
+  ;(await hold(50n))?.release('failed')
 })
 
 t.test('many at once that do not fit together: as many are admitted as fit', async (t) => {
@@ -171,19 +171,19 @@ t.test('a budget begins anew with its day and its month', async (t) => {
     ...reached,
     details: { limitedBy: 'tenant_month', available: '30', resetsAt: '2026-03-31T18:30:00.000Z' },
   })
-  ;(await hold(30n))?.settle(30n * PICO, undefined)
+  ;(await hold(30n))?.commit({ amountPico: 30n * PICO, tokens: 0, position: undefined })
   pass(28 * UNIT_MS.days)
-  ;(await hold(100n))?.withdraw()
+  ;(await hold(100n))?.release('failed')
 })
 
 t.test('a budget that is changed counts at once', async (t) => {
   const { replica, set } = tenantOf([ofTenant()])
   const { hold, noticed } = replica()
-  ;(await hold(90n))?.settle(90n * PICO, undefined)
+  ;(await hold(90n))?.commit({ amountPico: 90n * PICO, tokens: 0, position: undefined })
   noticed(set([ofTenant({ hard: '95' })]))
   await t.rejects(hold(6n), { ...reached, details: { limit: '95', available: '5' } })
   noticed(set([ofTenant({ hard: '1000' })]))
-  ;(await hold(900n))?.withdraw()
+  ;(await hold(900n))?.release('failed')
   noticed(set([]))
   t.equal(await hold(5_000n), undefined)
 })
@@ -193,15 +193,16 @@ t.test('replicas keep one budget, but for what each admits within a second', asy
   const [here, there] = [replica(), replica()]
   const holdsHere = await Promise.all([here.hold(60n), here.hold(40n)])
   // Unseen by the other: at most the budget once more for each further replica.
-  ;(await there.hold(70n))?.withdraw()
+  ;(await there.hold(70n))?.release('failed')
   await here.exchange()
   pass(3 * SECOND_MS)
   await t.rejects(there.hold(1n), { ...reached, details: { available: '0' } })
-  for (const hold of holdsHere) hold?.settle(10n * PICO, undefined)
+  for (const hold of holdsHere)
+    hold?.commit({ amountPico: 10n * PICO, tokens: 0, position: undefined })
   await here.exchange()
   pass(3 * SECOND_MS)
   await t.rejects(there.hold(81n), reached, 'what it settled counts there too')
-  ;(await there.hold(80n))?.withdraw()
+  ;(await there.hold(80n))?.release('failed')
   // Three at once, nothing known of each other.
   pass(UNIT_MS.days)
   const three = [replica(), replica(), replica()]
@@ -232,13 +233,13 @@ t.test('what a dead replica held is over after a while', async (t) => {
   await t.rejects(hold(20n), reached, 'and the ledger lacks it')
   await pool.query(`update engine.checkpoints set commit = 1, prepare = 1 where name = 'ledger'`)
   pass(3 * SECOND_MS)
-  ;(await hold(20n))?.withdraw()
+  ;(await hold(20n))?.release('failed')
 })
 
 t.test('a budget that a request waits for is not forgotten for another', async (t) => {
   const { replica, pass } = tenantOf([ofUser('user_1', '100'), ofUser('user_2', '100')])
   const { hold } = replica(1)
-  ;(await hold(1n))?.withdraw()
+  ;(await hold(1n))?.release('failed')
   pass(31 * SECOND_MS)
   const waiting = hold(60n)
   await t.rejects(hold(1n, { userId: 'user_2' }), { code: 'database_unavailable' })
@@ -256,7 +257,7 @@ t.test('nothing is started on what cannot be told', async (t) => {
   pass(25 * SECOND_MS)
   await t.rejects(hold(1n), { code: 'database_unavailable' })
   await pool.query('alter table ledger.days_away rename to days')
-  ;(await hold(1n))?.withdraw()
+  ;(await hold(1n))?.release('failed')
 })
 
 t.test('a soft budget refuses nobody, and is said once in its day', async (t) => {
@@ -271,7 +272,7 @@ t.test('a soft budget refuses nobody, and is said once in its day', async (t) =>
   t.match(warned, [{ subject: { kind: 'tenant' }, period: 'day', soft: '50', spent: '59' }])
   t.equal(warned.length, 1)
   pass(UNIT_MS.days)
-  ;(await hold(60n))?.settle(60n * PICO, undefined)
+  ;(await hold(60n))?.commit({ amountPico: 60n * PICO, tokens: 0, position: undefined })
   await hold(1n)
   t.equal(warned.length, 2, formatAmount(60n * PICO))
 })

@@ -95,7 +95,7 @@ t.test('another family takes the same road: held, asked, settled, delivered', as
   const call = await completeCall(deps, family, input, signal)
   t.same(asked, ['one', 'two'])
   t.match(call, { body: 'whole', measurement: 'reported', settlement: { amount: '1' } })
-  t.same(ends, ['hold 1000000000000 USD', 'settle 1000000000000 at 7'])
+  t.same(ends, ['hold 1000000000000 USD', 'commit 1000000000000 at 7'])
   t.match(events, [
     {
       type: 'CallSettled',
@@ -120,7 +120,7 @@ t.test('a settlement that may be in the log counts, although nothing is delivere
   await t.rejects(completeCall({ ...deps, journal }, family, input, signal), {
     code: 'log_outcome_unknown',
   })
-  t.same(ends, ['hold 1000000000000 USD', 'settle 1000000000000 at undefined'])
+  t.same(ends, ['hold 1000000000000 USD', 'commit 1000000000000 at undefined'])
 })
 
 t.test('what is sent is got at hand once admitted, before a channel is held for it', async (t) => {
@@ -141,7 +141,7 @@ t.test('what is sent is got at hand once admitted, before a channel is held for 
   await t.rejects(completeCall(deps, { ...family, prepare }, input, signal), {
     code: 'invalid_request',
   })
-  t.same(ends.slice(1), ['withdraw'])
+  t.same(ends.slice(1), ['failed'])
   t.same([asked, events], [[], []], 'nobody was asked, and it cost nothing')
 })
 
@@ -151,7 +151,7 @@ t.test(
     const { deps, events, ends } = road()
     const { family } = pictures('uncounted')
     await t.rejects(completeCall(deps, family, input, signal), { code: 'upstream_malformed' })
-    t.same(ends.slice(1), ['withdraw'])
+    t.same(ends.slice(1), ['failed'])
     t.equal(events.length, 1)
     t.match(events[0], {
       type: 'CallFailed',
@@ -164,7 +164,7 @@ t.test('a failed result is delivered free, and noted with what it cost', async (
   const { deps, events, ends } = road()
   const call = await completeCall(deps, pictures('failed').family, input, signal)
   t.match(call, { body: 'failed', settlement: { amount: '0', lines: [] } })
-  t.same(ends.slice(1), ['withdraw'])
+  t.same(ends.slice(1), ['failed'])
   t.match(events[0], { type: 'CallFailed', data: { code: 'no_image', absorbed: {} } })
 })
 
@@ -183,7 +183,7 @@ t.test('an answer that never came is our cost unless it is ruled out', async (t)
   })
   t.equal(refused.events.length, 1)
   t.notOk('absorbed' in (refused.events[0]?.data ?? {}))
-  t.same(refused.ends.slice(1), ['withdraw'])
+  t.same(refused.ends.slice(1), ['failed'])
 })
 
 t.test('families share the room there is, and the end at a shutdown', async (t) => {

@@ -13,7 +13,7 @@ async function tenantOf(creditPico: bigint, limitPico = 0n) {
   const tenantId = `tenant-${(tenants += 1)}`
   await project({ tenantId, creditPico, limitPico })
   const replica = book.replica()
-  const hold = (pico: bigint) => replica.funds.hold(tenantId, 'USD', pico)
+  const hold = (pico: bigint) => replica.funds.reserve(tenantId, 'USD', pico)
   return { tenantId, ...replica, hold }
 }
 
@@ -22,12 +22,12 @@ t.test('holds in flight count against the balance until they end', async (t) => 
   const first = await hold(60n)
   await t.rejects(hold(60n), broke)
   const second = await hold(40n)
-  first.withdraw()
-  first.withdraw()
+  first.release('failed')
+  first.release('failed')
   await hold(60n)
   pass(150)
   await t.rejects(hold(1n), broke)
-  second.withdraw()
+  second.release('failed')
 })
 
 t.test('many at once that do not fit together: as many are admitted as fit', async (t) => {
@@ -39,39 +39,39 @@ t.test('many at once that do not fit together: as many are admitted as fit', asy
 t.test('a settlement counts until the ledger has it, and only once', async (t) => {
   const { tenantId, hold, pass } = await tenantOf(100n)
   const first = await hold(60n)
-  first.settle(30n, 7n)
-  first.withdraw()
+  first.commit({ amountPico: 30n, tokens: 0, position: 7n })
+  first.release('failed')
   await t.rejects(hold(71n), broke)
-  ;(await hold(70n)).withdraw()
+  ;(await hold(70n)).release('failed')
   await project({ tenantId, creditPico: 70n, position: 7n })
   pass(3_000)
   await t.rejects(hold(71n), broke)
-  ;(await hold(70n)).withdraw()
+  ;(await hold(70n)).release('failed')
 })
 
 t.test('a settlement whose place is not known counts for a minute', async (t) => {
   const { hold, pass } = await tenantOf(100n)
-  ;(await hold(50n)).settle(50n, undefined)
+  ;(await hold(50n)).commit({ amountPico: 50n, tokens: 0, position: undefined })
   pass(30_000)
   await t.rejects(hold(51n), broke)
   pass(31_000)
-  ;(await hold(51n)).withdraw()
+  ;(await hold(51n)).release('failed')
 })
 
 t.test('a settlement that may wait in the spool counts until that is empty', async (t) => {
   const { hold, pass, funds } = await tenantOf(100n)
-  ;(await hold(50n)).settle(50n, undefined)
+  ;(await hold(50n)).commit({ amountPico: 50n, tokens: 0, position: undefined })
   pass(59_000)
   await funds.exchange('spool')
   pass(59_000)
   await t.rejects(hold(51n), broke)
   pass(2_000)
-  ;(await hold(51n)).withdraw()
+  ;(await hold(51n)).release('failed')
 })
 
 t.test('a reply that cost more than its hold leaves a debt, and nothing is started', async (t) => {
   const { hold, funds } = await tenantOf(100n)
-  ;(await hold(50n)).settle(180n, 9n)
+  ;(await hold(50n)).commit({ amountPico: 180n, tokens: 0, position: 9n })
   await t.rejects(hold(1n), { ...broke, details: { available: '-0.00000000008' } })
   await funds.exchange()
   await t.rejects(hold(0n), broke)
@@ -82,7 +82,7 @@ t.test('fresh credit is seen before somebody is refused', async (t) => {
   await t.rejects(hold(50n), { ...broke, details: { currency: 'USD', available: '0.00000000001' } })
   await project({ tenantId, creditPico: 100n, position: 1n })
   pass(150)
-  ;(await hold(50n)).withdraw()
+  ;(await hold(50n)).release('failed')
 })
 
 t.test('nothing is started with exactly nothing, in debt, or in another currency', async (t) => {
@@ -92,8 +92,8 @@ t.test('nothing is started with exactly nothing, in debt, or in another currency
     await t.rejects(hold(1n), broke)
   }
   const { tenantId, funds } = await tenantOf(100n)
-  await t.rejects(funds.hold(tenantId, 'CNY', 1n), broke)
-  await t.rejects(funds.hold('tenant-nobody', 'USD', 0n), broke)
+  await t.rejects(funds.reserve(tenantId, 'CNY', 1n), broke)
+  await t.rejects(funds.reserve('tenant-nobody', 'USD', 0n), broke)
 })
 
 t.test('a credit limit is there to be spent, to its end and no further', async (t) => {
@@ -104,7 +104,7 @@ t.test('a credit limit is there to be spent, to its end and no further', async (
 
 t.test('calls that are small beside the balance do not ask the database', async (t) => {
   const { hold, pass } = await tenantOf(10_000n)
-  ;(await hold(1n)).withdraw()
+  ;(await hold(1n)).release('failed')
   let asked = 0
   const count = () => (asked += 1)
   pool.on('acquire', count)
@@ -123,22 +123,22 @@ t.test('a tenant whose call waits or holds is not forgotten for another', async 
   const locked = await pool.connect()
   t.teardown(() => locked.release())
   await locked.query(`begin; select pg_advisory_xact_lock(7207002, hashtext($$${waiting}\nUSD$$))`)
-  const held = funds.hold(waiting!, 'USD', 60n)
-  for (const tenantId of others) (await funds.hold(tenantId, 'USD', 1n)).withdraw()
+  const held = funds.reserve(waiting!, 'USD', 60n)
+  for (const tenantId of others) (await funds.reserve(tenantId, 'USD', 1n)).release('failed')
   await locked.query('commit')
   await held
-  for (const tenantId of others) (await funds.hold(tenantId, 'USD', 1n)).withdraw()
-  await t.rejects(funds.hold(waiting!, 'USD', 60n), broke)
+  for (const tenantId of others) (await funds.reserve(tenantId, 'USD', 1n)).release('failed')
+  await t.rejects(funds.reserve(waiting!, 'USD', 60n), broke)
 })
 
 t.test('a call that holds nothing is not forgotten before it is settled', async (t) => {
   const [free, ...others] = [0, 1, 2].map(() => `tenant-${(tenants += 1)}`)
   for (const tenantId of [free!, ...others]) await project({ tenantId, creditPico: 100n })
   const { funds } = book.replica({ maxTenants: 2 })
-  const held = await funds.hold(free!, 'USD', 0n)
-  for (const tenantId of others) (await funds.hold(tenantId, 'USD', 1n)).withdraw()
-  held.settle(60n, 1n)
-  await t.rejects(funds.hold(free!, 'USD', 60n), broke)
+  const held = await funds.reserve(free!, 'USD', 0n)
+  for (const tenantId of others) (await funds.reserve(tenantId, 'USD', 1n)).release('failed')
+  held.commit({ amountPico: 60n, tokens: 0, position: 1n })
+  await t.rejects(funds.reserve(free!, 'USD', 60n), broke)
 })
 
 t.test('with the database away a twentieth of the last balance serves for 30 s', async (t) => {
@@ -146,8 +146,8 @@ t.test('with the database away a twentieth of the last balance serves for 30 s',
   await project({ tenantId, creditPico: 1_000n })
   const own = new Pool(pool.options)
   const { funds, pass } = book.replica({ pool: own })
-  const hold = (pico: bigint) => funds.hold(tenantId, 'USD', pico)
-  ;(await hold(1n)).withdraw()
+  const hold = (pico: bigint) => funds.reserve(tenantId, 'USD', pico)
+  ;(await hold(1n)).release('failed')
   await own.end()
   pass(20_000)
   await hold(40n)
@@ -156,17 +156,17 @@ t.test('with the database away a twentieth of the last balance serves for 30 s',
   pass(11_000)
   await t.rejects(hold(0n), { code: 'database_unavailable' })
   const never = book.replica({ pool: own })
-  await t.rejects(never.funds.hold(tenantId, 'USD', 1n), { code: 'database_unavailable' })
+  await t.rejects(never.funds.reserve(tenantId, 'USD', 1n), { code: 'database_unavailable' })
 })
 
 t.test('past 30 s of lag nothing is spent from the ledger, and within it everything', async (t) => {
   const { hold, lag } = await tenantOf(1_000n)
   lag(30_000)
-  ;(await hold(900n)).withdraw()
+  ;(await hold(900n)).release('failed')
   lag(30_001)
   await t.rejects(hold(1n), { code: 'read_model_behind', details: { reason: /30000 ms behind/ } })
   lag(Infinity)
   await t.rejects(hold(1n), { code: 'read_model_behind' })
   lag(0)
-  ;(await hold(1n)).withdraw()
+  ;(await hold(1n)).release('failed')
 })

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import type { Hold } from '../../../src/app/spending/tenant-funds.ts'
+import type { Reservation } from '../../../src/app/spending/reservation.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { formatAmount } from '../../../src/kernel/money.ts'
 import { propertyRuns } from '../../helpers/property-runs.ts'
@@ -68,7 +68,7 @@ async function carryOut(all: readonly Step[], choices: readonly number[]): Promi
   await book.project({ tenantId, creditPico: CREDIT, position: logEnd })
   const order = createInterleaver()
   const replicas = [0, 1].map(() => book.replica({ pool: order.pool(pool) }))
-  const open: { readonly hold: Hold; readonly pico: bigint }[] = []
+  const open: { readonly hold: Reservation; readonly pico: bigint }[] = []
   let admittedPico = 0n
   let settledPico = 0n
 
@@ -81,7 +81,7 @@ async function carryOut(all: readonly Step[], choices: readonly number[]): Promi
         if (step.later) pass(2_500)
         const pico = BigInt(step.pico)
         try {
-          const hold = await funds.hold(tenantId, 'USD', pico)
+          const hold = await funds.reserve(tenantId, 'USD', pico)
           admittedPico += pico
           open.push({ hold, pico })
         } catch (error) {
@@ -98,7 +98,7 @@ async function carryOut(all: readonly Step[], choices: readonly number[]): Promi
         settledPico += ended.pico
         // The ledger may be quicker than the log's answer.
         await order.gate()
-        ended.hold.settle(ended.pico, position)
+        ended.hold.commit({ amountPico: ended.pico, tokens: 0, position: position })
         return
       }
       case 'project':

@@ -7,7 +7,8 @@ import {
   tellSpending,
 } from '../../../src/app/spending/call-spending.ts'
 import { createReservationSweep } from '../../../src/app/tasks/watch/reservations.ts'
-import { UNTOLD_PART, type Hold } from '../../../src/app/spending/tenant-funds.ts'
+import type { Reservation } from '../../../src/app/spending/reservation.ts'
+import { UNTOLD_PART } from '../../../src/app/spending/tenant-funds.ts'
 import { until } from '../../helpers/eventually.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
@@ -27,7 +28,7 @@ async function sharedTenant(creditPico: bigint) {
   const replicas = [0, 1, 2].map((index) => book.replica({ startMs: index * A_DAY_MS }))
   const [one, two, three] = replicas
   if (one === undefined || two === undefined || three === undefined) throw new Error('no replicas')
-  const hold = (of: BookReplica, pico: bigint) => of.funds.hold(tenantId, 'USD', pico)
+  const hold = (of: BookReplica, pico: bigint) => of.funds.reserve(tenantId, 'USD', pico)
   return { tenantId, replicas, one, two, three, hold }
 }
 
@@ -36,9 +37,9 @@ async function holdAll(
   replicas: readonly BookReplica[],
   tenantId: string,
   wish: { readonly each: number; readonly pico: bigint },
-): Promise<readonly Hold[]> {
+): Promise<readonly Reservation[]> {
   const asked = replicas.flatMap(({ funds }) =>
-    Array.from({ length: wish.each }, () => funds.hold(tenantId, 'USD', wish.pico)),
+    Array.from({ length: wish.each }, () => funds.reserve(tenantId, 'USD', wish.pico)),
   )
   const ends = await Promise.allSettled(asked)
   return ends.flatMap((end) => {
@@ -58,11 +59,11 @@ t.test('what one replica was told to hold or settled, another cannot spend', asy
   const { one, two, hold } = await sharedTenant(100n)
   const first = await hold(one, 60n)
   await t.rejects(hold(two, 41n), broke)
-  first.settle(60n, 5n)
+  first.commit({ amountPico: 60n, tokens: 0, position: 5n })
   await one.funds.exchange()
   two.pass(150)
   await t.rejects(hold(two, 41n), broke, 'settled, and not in the ledger')
-  ;(await hold(two, 40n)).withdraw()
+  ;(await hold(two, 40n)).release('failed')
 })
 
 t.test(
@@ -106,18 +107,18 @@ t.test('what ended is free for the others once they were told', async (t) => {
   const { one, two, hold } = await sharedTenant(100n)
   const first = await hold(one, 60n)
   await t.rejects(hold(two, 60n), broke)
-  first.withdraw()
+  first.release('failed')
   await one.funds.exchange()
   two.pass(150)
-  ;(await hold(two, 100n)).withdraw()
+  ;(await hold(two, 100n)).release('failed')
 })
 
 t.test('a settlement is counted once: told until the ledger has it', async () => {
   const { tenantId, one, two, hold } = await sharedTenant(100n)
-  ;(await hold(one, 60n)).settle(60n, 8n)
+  ;(await hold(one, 60n)).commit({ amountPico: 60n, tokens: 0, position: 8n })
   await one.funds.exchange()
   await project({ tenantId, creditPico: 40n, position: 8n })
-  ;(await hold(two, 40n)).withdraw()
+  ;(await hold(two, 40n)).release('failed')
 })
 
 t.test(
@@ -126,8 +127,8 @@ t.test(
     const CREDIT = 3_000n
     const { tenantId, replicas } = await sharedTenant(CREDIT)
     // All have read the whole balance, and none has told anything.
-    for (const { funds } of replicas) (await funds.hold(tenantId, 'USD', 1n)).withdraw()
-    const admitted: Hold[] = []
+    for (const { funds } of replicas) (await funds.reserve(tenantId, 'USD', 1n)).release('failed')
+    const admitted: Reservation[] = []
     for (let round = 0; round < 100; round += 1) {
       admitted.push(...(await holdAll(replicas, tenantId, { each: 10, pico: 2n })))
       if (round % 10 === 9) for (const { funds } of replicas) await funds.exchange()
@@ -156,7 +157,7 @@ t.test('a replica that died holds nothing after 30 s of the database’s clock',
   await aged(31)
   await closeSilent(0n)
   two.pass(150)
-  ;(await hold(two, 100n)).withdraw()
+  ;(await hold(two, 100n)).release('failed')
 })
 
 t.test('a replica that died holds nothing where that clock was set back since', async (t) => {
@@ -169,7 +170,7 @@ t.test('a replica that died holds nothing where that clock was set back since', 
   )
   await closeSilent(0n)
   two.pass(150)
-  ;(await hold(two, 100n)).withdraw()
+  ;(await hold(two, 100n)).release('failed')
   await purgeCallSpending(pool, 0n)
   t.notOk((await heldAsTold(tenantId)).includes(60n))
 })
@@ -196,7 +197,7 @@ const closeSilent = (logEnd: bigint) => closeSilentReplicas(pool, () => Promise.
 
 t.test('what a replica settled before it died counts until the ledger has it', async (t) => {
   const { tenantId, one, two, hold } = await sharedTenant(100n)
-  ;(await hold(one, 60n)).settle(60n, 20n)
+  ;(await hold(one, 60n)).commit({ amountPico: 60n, tokens: 0, position: 20n })
   await one.funds.exchange()
   await die(tenantId)
   await purgeCallSpending(pool, 30n)
@@ -213,7 +214,7 @@ t.test(
   'what a replica settled and did not come to tell is held until the ledger has it',
   async (t) => {
     const { tenantId, one, two, hold } = await sharedTenant(100n)
-    ;(await hold(one, 60n)).settle(60n, 20n)
+    ;(await hold(one, 60n)).commit({ amountPico: 60n, tokens: 0, position: 20n })
     await die(tenantId)
     const sweep = createReservationSweep({
       pool,
@@ -226,7 +227,7 @@ t.test(
     await project({ tenantId, creditPico: 40n, position: 20n })
     two.pass(150)
     await t.rejects(hold(two, 41n), { ...broke, details: { available: formatAmount(40n) } })
-    ;(await hold(two, 40n)).withdraw()
+    ;(await hold(two, 40n)).release('failed')
   },
 )
 
@@ -234,7 +235,7 @@ t.test(
   'a settlement of a dead replica without a place counts until the ledger has the log of then',
   async (t) => {
     const { tenantId, one, two, hold } = await sharedTenant(100n)
-    ;(await hold(one, 60n)).settle(60n, undefined)
+    ;(await hold(one, 60n)).commit({ amountPico: 60n, tokens: 0, position: undefined })
     await one.funds.exchange()
     await die(tenantId)
     await closeSilent(30n)
@@ -250,14 +251,14 @@ t.test(
   async (t) => {
     const { tenantId, one, two, hold } = await sharedTenant(100n)
     const inFlight = await hold(one, 10n)
-    ;(await hold(one, 60n)).settle(60n, undefined)
+    ;(await hold(one, 60n)).commit({ amountPico: 60n, tokens: 0, position: undefined })
     await one.funds.exchange('the spool')
     await die(tenantId)
     await closeSilent(35n)
     await project({ tenantId, creditPico: 100n, position: 35n })
     await purgeCallSpending(pool, 35n)
     await t.rejects(hold(two, 41n), broke, 'it waits there')
-    ;(await hold(two, 40n)).withdraw()
+    ;(await hold(two, 40n)).release('failed')
     await spoolEmptied(pool, 'another')
     await spoolEmptied(pool, 'the spool')
     await closeSilent(40n)
@@ -266,16 +267,16 @@ t.test(
     await t.rejects(hold(two, 41n), broke, 'it is in the log')
     await project({ tenantId, creditPico: 40n, position: 40n })
     two.pass(150)
-    ;(await hold(two, 40n)).withdraw()
+    ;(await hold(two, 40n)).release('failed')
     await purgeCallSpending(pool, 40n)
     t.notOk((await heldAsTold(tenantId)).includes(10n))
-    inFlight.withdraw()
+    inFlight.release('failed')
   },
 )
 
 t.test('a spool that was lost is waited for a week', async (t) => {
   const { tenantId, one, hold } = await sharedTenant(100n)
-  ;(await hold(one, 60n)).settle(60n, undefined)
+  ;(await hold(one, 60n)).commit({ amountPico: 60n, tokens: 0, position: undefined })
   await one.funds.exchange('the lost spool')
   const aged = (days: number) =>
     pool.query(
@@ -307,7 +308,7 @@ t.test('a replica that was only frozen is none that died', async (t) => {
   await one.funds.exchange()
   two.pass(150)
   await t.rejects(hold(two, 41n), broke)
-  inFlight.withdraw()
+  inFlight.release('failed')
 })
 
 t.test('a purge leaves what is told at the same moment', async (t) => {
@@ -369,10 +370,10 @@ t.test('tasks are not admitted on what calls hold, nor the other way round', asy
   const call = await hold(one, 60n)
   await t.rejects(admit('a', 41n), broke)
   await admit('b', 40n)
-  call.withdraw()
+  call.release('failed')
   one.pass(150)
   await t.rejects(hold(one, 66n), broke)
-  ;(await hold(one, 60n)).withdraw()
+  ;(await hold(one, 60n)).release('failed')
 })
 
 t.test('tasks and calls at once never hold more than there is', async (t) => {

@@ -10,6 +10,7 @@ import {
 import type { Holder } from '../../../src/app/spending/throttle/holders.ts'
 import { noLimits } from '../../../src/app/spending/throttle/limits.ts'
 import { purgeRateUse, shareCallsThrough } from '../../../src/app/spending/throttle/sharing.ts'
+import type { Reservation } from '../../../src/app/spending/reservation.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { acquireDatabase } from '../../helpers/postgres.ts'
 
@@ -20,7 +21,7 @@ const of = (concurrentCalls: number, id = 'token_1', whose: Holder['whose'] = 't
 })
 
 /** Those that got a place, of so many who asked. */
-function enter(calls: CallsUnderWay, who: Holder, tries: number): readonly (() => void)[] {
+function enter(calls: CallsUnderWay, who: Holder, tries: number): readonly Reservation[] {
   return Array.from({ length: tries }).flatMap(() => {
     try {
       return calls.enter([who]) ?? []
@@ -42,8 +43,8 @@ t.test('places are taken of all holders or of none, and come back once', async (
     details: { whose: 'tenant', limitedBy: 'concurrent_calls', limit: 2, retryAfterMs: 1_000 },
   })
   t.equal(calls.of('token_1'), 2, 'what is refused takes no place')
-  first?.()
-  first?.()
+  first?.release('failed')
+  first?.release('failed')
   t.equal(calls.of('token_1'), 1)
   t.equal(calls.of('tenant_1'), 1)
   t.ok(calls.enter([token, tenant]))
@@ -59,10 +60,10 @@ t.test('whoever comes and goes, no place is lost and none is made', async (t) =>
       fc.integer({ min: 1, max: 5 }),
       (steps, limit) => {
         const calls = createCallsUnderWay(systemClock)
-        const open: (() => void)[] = []
+        const open: Reservation[] = []
         for (const [comes, index] of steps) {
           if (comes) open.push(...enter(calls, of(limit), 1))
-          else open.splice(index, 1)[0]?.()
+          else open.splice(index, 1)[0]?.release('failed')
           if (calls.of('token_1') !== open.length || open.length > limit) return false
         }
         return true
@@ -83,7 +84,7 @@ t.test('what was learnt of others counts for ten seconds', async (t) => {
   t.throws(() => calls.enter([of(4)]), { code: 'rate_limited' })
   nowMs += 1
   t.ok(calls.enter([of(4)]), 'with the database away each counts its own')
-  leave?.()
+  leave?.release('failed')
   const told: unknown[] = []
   const share: ShareCalls = (own) => {
     told.push(own)
@@ -124,11 +125,11 @@ t.test('shared through Postgres', async (t) => {
     await exchange()
     await exchange()
     t.equal(one.of('shared'), 30)
-    for (const leave of open.flat().slice(0, 20)) leave()
+    for (const leave of open.flat().slice(0, 20)) leave.release('failed')
     await exchange()
     await exchange()
     for (const calls of [one, two, three]) t.equal(enter(calls, who, 5).length, 0, 'ten are left')
-    for (const leave of open.flat()) leave()
+    for (const leave of open.flat()) leave.release('failed')
     await exchange()
     await exchange()
     t.equal(enter(two, who, 50).length, 10)

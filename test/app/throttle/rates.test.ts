@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import t from 'tap'
+import type { Used } from '../../../src/app/spending/reservation.ts'
 import type { Holder } from '../../../src/app/spending/throttle/holders.ts'
 import { type Limits, noLimits } from '../../../src/app/spending/throttle/limits.ts'
 import { createRates, type Share, type Use } from '../../../src/app/spending/throttle/rates.ts'
@@ -19,6 +20,8 @@ const holder = (limits: Partial<Limits>, id = 'token_1'): Holder => ({
 })
 const rpm = (requestsPerMinute: number, id?: string) => holder({ requestsPerMinute }, id)
 const tpm = (tokensPerMinute: number, id?: string) => holder({ tokensPerMinute }, id)
+/** A call that came to its end. */
+const usedTokens = (tokens: number): Used => ({ amountPico: 0n, tokens, position: undefined })
 const expecting = (tokens: number) => () => tokens
 const breach = (limitedBy: string, limit: number, retryAfterMs: number) => ({
   name: 'DomainError',
@@ -59,12 +62,12 @@ t.test('tokens are reserved as expected and corrected to what was used', async (
   const first = rates.take([who], expecting(600))
   t.equal(remaining(), 400)
   t.throws(() => rates.take([who], expecting(500)), breach('tokens', 1_000, 6_000))
-  first?.settle(100)
+  first?.commit(usedTokens(100))
   t.equal(remaining(), 900)
-  first?.settle(0)
-  first?.giveBack()
+  first?.release('failed')
+  first?.release('not_started')
   t.equal(remaining(), 900, 'the first end counts')
-  rates.take([who], expecting(500))?.settle(800)
+  rates.take([who], expecting(500))?.commit(usedTokens(800))
   t.equal(remaining(), 100, 'more than expected counts as well')
 })
 
@@ -73,7 +76,7 @@ t.test('a call that needs more than the limit starts once nothing is used', asyn
   const who = tpm(1_000)
   const first = rates.take([who], expecting(50_000))
   t.throws(() => rates.take([who], expecting(1)), breach('tokens', 1_000, 60))
-  first?.settle(50_000)
+  first?.commit(usedTokens(50_000))
   t.throws(() => rates.take([who], expecting(1)), breach('tokens', 1_000, 60_000))
   t.throws(() => rates.take([who], expecting(50_000)), breach('tokens', 1_000, 60_000), 'bounded')
   pass(120_000)
@@ -92,11 +95,11 @@ t.test('what is refused by one limit takes nothing of the other', async (t) => {
 t.test('what was taken for nothing comes back: the request, and its tokens', async (t) => {
   const { rates } = withClock()
   const who = holder({ requestsPerMinute: 2, tokensPerMinute: 100 })
-  rates.take([who], expecting(100))?.giveBack()
+  rates.take([who], expecting(100))?.release('not_started')
   t.match(rates.standings(who), { requests: { remaining: 2 }, tokens: { remaining: 100 } })
-  rates.take([who], expecting(100))?.settle(0)
+  rates.take([who], expecting(100))?.release('failed')
   t.match(rates.standings(who), { requests: { remaining: 1 }, tokens: { remaining: 100 } })
-  rates.take([who])?.giveBack()
+  rates.take([who])?.release('not_started')
   t.match(rates.standings(who), { requests: { remaining: 1 }, tokens: { remaining: 100 } })
 })
 
@@ -176,7 +179,7 @@ t.test('what has flowed back is no longer told of, unless a call is still open',
   pass(180_000)
   await rates.exchange(share)
   t.equal(told.length, 1)
-  long?.settle(700)
+  long?.commit(usedTokens(700))
   await rates.exchange(share)
   t.match(told[1], [{ holderId: 'long', used: 200 }], 'the correction of a long call counts')
 })
@@ -194,7 +197,7 @@ t.test('however many tokens there are, no more than a bound are remembered', asy
     uses.some(({ holderId }) => holderId === 'open'),
     'one with an open call stays',
   )
-  open?.settle(20)
+  open?.commit(usedTokens(20))
 })
 
 t.test('whatever is taken, settled and given back, use is never negative nor lost', async (t) => {
@@ -212,8 +215,8 @@ t.test('whatever is taken, settled and given back, use is never negative nor los
       for (const { expected, used, exchanges } of given) {
         const taken = rates.take([who], expecting(expected))
         if (exchanges) await rates.exchange(share)
-        if (used === undefined) taken?.giveBack()
-        else taken?.settle(used)
+        if (used === undefined) taken?.release('not_started')
+        else taken?.commit(usedTokens(used))
         sum += used ?? 0
         if (rates.standings(who).tokens?.remaining !== 1_000_000 - sum) return false
       }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'pg'
 import t, { type Test } from 'tap'
 import { createCallsUnderWay } from '../../../src/app/spending/throttle/concurrent-calls.ts'
+import type { Used } from '../../../src/app/spending/reservation.ts'
 import type { Holder } from '../../../src/app/spending/throttle/holders.ts'
 import { type Limits, noLimits } from '../../../src/app/spending/throttle/limits.ts'
 import { createRates, type Rates, type Share } from '../../../src/app/spending/throttle/rates.ts'
@@ -27,6 +28,8 @@ async function testPool(t: Test): Promise<Pool> {
   return pool
 }
 
+/** A call that came to its end. */
+const usedTokens = (tokens: number): Used => ({ amountPico: 0n, tokens, position: undefined })
 const rates = (): Rates => createRates(systemClock)
 const holder = (limits: Partial<Limits>, id: string): Holder => ({
   whose: 'token',
@@ -156,7 +159,7 @@ t.test('limits shared through Postgres', async (t) => {
     const taken = one.take([who], () => 800)
     await one.exchange(share)
     t.ok(((await rowOf('corrected')) ?? 0) > 790)
-    taken?.settle(100)
+    taken?.commit(usedTokens(100))
     await one.exchange(share)
     const used = (await rowOf('corrected')) ?? -1
     t.ok(used > 90 && used <= 100, `${used} used`)
@@ -168,7 +171,7 @@ t.test('limits shared through Postgres', async (t) => {
     const taken = one.take([who], () => 800)
     await one.exchange(share)
     await pool.query(`delete from ops.rate_use where holder = 'forgotten'`)
-    taken?.settle(0)
+    taken?.release('failed')
     await one.exchange(share)
     two.take([who], () => 300)
     await two.exchange(share)

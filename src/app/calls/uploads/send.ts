@@ -27,7 +27,7 @@ export async function uploadMedia(
 ): Promise<OwnUpload> {
   // With the log away it could not be recorded.
   await deps.log.ready()
-  const taken = await deps.throttle.request(input.principal)
+  const reserved = await deps.throttle.request(input.principal)
   try {
     const place = await deps.quota.take(input.principal.tenantId, input.requestId)
     const body = place.counted(input.body)
@@ -45,7 +45,7 @@ export async function uploadMedia(
       throw error
     }
   } finally {
-    taken?.settle(0)
+    reserved?.release('failed')
   }
 }
 

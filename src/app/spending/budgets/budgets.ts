@@ -15,7 +15,8 @@ import { createFollowedFact, type FactOf } from '../../accounts/account-fact.ts'
 import { FundsExchange, MAX_LAG_MS } from '../funds-exchange.ts'
 import { balanceUntold } from '../tenant-queue.ts'
 import type { Spendable } from '../spendable.ts'
-import { endingAll, type Hold, TenantFunds, usingAll } from '../tenant-funds.ts'
+import { createReservations, type Reservation } from '../reservation.ts'
+import { TenantFunds, usingAll } from '../tenant-funds.ts'
 import { type Period, periodAt } from './period.ts'
 import { budgetReached } from './reached.ts'
 import { spentReader } from './spent.ts'
@@ -38,7 +39,11 @@ export interface Budgets {
    * Holds an amount against every budget of who spends it; undefined where none bounds them.
    * @throws DomainError `budget_reached`, `database_unavailable` when what was spent cannot be told
    */
-  readonly hold: (who: Spender, currency: Currency, holdPico: bigint) => Promise<Hold | undefined>
+  readonly reserve: (
+    who: Spender,
+    currency: Currency,
+    holdPico: bigint,
+  ) => Promise<Reservation | undefined>
   /** How the budgets of a token and of its user stand, as the ledger has it. */
   readonly standings: (who: Spender) => Promise<readonly StandingBudget[]>
   /** Tells and learns of all that is held. `spool` names where settlements wait for the log, if any do. */
@@ -151,7 +156,7 @@ export function createBudgets(deps: {
       return leftPico !== undefined && (leftPico < holdPico || leftPico <= 0n)
     })
   /** Looked at and held at once: nobody else comes between. @throws DomainError `budget_reached` */
-  const placed = (all: readonly Running[], currency: Currency, holdPico: bigint): Hold => {
+  const placed = (all: readonly Running[], currency: Currency, holdPico: bigint): Reservation => {
     // What was never read is not taken for nothing spent.
     if (all.some(({ funds }) => funds.ageMs(monotonic.nowMs()) === undefined))
       throw balanceUntold(undefined)
@@ -162,11 +167,13 @@ export function createBudgets(deps: {
       throw budgetReached(refused.budget, refused.period, holdPico, leftOf(refused) ?? 0n)
     }
     const nowMs = (): number => monotonic.nowMs()
-    return endingAll(all.map(({ funds }) => funds.place(currency, holdPico, nowMs)))
+    const reserved = createReservations()
+    for (const { funds } of all) reserved.add(funds.place(currency, holdPico, nowMs))
+    return reserved
   }
 
   return {
-    hold: async (who, currency, holdPico) => {
+    reserve: async (who, currency, holdPico) => {
       // Used as soon as they are found: none is forgotten in between.
       const all = applying(await accounts.of(who.tenantId), who, currency)
       if (all.length === 0) return undefined

@@ -1,4 +1,5 @@
 import type { Clock } from '../../../kernel/clock.ts'
+import type { Reservation } from '../reservation.ts'
 import { limitReached } from './breach.ts'
 import type { Holder } from './holders.ts'
 
@@ -23,8 +24,8 @@ export type ShareCalls = (own: readonly OwnCalls[]) => Promise<ReadonlyMap<strin
  * that is over.
  */
 export interface CallsUnderWay {
-  /** A place with every holder; undefined where none limits. The first end counts. @throws DomainError `rate_limited` */
-  readonly enter: (holders: readonly Holder[]) => (() => void) | undefined
+  /** A place with every holder; undefined where none limits. @throws DomainError `rate_limited` */
+  readonly enter: (holders: readonly Holder[]) => Reservation | undefined
   /** How many are known to be under way, here and elsewhere. */
   readonly of: (holderId: string) => number
   /** @throws what `share` throws: told again then */
@@ -74,10 +75,11 @@ export function createCallsUnderWay(monotonic: Clock): CallsUnderWay {
       if (entered.length === 0) return undefined
       for (const counted of entered) counted.here += 1
       let left = entered
-      return () => {
+      const leave = (): void => {
         for (const counted of left) counted.here -= 1
         left = []
       }
+      return { commit: leave, release: leave }
     },
     of: (holderId) => {
       const counted = counts.get(holderId)

@@ -1,4 +1,5 @@
 import type { Clock } from '../../../kernel/clock.ts'
+import type { Reservation } from '../reservation.ts'
 import { limitReached } from './breach.ts'
 import type { Holder } from './holders.ts'
 import {
@@ -31,14 +32,6 @@ export type Share = (uses: readonly Use[]) => Promise<readonly SharedUse[]>
 
 export type Standings = Readonly<Partial<Record<Measure, Standing>>>
 
-/** What was taken for one request. The first end counts. */
-export interface Taken {
-  /** The call came to an end and used this many tokens instead of those expected of it. */
-  readonly settle: (tokens: number) => void
-  /** Nothing was started: the request does not count either. */
-  readonly giveBack: () => void
-}
-
 /**
  * Requests and tokens per minute of every token, user and tenant. What is used is kept in memory and
  * told to the other replicas in the background (`sharing.ts`): no call waits for a database, and one of
@@ -51,7 +44,10 @@ export interface Rates {
    * Takes a request of every holder and, where a function says how many are expected, its tokens;
    * undefined where nothing is limited. @throws DomainError `rate_limited`
    */
-  readonly take: (holders: readonly Holder[], expectedTokens?: () => number) => Taken | undefined
+  readonly take: (
+    holders: readonly Holder[],
+    expectedTokens?: () => number,
+  ) => Reservation | undefined
   /** How a holder stands with those limits that it has. */
   readonly standings: (holder: Holder) => Standings
   /** Tells what was used and learns what all used. @throws what `share` throws: told again then */
@@ -120,14 +116,17 @@ function isLimited({ limits }: Holder): boolean {
   return measures.some((measure) => perMinuteOf(limits, measure) !== undefined)
 }
 
-function endingOnce(ends: readonly ((usedTokens: number | undefined) => void)[]): Taken {
+function endingOnce(ends: readonly ((usedTokens: number | undefined) => void)[]): Reservation {
   let left = ends
   const end = (usedTokens: number | undefined): void => {
     const now = left
     left = []
     for (const one of now) one(usedTokens)
   }
-  return { settle: end, giveBack: () => end(undefined) }
+  return {
+    commit: ({ tokens }) => end(tokens),
+    release: (why) => end(why === 'failed' ? 0 : undefined),
+  }
 }
 
 type Told = { readonly holderId: string } & ReturnType<MinuteUse['inUse']>[number]

@@ -3,11 +3,12 @@ import type { EventLog, RecordedEvent } from '../../../eventlog/log/types.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { isDomainError } from '../../../kernel/errors.ts'
 import { createFollowedFact } from '../../accounts/account-fact.ts'
+import { createReservations, type Reservation } from '../reservation.ts'
 import { type CallsUnderWay, createCallsUnderWay } from './concurrent-calls.ts'
 import { type Holder, holdersOf, type LimitedCaller, limitsSaid, ownHolder } from './holders.ts'
 import { measures, type Standing } from './minute-use.ts'
 import { createOwnRequests, type TakeTurn } from './own-requests.ts'
-import { createRates, type Rates, type Standings, type Taken } from './rates.ts'
+import { createRates, type Rates, type Standings } from './rates.ts'
 
 /** How a holder stands with its limits. */
 export interface HolderStanding {
@@ -20,7 +21,7 @@ export interface HolderStanding {
 /** What tokens, users and tenants may ask at a time. A caller that nobody limits costs two looks into memory. */
 export interface Throttle {
   /** Counts a request. @throws DomainError `rate_limited`, what the log throws */
-  readonly request: (caller: LimitedCaller) => Promise<Taken | undefined>
+  readonly request: (caller: LimitedCaller) => Promise<Reservation | undefined>
   /**
    * Counts a synchronous call: a request, the tokens expected of it, and a place until it ends.
    * @throws as `request`
@@ -28,7 +29,7 @@ export interface Throttle {
   readonly call: (
     caller: LimitedCaller,
     expectedTokens?: () => number,
-  ) => Promise<Taken | undefined>
+  ) => Promise<Reservation | undefined>
   /** Counts a question of a token that calls no model. @throws DomainError `rate_limited` */
   readonly query: (caller: LimitedCaller) => void
   /** Waits for the turn of a look, a deletion, or of what may repeat what was asked before. */
@@ -83,12 +84,13 @@ export function createThrottle(deps: {
     call: async (caller, expectedTokens) => {
       const all = await holders(caller)
       return counting(() => {
-        const leave = calls.enter(all)
+        const reserved = createReservations()
         try {
-          const taken = rates.take(all, expectedTokens)
-          return leave === undefined ? taken : leaving(taken, leave)
+          reserved.add(calls.enter(all))
+          reserved.add(rates.take(all, expectedTokens))
+          return reserved
         } catch (error) {
-          leave?.()
+          reserved.release('not_started')
           throw error
         }
       })
@@ -111,20 +113,6 @@ export function createThrottle(deps: {
     noticed: accounts.noticed,
     rates,
     calls,
-  }
-}
-
-/** The end of a call is the end of its place as well. */
-function leaving(taken: Taken | undefined, leave: () => void): Taken {
-  return {
-    settle: (tokens) => {
-      leave()
-      taken?.settle(tokens)
-    },
-    giveBack: () => {
-      leave()
-      taken?.giveBack()
-    },
   }
 }
 

@@ -44,7 +44,7 @@ export function roadOf({ book, ...offered }: Road) {
     channels: createChannelDirectory(channels, { catalog, clock }),
     prices: { of: () => Promise.resolve(book) },
     funds: {
-      hold: (_tenant, currency, pico) => {
+      reserve: (_tenant, currency, pico) => {
         ends.push(`hold ${pico} ${currency}`)
         let open = true
         const end = (how: string): void => {
@@ -52,15 +52,15 @@ export function roadOf({ book, ...offered }: Road) {
           open = false
         }
         return Promise.resolve({
-          settle: (amountPico, position) => end(`settle ${amountPico} at ${position}`),
-          withdraw: () => end('withdraw'),
+          commit: ({ amountPico, position }) => end(`commit ${amountPico} at ${position}`),
+          release: (why) => end(why),
         })
       },
       tell: () => Promise.resolve(),
       exchange: () => Promise.resolve(),
       spoolEmptied: () => Promise.resolve(),
     },
-    budgets: { hold: () => Promise.resolve(undefined), exchange: () => Promise.resolve() },
+    budgets: { reserve: () => Promise.resolve(undefined), exchange: () => Promise.resolve() },
     throttle: createThrottle({ log: { readStream: () => Promise.resolve([]) }, monotonic: clock }),
     claims: { take: () => Promise.reject(new Error('no call here has a key')) },
     metrics: createCallMetrics(new Registry()),
