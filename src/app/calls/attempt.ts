@@ -6,7 +6,7 @@ import {
 } from '../channels/attempt.ts'
 import type { ChannelLease } from '../channels/directory.ts'
 import { type Channel, ProviderError } from '../ports/provider.ts'
-import type { AdmittedCall } from './admit.ts'
+import type { AdmittedCall } from './answer-call.ts'
 import type { CallDeps } from './deps.ts'
 import { failureOf, isNoteworthy, noteFailure } from './failure.ts'
 

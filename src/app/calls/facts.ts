@@ -1,6 +1,6 @@
 import { toTimestamp } from '../../kernel/clock.ts'
 import type { Channel } from '../ports/provider.ts'
-import type { AdmittedCall } from './admit.ts'
+import type { AdmittedCall } from './answer-call.ts'
 
 /** Where a call was answered. */
 export interface Served {

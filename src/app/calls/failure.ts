@@ -3,7 +3,7 @@ import type { Settlement } from '../../domain/pricing/settlement.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { ProviderError } from '../ports/provider.ts'
-import type { AdmittedCall } from './admit.ts'
+import type { AdmittedCall } from './answer-call.ts'
 import type { CallDeps } from './deps.ts'
 import { factsOf, metadataOf, type Served } from './facts.ts'
 

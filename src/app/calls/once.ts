@@ -1,5 +1,5 @@
 import type { CallDeps } from './deps.ts'
-import { checkMayUse } from './admit.ts'
+import { checkMayUse } from './answer-call.ts'
 import type { CallInput, Claimed } from './types.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { formatAmount } from '../../kernel/money.ts'
 import type { Channel } from '../ports/provider.ts'
 import type { RequestQuote } from '../finance/prices/request-quote.ts'
-import { resolveOffered } from './admit.ts'
+import { resolveOffered } from './answer-call.ts'
 import type { CallDeps } from './deps.ts'
 import type { CallFamily, StreamFamily } from './family.ts'
 import type { PumpedChunk, PumpedTally } from './pump.ts'

@@ -7,7 +7,7 @@ import { type DomainError, isDomainError } from '../../kernel/errors.ts'
 import { parseAmount } from '../../kernel/money.ts'
 import { ProviderError } from '../ports/provider.ts'
 import { refusalOf } from '../ports/refusal.ts'
-import type { AdmittedCall } from './admit.ts'
+import type { AdmittedCall } from './answer-call.ts'
 import type { CallDeps } from './deps.ts'
 import { failureOf, noteFailure, withCallId, withheldResult } from './failure.ts'
 

@@ -1,5 +1,5 @@
 import { type Channel, ProviderError } from '../ports/provider.ts'
-import { admit } from './admit.ts'
+import { admit } from './answer-call.ts'
 import { attempt } from './attempt.ts'
 import type { CallDeps } from './deps.ts'
 import type { CallFamily, StreamFamily } from './family.ts'

@@ -1,6 +1,6 @@
 import { DomainError } from '../../kernel/errors.ts'
 import { ProviderError } from '../ports/provider.ts'
-import { admit, type AdmittedCall } from './admit.ts'
+import { admit, type AdmittedCall } from './answer-call.ts'
 import { attempt, endAttempt } from './attempt.ts'
 import type { CallDeps } from './deps.ts'
 import type { WholeAnswer, CallFamily } from './family.ts'
