@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import type { CallerGone } from '../../app/calls/types.ts'
+import type { CallerGone } from '../../app/calls/family.ts'
 
 /** Aborts when the connection closes before the answer is out; never afterwards. */
 export function callerGone(reply: FastifyReply): AbortController {

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { CallFamily } from '../../app/calls/family.ts'
-import type { CallInput, Unmade } from '../../app/calls/types.ts'
+import type { CallInput, Unmade } from '../../app/calls/family.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import { principalOf } from './authenticate.ts'
 import { CallKeySchema, keyedBy } from './idempotency.ts'

@@ -6,7 +6,7 @@ import { Type } from 'typebox'
 import type { RepeatedAnswer } from '../../app/calls/claims/repeated-answer.ts'
 import { MAX_KEPT_ANSWER_BYTES } from '../../app/calls/claims/sealed-answer.ts'
 import type { CallClaim, KeptAnswer } from '../../app/calls/claims/types.ts'
-import type { CallInput } from '../../app/calls/types.ts'
+import type { CallInput } from '../../app/calls/family.ts'
 import { sha256Hex } from '../../kernel/ids.ts'
 import { RequestError } from './request-error.ts'
 

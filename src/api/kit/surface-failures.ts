@@ -1,4 +1,4 @@
-import { SettledRefusal } from '../../app/calls/failure.ts'
+import { SettledRefusal } from '../../app/calls/settle.ts'
 import { type Cost, costOf } from '../../domain/pricing/cost.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import { costHeaders } from './answer-headers.ts'

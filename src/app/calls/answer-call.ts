@@ -1,68 +1,105 @@
 import type { CallTerms } from '../../domain/catalog/call-rules.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { newCallId } from '../../kernel/ids.ts'
-import { parseAmount } from '../../kernel/money.ts'
-import type { CallClaim } from './claims/types.ts'
-import type { ChannelWish } from '../channels/directory.ts'
-import type { Channel } from '../ports/provider.ts'
-import { createReservations, type Reservation } from '../spending/reservation.ts'
+import { formatAmount, parseAmount } from '../../kernel/money.ts'
+import type { RequestQuote } from '../finance/prices/request-quote.ts'
+import { type Channel, ProviderError } from '../ports/provider.ts'
+import { createReservations } from '../spending/reservation.ts'
+import { attempt, endAttempt } from './attempt.ts'
 import type { CallDeps } from './deps.ts'
-import type { CallFamily, ResolvedCall } from './family.ts'
-import type { CallInput, Claimed, Unmade } from './types.ts'
-
-/** A call that was admitted: priced, its hold placed, nothing sent yet. */
-export interface AdmittedCall<Seen> {
-  readonly callId: string
-  /** Nothing of the request itself: a stream outlives what began it, and that may be large. */
-  readonly input: CallInput
-  /** Of a call under an `Idempotency-Key`. */
-  readonly claim: CallClaim | undefined
-  /** Which channels may serve it. */
-  readonly wish: ChannelWish
-  readonly streamed: boolean
-  readonly startedAtMs: number
-  readonly terms: CallTerms<Seen>
-  /** All that was reserved for it: requests, tokens, a place, budgets and funds. */
-  readonly held: Reservation
-}
-
-/**
- * What a call needs, of a model that its token may use and that is served here.
- * @throws DomainError `model_not_allowed`, `unknown_model`, and those of the family's `resolve`
- */
-export function resolveOffered<Request, Seen>(
-  { channels }: Pick<CallDeps, 'channels'>,
-  input: Unmade<CallInput>,
-  resolve: (serving: readonly Channel[]) => ResolvedCall<Request, Seen>,
-): ResolvedCall<Request, Seen> {
-  const { family, model } = input
-  checkMayUse(input)
-  const serving = channels.serving({ family, model })
-  if (serving.length === 0)
-    throw new DomainError('unknown_model', `the model ${model} does not exist here`, { model })
-  return resolve(serving)
-}
+import type {
+  AdmittedCall,
+  CallFamily,
+  CallInput,
+  CompletedCall,
+  ResolvedCall,
+  Unmade,
+  WholeAnswer,
+} from './family.ts'
+import {
+  failedResult,
+  failureOf,
+  freeOfCharge,
+  noteFailure,
+  type Served,
+  settle,
+  SettledRefusal,
+  withCallId,
+} from './settle.ts'
 
 /**
- * Everything that can be refused before anything is sent; with the request to send.
+ * One synchronous call of any family, settled before it returns; money moves in the order of the lines.
+ * A caller who leaves does not stop it: it ends within its channel's timeout and is settled.
  *
- * @throws DomainError `model_not_allowed`, `unknown_model`, `log_unavailable`, `rate_limited`,
- *   `price_not_configured`, `insufficient_balance`, `budget_reached`, and those of the family's `resolve`
+ * @throws as `admit`, `attempt` and `settle`, and `SettledRefusal`
+ */
+export async function answerCall<Input extends CallInput, Request, Seen, Body>(
+  deps: CallDeps,
+  family: CallFamily<Input, Request, Seen, Body>,
+  input: Input,
+  stopped: AbortSignal,
+): Promise<CompletedCall<Body>> {
+  const { call, request } = await admit(deps, family, input, false)
+  const { callId } = call
+  const options = { signal: stopped, requestId: input.requestId }
+  try {
+    // It may be long: no channel is held yet.
+    await family.prepare?.(request, options)
+    const { channel, lease, result } = await attempt(deps, call, (asked) =>
+      family.ask(input, asked, request, options),
+    )
+    endAttempt(deps, call, lease, undefined)
+    deps.crashPoint('call.after-provider')
+    const served = { channel, upstreamRequestId: result.upstreamRequestId }
+    // P5: a failed result is not billed, and is written down as our cost.
+    if (result.failed !== undefined)
+      return await deliverFailed(deps, call, served, { ...result, failed: result.failed })
+    const body = result.refusal ?? (await deliverable(deps, call, served, result))
+    const outcome = input.callerGone.aborted ? 'disconnected' : 'completed'
+    // P3: `CallSettled` is durable before anything is delivered.
+    const settled = await settle(deps, call, served, {
+      seen: result.delivered?.() ?? result.seen,
+      outcome,
+    })
+    if (body instanceof DomainError)
+      throw new SettledRefusal(withCallId(body, callId), settled.settlement)
+    return { callId, body, ...settled }
+  } catch (error) {
+    // Both do nothing once the call is settled.
+    call.held.release('failed')
+    await call.claim?.release()
+    throw error instanceof ProviderError ? family.refusal(error, callId) : error
+  }
+}
+
+/**
+ * Everything that can be refused before anything is sent, with the request to send; what was reserved until
+ * then is given back.
+ *
+ * @throws RepeatedAnswer; DomainError `model_not_allowed`, `unknown_model`, `log_unavailable`,
+ *   `rate_limited`, `price_not_configured`, `insufficient_balance`, `budget_reached`, and those of
+ *   `CallClaims.take` and of the family's `resolve`
  */
 export async function admit<Input extends CallInput, Request, Seen>(
   deps: CallDeps,
-  input: Claimed<Input>,
+  { resolve }: Pick<CallFamily<Input, Request, Seen, unknown>, 'resolve'>,
+  input: Input,
   streamed: boolean,
-  resolve: CallFamily<Input, Request, Seen, unknown>['resolve'],
 ): Promise<{ readonly call: AdmittedCall<Seen>; readonly request: Request }> {
-  const { principal, claim } = input
-  const { request, wish, expectedTokens, price } = resolveOffered(deps, input, (serving) =>
-    resolve(input, serving),
-  )
-  if (!deps.log.healthy()) await deps.log.ready()
+  const { principal, keyed } = input
+  // Also before an answer is repeated: it may be of a model that the token may not use.
+  checkMayUse(input)
+  // P4: a key makes one call over all replicas. A repeated answer needs no log, channel or funds.
+  const claim = keyed && (await deps.claims.take(principal, keyed))
   const held = createReservations()
   try {
+    if (claim !== undefined) keyed?.taken(claim)
+    const offered = resolveOffered(deps, input, (serving) => resolve(input, serving))
+    const { request, wish, expectedTokens, price } = offered
+    // P9: with the log away nothing begins.
+    if (!deps.log.healthy()) await deps.log.ready()
     held.add(await deps.throttle.call(principal, expectedTokens))
+    // P4: the prices of now are those of its settlement.
     const terms = price(await deps.prices.of(principal.tenantId))
     await orSmaller(terms, async ({ currency, holdPico }) => {
       held.add(await deps.budgets.reserve(principal, currency, holdPico))
@@ -77,8 +114,44 @@ export async function admit<Input extends CallInput, Request, Seen>(
     }
   } catch (error) {
     held.release('not_started')
+    await claim?.release()
     throw error
   }
+}
+
+/**
+ * What a call would hold and may be settled at, by the rules by which it would be admitted. Nothing is
+ * held, taken or sent. @throws as `admit`, but for balances, limits and the log
+ */
+export async function quoteCall<Input extends CallInput, Request, Seen>(
+  deps: Pick<CallDeps, 'channels' | 'prices'>,
+  { resolve }: Pick<CallFamily<Input, Request, Seen, unknown>, 'resolve'>,
+  input: Unmade<Input> & Unmade<CallInput>,
+): Promise<RequestQuote> {
+  checkMayUse(input)
+  const { price } = resolveOffered(deps, input, (serving) => resolve(input, serving))
+  const { priceBookVersion, currency, holdPico, candidates } = price(
+    await deps.prices.of(input.principal.tenantId),
+  )
+  return { priceBookVersion, currency, hold: formatAmount(holdPico), candidates }
+}
+
+/** What a call needs, of a model that is served here. @throws DomainError `unknown_model`, and those of `resolve` */
+function resolveOffered<Request, Seen>(
+  { channels }: Pick<CallDeps, 'channels'>,
+  { family, model }: Pick<CallInput, 'family' | 'model'>,
+  resolve: (serving: readonly Channel[]) => ResolvedCall<Request, Seen>,
+): ResolvedCall<Request, Seen> {
+  const serving = channels.serving({ family, model })
+  if (serving.length === 0)
+    throw new DomainError('unknown_model', `the model ${model} does not exist here`, { model })
+  return resolve(serving)
+}
+
+/** @throws DomainError `model_not_allowed` */
+function checkMayUse({ principal, model }: Pick<CallInput, 'principal' | 'model'>): void {
+  if (principal.models !== undefined && !principal.models.has(model))
+    throw new DomainError('model_not_allowed', `this token may not use ${model}`, { model })
 }
 
 /** Where too little is left for it, the refusal says what would fit. @throws what `reserve` throws */
@@ -109,8 +182,38 @@ function keptOf({
   return { principal, family, surface, requestId, model, callerGone }
 }
 
-/** @throws DomainError `model_not_allowed` */
-export function checkMayUse({ principal, model }: Pick<CallInput, 'principal' | 'model'>): void {
-  if (principal.models !== undefined && !principal.models.has(model))
-    throw new DomainError('model_not_allowed', `this token may not use ${model}`, { model })
+/** A result that the provider itself calls failed: delivered as it is, and free. */
+async function deliverFailed<Seen, Body>(
+  deps: CallDeps,
+  call: AdmittedCall<Seen>,
+  served: Served,
+  { failed, refusal, seen, body }: WholeAnswer<Seen, Body> & { readonly failed: string },
+): Promise<CompletedCall<Body>> {
+  const { callId } = call
+  noteFailure(deps, call, served, failedResult(failed, seen))
+  if (refusal !== undefined) throw withCallId(refusal, callId)
+  deps.metrics.ended.inc({ family: call.input.family, outcome: 'failed' })
+  // It cost nothing: asked for again it is made again.
+  await call.claim?.release()
+  return { callId, body: await body(), settlement: freeOfCharge(call), measurement: 'reported' }
+}
+
+/** What the caller gets. What cannot be delivered is our cost, whatever came of it upstream (P5). */
+async function deliverable<Seen, Body>(
+  deps: CallDeps,
+  call: AdmittedCall<Seen>,
+  served: Served,
+  { body, seen }: WholeAnswer<Seen, Body>,
+): Promise<Body> {
+  try {
+    return await body()
+  } catch (error) {
+    if (error instanceof ProviderError) {
+      noteFailure(deps, call, served, failureOf(error, seen))
+      throw error
+    }
+    const code = error instanceof DomainError ? error.code : 'internal'
+    noteFailure(deps, call, served, failedResult(code, seen))
+    throw error instanceof DomainError ? withCallId(error, call.callId) : error
+  }
 }

@@ -6,9 +6,9 @@ import {
 } from '../channels/attempt.ts'
 import type { ChannelLease } from '../channels/directory.ts'
 import { type Channel, ProviderError } from '../ports/provider.ts'
-import type { AdmittedCall } from './answer-call.ts'
+import type { AdmittedCall } from './family.ts'
 import type { CallDeps } from './deps.ts'
-import { failureOf, isNoteworthy, noteFailure } from './failure.ts'
+import { failureOf, isNoteworthy, noteFailure } from './settle.ts'
 
 /** A channel that answered, still leased. */
 export interface Attempt<Result> {

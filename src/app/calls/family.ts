@@ -3,11 +3,55 @@ import type { PriceBook } from '../../domain/pricing/price-book.ts'
 import type { DomainError } from '../../kernel/errors.ts'
 import type { ChannelWish } from '../channels/directory.ts'
 import type { AnswerStream, CallOptions, Channel, ProviderError } from '../ports/provider.ts'
-import type { CallInput, Unmade } from './types.ts'
+import type { Measurement, Settlement } from '../../domain/pricing/settlement.ts'
+import type { Principal } from '../access/principal.ts'
+import type { Reservation } from '../spending/reservation.ts'
+import type { CallClaim, KeyedRequest } from './claims/types.ts'
+
+/** What every synchronous call comes with, whatever its family; no HTTP here. */
+export interface CallInput {
+  readonly principal: Principal
+  /** The upstream interface that serves it: the `family` of its channels. */
+  readonly family: string
+  /** The interface the caller used, e.g. `v1.chat`; written into the settlement. */
+  readonly surface: string
+  readonly requestId: string
+  /** External model name. */
+  readonly model: string
+  /** Aborts when the caller goes away. */
+  readonly callerGone: CallerGone
+  /** Asked for under an `Idempotency-Key`: it is made once for it. */
+  readonly keyed?: KeyedRequest
+}
+
+/** A call as it is priced without being made: no caller waits for it. */
+export type Unmade<Input> = Omit<Input, 'callerGone'>
+
+/** Whether the caller has gone, as a signal says it. */
+export type CallerGone = Pick<AbortSignal, 'aborted' | 'addEventListener'>
+
+/** A call that is over, and settled where it cost something. */
+export interface CompletedCall<Body> {
+  readonly callId: string
+  readonly body: Body
+  readonly settlement: Settlement
+  readonly measurement: Measurement
+}
+
+export interface StreamedCall<Frame> {
+  readonly callId: string
+  /**
+   * Frames as they come; terminal ones only after `CallSettled` is durable (P3). A failure after the
+   * first frame is thrown as a `DomainError` for the surface to shape into a frame of its own.
+   */
+  readonly frames: AsyncIterable<Frame>
+  /** What it was settled at once that is durable; undefined before, and of what failed. */
+  readonly settlement: () => Settlement | undefined
+}
 
 /**
- * What a synchronous family says of its calls: everything else of a call is the road's, which is
- * the same for all of them: `admit.ts`, `attempt.ts`, `settle.ts`, `failure.ts`, `running.ts`.
+ * What a synchronous family says of its calls: everything else of a call is
+ * the same for all of them: `answer-call.ts`, `stream.ts`, `settle.ts`.
  *
  * @typeParam Input what the API hands over
  * @typeParam Request what is sent upstream, but for what depends on the channel
@@ -96,4 +140,20 @@ export interface WholeAnswer<Seen, Body> {
   readonly failed: string | undefined
   /** Told to the caller in place of the body: an answer that is settled may be a refusal all the same. */
   readonly refusal?: DomainError
+}
+
+/** A call that was admitted: priced, its money and places reserved, nothing sent yet. */
+export interface AdmittedCall<Seen> {
+  readonly callId: string
+  /** Nothing of the request itself: a stream outlives what began it, and that may be large. */
+  readonly input: CallInput
+  /** Of a call under an `Idempotency-Key`. */
+  readonly claim: CallClaim | undefined
+  /** Which channels may serve it. */
+  readonly wish: ChannelWish
+  readonly streamed: boolean
+  readonly startedAtMs: number
+  readonly terms: CallTerms<Seen>
+  /** All that was reserved for it: requests, tokens, a place, budgets and funds. */
+  readonly held: Reservation
 }

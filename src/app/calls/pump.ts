@@ -3,12 +3,17 @@ import { monotonicClock } from '../../kernel/clock.ts'
 import { type DomainError, isDomainError } from '../../kernel/errors.ts'
 import type { ChannelLease } from '../channels/directory.ts'
 import { type AnswerStream, ProviderError } from '../ports/provider.ts'
-import type { AdmittedCall } from './answer-call.ts'
+import type { AdmittedCall } from './family.ts'
 import { endAttempt } from './attempt.ts'
 import type { CallDeps } from './deps.ts'
-import { freeOfCharge, settleCall } from './settle.ts'
-import { type Served } from './facts.ts'
-import { failedResult, failureOf, noteFailure } from './failure.ts'
+import {
+  failedResult,
+  failureOf,
+  freeOfCharge,
+  noteFailure,
+  type Served,
+  settle,
+} from './settle.ts'
 import type { StreamBounds } from './family.ts'
 
 /** A piece of a stream, as far as carrying it goes. */
@@ -238,7 +243,7 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     else endAttempt(deps, call, lease, isCut || tally.failure ? cause : undefined)
     if (tally.failure === undefined && (!isCut || this.#drainEnded)) {
       const outcome = this.#abandoned ? 'disconnected' : 'completed'
-      this.#settlement = (await settleCall(deps, call, served, { seen: tally, outcome })).settlement
+      this.#settlement = (await settle(deps, call, served, { seen: tally, outcome })).settlement
       return undefined
     }
     this.#countEnd('failed')

@@ -2,7 +2,20 @@ import { monotonicClock } from '../../kernel/clock.ts'
 import { pause } from '../../kernel/pause.ts'
 import { RepeatedAnswer } from './claims/repeated-answer.ts'
 import { DomainError } from '../../kernel/errors.ts'
+import type { Channel } from '../ports/provider.ts'
+import type { RequestQuote } from '../finance/prices/request-quote.ts'
+import { answerCall, quoteCall } from './answer-call.ts'
 import type { CallDeps } from './deps.ts'
+import type {
+  CallFamily,
+  CallInput,
+  CompletedCall,
+  StreamedCall,
+  StreamFamily,
+  Unmade,
+} from './family.ts'
+import type { PumpedChunk, PumpedTally } from './pump.ts'
+import { streamCall } from './stream.ts'
 
 /** How often streams are looked over for callers who take nothing. */
 const STALL_CHECK_MS = 5_000
@@ -103,4 +116,61 @@ export function createRunningCalls(deps: Pick<CallDeps, 'limits' | 'metrics'>): 
       return emptyWithin(CANCELLED_SETTLE_MS)
     },
   }
+}
+
+/** Runs, streams and prices calls of any family. */
+export interface CallRunner {
+  /** A whole answer, settled before it is here. */
+  readonly complete: <Input extends CallInput, Request, Seen, Body>(
+    family: CallFamily<Input, Request, Seen, Body>,
+    input: Input,
+  ) => Promise<CompletedCall<Body>>
+  /** Resolves when upstream has begun to answer; `channel` is where. */
+  readonly stream: <
+    Input extends CallInput,
+    Request,
+    Seen extends PumpedTally,
+    Chunk extends PumpedChunk,
+    Frame,
+  >(
+    family: Pick<
+      CallFamily<Input, Request, Seen, unknown>,
+      'ready' | 'resolve' | 'prepare' | 'refusal'
+    > &
+      StreamFamily<Input, Request, Seen, Chunk, Frame>,
+    input: Input,
+  ) => Promise<StreamedCall<Frame> & { readonly channel: Channel }>
+  /** What a call would hold and may be settled at; nothing is held, taken or sent. */
+  readonly quote: <Input extends CallInput, Request, Seen>(
+    family: Pick<CallFamily<Input, Request, Seen, unknown>, 'ready' | 'resolve'>,
+    input: Unmade<Input> & Unmade<CallInput>,
+  ) => Promise<RequestQuote>
+}
+
+export function createCallRunner(deps: CallDeps, running: RunningCalls): CallRunner {
+  return {
+    complete: (family, input) =>
+      running.run(input.family, async (stopped) =>
+        answerCall(deps, family, await readyIn(family, input), stopped),
+      ),
+    stream: (family, input) =>
+      running.run(input.family, async (stopped) => {
+        const { streamed, pump, channel } = await streamCall(
+          deps,
+          family,
+          await readyIn(family, input),
+          stopped,
+        )
+        running.watch(pump)
+        return { ...streamed, channel }
+      }),
+    quote: async (family, input) => quoteCall(deps, family, await readyIn(family, input)),
+  }
+}
+
+async function readyIn<Input extends CallInput, Asked extends Unmade<Input>>(
+  { ready }: Pick<CallFamily<Input, never, never, unknown>, 'ready'>,
+  input: Asked,
+): Promise<Asked> {
+  return ready === undefined ? input : ready(input)
 }

@@ -1,15 +1,15 @@
-import { type Served, factsOf, metadataOf } from './facts.ts'
 import type { CallEventData } from '../../domain/call/events.ts'
 import type { RatedCall } from '../../domain/catalog/call-rules.ts'
 import type { Measurement, Settlement } from '../../domain/pricing/settlement.ts'
 import { monotonicClock, toTimestamp } from '../../kernel/clock.ts'
-import { type DomainError, isDomainError } from '../../kernel/errors.ts'
+import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { parseAmount } from '../../kernel/money.ts'
-import { ProviderError } from '../ports/provider.ts'
+import { type Channel, ProviderError } from '../ports/provider.ts'
 import { refusalOf } from '../ports/refusal.ts'
-import type { AdmittedCall } from './answer-call.ts'
+import type { AdmittedCall } from './family.ts'
 import type { CallDeps } from './deps.ts'
-import { failureOf, noteFailure, withCallId, withheldResult } from './failure.ts'
+
+/** The ends of a call: settled, or failed and written down as our cost. */
 
 type CallOutcome = CallEventData<'CallSettled'>['outcome']
 
@@ -20,7 +20,7 @@ type CallOutcome = CallEventData<'CallSettled'>['outcome']
  *   and `upstream_malformed` for a result that says too little to settle on, with the call's id:
  *   nothing may be delivered then
  */
-export async function settleCall<Seen>(
+export async function settle<Seen>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
   served: Served,
@@ -116,4 +116,143 @@ function unmeasured<Seen>(
 export function freeOfCharge<Seen>({ terms }: AdmittedCall<Seen>): Settlement {
   const { priceBookVersion, currency } = terms
   return { priceBookVersion, currency, amount: '0', lines: [] }
+}
+
+/** What of a failure is written down: fixed words, because upstream's may quote a prompt (P7). */
+interface Failure<Seen> {
+  readonly code: string
+  readonly message: string
+  /** Whether the provider may have done something, and what was seen of its answer. */
+  readonly cost: 'none' | { readonly seen: Seen | undefined }
+}
+
+/** Whether a provider was reached and had to do with the call; limits and dead lines are not noted. */
+export function isNoteworthy(error: ProviderError): boolean {
+  return error.acceptance !== 'ruled_out' || error.kind === 'invalid' || error.kind === 'account'
+}
+
+const SAFE_CODE = /^[A-Za-z0-9_.-]{1,80}$/
+
+/** A provider's failure as it is written down, with what was seen of its answer until then. */
+export function failureOf<Seen>(error: ProviderError, seen?: Seen): Failure<Seen> {
+  const code = error.code !== undefined && SAFE_CODE.test(error.code) ? error.code : error.kind
+  return {
+    code,
+    message: `${error.kind}: the provider gave no result`,
+    cost: error.acceptance === 'ruled_out' ? 'none' : { seen },
+  }
+}
+
+/** A result that came and that the provider itself calls failed. */
+export function failedResult<Seen>(code: string, seen: Seen): Failure<Seen> {
+  return { code, message: 'the provider reported a failed result', cost: { seen } }
+}
+
+/** A result that came and that could not be settled, so that nobody gets it. */
+export function withheldResult<Seen>(code: string, seen: Seen): Failure<Seen> {
+  return { code, message: 'the result could not be settled and is withheld', cost: { seen } }
+}
+
+type Absorbed = NonNullable<CallEventData<'CallFailed'>['absorbed']>
+
+/** What a failed call probably cost us, counted for whoever watches. */
+function absorb<Seen>(
+  deps: CallDeps,
+  call: AdmittedCall<Seen>,
+  cost: Failure<Seen>['cost'],
+): { readonly absorbed?: Absorbed } {
+  if (cost === 'none') return {}
+  const { usage, settlement } = call.terms.absorbed(cost.seen)
+  const labels = { family: call.input.family, currency: settlement.currency }
+  // A figure to watch, not to account with: that is in the event, exact.
+  deps.metrics.absorbed.inc(labels, Number(settlement.amount))
+  return { absorbed: { usage: { ...usage }, settlement } }
+}
+
+/** Gives back what was reserved and notes a failure for support; the caller does not wait for the note. */
+export function noteFailure<Seen>(
+  deps: CallDeps,
+  call: AdmittedCall<Seen>,
+  served: Served,
+  failure: Failure<Seen>,
+): void {
+  call.held.release('failed')
+  const absorbed = absorb(deps, call, failure.cost)
+  if (deps.journal.pending() >= deps.limits.maxPendingFailures) {
+    deps.metrics.unrecordedFailures.inc()
+    return
+  }
+  deps.journal
+    .record(
+      {
+        type: 'CallFailed',
+        data: {
+          ...factsOf(call, served),
+          code: failure.code,
+          message: failure.message,
+          ...absorbed,
+          failedAt: toTimestamp(deps.clock.nowMs()),
+        },
+      },
+      metadataOf(call),
+    )
+    .catch((error: unknown) => {
+      deps.metrics.unrecordedFailures.inc()
+      deps.logger.warn({ err: error, callId: call.callId }, 'a failed call was not written down')
+    })
+}
+
+/** An error whose caller learns which call it is of. */
+export function withCallId({ code, message, details }: DomainError, callId: string): DomainError {
+  return new DomainError(code, message, { ...details, callId })
+}
+
+/** A refusal of a call that is settled nevertheless: the answer states what the call cost. */
+export class SettledRefusal extends DomainError {
+  readonly settlement: Settlement
+
+  constructor(refusal: DomainError, settlement: Settlement) {
+    super(refusal.code, refusal.message, refusal.details)
+    this.settlement = settlement
+  }
+}
+
+/** Where a call was answered. */
+export interface Served {
+  readonly channel: Channel
+  readonly upstreamRequestId: string | undefined
+}
+
+const MAX_ID_LENGTH = 200
+
+/** What every event of a call says of it. */
+function factsOf<Seen>(call: AdmittedCall<Seen>, served: Served) {
+  const { input } = call
+  const { channel, upstreamRequestId } = served
+  return {
+    callId: call.callId,
+    surface: input.surface,
+    tenantId: input.principal.tenantId,
+    userId: input.principal.userId,
+    tokenId: input.principal.tokenId,
+    requestId: input.requestId,
+    model: input.model,
+    channelId: channel.id,
+    upstreamModel: channel.models[input.model] ?? input.model,
+    ...(upstreamRequestId === undefined
+      ? {}
+      : { upstreamRequestId: upstreamRequestId.slice(0, MAX_ID_LENGTH) }),
+    stream: call.streamed,
+    startedAt: toTimestamp(call.startedAtMs),
+  }
+}
+
+function metadataOf<Seen>(call: AdmittedCall<Seen>) {
+  const { principal, requestId } = call.input
+  return {
+    correlationId: requestId,
+    commandId: call.callId,
+    tenantId: principal.tenantId,
+    tokenId: principal.tokenId,
+  }
 }

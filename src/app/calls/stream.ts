@@ -2,10 +2,8 @@ import { type Channel, ProviderError } from '../ports/provider.ts'
 import { admit } from './answer-call.ts'
 import { attempt } from './attempt.ts'
 import type { CallDeps } from './deps.ts'
-import type { CallFamily, StreamFamily } from './family.ts'
-import { once } from './once.ts'
+import type { CallFamily, CallInput, StreamedCall, StreamFamily } from './family.ts'
 import { Pump, type PumpedChunk, type PumpedTally } from './pump.ts'
-import type { CallInput, StreamedCall } from './types.ts'
 
 /** A streamed call that has begun to be answered. */
 interface BegunStream<Seen extends PumpedTally, Chunk extends PumpedChunk, Frame> {
@@ -22,7 +20,7 @@ type Streaming<Input extends CallInput, Request, Seen, Chunk, Frame> = Pick<
   StreamFamily<Input, Request, Seen, Chunk, Frame>
 
 /** Begins a streamed call of any family; it resolves when upstream has begun to answer. */
-export function streamCall<
+export async function streamCall<
   Input extends CallInput,
   Request,
   Seen extends PumpedTally,
@@ -34,34 +32,33 @@ export function streamCall<
   input: Input,
   stopped: AbortSignal,
 ): Promise<BegunStream<Seen, Chunk, Frame>> {
-  return once(deps, input, async (claimed) => {
-    const { call, request } = await admit(deps, claimed, true, family.resolve)
-    const options = { signal: stopped, requestId: input.requestId }
-    try {
-      await family.prepare?.(request, options)
-      const { channel, lease, result } = await attempt(deps, call, (asked) =>
-        family.open(claimed, asked, request, options),
-      )
-      const pump = new Pump(deps, {
-        call,
-        served: { channel, upstreamRequestId: result.upstreamRequestId },
-        lease,
-        source: result,
-        bounds: { ...deps.limits, ...family.boundsOf?.(channel) },
-        frameOf: family.frameOf,
-        refusal: family.refusal,
-      })
-      const streamed = {
-        callId: call.callId,
-        frames: framesOf(pump),
-        settlement: () => pump.settlement(),
-      }
-      return { pump, channel, streamed }
-    } catch (error) {
-      call.held.release('failed')
-      throw error instanceof ProviderError ? family.refusal(error, call.callId) : error
+  const { call, request } = await admit(deps, family, input, true)
+  const options = { signal: stopped, requestId: input.requestId }
+  try {
+    await family.prepare?.(request, options)
+    const { channel, lease, result } = await attempt(deps, call, (asked) =>
+      family.open(input, asked, request, options),
+    )
+    const pump = new Pump(deps, {
+      call,
+      served: { channel, upstreamRequestId: result.upstreamRequestId },
+      lease,
+      source: result,
+      bounds: { ...deps.limits, ...family.boundsOf?.(channel) },
+      frameOf: family.frameOf,
+      refusal: family.refusal,
+    })
+    const streamed = {
+      callId: call.callId,
+      frames: framesOf(pump),
+      settlement: () => pump.settlement(),
     }
-  })
+    return { pump, channel, streamed }
+  } catch (error) {
+    call.held.release('failed')
+    await call.claim?.release()
+    throw error instanceof ProviderError ? family.refusal(error, call.callId) : error
+  }
 }
 
 /** The frames for one reader; one that stops early has gone. */

@@ -1,4 +1,4 @@
-import type { CallRunner } from '../../../src/app/calls/runner.ts'
+import type { CallRunner } from '../../../src/app/calls/running.ts'
 import type { SpeechCallInput } from '../../../src/families/speech/calls/types.ts'
 import type { TextCallInput } from '../../../src/families/text/calls/types.ts'
 import { answered } from './memory-quotes.ts'

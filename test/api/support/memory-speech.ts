@@ -3,7 +3,7 @@ import type {
   SpeechFrame,
   SpokenBody,
 } from '../../../src/families/speech/calls/types.ts'
-import type { CompletedCall, StreamedCall } from '../../../src/app/calls/types.ts'
+import type { CompletedCall, StreamedCall } from '../../../src/app/calls/family.ts'
 import type { Channel } from '../../../src/app/ports/provider.ts'
 import { sandboxSpeechChannels } from '../../helpers/sandbox-channels.ts'
 

@@ -1,5 +1,5 @@
 import type { TextCallInput, TextFrame } from '../../../src/families/text/calls/types.ts'
-import type { CompletedCall, StreamedCall } from '../../../src/app/calls/types.ts'
+import type { CompletedCall, StreamedCall } from '../../../src/app/calls/family.ts'
 import type { Services } from '../../../src/api/kit/surface.ts'
 import { sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
 

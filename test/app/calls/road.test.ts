@@ -2,8 +2,8 @@ import t from 'tap'
 import type { CallFamily } from '../../../src/app/calls/family.ts'
 import { refusalOf } from '../../../src/app/ports/refusal.ts'
 import { createRunningCalls } from '../../../src/app/calls/running.ts'
-import type { CallInput } from '../../../src/app/calls/types.ts'
-import { completeCall } from '../../../src/app/calls/whole.ts'
+import type { CallInput } from '../../../src/app/calls/family.ts'
+import { answerCall } from '../../../src/app/calls/answer-call.ts'
 import { ProviderError } from '../../../src/app/ports/provider.ts'
 import type { CallTerms, RatedCall } from '../../../src/domain/catalog/call-rules.ts'
 import { settlement, settlementLine } from '../../../src/domain/pricing/lines.ts'
@@ -92,7 +92,7 @@ const road = () => roadOf({ family: 'pictures', models: { painter: 'upstream-pai
 t.test('another family takes the same road: held, asked, settled, delivered', async (t) => {
   const { deps, events, ends } = road()
   const { family, asked } = pictures(new ProviderError('account', 'ruled_out', 'no'), 'whole')
-  const call = await completeCall(deps, family, input, signal)
+  const call = await answerCall(deps, family, input, signal)
   t.same(asked, ['one', 'two'])
   t.match(call, { body: 'whole', measurement: 'reported', settlement: { amount: '1' } })
   t.same(ends, ['hold 1000000000000 USD', 'commit 1000000000000 at 7'])
@@ -117,7 +117,7 @@ t.test('a settlement that may be in the log counts, although nothing is delivere
   const unknown = new DomainError('log_outcome_unknown', 'nobody knows', {})
   const journal = { ...deps.journal, record: () => Promise.reject(unknown) }
   const { family } = pictures('whole')
-  await t.rejects(completeCall({ ...deps, journal }, family, input, signal), {
+  await t.rejects(answerCall({ ...deps, journal }, family, input, signal), {
     code: 'log_outcome_unknown',
   })
   t.same(ends, ['hold 1000000000000 USD', 'commit 1000000000000 at undefined'])
@@ -138,7 +138,7 @@ t.test('what is sent is got at hand once admitted, before a channel is held for 
     for (const lease of leases) lease?.release('neutral')
     return Promise.reject(new DomainError('invalid_request', 'leads nowhere', { param: 'url' }))
   }
-  await t.rejects(completeCall(deps, { ...family, prepare }, input, signal), {
+  await t.rejects(answerCall(deps, { ...family, prepare }, input, signal), {
     code: 'invalid_request',
   })
   t.same(ends.slice(1), ['failed'])
@@ -150,7 +150,7 @@ t.test(
   async (t) => {
     const { deps, events, ends } = road()
     const { family } = pictures('uncounted')
-    await t.rejects(completeCall(deps, family, input, signal), { code: 'upstream_malformed' })
+    await t.rejects(answerCall(deps, family, input, signal), { code: 'upstream_malformed' })
     t.same(ends.slice(1), ['failed'])
     t.equal(events.length, 1)
     t.match(events[0], {
@@ -162,7 +162,7 @@ t.test(
 
 t.test('a failed result is delivered free, and noted with what it cost', async (t) => {
   const { deps, events, ends } = road()
-  const call = await completeCall(deps, pictures('failed').family, input, signal)
+  const call = await answerCall(deps, pictures('failed').family, input, signal)
   t.match(call, { body: 'failed', settlement: { amount: '0', lines: [] } })
   t.same(ends.slice(1), ['failed'])
   t.match(events[0], { type: 'CallFailed', data: { code: 'no_image', absorbed: {} } })
@@ -171,13 +171,13 @@ t.test('a failed result is delivered free, and noted with what it cost', async (
 t.test('an answer that never came is our cost unless it is ruled out', async (t) => {
   const lost = road()
   const gone = new ProviderError('timeout', 'unknown', 'no answer')
-  await t.rejects(completeCall(lost.deps, pictures(gone).family, input, signal), {
+  await t.rejects(answerCall(lost.deps, pictures(gone).family, input, signal), {
     code: 'upstream_timeout',
   })
   t.match(lost.events[0], { data: { channelId: 'one', absorbed: { usage: { image: 2 } } } })
   const refused = road()
   const invalid = new ProviderError('invalid', 'ruled_out', 'no such size')
-  await t.rejects(completeCall(refused.deps, pictures(invalid).family, input, signal), {
+  await t.rejects(answerCall(refused.deps, pictures(invalid).family, input, signal), {
     code: 'call_refused',
     message: 'no such size',
   })

@@ -5,7 +5,7 @@ import type { FetchPublic } from '../../../kernel/public-fetch.ts'
 import type { Principal } from '../../access/principal.ts'
 import type { ImageFrame, ImageProvider, SentImage } from '../../ports/images.ts'
 import type { CallDeps } from '../deps.ts'
-import type { CallInput, CompletedCall, StreamedCall, Unmade } from '../types.ts'
+import type { CallInput, CompletedCall, StreamedCall, Unmade } from '../family.ts'
 
 /** What the API asks of the synchronous image use cases, and what it gets back; no HTTP here. */
 

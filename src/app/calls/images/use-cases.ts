@@ -1,8 +1,7 @@
 import { DomainError } from '../../../kernel/errors.ts'
-import { quoteCall } from '../runner.ts'
+import { answerCall, quoteCall } from '../answer-call.ts'
 import type { RunningCalls } from '../running.ts'
 import { streamCall } from '../stream.ts'
-import { completeCall } from '../whole.ts'
 import type { ImageCallInput, ImageDeps, ImageUseCases } from './types.ts'
 import { createImageFamily, type PicturedCall } from './family.ts'
 import { createFetchRooms, readyImages, type ReadyImages } from './inputs.ts'
@@ -36,7 +35,7 @@ export function createImageUseCases(deps: ImageDeps, running: RunningCalls): Ima
   return {
     make: (input) =>
       running.run(input.family, (stopped) =>
-        withPictures(input, (pictured) => completeCall(deps, family, pictured, stopped)),
+        withPictures(input, (pictured) => answerCall(deps, family, pictured, stopped)),
       ),
     stream: (input) =>
       running.run(input.family, (stopped) =>

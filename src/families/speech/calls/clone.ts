@@ -1,5 +1,5 @@
 import type { CallFamily } from '../../../app/calls/family.ts'
-import type { Unmade } from '../../../app/calls/types.ts'
+import type { Unmade } from '../../../app/calls/family.ts'
 import type { CrashPoint } from '../../../app/crash-points.ts'
 import { keyedHash } from '../../../kernel/keyed-hash.ts'
 import type { Channel } from '../../../app/ports/provider.ts'

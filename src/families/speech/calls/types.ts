@@ -2,7 +2,7 @@ import type { CloneRequest } from '../rules/clone-request.ts'
 import type { SpeechRequest } from '../rules/request.ts'
 import type { AsciiText } from '../../../kernel/ascii-text.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import type { CallInput } from '../../../app/calls/types.ts'
+import type { CallInput } from '../../../app/calls/family.ts'
 
 /** What is asked of speech and of clones, and what comes back; no HTTP here. */
 

@@ -12,7 +12,7 @@ import { oneLine, sendEventStream, type StreamDialect } from '../../../api/kit/e
 import { sendInPieces } from '../../../api/kit/json-in-pieces.ts'
 import { callSurface } from '../../../api/kit/calls.ts'
 import type { Mount, Services, Surface } from '../../../api/kit/surface.ts'
-import type { Unmade } from '../../../app/calls/types.ts'
+import type { Unmade } from '../../../app/calls/family.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { formOf, type SpeechCallFamily } from '../calls/family.ts'
 import type { SpeechCalls } from '../calls/clone.ts'

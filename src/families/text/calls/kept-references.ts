@@ -9,7 +9,7 @@ import type { KeptKind } from '../ports.ts'
 import type { AnswerBounds, Kept, KeptIds } from './kept-ids.ts'
 import { previousNotFound, type TextCallInput, type TextDeps } from './types.ts'
 import { textSettings } from '../settings.ts'
-import type { Unmade } from '../../../app/calls/types.ts'
+import type { Unmade } from '../../../app/calls/family.ts'
 
 /** A request whose references to what upstream keeps were found to be its tenant's own. */
 export interface KeptCall {

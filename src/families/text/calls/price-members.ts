@@ -7,7 +7,7 @@ import {
 } from '../rules/price-members.ts'
 import type { ChannelWish } from '../../../app/channels/directory.ts'
 import { textSettings } from '../settings.ts'
-import type { Unmade } from '../../../app/calls/types.ts'
+import type { Unmade } from '../../../app/calls/family.ts'
 import type { TextCallInput, TextDeps } from './types.ts'
 
 /** A wish for channels that take what changes the price of a call, and the tier it is priced by. */

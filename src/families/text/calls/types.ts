@@ -1,4 +1,4 @@
-import type { CallInput } from '../../../app/calls/types.ts'
+import type { CallInput } from '../../../app/calls/family.ts'
 import type { ChannelDirectory } from '../../../app/channels/directory.ts'
 import type { ProviderError } from '../../../app/ports/provider.ts'
 import { refusalOf } from '../../../app/ports/refusal.ts'

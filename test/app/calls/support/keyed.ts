@@ -1,5 +1,5 @@
 import type { CallClaim } from '../../../../src/app/calls/claims/types.ts'
-import type { CallInput } from '../../../../src/app/calls/types.ts'
+import type { CallInput } from '../../../../src/app/calls/family.ts'
 
 /** What the API hands over of a request with this `Idempotency-Key`. */
 export function keyedBy(

@@ -17,10 +17,10 @@ import {
   type CallLimits,
   defaultCallLimits,
 } from '../../../../src/app/calls/deps.ts'
-import { createCallRunner } from '../../../../src/app/calls/runner.ts'
+import { createCallRunner } from '../../../../src/app/calls/running.ts'
 import { createTextFamily } from '../../../../src/families/text/calls/family.ts'
 import { createKeptIds } from '../../../../src/families/text/calls/kept-ids.ts'
-import type { CompletedCall, StreamedCall } from '../../../../src/app/calls/types.ts'
+import type { CompletedCall, StreamedCall } from '../../../../src/app/calls/family.ts'
 import { chatWire } from '../../../../src/families/chat/upstream/wire.ts'
 import { createTextProvider } from '../../../../src/families/text/upstream/client.ts'
 import { nativeWire } from '../../../../src/families/native/upstream/wire.ts'
