@@ -10,7 +10,7 @@ import { catchUp, findOwnSubmittedTask, findOwnTask } from '../access/visibility
 import { isTerminal } from './observe.ts'
 import { inTurn } from '../channels/in-turn.ts'
 import { patience, type Refreshed, type Refresher } from './refresh.ts'
-import { quietly, taskError } from './record.ts'
+import { quietly, taskError } from './task-log.ts'
 import type { CancelTask, DeleteTask, TaskKey } from './types.ts'
 import { viewOf } from './view.ts'
 import { callOptions, callUpstream, REFRESH_TIMEOUT_MS } from '../channels/call-upstream.ts'

@@ -4,7 +4,7 @@ import { cacheableUrls } from './result-urls.ts'
 import type { TaskObservation } from '../ports/provider.ts'
 import { type CommandContext, executeTaskCommand, newCommandId } from './commands.ts'
 import type { TaskDeps } from './deps.ts'
-import { quietly } from './record.ts'
+import { quietly } from './task-log.ts'
 
 /** The one path by which what upstream says of a task changes ours. */
 

@@ -1,8 +1,8 @@
 import { DomainError } from '../../kernel/errors.ts'
 import { FetchFault } from '../../kernel/public-fetch.ts'
 import type { TaskDeps } from './deps.ts'
-import type { LookUp } from './get.ts'
-import { taskError } from './record.ts'
+import type { LookUp } from './reads.ts'
+import { taskError } from './task-log.ts'
 import type { OpenResult, OpenedResult, TaskView } from './types.ts'
 import { viewOf } from './view.ts'
 

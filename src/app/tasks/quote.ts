@@ -1,5 +1,5 @@
 import type { RequestQuote } from '../finance/prices/request-quote.ts'
-import { modelFor } from './create.ts'
+import { modelFor } from './create-task.ts'
 import type { TaskDeps } from './deps.ts'
 import type { PricedTask } from './types.ts'
 

@@ -6,7 +6,7 @@ import { newPlatformId } from '../../kernel/ids.ts'
 import { loadTask } from './commands.ts'
 import type { TaskDeps } from './deps.ts'
 import { bodyHashOf, keyedPlatformId, MAX_ATTEMPTS_PER_KEY } from './identity.ts'
-import { taskError } from './record.ts'
+import { taskError } from './task-log.ts'
 import type { CreatedTask, TaskOrder } from './types.ts'
 
 /**
