@@ -28,14 +28,13 @@ import { createReadModels } from './app/read-models/read-models.ts'
 import { createFunds } from './app/spending/funds.ts'
 import type { LedgerLag } from './app/spending/ledger-lag.ts'
 import { createBackgroundAppends } from './app/tasks/background-appends.ts'
-import { createKnownTasks } from './app/tasks/known-tasks.ts'
+import { createKnownTasks, type TaskDeps } from './app/tasks/deps.ts'
 import { createUrlCache } from './app/tasks/result-urls.ts'
 import {
   defaultImageTaskLimits,
   imageMediaIn,
   type ImageTaskDeps,
 } from './app/tasks/images/deps.ts'
-import type { TaskDeps } from './app/tasks/deps.ts'
 import {
   createUploadQuota,
   defaultUploadLimits,

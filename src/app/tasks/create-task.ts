@@ -5,17 +5,15 @@ import { DomainError, isDomainError, type DomainCode } from '../../kernel/errors
 import { parseAmount } from '../../kernel/money.ts'
 import { nobodyToAsk } from '../channels/attempt.ts'
 import type { ChannelLease, ChannelWish } from '../channels/directory.ts'
+import type { RequestQuote } from '../finance/prices/request-quote.ts'
 import type { AdmissionRequest } from '../spending/admission.ts'
 import { type TaskLimit, taskLimitsOf } from '../spending/throttle/concurrent-tasks.ts'
-import { newCommandId } from './commands.ts'
 import type { TaskDeps } from './deps.ts'
-import type { BegunTask } from './begun.ts'
 import { catchUp } from '../access/visibility.ts'
-import { bodyHashOf, keyHashOf, markerOf } from './identity.ts'
-import { chooseIdentity, keyConflict } from './task-keys.ts'
-import { quietly, type Recorded, recordRequested } from './task-log.ts'
-import { submit } from './submit.ts'
-import type { CreatedTask, CreateTask, CreateTaskInput, TaskOrder } from './types.ts'
+import { bodyHashOf, chooseIdentity, keyConflict, keyHashOf, markerOf } from './task-keys.ts'
+import { newCommandId, quietly, type Recorded, recordRequested } from './task-log.ts'
+import { type BegunTask, submit } from './submit.ts'
+import type { CreatedTask, CreateTask, CreateTaskInput, PricedTask, TaskOrder } from './types.ts'
 
 /** An end upstream is looked for this long after it must have come. */
 const EXPIRY_GRACE_MS = 3_600_000
@@ -93,7 +91,7 @@ async function withAssets(
 }
 
 /** The model an order names. @throws DomainError `unknown_model`, `model_not_allowed` */
-export function modelFor(
+function modelFor(
   { catalog }: Pick<TaskDeps, 'catalog'>,
   input: Pick<TaskOrder, 'family' | 'model' | 'principal'>,
 ): TaskModel {
@@ -276,4 +274,21 @@ function withPlatformId(error: unknown, platformId: string): unknown {
   // Nothing was written or sent yet: there is nothing to find under the id, and trying again is safe.
   if (nothingBegun.has(error.code)) return error
   return new DomainError(error.code, error.message, { ...error.details, platformId })
+}
+
+/**
+ * What a creation would hold and may be settled at. Nothing is held, written or sent.
+ * @throws DomainError `unknown_model`, `model_not_allowed`, `price_not_configured`, those of `CheckAssets`
+ */
+export async function quoteTask(
+  { catalog, prices, checkAssets }: Pick<TaskDeps, 'catalog' | 'prices' | 'checkAssets'>,
+  order: PricedTask,
+): Promise<RequestQuote> {
+  const { name, region } = modelFor({ catalog }, order)
+  const { principal, assets } = order
+  if (assets !== undefined && region !== undefined)
+    await checkAssets({ principal, region, ...assets })
+  return catalog
+    .taskFamily(order.family)
+    .quote(name, order.facts, await prices.of(order.principal.tenantId))
 }

@@ -1,7 +1,9 @@
 import type { Budgets } from '../spending/budgets/budgets.ts'
 import type { Pool } from 'pg'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
+import type { TaskState } from '../../domain/task/state.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
+import { BoundedMap } from '../../kernel/bounded-map.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { OpenPublic } from '../../kernel/public-fetch.ts'
@@ -16,7 +18,6 @@ import type { TaskProvider } from '../ports/provider.ts'
 import type { TenantPrices } from '../finance/prices/tenant-prices.ts'
 import type { ReadModels } from '../read-models/read-models.ts'
 import type { BackgroundAppends } from './background-appends.ts'
-import type { KnownTasks } from './known-tasks.ts'
 import type { PutTaskUrls } from './result-urls.ts'
 import type { RecentWrites } from '../access/recent-writes.ts'
 
@@ -48,4 +49,24 @@ export interface TaskDeps {
   readonly crashPoint: CrashPoint
   /** Key of markers and idempotency ids: the same on every replica, kept secret. */
   readonly markerSecret: string
+}
+
+/** A task as far as this process has seen its stream. */
+export interface KnownTask {
+  readonly state: TaskState
+  /** Of the stream's last event. */
+  readonly revision: bigint
+}
+
+/** The oldest are forgotten first: they are read from the log again. */
+const MAX_TASKS = 5_000
+
+/**
+ * Open tasks as this process last wrote them, so that what upstream says next is decided without
+ * reading the stream. Others may have written meanwhile: an append at the revision known here tells.
+ */
+export type KnownTasks = BoundedMap<string, KnownTask>
+
+export function createKnownTasks(): KnownTasks {
+  return new BoundedMap(MAX_TASKS)
 }

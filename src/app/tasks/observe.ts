@@ -2,9 +2,8 @@ import { BoundedMap } from '../../kernel/bounded-map.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { cacheableUrls } from './result-urls.ts'
 import type { TaskObservation } from '../ports/provider.ts'
-import { type CommandContext, executeTaskCommand, newCommandId } from './commands.ts'
+import { type CommandContext, executeTaskCommand, newCommandId, quietly } from './task-log.ts'
 import type { TaskDeps } from './deps.ts'
-import { quietly } from './task-log.ts'
 
 /** The one path by which what upstream says of a task changes ours. */
 

@@ -1,10 +1,9 @@
 import { DomainError } from '../../kernel/errors.ts'
 import { FetchFault } from '../../kernel/public-fetch.ts'
 import type { TaskDeps } from './deps.ts'
-import type { LookUp } from './reads.ts'
+import { type LookUp, viewOf } from './reads.ts'
 import { taskError } from './task-log.ts'
 import type { OpenResult, OpenedResult, TaskView } from './types.ts'
-import { viewOf } from './view.ts'
 
 /** Files handed on at once by one process: each holds a connection to its end. */
 const MAX_OPEN = 256

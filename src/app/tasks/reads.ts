@@ -1,12 +1,15 @@
-import type { TaskRow } from '../../../projections/tasks/query.ts'
-import { costOfTask } from './cost.ts'
-import { findTaskUrls } from './result-urls.ts'
+import { settledSource } from '../../../projections/ledger/query.ts'
+import { listTasks, pageTasks, type TaskRow, taskPlace } from '../../../projections/tasks/query.ts'
+import { type Cost, costOf } from '../../domain/pricing/cost.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import { within } from '../../kernel/pause.ts'
+import { catchUp, findOwnTask, isProjected } from '../access/visibility.ts'
 import type { TaskDeps } from './deps.ts'
-import { findOwnTask, isProjected } from '../access/visibility.ts'
 import { isTerminal } from './observe.ts'
 import type { Refresher } from './refresh.ts'
-import type { GetTask, TaskKey } from './types.ts'
-import { viewOf } from './view.ts'
+import { findTaskUrls } from './result-urls.ts'
+import { loadTask } from './task-log.ts'
+import type { GetTask, ListTasks, PageTasks, TaskKey, TaskView } from './types.ts'
 
 /** A task not ended is asked for upstream when it was last observed longer ago than this. */
 const STALE_AFTER_MS = 1_000
@@ -76,6 +79,92 @@ async function urlsFor(
     return await refresher.urls(row, requestId)
   } catch (error) {
     deps.logger.info({ platformId, requestId, err: error }, 'result URLs not available')
+    return undefined
+  }
+}
+
+/** A tenant's tasks from our own records, never by asking upstream. */
+export function createListTasks(deps: TaskDeps): ListTasks {
+  return async ({ principal, ...filter }) => {
+    const { tenantId } = principal
+    await deps.readModels.requireCurrent('tasks')
+    await catchUp(deps, 'tasks', tenantId)
+    const { rows, total } = await listTasks(deps.pool, { tenantId, ...filter })
+    const succeeded = rows.filter((row) => row.status === 'succeeded').map((row) => row.platformId)
+    const urls = await findTaskUrls(deps.pool, succeeded, deps.clock.nowMs())
+    return { items: rows.map((row) => viewOf(row, urls.get(row.platformId))), total }
+  }
+}
+
+/** A tenant's tasks of several families, from our own records, read on from one to the next. */
+export function createPageTasks(deps: TaskDeps): PageTasks {
+  return async ({ principal, families, order, after, limit }) => {
+    const { tenantId } = principal
+    await deps.readModels.requireCurrent('tasks')
+    await catchUp(deps, 'tasks', tenantId)
+    const place =
+      after === undefined
+        ? undefined
+        : await taskPlace(deps.pool, { tenantId, families, id: after })
+    if (after !== undefined && place === undefined)
+      throw new DomainError('invalid_request', '`after` must be the id of one in the list', {
+        param: 'after',
+      })
+    const filter = { tenantId, families, order, after: place }
+    const rows = await pageTasks(deps.pool, { ...filter, limit: limit + 1 })
+    const shown = rows.slice(0, limit)
+    const succeeded = shown.filter((row) => row.status === 'succeeded').map((row) => row.platformId)
+    const urls = await findTaskUrls(deps.pool, succeeded, deps.clock.nowMs())
+    return {
+      items: shown.map((row) => viewOf(row, urls.get(row.platformId))),
+      hasMore: rows.length > limit,
+    }
+  }
+}
+
+/** A task as its tenant sees it. */
+export function viewOf(row: TaskRow, urls: Readonly<Record<string, string>> | undefined): TaskView {
+  const shown = row.status === 'succeeded' && row.settled
+  // Between two batches a read model may have the end and not yet what it cost, which is written with it: a success
+  // without its result would be taken for one that has none.
+  const isEarly = row.status === 'succeeded' && !row.settled
+  return {
+    family: row.family,
+    platformId: row.platformId,
+    nativeId: row.nativeId ?? undefined,
+    model: row.model,
+    status: isEarly ? 'running' : row.status,
+    settings: { ...row.settings, ...row.output },
+    callerMarker: row.markerIsOurs ? undefined : row.marker,
+    usage: isEarly ? undefined : (row.usage ?? undefined),
+    error: row.error ?? undefined,
+    urls: shown && urls !== undefined && Object.keys(urls).length > 0 ? urls : undefined,
+    createdAtMs: row.requestedAtMs,
+    updatedAtMs: row.updatedAtMs,
+    observedAtMs: row.observedAtMs ?? undefined,
+  }
+}
+
+/** The log is asked for no longer: whoever queries a task waits for its state, not for what it cost. */
+const LOG_TIMEOUT_MS = 1_000
+
+/**
+ * What a task was settled at: out of the ledger, or of the task's own events where the ledger has not
+ * come to them yet. Undefined for one that is not settled, and while neither can be read.
+ */
+export async function costOfTask(
+  { pool, log, logger }: Pick<TaskDeps, 'pool' | 'log' | 'logger'>,
+  { platformId, status, settled }: Pick<TaskRow, 'platformId' | 'status' | 'settled'>,
+): Promise<Cost | undefined> {
+  if (status !== 'succeeded' || !settled) return undefined
+  try {
+    const known = await settledSource(pool, platformId)
+    if (known !== undefined) return costOf(known)
+    const task = await within(LOG_TIMEOUT_MS, loadTask(log, platformId), () => undefined)
+    const settlement = task?.phase === 'ended' ? task.settlement : undefined
+    return settlement && costOf(settlement)
+  } catch (error) {
+    logger.info({ platformId, err: error }, 'what a task cost cannot be told')
     return undefined
   }
 }

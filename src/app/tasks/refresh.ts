@@ -1,13 +1,17 @@
 import { noteObservations, type TaskRow } from '../../../projections/tasks/query.ts'
 import { createSingleFlight } from '../../kernel/single-flight.ts'
-import type { Channel, TaskGone, TaskObservation } from '../ports/provider.ts'
-import { ProviderError } from '../ports/provider.ts'
+import {
+  type Channel,
+  ProviderError,
+  type TaskGone,
+  type TaskObservation,
+} from '../ports/provider.ts'
 import type { TaskDeps } from './deps.ts'
 import { type Observe, type ObserveOutcome, rememberUrls } from './observe.ts'
 import { quietly } from './task-log.ts'
 import { callOptions, callUpstream, REFRESH_TIMEOUT_MS } from '../channels/call-upstream.ts'
 import { inTurn } from '../channels/in-turn.ts'
-import { providerOf } from './provider-of.ts'
+import { providerOf } from './submit.ts'
 
 /** Asking upstream for one task because a caller asked us. */
 

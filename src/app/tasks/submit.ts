@@ -2,18 +2,30 @@ import type { TaskRequest } from '../../domain/task/state.ts'
 import { invariant } from '../../kernel/assert.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { attempt, endAttempt } from '../channels/attempt.ts'
-import type { BegunTask } from './begun.ts'
-import { type AcceptedTask, type Channel, ProviderError } from '../ports/provider.ts'
+import type { ChannelLease } from '../channels/directory.ts'
+import {
+  type AcceptedTask,
+  type Channel,
+  ProviderError,
+  type TaskProvider,
+} from '../ports/provider.ts'
 import type { TaskDeps } from './deps.ts'
 import { recordOutcome, taskError } from './task-log.ts'
 import type { CreatedTask, CreateTaskInput } from './types.ts'
 import { callOptions, callUpstream } from '../channels/call-upstream.ts'
-import { providerOf } from './provider-of.ts'
 
 /** Channels tried for one creation. */
 const MAX_CHANNELS_A_CREATION = 3
 /** Sending begins within this, or never: from then on the others reckon that upstream has it or will not. */
 const SENDING_BEGINS_MS = 30_000
+
+/** A creation whose intent is durable. */
+export interface BegunTask {
+  readonly request: TaskRequest
+  readonly lease: ChannelLease
+  /** Of the monotonic clock when the use case began. */
+  readonly startedMs: number
+}
 
 type Sent =
   | (AcceptedTask & { readonly kind: 'accepted'; readonly channelId: string })
@@ -139,4 +151,11 @@ async function conclude(deps: TaskDeps, request: TaskRequest, sent: Sent): Promi
     platformId,
     { kind: error.kind },
   )
+}
+
+/** The adapter of a family. */
+export function providerOf(deps: Pick<TaskDeps, 'providers'>, family: string): TaskProvider {
+  const provider = deps.providers.get(family)
+  invariant(provider, `every family has a provider: ${family}`)
+  return provider
 }

@@ -1,17 +1,68 @@
-import type { TaskRequest } from '../../domain/task/state.ts'
-import { toTimestamp } from '../../kernel/clock.ts'
-import { DomainError, isDomainError, type DomainCode } from '../../kernel/errors.ts'
+import type { Catalog } from '../../domain/catalog/catalog.ts'
 import type { TaskCommand } from '../../domain/task/decider.ts'
+import { type TaskEvent, taskStream } from '../../domain/task/events.ts'
 import {
-  type CommandContext,
-  executeTaskCommand,
-  loadTask,
-  newCommandId,
-  type TaskResult,
-} from './commands.ts'
-import type { TaskDeps } from './deps.ts'
+  evolveTask,
+  initialTaskState,
+  type TaskRequest,
+  type TaskState,
+} from '../../domain/task/state.ts'
+import { executeCommand, type ExecuteResult } from '../../eventlog/log/execute.ts'
+import type { EventLog } from '../../eventlog/log/types.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
+import { DomainError, type DomainCode, isDomainError } from '../../kernel/errors.ts'
+import { newId } from '../../kernel/ids.ts'
+import type { KnownTask, TaskDeps } from './deps.ts'
 
-/** Appends of a creation, and what becomes of them when the log does not answer. */
+/** What is written of a task, and what becomes of it while the log does not answer. */
+
+/** Who or what a command is run for; written beside the events. */
+export interface CommandContext {
+  /** The request id, or the name of the policy. */
+  readonly correlationId: string
+  readonly tenantId: string
+  readonly tokenId?: string
+}
+
+export type TaskResult = ExecuteResult<TaskState, TaskEvent>
+
+/** A new command id: every attempt of ours is a command of its own, its retries are not. */
+export function newCommandId(nowMs: number): string {
+  return newId('cmd', nowMs)
+}
+
+/**
+ * The one way state of a task changes; what is `known` of it need not be read. @throws what the decider and the event log throw; after
+ * `log_outcome_unknown` the same command id may be run again.
+ */
+export function executeTaskCommand(
+  { log, catalog }: { readonly log: EventLog; readonly catalog: Pick<Catalog, 'taskDecider'> },
+  platformId: string,
+  command: TaskCommand,
+  commandId: string,
+  context: CommandContext,
+  known?: 'none' | KnownTask,
+): Promise<TaskResult> {
+  return executeCommand({
+    log,
+    stream: taskStream(platformId),
+    decider: catalog.taskDecider,
+    command,
+    commandId,
+    metadata: context,
+    ...(known === undefined ? {} : { known }),
+  })
+}
+
+/** Folds a task from its stream; `none` when there is no such stream. */
+export async function loadTask(log: EventLog, platformId: string): Promise<TaskState> {
+  const events = await log.readStream(taskStream(platformId))
+  // A task stream holds only task events: its name comes from that aggregate.
+  return events.reduce<TaskState>(
+    (state, event) => evolveTask(state, event as unknown as TaskEvent),
+    initialTaskState,
+  )
+}
 
 /** What goes beside a creation's events. */
 function contextOf(request: TaskRequest): CommandContext {

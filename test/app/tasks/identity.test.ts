@@ -4,7 +4,7 @@ import {
   keyedPlatformId,
   keyHashOf,
   markerOf,
-} from '../../../src/app/tasks/identity.ts'
+} from '../../../src/app/tasks/task-keys.ts'
 import { isPlatformId } from '../../../src/kernel/ids.ts'
 
 const key = { tenantId: 'tenant_1', surface: 'provA.tasks', key: 'k' }

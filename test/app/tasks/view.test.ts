@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { TaskRow } from '../../../projections/tasks/query.ts'
-import { viewOf } from '../../../src/app/tasks/view.ts'
+import { viewOf } from '../../../src/app/tasks/reads.ts'
 
 const row = (part: Partial<TaskRow>): TaskRow => ({
   platformId: 'video_1',

@@ -1,6 +1,6 @@
 import type { DuePoll, Reschedule } from '../../../../projections/tasks/query.ts'
 import { fromTimestamp, toTimestamp } from '../../../kernel/clock.ts'
-import { executeTaskCommand, loadTask, newCommandId } from '../commands.ts'
+import { executeTaskCommand, loadTask, newCommandId } from '../task-log.ts'
 import { expireTask } from '../watch/expire.ts'
 import { createLeases } from '../watch/leases.ts'
 import type { PolicySettings } from '../watch/poll.ts'

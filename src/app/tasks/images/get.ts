@@ -1,7 +1,7 @@
 import type { TaskRow } from '../../../../projections/tasks/query.ts'
 import { RESULT_LIFE_MS } from '../../../storage/object-key.ts'
 import { findOwnTask } from '../../access/visibility.ts'
-import { costOfTask } from '../cost.ts'
+import { costOfTask } from '../reads.ts'
 import type { ImageTaskDeps } from './deps.ts'
 import { shownResult } from './results.ts'
 import type { ImageTaskUseCases, ImageTaskView } from './types.ts'

@@ -1,5 +1,5 @@
 import { checkImageCount } from '../../calls/images/deliver.ts'
-import { quoteTask } from '../quote.ts'
+import { quoteTask } from '../create-task.ts'
 import { createCreateImageTask } from './create.ts'
 import type { ImageTaskDeps } from './deps.ts'
 import { createGetImageTask } from './get.ts'

@@ -7,7 +7,7 @@ import {
 } from '../../ports/provider.ts'
 import { callOptions, callUpstream } from '../../channels/call-upstream.ts'
 import type { TaskDeps } from '../deps.ts'
-import { providerOf } from '../provider-of.ts'
+import { providerOf } from '../submit.ts'
 
 /** What came of asking upstream for a task. */
 export type Seen = TaskObservation | TaskGone | ProviderError

@@ -1,5 +1,5 @@
 import { toTimestamp } from '../../../kernel/clock.ts'
-import { executeTaskCommand, newCommandId } from '../commands.ts'
+import { executeTaskCommand, newCommandId } from '../task-log.ts'
 import type { TaskDeps } from '../deps.ts'
 
 /**

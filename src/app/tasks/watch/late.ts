@@ -1,6 +1,6 @@
 import { type DuePoll, endWatches, type Reschedule } from '../../../../projections/tasks/query.ts'
 import { fromTimestamp, toTimestamp } from '../../../kernel/clock.ts'
-import { executeTaskCommand, loadTask, newCommandId } from '../commands.ts'
+import { executeTaskCommand, loadTask, newCommandId } from '../task-log.ts'
 import type { TaskDeps } from '../deps.ts'
 import { reachBack } from './absence.ts'
 import { channelsOf, listAll, type Sought } from './evidence.ts'

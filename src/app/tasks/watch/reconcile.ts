@@ -7,7 +7,7 @@ import {
 } from '../../../../projections/tasks/query.ts'
 import type { TaskRequest } from '../../../domain/task/state.ts'
 import { fromTimestamp, toTimestamp } from '../../../kernel/clock.ts'
-import { executeTaskCommand, loadTask, newCommandId } from '../commands.ts'
+import { executeTaskCommand, loadTask, newCommandId } from '../task-log.ts'
 import type { TaskDeps } from '../deps.ts'
 import type { Observe } from '../observe.ts'
 import {
@@ -31,7 +31,7 @@ import {
   possibleMatches,
   sendingTimeMs,
 } from './match.ts'
-import { providerOf } from '../provider-of.ts'
+import { providerOf } from '../submit.ts'
 import type { PolicySettings } from './poll.ts'
 
 /** Finds out what became of submissions without a known outcome. */

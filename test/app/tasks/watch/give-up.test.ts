@@ -1,7 +1,7 @@
 import { catalog } from '../../../../src/families/index.ts'
 import t from 'tap'
 import { LOOKS_APART_MS } from '../../../../src/app/tasks/watch/absence.ts'
-import { executeTaskCommand, newCommandId } from '../../../../src/app/tasks/commands.ts'
+import { executeTaskCommand, newCommandId } from '../../../../src/app/tasks/task-log.ts'
 import {
   codeOf,
   createInput,
