@@ -6,12 +6,13 @@ import { parseAmount } from '../../kernel/money.ts'
 import { nobodyToAsk } from '../channels/attempt.ts'
 import type { ChannelLease, ChannelWish } from '../channels/directory.ts'
 import type { RequestQuote } from '../finance/prices/request-quote.ts'
-import type { AdmissionRequest } from '../spending/admission.ts'
+import type { Channel } from '../ports/provider.ts'
+import { createReservations, type Reservation } from '../spending/reservation.ts'
 import { type TaskLimit, taskLimitsOf } from '../spending/throttle/concurrent-tasks.ts'
 import type { TaskDeps } from './deps.ts'
 import { catchUp } from '../access/visibility.ts'
 import { bodyHashOf, chooseIdentity, keyConflict, keyHashOf, markerOf } from './task-keys.ts'
-import { newCommandId, quietly, type Recorded, recordRequested } from './task-log.ts'
+import { type Intent, newCommandId, quietly, recordRequested } from './task-log.ts'
 import { type BegunTask, submit } from './submit.ts'
 import type { CreatedTask, CreateTask, CreateTaskInput, PricedTask, TaskOrder } from './types.ts'
 
@@ -32,10 +33,7 @@ export interface CreationSteps<Order extends TaskOrder> {
   readonly finish: (order: Order, begun: BegunTask) => Promise<CreatedTask>
 }
 
-/**
- * Life of a task, first part: rules → quote → admission → `TaskRequested` → provider
- * → `TaskSubmitted` → answer. Intent is durable before anything is sent (P1).
- */
+/** Creations that are sent upstream as soon as they are recorded. */
 export function createCreateTask(deps: TaskDeps): CreateTask {
   return createTaskWith(deps, {
     complete: (input, model) => withAssets(deps, input, model),
@@ -48,32 +46,95 @@ export function createCreateTask(deps: TaskDeps): CreateTask {
   })
 }
 
-/** The road of every creation, whoever makes the task. */
+/** Creates tasks of one kind, and counts how that ended. */
 export function createTaskWith<Order extends TaskOrder>(
   deps: TaskDeps,
   steps: CreationSteps<Order>,
 ): (order: Order) => Promise<CreatedTask> {
-  return async (asked) => {
-    const model = modelFor(deps, asked)
+  return async (order) => {
+    const model = modelFor(deps, order)
     const startedMs = deps.monotonic.nowMs()
+    // P9: with the log away nothing begins.
     await deps.log.ready()
-    const chosen = await chooseIdentity(deps, asked)
+    // P4: a key has one id on every replica, so that the log decides which request was first.
+    const chosen = await chooseIdentity(deps, order)
     if (chosen.kind === 'replay') return chosen.task
     const { platformId } = chosen
+    const count = (outcome: string): void =>
+      deps.metrics.created.inc({ model: model.name, outcome })
     try {
-      const created = await createNew(deps, steps, { order: asked, model, platformId, startedMs })
-      deps.metrics.created.inc({
-        model: model.name,
-        outcome: created.replayed ? 'replayed' : 'submitted',
-      })
+      const created = await createTask(deps, steps, { order, model, platformId, startedMs })
+      count(created.replayed ? 'replayed' : 'submitted')
       return created
     } catch (error) {
       const failure = withPlatformId(error, platformId)
-      const outcome = isDomainError(failure) ? failure.code : 'defect'
-      deps.metrics.created.inc({ model: model.name, outcome })
+      count(isDomainError(failure) ? failure.code : 'defect')
       throw failure
     }
   }
+}
+
+interface NewTask<Order extends TaskOrder> {
+  readonly order: Order
+  readonly model: TaskModel
+  readonly platformId: string
+  readonly startedMs: number
+}
+
+/**
+ * One creation of any kind of task; money moves in the order of the lines, and the intent is durable before
+ * anything is sent (P1).
+ */
+async function createTask<Order extends TaskOrder>(
+  deps: TaskDeps,
+  steps: CreationSteps<Order>,
+  { order: asked, model, platformId, startedMs }: NewTask<Order>,
+): Promise<CreatedTask> {
+  const held = createReservations()
+  let order = asked
+  let begun: BegunTask | undefined
+  let intent: Intent | { readonly kind: 'none' } = { kind: 'none' }
+  try {
+    held.add(await deps.throttle.request(asked.principal))
+    if (steps.complete !== undefined) order = await steps.complete(asked, model)
+    // P4: the prices of now are those of its settlement.
+    const prices = await deps.prices.of(order.principal.tenantId)
+    const quote = deps.catalog.taskFamily(order.family).quote(model.name, order.facts, prices)
+    const wish = wishOf(order, model)
+    const lease = steps.choose(order, wish)
+    const request = requestOf(deps, { order, model, platformId }, quote, wish, lease.channel)
+    begun = { request, lease, startedMs }
+    await steps.keep?.(order, request)
+    const taskLimits = taskLimitsOf(await deps.throttle.holdersOf(order.principal))
+    const amountPico = parseAmount(quote.hold)
+    deps.crashPoint('create.before-admission')
+    held.add(await deps.budgets.reserve(request, quote.currency, amountPico))
+    held.add(await reserveFunds(deps, request, taskLimits))
+    deps.crashPoint('create.before-requested')
+    intent = await recordRequested(deps, request, newCommandId(deps.clock.nowMs()))
+    // Where the log did not say, it may be there: what it holds stays until the log was asked.
+    if (intent.kind !== 'exists') held.commit({ amountPico, tokens: 0, position: intent.position })
+    if (intent.kind === 'unknown') throw intent.error
+    deps.crashPoint('create.after-requested')
+  } finally {
+    // Does nothing once it is committed.
+    held.release('not_started')
+    if (begun !== undefined && intent.kind !== 'recorded') await abandon(deps, steps, begun, intent)
+  }
+  if (intent.kind !== 'recorded') return keyConflict(deps, order, platformId)
+  return steps.finish(order, begun)
+}
+
+/** Lets the channel go, and what was kept for a request that is certainly not recorded. */
+async function abandon<Order extends TaskOrder>(
+  deps: TaskDeps,
+  { discard }: CreationSteps<Order>,
+  { request, lease }: BegunTask,
+  intent: { readonly kind: string },
+): Promise<void> {
+  lease.release('neutral')
+  if (discard !== undefined && intent.kind !== 'unknown')
+    await quietly(deps, request.platformId, discard(request))
 }
 
 /** Finds the assets it uses, each the caller's and usable, and goes to the account that has them. */
@@ -106,96 +167,45 @@ function modelFor(
   return model
 }
 
-interface NewTask<Order extends TaskOrder> {
-  readonly order: Order
-  readonly model: TaskModel
-  readonly platformId: string
-  readonly startedMs: number
-}
-
-async function createNew<Order extends TaskOrder>(
-  deps: TaskDeps,
-  steps: CreationSteps<Order>,
-  task: NewTask<Order>,
-): Promise<CreatedTask> {
-  const { order: asked, model, platformId } = task
-  const reserved = await deps.throttle.request(asked.principal)
-  let order = asked
-  let begun: BegunTask | undefined
-  try {
-    if (steps.complete !== undefined) order = await steps.complete(asked, model)
-    begun = await begin(deps, steps, { ...task, order })
-  } finally {
-    // Only what is begun counts.
-    if (begun === undefined) reserved?.release('not_started')
-  }
-  if (begun === undefined) return keyConflict(deps, order, platformId)
-  return steps.finish(order, begun)
-}
-
-/** Prepares, admits and records a creation; undefined when its id is taken. */
-async function begin<Order extends TaskOrder>(
-  deps: TaskDeps,
-  steps: CreationSteps<Order>,
-  task: NewTask<Order>,
-): Promise<BegunTask | undefined> {
-  const { order, startedMs } = task
-  const { request, lease } = await prepare(deps, steps, task)
-  let mayBeRecorded = false
-  try {
-    await steps.keep?.(order, request)
-    const taskLimits = taskLimitsOf(await deps.throttle.holdersOf(order.principal))
-    const { kind } = await admitAndRecord(deps, request, taskLimits)
-    mayBeRecorded = kind === 'recorded'
-  } catch (error) {
-    mayBeRecorded = isDomainError(error, 'log_outcome_unknown')
-    lease.release('neutral')
-    throw error
-  } finally {
-    if (!mayBeRecorded && steps.discard !== undefined)
-      await quietly(deps, request.platformId, steps.discard(request))
-  }
-  if (mayBeRecorded) return { request, lease, startedMs }
-  lease.release('neutral')
-  return undefined
-}
-
-async function prepare<Order extends TaskOrder>(
-  deps: TaskDeps,
-  steps: CreationSteps<Order>,
-  { order: input, model, platformId }: NewTask<Order>,
-): Promise<Pick<BegunTask, 'request' | 'lease'>> {
-  const rules = deps.catalog.taskFamily(input.family)
-  const quote = rules.quote(model.name, input.facts, await deps.prices.of(input.principal.tenantId))
-  const { region, name } = model
-  const wish = {
-    family: input.family,
+function wishOf(order: TaskOrder, { name, region }: TaskModel): ChannelWish {
+  const { family, channelId } = order
+  return {
+    family,
     model: name,
     ...(region === undefined ? {} : { region }),
-    ...(input.channelId === undefined ? {} : { channelId: input.channelId }),
+    ...(channelId === undefined ? {} : { channelId }),
   }
-  const lease = steps.choose(input, wish)
-  const { channel } = lease
-  const { principal, idempotencyKey, callerMarker } = input
+}
+
+/** What is written down of a creation before it is sent. */
+function requestOf(
+  deps: TaskDeps,
+  { order, model, platformId }: Omit<NewTask<TaskOrder>, 'startedMs'>,
+  quote: TaskRequest['quote'],
+  wish: ChannelWish,
+  channel: Channel,
+): TaskRequest {
+  const rules = deps.catalog.taskFamily(order.family)
+  const { principal, idempotencyKey, callerMarker } = order
   const nowMs = deps.clock.nowMs()
   // One that is made here is not looked for upstream.
   const graceMs = rules.madeHere === undefined ? EXPIRY_GRACE_MS : 0
-  const expiryMs = (input.executionExpiresAfterS ?? rules.defaultExpiryS) * 1_000 + graceMs
+  const expiryMs = (order.executionExpiresAfterS ?? rules.defaultExpiryS) * 1_000 + graceMs
   const secret = deps.markerSecret
-  const request: TaskRequest = {
+  return {
     platformId,
-    family: input.family,
-    surface: input.surface,
+    family: order.family,
+    surface: order.surface,
     tenantId: principal.tenantId,
     userId: principal.userId,
     tokenId: principal.tokenId,
-    requestId: input.requestId,
-    model: name,
-    region: region ?? channel.region,
+    requestId: order.requestId,
+    model: model.name,
+    region: model.region ?? channel.region,
     channelId: channel.id,
     channelIds: deps.channels.serving(wish).map(({ id }) => id),
-    upstreamModel: channel.models[name] ?? name,
-    facts: input.facts,
+    upstreamModel: channel.models[model.name] ?? model.name,
+    facts: order.facts,
     ...(rules.madeHere === undefined ? {} : { madeHere: true }),
     marker: callerMarker ?? markerOf(secret, principal.tenantId, platformId),
     markerIsOurs: callerMarker === undefined,
@@ -205,53 +215,41 @@ async function prepare<Order extends TaskOrder>(
       : {
           idempotency: {
             keyHash: keyHashOf(secret, idempotencyKey),
-            bodyHash: bodyHashOf(secret, input.bodyHash),
+            bodyHash: bodyHashOf(secret, order.bodyHash),
           },
         }),
     requestedAt: toTimestamp(nowMs),
     expiresAt: toTimestamp(nowMs + expiryMs),
   }
-  return { request, lease }
 }
 
-async function admitAndRecord(
+/** Funds and a place among the tasks, under one lock. @throws as `Admissions.admit` */
+async function reserveFunds(
   deps: TaskDeps,
   request: TaskRequest,
   taskLimits: readonly TaskLimit[],
-): Promise<Recorded> {
-  const { platformId, tenantId, userId, tokenId, quote } = request
+): Promise<Reservation> {
+  const { platformId, tenantId, userId, tokenId, idempotency, quote } = request
   const { currency, hold } = quote
-  deps.crashPoint('create.before-admission')
-  const holdPico = parseAmount(hold)
-  const budgeted = await deps.budgets.reserve(request, currency, holdPico)
+  const asked = { platformId, tenantId, userId, tokenId, currency, hold, taskLimits }
   try {
-    await admit(deps, { platformId, tenantId, userId, tokenId, currency, hold, taskLimits })
-    deps.crashPoint('create.before-requested')
-    const recorded = await recordRequested(deps, request, newCommandId(deps.clock.nowMs()))
-    // What it holds is in the ledger from there on.
-    if (recorded.kind === 'recorded')
-      budgeted?.commit({ amountPico: holdPico, tokens: 0, position: recorded.position })
-    deps.crashPoint('create.after-requested')
-    return recorded
+    await deps.admissions.admit(asked)
   } catch (error) {
-    if (isDomainError(error, 'log_outcome_unknown'))
-      budgeted?.commit({ amountPico: holdPico, tokens: 0, position: undefined })
-    throw error
-  } finally {
-    budgeted?.release('not_started')
-  }
-}
-
-/** @throws as `Admissions.admit` */
-async function admit(deps: TaskDeps, request: AdmissionRequest): Promise<void> {
-  try {
-    await deps.admissions.admit(request)
-  } catch (error) {
-    const { tenantId } = request
     if (!isDomainError(error, 'rate_limited') || deps.recent.of(tenantId) === undefined) throw error
     // A task whose end was written here a moment ago keeps its place until it is projected.
     await catchUp(deps, 'tasks', tenantId)
-    await deps.admissions.admit(request)
+    await deps.admissions.admit(asked)
+  }
+  return {
+    commit: ({ position }) => {
+      if (position !== undefined)
+        void quietly(deps, platformId, deps.admissions.recorded(platformId, position))
+    },
+    release: () => {
+      // A keyed id may be another request's too: its reservation is left to the sweep.
+      if (idempotency === undefined)
+        void quietly(deps, platformId, deps.admissions.withdraw(platformId))
+    },
   }
 }
 

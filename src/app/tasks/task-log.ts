@@ -70,20 +70,21 @@ function contextOf(request: TaskRequest): CommandContext {
   return { correlationId: requestId, tenantId, tokenId }
 }
 
-/** `position` is that of the intent; undefined where the log did not say. */
-export type Recorded =
+/** What became of an intent; `position` is undefined where the log did not say. */
+export type Intent =
   | { readonly kind: 'recorded'; readonly position: bigint | undefined }
   | { readonly kind: 'exists' }
+  | { readonly kind: 'unknown'; readonly position: undefined; readonly error: DomainError }
 
 /**
  * Appends the intent (P1). `exists` when the id is taken, which only an `Idempotency-Key` can
- * bring about. @throws DomainError `log_unavailable` (nothing is there), `log_outcome_unknown`
+ * bring about; `unknown` when it may be in the log. @throws DomainError `log_unavailable` (nothing is there)
  */
 export async function recordRequested(
   deps: TaskDeps,
   request: TaskRequest,
   commandId: string,
-): Promise<Recorded> {
+): Promise<Intent> {
   const { platformId, tenantId } = request
   let result: TaskResult
   try {
@@ -100,17 +101,12 @@ export async function recordRequested(
     if (isDomainError(error, 'log_outcome_unknown')) {
       // It may be there, yet nothing was sent: say so as soon as the log answers again.
       deps.background.keepTrying('not-sent', platformId, () => refuseIfRecorded(deps, request))
-      throw error
+      return { kind: 'unknown', position: undefined, error }
     }
-    // A keyed id may be another request's too: its reservation is left to the sweep.
-    if (request.idempotency === undefined)
-      await quietly(deps, platformId, deps.admissions.withdraw(platformId))
     throw error
   }
   if (result.events.length === 0) return { kind: 'exists' }
   deps.recent.note(tenantId, result.position)
-  if (result.position !== undefined)
-    void quietly(deps, platformId, deps.admissions.recorded(platformId, result.position))
   return { kind: 'recorded', position: result.position }
 }
 
