@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import t from 'tap'
 import { signedHeaders, webhookSecret } from '../../../src/app/accounts/alerts/signature.ts'
@@ -18,6 +19,21 @@ t.test('what is sent is what libraries of Standard Webhooks accept', async (t) =
     t.throws(() => new Webhook(secret).verify(`${body} `, headers), /signature/)
     t.throws(() => new Webhook(secret).verify(body, { ...headers, 'webhook-id': 'alert_1_2' }))
   }
+})
+
+t.test('the signature is an HMAC-SHA256 over id, time and body', (t) => {
+  const key = Buffer.from('a key of thirty-two bytes, no less')
+  const secret = `whsec_${key.toString('base64')}`
+  const headers = signedHeaders({ id: 'msg_1', timestampS: 1_767_323_045, body: '{"é":1}' }, [
+    secret,
+  ])
+  const expected = createHmac('sha256', key).update('msg_1.1767323045.{"é":1}').digest('base64')
+  t.same(headers, {
+    'webhook-id': 'msg_1',
+    'webhook-timestamp': '1767323045',
+    'webhook-signature': `v1,${expected}`,
+  })
+  t.end()
 })
 
 t.test(

@@ -1,16 +1,11 @@
-import { createHmac } from 'node:crypto'
+import { Webhook } from 'standardwebhooks'
 import { keyedHash } from '../../../kernel/keyed-hash.ts'
-
-/**
- * Webhooks are signed as the Standard Webhooks specification has it: HMAC-SHA256 over
- * `id.timestamp.body`, which its libraries check in most languages.
- */
 
 const PREFIX = 'whsec_'
 
 /**
- * The secret that a tenant's webhooks are signed with, as its libraries take it. It follows from what all
- * replicas share and is kept nowhere.
+ * The secret that a tenant's webhooks are signed with, as the libraries of the Standard Webhooks
+ * specification take it. It follows from what all replicas share and is kept nowhere.
  */
 export function webhookSecret(markerSecret: string, tenantId: string, version: number): string {
   const key = keyedHash(markerSecret, 'webhook', [tenantId, String(version)])
@@ -30,11 +25,8 @@ export function signedHeaders(
   { id, timestampS, body }: SignedMessage,
   secrets: readonly string[],
 ): Readonly<Record<string, string>> {
-  const signatures = secrets.map((secret) => {
-    const key = Buffer.from(secret.slice(PREFIX.length), 'base64')
-    const signature = createHmac('sha256', key).update(`${id}.${timestampS}.${body}`)
-    return `v1,${signature.digest('base64')}`
-  })
+  const sentAt = new Date(timestampS * 1_000)
+  const signatures = secrets.map((secret) => new Webhook(secret).sign(id, sentAt, body))
   return {
     'webhook-id': id,
     'webhook-timestamp': String(timestampS),
