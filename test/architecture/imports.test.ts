@@ -26,14 +26,8 @@ const below: Readonly<Record<string, readonly string[]>> = {
 const assembly = new Set([
   'src/config.ts',
   'src/variables.ts',
-  'src/projector.ts',
-  'src/access.ts',
-  'src/compose.ts',
-  'src/management.ts',
-  'src/use-cases.ts',
-  'src/listen.ts',
-  'src/server.ts',
   'src/main.ts',
+  'src/start',
   'src/cli',
 ])
 

@@ -28,7 +28,7 @@ import {
 import type { Channel } from '../../src/app/ports/provider.ts'
 import { loadConfig } from '../../src/config.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
-import { roles, startGateway, type Gateway, type Role } from '../../src/server.ts'
+import { roles, startGateway, type Gateway, type Role } from '../../src/start/server.ts'
 import { newNamespace, startEventStore } from './eventstore.ts'
 import { startLocalEventStore, type TestEventStore } from './local-eventstore.ts'
 import { acquireGatewayDatabase } from './gateway-database.ts'

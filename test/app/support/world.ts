@@ -44,7 +44,7 @@ import {
 import { acceptVideoBRequest, upstreamBodyOf } from '../../../src/families/video-b/rules/request.ts'
 import type { AnyEvent } from '../../../src/domain/any-event.ts'
 import { taskStream } from '../../../src/domain/task/events.ts'
-import { compose } from '../../../src/compose.ts'
+import { compose } from '../../../src/start/compose.ts'
 import type { ObjectStore } from '../../../src/storage/types.ts'
 import { createEventLog } from '../../../src/eventlog/log/client.ts'
 import type { EventLogLimits } from '../../../src/eventlog/log/limits.ts'

@@ -15,7 +15,7 @@ import { createCloneProvider } from '../../../../src/families/speech/upstream/cl
 import { createMediaUseCases } from '../../../../src/app/calls/uploads/use-cases.ts'
 import type { MediaProvider } from '../../../../src/app/ports/media.ts'
 import type { CrashPoint } from '../../../../src/app/crash-points.ts'
-import { compose } from '../../../../src/compose.ts'
+import { compose } from '../../../../src/start/compose.ts'
 import { createJournal, newInstanceId } from '../../../../src/eventlog/journal/journal.ts'
 import type { EventLog } from '../../../../src/eventlog/log/types.ts'
 import { systemClock } from '../../../../src/kernel/clock.ts'

@@ -31,7 +31,7 @@ import type { TextCallInput, TextFrame } from '../../../../src/families/text/cal
 import type { Limits } from '../../../../src/app/spending/throttle/limits.ts'
 import { noCrash } from '../../../../src/app/crash-points.ts'
 import type { Channel } from '../../../../src/app/ports/provider.ts'
-import { compose } from '../../../../src/compose.ts'
+import { compose } from '../../../../src/start/compose.ts'
 import type { CallEvent } from '../../../../src/domain/call/events.ts'
 import {
   createJournal,

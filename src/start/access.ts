@@ -1,13 +1,13 @@
 import type { Registry } from 'prom-client'
-import { createAuthenticator, followTokens } from './app/access/authenticate.ts'
-import type { Authenticate } from './app/access/principal.ts'
-import { createLastUses, startTelling } from './app/accounts/last-uses/last-uses.ts'
-import { followAccounts } from './app/accounts/account-fact.ts'
-import { noLimits } from './app/spending/throttle/limits.ts'
-import { shareCallsThrough, shareThrough, startSharing } from './app/spending/throttle/sharing.ts'
+import { createAuthenticator, followTokens } from '../app/access/authenticate.ts'
+import type { Authenticate } from '../app/access/principal.ts'
+import { createLastUses, startTelling } from '../app/accounts/last-uses/last-uses.ts'
+import { followAccounts } from '../app/accounts/account-fact.ts'
+import { noLimits } from '../app/spending/throttle/limits.ts'
+import { shareCallsThrough, shareThrough, startSharing } from '../app/spending/throttle/sharing.ts'
 import type { Parts } from './compose.ts'
-import type { Config } from './config.ts'
-import { newId } from './kernel/ids.ts'
+import type { Config } from '../config.ts'
+import { newId } from '../kernel/ids.ts'
 
 /**
  * Who may call, in a process that is asked: tokens and their tenants' prices as the log says they change,

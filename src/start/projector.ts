@@ -1,9 +1,9 @@
-import { startProjections } from '../projections/engine/engine.ts'
-import { allProjections } from '../projections/registry.ts'
-import { openPool } from './storage/postgres/pool.ts'
-import type { EventLog } from './eventlog/log/types.ts'
-import { systemClock } from './kernel/clock.ts'
-import type { Log } from './kernel/log.ts'
+import { startProjections } from '../../projections/engine/engine.ts'
+import { allProjections } from '../../projections/registry.ts'
+import { openPool } from '../storage/postgres/pool.ts'
+import type { EventLog } from '../eventlog/log/types.ts'
+import { systemClock } from '../kernel/clock.ts'
+import type { Log } from '../kernel/log.ts'
 
 /** The engine's leadership, its digests and one to spare. */
 const SPARE_CONNECTIONS = 3
