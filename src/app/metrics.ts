@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { EventLogObserver } from '../eventlog/log/observer.ts'
+import type { EventLogObserver } from '../eventlog/log/types.ts'
 
 /** Prometheus metrics of the program. Labels are few and bounded: never ids of tenants or tasks. */
 

@@ -15,8 +15,7 @@ import { uploadStream } from '../../src/domain/upload/events.ts'
 import { verificationStream } from '../../src/domain/verification/events.ts'
 import { voiceStream } from '../../src/domain/voice/events.ts'
 import { priceBookDigest } from '../../src/domain/pricing/price-book-document.ts'
-import { decodeEvent } from '../../src/eventlog/log/codec.ts'
-import { currentSchemaVersion } from '../../src/eventlog/log/upcast.ts'
+import { currentSchemaVersion, decodeEvent } from '../../src/eventlog/log/codec.ts'
 import { lineAmount, parseAmount } from '../../src/kernel/money.ts'
 
 /** One file per event type and schema version that was ever written: they decode for ever. */

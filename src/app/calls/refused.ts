@@ -7,7 +7,7 @@ import {
 } from '../../eventlog/journal/rejected.ts'
 import { isRefusedForGood } from '../../eventlog/journal/writer.ts'
 import type { EventLog, NewEvent, RecordedEvent } from '../../eventlog/log/types.ts'
-import { currentSchemaVersion } from '../../eventlog/log/upcast.ts'
+import { currentSchemaVersion } from '../../eventlog/log/codec.ts'
 import { toTimestamp, type Clock } from '../../kernel/clock.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import { eventId } from '../../kernel/ids.ts'

@@ -1,10 +1,11 @@
-import { copyFile, mkdir, open, readdir, unlink } from 'node:fs/promises'
+import { copyFile, mkdir, open, readdir, readFile, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
 import { readHandled, REJECTED_FILE, removeIfHandled } from './rejected.ts'
 import type { PlacedBatch } from './spool-record.ts'
 import { openSegment, type SegmentState, type SpoolSegment } from './spool-segment.ts'
+import { ulid } from 'ulid'
 
 const SUFFIX = '.spool'
 const OWNER_ONLY = 0o700
@@ -183,4 +184,29 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       }
     },
   }
+}
+
+const FILE = 'spool-id'
+const ID_FILE_MODE = 0o600
+const ULID = /^[0-9A-HJKMNP-TV-Z]{26}$/
+
+/**
+ * Names a spool's directory for as long as its disk lasts, whichever process has it: a ULID in a file there.
+ * The directory exists and belongs to this process.
+ */
+export async function spoolIdentity(directory: string, nowMs: number): Promise<string> {
+  const path = join(directory, FILE)
+  const known = (await readFile(path, 'utf8').catch(() => '')).trim()
+  if (ULID.test(known)) return known
+  const made = ulid(nowMs)
+  // Whole or not at all, also where the process dies here.
+  const handle = await open(`${path}.new`, 'w', ID_FILE_MODE)
+  try {
+    await handle.writeFile(`${made}\n`)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+  await rename(`${path}.new`, path)
+  return made
 }

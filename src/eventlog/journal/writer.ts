@@ -1,12 +1,11 @@
 import { isDomainError } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
-import type { Placement } from './placement.ts'
-import type { Route } from './route.ts'
 import type { PlacedBatch } from './spool-record.ts'
 import { SpoolUncertainError } from './spool-segment.ts'
 import type { Spool } from './spool.ts'
 import { logOutcomeUnknown } from '../log/errors.ts'
 import type { EventLog, NewEvent } from '../log/types.ts'
+import { monotonicClock } from '../../kernel/clock.ts'
 
 /** Times a batch moves to a new stream because somebody else wrote to ours. */
 const MAX_MOVES = 3
@@ -124,4 +123,75 @@ async function trySpool(
   }
   deps.onSpooled()
   return 'yes'
+}
+
+/** Who brings a batch into the log: the journal at once, or the spool later. */
+export type Carrier = 'journal' | 'spool'
+
+/** Where the next batch of a series of streams goes. */
+export interface Placement {
+  /**
+   * The place of the next batch; the same until `advance` or `leave`. Both carriers never write to
+   * one stream: neither waits for the other, and what is in a stream stays certain.
+   */
+  readonly place: (events: readonly NewEvent[], carrier: Carrier) => PlacedBatch
+  /** The batch placed last is, or will certainly be, in its stream. */
+  readonly advance: (events: number) => void
+  /** Leaves the stream for a new one: what is in it is not certain any more. */
+  readonly leave: () => void
+}
+
+export function createPlacement(
+  streamName: (n: number) => string,
+  rotateAfterEvents: number,
+): Placement {
+  let n = 0
+  let written = 0
+  let carriedBy: Carrier = 'journal'
+  const leave = () => {
+    n += 1
+    written = 0
+  }
+  return {
+    place: (events, carrier) => {
+      if (carrier !== carriedBy && written > 0) leave()
+      carriedBy = carrier
+      return {
+        stream: streamName(n),
+        expected: written === 0 ? 'no_stream' : BigInt(written - 1),
+        events,
+      }
+    },
+    advance: (events) => {
+      written += events
+      if (written >= rotateAfterEvents) leave()
+    },
+    leave,
+  }
+}
+
+/** Whether the next batch goes to the log, or straight to the spool because the log is away. */
+export interface Route {
+  readonly toLog: () => boolean
+  /** The log did not take a batch in time; it waits in the spool now. */
+  readonly refused: () => void
+  /** The log took something. */
+  readonly answered: () => void
+}
+
+/**
+ * After a refusal nobody waits for the log: what is spooled is the probe. Should that be held up by
+ * something of its own, a log that counts as healthy is tried again after `retryMs`.
+ */
+export function createRoute(log: Pick<EventLog, 'healthy'>, retryMs: number): Route {
+  let closedUntilMs = 0
+  return {
+    toLog: () => log.healthy() && monotonicClock.nowMs() >= closedUntilMs,
+    refused: () => {
+      closedUntilMs = monotonicClock.nowMs() + retryMs
+    },
+    answered: () => {
+      closedUntilMs = 0
+    },
+  }
 }

@@ -1,22 +1,26 @@
 import { monotonicClock } from '../../kernel/clock.ts'
 import { unreachable } from '../../kernel/assert.ts'
 import { createBackoff, pause } from '../../kernel/pause.ts'
-import { encodeEvent, type EncodedEvent } from './codec.ts'
+import { type EncodedEvent, encodeEvent } from './codec.ts'
 import type { Connection } from './connection.ts'
 import {
   appendTooLarge,
   eventInvalid,
+  type LogError,
   logOutcomeUnknown,
   logUnavailable,
   wrongExpectedRevision,
-  type LogError,
 } from './errors.ts'
 import type { TryFailure } from './failure.ts'
-import type { Gate } from './gate.ts'
 import type { Health } from './health.ts'
 import type { EventLogLimits } from './limits.ts'
-import type { AppendObservation, EventLogObserver } from './observer.ts'
-import type { AppendResult, ExpectedRevision, NewEvent } from './types.ts'
+import type {
+  AppendObservation,
+  AppendResult,
+  EventLogObserver,
+  ExpectedRevision,
+  NewEvent,
+} from './types.ts'
 import type { AppendCommand } from './wire-append.ts'
 
 export interface AppendDeps {
@@ -152,5 +156,45 @@ function definite(
       return eventInvalid({ type: '', reason: failure.reason, stream: append.stream })
     default:
       return unreachable(failure)
+  }
+}
+
+/** A bounded number of places and a bounded queue in front of them, first come first served. */
+export interface Gate {
+  /** Waits for a place and returns the function that leaves it. @throws `log_unavailable` */
+  readonly enter: (maxWaitMs: number) => Promise<() => void>
+}
+
+export function createGate(places: number, maxQueued: number): Gate {
+  let free = places
+  const queue = new Set<() => void>()
+  const leave = () => {
+    const [next] = queue
+    if (next === undefined) free += 1
+    else {
+      queue.delete(next)
+      next()
+    }
+  }
+  return {
+    enter: (maxWaitMs) => {
+      if (free > 0) {
+        free -= 1
+        return Promise.resolve(leave)
+      }
+      if (queue.size >= maxQueued)
+        return Promise.reject(logUnavailable('too many appends are waiting'))
+      return new Promise((resolve, reject) => {
+        const admit = () => {
+          clearTimeout(timer)
+          resolve(leave)
+        }
+        const timer = setTimeout(() => {
+          queue.delete(admit)
+          reject(logUnavailable('appends ahead took too long'))
+        }, maxWaitMs)
+        queue.add(admit)
+      })
+    },
   }
 }

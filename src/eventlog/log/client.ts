@@ -1,17 +1,14 @@
 import { streamPrefixes } from '../../domain/any-event.ts'
 import { silentLog, type Log } from '../../kernel/log.ts'
-import { appendEvents } from './append.ts'
+import { appendEvents, createGate } from './append.ts'
 import { createConnection, type AppendPath } from './connection.ts'
-import { createEndFinder } from './end.ts'
+import { createEndFinder, readAll, readStream } from './read.ts'
 import { logUnavailable } from './errors.ts'
-import { createGate } from './gate.ts'
 import { createHealth, type Health } from './health.ts'
 import { defaultLimits, type EventLogLimits } from './limits.ts'
-import type { EventLogObserver } from './observer.ts'
+import type { EventLog, EventLogObserver } from './types.ts'
 import { accountIn, checkAccess, probeAppend, probeRead, type ProbeDeps } from './probe.ts'
-import { readAll, readStream } from './read.ts'
 import { subscribe } from './subscribe.ts'
-import type { EventLog } from './types.ts'
 
 export interface EventLogOptions {
   /** `esdb://host:port?tls=false`, or a cluster's connection string. */

@@ -4,7 +4,7 @@ import { isDomainError } from '../../kernel/errors.ts'
 import { eventId } from '../../kernel/ids.ts'
 import { createBackoff, pause } from '../../kernel/pause.ts'
 import type { EventLog, EventMetadata, NewEvent } from './types.ts'
-import { currentSchemaVersion } from './upcast.ts'
+import { currentSchemaVersion } from './codec.ts'
 
 /** Times a command is decided anew because another writer was first. */
 const MAX_DECISIONS = 12

@@ -1,7 +1,7 @@
 import { monotonicClock } from '../../kernel/clock.ts'
 import { logUnavailable } from './errors.ts'
 import type { EventLogLimits } from './limits.ts'
-import type { EventLogObserver } from './observer.ts'
+import type { EventLogObserver } from './types.ts'
 
 export type LogCall = 'append' | 'read'
 

@@ -5,7 +5,7 @@ import { Registry } from 'prom-client'
 import t from 'tap'
 import { startCalls } from '../../../src/app/calls/start.ts'
 import { tellSpending } from '../../../src/app/spending/call-spending.ts'
-import { spoolIdentity } from '../../../src/eventlog/journal/spool-identity.ts'
+import { spoolIdentity } from '../../../src/eventlog/journal/spool.ts'
 import { until } from '../../helpers/eventually.ts'
 import { startTextWorld } from './support/text-world.ts'
 

@@ -1,8 +1,11 @@
 import t, { type Test } from 'tap'
 import { createEventLog } from '../../../src/eventlog/log/client.ts'
-import type { AppendObservation } from '../../../src/eventlog/log/observer.ts'
+import type {
+  AppendObservation,
+  ReadAllOptions,
+  RecordedEvent,
+} from '../../../src/eventlog/log/types.ts'
 import { placeOf } from '../../../src/eventlog/log/position.ts'
-import type { ReadAllOptions, RecordedEvent } from '../../../src/eventlog/log/types.ts'
 import { startEventStore, testEventLog } from '../../helpers/eventstore.ts'
 import { cancelled, range, sized } from '../support/sample-events.ts'
 

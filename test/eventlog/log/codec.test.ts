@@ -1,8 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises'
 import t from 'tap'
 import { eventSchemas } from '../../../src/domain/any-event.ts'
-import { decodeEvent, encodeEvent, type WireEvent } from '../../../src/eventlog/log/codec.ts'
-import { upcast } from '../../../src/eventlog/log/upcast.ts'
+import {
+  decodeEvent,
+  encodeEvent,
+  upcast,
+  type WireEvent,
+} from '../../../src/eventlog/log/codec.ts'
 import type { NewEvent } from '../../../src/eventlog/log/types.ts'
 import { cancelled } from '../support/sample-events.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { createGate } from '../../../src/eventlog/log/gate.ts'
+import { createGate } from '../../../src/eventlog/log/append.ts'
 import { range } from '../support/sample-events.ts'
 
 void t.test('no more inside than places, first come first served', async (t) => {
