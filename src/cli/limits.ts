@@ -1,10 +1,10 @@
 import { readAccountFact } from '../app/accounts/account-fact.ts'
 import { limitsSaid } from '../app/spending/throttle/holders.ts'
 import { setLimits } from '../app/spending/throttle/manage.ts'
+import { limitedName } from '../domain/account/events.ts'
 import {
   type AccountLimits,
   type LimitedSubject,
-  limitedName,
   noAccountLimits,
   type SubjectLimits,
 } from '../domain/account/limits.ts'

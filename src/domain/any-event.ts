@@ -1,24 +1,37 @@
-import { accountEvents, accountStreams, type AccountEvent } from './account/events.ts'
-import { assetEvents, assetStreams, type AssetEvent } from './asset/events.ts'
-import { assetGroupEvents, assetGroupStreams, type AssetGroupEvent } from './asset-group/events.ts'
+import { accountEvents, accountFacts, accountStreams, type AccountEvent } from './account/events.ts'
+import { assetEvents, assetFacts, assetStreams, type AssetEvent } from './asset/events.ts'
+import {
+  assetGroupEvents,
+  assetGroupFacts,
+  assetGroupStreams,
+  type AssetGroupEvent,
+} from './asset-group/events.ts'
 import {
   callEvents,
+  callFacts,
   journalStreams,
   writeOffEvents,
   type CallEvent,
   type WriteOffEvent,
 } from './call/events.ts'
-import { fileEvents, fileStreams, type FileEvent } from './file/events.ts'
-import { priceBookEvents, priceBookStream, type PriceBookEvent } from './pricing/events.ts'
-import { taskEvents, taskStreams, type TaskEvent } from './task/events.ts'
-import { tokenEvents, tokenStreams, type TokenEvent } from './token/events.ts'
-import { uploadEvents, uploadStreams, type UploadEvent } from './upload/events.ts'
+import type { EventFacts, Movement } from './event-facts.ts'
+import { fileEvents, fileFacts, fileStreams, type FileEvent } from './file/events.ts'
+import {
+  priceBookEvents,
+  priceBookFacts,
+  priceBookStream,
+  type PriceBookEvent,
+} from './pricing/events.ts'
+import { taskEvents, taskFacts, taskStreams, type TaskEvent } from './task/events.ts'
+import { tokenEvents, tokenFacts, tokenStreams, type TokenEvent } from './token/events.ts'
+import { uploadEvents, uploadFacts, uploadStreams, type UploadEvent } from './upload/events.ts'
 import {
   verificationEvents,
+  verificationFacts,
   verificationStreams,
   type VerificationEvent,
 } from './verification/events.ts'
-import { voiceEvents, voiceStreams, type VoiceEvent } from './voice/events.ts'
+import { voiceEvents, voiceFacts, voiceStreams, type VoiceEvent } from './voice/events.ts'
 
 /**
  * Every event there is; the codec and the projections read this one registry.
@@ -54,6 +67,66 @@ export type AnyEvent =
   | AssetGroupEvent
   | VerificationEvent
 export type AnyEventType = AnyEvent['type']
+
+type DataOf = { readonly [E in AnyEvent as E['type']]: E['data'] }
+type EventOf<T extends AnyEventType> = {
+  readonly [K in T]: { readonly type: K; readonly data: DataOf[K] }
+}[T]
+
+/** What the program knows of every event there is. */
+const eventFacts: { readonly [T in AnyEventType]: EventFacts<DataOf[T]> } = {
+  ...taskFacts,
+  ...callFacts,
+  ...accountFacts,
+  ...tokenFacts,
+  ...priceBookFacts,
+  ...fileFacts,
+  ...uploadFacts,
+  ...voiceFacts,
+  ...assetFacts,
+  ...assetGroupFacts,
+  ...verificationFacts,
+}
+
+/**
+ * Id of the task, call, file, asset, group, verification or token that an event is about; undefined for
+ * an event of the account itself.
+ */
+export function sourceOf<T extends AnyEventType>(event: EventOf<T>): string | undefined {
+  return eventFacts[event.type].source(event.data)
+}
+
+/** When an event says it happened, RFC 3339. */
+export function timeOf<T extends AnyEventType>(event: EventOf<T>): string {
+  return eventFacts[event.type].at(event.data)
+}
+
+/** Whether an event is the first of its source. */
+export function begins({ type }: Pick<AnyEvent, 'type'>): boolean {
+  return eventFacts[type].begins === true
+}
+
+/** The upstream's id of an event's source, where the event makes it known. */
+export function nativeIdOf<T extends AnyEventType>(event: EventOf<T>): string | undefined {
+  return eventFacts[event.type].nativeId?.(event.data)
+}
+
+const NOTHING: readonly Movement[] = []
+
+/** What an event does to the money of its tenant, in order. */
+export function movementsOf<T extends AnyEventType>(event: EventOf<T>): readonly Movement[] {
+  return eventFacts[event.type].moves?.(event.data) ?? NOTHING
+}
+
+/** The types of the events that move money. */
+export const movingTypes: ReadonlySet<AnyEventType> = new Set(
+  (Object.keys(eventFacts) as AnyEventType[]).filter((type) => eventFacts[type].moves),
+)
+
+/** What happened, in one line for people; empty where the type says all. */
+export function wordsOf<T extends AnyEventType>(event: EventOf<T>): string {
+  return eventFacts[event.type].words(event.data)
+}
 
 /** How the names of our streams begin: whatever else a shared log holds is not ours. */
 export const streamPrefixes = [

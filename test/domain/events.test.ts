@@ -1,9 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import t from 'tap'
 import { accountStream } from '../../src/domain/account/events.ts'
-import { eventSchemas, streamPrefixes, type AnyEvent } from '../../src/domain/any-event.ts'
+import { eventSchemas, streamPrefixes } from '../../src/domain/any-event.ts'
 import { assetStream } from '../../src/domain/asset/events.ts'
 import { assetGroupStream } from '../../src/domain/asset-group/events.ts'
 import { fileStream } from '../../src/domain/file/events.ts'
@@ -15,37 +14,9 @@ import { uploadStream } from '../../src/domain/upload/events.ts'
 import { verificationStream } from '../../src/domain/verification/events.ts'
 import { voiceStream } from '../../src/domain/voice/events.ts'
 import { priceBookDigest } from '../../src/domain/pricing/price-book-document.ts'
-import { currentSchemaVersion, decodeEvent } from '../../src/eventlog/log/codec.ts'
+import { currentSchemaVersion } from '../../src/eventlog/log/codec.ts'
 import { lineAmount, parseAmount } from '../../src/kernel/money.ts'
-
-/** One file per event type and schema version that was ever written: they decode for ever. */
-
-interface Fixture {
-  readonly file: string
-  readonly type: string
-  readonly schemaVersion: number
-  readonly data: unknown
-}
-
-const folder = new URL('../fixtures/events/', import.meta.url)
-const fixtures: readonly Fixture[] = readdirSync(folder)
-  .sort()
-  .map((file) => ({ file, ...JSON.parse(readFileSync(new URL(file, folder), 'utf8')) }))
-
-function decode({ type, schemaVersion, data }: Fixture): AnyEvent {
-  const metadata = { schemaVersion, correlationId: 'req_1', commandId: 'req_1' }
-  const bytes = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value))
-  return decodeEvent({
-    id: '00000000-0000-5000-8000-000000000000',
-    type,
-    data: bytes(data),
-    metadata: bytes(metadata),
-    stream: 'fixture',
-    revision: 0n,
-    position: 0n,
-    recordedAt: new Date(0),
-  })
-}
+import { decodeFixture as decode, eventFixtures as fixtures } from '../helpers/event-fixtures.ts'
 
 /** Paths of an object schema's members, optional ones included. */
 function memberPaths(schema: TSchema, at = ''): readonly string[] {

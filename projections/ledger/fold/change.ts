@@ -1,4 +1,4 @@
-import type { Corrects } from '../../../src/domain/account/events.ts'
+import type { Corrects } from '../../../src/domain/pricing/settlement.ts'
 import type { LedgerLine } from '../line.ts'
 
 /** Accounts of a tenant; each exists once per currency. */

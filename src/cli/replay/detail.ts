@@ -1,5 +1,5 @@
 import type { AnyEvent, AnyEventType } from '../../domain/any-event.ts'
-import { limitedName } from '../../domain/account/limits.ts'
+import { limitedName } from '../../domain/account/events.ts'
 import type { Settlement } from '../../domain/pricing/settlement.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 

@@ -1,6 +1,7 @@
 import { DomainError } from '../../kernel/errors.ts'
 import { formatAmount, parseAmount, type Currency } from '../../kernel/money.ts'
-import type { AccountEventData, Corrects } from './events.ts'
+import type { Corrects } from '../pricing/settlement.ts'
+import type { AccountEventData } from './events.ts'
 
 /**
  * How far a line or a grant may be corrected. In the end a tenant pays for a settled line something

@@ -1,13 +1,12 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { PriceEntrySchema } from '../pricing/events.ts'
-import { CurrencySchema, DecimalSchema, MultiplierSchema } from '../pricing/settlement.ts'
-
-/** What an adjustment corrects: a settled line of the ledger, or credit that was granted. */
-const CorrectsSchema = Type.Union([
-  Type.Object({ kind: Type.Literal('line'), lineId: Type.String() }),
-  Type.Object({ kind: Type.Literal('grant'), grantId: Type.String() }),
-])
-export type Corrects = Static<typeof CorrectsSchema>
+import {
+  CorrectsSchema,
+  CurrencySchema,
+  DecimalSchema,
+  MultiplierSchema,
+} from '../pricing/settlement.ts'
+import { noWords, type FactsOf } from '../event-facts.ts'
 
 /** Lower-case hex SHA-256. */
 const KeyHashSchema = Type.Optional(Type.String())
@@ -133,6 +132,74 @@ export const accountEvents = {
     setAt: Type.String(),
   }),
 } as const
+
+const ofAccount = (): undefined => undefined
+
+/** A subject of limits in one word, told apart from every other of the tenant. */
+export function limitedName(subject: Static<typeof SubjectLimitsSchema>['subject']): string {
+  return subject.kind === 'tenant' ? 'tenant' : `user ${subject.userId}`
+}
+
+export const accountFacts: FactsOf<typeof accountEvents> = {
+  TenantOpened: { source: ofAccount, at: (d) => d.openedAt, words: (d) => d.name },
+  UserAdded: { source: ofAccount, at: (d) => d.addedAt, words: (d) => `${d.userId} ${d.name}` },
+  CreditGranted: {
+    source: ofAccount,
+    at: (d) => d.grantedAt,
+    moves: ({ grantId: sourceId, tenantId, currency, amount, reason, grantedAt }) => [
+      { kind: 'granted', sourceId, tenantId, currency, amount, reason, grantedAt },
+    ],
+    words: (d) => `${d.grantId}: ${d.reason}`,
+  },
+  CreditLimitSet: {
+    source: ofAccount,
+    at: (d) => d.setAt,
+    moves: ({ tenantId, currency, limit }) => [{ kind: 'limit_set', tenantId, currency, limit }],
+    words: noWords,
+  },
+  AdjustmentPosted: {
+    source: ofAccount,
+    at: (d) => d.postedAt,
+    moves: ({ adjustmentId: sourceId, tenantId, currency, amount, corrects, reason, postedAt }) => [
+      { kind: 'adjusted', sourceId, tenantId, currency, amount, corrects, reason, postedAt },
+    ],
+    words: ({ corrects, reason }) =>
+      `${corrects.kind === 'line' ? corrects.lineId : corrects.grantId}: ${reason}`,
+  },
+  // It moves nothing: quotes that were given before stay.
+  AccountPricesSet: {
+    source: ofAccount,
+    at: (d) => d.setAt,
+    words: ({ revision, multiplier, prices }) =>
+      multiplier === undefined && prices.length === 0
+        ? `list prices again (${revision})`
+        : `${multiplier === undefined ? '' : `list × ${multiplier}, `}${prices.length} own prices (${revision})`,
+  },
+  BudgetsSet: {
+    source: ofAccount,
+    at: (d) => d.setAt,
+    words: ({ revision, budgets, timeZone }) =>
+      `${budgets.length === 1 ? '1 budget' : `${budgets.length} budgets`} by the days of ${timeZone} (${revision})`,
+  },
+  BalanceAlertsSet: {
+    source: ofAccount,
+    at: (d) => d.setAt,
+    words: ({ revision, thresholds, webhookUrl }) =>
+      thresholds.length === 0
+        ? `none (${revision})`
+        : `below ${thresholds.map(({ currency, below }) => `${below} ${currency}`).join(', ')}${
+            webhookUrl === undefined ? '' : ` to ${webhookUrl}`
+          } (${revision})`,
+  },
+  LimitsSet: {
+    source: ofAccount,
+    at: (d) => d.setAt,
+    words: ({ revision, limits }) =>
+      limits.length === 0
+        ? `no limits (${revision})`
+        : `limits of ${limits.map(({ subject }) => limitedName(subject)).join(', ')} (${revision})`,
+  },
+}
 
 export type AccountEventType = keyof typeof accountEvents
 export type AccountEventData<T extends AccountEventType> = Static<(typeof accountEvents)[T]>

@@ -1,7 +1,7 @@
 import { DomainError } from '../../kernel/errors.ts'
 import { MAX_TOKEN_LIMIT } from '../token/events.ts'
 import { type LimitName, limitNames } from '../token/limits.ts'
-import type { AccountEvent, AccountEventData } from './events.ts'
+import { limitedName, type AccountEvent, type AccountEventData } from './events.ts'
 
 /** Whose requests are limited together: all of the tenant's, or those of a user with all its tokens. */
 export type LimitedSubject =
@@ -39,11 +39,6 @@ export const MAX_SUBJECTS = 1_000
 
 /** Before any were set. */
 export const noAccountLimits: AccountLimits = { revision: 0, limits: [] }
-
-/** A subject in one word, told apart from every other of the tenant. */
-export function limitedName(subject: LimitedSubject): string {
-  return subject.kind === 'tenant' ? 'tenant' : `user ${subject.userId}`
-}
 
 /** The limits that an event sets. */
 export function accountLimitsOf({

@@ -1,5 +1,12 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { askedBy, AssetGroupTypeSchema, keptAt, LearntFromSchema } from '../asset/events.ts'
+import {
+  acceptedWords,
+  askedBy,
+  AssetGroupTypeSchema,
+  keptAt,
+  LearntFromSchema,
+} from '../asset/events.ts'
+import { failureWords, noWords, type FactsOf } from '../event-facts.ts'
 
 /** A group of assets; one of type `LivenessFace` is one person, who was verified. */
 export const assetGroupEvents = {
@@ -45,6 +52,27 @@ export const assetGroupEvents = {
   }),
   AssetGroupDeleted: Type.Object({ groupId: Type.String(), deletedAt: Type.String() }),
 } as const
+
+const ofGroup = (data: { readonly groupId: string }): string => data.groupId
+
+export const assetGroupFacts: FactsOf<typeof assetGroupEvents> = {
+  AssetGroupCreated: {
+    source: ofGroup,
+    at: (d) => d.createdAt,
+    begins: true,
+    words: (d) => `${d.groupType} ${d.name}`,
+  },
+  AssetGroupAccepted: {
+    source: ofGroup,
+    at: (d) => d.acceptedAt,
+    nativeId: (d) => d.nativeId,
+    words: acceptedWords,
+  },
+  AssetGroupRefused: { source: ofGroup, at: (d) => d.refusedAt, words: failureWords },
+  AssetGroupUpdated: { source: ofGroup, at: (d) => d.updatedAt, words: (d) => d.name },
+  AssetGroupWithdrawn: { source: ofGroup, at: (d) => d.withdrawnAt, words: noWords },
+  AssetGroupDeleted: { source: ofGroup, at: (d) => d.deletedAt, words: noWords },
+}
 
 export type AssetGroupEventType = keyof typeof assetGroupEvents
 export type AssetGroupEventData<T extends AssetGroupEventType> = Static<

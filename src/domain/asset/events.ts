@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { failureWords, noWords, type FactsOf } from '../event-facts.ts'
 
 /** What an asset is, in the words of its interface. */
 export const assetTypes = ['Image', 'Video', 'Audio'] as const
@@ -85,6 +86,36 @@ export const assetEvents = {
   AssetWithdrawn: Type.Object({ assetId: Type.String(), ...askedBy, withdrawnAt: Type.String() }),
   AssetDeleted: Type.Object({ assetId: Type.String(), deletedAt: Type.String() }),
 } as const
+
+const ofAsset = (data: { readonly assetId: string }): string => data.assetId
+
+/** Words of an acceptance, of an asset or of a group. */
+export const acceptedWords = (data: {
+  readonly nativeId: string
+  readonly learntFrom: Static<typeof LearntFromSchema>
+}): string => (data.learntFrom === 'list' ? `${data.nativeId}, found upstream` : data.nativeId)
+
+export const assetFacts: FactsOf<typeof assetEvents> = {
+  AssetCreated: {
+    source: ofAsset,
+    at: (d) => d.createdAt,
+    begins: true,
+    words: (d) => `${d.assetType} ${d.name}, in ${d.groupId}`,
+  },
+  AssetAccepted: {
+    source: ofAsset,
+    at: (d) => d.acceptedAt,
+    nativeId: (d) => d.nativeId,
+    words: acceptedWords,
+  },
+  AssetRefused: { source: ofAsset, at: (d) => d.refusedAt, words: failureWords },
+  AssetActivated: { source: ofAsset, at: (d) => d.activatedAt, words: noWords },
+  AssetFailed: { source: ofAsset, at: (d) => d.failedAt, words: failureWords },
+  AssetUsed: { source: ofAsset, at: (d) => d.usedAt, words: (d) => `by ${d.requestId}` },
+  AssetUpdated: { source: ofAsset, at: (d) => d.updatedAt, words: (d) => d.name },
+  AssetWithdrawn: { source: ofAsset, at: (d) => d.withdrawnAt, words: noWords },
+  AssetDeleted: { source: ofAsset, at: (d) => d.deletedAt, words: noWords },
+}
 
 export type AssetEventType = keyof typeof assetEvents
 export type AssetEventData<T extends AssetEventType> = Static<(typeof assetEvents)[T]>

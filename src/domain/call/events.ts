@@ -1,10 +1,11 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { failureWords, settlementWords, type FactsOf } from '../event-facts.ts'
 import { SettlementSchema } from '../pricing/settlement.ts'
 import { UsageSchema } from '../pricing/usage.ts'
 
 /** Synchronous calls of every tenant, written by one process into its own journal stream. */
 
-const callFacts = {
+const callMembers = {
   callId: Type.String(),
   surface: Type.String(),
   tenantId: Type.String(),
@@ -23,7 +24,7 @@ const callFacts = {
 
 export const callEvents = {
   CallSettled: Type.Object({
-    ...callFacts,
+    ...callMembers,
     /** How the call ended for the caller; one who left pays what the provider produced all the same. */
     outcome: Type.Union([Type.Literal('completed'), Type.Literal('disconnected')]),
     /** What the settlement was made of, e.g. `input`, `cached-input`, `output`. */
@@ -39,7 +40,7 @@ export const callEvents = {
     settledAt: Type.String(),
   }),
   CallFailed: Type.Object({
-    ...callFacts,
+    ...callMembers,
     code: Type.String(),
     message: Type.String(),
     /**
@@ -59,7 +60,7 @@ export const writeOffEvents = {
    * never will be.
    */
   CallWrittenOff: Type.Object({
-    ...callFacts,
+    ...callMembers,
     /** The event that was refused. */
     refused: Type.Object({
       eventId: Type.String(),
@@ -71,6 +72,32 @@ export const writeOffEvents = {
     writtenOffAt: Type.String(),
   }),
 } as const
+
+const ofCall = (data: { readonly callId: string }): string => data.callId
+
+/** No event begins a call: each names the tenant and the user itself. */
+export const callFacts: FactsOf<typeof callEvents & typeof writeOffEvents> = {
+  CallSettled: {
+    source: ofCall,
+    at: (d) => d.settledAt,
+    moves: (d) => [{ kind: 'settled', sourceId: d.callId, nativeId: null, settled: d }],
+    words: ({ model, outcome, settlement }) =>
+      `${model}, ${outcome}: ${settlementWords(settlement) || 'nothing to pay'}`,
+  },
+  // It moves nothing: the operator bears the cost.
+  CallFailed: {
+    source: ofCall,
+    at: (d) => d.failedAt,
+    words: (d) => `${d.model}, ${failureWords(d)}`,
+  },
+  // It moves nothing: the call was never billed.
+  CallWrittenOff: {
+    source: ofCall,
+    at: (d) => d.writtenOffAt,
+    words: ({ model, unbilled, reason }) =>
+      `${model}, ${unbilled ? `${unbilled.amount} ${unbilled.currency} never billed` : 'nothing to bill'}: ${reason}`,
+  },
+}
 
 export type WriteOffEvent = {
   readonly type: 'CallWrittenOff'

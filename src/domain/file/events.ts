@@ -1,11 +1,12 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { noWords, type FactsOf } from '../event-facts.ts'
 
 /** What a file may be used for. */
 export const filePurposes = ['vision', 'user_data'] as const
 export const FilePurposeSchema = Type.Union(filePurposes.map((purpose) => Type.Literal(purpose)))
 export type FilePurpose = (typeof filePurposes)[number]
 
-const fileFacts = {
+const fileMembers = {
   fileId: Type.String(),
   tenantId: Type.String(),
   /** Who uploaded it. */
@@ -15,7 +16,7 @@ const fileFacts = {
 export const fileEvents = {
   /** Its bytes were in object storage before; they are nowhere else. */
   FileUploaded: Type.Object({
-    ...fileFacts,
+    ...fileMembers,
     tokenId: Type.String(),
     purpose: FilePurposeSchema,
     /** As its uploader calls it, without a path. */
@@ -26,12 +27,22 @@ export const fileEvents = {
     expiresAt: Type.Optional(Type.String()),
   }),
   FileDeleted: Type.Object({
-    ...fileFacts,
+    ...fileMembers,
     /** By which token of the tenant. */
     tokenId: Type.String(),
     deletedAt: Type.String(),
   }),
 } as const
+
+export const fileFacts: FactsOf<typeof fileEvents> = {
+  FileUploaded: {
+    source: (d) => d.fileId,
+    at: (d) => d.uploadedAt,
+    begins: true,
+    words: ({ filename, purpose, sizeBytes }) => `${filename}, ${sizeBytes} bytes, ${purpose}`,
+  },
+  FileDeleted: { source: (d) => d.fileId, at: (d) => d.deletedAt, words: noWords },
+}
 
 export type FileEventType = keyof typeof fileEvents
 export type FileEventData<T extends FileEventType> = Static<(typeof fileEvents)[T]>

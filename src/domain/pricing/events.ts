@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import type { FactsOf } from '../event-facts.ts'
 import { CurrencySchema, PerSchema, PriceSchema } from './settlement.ts'
 
 export const PriceEntrySchema = Type.Object({
@@ -22,6 +23,14 @@ export const priceBookEvents = {
     entries: Type.Array(PriceEntrySchema),
   }),
 } as const
+
+export const priceBookFacts: FactsOf<typeof priceBookEvents> = {
+  PriceBookPublished: {
+    source: () => undefined,
+    at: (d) => d.publishedAt,
+    words: (d) => d.version,
+  },
+}
 
 export type PriceBookPublished = Static<typeof priceBookEvents.PriceBookPublished>
 export type PriceBookEvent = {

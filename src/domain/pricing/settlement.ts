@@ -74,6 +74,13 @@ const SettlementLineSchema = Type.Object({
 })
 export type SettlementLine = Static<typeof SettlementLineSchema>
 
+/** What an adjustment corrects: a settled line of the ledger, or credit that was granted. */
+export const CorrectsSchema = Type.Union([
+  Type.Object({ kind: Type.Literal('line'), lineId: Type.String() }),
+  Type.Object({ kind: Type.Literal('grant'), grantId: Type.String() }),
+])
+export type Corrects = Static<typeof CorrectsSchema>
+
 /** The money of one result. `amount` is the exact sum of the lines; zero quantities write no line. */
 export const SettlementSchema = Type.Object({
   priceBookVersion: Type.String(),

@@ -1,4 +1,12 @@
 import { Type, type Static } from '@sinclair/typebox'
+import {
+  failureWords,
+  noWords,
+  settlementWords,
+  sortedMembers,
+  type FactsOf,
+  type Movement,
+} from '../event-facts.ts'
 import { QuoteSchema, SettlementSchema } from '../pricing/settlement.ts'
 import { UsageSchema } from '../pricing/usage.ts'
 
@@ -142,6 +150,92 @@ export const taskEvents = {
     deletedAt: Timestamp,
   }),
 } as const
+
+const ofTask = (data: { readonly platformId: string }): string => data.platformId
+
+const released = (sourceId: string, endedAt: string): readonly Movement[] => [
+  { kind: 'hold_ended', sourceId, state: 'released', endedAt },
+]
+
+export const taskFacts: FactsOf<typeof taskEvents> = {
+  TaskRequested: {
+    source: ofTask,
+    at: (d) => d.requestedAt,
+    begins: true,
+    moves: ({ platformId: sourceId, tenantId, quote, requestedAt: placedAt }) => {
+      const { currency, hold: amount } = quote
+      return [{ kind: 'hold_placed', sourceId, tenantId, currency, amount, placedAt }]
+    },
+    words: (d) => d.model,
+  },
+  TaskStarted: {
+    source: ofTask,
+    at: (d) => d.startedAt,
+    words: (d) => `through ${d.channelId}, until ${d.expiresAt}`,
+  },
+  TaskSubmitted: {
+    source: ofTask,
+    at: (d) => d.submittedAt,
+    nativeId: (d) => d.nativeId,
+    words: (d) => (d.via === 'reconciliation' ? `${d.nativeId}, found upstream` : d.nativeId),
+  },
+  TaskSubmissionRefused: {
+    source: ofTask,
+    at: (d) => d.refusedAt,
+    moves: (d) => released(d.platformId, d.refusedAt),
+    words: failureWords,
+  },
+  TaskSubmissionUncertain: { source: ofTask, at: (d) => d.uncertainAt, words: (d) => d.reason },
+  TaskStatusChanged: {
+    source: ofTask,
+    at: (d) => d.observedAt,
+    words: ({ status, upstreamStatus }) =>
+      upstreamStatus === undefined ? status : `${status} (upstream says ${upstreamStatus})`,
+  },
+  TaskSucceeded: {
+    source: ofTask,
+    at: (d) => d.succeededAt,
+    nativeId: (d) => d.nativeId,
+    words: ({ usage }) =>
+      sortedMembers(usage)
+        .map(([unit, count]) => `${count} ${unit}`)
+        .join(', '),
+  },
+  TaskSettled: {
+    source: ofTask,
+    at: (d) => d.settledAt,
+    moves: (d) => [
+      { kind: 'hold_ended', sourceId: d.platformId, state: 'captured', endedAt: d.settledAt },
+      { kind: 'settled', sourceId: d.platformId, nativeId: d.nativeId, settled: d },
+    ],
+    words: (d) => settlementWords(d.settlement),
+  },
+  TaskFailed: {
+    source: ofTask,
+    at: (d) => d.failedAt,
+    moves: (d) => released(d.platformId, d.failedAt),
+    words: failureWords,
+  },
+  TaskAppearedLate: {
+    source: ofTask,
+    at: (d) => d.appearedAt,
+    nativeId: (d) => d.nativeId,
+    words: (d) => `${d.nativeId} is ${d.upstreamStatus} upstream`,
+  },
+  TaskExpired: {
+    source: ofTask,
+    at: (d) => d.expiredAt,
+    moves: (d) => released(d.platformId, d.expiredAt),
+    words: (d) => (d.possibleCostLeak ? `${d.reason}, a possible cost leak` : d.reason),
+  },
+  TaskCancelled: {
+    source: ofTask,
+    at: (d) => d.cancelledAt,
+    moves: (d) => released(d.platformId, d.cancelledAt),
+    words: noWords,
+  },
+  TaskDeleted: { source: ofTask, at: (d) => d.deletedAt, words: noWords },
+}
 
 export type TaskEventType = keyof typeof taskEvents
 export type TaskEventData<T extends TaskEventType> = Static<(typeof taskEvents)[T]>

@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { sortedMembers, type FactsOf } from '../event-facts.ts'
 
 /** Which paths a token opens. */
 const TokenKindSchema = Type.Union([
@@ -49,7 +50,7 @@ const TokenLimitsSchema = Type.Object({
 })
 export type TokenLimits = Readonly<Static<typeof TokenLimitsSchema>>
 
-const tokenFacts = {
+const tokenMembers = {
   tokenId: Type.String(),
   /** SHA-256 of the secret, hex; the secret itself is shown once and kept nowhere (P7). */
   secretHash: Type.String(),
@@ -62,7 +63,7 @@ const Addresses = Type.Optional(Type.Array(Type.String()))
 
 export const tokenEvents = {
   TokenIssued: Type.Object({
-    ...tokenFacts,
+    ...tokenMembers,
     tenantId: Type.String(),
     userId: Type.String(),
     kind: TokenKindSchema,
@@ -77,7 +78,7 @@ export const tokenEvents = {
   }),
   /** A new secret; the old one stays valid until `oldValidUntil`. */
   TokenRotated: Type.Object({
-    ...tokenFacts,
+    ...tokenMembers,
     oldValidUntil: Type.String(),
     rotatedAt: Type.String(),
   }),
@@ -104,6 +105,42 @@ export const tokenEvents = {
     disabledAt: Type.String(),
   }),
 } as const
+
+const ofToken = (data: { readonly tokenId: string }): string => data.tokenId
+
+export const tokenFacts: FactsOf<typeof tokenEvents> = {
+  TokenIssued: {
+    source: ofToken,
+    at: (d) => d.issuedAt,
+    begins: true,
+    words: (d) => `${d.kind} token ${d.name}`,
+  },
+  TokenRotated: {
+    source: ofToken,
+    at: (d) => d.rotatedAt,
+    words: (d) => `the old secret works until ${d.oldValidUntil}`,
+  },
+  TokenLimitsChanged: {
+    source: ofToken,
+    at: (d) => d.changedAt,
+    words: ({ limits }) =>
+      sortedMembers(limits)
+        .map(([name, limit]) => `${name} ${limit ?? 'unlimited'}`)
+        .join(', '),
+  },
+  TokenUpdated: {
+    source: ofToken,
+    at: (d) => d.updatedAt,
+    words: ({ name, models, addresses, expiresAt }) =>
+      [
+        name,
+        models?.join(' ') ?? 'all models',
+        ...(addresses === undefined ? [] : [`from ${addresses.join(' ')}`]),
+        ...(expiresAt === undefined ? [] : [`until ${expiresAt}`]),
+      ].join(', '),
+  },
+  TokenDisabled: { source: ofToken, at: (d) => d.disabledAt, words: (d) => d.reason },
+}
 
 export type TokenEventType = keyof typeof tokenEvents
 export type TokenEventData<T extends TokenEventType> = Static<(typeof tokenEvents)[T]>

@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import type { FactsOf } from '../event-facts.ts'
 
 /** What an upload is for; where it goes and how large it may be follows from it. */
 export const uploadPurposes = ['voice_clone', 'prompt_audio', 'video_generation_input'] as const
@@ -26,6 +27,16 @@ export const uploadEvents = {
     expiresAt: Type.Optional(Type.String()),
   }),
 } as const
+
+export const uploadFacts: FactsOf<typeof uploadEvents> = {
+  MediaUploaded: {
+    source: (d) => d.fileId,
+    at: (d) => d.uploadedAt,
+    begins: true,
+    words: ({ filename, purpose, sizeBytes, channelId }) =>
+      `${filename}, ${sizeBytes} bytes, ${purpose}, to ${channelId}`,
+  },
+}
 
 export type UploadEventType = keyof typeof uploadEvents
 export type UploadEventData<T extends UploadEventType> = Static<(typeof uploadEvents)[T]>

@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { askedBy, keptAt } from '../asset/events.ts'
+import { noWords, type FactsOf } from '../event-facts.ts'
 
 /** The verification of a real person. Its one-time credential never stands here, only a keyed hash of it. */
 export const verificationEvents = {
@@ -26,6 +27,23 @@ export const verificationEvents = {
     expiredAt: Type.String(),
   }),
 } as const
+
+const ofVerification = (data: { readonly verificationId: string }): string => data.verificationId
+
+export const verificationFacts: FactsOf<typeof verificationEvents> = {
+  VerificationStarted: {
+    source: ofVerification,
+    at: (d) => d.startedAt,
+    begins: true,
+    words: (d) => `until ${d.expiresAt}`,
+  },
+  VerificationConfirmed: {
+    source: ofVerification,
+    at: (d) => d.confirmedAt,
+    words: (d) => d.groupId,
+  },
+  VerificationExpired: { source: ofVerification, at: (d) => d.expiredAt, words: noWords },
+}
 
 export type VerificationEventType = keyof typeof verificationEvents
 export type VerificationEventData<T extends VerificationEventType> = Static<

@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import type { FactsOf } from '../event-facts.ts'
 
 /** A voice that a tenant had cloned, under the name its callers use. */
 export const voiceEvents = {
@@ -19,6 +20,15 @@ export const voiceEvents = {
     clonedAt: Type.String(),
   }),
 } as const
+
+export const voiceFacts: FactsOf<typeof voiceEvents> = {
+  // Of the account, as users are: a voice may be cloned again under its name. Its call is settled by itself.
+  VoiceCloned: {
+    source: () => undefined,
+    at: (d) => d.clonedAt,
+    words: (d) => `${d.voiceId} of ${d.sourceFileId}`,
+  },
+}
 
 export type VoiceEventType = keyof typeof voiceEvents
 export type VoiceEventData<T extends VoiceEventType> = Static<(typeof voiceEvents)[T]>
