@@ -115,7 +115,7 @@ function offences(file: SourceFile): string[] {
     if (
       room === 'projections' &&
       targetRoom === 'src/domain' &&
-      !/events?\.ts$|(?:settlement|usage)\.ts$/.test(target)
+      !/events?\.ts$|(?:event-facts|settlement|usage)\.ts$/.test(target)
     )
       return say('projections know only events of the domain')
     if (

@@ -1,8 +1,9 @@
 import { parseAmount } from '../../../src/kernel/money.ts'
+import { movementsOf } from '../../../src/domain/any-event.ts'
+import type { Movement } from '../../../src/domain/event-facts.ts'
 import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
 import { balanceOf, emptyChange, enter, type Hold, type LedgerChange } from './change.ts'
 import { endHold, placeHold } from './holds.ts'
-import { movementsOf, type Movement } from './movements.ts'
 import { settle } from './settle.ts'
 
 /** Gives credit to a tenant, or takes back what an adjustment gave. */
@@ -43,16 +44,20 @@ function apply(change: LedgerChange, event: RecordedEvent, movement: Movement): 
       break
     case 'granted': {
       giveCredit(change, position, movement)
-      const { amount, ...facts } = movement.grant
-      const amountPico = parseAmount(amount)
-      change.grants.push({ ...facts, position, amountPico, actor: metadata.actor })
+      const { sourceId: grantId, tenantId, currency, reason, grantedAt } = movement
+      const amountPico = parseAmount(movement.amount)
+      const { actor } = metadata
+      const of = { grantId, tenantId, currency }
+      change.grants.push({ ...of, position, amountPico, reason, actor, grantedAt })
       break
     }
     case 'adjusted': {
       giveCredit(change, position, movement)
-      const { amount, ...facts } = movement.adjustment
-      const amountPico = parseAmount(amount)
-      change.adjustments.push({ ...facts, position, amountPico, actor: metadata.actor })
+      const { sourceId: adjustmentId, tenantId, currency, corrects, reason, postedAt } = movement
+      const amountPico = parseAmount(movement.amount)
+      const { actor } = metadata
+      const of = { adjustmentId, tenantId, currency, corrects }
+      change.adjustments.push({ ...of, position, amountPico, reason, actor, postedAt })
       break
     }
     case 'limit_set':

@@ -1,7 +1,7 @@
 import { invariant } from '../../../src/kernel/assert.ts'
+import type { HoldEnded, HoldPlaced } from '../../../src/domain/event-facts.ts'
 import { parseAmount } from '../../../src/kernel/money.ts'
 import { addToTotal, balanceOf, enter, type Hold, type LedgerChange } from './change.ts'
-import type { HoldEnded, HoldPlaced } from './movements.ts'
 
 /** Ends a hold if it is placed; one that is not stays as it is. */
 export function endHold(

@@ -1,10 +1,10 @@
+import type { Settled } from '../../../src/domain/event-facts.ts'
 import { invariant } from '../../../src/kernel/assert.ts'
 import { fromTimestamp, toTimestamp } from '../../../src/kernel/clock.ts'
 import { canonicalPrice, formatAmount, parseAmount } from '../../../src/kernel/money.ts'
 import { storable } from '../../engine/columns.ts'
 import type { LedgerLine } from '../line.ts'
 import { addToTotal, balanceOf, enter, type LedgerChange } from './change.ts'
-import type { Settled } from './movements.ts'
 import { addToQuarter } from './periods.ts'
 
 /** Writes the lines of a settlement and what it does to the balance. */

@@ -1,4 +1,5 @@
-import { movementsOf, type Movement } from '../../../projections/ledger/fold/movements.ts'
+import { movementsOf } from '../../domain/any-event.ts'
+import type { Movement } from '../../domain/event-facts.ts'
 import { sourceOf } from '../../../projections/timeline/owner.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { toTimestamp } from '../../kernel/clock.ts'

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { foldLedger } from '../../../projections/ledger/fold/fold.ts'
-import { movingTypes } from '../../../projections/ledger/fold/movements.ts'
 import { createOwnership } from '../../../src/cli/replay/ownership.ts'
 import { BalanceFold } from '../../../src/cli/replay/balances.ts'
+import { movingTypes } from '../../../src/domain/any-event.ts'
 import { formatAmount } from '../../../src/kernel/money.ts'
 import { mixedHistory } from '../support/history.ts'
 
