@@ -94,11 +94,3 @@ export function nativeIdOf(event: RecordedEvent): string | undefined {
     ? event.data.nativeId
     : undefined
 }
-
-/**
- * Whether what an event is about has to be remembered for its other events. Every event of a call says
- * whose it is, and none what upstream calls it.
- */
-export function isRemembered({ type }: RecordedEvent): boolean {
-  return type !== 'CallSettled' && type !== 'CallFailed' && type !== 'CallWrittenOff'
-}

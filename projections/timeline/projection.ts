@@ -1,12 +1,12 @@
 import type { PoolClient } from 'pg'
 import { allOver } from '../../src/kernel/all-over.ts'
 import { invariant } from '../../src/kernel/assert.ts'
-import { eventSchemas, type AnyEventType } from '../../src/domain/any-event.ts'
+import { begins, eventSchemas, type AnyEventType } from '../../src/domain/any-event.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { plainColumn, storable, storableJson, textColumn } from '../engine/columns.ts'
 import { digestTables, namedTotals } from '../engine/digest.ts'
 import type { Projection } from '../engine/types.ts'
-import { firstFacts, isRemembered, nativeIdOf, sourceOf, type Owner } from './owner.ts'
+import { firstFacts, nativeIdOf, sourceOf, type Owner } from './owner.ts'
 import { indexesSql, tablesSql } from './tables.ts'
 
 /** The price book is everybody's: it belongs to no tenant's timeline. */
@@ -45,7 +45,6 @@ async function loadOwners(
 interface SourceChange {
   readonly owner: Owner
   readonly position: bigint
-  readonly isNew: boolean
   nativeId: string | undefined
 }
 
@@ -53,8 +52,8 @@ async function writeSources(
   client: PoolClient,
   changes: ReadonlyMap<string, SourceChange>,
 ): Promise<void> {
-  const rows = [...changes].filter(([, { isNew, nativeId }]) => isNew || nativeId !== undefined)
-  if (rows.length === 0) return
+  if (changes.size === 0) return
+  const rows = [...changes]
   await client.query({
     name: 'timeline.sources',
     text: `insert into sources as s (source_id, tenant_id, user_id, native_id, position)
@@ -101,7 +100,10 @@ async function insertEvents(client: PoolClient, placed: readonly Placed[]): Prom
   })
 }
 
-/** Says of every event whose it is, and gathers what is learnt of sources on the way. */
+/**
+ * Names the owner of every event, and gathers the changes of sources. A later event may name another user
+ * of the tenant: it is that user's event, and the source stays with the user who began it.
+ */
 function place(
   batch: readonly RecordedEvent[],
   owners: Map<string, Owner>,
@@ -109,19 +111,14 @@ function place(
   const changes = new Map<string, SourceChange>()
   const placed = batch.map((event): Placed => {
     const sourceId = sourceOf(event)
-    const first = firstFacts(event)
-    const owner = first ?? (sourceId === undefined ? undefined : owners.get(sourceId))
+    const owner = firstFacts(event) ?? (sourceId && owners.get(sourceId))
     invariant(owner, `${event.type} of ${sourceId ?? 'nobody'}, which never began`)
-    if (sourceId !== undefined && isRemembered(event)) {
-      const isNew = !owners.has(sourceId)
-      owners.set(sourceId, owner)
-      const change = changes.get(sourceId) ?? {
-        owner,
-        position: event.position,
-        isNew,
-        nativeId: undefined,
-      }
-      const nativeId = nativeIdOf(event)
+    if (sourceId === undefined) return { event, owner, sourceId }
+    if (begins(event)) owners.set(sourceId, owner)
+    const nativeId = nativeIdOf(event)
+    if (begins(event) || nativeId !== undefined) {
+      const { position } = event
+      const change = changes.get(sourceId) ?? { owner, position, nativeId: undefined }
       if (nativeId !== undefined) change.nativeId = storable(nativeId)
       changes.set(sourceId, change)
     }
@@ -136,8 +133,8 @@ async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promi
   for (const event of batch) {
     const sourceId = sourceOf(event)
     if (sourceId === undefined || begun.has(sourceId)) continue
-    if (firstFacts(event)) begun.add(sourceId)
-    else asked.add(sourceId)
+    if (begins(event)) begun.add(sourceId)
+    else if (!firstFacts(event)) asked.add(sourceId)
   }
   const { placed, changes } = place(batch, await loadOwners(client, [...asked]))
   await allOver([writeSources(client, changes), insertEvents(client, placed)])

@@ -5,7 +5,7 @@ import {
   type TimelineScope,
   tenantTimeline,
 } from '../../../projections/timeline/query.ts'
-import { applied, testPool } from '../support/database.ts'
+import { applied, digestOf, testPool } from '../support/database.ts'
 import {
   nativeId,
   openTenant,
@@ -14,6 +14,7 @@ import {
   recordCall,
   Recorder,
 } from '../support/history.ts'
+import { assetId, recordAsset } from '../support/library.ts'
 
 t.test('the timeline', async (t) => {
   const pool = await testPool(t)
@@ -155,4 +156,30 @@ t.test('the timeline', async (t) => {
     )
     t.equal(page.items[0]?.data['reason'], 'bad \ufffd \ufffd text')
   })
+})
+
+t.test('an event that names no user is of the user who began its source', async (t) => {
+  const recorder = new Recorder()
+  const events = [
+    ...recordAsset(recorder, { n: 1, userId: 'user_1' }, 'created', 'accepted', 'activated'),
+    ...recordAsset(recorder, { n: 1, userId: 'user_2' }, 'updated', 'used', 'withdrawn', 'deleted'),
+  ]
+  const pool = await testPool(t)
+  await applied(t, pool, events, [timelineProjection])
+  const { items } = await historyOf(pool, assetId(1), {}, { limit: 100 })
+  t.same(
+    items.map(({ type, userId }) => [type, userId]),
+    [
+      ['AssetCreated', 'user_1'],
+      ['AssetAccepted', 'user_1'],
+      ['AssetActivated', 'user_1'],
+      ['AssetUpdated', 'user_2'],
+      ['AssetUsed', 'user_1'],
+      ['AssetWithdrawn', 'user_2'],
+      ['AssetDeleted', 'user_1'],
+    ],
+  )
+  const oneByOne = await testPool(t)
+  await applied(t, oneByOne, events, [timelineProjection], 1)
+  t.same(await digestOf(oneByOne, timelineProjection), await digestOf(pool, timelineProjection))
 })
