@@ -1,18 +1,35 @@
 import type { PoolClient } from 'pg'
 import { allOver } from '../../src/kernel/all-over.ts'
 import { invariant } from '../../src/kernel/assert.ts'
-import { begins, eventSchemas, type AnyEventType } from '../../src/domain/any-event.ts'
+import {
+  begins,
+  eventSchemas,
+  nativeIdOf,
+  sourceOf,
+  type AnyEventType,
+} from '../../src/domain/any-event.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { plainColumn, storable, storableJson, textColumn } from '../engine/columns.ts'
 import { digestTables, namedTotals } from '../engine/digest.ts'
 import type { Projection } from '../engine/types.ts'
-import { firstFacts, nativeIdOf, sourceOf, type Owner } from './owner.ts'
 import { indexesSql, tablesSql } from './tables.ts'
 
 /** The price book is everybody's: it belongs to no tenant's timeline. */
 const handles = new Set(
   (Object.keys(eventSchemas) as AnyEventType[]).filter((type) => type !== 'PriceBookPublished'),
 )
+
+/** Whose an event is. */
+interface Owner {
+  readonly tenantId: string
+  readonly userId: string | undefined
+}
+
+/** The owner, where the event names it. */
+function namedOwner({ data }: RecordedEvent): Owner | undefined {
+  if (!('tenantId' in data)) return undefined
+  return { tenantId: data.tenantId, userId: 'userId' in data ? data.userId : undefined }
+}
 
 interface Placed {
   readonly event: RecordedEvent
@@ -111,7 +128,7 @@ function place(
   const changes = new Map<string, SourceChange>()
   const placed = batch.map((event): Placed => {
     const sourceId = sourceOf(event)
-    const owner = firstFacts(event) ?? (sourceId && owners.get(sourceId))
+    const owner = namedOwner(event) ?? (sourceId && owners.get(sourceId))
     invariant(owner, `${event.type} of ${sourceId ?? 'nobody'}, which never began`)
     if (sourceId === undefined) return { event, owner, sourceId }
     if (begins(event)) owners.set(sourceId, owner)
@@ -134,7 +151,7 @@ async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promi
     const sourceId = sourceOf(event)
     if (sourceId === undefined || begun.has(sourceId)) continue
     if (begins(event)) begun.add(sourceId)
-    else if (!firstFacts(event)) asked.add(sourceId)
+    else if (!namedOwner(event)) asked.add(sourceId)
   }
   const { placed, changes } = place(batch, await loadOwners(client, [...asked]))
   await allOver([writeSources(client, changes), insertEvents(client, placed)])

@@ -1,4 +1,4 @@
-import { nativeIdOf, sourceOf } from '../../../projections/timeline/owner.ts'
+import { nativeIdOf, sourceOf } from '../../domain/any-event.ts'
 import { assetStream } from '../../domain/asset/events.ts'
 import { assetGroupStream } from '../../domain/asset-group/events.ts'
 import { taskStream } from '../../domain/task/events.ts'

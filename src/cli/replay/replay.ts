@@ -1,4 +1,4 @@
-import { sourceOf } from '../../../projections/timeline/owner.ts'
+import { sourceOf } from '../../domain/any-event.ts'
 import { assetStreams } from '../../domain/asset/events.ts'
 import { assetGroupStreams } from '../../domain/asset-group/events.ts'
 import { taskStreams } from '../../domain/task/events.ts'

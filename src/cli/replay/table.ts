@@ -1,6 +1,5 @@
-import { movementsOf } from '../../domain/any-event.ts'
+import { movementsOf, sourceOf } from '../../domain/any-event.ts'
 import type { Movement } from '../../domain/event-facts.ts'
-import { sourceOf } from '../../../projections/timeline/owner.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { currencies, formatAmount, parseAmount, type Currency } from '../../kernel/money.ts'
