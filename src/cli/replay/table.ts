@@ -1,10 +1,9 @@
-import { movementsOf, sourceOf } from '../../domain/any-event.ts'
+import { movementsOf, sourceOf, wordsOf } from '../../domain/any-event.ts'
 import type { Movement } from '../../domain/event-facts.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { currencies, formatAmount, parseAmount, type Currency } from '../../kernel/money.ts'
 import { row } from '../output.ts'
-import { describe } from './detail.ts'
 
 /** Wide enough for what stands in them, so that no row has to wait for the last. */
 const TIME = 23
@@ -12,6 +11,8 @@ const ELAPSED = 9
 const STEP = 23
 const MONEY = 20
 const OF = 32
+/** Longer words, such as those of a provider, are cut: `--json` has all of them. */
+const MAX_CHARACTERS = 120
 
 /** `+70 ms`, `+4.1 s`, `+3 min 5 s`, `+2 h 3 min`, `+3 d 4 h`; a clock may have been set back. */
 export function formatElapsed(elapsedMs: number): string {
@@ -29,7 +30,7 @@ function formatDuration(ms: number): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`
 }
 
-function wordsOf(movement: Movement): readonly string[] {
+function moneyWordsOf(movement: Movement): readonly string[] {
   switch (movement.kind) {
     case 'hold_placed':
       return [`hold ${movement.amount} ${movement.currency}`]
@@ -56,7 +57,18 @@ function moneyOf(event: RecordedEvent): string {
     const { amount, currency } = event.data.absorbed.settlement
     return `ours: ${amount} ${currency}`
   }
-  return movementsOf(event).flatMap(wordsOf).join(', ')
+  return movementsOf(event).flatMap(moneyWordsOf).join(', ')
+}
+
+/** What happened, in a few words that fit a terminal, and who had it done. */
+function describe(event: RecordedEvent): string {
+  const { actor } = event.metadata
+  const words = [wordsOf(event), ...(actor === undefined ? [] : [`by ${actor}`])]
+    .filter((word) => word !== '')
+    .join(', ')
+  // What providers say may hold what a terminal would obey.
+  const plain = words.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ')
+  return plain.length > MAX_CHARACTERS ? `${plain.slice(0, MAX_CHARACTERS - 1)}…` : plain
 }
 
 /** Events as rows for people, one after another: time, how long after the one before, step, money. */
