@@ -1,4 +1,5 @@
 import { assetTables } from '../../../projections/assets/query.ts'
+import { nativeIdOf } from '../../domain/any-event.ts'
 import { assetStream } from '../../domain/asset/events.ts'
 import { assetGroupStream } from '../../domain/asset-group/events.ts'
 import { verificationStream } from '../../domain/verification/events.ts'
@@ -20,8 +21,8 @@ const source: RowOfStream = {
 }
 
 function sourceAfter(row: Expected | undefined, event: RecordedEvent): Expected {
-  const isAccepted = event.type === 'AssetAccepted' || event.type === 'AssetGroupAccepted'
-  return isAccepted ? { native_id: event.data.nativeId } : (row ?? { native_id: null })
+  const nativeId = nativeIdOf(event)
+  return nativeId === undefined ? (row ?? { native_id: null }) : { native_id: nativeId }
 }
 
 /** Compares the rows of assets, groups and verifications with their streams. */

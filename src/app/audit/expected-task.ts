@@ -1,4 +1,5 @@
 import type { StandingRow } from '../../../projections/engine/standing.ts'
+import { timeOf } from '../../domain/any-event.ts'
 import type { TaskEvent } from '../../domain/task/events.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
@@ -9,38 +10,6 @@ import { holdEnd } from './task-state.ts'
 export type TaskHistory = readonly RecordedEvent<TaskEvent>[]
 
 const ms = (time: string): number => Date.parse(time)
-
-/** When an event says it happened. */
-function timeOf(event: TaskEvent): string {
-  switch (event.type) {
-    case 'TaskRequested':
-      return event.data.requestedAt
-    case 'TaskStarted':
-      return event.data.startedAt
-    case 'TaskSubmitted':
-      return event.data.submittedAt
-    case 'TaskSubmissionRefused':
-      return event.data.refusedAt
-    case 'TaskSubmissionUncertain':
-      return event.data.uncertainAt
-    case 'TaskStatusChanged':
-      return event.data.observedAt
-    case 'TaskSucceeded':
-      return event.data.succeededAt
-    case 'TaskSettled':
-      return event.data.settledAt
-    case 'TaskFailed':
-      return event.data.failedAt
-    case 'TaskExpired':
-      return event.data.expiredAt
-    case 'TaskCancelled':
-      return event.data.cancelledAt
-    case 'TaskDeleted':
-      return event.data.deletedAt
-    case 'TaskAppearedLate':
-      return event.data.appearedAt
-  }
-}
 
 /** What one event sets in the row of its task as it was, other than what every event sets. */
 function changes(before: Expected, event: TaskEvent): Expected {

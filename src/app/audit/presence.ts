@@ -1,6 +1,6 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { rowsByKey } from '../../../projections/engine/standing.ts'
-import type { AnyEventType } from '../../domain/any-event.ts'
+import { sourceOf, type AnyEventType } from '../../domain/any-event.ts'
 import { voiceKey } from '../../domain/voice/events.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { tenants, tokens, type Told } from './access-walk.ts'
@@ -8,7 +8,6 @@ import { assetGroups, assets, verifications } from './asset-walk.ts'
 import { rowMissing } from './compare.ts'
 import { files, uploads, voices } from './file-walk.ts'
 import type { Findings } from './findings.ts'
-import { sourceIdOf } from './source-memory.ts'
 
 /** What begins with an event of this type has a row in a read model's table. */
 const beginnings: readonly {
@@ -48,5 +47,5 @@ export async function comparePresence(
 
 function keyOf(event: RecordedEvent): string {
   if (event.type === 'VoiceCloned') return voiceKey(event.data)
-  return sourceIdOf(event) ?? ('tenantId' in event.data ? event.data.tenantId : '')
+  return sourceOf(event) ?? ('tenantId' in event.data ? event.data.tenantId : '')
 }

@@ -1,3 +1,4 @@
+import { begins, sourceOf } from '../../domain/any-event.ts'
 import { assetStream } from '../../domain/asset/events.ts'
 import { assetGroupStream } from '../../domain/asset-group/events.ts'
 import { taskEvents, type TaskEvent } from '../../domain/task/events.ts'
@@ -20,21 +21,6 @@ export interface KnownSource {
 
 export function isTaskEvent(event: RecordedEvent): event is RecordedEvent<TaskEvent> {
   return event.type in taskEvents
-}
-
-/**
- * What an event is about: a task, a call, a file, a token, an asset, a group or a verification; undefined
- * for what is the account's own.
- */
-export function sourceIdOf({ type, data }: RecordedEvent): string | undefined {
-  // A verification names its group, and an asset and a group what they came of.
-  if ('verificationId' in data && type.startsWith('Verification')) return data.verificationId
-  if ('assetId' in data) return data.assetId
-  if ('groupId' in data) return data.groupId
-  if ('platformId' in data) return data.platformId
-  if ('callId' in data) return data.callId
-  if ('fileId' in data) return data.fileId
-  return type.startsWith('Token') && 'tokenId' in data ? data.tokenId : undefined
 }
 
 /**
@@ -86,9 +72,7 @@ export class SourceMemory {
     const known = this.#sources.get(id)
     const next = isTaskEvent(event)
       ? ofTask(advance(known?.task, event))
-      : beginsOther(event)
-        ? { tenantId: event.data.tenantId, userId: event.data.userId, task: undefined }
-        : known
+      : (begunBy(event) ?? known)
     if (next === undefined) return undefined
     // Set anew, it is the youngest of the map: the first one is the least recently seen.
     this.#sources.delete(id)
@@ -115,18 +99,11 @@ function ofTask(task: TaskState | undefined): KnownSource | undefined {
   return task && { tenantId: task.tenantId, userId: task.userId, task }
 }
 
-type Beginning = Extract<
-  RecordedEvent,
-  { readonly type: 'TokenIssued' | 'AssetCreated' | 'AssetGroupCreated' | 'VerificationStarted' }
->
-
-function beginsOther(event: RecordedEvent): event is Beginning {
-  return (
-    event.type === 'TokenIssued' ||
-    event.type === 'AssetCreated' ||
-    event.type === 'AssetGroupCreated' ||
-    event.type === 'VerificationStarted'
-  )
+/** What the first event of a source says of it. */
+function begunBy(event: RecordedEvent): KnownSource | undefined {
+  const { data } = event
+  if (!begins(event) || !('userId' in data)) return undefined
+  return { tenantId: data.tenantId, userId: data.userId, task: undefined }
 }
 
 const remembered = [tokenStream, assetStream, assetGroupStream, verificationStream]
@@ -134,7 +111,7 @@ const remembered = [tokenStream, assetStream, assetGroupStream, verificationStre
 /** The source an event's stream is of: calls, files and accounts have nothing to remember. */
 function streamOwner(event: RecordedEvent): string | undefined {
   if (isTaskEvent(event)) return event.data.platformId
-  const id = sourceIdOf(event)
+  const id = sourceOf(event)
   if (id === undefined) return undefined
   return remembered.some((stream) => event.stream === stream(id)) ? id : undefined
 }

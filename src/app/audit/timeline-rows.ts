@@ -1,4 +1,5 @@
 import { timelineTables } from '../../../projections/timeline/query.ts'
+import { begins, sourceOf } from '../../domain/any-event.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { allOver } from '../../kernel/all-over.ts'
 import { rowMissing, timeCell, type Expected } from './compare.ts'
@@ -12,7 +13,7 @@ import {
   pushInOrder,
   type Look,
 } from './match.ts'
-import { sourceIdOf, type KnownSource } from './source-memory.ts'
+import type { KnownSource } from './source-memory.ts'
 
 const events: Appended = {
   table: timelineTables.events,
@@ -45,20 +46,12 @@ export function timelineEffect(
   // The price book is everybody's.
   if (event.type === 'PriceBookPublished') return undefined
   const { data, position } = event
-  const sourceId = sourceIdOf(event)
+  const sourceId = sourceOf(event)
   const owner = 'tenantId' in data ? data : known
   const whose = {
     tenant_id: owner?.tenantId,
     user_id: owner && 'userId' in owner ? owner.userId : undefined,
   }
-  const begins =
-    event.type === 'TaskRequested' ||
-    event.type === 'TokenIssued' ||
-    event.type === 'FileUploaded' ||
-    event.type === 'MediaUploaded' ||
-    event.type === 'AssetCreated' ||
-    event.type === 'AssetGroupCreated' ||
-    event.type === 'VerificationStarted'
   return {
     event: {
       position,
@@ -72,7 +65,7 @@ export function timelineEffect(
       data,
       metadata: event.metadata,
     },
-    source: begins ? { source_id: sourceId, ...whose, position } : undefined,
+    source: begins(event) ? { source_id: sourceId, ...whose, position } : undefined,
   }
 }
 
