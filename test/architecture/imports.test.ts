@@ -179,6 +179,20 @@ t.test('files stay readable and carry telling names', (t) => {
   t.end()
 })
 
+t.test('the audit keeps its own account of what moves money', (t) => {
+  const audit = sources.filter(({ path }) => path.startsWith('src/app/audit/'))
+  t.ok(audit.length > 20, `read ${audit.length} files`)
+  const readers = audit.filter(
+    ({ text, imports }) =>
+      imports.includes('src/domain/event-facts.ts') || /\b(?:movementsOf|movingTypes)\b/.test(text),
+  )
+  t.same(
+    readers.map(({ path }) => path),
+    [],
+  )
+  t.end()
+})
+
 t.test('the environment is read in one place', (t) => {
   const readers = sources.filter(
     (file) => /process\.env/.test(file.text) && !file.path.startsWith('infra/'),
