@@ -2,7 +2,7 @@ import type { Settlement } from '../../domain/pricing/settlement.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { canonicalPrice, formatAmount, parseAmount } from '../../kernel/money.ts'
 import { plain, timeCell, type Expected } from './compare.ts'
-import { holdEnd, type TaskState } from './task-state.ts'
+import { holdEnd, type TaskState } from './expected-task.ts'
 
 /** What an event does to one balance, in pico. */
 export interface BalanceChange {
@@ -87,6 +87,11 @@ function moved(
   }
 }
 
+function nothing(event: RecordedEvent): LedgerEffect {
+  const rows = { lines: [], settlements: [], entries: [], adjustments: [], grants: [] }
+  return { event, ...rows, balance: undefined }
+}
+
 function numbered(entries: readonly (Expected | undefined)[]): readonly Expected[] {
   return entries
     .filter((entry) => entry !== undefined)
@@ -130,12 +135,10 @@ function settled(event: Settling, task: TaskState | undefined): LedgerEffect {
   }
   const held = task?.open ? -parseAmount(task.quote.hold) : 0n
   return {
-    event,
+    ...nothing(event),
     lines,
     settlements: [row],
     entries: numbered([holdEnded(event, task), entry]),
-    adjustments: [],
-    grants: [],
     balance: { tenantId, currency, settled: amountPico, held },
   }
 }
@@ -200,9 +203,7 @@ function given(
   )
   const balance = granted ? { granted: amountPico } : { adjusted: amountPico }
   return {
-    event,
-    lines: [],
-    settlements: [],
+    ...nothing(event),
     entries: numbered([entry]),
     adjustments: event.type === 'AdjustmentPosted' ? [adjustmentRow(event)] : [],
     grants: event.type === 'CreditGranted' ? [grantRow(event)] : [],
@@ -210,84 +211,37 @@ function given(
   }
 }
 
-/** What an event must have left in the ledger, given its task before it; undefined for nothing. */
+function placed(event: Extract<RecordedEvent, { type: 'TaskRequested' }>): LedgerEffect {
+  const { platformId: sourceId, tenantId, quote } = event.data
+  const { currency } = quote
+  const held = parseAmount(quote.hold)
+  const of = { sourceId, tenantId, currency }
+  const entry = moved(event, of, 'hold_placed', ['held', 'available'], held)
+  return { ...nothing(event), entries: numbered([entry]), balance: { tenantId, currency, held } }
+}
+
+function released(event: RecordedEvent, task: TaskState | undefined): LedgerEffect | undefined {
+  if (!task?.open || holdEnd(event) !== 'released') return undefined
+  const { tenantId, quote } = task
+  const balance = { tenantId, currency: quote.currency, held: -parseAmount(quote.hold) }
+  return { ...nothing(event), entries: numbered([holdEnded(event, task)]), balance }
+}
+
+/**
+ * What an event must have left in the ledger, given its task before it; undefined for nothing. It is a
+ * second account of what moves money, and a test compares it with the facts of every event.
+ */
 export function ledgerEffect(
   event: RecordedEvent,
   task: TaskState | undefined,
 ): LedgerEffect | undefined {
-  const none = { event, lines: [], settlements: [], entries: [], adjustments: [], grants: [] }
-  switch (event.type) {
-    case 'TaskRequested': {
-      const { platformId: sourceId, tenantId, quote } = event.data
-      const { currency } = quote
-      const held = parseAmount(quote.hold)
-      const of = { sourceId, tenantId, currency }
-      const entry = moved(event, of, 'hold_placed', ['held', 'available'], held)
-      return { ...none, entries: numbered([entry]), balance: { tenantId, currency, held } }
-    }
-    case 'TaskSettled':
-      return settled(event, task)
-    case 'CallSettled':
-      return settled(event, undefined)
-    case 'TaskSubmissionRefused':
-    case 'TaskFailed':
-    case 'TaskExpired':
-    case 'TaskCancelled': {
-      if (!task?.open || holdEnd(event.type) === undefined) return undefined
-      const { tenantId, quote } = task
-      const balance = { tenantId, currency: quote.currency, held: -parseAmount(quote.hold) }
-      return { ...none, entries: numbered([holdEnded(event, task)]), balance }
-    }
-    case 'CreditGranted':
-    case 'AdjustmentPosted':
-      return given(event)
-    case 'CreditLimitSet': {
-      const { tenantId, currency, limit } = event.data
-      return { ...none, balance: { tenantId, currency, limit: parseAmount(limit) } }
-    }
-    case 'TaskStarted':
-    case 'TaskSubmitted':
-    case 'TaskSubmissionUncertain':
-    case 'TaskStatusChanged':
-    case 'TaskSucceeded':
-    case 'TaskDeleted':
-    case 'TaskAppearedLate':
-    case 'CallFailed':
-    case 'CallWrittenOff':
-    case 'TenantOpened':
-    case 'UserAdded':
-    case 'AccountPricesSet':
-    case 'BudgetsSet':
-    case 'LimitsSet':
-    case 'BalanceAlertsSet':
-    case 'TokenIssued':
-    case 'TokenRotated':
-    case 'TokenLimitsChanged':
-    case 'TokenUpdated':
-    case 'TokenDisabled':
-    case 'PriceBookPublished':
-    case 'FileUploaded':
-    case 'FileDeleted':
-    case 'MediaUploaded':
-    case 'VoiceCloned':
-    case 'AssetCreated':
-    case 'AssetAccepted':
-    case 'AssetRefused':
-    case 'AssetActivated':
-    case 'AssetFailed':
-    case 'AssetUsed':
-    case 'AssetUpdated':
-    case 'AssetWithdrawn':
-    case 'AssetDeleted':
-    case 'AssetGroupCreated':
-    case 'AssetGroupAccepted':
-    case 'AssetGroupRefused':
-    case 'AssetGroupUpdated':
-    case 'AssetGroupWithdrawn':
-    case 'AssetGroupDeleted':
-    case 'VerificationStarted':
-    case 'VerificationConfirmed':
-    case 'VerificationExpired':
-      return undefined
+  if (event.type === 'TaskRequested') return placed(event)
+  if (event.type === 'TaskSettled') return settled(event, task)
+  if (event.type === 'CallSettled') return settled(event, undefined)
+  if (event.type === 'CreditGranted' || event.type === 'AdjustmentPosted') return given(event)
+  if (event.type === 'CreditLimitSet') {
+    const { tenantId, currency, limit } = event.data
+    return { ...nothing(event), balance: { tenantId, currency, limit: parseAmount(limit) } }
   }
+  return released(event, task)
 }

@@ -1,11 +1,10 @@
 import { begins, sourceOf } from '../../domain/any-event.ts'
 import { assetStream } from '../../domain/asset/events.ts'
 import { assetGroupStream } from '../../domain/asset-group/events.ts'
-import { taskEvents, type TaskEvent } from '../../domain/task/events.ts'
 import { tokenStream } from '../../domain/token/events.ts'
 import { verificationStream } from '../../domain/verification/events.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
-import { advance, type TaskState } from './task-state.ts'
+import { advance, isTaskEvent, type TaskState } from './expected-task.ts'
 
 /** Tasks, tokens and the like remembered; of any other the log is asked again when it is needed. */
 const MAX_REMEMBERED = 20_000
@@ -17,10 +16,6 @@ export interface KnownSource {
   readonly tenantId: string
   readonly userId: string | undefined
   readonly task: TaskState | undefined
-}
-
-export function isTaskEvent(event: RecordedEvent): event is RecordedEvent<TaskEvent> {
-  return event.type in taskEvents
 }
 
 /**

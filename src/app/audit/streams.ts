@@ -1,7 +1,6 @@
 import { taskStream } from '../../domain/task/events.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
-import type { TaskHistory } from './expected-task.ts'
-import { isTaskEvent } from './source-memory.ts'
+import { isTaskEvent, type TaskHistory } from './expected-task.ts'
 
 /** Streams read at once. */
 const CONCURRENT_READS = 16
