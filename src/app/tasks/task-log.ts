@@ -1,9 +1,9 @@
 import type { Catalog } from '../../domain/catalog/catalog.ts'
-import type { TaskCommand } from '../../domain/task/decider.ts'
 import { type TaskEvent, taskStream } from '../../domain/task/events.ts'
 import {
   evolveTask,
   initialTaskState,
+  type TaskCommand,
   type TaskRequest,
   type TaskState,
 } from '../../domain/task/state.ts'

@@ -4,7 +4,6 @@ import { DomainError } from '../../kernel/errors.ts'
 import type { Decider } from '../decider.ts'
 import { toStorable } from '../../kernel/storable-text.ts'
 import type { TaskFamilyRules } from '../catalog/task-rules.ts'
-import type { TaskCommand } from './commands.ts'
 import type { TaskEvent } from './events.ts'
 import {
   maxMessageLength,
@@ -13,9 +12,13 @@ import {
   settledSuccess,
   safeUsage,
 } from './observe.ts'
-import { evolveTask, initialTaskState, type TaskRequest, type TaskState } from './state.ts'
-
-export type { TaskCommand } from './commands.ts'
+import {
+  evolveTask,
+  initialTaskState,
+  type TaskCommand,
+  type TaskRequest,
+  type TaskState,
+} from './state.ts'
 
 /** Code of the failure of a task that upstream certainly never accepted. */
 const NOT_ACCEPTED_CODE = 'not_accepted'

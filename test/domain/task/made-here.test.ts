@@ -1,7 +1,7 @@
 import { catalog } from '../../../src/families/index.ts'
 import t from 'tap'
 import { readImageOrder } from '../../../src/families/image/rules/request.ts'
-import type { TaskCommand } from '../../../src/domain/task/decider.ts'
+import type { TaskCommand } from '../../../src/domain/task/state.ts'
 import type { TaskEvent } from '../../../src/domain/task/events.ts'
 import type { TaskRequest } from '../../../src/domain/task/state.ts'
 import { order } from '../../families/image/rules/orders.ts'

@@ -1,5 +1,4 @@
-import type { TaskCommand } from '../../../domain/task/commands.ts'
-import type { TaskRequest, TaskState } from '../../../domain/task/state.ts'
+import type { TaskCommand, TaskRequest, TaskState } from '../../../domain/task/state.ts'
 import { executeTaskCommand, newCommandId, quietly } from '../task-log.ts'
 import type { ImageTaskDeps } from './deps.ts'
 import { removePayload } from './payload.ts'
