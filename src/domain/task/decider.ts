@@ -6,8 +6,9 @@ import { toStorable } from '../../kernel/storable-text.ts'
 import type { TaskFamilyRules } from '../catalog/task-rules.ts'
 import type { TaskEvent } from './events.ts'
 import {
+  appeared,
   maxMessageLength,
-  maxWordLength,
+  notAccepted,
   observeTask,
   settledSuccess,
   safeUsage,
@@ -16,14 +17,10 @@ import {
   evolveTask,
   initialTaskState,
   type TaskCommand,
+  type TaskCommandOf,
   type TaskRequest,
   type TaskState,
 } from './state.ts'
-
-/** Code of the failure of a task that upstream certainly never accepted. */
-const NOT_ACCEPTED_CODE = 'not_accepted'
-const NOT_ACCEPTED_MESSAGE =
-  'The model service did not accept the task: nothing was started and nothing is charged.'
 
 /** Of a result that came without a usage to settle on: never billed at a guess. */
 const UNMEASURED = {
@@ -32,8 +29,6 @@ const UNMEASURED = {
   possibleCostLeak: true,
 } as const
 const maxCodeLength = 128
-
-type Command<Kind extends TaskCommand['kind']> = Extract<TaskCommand, { readonly kind: Kind }>
 
 /**
  * The life of an asynchronous task; what its family prices and settles, the rules of the family say.
@@ -85,14 +80,14 @@ export function createTaskDecider(
   }
 }
 
-function request({ data }: Command<'request'>, state: TaskState): readonly TaskEvent[] {
+function request({ data }: TaskCommandOf<'request'>, state: TaskState): readonly TaskEvent[] {
   if (state.phase === 'none') return [{ type: 'TaskRequested', data }]
   // The same request again is a retry of the same append.
   if (state.request.requestId === data.requestId) return []
   return conflict(state, 'request')
 }
 
-function submitted(command: Command<'submitted'>, state: TaskState): readonly TaskEvent[] {
+function submitted(command: TaskCommandOf<'submitted'>, state: TaskState): readonly TaskEvent[] {
   const { nativeId, channelId, via, usage, at, status } = command
   if (state.phase === 'active' || state.phase === 'ended') {
     if (state.nativeId === nativeId) return []
@@ -121,7 +116,7 @@ function submitted(command: Command<'submitted'>, state: TaskState): readonly Ta
 }
 
 /** Also from `uncertain`: a slow answer that rules acceptance out ends the doubt. */
-function refuse(command: Command<'refuse'>, state: TaskState): readonly TaskEvent[] {
+function refuse(command: TaskCommandOf<'refuse'>, state: TaskState): readonly TaskEvent[] {
   if (state.phase === 'refused') return []
   if (state.phase !== 'requested' && state.phase !== 'uncertain') return conflict(state, 'refuse')
   return [
@@ -138,7 +133,7 @@ function refuse(command: Command<'refuse'>, state: TaskState): readonly TaskEven
 }
 
 /** Whoever starts it sends it: of two that want to, the second is told that it must not. */
-function start(command: Command<'start'>, state: TaskState): readonly TaskEvent[] {
+function start(command: TaskCommandOf<'start'>, state: TaskState): readonly TaskEvent[] {
   if (state.phase !== 'requested' || !state.request.madeHere) return conflict(state, 'start')
   const { channelId, expiresAt, at } = command
   const { platformId } = state.request
@@ -147,7 +142,7 @@ function start(command: Command<'start'>, state: TaskState): readonly TaskEvent[
 
 /** Also out of doubt: a worker that was only slow has its result all the same, until the end. */
 function succeed(
-  { nativeId, seen, at }: Command<'succeed'>,
+  { nativeId, seen, at }: TaskCommandOf<'succeed'>,
   state: TaskState,
   familyOf: (name: string) => TaskFamilyRules,
 ): readonly TaskEvent[] {
@@ -162,7 +157,7 @@ function succeed(
 }
 
 /** One that was not started, too: its creation was answered, so its caller is told. */
-function fail(command: Command<'fail'>, state: TaskState): readonly TaskEvent[] {
+function fail(command: TaskCommandOf<'fail'>, state: TaskState): readonly TaskEvent[] {
   if (state.phase === 'ended') return []
   if (state.phase !== 'requested' && !isStarted(state)) return conflict(state, 'fail')
   if (!state.request.madeHere) return conflict(state, 'fail')
@@ -178,7 +173,7 @@ function isStarted(
 
 function failed(
   { platformId }: TaskRequest,
-  { code, message, possibleCostLeak, at }: Omit<Command<'fail'>, 'kind'>,
+  { code, message, possibleCostLeak, at }: Omit<TaskCommandOf<'fail'>, 'kind'>,
 ): TaskEvent {
   return {
     type: 'TaskFailed',
@@ -193,7 +188,7 @@ function failed(
 }
 
 /** Doubt comes too late once the outcome is known, and too early before anything was sent. */
-function uncertain(command: Command<'uncertain'>, state: TaskState): readonly TaskEvent[] {
+function uncertain(command: TaskCommandOf<'uncertain'>, state: TaskState): readonly TaskEvent[] {
   if (state.phase === 'none') return conflict(state, 'uncertain')
   const mayBeSent = state.phase === 'requested' && !state.request.madeHere
   if (!mayBeSent && state.phase !== 'started') return []
@@ -213,7 +208,7 @@ function uncertain(command: Command<'uncertain'>, state: TaskState): readonly Ta
  * Whatever had no visible end by its deadline may have been rendered and billed to us. One that has
  * been adopted, or submitted, since it was looked for was judged by what no longer holds.
  */
-function expire({ nativeId, at }: Command<'expire'>, state: TaskState): readonly TaskEvent[] {
+function expire({ nativeId, at }: TaskCommandOf<'expire'>, state: TaskState): readonly TaskEvent[] {
   if (state.phase === 'none' || state.phase === 'refused' || state.phase === 'ended') return []
   // Nothing of it was sent: it fails, and cannot cost anything.
   if (state.phase === 'requested' && state.request.madeHere) return []
@@ -228,46 +223,7 @@ function expire({ nativeId, at }: Command<'expire'>, state: TaskState): readonly
   ]
 }
 
-/** Only while in doubt, and only by a marker no other request has: anything else proves nothing. */
-function notAccepted(command: Command<'not-accepted'>, state: TaskState): readonly TaskEvent[] {
-  // What is made here has no list it could be missing in.
-  if (state.phase !== 'uncertain' || state.request.madeHere) return []
-  if (!state.request.markerIsOurs) return []
-  const { firstSeenAt, lastSeenAt, at } = command
-  return [
-    {
-      type: 'TaskFailed',
-      data: {
-        platformId: state.request.platformId,
-        code: NOT_ACCEPTED_CODE,
-        message: NOT_ACCEPTED_MESSAGE,
-        absence: { firstSeenAt, lastSeenAt },
-        failedAt: at,
-      },
-    },
-  ]
-}
-
-/** Its caller was told that it failed: whatever it costs is ours, so it is only written down. */
-function appeared(command: Command<'appeared'>, state: TaskState): readonly TaskEvent[] {
-  if (state.phase !== 'ended' || state.absence === undefined || state.appearedLate) return []
-  const { nativeId, channelId, upstreamStatus, at } = command
-  return [
-    {
-      type: 'TaskAppearedLate',
-      data: {
-        platformId: state.request.platformId,
-        nativeId,
-        channelId,
-        upstreamStatus: toStorable(upstreamStatus, maxWordLength),
-        possibleCostLeak: true,
-        appearedAt: at,
-      },
-    },
-  ]
-}
-
-function remove({ tokenId, at }: Command<'delete'>, state: TaskState): readonly TaskEvent[] {
+function remove({ tokenId, at }: TaskCommandOf<'delete'>, state: TaskState): readonly TaskEvent[] {
   switch (state.phase) {
     case 'none':
     case 'refused':

@@ -4,20 +4,25 @@ import { toStorable } from '../../kernel/storable-text.ts'
 import type { TaskObservation, TaskSeen } from './observation.ts'
 import type { TaskEvent, TaskEventData } from './events.ts'
 import type { Usage } from '../pricing/usage.ts'
-import type { TaskState } from './state.ts'
+import type { TaskCommandOf, TaskState } from './state.ts'
 
 /** What an observation of an upstream task means for ours. */
 
 type ActiveTask = Extract<TaskState, { readonly phase: 'active' }>
 type Output = TaskEventData<'TaskSucceeded'>['output']
 
-export const maxWordLength = 64
+const maxWordLength = 64
 export const maxMessageLength = 1_000
 const MAX_OUTPUT_FIELDS = 32
 const MAX_OUTPUT_TEXT_LENGTH = 256
 const MAX_UNITS = 32
 /** An upstream that makes words up cannot grow a stream without end. */
 export const maxUnknownStatuses = 8
+
+/** Code of the failure of a task that upstream certainly never accepted. */
+const NOT_ACCEPTED_CODE = 'not_accepted'
+const NOT_ACCEPTED_MESSAGE =
+  'The model service did not accept the task: nothing was started and nothing is charged.'
 
 /**
  * Events of an observation of an active task. Going back (running → queued) and repetition decide
@@ -171,4 +176,49 @@ function isScalar(value: unknown): boolean {
 
 function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0
+}
+
+/** Only while in doubt, and only by a marker no other request has: anything else proves nothing. */
+export function notAccepted(
+  command: TaskCommandOf<'not-accepted'>,
+  state: TaskState,
+): readonly TaskEvent[] {
+  // What is made here has no list it could be missing in.
+  if (state.phase !== 'uncertain' || state.request.madeHere) return []
+  if (!state.request.markerIsOurs) return []
+  const { firstSeenAt, lastSeenAt, at } = command
+  return [
+    {
+      type: 'TaskFailed',
+      data: {
+        platformId: state.request.platformId,
+        code: NOT_ACCEPTED_CODE,
+        message: NOT_ACCEPTED_MESSAGE,
+        absence: { firstSeenAt, lastSeenAt },
+        failedAt: at,
+      },
+    },
+  ]
+}
+
+/** Its caller was told that it failed: whatever it costs is ours, so it is only written down. */
+export function appeared(
+  command: TaskCommandOf<'appeared'>,
+  state: TaskState,
+): readonly TaskEvent[] {
+  if (state.phase !== 'ended' || state.absence === undefined || state.appearedLate) return []
+  const { nativeId, channelId, upstreamStatus, at } = command
+  return [
+    {
+      type: 'TaskAppearedLate',
+      data: {
+        platformId: state.request.platformId,
+        nativeId,
+        channelId,
+        upstreamStatus: toStorable(upstreamStatus, maxWordLength),
+        possibleCostLeak: true,
+        appearedAt: at,
+      },
+    },
+  ]
 }

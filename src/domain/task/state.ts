@@ -73,6 +73,11 @@ export type TaskCommand =
     }
   | { readonly kind: 'delete'; readonly tokenId: string; readonly at: string }
 
+export type TaskCommandOf<Kind extends TaskCommand['kind']> = Extract<
+  TaskCommand,
+  { readonly kind: Kind }
+>
+
 /** How a task that upstream accepted, or may have accepted, can end. */
 export type TaskEnd = 'succeeded' | 'failed' | 'expired' | 'cancelled'
 
