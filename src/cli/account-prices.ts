@@ -11,7 +11,7 @@ import {
 } from '../app/finance/prices/account-prices.ts'
 import { readAccountFact } from '../app/accounts/account-fact.ts'
 import { comparedPrices } from '../app/finance/prices/compared-prices.ts'
-import type { AccountPricesDocument } from '../domain/account/prices-document.ts'
+import type { AccountPricesDocument } from '../domain/account/prices.ts'
 import type { AccountPrices } from '../domain/pricing/account-prices.ts'
 import type { PriceEntry } from '../domain/pricing/events.ts'
 import { priceBookDifference } from '../domain/pricing/price-book-difference.ts'

@@ -1,6 +1,5 @@
-import { evolveTask, initialTaskState } from '../../domain/task/state.ts'
+import { evolveTask, initialTaskState, type TaskState } from '../../domain/task/state.ts'
 import { taskStream, type TaskEvent } from '../../domain/task/events.ts'
-import type { TaskState } from '../../domain/task/state.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { CommandError, print, printPaced, row, toJson } from '../output.ts'
 import { isAfter, type Moment } from './moment.ts'

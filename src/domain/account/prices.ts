@@ -2,7 +2,7 @@ import { DomainError } from '../../kernel/errors.ts'
 import { canonicalPrice, parseAmount } from '../../kernel/money.ts'
 import type { AccountPrices } from '../pricing/account-prices.ts'
 import type { PriceEntry } from '../pricing/events.ts'
-import { priceBookDigest } from '../pricing/price-book-document.ts'
+import { members, priceBookDigest, priceEntriesFrom } from '../pricing/price-book-document.ts'
 import type { AccountEvent, AccountEventData } from './events.ts'
 
 /** What a tenant's prices shall be from now on: all of them, not a change of some. */
@@ -103,4 +103,27 @@ function canonicalMultiplier(text: string | undefined): string | undefined {
 
 function refuse(at: string, message: string): never {
   throw new DomainError('account_prices_invalid', `${at}: ${message}`, { param: at })
+}
+
+/** A tenant's prices as a person writes them: all of them. */
+export type AccountPricesDocument = Pick<SetAccountPrices, 'multiplier' | 'prices'>
+
+const DOCUMENT_MEMBERS = ['multiplier', 'prices']
+
+/**
+ * Reads an already parsed YAML value: `multiplier` (a quoted decimal) and `prices`, each with the
+ * members of one in a price book. Either may be left out.
+ *
+ * @throws DomainError `price_book_invalid` and `account_prices_invalid`, naming the place
+ */
+export function accountPricesFromDocument(value: unknown): AccountPricesDocument {
+  const document = members(value, 'the account prices', DOCUMENT_MEMBERS)
+  const { multiplier, prices = [] } = document
+  if (multiplier !== undefined && typeof multiplier !== 'string')
+    throw new DomainError(
+      'account_prices_invalid',
+      'multiplier: must be a quoted decimal, e.g. "0.85"',
+      { param: 'multiplier' },
+    )
+  return { multiplier, prices: priceEntriesFrom(prices, maxAccountPrices) }
 }

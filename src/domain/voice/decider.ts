@@ -2,6 +2,18 @@ import { DomainError } from '../../kernel/errors.ts'
 import type { Decider } from '../decider.ts'
 import type { VoiceEvent, VoiceEventData } from './events.ts'
 
+const SHORTEST_NAME = 8
+const LONGEST_NAME = 256
+
+/** Whether a text can name a voice: it begins with a letter and does not end in `-` or `_`. */
+export function isVoiceName(text: string): boolean {
+  return (
+    text.length >= SHORTEST_NAME &&
+    text.length <= LONGEST_NAME &&
+    /^[A-Za-z][\w-]*[A-Za-z\d]$/.test(text)
+  )
+}
+
 type Cloned = VoiceEventData<'VoiceCloned'>
 
 /** One name of a voice within a tenant. */

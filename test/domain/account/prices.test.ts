@@ -1,8 +1,11 @@
 import t from 'tap'
 import { accountDecider } from '../../../src/domain/account/decider.ts'
 import type { AccountEvent } from '../../../src/domain/account/events.ts'
-import { accountPricesFromDocument } from '../../../src/domain/account/prices-document.ts'
-import { maxAccountPrices, type SetAccountPrices } from '../../../src/domain/account/prices.ts'
+import {
+  accountPricesFromDocument,
+  maxAccountPrices,
+  type SetAccountPrices,
+} from '../../../src/domain/account/prices.ts'
 import type { PriceEntry } from '../../../src/domain/pricing/events.ts'
 
 const tenantId = 'tenant_1'

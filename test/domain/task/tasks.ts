@@ -1,10 +1,9 @@
 import { catalog } from '../../../src/families/index.ts'
 import { acceptVideoARequest } from '../../../src/families/video-a/rules/request.ts'
 import { quoteVideoA } from '../../../src/families/video-a/rules/pricing.ts'
-import type { TaskCommand } from '../../../src/domain/task/state.ts'
 import type { TaskObservation } from '../../../src/domain/task/observation.ts'
 import type { TaskEvent } from '../../../src/domain/task/events.ts'
-import type { TaskRequest, TaskState } from '../../../src/domain/task/state.ts'
+import type { TaskCommand, TaskRequest, TaskState } from '../../../src/domain/task/state.ts'
 import { bodyFor, type Body } from '../../families/video-a/rules/requests.ts'
 import { shippedBook } from '../pricing/books.ts'
 

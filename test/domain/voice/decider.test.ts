@@ -4,9 +4,9 @@ import {
   voiceDecider,
   type VoiceCommand,
   type VoiceState,
+  isVoiceName,
 } from '../../../src/domain/voice/decider.ts'
 import { voiceKey } from '../../../src/domain/voice/events.ts'
-import { isVoiceName } from '../../../src/domain/voice/name.ts'
 import { newUploadId } from '../../../src/kernel/ids.ts'
 import { isPositiveInt64 } from '../../../src/kernel/int64.ts'
 

@@ -1,8 +1,8 @@
 import {
   type AccountPricesDocument,
   accountPricesFromDocument,
-} from '../../../domain/account/prices-document.ts'
-import { accountPricesOf } from '../../../domain/account/prices.ts'
+  accountPricesOf,
+} from '../../../domain/account/prices.ts'
 import type { AccountPrices } from '../../../domain/pricing/account-prices.ts'
 import type { Catalog, ServedModel } from '../../../domain/catalog/catalog.ts'
 import { DomainError } from '../../../kernel/errors.ts'

@@ -1,6 +1,6 @@
 import type { ServedModel } from '../../../domain/catalog/catalog.ts'
 import { currentPriceBook, type PublishedPriceBook } from '../../../../projections/prices/query.ts'
-import { accountPricesFromDocument } from '../../../domain/account/prices-document.ts'
+import { accountPricesFromDocument } from '../../../domain/account/prices.ts'
 import type { AccountPrices } from '../../../domain/pricing/account-prices.ts'
 import type { ManagedTenants } from '../../accounts/managed-tenants.ts'
 import { type ByToken, depsOf, type ManagementDeps } from '../../accounts/management.ts'

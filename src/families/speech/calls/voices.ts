@@ -1,6 +1,5 @@
-import { voiceDecider } from '../../../domain/voice/decider.ts'
+import { voiceDecider, isVoiceName } from '../../../domain/voice/decider.ts'
 import { type VoiceEvent, voiceKey, voiceStream } from '../../../domain/voice/events.ts'
-import { isVoiceName } from '../../../domain/voice/name.ts'
 import type { EventLog } from '../../../eventlog/log/types.ts'
 import { BoundedMap } from '../../../kernel/bounded-map.ts'
 import { DomainError } from '../../../kernel/errors.ts'

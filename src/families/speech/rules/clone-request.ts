@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
-import { isVoiceName } from '../../../domain/voice/name.ts'
+import { isVoiceName } from '../../../domain/voice/decider.ts'
 import { readBodyWithoutNulls } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { isPositiveInt64 } from '../../../kernel/int64.ts'

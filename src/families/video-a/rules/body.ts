@@ -1,10 +1,16 @@
 import { type TSchemaOptions, Type } from 'typebox'
-import { isProjectName } from '../../../domain/asset/project-name.ts'
 import { contentItem, type MediaKind, mediaUrlFault } from '../../../domain/catalog/checks/media.ts'
 import { NotBlank, Unwanted } from '../../../kernel/body.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 import { videoAModels } from './models.ts'
 import { WEB_SEARCH } from './pricing.ts'
+
+const LONGEST_PROJECT_NAME = 64
+
+/** Whether a text can name a project: a letter or digit, then those, `_`, `-` and `.`; 64 at most. */
+function isProjectName(text: string): boolean {
+  return text.length <= LONGEST_PROJECT_NAME && /^[A-Za-z0-9][A-Za-z0-9_.-]*$/.test(text)
+}
 
 /** The body of a `/provA` task, as far as no model and no other member has a say. */
 
