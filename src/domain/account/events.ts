@@ -135,7 +135,7 @@ export const accountEvents = {
 
 const ofAccount = (): undefined => undefined
 
-/** A subject of limits in one word, told apart from every other of the tenant. */
+/** Name of a subject of limits, unique within the tenant. */
 export function limitedName(subject: Static<typeof SubjectLimitsSchema>['subject']): string {
   return subject.kind === 'tenant' ? 'tenant' : `user ${subject.userId}`
 }

@@ -201,7 +201,7 @@ export function notAccepted(
   ]
 }
 
-/** Its caller was told that it failed: whatever it costs is ours, so it is only written down. */
+/** The caller already got a failure, so the operator bears the cost: the event only records it. */
 export function appeared(
   command: TaskCommandOf<'appeared'>,
   state: TaskState,
