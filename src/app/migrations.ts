@@ -1,16 +1,15 @@
 import type { Pool } from 'pg'
 import { balanceAlertMigrations } from './accounts/alerts/migrations.ts'
-import { lastUseMigrations } from './accounts/last-uses/migrations.ts'
+import { lastUseMigrations } from './accounts/last-uses/last-uses.ts'
 import { assetMigrations } from './assets/migrations.ts'
-import { callClaimMigrations } from './calls/claims/migrations.ts'
-import { lastAuditMigrations } from './audit/last/migrations.ts'
+import { callClaimMigrations } from './calls/claims/statements.ts'
+import { lastAuditMigrations } from './audit/last/last-audit.ts'
 import { migrate, type Migrations } from '../storage/postgres/migrate.ts'
-import { secretMigrations } from './access/secret/migrations.ts'
-import { spendingMigrations } from './spending/migrations.ts'
+import { secretMigrations } from './access/secret/agreement.ts'
+import { spendingMigrations, throttleMigrations } from './spending/migrations.ts'
 import { taskMigrations } from './tasks/migrations.ts'
 import { watchMigrations } from './tasks/watch/migrations.ts'
-import { uploadMigrations } from './files/uploads/migrations.ts'
-import { throttleMigrations } from './spending/throttle/migrations.ts'
+import { uploadMigrations } from './files/uploads/quota.ts'
 
 /** Every owner of tables in the schema `ops`. */
 export const allMigrations: readonly Migrations[] = [

@@ -1,14 +1,13 @@
-import { catalog } from '../families/index.ts'
 import pino, { type Logger } from 'pino'
+import { catalog } from '../families/index.ts'
 import { prepareDataDir } from '../../infra/embedded/data-dir.ts'
 import type { SupervisedChild } from '../../infra/embedded/supervisor.ts'
 import { logRedaction } from '../api/kit/observe.ts'
 import { PROGRAM_ACTOR } from '../app/accounts/bootstrap.ts'
 import { openDemoTenant } from '../app/accounts/demo.ts'
-import { dataFiles, type Config } from '../config.ts'
+import { type Config, dataFiles } from '../config.ts'
 import { systemClock } from '../kernel/clock.ts'
-import { roles, startGateway, type Gateway, type Role } from '../start/server.ts'
-import { endOnDefects } from './defects.ts'
+import { type Gateway, type Role, roles, startGateway } from '../start/server.ts'
 import { exitCodes } from './exit-codes.ts'
 import { collectOldObjectsSoon } from './garbage.ts'
 import { markerSecretOf } from './marker-secret.ts'
@@ -19,8 +18,8 @@ import {
   checkPostgres,
   removeRuntime,
   startEmbeddedStores,
-  writeRuntime,
   type Stores,
+  writeRuntime,
 } from './stores.ts'
 import { openUpstreams, readChannels } from './upstreams.ts'
 import { startWhenStoresAnswer } from './waiting.ts'
@@ -232,4 +231,17 @@ function explain(address: string, config: Config): void {
       '',
     ].join('\n'),
   )
+}
+
+/**
+ * What nobody caught ends the process, as nobody knows what state it is in; its last words are written out
+ * before. What it was doing is taken up by others, or by itself once started again, as after any end.
+ * Promises that nobody waits for come here as well.
+ */
+export function endOnDefects(logger: Logger, flush: () => void): void {
+  process.on('uncaughtException', (err, origin) => {
+    logger.fatal({ err, origin }, 'what nobody caught ends the process')
+    flush()
+    process.exit(exitCodes.defect)
+  })
 }

@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts'
+import { type Config, dataFiles } from '../config.ts'
 import type { Channel } from '../app/ports/provider.ts'
 import { type PublicFetchDeps, resolveByDns } from '../families/kit/http/public-fetch.ts'
 import type { Logger } from 'pino'
@@ -7,25 +7,41 @@ import { repeatedSettlements, totals } from '../../projections/ledger/query.ts'
 import { buildApp } from '../api/app.ts'
 import { buildOperationsApp } from '../api/operations-app.ts'
 import { createHealth, type Said } from '../api/operating/gateway-health.ts'
-import { refusedConcern, type Health } from '../api/operating/health.ts'
+import { type Health, refusedConcern } from '../api/operating/health.ts'
 import { useLedgerMetrics } from '../api/operating/ledger-metrics.ts'
 import { drain } from '../api/kit/drain.ts'
 import { readLastAudit } from '../app/audit/last/last-audit.ts'
 import { seeLedger, watchLedger } from '../app/spending/ledger-lag.ts'
 import { startAccess } from './access.ts'
 import { createReadKey } from '../app/access/key-standing.ts'
-import { startCalls } from '../app/calls/start.ts'
+import { startCalls, type StartedCalls } from '../app/calls/start.ts'
 import { openQueryPool } from '../storage/postgres/pool.ts'
 import { servedModels } from '../app/finance/prices/concern.ts'
 import { createMediaFiles } from '../app/files/uploads/media-files.ts'
-import { type Parts } from './compose.ts'
-import { useCases } from './use-cases.ts'
-import { management } from './management.ts'
-import { dataFiles } from '../config.ts'
+import type { Parts } from './compose.ts'
 import { monotonicClock } from '../kernel/clock.ts'
 import { within } from '../kernel/pause.ts'
-import { type OpenedStorage } from '../storage/open.ts'
+import type { OpenedStorage } from '../storage/open.ts'
 import { readsOver } from '../api/query/reads-over.ts'
+import { createManagement } from '../app/accounts/manage.ts'
+import type { ManagementDeps } from '../app/accounts/management.ts'
+import { createManagedBalanceAlerts } from '../app/accounts/alerts/manage.ts'
+import { createManagedBudgets } from '../app/spending/budgets/manage.ts'
+import { createPriceManagement } from '../app/finance/prices/manage.ts'
+import { createManagedLimits } from '../app/spending/throttle/manage.ts'
+import type { AssetUseCases } from '../app/assets/types.ts'
+import { createAssetUseCases } from '../app/assets/use-cases.ts'
+import type { FileUseCases } from '../app/files/types.ts'
+import { createFileUseCases } from '../app/files/use-cases.ts'
+import type { ImageTaskUseCases } from '../app/tasks/images/types.ts'
+import { createImageTaskUseCases } from '../app/tasks/images/use-cases.ts'
+import type { TaskUseCases } from '../app/tasks/types.ts'
+import { createTaskUseCases } from '../app/tasks/use-cases.ts'
+import type { MediaUseCases } from '../app/calls/uploads/types.ts'
+import { createMediaUseCases } from '../app/calls/uploads/use-cases.ts'
+import type { ImageUseCases } from '../app/calls/images/types.ts'
+import { createImageUseCases } from '../app/calls/images/use-cases.ts'
+import { type CallRunner, createCallRunner } from '../app/calls/running.ts'
 
 /** What the HTTP interface is told of besides the parts that it stands on. */
 export interface ListenOptions {
@@ -150,3 +166,51 @@ export async function listen(
 /** Logs a connection of a pool that was lost while it was idle. */
 export const lostBy = (logger: Logger) => (error: Error) =>
   logger.warn({ err: error.message }, 'idle database connection lost')
+
+/** What accounts, tokens and prices are managed by over HTTP. */
+function management(
+  deps: ManagementDeps & {
+    readonly config: Pick<Config, 'rateLimits' | 'queries' | 'webhookOrigins'>
+    readonly channels: readonly Channel[]
+    readonly markerSecret: string
+    readonly hosts?: PublicFetchDeps
+  },
+) {
+  const { rateLimits: defaultLimits, queries, webhookOrigins: trustedOrigins } = deps.config
+  const { markerSecret, hosts: { resolveHost } = { resolveHost: resolveByDns } } = deps
+  const webhooks = { markerSecret, resolveHost, trustedOrigins }
+  const served = servedModels(deps.channels)
+  const ofAccounts = createManagement({ ...deps, defaultLimits, served })
+  const tenants = ofAccounts.managedTenants
+  return {
+    ...ofAccounts,
+    managedBudgets: createManagedBudgets(deps, tenants),
+    managedLimits: createManagedLimits(deps, tenants),
+    managedBalanceAlerts: createManagedBalanceAlerts(deps, webhooks, tenants),
+    ...createPriceManagement({ ...deps, tenants, served, queryTimeoutMs: queries.timeoutMs }),
+  }
+}
+
+/** All that callers can ask for; what is answered at once goes over the road of calls. */
+function useCases(
+  { tasks, imageTasks, files, assets, images, media }: Parts,
+  { deps, running }: Pick<StartedCalls, 'deps' | 'running'>,
+): {
+  readonly tasks: TaskUseCases
+  readonly imageTasks: ImageTaskUseCases
+  readonly files: FileUseCases
+  readonly assets: AssetUseCases
+  readonly calls: CallRunner
+  readonly images: ImageUseCases
+  readonly media: MediaUseCases
+} {
+  return {
+    tasks: createTaskUseCases(tasks),
+    imageTasks: createImageTaskUseCases(imageTasks),
+    files: createFileUseCases(files),
+    assets: createAssetUseCases(assets, assets.findAssetTypes),
+    calls: createCallRunner(deps, running),
+    images: createImageUseCases({ ...deps, ...images }, running),
+    media: createMediaUseCases({ ...deps, ...media }, running),
+  }
+}

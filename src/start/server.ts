@@ -27,7 +27,7 @@ import type { EventLog } from '../eventlog/log/types.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { newId } from '../kernel/ids.ts'
 import { pause } from '../kernel/pause.ts'
-import { createDiskFloor } from '../storage/local/disk-floor.ts'
+import { createDiskFloor } from '../storage/local/disk.ts'
 import { openStorage } from '../storage/open.ts'
 import type { ObjectStore } from '../storage/types.ts'
 import { startProjector } from './projector.ts'
@@ -37,7 +37,7 @@ import { type Addresses, listen, type ListenOptions, lostBy } from './listen.ts'
 export type Role = 'api' | 'projector' | 'worker'
 export const roles: readonly Role[] = ['api', 'projector', 'worker']
 
-export interface GatewayOptions extends ListenOptions {
+interface GatewayOptions extends ListenOptions {
   readonly eventStoreUrl: string
   /** Whether the channels are the sandbox's: only then demonstration prices are sold at. */
   readonly sandbox: boolean

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isPublicAddress } from '../../src/kernel/public-address.ts'
+import { isPublicAddress } from '../../src/kernel/public-url.ts'
 
 /** First, middle or last address of each special block (IANA special-purpose registries). */
 const refused: Readonly<Record<string, readonly string[]>> = {

@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { RepeatedAnswer } from '../../app/calls/claims/repeated-answer.ts'
+import { RepeatedAnswer } from '../../app/calls/claims/types.ts'
 import { sendRepeated } from './idempotency.ts'
 import { RequestError } from './request-error.ts'
 

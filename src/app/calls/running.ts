@@ -1,6 +1,6 @@
 import { monotonicClock } from '../../kernel/clock.ts'
 import { pause } from '../../kernel/pause.ts'
-import { RepeatedAnswer } from './claims/repeated-answer.ts'
+import { RepeatedAnswer } from './claims/types.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { Channel } from '../ports/provider.ts'
 import type { RequestQuote } from '../finance/prices/request-quote.ts'
@@ -24,7 +24,7 @@ const CLOSE_POLL_MS = 20
 const CANCELLED_SETTLE_MS = 5_000
 
 /** A stream on its way to its caller. */
-export interface RunningStream {
+interface RunningStream {
   /** Settles when everything about the call is done. */
   readonly done: Promise<void>
   /** Milliseconds the caller has not asked for anything. */

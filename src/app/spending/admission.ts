@@ -3,9 +3,9 @@ import { allOver } from '../../kernel/all-over.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { type Currency, formatAmount, parseAmount } from '../../kernel/money.ts'
 import { type PlaceRequest, readTaskPlaces } from './throttle/concurrent-tasks.ts'
-import { createNoteTaker } from './reservation-notes.ts'
 import { readSpendable, spendableSql, spendableValues } from './spendable.ts'
 import { type BalanceKey, createTenantQueue, type Decided, type Refusals } from './tenant-queue.ts'
+import { createBatchedWriter } from '../../storage/postgres/batched-writes.ts'
 
 /**
  * Lets a request spend only what is there, also with several replicas at once: what the ledger
@@ -14,7 +14,7 @@ import { type BalanceKey, createTenantQueue, type Decided, type Refusals } from 
  * transaction.
  */
 
-export interface AdmissionRequest extends PlaceRequest {
+interface AdmissionRequest extends PlaceRequest {
   readonly currency: Currency
   /** Decimal string. */
   readonly hold: string
@@ -215,4 +215,21 @@ export function insufficientBalance(
     `the request holds ${hold} ${currency} until it is settled; ${available} ${currency} is available`,
     { currency, hold, available },
   )
+}
+
+interface Note {
+  readonly platformId: string
+  readonly position: bigint
+}
+
+/** Notes where in the log reservations stand; a lost note is looked up by the sweep. */
+function createNoteTaker(pool: Pool) {
+  const write = createBatchedWriter<Note>(pool, (notes) => ({
+    // Without a name: planned for so many notes and the table as it is.
+    text: `update ops.admissions a set position = n.position
+           from unnest($1::text[], $2::bigint[]) as n (platform_id, position)
+           where a.platform_id = n.platform_id`,
+    values: [notes.map((note) => note.platformId), notes.map((note) => note.position)],
+  }))
+  return (platformId: string, position: bigint): Promise<void> => write({ platformId, position })
 }

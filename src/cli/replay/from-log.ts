@@ -6,8 +6,8 @@ import { verificationStream } from '../../domain/verification/events.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { isAssetGroupId, isAssetId, isPlatformId } from '../../kernel/ids.ts'
 import { progress } from '../output.ts'
-import { createOwnership } from './ownership.ts'
 import { isWithin, MAX_EVENTS_OF_ID, type ReplaySource, type TimeRange } from './source.ts'
+import { type TokenEvent, tokenEvents } from '../../domain/token/events.ts'
 
 /** How far the log's clock is trusted to step back: past the range by more, nothing of it follows. */
 const CLOCK_SLACK_MS = 600_000
@@ -76,4 +76,24 @@ export function fromLog(log: EventLog, range: TimeRange): ReplaySource {
       for (const event of await log.readStream(stream)) found.set(event.position, event)
     return [...found.values()].sort((a, b) => (a.position < b.position ? -1 : 1))
   }
+}
+
+/** Whether an event is about this tenant; to be asked in the order of the log. */
+export function createOwnership(tenant: string): (event: RecordedEvent) => boolean {
+  // Later events of a token name only the token; a tenant has few.
+  const tokens = new Set<string>()
+  return (event) => {
+    if (event.type === 'TokenIssued') {
+      if (event.data.tenantId !== tenant) return false
+      tokens.add(event.data.tokenId)
+      return true
+    }
+    if (isOfToken(event)) return tokens.has(event.data.tokenId)
+    const named = 'tenantId' in event.data ? event.data.tenantId : undefined
+    return (event.metadata.tenantId ?? named) === tenant
+  }
+}
+
+function isOfToken(event: RecordedEvent): event is Extract<RecordedEvent, TokenEvent> {
+  return Object.hasOwn(tokenEvents, event.type)
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { periodAt } from '../../../src/app/spending/budgets/period.ts'
+import { periodAt } from '../../../src/app/spending/budgets/spent.ts'
 
 const at = (text: string): number => Date.parse(text)
 

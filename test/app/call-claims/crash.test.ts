@@ -1,5 +1,5 @@
 import t from 'tap'
-import { RepeatedAnswer } from '../../../src/app/calls/claims/repeated-answer.ts'
+import { RepeatedAnswer } from '../../../src/app/calls/claims/types.ts'
 import { createEventLog } from '../../../src/eventlog/log/client.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { newNamespace } from '../../helpers/eventstore.ts'

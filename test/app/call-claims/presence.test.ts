@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { RepeatedAnswer } from '../../../src/app/calls/claims/repeated-answer.ts'
+import { RepeatedAnswer } from '../../../src/app/calls/claims/types.ts'
 import { createPresence } from '../../../src/app/tasks/watch/presence.ts'
 import { createEventLog } from '../../../src/eventlog/log/client.ts'
 import { monotonicClock, systemClock } from '../../../src/kernel/clock.ts'

@@ -14,7 +14,7 @@ import {
 } from '../../../src/app/files/uploads/quota.ts'
 import { allOver } from '../../../src/kernel/all-over.ts'
 import { monotonicClock, systemClock } from '../../../src/kernel/clock.ts'
-import { createDiskFloor } from '../../../src/storage/local/disk-floor.ts'
+import { createDiskFloor } from '../../../src/storage/local/disk.ts'
 import { openLocalStore } from '../../../src/storage/local/store.ts'
 import { namespacedObjects } from '../../../src/storage/namespaced.ts'
 import { principalOf, startWorld, TENANT } from '../support/world.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { foldLedger } from '../../../projections/ledger/fold/fold.ts'
-import { createOwnership } from '../../../src/cli/replay/ownership.ts'
+import { createOwnership } from '../../../src/cli/replay/from-log.ts'
 import { BalanceFold } from '../../../src/cli/replay/balances.ts'
 import { movingTypes } from '../../../src/domain/any-event.ts'
 import { formatAmount } from '../../../src/kernel/money.ts'

@@ -1,5 +1,6 @@
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import { keyedHash } from '../../../kernel/keyed-hash.ts'
+import type { Migrations } from '../../../storage/postgres/migrate.ts'
 
 /**
  * That all replicas have one `MARKER_SECRET`. With two of them a creation sent again to another replica
@@ -49,4 +50,18 @@ export async function replaceSecret(db: Queryable, secret: string): Promise<bool
     [fingerprintOf(secret)],
   )
   return rowCount === 1
+}
+
+export const secretMigrations: Migrations = {
+  owner: 'secret',
+  steps: [
+    `
+create table if not exists ops.marker_secret (
+  sole boolean primary key default true check (sole),
+  -- A keyed hash: whoever reads it cannot tell the secret.
+  fingerprint text not null,
+  noted_at timestamptz not null default now()
+);
+`,
+  ],
 }

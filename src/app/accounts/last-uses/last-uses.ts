@@ -4,13 +4,14 @@ import { BoundedMap } from '../../../kernel/bounded-map.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { startExchanging } from '../../queue/exchanging.ts'
+import type { Migrations } from '../../../storage/postgres/migrate.ts'
 
 /**
  * When each token last opened something, so that one that nobody needs any more can be found. It is kept
  * in memory and told in the background (`ops.token_uses`), of each token at most once a minute: what was
  * used a moment ago may show a minute late, and a process that is killed takes up to a minute with it.
  */
-export interface LastUses {
+interface LastUses {
   /** Costs a look into a map. */
   readonly used: (tokenId: string) => void
   /** Tells of those whose last telling is old, or of all. @throws what the database throws; told again then */
@@ -89,4 +90,16 @@ export async function lastUsesOf(
     values: [tokenIds],
   })
   return new Map(rows.map((row) => [row.token_id, row.used_at.getTime()]))
+}
+
+export const lastUseMigrations: Migrations = {
+  owner: 'last-uses',
+  steps: [
+    `
+create table ops.token_uses (
+  token_id text primary key,
+  used_at timestamptz not null
+) with (fillfactor = 70);
+`,
+  ],
 }

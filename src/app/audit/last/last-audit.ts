@@ -1,4 +1,5 @@
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
+import type { Migrations } from '../../../storage/postgres/migrate.ts'
 
 /** Keeps that an audit came to its end, and what it found, for those who watch. */
 export async function keepLastAudit(
@@ -27,4 +28,19 @@ export async function readLastAudit(db: Queryable): Promise<LastAudit | undefine
   )
   const [row] = rows
   return row && { ageSeconds: Math.max(0, row.age), findings: Number(row.findings) }
+}
+
+export const lastAuditMigrations: Migrations = {
+  owner: 'last-audit',
+  steps: [
+    `
+-- What the last audit that came to its end found: one row.
+create table ops.last_audit (
+  id int primary key default 1 check (id = 1),
+  ended_at timestamptz not null,
+  findings bigint not null,
+  position text not null
+);
+`,
+  ],
 }

@@ -2,12 +2,23 @@ import type { Clock } from '../../../kernel/clock.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { newCallId } from '../../../kernel/ids.ts'
 import { keyedHash } from '../../../kernel/keyed-hash.ts'
-import { type ClaimDeps, heldClaim, keyUntold } from './claim.ts'
-import { createRenewal } from './renewal.ts'
-import { RepeatedAnswer } from './repeated-answer.ts'
-import { openAnswer } from './sealed-answer.ts'
-import { findClaim, type FoundClaim, takeClaim } from './statements.ts'
-import type { CallClaims } from './types.ts'
+import { type CallClaim, type CallClaims, type KeptAnswer, RepeatedAnswer } from './types.ts'
+import { MAX_KEPT_ANSWER_BYTES, openAnswer, sealAnswer } from './sealed-answer.ts'
+import {
+  type ClaimName,
+  endClaim,
+  findClaim,
+  type FoundClaim,
+  LEASE_MS,
+  markSettling,
+  removeClaim,
+  renewClaims,
+  takeClaim,
+} from './statements.ts'
+import type { Pool } from 'pg'
+import type { Log } from '../../../kernel/log.ts'
+import type { CrashPoint } from '../../crash-points.ts'
+import { forAll } from '../../../kernel/asked-by.ts'
 
 /** A key may be freed between trying to take it and looking at who has it, so often at most. */
 const MAX_TRIES = 3
@@ -68,4 +79,113 @@ async function refuse(deps: ClaimDeps, found: FoundClaim, bodyHash: string): Pro
       'idempotency_answer_not_kept',
       'the call of this Idempotency-Key was made or may have been, and its answer is not kept: look up the receipt of the x-call-id of this answer, and use a new key to make another',
     )
+}
+
+interface ClaimDeps {
+  readonly pool: Pool
+  /** Every replica has the same. */
+  readonly secret: string
+  readonly logger: Log
+  readonly crashPoint: CrashPoint
+}
+
+/** Nobody can tell what became of a key. */
+function keyUntold(cause: unknown): DomainError {
+  const message = 'the Idempotency-Key cannot be checked at the moment'
+  const reason = cause instanceof Error ? cause.message : 'unknown'
+  return new DomainError('database_unavailable', message, { reason })
+}
+
+/**
+ * A claim that was taken.
+ *
+ * What is safe once its holder died is decided by what stands in the claim itself, written before
+ * the settlement is: `may_be_settled`. Where it is not set, nothing was settled and nothing can be any
+ * more, for whoever is only slow finds its claim taken: the call may be made anew. Where it is set, it
+ * never is: that the log has no settlement proves nothing, since the dead process may have left one in
+ * its spool, to be brought to the log by its next start.
+ */
+function heldClaim(deps: ClaimDeps, renewal: Renewal, name: ClaimName): CallClaim {
+  const { pool, secret, logger, crashPoint } = deps
+  const { callId } = name
+  let phase: 'open' | 'settling' | 'settled' | 'over' = 'open'
+  const quietly = async (work: Promise<void>, failed: string): Promise<void> => {
+    await work.catch((error: unknown) => logger.warn({ err: error, callId }, failed))
+  }
+  const end = async (answer: KeptAnswer | undefined): Promise<void> => {
+    const isKept = answer !== undefined && answer.body.length <= MAX_KEPT_ANSWER_BYTES
+    const sealed = isKept ? await sealAnswer(secret, callId, answer) : undefined
+    await endClaim(pool, name, sealed)
+  }
+  renewal.hold(name)
+  return {
+    callId,
+    settling: async () => {
+      const isOurs = await markSettling(pool, name).catch((error: unknown) => {
+        throw keyUntold(error)
+      })
+      if (!isOurs)
+        throw new DomainError(
+          'idempotency_in_progress',
+          'another request has taken this Idempotency-Key; this one took too long and was not charged',
+          {},
+        )
+      phase = 'settling'
+    },
+    unsettled: () => {
+      phase = 'open'
+    },
+    settled: () => {
+      phase = 'settled'
+      renewal.drop(name)
+    },
+    release: async () => {
+      renewal.drop(name)
+      if (phase !== 'open') return
+      phase = 'over'
+      await quietly(removeClaim(pool, name), 'an idempotency key stays taken until its lease ends')
+    },
+    keep: async (answer) => {
+      if (phase !== 'settled') return
+      phase = 'over'
+      crashPoint('claim.before-kept')
+      await quietly(end(answer), 'the answer of an idempotency key was not kept')
+      crashPoint('claim.after-kept')
+    },
+  }
+}
+
+/** Three renewals may fail before a lease is over. */
+const RENEW_EVERY_MS = LEASE_MS / 4
+
+/** The claims of this process whose calls are under way; there are no more than calls. */
+interface Renewal {
+  readonly hold: (claim: ClaimName) => void
+  readonly drop: (claim: ClaimName) => void
+}
+
+/** Renews what is held, together; while nothing is, nothing runs. */
+export function createRenewal(
+  { pool, logger }: { readonly pool: Pool; readonly logger: Log },
+  everyMs: number = RENEW_EVERY_MS,
+): Renewal {
+  const held = new Set<ClaimName>()
+  let timer: NodeJS.Timeout | undefined
+  const renew = (): void => {
+    renewClaims(pool, [...held]).catch((error: unknown) => {
+      logger.warn({ err: error }, 'claims of idempotency keys could not be renewed')
+    })
+  }
+  return {
+    hold: (claim) => {
+      held.add(claim)
+      timer ??= forAll(() => setInterval(renew, everyMs)).unref()
+    },
+    drop: (claim) => {
+      held.delete(claim)
+      if (held.size > 0) return
+      clearInterval(timer)
+      timer = undefined
+    },
+  }
 }

@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { ReadModels } from '../../read-models/read-models.ts'
+import type { Migrations } from '../../../storage/postgres/migrate.ts'
 
 /** What one tenant may keep here and at providers, and for how long (P10). */
 export interface UploadLimits {
@@ -19,7 +20,7 @@ export const defaultUploadLimits: UploadLimits = {
 }
 
 /** What a tenant keeps now. */
-export interface UploadUse {
+interface UploadUse {
   readonly files: number
   readonly bytes: number
 }
@@ -52,7 +53,7 @@ export interface UploadQuota {
   readonly useOf: (tenantId: string) => Promise<UploadUse>
 }
 
-export interface UploadQuotaDeps {
+interface UploadQuotaDeps {
   readonly pool: Pool
   readonly readModels: Pick<ReadModels, 'requireCurrent'>
   readonly limits: UploadLimits
@@ -65,7 +66,7 @@ const STEP_BYTES = 8 * 1024 * 1024
 /** A reservation that is not renewed for so long is of a process that died; a read model knows the rest. */
 const RESERVED_MS = 3_600_000
 /** Pictures of a task wait no longer than the task may take. */
-export const WAITING_MS = 4 * DAY_MS
+const WAITING_MS = 4 * DAY_MS
 
 const reservedUntil = (ms: number): string => `clock_timestamp() + ${ms} * interval '1 millisecond'`
 
@@ -225,4 +226,22 @@ function quotaReached(limitedBy: 'files' | 'bytes', limit: number): DomainError 
     `The tenant is at its limit of ${limit} ${limitedBy === 'files' ? 'uploads' : 'bytes of uploads'}; delete files, or wait until some expire`,
     { limitedBy, limit },
   )
+}
+
+export const uploadMigrations: Migrations = {
+  owner: 'uploads',
+  steps: [
+    `
+-- Uploads on their way, those that the read models may not know yet, and pictures of tasks that wait.
+-- Everything else that a tenant keeps is counted from the read models.
+create table ops.upload_reservations (
+  upload_id text primary key,
+  tenant_id text not null,
+  size_bytes bigint not null,
+  -- Of a process that died: nothing is counted any longer than this.
+  expires_at timestamptz not null
+);
+create index upload_reservations_tenant on ops.upload_reservations (tenant_id);
+`,
+  ],
 }

@@ -17,9 +17,8 @@ import { balanceUntold } from '../tenant-queue.ts'
 import type { Spendable } from '../spendable.ts'
 import { createReservations, type Reservation } from '../reservation.ts'
 import { TenantFunds, usingAll } from '../tenant-funds.ts'
-import { type Period, periodAt } from './period.ts'
+import { type Period, periodAt, spentReader } from './spent.ts'
 import { budgetReached } from './reached.ts'
-import { spentReader } from './spent.ts'
 import { standing, type StandingBudget } from './standing.ts'
 import { readTold } from './told.ts'
 
@@ -52,7 +51,7 @@ export interface Budgets {
   readonly noticed: (event: RecordedEvent) => void
 }
 
-export interface Spender {
+interface Spender {
   readonly tenantId: string
   readonly userId: string
   readonly tokenId: string

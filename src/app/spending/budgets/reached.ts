@@ -2,7 +2,7 @@ import type { Budget } from '../../../domain/account/budgets.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { formatAmount } from '../../../kernel/money.ts'
-import type { Period } from './period.ts'
+import type { Period } from './spent.ts'
 
 const whose = { tenant: 'the tenant', user: 'this user', token: 'this token' } as const
 

@@ -1,9 +1,9 @@
 import { readCheckpoint } from '../../../../projections/engine/checkpoint.ts'
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import { heldByOwner, usage } from '../../../../projections/ledger/query.ts'
-import type { BudgetSubject } from '../../../domain/account/budgets.ts'
+import type { Budget, BudgetSubject } from '../../../domain/account/budgets.ts'
 import { type Currency, parseAmount } from '../../../kernel/money.ts'
-import type { Period } from './period.ts'
+import { TimeZone } from '../../../kernel/time-zone.ts'
 
 /** What a user's token spent, or holds; an owner that is not known is everybody's. */
 interface Part {
@@ -14,7 +14,7 @@ interface Part {
 }
 
 /** What a tenant spent in a period and holds for tasks under way, told apart by who did. */
-export class Spent {
+class Spent {
   /** The ledger has the events up to here. */
   readonly position: bigint
   readonly #parts: readonly Part[]
@@ -72,4 +72,32 @@ export async function readSpent(db: Queryable, tenantId: string, period: Period)
     ...settled,
     ...held.map(({ amount, ...owner }) => ({ ...owner, amountPico: parseAmount(amount) })),
   ])
+}
+
+/** A day or a month by the clocks of a zone, unix milliseconds; the end is exclusive. */
+export interface Period {
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+/** The day or the month in which a time lies. */
+export function periodAt(kind: Budget['period'], timeZone: string, nowMs: number): Period {
+  const zone = TimeZone.named(timeZone)
+  const today = zone.dayAt(nowMs)
+  const [first, next] = kind === 'day' ? [today, dayAfter(today)] : monthOf(today)
+  return { fromMs: zone.startOf(first), toMs: zone.startOf(next) }
+}
+
+function dayAfter(day: string): string {
+  const date = new Date(`${day}T00:00:00Z`)
+  date.setUTCDate(date.getUTCDate() + 1)
+  return date.toISOString().slice(0, 10)
+}
+
+/** Its first day and that of the next one. */
+function monthOf(day: string): readonly [string, string] {
+  const first = `${day.slice(0, 7)}-01`
+  const date = new Date(`${first}T00:00:00Z`)
+  date.setUTCMonth(date.getUTCMonth() + 1)
+  return [first, date.toISOString().slice(0, 10)]
 }

@@ -1,8 +1,7 @@
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import type { Budget, Budgets } from '../../../domain/account/budgets.ts'
 import { parseAmount } from '../../../kernel/money.ts'
-import { type Period, periodAt } from './period.ts'
-import { spentReader } from './spent.ts'
+import { type Period, periodAt, spentReader } from './spent.ts'
 
 /** A budget, and how it stands in its present period by what the ledger has: calls under way are not in it. */
 export interface StandingBudget extends Budget {
