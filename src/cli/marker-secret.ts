@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { replaceSecret } from '../app/access/secret/agreement.ts'
+import { replaceSecret } from '../app/access/secret-agreement.ts'
 import { migrateOps } from '../app/migrations.ts'
 import { dataFiles, type Config } from '../config.ts'
 import { show } from './output.ts'

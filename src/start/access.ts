@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client'
 import { createAuthenticator, followTokens } from '../app/access/authenticate.ts'
 import type { Authenticate } from '../app/access/principal.ts'
-import { createLastUses, startTelling } from '../app/accounts/last-uses/last-uses.ts'
+import { createLastUses, startTelling } from '../app/accounts/last-uses.ts'
 import { followAccounts } from '../app/accounts/account-fact.ts'
 import { noLimits } from '../app/spending/throttle/limits.ts'
 import { shareCallsThrough, shareThrough, startSharing } from '../app/spending/throttle/sharing.ts'

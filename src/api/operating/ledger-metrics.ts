@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { Total } from '../../../projections/ledger/query.ts'
-import type { LastAudit } from '../../app/audit/last/last-audit.ts'
+import type { LastAudit } from '../../app/audit/last-audit.ts'
 import { currencies, formatAmount, parseAmount } from '../../kernel/money.ts'
 import { inTime } from './health.ts'
 

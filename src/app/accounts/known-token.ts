@@ -1,7 +1,7 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import type { TokenRow } from '../../../projections/access/query.ts'
 import type { IssuedToken } from '../../domain/token/decider.ts'
-import { lastUsesOf } from './last-uses/last-uses.ts'
+import { lastUsesOf } from './last-uses.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 
 /** What is known of a token: all but its secret, which is known nowhere. Times are unix milliseconds. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createLastUses, lastUsesOf } from '../../../src/app/accounts/last-uses/last-uses.ts'
+import { createLastUses, lastUsesOf } from '../../../src/app/accounts/last-uses.ts'
 import { migrateOps } from '../../../src/app/migrations.ts'
 import { testPool } from '../../projections/support/database.ts'
 

@@ -4,7 +4,7 @@ import {
   agreeOnSecret,
   MarkerSecretError,
   replaceSecret,
-} from '../../../src/app/access/secret/agreement.ts'
+} from '../../../src/app/access/secret-agreement.ts'
 import { acquireGatewayDatabase } from '../../helpers/gateway-database.ts'
 
 const database = await acquireGatewayDatabase()

@@ -1,6 +1,6 @@
-import type { Queryable } from '../../../../projections/engine/queryable.ts'
-import { keyedHash } from '../../../kernel/keyed-hash.ts'
-import type { Migrations } from '../../../storage/postgres/migrate.ts'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { keyedHash } from '../../kernel/keyed-hash.ts'
+import type { Migrations } from '../../storage/postgres/migrate.ts'
 
 /**
  * That all replicas have one `MARKER_SECRET`. With two of them a creation sent again to another replica

@@ -1,5 +1,5 @@
-import type { Queryable } from '../../../../projections/engine/queryable.ts'
-import type { Migrations } from '../../../storage/postgres/migrate.ts'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import type { Migrations } from '../../storage/postgres/migrate.ts'
 
 /** Keeps that an audit came to its end, and what it found, for those who watch. */
 export async function keepLastAudit(

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
-import type { Queryable } from '../../../../projections/engine/queryable.ts'
-import { BoundedMap } from '../../../kernel/bounded-map.ts'
-import type { Clock } from '../../../kernel/clock.ts'
-import type { Log } from '../../../kernel/log.ts'
-import { startExchanging } from '../../queue/exchanging.ts'
-import type { Migrations } from '../../../storage/postgres/migrate.ts'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { BoundedMap } from '../../kernel/bounded-map.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { Log } from '../../kernel/log.ts'
+import { startExchanging } from '../queue/exchanging.ts'
+import type { Migrations } from '../../storage/postgres/migrate.ts'
 
 /**
  * When each token last opened something, so that one that nobody needs any more can be found. It is kept
