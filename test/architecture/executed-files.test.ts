@@ -1,0 +1,93 @@
+import { readFileSync } from 'node:fs'
+import { Session } from 'node:inspector/promises'
+import t from 'tap'
+import { checkout } from '../helpers/checkout.ts'
+import { startStack } from '../helpers/stack.ts'
+import { call, tasksOf } from '../e2e/support/client.ts'
+
+/**
+ * In how many source files a function runs during one call and one task, gateway and projector together, and that
+ * `docs/architecture.md` names no file that takes no part. More files are a longer way for whoever reads along.
+ */
+
+const CHAT_FILES = 105
+const VIDEO_FILES = 125
+/** Long enough for a round of everything that runs by itself. */
+const IDLE_MS = 3_000
+
+const page = readFileSync(new URL('docs/architecture.md', checkout), 'utf8')
+
+/** The files that a section of the page names. */
+function namedIn(heading: string): readonly string[] {
+  const [, rest = ''] = page.split(`\n## ${heading}\n`)
+  const [section = ''] = rest.split('\n## ')
+  return [...section.matchAll(/`((?:src|projections)\/[\w/.-]+\.ts)`/g)].map(
+    ([, path = '']) => path,
+  )
+}
+
+const session = new Session()
+session.connect()
+
+/** The source files in which a function has run since this was asked last. */
+async function executed(): Promise<ReadonlySet<string>> {
+  const { result } = await session.post('Profiler.takePreciseCoverage')
+  const files = new Set<string>()
+  for (const { url, functions } of result) {
+    const [, path] = /\/((?:src|projections)\/[\w/.-]+)\.[jt]s$/.exec(url) ?? []
+    if (path === undefined || url.includes('/node_modules/')) continue
+    // The first is the module itself, which runs when it is loaded.
+    const hasRun = functions.slice(1).some(({ ranges }) => (ranges[0]?.count ?? 0) > 0)
+    if (hasRun) files.add(`${path}.ts`)
+  }
+  return files
+}
+
+t.test('one call and one task execute few files, and the page names them', async (t) => {
+  const stack = await startStack()
+  t.teardown(() => stack.stop())
+  const tasks = tasksOf(stack.url, stack.demo.modelToken)
+  const chat = async (): Promise<void> => {
+    const answer = await call(`${stack.url}/v1/chat/completions`, {
+      method: 'POST',
+      token: stack.demo.modelToken,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'text-basic', messages: [{ role: 'user', content: 'hello' }] }),
+    })
+    t.equal(answer.status, 200)
+    await stack.caughtUp()
+  }
+  const video = async (): Promise<void> => {
+    await tasks.reaches(await tasks.created(), 'succeeded')
+    await stack.caughtUp()
+  }
+  await session.post('Profiler.enable')
+  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
+  t.teardown(async () => {
+    await session.post('Profiler.stopPreciseCoverage')
+    session.disconnect()
+  })
+  // What happens once in a process is no part of a call.
+  await chat()
+  await video()
+  await executed()
+  await new Promise((resolve) => setTimeout(resolve, IDLE_MS))
+  const idle = await executed()
+  for (const [heading, run, most] of [
+    ['Life of a call', chat, CHAT_FILES],
+    ['Life of a task', video, VIDEO_FILES],
+  ] as const) {
+    const named = namedIn(heading)
+    t.ok(named.length > 15, `${heading}: ${named.length} files are named`)
+    await run()
+    const during = await executed()
+    t.same(
+      named.filter((path) => !during.has(path)),
+      [],
+      `${heading}: every file that is named takes part`,
+    )
+    const counted = [...during].filter((path) => !idle.has(path) || named.includes(path))
+    t.comment(`${heading}: ${counted.length} files`)
+    t.ok(counted.length <= most, `${heading}: ${counted.length} files, at most ${most}`)
+  }
+})
