@@ -3,7 +3,7 @@ import { createAuthenticator, followTokens } from '../app/access/authenticate.ts
 import type { Authenticate } from '../app/access/principal.ts'
 import { createLastUses, startTelling } from '../app/accounts/last-uses.ts'
 import { followAccounts } from '../app/accounts/account-fact.ts'
-import { noLimits } from '../app/spending/throttle/limits.ts'
+import { noLimits } from '../app/spending/throttle/holders.ts'
 import { shareCallsThrough, shareThrough, startSharing } from '../app/spending/throttle/sharing.ts'
 import type { Parts } from './compose.ts'
 import type { Config } from '../config.ts'

@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Principal } from '../../app/access/principal.ts'
 import type { Standings } from '../../app/spending/throttle/rates.ts'
-import { type Cost, costOf } from '../../domain/pricing/cost.ts'
-import type { Settlement } from '../../domain/pricing/settlement.ts'
+import { type Cost, costOf, type Settlement } from '../../domain/pricing/settlement.ts'
 import { callerOf } from './authenticate.ts'
 import type { Started, StreamDialect } from './event-stream.ts'
 

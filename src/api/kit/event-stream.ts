@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Cost } from '../../domain/pricing/cost.ts'
+import type { Cost } from '../../domain/pricing/settlement.ts'
 import { within } from '../../kernel/pause.ts'
 
 /** The named bounds of an event stream (P10). */

@@ -1,5 +1,5 @@
 import { SettledRefusal } from '../../app/calls/settle.ts'
-import { type Cost, costOf } from '../../domain/pricing/cost.ts'
+import { type Cost, costOf } from '../../domain/pricing/settlement.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import { costHeaders } from './answer-headers.ts'
 import { numberDetail, textDetail } from './observe.ts'

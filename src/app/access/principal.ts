@@ -1,5 +1,5 @@
 import type { QueryScope, TokenKind } from '../../domain/token/events.ts'
-import type { Limits } from '../spending/throttle/limits.ts'
+import type { Limits } from '../spending/throttle/holders.ts'
 
 /** Who is calling: what a valid token stands for. */
 export interface Principal {

@@ -1,6 +1,6 @@
 import { settledSource } from '../../../projections/ledger/query.ts'
 import { listTasks, pageTasks, type TaskRow, taskPlace } from '../../../projections/tasks/query.ts'
-import { type Cost, costOf } from '../../domain/pricing/cost.ts'
+import { type Cost, costOf } from '../../domain/pricing/settlement.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { within } from '../../kernel/pause.ts'
 import { catchUp, findOwnTask, isProjected } from '../access/visibility.ts'

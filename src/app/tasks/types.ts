@@ -1,6 +1,6 @@
 import type { RequestQuote } from '../finance/prices/request-quote.ts'
 import type { TaskFacts } from '../../domain/task/events.ts'
-import type { Cost } from '../../domain/pricing/cost.ts'
+import type { Cost } from '../../domain/pricing/settlement.ts'
 import type { Usage } from '../../domain/pricing/usage.ts'
 import type { OpenedUrl } from '../../kernel/public-fetch.ts'
 import type { Principal } from '../access/principal.ts'

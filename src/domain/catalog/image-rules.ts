@@ -3,9 +3,13 @@ import type { TObject } from 'typebox'
 import { invariant } from '../../kernel/assert.ts'
 import { type Currency, parseAmount } from '../../kernel/money.ts'
 import type { JsonObject } from '../../kernel/json.ts'
-import { settlementLine } from '../pricing/lines.ts'
+import {
+  type Quote,
+  type Settlement,
+  settlementLine,
+  type SettlementLine,
+} from '../pricing/settlement.ts'
 import { type PriceBook, rate } from '../pricing/price-book.ts'
-import type { Quote, Settlement, SettlementLine } from '../pricing/settlement.ts'
 import type { Usage } from '../pricing/usage.ts'
 import type { TaskFacts } from '../task/events.ts'
 import type { CallFamilyRules, RatedCall } from './call-rules.ts'

@@ -1,4 +1,11 @@
-import { Type, type Static } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
+import {
+  type Currency,
+  formatAmount,
+  lineAmount,
+  parseAmount,
+  type Quantity,
+} from '../../kernel/money.ts'
 
 /** Persisted shapes of money: what a price, a quote and a settlement look like in an event. */
 
@@ -16,7 +23,7 @@ export const MultiplierSchema = Type.String({ pattern: '^\\d{1,3}(\\.\\d{1,6})?$
  * Why a price is not that of the price book: the tenant has prices of its own, and which of them
  * applied. `revision` counts the tenant's `AccountPricesSet` events from 1.
  */
-export const AccountPriceSchema = Type.Union([
+const AccountPriceSchema = Type.Union([
   /** The tenant's own price of this SKU. */
   Type.Object({
     kind: Type.Literal('own'),
@@ -89,3 +96,74 @@ export const SettlementSchema = Type.Object({
   lines: Type.Array(SettlementLineSchema),
 })
 export type Settlement = Static<typeof SettlementSchema>
+
+/**
+ * One ledger line: quantity × price ÷ per, exact. A zero quantity writes no line (the usage keeps
+ * it).
+ *
+ * @throws RangeError when the quantity is not a non-negative safe integer
+ */
+export function settlementLine(
+  rated: RatedSku,
+  quantity: Quantity,
+  measurement: Measurement,
+): SettlementLine | undefined {
+  const amount = formatAmount(lineAmount(quantity, rated.price, rated.per))
+  if (quantity === 0) return undefined
+  const { sku, rule, unit, price, per, accountPrice } = rated
+  const line = { sku, rule, quantity, unit, price, per, amount, measurement }
+  return accountPrice === undefined ? line : { ...line, accountPrice }
+}
+
+/** The money of one result under a frozen quote: its amount is the exact sum of its lines. */
+export function settlement(
+  frozen: Pick<Quote, 'priceBookVersion' | 'currency'>,
+  lines: readonly (SettlementLine | undefined)[],
+): Settlement {
+  const written = lines.filter((line) => line !== undefined)
+  const amountPico = written.reduce((sum, line) => sum + parseAmount(line.amount), 0n)
+  return {
+    priceBookVersion: frozen.priceBookVersion,
+    currency: frozen.currency,
+    amount: formatAmount(amountPico),
+    lines: written,
+  }
+}
+
+/** What one SKU came to; `amount` is a decimal string. */
+interface CostPart {
+  readonly sku: string
+  readonly amount: string
+}
+
+/** What of a settlement the caller who paid it is told beside its result. */
+export interface Cost {
+  /** Decimal string; `0` for what cost nothing. */
+  readonly amount: string
+  readonly currency: Currency
+  readonly priceBookVersion: string
+  /** One part a SKU, in the order of the lines; together they are the amount. */
+  readonly split: readonly CostPart[]
+}
+
+/** SKUs that are told by name: a header has to hold them. No settlement has as many today. */
+export const MAX_COST_PARTS = 16
+/** What the amount of all further ones is told as. */
+export const OTHER_PARTS = 'other'
+
+/** The cost of what was settled so. */
+export function costOf(
+  settled: Pick<Settlement, 'amount' | 'currency' | 'priceBookVersion'> & {
+    readonly lines: readonly Pick<SettlementLine, 'sku' | 'amount'>[]
+  },
+): Cost {
+  const { amount, currency, priceBookVersion, lines } = settled
+  const bySku = new Map<string, bigint>()
+  for (const line of lines) {
+    const isNamed = bySku.has(line.sku) || bySku.size < MAX_COST_PARTS
+    const sku = isNamed ? line.sku : OTHER_PARTS
+    bySku.set(sku, (bySku.get(sku) ?? 0n) + parseAmount(line.amount))
+  }
+  const split = [...bySku].map(([sku, pico]) => ({ sku, amount: formatAmount(pico) }))
+  return { amount, currency, priceBookVersion, split }
+}

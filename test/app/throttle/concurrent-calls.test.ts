@@ -7,8 +7,7 @@ import {
   createCallsUnderWay,
   type ShareCalls,
 } from '../../../src/app/spending/throttle/concurrent-calls.ts'
-import type { Holder } from '../../../src/app/spending/throttle/holders.ts'
-import { noLimits } from '../../../src/app/spending/throttle/limits.ts'
+import { type Holder, noLimits } from '../../../src/app/spending/throttle/holders.ts'
 import { purgeRateUse, shareCallsThrough } from '../../../src/app/spending/throttle/sharing.ts'
 import type { Reservation } from '../../../src/app/spending/reservation.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'

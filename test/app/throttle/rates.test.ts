@@ -1,8 +1,7 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import type { Used } from '../../../src/app/spending/reservation.ts'
-import type { Holder } from '../../../src/app/spending/throttle/holders.ts'
-import { type Limits, noLimits } from '../../../src/app/spending/throttle/limits.ts'
+import { type Holder, type Limits, noLimits } from '../../../src/app/spending/throttle/holders.ts'
 import { createRates, type Share, type Use } from '../../../src/app/spending/throttle/rates.ts'
 
 const START_MS = 1_767_323_045_000

@@ -3,8 +3,7 @@ import { Pool } from 'pg'
 import t, { type Test } from 'tap'
 import { createCallsUnderWay } from '../../../src/app/spending/throttle/concurrent-calls.ts'
 import type { Used } from '../../../src/app/spending/reservation.ts'
-import type { Holder } from '../../../src/app/spending/throttle/holders.ts'
-import { type Limits, noLimits } from '../../../src/app/spending/throttle/limits.ts'
+import { type Holder, type Limits, noLimits } from '../../../src/app/spending/throttle/holders.ts'
 import { createRates, type Rates, type Share } from '../../../src/app/spending/throttle/rates.ts'
 import {
   purgeRateUse,

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { array, assert, asyncProperty, integer } from 'fast-check'
 import t from 'tap'
 import { createFileUseCases } from '../../../src/app/files/use-cases.ts'
-import { noLimits } from '../../../src/app/spending/throttle/limits.ts'
+import { noLimits } from '../../../src/app/spending/throttle/holders.ts'
 import { createThrottle } from '../../../src/app/spending/throttle/throttle.ts'
 import {
   createUploadQuota,

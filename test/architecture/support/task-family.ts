@@ -6,7 +6,7 @@ import { creationsOf, type TaskCreation } from '../../../src/api/kit/creations.t
 import type { Mount, Services } from '../../../src/api/kit/surface.ts'
 import { tellTask } from '../../../src/api/kit/task-answer.ts'
 import type { TaskFamilyRules } from '../../../src/domain/catalog/task-rules.ts'
-import { settlement, settlementLine } from '../../../src/domain/pricing/lines.ts'
+import { settlement, settlementLine } from '../../../src/domain/pricing/settlement.ts'
 import { rate } from '../../../src/domain/pricing/price-book.ts'
 import type { FamilyModule } from '../../../src/families/module.ts'
 import { createTaskProvider } from '../../../src/families/kit/task/client.ts'

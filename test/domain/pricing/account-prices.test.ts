@@ -3,7 +3,7 @@ import t from 'tap'
 import { recomputeMultiplied } from '../../../src/app/audit/recompute.ts'
 import { bookForAccount } from '../../../src/domain/pricing/account-prices.ts'
 import type { PriceEntry } from '../../../src/domain/pricing/events.ts'
-import { settlement, settlementLine } from '../../../src/domain/pricing/lines.ts'
+import { settlement, settlementLine } from '../../../src/domain/pricing/settlement.ts'
 import { priceBookFromPublished, rate } from '../../../src/domain/pricing/price-book.ts'
 import { canonicalPrice, multipliedPrice } from '../../../src/kernel/money.ts'
 

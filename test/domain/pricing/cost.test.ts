@@ -1,5 +1,5 @@
 import t from 'tap'
-import { costOf, MAX_COST_PARTS, OTHER_PARTS } from '../../../src/domain/pricing/cost.ts'
+import { costOf, MAX_COST_PARTS, OTHER_PARTS } from '../../../src/domain/pricing/settlement.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
 
 const frozen = { currency: 'USD', priceBookVersion: '2026-01' } as const

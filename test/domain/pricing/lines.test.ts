@@ -1,7 +1,10 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { settlement, settlementLine } from '../../../src/domain/pricing/lines.ts'
-import type { RatedSku } from '../../../src/domain/pricing/settlement.ts'
+import {
+  type RatedSku,
+  settlement,
+  settlementLine,
+} from '../../../src/domain/pricing/settlement.ts'
 import { canonicalPrice, lineAmount, parseAmount, type Per } from '../../../src/kernel/money.ts'
 
 const rated: RatedSku = { sku: 's', rule: 'r', unit: 'token', price: '4.3', per: 1_000_000 }

@@ -3,9 +3,9 @@ import {
   accountLimitsOf,
   type LimitFigures,
 } from '../../../domain/account/limits.ts'
-import type { TokenKind } from '../../../domain/token/events.ts'
+import type { TokenKind, TokenLimits } from '../../../domain/token/events.ts'
 import type { FactOf } from '../../accounts/account-fact.ts'
-import { type Limits, noLimits } from './limits.ts'
+import { type LimitName, limitNames } from '../../../domain/token/limits.ts'
 
 /** Whose limit it is. */
 export type Whose = 'token' | 'user' | 'tenant'
@@ -60,4 +60,34 @@ const userHolderId = (tenantId: string, userId: string): string => `user\n${tena
 
 function whole(figures: LimitFigures): Limits {
   return { ...noLimits, ...figures }
+}
+
+/** What may be asked at a time; undefined is no limit. */
+export interface Limits {
+  /** Calls and creations of tasks. */
+  readonly requestsPerMinute: number | undefined
+  /** Tokens of text calls, in and out. */
+  readonly tokensPerMinute: number | undefined
+  /** Synchronous calls under way. */
+  readonly concurrentCalls: number | undefined
+  /** Asynchronous tasks that have not ended. */
+  readonly concurrentTasks: number | undefined
+}
+
+export const noLimits: Limits = {
+  requestsPerMinute: undefined,
+  tokensPerMinute: undefined,
+  concurrentCalls: undefined,
+  concurrentTasks: undefined,
+}
+
+/** What was said for a token, and the operator's defaults where nothing was; undefined is none. */
+export function limitsInForce(own: TokenLimits | undefined, defaults: Limits): Limits | undefined {
+  const inForce = (name: LimitName): number | undefined => {
+    const said = own?.[name]
+    return said === undefined ? defaults[name] : (said ?? undefined)
+  }
+  const limits = limitNames.map((name) => [name, inForce(name)] as const)
+  if (limits.every(([, limit]) => limit === undefined)) return undefined
+  return { ...noLimits, ...Object.fromEntries(limits) }
 }

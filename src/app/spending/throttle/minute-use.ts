@@ -1,6 +1,6 @@
 import type { Clock } from '../../../kernel/clock.ts'
 import { Allowance } from './allowance.ts'
-import type { Limits } from './limits.ts'
+import type { Limits } from './holders.ts'
 
 export type Measure = 'requests' | 'tokens'
 export const measures: readonly Measure[] = ['requests', 'tokens']

@@ -1,4 +1,4 @@
-import type { Cost } from '../../../domain/pricing/cost.ts'
+import type { Cost } from '../../../domain/pricing/settlement.ts'
 import type { ImageRequest } from '../../../domain/catalog/image-rules.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { RequestQuote } from '../../finance/prices/request-quote.ts'

@@ -1,5 +1,4 @@
-import { settlement } from '../../../domain/pricing/lines.ts'
-import type { Quote, Settlement } from '../../../domain/pricing/settlement.ts'
+import { type Quote, settlement, type Settlement } from '../../../domain/pricing/settlement.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
 import {
   type ImageSeen,

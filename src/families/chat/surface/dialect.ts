@@ -3,7 +3,7 @@ import { oneLine, type StreamDialect } from '../../../api/kit/event-stream.ts'
 import { without } from '../../../api/kit/member-checks.ts'
 import { v1Error } from '../../../api/v1/envelope.ts'
 import type { TextFrame } from '../../text/calls/types.ts'
-import type { Cost } from '../../../domain/pricing/cost.ts'
+import type { Cost } from '../../../domain/pricing/settlement.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 
 const NULL_USAGE = ',"usage":null}'

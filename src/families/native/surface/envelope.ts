@@ -17,7 +17,7 @@ import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import { oneLine, type StreamDialect } from '../../../api/kit/event-stream.ts'
 import type { FailureStatus } from '../../../api/kit/failure-table.ts'
 import type { TextFrame } from '../../text/calls/types.ts'
-import type { Cost } from '../../../domain/pricing/cost.ts'
+import type { Cost } from '../../../domain/pricing/settlement.ts'
 
 /** The `status` word of an error goes with its HTTP status. */
 const wordByStatus: Readonly<Record<FailureStatus, string>> = {

@@ -1,7 +1,12 @@
 import type { CallTerms, RatedCall } from '../../../domain/catalog/call-rules.ts'
-import { settlement, settlementLine } from '../../../domain/pricing/lines.ts'
+import {
+  type Measurement,
+  type Quote,
+  settlement,
+  type Settlement,
+  settlementLine,
+} from '../../../domain/pricing/settlement.ts'
 import { type PriceBook, rate } from '../../../domain/pricing/price-book.ts'
-import type { Measurement, Quote, Settlement } from '../../../domain/pricing/settlement.ts'
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
 import { invariant } from '../../../kernel/assert.ts'

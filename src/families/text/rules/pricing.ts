@@ -2,9 +2,14 @@ import { DomainError } from '../../../kernel/errors.ts'
 import { type Currency, lineAmount, type Quantity } from '../../../kernel/money.ts'
 import { type MeteredTool, meteredTools, type TextWireRules } from './wire.ts'
 import { type TextUsage, type TokenUnit, tokenUnits, type ToolUnit } from './tokens.ts'
-import { settlement, settlementLine } from '../../../domain/pricing/lines.ts'
+import {
+  type Measurement,
+  type RatedSku,
+  settlement,
+  type Settlement,
+  settlementLine,
+} from '../../../domain/pricing/settlement.ts'
 import { type PriceBook, rate } from '../../../domain/pricing/price-book.ts'
-import type { Measurement, RatedSku, Settlement } from '../../../domain/pricing/settlement.ts'
 
 /**
  * How a text call and its usage become SKUs. The rule names, `<family>` being the wire

@@ -1,6 +1,11 @@
-import { settlement, settlementLine } from '../../../domain/pricing/lines.ts'
+import {
+  type Quote,
+  type RatedSku,
+  settlement,
+  type Settlement,
+  settlementLine,
+} from '../../../domain/pricing/settlement.ts'
 import { type PriceBook, rate } from '../../../domain/pricing/price-book.ts'
-import type { Quote, RatedSku, Settlement } from '../../../domain/pricing/settlement.ts'
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
 import { invariant } from '../../../kernel/assert.ts'

@@ -1,8 +1,12 @@
 import { countOf } from '../../../kernel/json.ts'
 import { formatAmount, lineAmount } from '../../../kernel/money.ts'
-import { settlement, settlementLine } from '../../../domain/pricing/lines.ts'
+import {
+  type Quote,
+  settlement,
+  type Settlement,
+  settlementLine,
+} from '../../../domain/pricing/settlement.ts'
 import { type PriceBook, rate } from '../../../domain/pricing/price-book.ts'
-import type { Quote, Settlement } from '../../../domain/pricing/settlement.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
 import type { TaskSuccess } from '../../../domain/catalog/task-rules.ts'
 import type { VideoCModel, VideoCResolution } from './models.ts'

@@ -11,13 +11,16 @@ import {
   defaultBreakerSettings,
 } from '../../../../src/app/channels/breaker.ts'
 import { sandboxTextChannels } from '../../../helpers/sandbox-channels.ts'
-import { createRunningCalls, type RunningCalls } from '../../../../src/app/calls/running.ts'
+import {
+  createCallRunner,
+  createRunningCalls,
+  type RunningCalls,
+} from '../../../../src/app/calls/running.ts'
 import {
   type CallDeps,
   type CallLimits,
   defaultCallLimits,
 } from '../../../../src/app/calls/deps.ts'
-import { createCallRunner } from '../../../../src/app/calls/running.ts'
 import { createTextFamily } from '../../../../src/families/text/calls/family.ts'
 import { createKeptIds } from '../../../../src/families/text/calls/kept-ids.ts'
 import type { CompletedCall, StreamedCall } from '../../../../src/app/calls/family.ts'
@@ -28,7 +31,7 @@ import { responsesWire } from '../../../../src/families/responses/upstream/wire.
 import type { JsonObject } from '../../../../src/kernel/json.ts'
 import { watchLedger } from '../../../../src/app/spending/ledger-lag.ts'
 import type { TextCallInput, TextFrame } from '../../../../src/families/text/calls/types.ts'
-import type { Limits } from '../../../../src/app/spending/throttle/limits.ts'
+import type { Limits } from '../../../../src/app/spending/throttle/holders.ts'
 import { noCrash } from '../../../../src/app/crash-points.ts'
 import type { Channel } from '../../../../src/app/ports/provider.ts'
 import { compose } from '../../../../src/start/compose.ts'
