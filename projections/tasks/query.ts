@@ -23,23 +23,10 @@ export {
   type TaskQueryPage,
 } from './query-list.ts'
 export { tasksEnded, tasksWithoutEnd } from './without-end.ts'
-export { leaseDuePolls, leaseInTurn, type DuePoll, type LeaseWish } from './leases.ts'
-export {
-  endWatches,
-  noteObservations,
-  pollBacklog,
-  recallPolls,
-  recallStrayPolls,
-  releasePolls,
-  reschedulePolls,
-  stillLeased,
-  waitingTasks,
-  type Observation,
-  type Reschedule,
-} from './polls.ts'
+export { noteObservations, pollBacklog, waitingTasks, type Observation } from './polls.ts'
 export { findKnownNativeIds, findOpenSubmissions, type OpenSubmission } from './submissions.ts'
 export { COARSE_SHIFT, FINE_SHIFT } from './tables.ts'
-export type { Submission, TaskStatus } from './fold.ts'
+export type { PollKind, Submission, TaskStatus } from './fold.ts'
 export type { TaskRow } from './row.ts'
 
 /**

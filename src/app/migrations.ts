@@ -8,7 +8,7 @@ import { migrate, type Migrations } from '../storage/postgres/migrate.ts'
 import { secretMigrations } from './access/secret-agreement.ts'
 import { spendingMigrations, throttleMigrations } from './spending/migrations.ts'
 import { taskMigrations } from './tasks/migrations.ts'
-import { watchMigrations } from './tasks/watch/migrations.ts'
+import { workerMigrations } from './queue/migrations.ts'
 import { uploadMigrations } from './files/uploads/quota.ts'
 
 /** Every owner of tables in the schema `ops`. */
@@ -17,7 +17,7 @@ export const allMigrations: readonly Migrations[] = [
   spendingMigrations,
   throttleMigrations,
   taskMigrations,
-  watchMigrations,
+  workerMigrations,
   lastAuditMigrations,
   assetMigrations,
   callClaimMigrations,

@@ -17,9 +17,11 @@ import { agreeOnSecret } from '../app/access/secret-agreement.ts'
 import { assetPolicies } from '../app/assets/watch/policies.ts'
 import { imagePolicies } from '../app/tasks/images/policies.ts'
 import { balanceAlertPolicies } from '../app/accounts/alerts/policy.ts'
-import { startPolicies, startPresence } from '../app/tasks/watch/start.ts'
 import { priceConcern, servedModels } from '../app/finance/prices/concern.ts'
 import { publishPrices } from '../app/finance/prices/publish-prices.ts'
+import { taskPolicies } from '../app/tasks/watch/policies.ts'
+import { taskWork } from '../app/tasks/watch/task-work.ts'
+import { startPresence, startWorker } from '../app/queue/worker.ts'
 import { compose } from './compose.ts'
 import { dataFiles } from '../config.ts'
 import { createEventLog } from '../eventlog/log/client.ts'
@@ -64,6 +66,8 @@ export interface Gateway extends Addresses {
 
 /** A database that does not answer at all is given up after this, and its connection with it. */
 const QUERY_TIMEOUT_MS = 10_000
+/** Every table of leased work: what a dead process holds in any of them, each process frees. */
+const workTables = [taskWork]
 
 /**
  * Puts the program together over a log and a database and starts it; tests start it the same way.
@@ -155,7 +159,8 @@ async function start(
   const owner = newId('process', clock.nowMs())
   if (options.roles.has('worker')) {
     const settings = { owner, scale: config.pollScale }
-    const policies = startPolicies(deps, settings, [
+    const worker = startWorker(deps, settings, workTables, [
+      taskPolicies(deps, settings),
       imagePolicies(parts.imageTasks, settings),
       { policies: assetPolicies(parts.assets, settings.scale) },
       balanceAlertPolicies({
@@ -167,10 +172,10 @@ async function start(
         registry: metrics,
       }),
     ])
-    onStop(() => policies.stop())
+    onStop(() => worker.stop())
     if (objects !== undefined)
       onStop(startPurge({ ...deps, namespace: config.namespace, objects, registry: metrics }).stop)
-  } else if (options.roles.has('api')) onStop((await startPresence(deps, owner)).stop)
+  } else if (options.roles.has('api')) onStop((await startPresence(deps, owner, workTables)).stop)
   let stage: 'starting' | 'serving' | 'leaving' = 'starting'
   const said: Said = {
     accepting: () => stage === 'serving',

@@ -44,7 +44,7 @@ const appBelow: Readonly<Record<string, readonly string[]>> = {
     'spending',
     'tasks',
   ],
-  'accounts/alerts': ['accounts', 'queue', 'read-models', 'tasks/watch'],
+  'accounts/alerts': ['accounts', 'queue', 'read-models'],
   'finance/receipts': ['read-models'],
   'tasks/images': [
     'access',

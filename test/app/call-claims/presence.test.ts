@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { RepeatedAnswer } from '../../../src/app/calls/claims/types.ts'
-import { createPresence } from '../../../src/app/tasks/watch/presence.ts'
+import { createPresence } from '../../../src/app/queue/presence.ts'
 import { createEventLog } from '../../../src/eventlog/log/client.ts'
 import { monotonicClock, systemClock } from '../../../src/kernel/clock.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
@@ -27,6 +27,7 @@ const { calls } = await world.text({ log })
 const observer = createPresence(
   { pool: world.pool, clock: systemClock, monotonic: monotonicClock, logger: silentLog },
   'observer',
+  [],
 )
 const rounds = setInterval(() => void observer.round().catch(() => undefined), 1_000)
 t.teardown(() => clearInterval(rounds))

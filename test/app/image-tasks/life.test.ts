@@ -1,5 +1,6 @@
 import t from 'tap'
-import { releasePolls } from '../../../projections/tasks/query.ts'
+import { freeLeases } from '../../../src/app/queue/tables.ts'
+import { taskWork } from '../../../src/app/tasks/watch/task-work.ts'
 import { storageUnavailable } from '../../../src/storage/errors.ts'
 import type { ObjectStore } from '../../../src/storage/types.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -95,7 +96,7 @@ t.test('who was only slow succeeds before the end, and after it nothing is bille
       'select lease_owner from tasks.polls where platform_id = $1',
       [id],
     )
-    await releasePolls(world.pool, [rows[0]?.lease_owner ?? ''], Date.now())
+    await freeLeases(world.pool, taskWork, [rows[0]?.lease_owner ?? ''], Date.now())
     const aheadMs = isPast ? PAST_THE_END_MS : 0
     const other = replica({ policies: true, clock: { nowMs: () => Date.now() + aheadMs } })
     await eventually('it is doubted', async () =>

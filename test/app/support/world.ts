@@ -25,7 +25,9 @@ import type { ImageTaskLimits } from '../../../src/app/tasks/images/deps.ts'
 import { imagePolicies } from '../../../src/app/tasks/images/policies.ts'
 import type { ImageTaskUseCases } from '../../../src/app/tasks/images/types.ts'
 import { createImageTaskUseCases } from '../../../src/app/tasks/images/use-cases.ts'
-import { startPolicies } from '../../../src/app/tasks/watch/start.ts'
+import { startWorker } from '../../../src/app/queue/worker.ts'
+import { taskPolicies } from '../../../src/app/tasks/watch/policies.ts'
+import { taskWork } from '../../../src/app/tasks/watch/task-work.ts'
 import type { Channel } from '../../../src/app/ports/provider.ts'
 import { publishPriceBook } from '../../../src/app/finance/prices/publish.ts'
 import type { TaskDeps } from '../../../src/app/tasks/deps.ts'
@@ -239,10 +241,16 @@ export function makeReplica(
   let policies: { readonly stop: () => Promise<void> } | undefined
   const start = (): void => {
     const settings = { owner, scale: options.scale ?? 0.1 }
-    policies ??= startPolicies(deps, settings, [
-      ...(options.store ? [imagePolicies(imageDeps, settings)] : []),
-      { policies: assetPolicies(assetDeps, settings.scale) },
-    ])
+    policies ??= startWorker(
+      deps,
+      settings,
+      [taskWork],
+      [
+        taskPolicies(deps, settings),
+        ...(options.store ? [imagePolicies(imageDeps, settings)] : []),
+        { policies: assetPolicies(assetDeps, settings.scale) },
+      ],
+    )
   }
   if (options.policies === true) start()
   let stopping: Promise<void> | undefined

@@ -7,7 +7,8 @@ import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import { balances, chainHead } from '../../../projections/ledger/query.ts'
 import { allProjections } from '../../../projections/registry.ts'
 import { tasksProjection } from '../../../projections/tasks/projection.ts'
-import { leaseDuePolls, reschedulePolls } from '../../../projections/tasks/query.ts'
+import { reschedule } from '../../../src/app/queue/tables.ts'
+import { leaseDuePolls, taskWork } from '../../../src/app/tasks/watch/task-work.ts'
 import { caughtUp, digestOf, occupyEntries, startEngine, testPool } from '../support/database.ts'
 import {
   lives,
@@ -139,7 +140,7 @@ t.test('leases and poll times are no difference', async (t) => {
   await engine.stop()
   const nowMs = Date.now()
   const due = await leaseDuePolls(pool, { owner: 'a', nowMs, leaseMs: 1_000, limit: 5 })
-  await reschedulePolls(pool, 'a', [{ platformId: due[0]!.platformId, dueAtMs: nowMs + 5_000 }])
+  await reschedule(pool, taskWork, 'a', [{ id: due[0]!.platformId, dueAtMs: nowMs + 5_000 }])
   t.equal((await rebuildProjection({ pool, log, projection: tasksProjection })).outcome, 'swapped')
 })
 

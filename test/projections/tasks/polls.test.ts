@@ -1,14 +1,8 @@
 import t from 'tap'
 import { tasksProjection } from '../../../projections/tasks/projection.ts'
-import {
-  endWatches,
-  findTask,
-  leaseDuePolls,
-  noteObservations,
-  pollBacklog,
-  reschedulePolls,
-  stillLeased,
-} from '../../../projections/tasks/query.ts'
+import { findTask, noteObservations, pollBacklog } from '../../../projections/tasks/query.ts'
+import { endJobs, reschedule, stillLeased } from '../../../src/app/queue/tables.ts'
+import { leaseDuePolls, taskWork } from '../../../src/app/tasks/watch/task-work.ts'
 import { applied, testPool } from '../support/database.ts'
 import {
   lives,
@@ -66,7 +60,7 @@ t.test('a lease is exclusive, ends by itself, and only its owner can reschedule'
   const pool = await testPool(t)
   await applied(t, pool, history({ 1: 'stuck', 2: 'stuck', 3: 'stuck' }), [tasksProjection])
   const lease = (owner: string, nowMs: number, limit = 10) =>
-    leaseDuePolls(pool, { owner, nowMs, leaseMs: 1_000, limit, kind: 'poll' })
+    leaseDuePolls(pool, { owner, nowMs, leaseMs: 1_000, limit, lane: 'poll' })
   t.equal((await lease('a', START_MS)).length, 0, 'nothing is due before its time')
   const both = await Promise.all([lease('a', LATER, 2), lease('b', LATER, 2)])
   const ids = both.flat().map((poll) => poll.platformId)
@@ -75,14 +69,14 @@ t.test('a lease is exclusive, ends by itself, and only its owner can reschedule'
   t.equal((await lease('c', LATER + 1_000)).length, 3, 'all leases have ended')
 
   const [first] = ids
-  await reschedulePolls(pool, 'a', [{ platformId: first!, dueAtMs: 0 }])
+  await reschedule(pool, taskWork, 'a', [{ id: first!, dueAtMs: 0 }])
   t.equal(
     (await lease('d', LATER + 1_500)).length,
     0,
     'an owner whose lease has ended says nothing',
   )
-  await reschedulePolls(pool, 'c', [
-    { platformId: first!, dueAtMs: LATER + 1_200, observedAtMs: LATER + 7 },
+  await reschedule(pool, taskWork, 'c', [
+    { id: first!, dueAtMs: LATER + 1_200, notes: { observed_at_ms: LATER + 7 } },
   ])
   const again = await lease('d', LATER + 1_500)
   t.same(
@@ -107,11 +101,11 @@ t.test('what was given up is shown as failed, and watched until its watch is end
     nativeId: null,
     error: { code: 'not_accepted' },
   })
-  const lease = { nowMs: LATER, leaseMs: 1_000, limit: 5, kind: 'watch' as const }
+  const lease = { nowMs: LATER, leaseMs: 1_000, limit: 5, lane: 'watch' }
   t.equal((await leaseDuePolls(pool, { owner: 'a', ...lease })).length, 1)
-  await endWatches(pool, 'b', [platformId(1)])
+  await endJobs(pool, taskWork, { owner: 'b', lane: 'watch' }, [platformId(1)])
   t.same(await pollBacklog(pool, LATER), [{ kind: 'watch', open: 1, due: 0 }], 'not its lease')
-  await endWatches(pool, 'a', [platformId(1)])
+  await endJobs(pool, taskWork, { owner: 'a', lane: 'watch' }, [platformId(1)])
   t.same(await pollBacklog(pool, LATER), [])
 })
 
@@ -120,8 +114,8 @@ t.test('the first look that proves an absence is kept, whoever looks next', asyn
   await applied(t, pool, history({ 1: 'begun' }), [tasksProjection], 3)
   const looked = async (owner: string, nowMs: number, absentAtMs: number | undefined) => {
     const [due] = await leaseDuePolls(pool, { owner, nowMs, leaseMs: 5, limit: 5 })
-    const item = { platformId: platformId(1), dueAtMs: nowMs }
-    await reschedulePolls(pool, owner, [absentAtMs === undefined ? item : { ...item, absentAtMs }])
+    const notes = { absent_at_ms: absentAtMs }
+    await reschedule(pool, taskWork, owner, [{ id: platformId(1), dueAtMs: nowMs, notes }])
     return due?.absentAtMs
   }
   t.equal(await looked('a', LATER, undefined), undefined)
@@ -144,8 +138,11 @@ t.test('only who has leased an open task still has it, and channels may be left 
   )
   t.ok(due.every(({ leasedUntilMs }) => leasedUntilMs === LATER + 1_000))
   const all = [1, 2, 3, 4].map(platformId)
-  t.same([...(await stillLeased(pool, 'a', all))], [platformId(2)], 'what is asked for by its id')
-  t.same([...(await stillLeased(pool, 'b', all))], [])
+  const leasedTo = async (owner: string) => [
+    ...(await stillLeased(pool, taskWork, { owner, lane: 'poll' }, all)),
+  ]
+  t.same(await leasedTo('a'), [platformId(2)], 'what is asked for by its id')
+  t.same(await leasedTo('b'), [])
   await pool.query('delete from tasks.polls where platform_id = $1', [platformId(2)])
-  t.same([...(await stillLeased(pool, 'a', all))], [], 'it has ended')
+  t.same(await leasedTo('a'), [], 'it has ended')
 })

@@ -9,7 +9,7 @@ import type { Log } from '../../../kernel/log.ts'
 import { currencies } from '../../../kernel/money.ts'
 import type { PostOut } from '../../../kernel/public-fetch.ts'
 import { requireCaughtUp } from '../../read-models/caught-up.ts'
-import type { FurtherPolicies } from '../../tasks/watch/start.ts'
+import type { PolicySet } from '../../queue/worker.ts'
 import { countLowBalances, seeLowBalances } from './seen.ts'
 import { tellDue } from './tell.ts'
 
@@ -32,7 +32,7 @@ export interface BalanceAlertDeps {
  * Watches over balances below their thresholds and tells of them: of all workers, one. A low balance is told
  * once, again only after it was not low; by a webhook at least once, under the same id each time.
  */
-export function balanceAlertPolicies(deps: BalanceAlertDeps): FurtherPolicies {
+export function balanceAlertPolicies(deps: BalanceAlertDeps): PolicySet {
   const { pool, log, clock, logger, registry } = deps
   const low = new Gauge({
     name: 'tollgate_low_balances',

@@ -1,9 +1,8 @@
-import type { DuePoll, Reschedule } from '../../../../projections/tasks/query.ts'
 import { fromTimestamp, toTimestamp } from '../../../kernel/clock.ts'
 import { executeTaskCommand, loadTask, newCommandId } from '../task-log.ts'
 import { expireTask } from '../watch/expire.ts'
-import { createLeases } from '../watch/leases.ts'
-import type { PolicySettings } from '../watch/poll.ts'
+import { createTaskLeases, type DuePoll, type RescheduledPoll } from '../watch/task-work.ts'
+import type { WorkerSettings } from '../../queue/worker.ts'
 import type { ImageTaskDeps } from './deps.ts'
 import { letGo } from './end.ts'
 
@@ -21,28 +20,28 @@ const FINISHER = 'policy-finish-images'
  */
 export function createFinishRound(
   deps: ImageTaskDeps,
-  { owner, scale }: PolicySettings,
+  { owner, scale }: WorkerSettings,
   making: () => Iterable<string>,
 ) {
-  const leases = createLeases(deps.pool, {
+  const leases = createTaskLeases(deps, {
     owner,
-    kind: 'finish',
+    lane: 'finish',
     leaseMs: LEASE_MS,
     alsoKnown: making,
   })
   return async (): Promise<'more' | 'idle'> => {
     const due = await leases.take({ nowMs: deps.clock.nowMs(), limit: LEASE_LIMIT })
     const items = await Promise.all(
-      due.map(async (poll): Promise<Reschedule> => {
+      due.map(async (poll): Promise<RescheduledPoll> => {
         const dueAtMs = await finishOrSay(deps, poll)
         const { platformId } = poll
-        return { platformId, dueAtMs: dueAtMs ?? deps.clock.nowMs() + PUT_OFF_MS * scale }
+        return { id: platformId, dueAtMs: dueAtMs ?? deps.clock.nowMs() + PUT_OFF_MS * scale }
       }),
     )
     try {
       await leases.giveBack(items)
     } catch (error) {
-      leases.abandon(items.map(({ platformId }) => platformId))
+      leases.abandon(items.map(({ id }) => id))
       throw error
     }
     return due.length === LEASE_LIMIT ? 'more' : 'idle'

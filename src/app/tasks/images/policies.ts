@@ -1,5 +1,4 @@
-import type { FurtherPolicies } from '../watch/start.ts'
-import type { PolicySettings } from '../watch/poll.ts'
+import type { PolicySet, WorkerSettings } from '../../queue/worker.ts'
 import type { ImageTaskDeps } from './deps.ts'
 import { createFinishRound } from './finish.ts'
 import { createImageMaker } from './work.ts'
@@ -10,7 +9,7 @@ const LONGEST_MAKE_IDLE_MS = 750
 const FINISH_IDLE_MS = 2_000
 
 /** What the workers do about images, to be run beside their other policies. */
-export function imagePolicies(deps: ImageTaskDeps, settings: PolicySettings): FurtherPolicies {
+export function imagePolicies(deps: ImageTaskDeps, settings: WorkerSettings): PolicySet {
   const maker = createImageMaker(deps, settings)
   return {
     policies: [

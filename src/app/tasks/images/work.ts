@@ -1,10 +1,9 @@
 import type { RoundOutcome } from '../../queue/policy-loop.ts'
-import { type DuePoll, leaseInTurn } from '../../../../projections/tasks/query.ts'
 import { pause } from '../../../kernel/pause.ts'
 import type { ChannelLease, ChannelWish } from '../../channels/directory.ts'
 import { jittered } from '../watch/intervals.ts'
-import { createLeases } from '../watch/leases.ts'
-import type { PolicySettings } from '../watch/poll.ts'
+import { createTaskLeases, type DuePoll, leaseInTurn } from '../watch/task-work.ts'
+import type { WorkerSettings } from '../../queue/worker.ts'
 import { prepareImages, startImages } from './begin.ts'
 import type { ImageTaskDeps } from './deps.ts'
 import { makeImages } from './make.ts'
@@ -29,12 +28,12 @@ export interface ImageMaker {
 }
 
 /** Begins what waits; rounds do not wait for it to be made. */
-export function createImageMaker(deps: ImageTaskDeps, settings: PolicySettings): ImageMaker {
+export function createImageMaker(deps: ImageTaskDeps, settings: WorkerSettings): ImageMaker {
   const { maxMaking, maxMakingAChannel } = deps.imageLimits
   const { owner, scale } = settings
-  const leases = createLeases(deps.pool, {
+  const leases = createTaskLeases(deps, {
     owner,
-    kind: 'make',
+    lane: 'make',
     leaseMs: LEASE_MS,
     lease: leaseInTurn,
   })
@@ -70,7 +69,7 @@ export function createImageMaker(deps: ImageTaskDeps, settings: PolicySettings):
   const putOff = async ({ platformId, attempts }: DuePoll): Promise<void> => {
     const doubled = PUT_OFF_MS * 2 ** Math.min(Math.max(0, attempts - 1), 16)
     const waitMs = jittered(Math.min(doubled, LONGEST_PUT_OFF_MS) * scale)
-    await leases.giveBack([{ platformId, dueAtMs: deps.clock.nowMs() + waitMs }])
+    await leases.giveBack([{ id: platformId, dueAtMs: deps.clock.nowMs() + waitMs }])
   }
 
   /** `later`: it was not begun. */

@@ -1,4 +1,3 @@
-import type { DuePoll } from '../../../../projections/tasks/query.ts'
 import {
   type Channel,
   ProviderError,
@@ -8,6 +7,7 @@ import {
 import { callOptions, callUpstream } from '../../channels/call-upstream.ts'
 import type { TaskDeps } from '../deps.ts'
 import { providerOf } from '../submit.ts'
+import type { DuePoll } from './task-work.ts'
 
 /** What came of asking upstream for a task. */
 export type Seen = TaskObservation | TaskGone | ProviderError

@@ -1,10 +1,11 @@
 import { waitForPosition } from '../../../../projections/engine/wait.ts'
-import { type DuePoll, findKnownNativeIds } from '../../../../projections/tasks/query.ts'
+import { findKnownNativeIds } from '../../../../projections/tasks/query.ts'
 import type { TaskRequest } from '../../../domain/task/state.ts'
 import type { Channel, TaskObservation } from '../../ports/provider.ts'
 import { loadTask } from '../task-log.ts'
 import type { TaskDeps } from '../deps.ts'
 import { providerOf } from '../submit.ts'
+import type { DuePoll } from './task-work.ts'
 import { type Listing, listSince } from './listing.ts'
 import { listFromMs, mayBeUnmarked } from './match.ts'
 

@@ -1,4 +1,6 @@
 import { spread, type Random } from '../../../kernel/random.ts'
+import type { PollKind } from '../../../../projections/tasks/query.ts'
+import type { Ahead } from '../../queue/tables.ts'
 
 /** When a task is asked for next: pure, in milliseconds. */
 
@@ -59,21 +61,22 @@ export function nextWatchMs(nowMs: number, attempts: number, scale: number): num
 }
 
 /**
- * Further ahead nothing is ever due: a time beyond it is of a clock that was set back since.
+ * How far ahead each kind of work is ever due: a time beyond it is of a clock that was set back since.
  *
  * @param longestMakingMs no end of what a worker of ours makes is waited for longer
  */
-export function farthestDueMs(
+export function farthestDue(
   scale: number,
   longestMakingMs: number,
-): Readonly<Record<'poll' | 'reconcile' | 'watch' | 'make' | 'finish', number>> {
+): Readonly<Record<PollKind, Ahead>> {
   const spreadOut = Math.max(1, scale) * (1 + JITTER)
+  const leaseMs = LONGEST_LEASE_MS
   return {
-    poll: POLL_LEASE_MS + GONE_POLL_MS * spreadOut,
-    reconcile: LONGEST_LEASE_MS + LONGEST_RECONCILE_MS * spreadOut,
-    watch: LONGEST_LEASE_MS + LONGEST_WATCH_MS * spreadOut,
-    make: LONGEST_LEASE_MS + LONGEST_LEASE_MS * spreadOut,
-    finish: LONGEST_LEASE_MS + longestMakingMs,
+    poll: { leaseMs: POLL_LEASE_MS, waitMs: GONE_POLL_MS * spreadOut },
+    reconcile: { leaseMs, waitMs: LONGEST_RECONCILE_MS * spreadOut },
+    watch: { leaseMs, waitMs: LONGEST_WATCH_MS * spreadOut },
+    make: { leaseMs, waitMs: LONGEST_LEASE_MS * spreadOut },
+    finish: { leaseMs, waitMs: longestMakingMs },
   }
 }
 

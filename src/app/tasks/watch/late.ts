@@ -1,14 +1,13 @@
-import { type DuePoll, endWatches, type Reschedule } from '../../../../projections/tasks/query.ts'
 import { fromTimestamp, toTimestamp } from '../../../kernel/clock.ts'
 import { executeTaskCommand, loadTask, newCommandId } from '../task-log.ts'
 import type { TaskDeps } from '../deps.ts'
 import { reachBack } from './absence.ts'
 import { channelsOf, listAll, type Sought } from './evidence.ts'
 import { nextWatchMs } from './intervals.ts'
-import { createLeases } from './leases.ts'
 import type { Listing } from './listing.ts'
 import { certainMatches, type ListedTask } from './match.ts'
-import type { PolicySettings } from './poll.ts'
+import { createTaskLeases, type DuePoll, type RescheduledPoll } from './task-work.ts'
+import type { WorkerSettings } from '../../queue/worker.ts'
 
 /**
  * Looks on for what was given up as never accepted. Its caller was told that it failed, so one that
@@ -29,14 +28,14 @@ interface Watched extends Sought {
 }
 
 /** One round over what is due; upstream is listed once per channel for all of it. */
-export function createWatchRound(deps: TaskDeps, settings: PolicySettings) {
+export function createWatchRound(deps: TaskDeps, settings: WorkerSettings) {
   const { owner } = settings
-  const leases = createLeases(deps.pool, { owner, kind: 'watch', leaseMs: LEASE_MS })
+  const leases = createTaskLeases(deps, { owner, lane: 'watch', leaseMs: LEASE_MS })
   return async (signal: AbortSignal): Promise<'more' | 'idle'> => {
     const due = await leases.take({ nowMs: deps.clock.nowMs(), limit: LEASE_LIMIT })
     if (due.length === 0) return 'idle'
-    const next = (poll: DuePoll): Reschedule => ({
-      platformId: poll.platformId,
+    const next = (poll: DuePoll): RescheduledPoll => ({
+      id: poll.platformId,
       dueAtMs: nextWatchMs(deps.clock.nowMs(), poll.attempts, settings.scale),
     })
     let over: ReadonlySet<string> = new Set()
@@ -46,8 +45,7 @@ export function createWatchRound(deps: TaskDeps, settings: PolicySettings) {
       } finally {
         await leases.giveBack(due.filter(({ platformId }) => !over.has(platformId)).map(next))
       }
-      await endWatches(deps.pool, owner, [...over])
-      leases.forget(over)
+      await leases.end([...over])
     } catch (error) {
       leases.abandon(due.map(({ platformId }) => platformId))
       throw error

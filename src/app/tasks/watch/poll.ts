@@ -1,11 +1,8 @@
-import {
-  type DuePoll,
-  noteObservations,
-  type Reschedule,
-  stillLeased,
-} from '../../../../projections/tasks/query.ts'
+import { noteObservations } from '../../../../projections/tasks/query.ts'
 import { type Channel, ProviderError } from '../../ports/provider.ts'
+import { dueAgain, orHeld, putOff } from '../../queue/held.ts'
 import type { RoundOutcome } from '../../queue/policy-loop.ts'
+import type { WorkerSettings } from '../../queue/worker.ts'
 import type { TaskDeps } from '../deps.ts'
 import type { Observe } from '../observe.ts'
 import { askAll, failureOf, type Seen } from './ask.ts'
@@ -13,7 +10,12 @@ import { providerOf } from '../submit.ts'
 import { expireTask, type LastWord, mayExpire } from './expire.ts'
 import { createPlaces } from './places.ts'
 import { HeldPolls } from './held-polls.ts'
-import { createLeases, type Leases } from './leases.ts'
+import {
+  createTaskLeases,
+  type DuePoll,
+  type RescheduledPoll,
+  type TaskLeases,
+} from './task-work.ts'
 import {
   failedPollMs,
   GONE_POLL_MS,
@@ -25,7 +27,7 @@ import {
 
 /** Asks upstream for every open task until its end; never gives up by count. */
 
-/** Tasks leased at once. What a worker that died has leased is freed before its lease ends (`presence.ts`). */
+/** Tasks leased at once. What a worker that died has leased is freed before its lease ends (`queue/presence.ts`). */
 const LEASE_LIMIT = 400
 /** Lists of one channel under way or waiting for its pace. */
 const CHUNKS_A_CHANNEL = 8
@@ -35,13 +37,6 @@ const SINGLES_A_CHUNK = 25
 const PUT_OFF_MS = 1_000
 /** Rows of held tasks in one statement: a write of some 20 ms. */
 const SEEN_LIMIT = 1_000
-
-export interface PolicySettings {
-  /** Names this process in leases. */
-  readonly owner: string
-  /** Multiplies every interval. */
-  readonly scale: number
-}
 
 /** What upstream said of a task. */
 interface Look {
@@ -64,7 +59,7 @@ export interface Poller {
  * Rounds do not wait for their answers, so that a channel that hangs does not hold up the others:
  * it only fills its own places.
  */
-export function createPoller(deps: TaskDeps, observe: Observe, settings: PolicySettings): Poller {
+export function createPoller(deps: TaskDeps, observe: Observe, settings: WorkerSettings): Poller {
   const places = createPlaces(CHUNKS_A_CHANNEL, deps.channels.all.length, (channelId, error) => {
     // The tasks are asked for again at the end of their leases, or before.
     deps.metrics.policyFailures.inc({ policy: 'poll' })
@@ -72,24 +67,16 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: PolicyS
   })
   const held = new HeldPolls()
   const { owner } = settings
-  const leases = createLeases(deps.pool, { owner, kind: 'poll', leaseMs: POLL_LEASE_MS })
+  const leases = createTaskLeases(deps, { owner, lane: 'poll', leaseMs: POLL_LEASE_MS })
   const asking: Asking = { deps, observe, settings, held, leases }
-  /** Those that are due again and leased to us still: what ended meanwhile has no row. They stay held. */
-  const dueOfHeld = async (nowMs: number, busy: readonly string[]): Promise<readonly DuePoll[]> => {
-    const due = held.due(nowMs, LEASE_LIMIT, busy)
-    const leased = await stillLeased(deps.pool, owner, idsOf(due))
-    const lost = due.filter(({ platformId }) => !leased.has(platformId))
-    held.drop(lost)
-    leases.forget(idsOf(lost))
-    return due.filter(({ platformId }) => leased.has(platformId))
-  }
+  const againAtMs = () => deps.clock.nowMs() + PUT_OFF_MS * settings.scale
   const begin = (channelId: string, tasks: readonly DuePoll[], signal: AbortSignal): void => {
     const channel = deps.channels.byId(channelId)
     const [first] = tasks
     if (first === undefined) return
     if (channel === undefined) {
       places.take(channelId, () =>
-        orHeld(asking, tasks, () => withoutChannel(asking, channelId, tasks)),
+        orHeld(asking, tasks, () => withoutChannel(asking, channelId, tasks), againAtMs),
       )
       return
     }
@@ -97,8 +84,13 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: PolicyS
     for (const chunk of inChunks(tasks, size)) {
       const free = places.free(channelId)
       places.take(channelId, () =>
-        orHeld(asking, chunk, () =>
-          free ? pollChunk(asking, channel, chunk, signal) : putOff(asking, chunk),
+        orHeld(
+          asking,
+          chunk,
+          // A channel that has all it can take is asked when it may have caught up.
+          () =>
+            free ? pollChunk(asking, channel, chunk, signal) : putOff(asking, chunk, againAtMs()),
+          againAtMs,
         ),
       )
     }
@@ -115,7 +107,8 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: PolicyS
       const nowMs = deps.clock.nowMs()
       // What cannot be asked for is left where it is, for whoever can.
       const busy = deps.channels.all.flatMap(({ id }) => (places.free(id) ? [] : [id]))
-      const again = await dueOfHeld(nowMs, busy)
+      const mayAsk = ({ channelId }: DuePoll): boolean => !busy.includes(channelId)
+      const again = await dueAgain(asking, nowMs, LEASE_LIMIT, mayAsk)
       const due = await leases.take({ nowMs, limit: LEASE_LIMIT, besidesChannels: busy })
       // Only now: a statement that fails before leaves them held.
       held.drop(again)
@@ -133,42 +126,13 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: PolicyS
 interface Asking {
   readonly deps: TaskDeps
   readonly observe: Observe
-  readonly settings: PolicySettings
+  readonly settings: WorkerSettings
   readonly held: HeldPolls
-  readonly leases: Leases
+  readonly leases: TaskLeases
 }
 
 const idsOf = (tasks: readonly DuePoll[]): readonly string[] =>
   tasks.map(({ platformId }) => platformId)
-
-/** Holds what is leased still after work that failed: no other process asks for it. */
-async function orHeld(
-  { deps, settings, held, leases }: Asking,
-  tasks: readonly DuePoll[],
-  work: () => Promise<void>,
-): Promise<void> {
-  try {
-    await work()
-  } catch (error) {
-    const dueAtMs = deps.clock.nowMs() + PUT_OFF_MS * settings.scale
-    const left = tasks.filter((task) => leases.has(task.platformId) && !held.has(task.platformId))
-    leases.abandon(idsOf(left.filter((task) => !held.put(task, dueAtMs))))
-    throw error
-  }
-}
-
-/** The channel has all it can take: its tasks come again when it may have caught up. */
-async function putOff(
-  { deps, settings, held, leases }: Asking,
-  tasks: readonly DuePoll[],
-): Promise<void> {
-  const dueAtMs = deps.clock.nowMs() + PUT_OFF_MS * settings.scale
-  await leases.giveBack(
-    tasks.flatMap((task) =>
-      held.putOff(task, dueAtMs) ? [] : [{ platformId: task.platformId, dueAtMs }],
-    ),
-  )
-}
 
 function groupByChannel(due: Iterable<DuePoll>): ReadonlyMap<string, readonly DuePoll[]> {
   const groups = new Map<string, DuePoll[]>()
@@ -218,9 +182,9 @@ async function pollChunk(
       if (seen === undefined) return undefined
       const item = await record(deps, observe, settings, { task, seen, askedMs })
       if (item === undefined) leases.forget([task.platformId])
-      const observedAtMs = item?.observedAtMs
+      const observedAtMs = item?.notes?.observed_at_ms
       if (item === undefined || observedAtMs === undefined) return item
-      return held.keep(task, item.dueAtMs, observedAtMs) ? undefined : item
+      return held.keepSeen(task, item.dueAtMs, observedAtMs) ? undefined : item
     }),
   )
   await leases.giveBack(items.filter((item) => item !== undefined))
@@ -229,9 +193,9 @@ async function pollChunk(
 async function record(
   deps: TaskDeps,
   observe: Observe,
-  settings: PolicySettings,
+  settings: WorkerSettings,
   look: Look,
-): Promise<Reschedule | undefined> {
+): Promise<RescheduledPoll | undefined> {
   const { task, seen } = look
   const { platformId, tenantId } = task
   deps.metrics.polls.inc({ outcome: seen instanceof ProviderError ? seen.kind : seen.status })
@@ -254,10 +218,10 @@ async function record(
 /** When to ask again; undefined once nothing is left to ask. */
 async function settle(
   deps: TaskDeps,
-  settings: PolicySettings,
+  settings: WorkerSettings,
   { task, seen, askedMs }: Look,
   ended: boolean,
-): Promise<Reschedule | undefined> {
+): Promise<RescheduledPoll | undefined> {
   if (ended) return undefined
   const { platformId } = task
   const nowMs = deps.clock.nowMs()
@@ -275,8 +239,8 @@ async function settle(
   if (failed) waitMs = failedPollMs(ageMs, settings.scale, seen.retryAfterMs)
   else if (seen.status === 'gone') waitMs = GONE_POLL_MS * settings.scale
   return {
-    platformId,
+    id: platformId,
     dueAtMs: nextLookMs(nowMs, jittered(waitMs), task.expiresAtMs),
-    ...(failed ? {} : { observedAtMs: nowMs }),
+    ...(failed ? {} : { notes: { observed_at_ms: nowMs } }),
   }
 }

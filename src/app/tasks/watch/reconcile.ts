@@ -1,10 +1,5 @@
 import type { RoundOutcome } from '../../queue/policy-loop.ts'
-import {
-  type DuePoll,
-  findKnownNativeIds,
-  findOpenSubmissions,
-  type Reschedule,
-} from '../../../../projections/tasks/query.ts'
+import { findKnownNativeIds, findOpenSubmissions } from '../../../../projections/tasks/query.ts'
 import type { TaskRequest } from '../../../domain/task/state.ts'
 import { fromTimestamp, toTimestamp } from '../../../kernel/clock.ts'
 import { executeTaskCommand, loadTask, newCommandId } from '../task-log.ts'
@@ -20,9 +15,9 @@ import {
 import { type Known, knownOf, listAll, loadOpen, type Open } from './evidence.ts'
 import { expireTask, mayExpire } from './expire.ts'
 import { giveUp } from './give-up.ts'
-import { createLeases } from './leases.ts'
 import { jittered, nextLookMs, reconcileIntervalMs } from './intervals.ts'
 import type { Listing } from './listing.ts'
+import { createTaskLeases, type DuePoll, type RescheduledPoll } from './task-work.ts'
 import {
   certainMatches,
   lastLikelyMs,
@@ -32,12 +27,12 @@ import {
   sendingTimeMs,
 } from './match.ts'
 import { providerOf } from '../submit.ts'
-import type { PolicySettings } from './poll.ts'
+import type { WorkerSettings } from '../../queue/worker.ts'
 
 /** Finds out what became of submissions without a known outcome. */
 
 const LEASE_LIMIT = 100
-/** Ample for a long list; what a worker that died has leased is freed sooner (`presence.ts`). */
+/** Ample for a long list; what a worker that died has leased is freed sooner (`queue/presence.ts`). */
 const LEASE_MS = 600_000
 /** What could not be looked at for a reason of our own is tried again after this. */
 const PUT_OFF_MS = 15_000
@@ -48,9 +43,9 @@ const MAX_RIVALS = 50
 type Verdict = 'adopted' | 'missing' | 'absent' | 'ambiguous' | 'unreachable' | 'settled'
 
 /** One round over what is due; upstream is listed once per channel for all of it. */
-export function createReconcileRound(deps: TaskDeps, observe: Observe, settings: PolicySettings) {
+export function createReconcileRound(deps: TaskDeps, observe: Observe, settings: WorkerSettings) {
   const { owner } = settings
-  const leases = createLeases(deps.pool, { owner, kind: 'reconcile', leaseMs: LEASE_MS })
+  const leases = createTaskLeases(deps, { owner, lane: 'reconcile', leaseMs: LEASE_MS })
   return async (signal: AbortSignal): Promise<RoundOutcome> => {
     const due = await leases.take({ nowMs: deps.clock.nowMs(), limit: LEASE_LIMIT })
     if (due.length === 0) return 'idle'
@@ -76,10 +71,10 @@ export function createReconcileRound(deps: TaskDeps, observe: Observe, settings:
 async function look(
   deps: TaskDeps,
   observe: Observe,
-  settings: PolicySettings,
+  settings: WorkerSettings,
   due: readonly DuePoll[],
   signal: AbortSignal,
-): Promise<readonly Reschedule[]> {
+): Promise<readonly RescheduledPoll[]> {
   const loaded = new Map<string, Open | 'settled' | 'unreadable'>()
   await Promise.all(
     due.map(async (poll) => loaded.set(poll.platformId, await loadOrSay(deps, poll))),
@@ -90,7 +85,7 @@ async function look(
   // The leases of one that stops are freed with it.
   if (signal.aborted) return []
   const known = await knownOf(deps, listings)
-  const items: Reschedule[] = []
+  const items: RescheduledPoll[] = []
   const adopted = new Set<string>()
   for (const poll of due) {
     const one = loaded.get(poll.platformId) ?? 'unreadable'
@@ -115,9 +110,13 @@ async function loadOrSay(deps: TaskDeps, poll: DuePoll): Promise<Open | 'settled
   }
 }
 
-function putOff(deps: TaskDeps, settings: PolicySettings, { platformId }: DuePoll): Reschedule {
+function putOff(
+  deps: TaskDeps,
+  settings: WorkerSettings,
+  { platformId }: DuePoll,
+): RescheduledPoll {
   const waitMs = jittered(PUT_OFF_MS * settings.scale)
-  return { platformId, dueAtMs: deps.clock.nowMs() + waitMs }
+  return { id: platformId, dueAtMs: deps.clock.nowMs() + waitMs }
 }
 
 interface Case {
@@ -134,9 +133,9 @@ interface Case {
 async function treat(
   deps: TaskDeps,
   observe: Observe,
-  settings: PolicySettings,
+  settings: WorkerSettings,
   given: Case,
-): Promise<Reschedule | undefined> {
+): Promise<RescheduledPoll | undefined> {
   const { poll, one, askedMs } = given
   const { platformId } = poll
   let verdict: Verdict | undefined
@@ -164,7 +163,7 @@ async function treat(
     one === 'settled' ? undefined : latestAcceptanceMs(one.request, one.channels),
     absentAtMs && absentAtMs + LOOKS_APART_MS,
   )
-  return { platformId, dueAtMs, ...(absentAtMs === undefined ? {} : { absentAtMs }) }
+  return { id: platformId, dueAtMs, notes: { absent_at_ms: absentAtMs } }
 }
 
 async function decide(deps: TaskDeps, observe: Observe, given: Case): Promise<Verdict> {

@@ -1,11 +1,13 @@
 import { keepLead } from '../../../../projections/engine/leadership.ts'
-import { pollBacklog, recallStrayPolls } from '../../../../projections/tasks/query.ts'
+import { pollBacklog } from '../../../../projections/tasks/query.ts'
 import { purgeCallClaims } from '../../calls/claims/statements.ts'
+import { recallStray } from '../../queue/tables.ts'
 import { purgeRateUse } from '../../spending/throttle/sharing.ts'
 import { purgeTaskUrls } from '../result-urls.ts'
 import type { TaskDeps } from '../deps.ts'
-import { farthestDueMs } from './intervals.ts'
+import { farthestDue } from './intervals.ts'
 import { createReservationSweep } from './reservations.ts'
+import { taskWork } from './task-work.ts'
 
 /**
  * Tidies operational tables: reservations that are projected, what expired, what a clock that was set
@@ -46,7 +48,7 @@ export function createSweep(
       if (leading.isNew) sweepReservations = createReservationSweep(deps)
       const nowMs = deps.clock.nowMs()
       await showBacklog(deps, nowMs)
-      await recallStrayPolls(deps.pool, nowMs, farthestDueMs(settings.scale, longestMakingMs))
+      await recallStray(deps.pool, taskWork, nowMs, farthestDue(settings.scale, longestMakingMs))
       await purgeTaskUrls(deps.pool, nowMs)
       await purgeRateUse(deps.pool)
       await purgeCallClaims(deps.pool)

@@ -8,7 +8,7 @@ import { crashPointFrom } from '../../../../src/app/crash-points.ts'
 import { compose } from '../../../../src/start/compose.ts'
 import { createEventLog } from '../../../../src/eventlog/log/client.ts'
 import { createJournal, newInstanceId } from '../../../../src/eventlog/journal/journal.ts'
-import { createPresence } from '../../../../src/app/tasks/watch/presence.ts'
+import { createPresence } from '../../../../src/app/queue/presence.ts'
 import { monotonicClock, systemClock } from '../../../../src/kernel/clock.ts'
 import { isDomainError } from '../../../../src/kernel/errors.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
@@ -63,7 +63,7 @@ const deps = {
 const calls = textCalls(deps, createRunningCalls(deps))
 if (order.isPresent) {
   const own = { pool, clock: systemClock, monotonic: monotonicClock, logger: silentLog }
-  const presence = createPresence(own, instanceId)
+  const presence = createPresence(own, instanceId, [])
   await presence.round()
   setInterval(() => void presence.round().catch(() => undefined), 1_000).unref()
 }

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import type { DuePoll } from '../../../../projections/tasks/query.ts'
 import { HeldPolls } from '../../../../src/app/tasks/watch/held-polls.ts'
+import type { DuePoll } from '../../../../src/app/tasks/watch/task-work.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 import { createInput, startWorld, type World } from '../../support/world.ts'
 
@@ -62,15 +62,22 @@ async function heldTask(t: Test, world: World): Promise<string> {
 t.test('what is held is due at its time, until it is dropped', async (t) => {
   const held = new HeldPolls()
   const [one, other] = [task(1), task(2)]
-  t.ok(held.keep(one, 1_000, 1))
-  t.ok(held.keep(other, 2_000, 1))
+  t.ok(held.keepSeen(one, 1_000, 1))
+  t.ok(held.keepSeen(other, 2_000, 1))
   t.same(held.due(999, 10), [])
   t.same(held.due(1_000, 10), [one])
   t.same(held.due(2_000, 10), [one, other])
   t.same(held.due(2_000, 1), [one])
-  t.same(held.due(2_000, 10, ['channel']), [], 'its channel has all it can take')
-  t.same(held.due(2_000, 10, ['another']), [one, other])
-  t.ok(held.putOff(one, 2_000))
+  t.same(
+    held.due(2_000, 10, () => false),
+    [],
+    'its channel has all it can take',
+  )
+  t.same(
+    held.due(2_000, 10, (item) => item === other),
+    [other],
+  )
+  t.ok(held.keep(one, 2_000))
   t.same(held.due(2_000, 10), [other, one], 'who was put off is behind who was not')
   held.drop([one])
   t.same(held.due(2_000, 10), [other])
@@ -78,11 +85,11 @@ t.test('what is held is due at its time, until it is dropped', async (t) => {
 
 t.test('what was never seen, and what is due when its lease ends, is not held', async (t) => {
   const held = new HeldPolls()
-  t.notOk(held.keep(task(1, { observedAtMs: undefined }), 1_000, 1))
-  t.ok(held.keep(task(2), 90_000, 1))
-  t.notOk(held.keep(task(3), 90_001, 1))
-  t.ok(held.putOff(task(5, { observedAtMs: undefined }), 90_000), 'but for who is put off')
-  t.notOk(held.putOff(task(3), 90_001))
+  t.notOk(held.keepSeen(task(1, { observedAtMs: undefined }), 1_000, 1))
+  t.ok(held.keepSeen(task(2), 90_000, 1))
+  t.notOk(held.keepSeen(task(3), 90_001, 1))
+  t.ok(held.keep(task(5, { observedAtMs: undefined }), 90_000), 'but for who is put off')
+  t.notOk(held.keep(task(3), 90_001))
   t.ok(held.put(task(4, { observedAtMs: undefined }), 149_000), 'and what could not be told')
   t.same(
     held.due(150_000, 10).map(({ platformId }) => platformId),
@@ -94,13 +101,13 @@ t.test(
   'what answered and is not yet written is given out once, the longest unwritten first',
   async (t) => {
     const held = new HeldPolls()
-    t.ok(held.keep(task(1), 1_000, 11))
-    t.ok(held.keep(task(2), 1_000, 12))
+    t.ok(held.keepSeen(task(1), 1_000, 11))
+    t.ok(held.keepSeen(task(2), 1_000, 12))
     held.drop([task(1), task(2)])
-    t.ok(held.keep(task(3), 1_000, 13))
-    t.ok(held.keep(task(1), 2_000, 21))
-    t.ok(held.putOff(task(4), 2_000), 'it was not asked for')
-    t.notOk(held.keep(task(5), 90_001, 22), 'its row is written at once')
+    t.ok(held.keepSeen(task(3), 1_000, 13))
+    t.ok(held.keepSeen(task(1), 2_000, 21))
+    t.ok(held.keep(task(4), 2_000), 'it was not asked for')
+    t.notOk(held.keepSeen(task(5), 90_001, 22), 'its row is written at once')
     t.same(held.takeSeen(2), [
       { platformId: 'task-1', observedAtMs: 21 },
       { platformId: 'task-2', observedAtMs: 12 },

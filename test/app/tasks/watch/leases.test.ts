@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
-import { releasePolls } from '../../../../projections/tasks/query.ts'
 import { nodeArguments } from '../../../helpers/checkout.ts'
-import { createPresence } from '../../../../src/app/tasks/watch/presence.ts'
+import { createPresence } from '../../../../src/app/queue/presence.ts'
+import { freeLeases } from '../../../../src/app/queue/tables.ts'
+import { taskWork } from '../../../../src/app/tasks/watch/task-work.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 import { createInput, startWorld, type World } from '../../support/world.ts'
 import type { WorkerOrder } from './support/worker-child.ts'
@@ -134,7 +135,10 @@ t.test('only what these owners hold is released', async (t) => {
      update tasks.polls p set due_at_ms = 9000, lease_owner = (array['a', 'b', null])[n]
      from numbered where numbered.platform_id = p.platform_id`,
   )
-  t.same(await releasePolls(world.pool, ['a', 'nobody'], 7_000), { released: 1, heldBy: [] })
+  t.same(await freeLeases(world.pool, taskWork, ['a', 'nobody'], 7_000), {
+    released: 1,
+    heldBy: [],
+  })
   const { rows } = await world.pool.query<{ due_at_ms: string; lease_owner: string | null }>(
     'select due_at_ms, lease_owner from tasks.polls order by due_at_ms, lease_owner',
   )
@@ -166,7 +170,7 @@ t.test('a lease that was locked when its owner left is freed all the same', asyn
     )
     return rows
   }
-  const leaving = createPresence(deps, 'leaving')
+  const leaving = createPresence(deps, 'leaving', [taskWork])
   await leaving.round()
   let letGo = await hold()
   const left = leaving.leave()
@@ -184,7 +188,9 @@ t.test('a lease that was locked when its owner left is freed all the same', asyn
   await world.pool.query(`update tasks.polls set due_at_ms = 9000, lease_owner = 'dead'`)
   await world.pool.query(`insert into ops.workers values ('dead', now())`)
   let elapsedMs = 0
-  const others = createPresence({ ...deps, monotonic: { nowMs: () => elapsedMs } }, 'living')
+  const others = createPresence({ ...deps, monotonic: { nowMs: () => elapsedMs } }, 'living', [
+    taskWork,
+  ])
   const round = (): Promise<'idle'> => {
     elapsedMs += 6_000
     return others.round()

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { tryLead } from '../../../../projections/engine/leadership.ts'
-import { createPresence } from '../../../../src/app/tasks/watch/presence.ts'
+import { createPresence } from '../../../../src/app/queue/presence.ts'
 import { createSweep } from '../../../../src/app/tasks/watch/sweep.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 import { createInput, startWorld } from '../../support/world.ts'
@@ -68,7 +68,7 @@ t.test('one process sweeps for all, and clocks that were set stall nothing', asy
     async (t) => {
       let elapsedMs = 0
       const { deps } = world.replica({ monotonic: { nowMs: () => elapsedMs } })
-      const presence = createPresence(deps, 'measuring')
+      const presence = createPresence(deps, 'measuring', [])
       const say = (at: string) =>
         world.pool.query(
           `insert into ops.workers values ('other', now() + $1::interval)

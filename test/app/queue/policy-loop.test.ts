@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Counter } from 'prom-client'
 import t from 'tap'
-import { type Policy, type RoundOutcome, runLoop } from '../../src/app/queue/policy-loop.ts'
-import { silentLog } from '../../src/kernel/log.ts'
-import { until } from '../helpers/eventually.ts'
+import { type Policy, type RoundOutcome, runLoop } from '../../../src/app/queue/policy-loop.ts'
+import { silentLog } from '../../../src/kernel/log.ts'
+import { until } from '../../helpers/eventually.ts'
 
 const policyFailures = new Counter({
   name: 'failures',

@@ -1,6 +1,7 @@
-import type { Migrations } from '../../../storage/postgres/migrate.ts'
+import type { Migrations } from '../../storage/postgres/migrate.ts'
 
-export const watchMigrations: Migrations = {
+export const workerMigrations: Migrations = {
+  // The name under which databases have applied them.
   owner: 'tasks/watch',
   steps: [
     // Databases from before migrations were numbered have this table.

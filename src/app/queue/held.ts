@@ -1,0 +1,109 @@
+import type { LeaseQuery, Leases } from './leases.ts'
+
+/** What working on a job may take at the slowest pace: later in a lease nothing is begun. */
+const WORKING_MS = 60_000
+/** About 500 bytes each; what is beyond is leased anew each time. */
+const MAX_HELD = 50_000
+
+/**
+ * Jobs that stay leased until they are due again. One that is due every second, written down each time as
+ * leased and as due again, would be most of what Postgres does.
+ *
+ * Nothing here is certain: before it is worked on again its row is asked whether the lease still stands. What is
+ * lost with the process is leased to a process that died.
+ */
+export class HeldJobs<Item extends { readonly leasedUntilMs: number }> {
+  readonly #held = new Map<string, { readonly item: Item; readonly dueAtMs: number }>()
+  readonly #idOf: (item: Item) => string
+
+  constructor(idOf: (item: Item) => string) {
+    this.#idOf = idOf
+  }
+
+  /** Whether it is held until it is due: its row has to say when that is otherwise. */
+  keep(item: Item, dueAtMs: number): boolean {
+    return dueAtMs + WORKING_MS <= item.leasedUntilMs && this.put(item, dueAtMs)
+  }
+
+  /** Whatever is left of its lease: of one that its row could not be told of. */
+  put(item: Item, dueAtMs: number): boolean {
+    if (this.#held.size >= MAX_HELD) return false
+    const id = this.#idOf(item)
+    // Behind all others.
+    this.#held.delete(id)
+    this.#held.set(id, { item, dueAtMs })
+    return true
+  }
+
+  /** Up to `limit` of those that are due and may be worked on, the longest held first; they stay until dropped. */
+  due(nowMs: number, limit: number, may: (item: Item) => boolean = () => true): readonly Item[] {
+    const due: Item[] = []
+    for (const { item, dueAtMs } of this.#held.values()) {
+      if (dueAtMs > nowMs || !may(item)) continue
+      due.push(item)
+      if (due.length === limit) break
+    }
+    return due
+  }
+
+  has(id: string): boolean {
+    return this.#held.has(id)
+  }
+
+  drop(items: readonly Item[]): void {
+    for (const item of items) this.#held.delete(this.#idOf(item))
+  }
+}
+
+/** What is held of a lane, and its leases. */
+export interface Holding<Item extends { readonly leasedUntilMs: number }> {
+  readonly held: HeldJobs<Item>
+  readonly leases: Pick<
+    Leases<Item, LeaseQuery, never>,
+    'abandon' | 'forget' | 'giveBack' | 'has' | 'idOf' | 'standing'
+  >
+}
+
+/** Those that are due again and whose leases stand; they stay held until they are dropped. @throws what Postgres does */
+export async function dueAgain<Item extends { readonly leasedUntilMs: number }>(
+  { held, leases }: Holding<Item>,
+  ...query: Parameters<HeldJobs<Item>['due']>
+): Promise<readonly Item[]> {
+  const due = held.due(...query)
+  const standing = new Set(await leases.standing(due))
+  held.drop(due.filter((item) => !standing.has(item)))
+  return [...standing]
+}
+
+/**
+ * Works on leased jobs. Where that fails, those that are leased still are held and due again at a time: no other
+ * process works on them. @throws what the work does
+ */
+export async function orHeld<Item extends { readonly leasedUntilMs: number }>(
+  { held, leases }: Holding<Item>,
+  items: readonly Item[],
+  work: () => Promise<void>,
+  againAtMs: () => number,
+): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    const dueAtMs = againAtMs()
+    const left = items.map((item) => ({ item, id: leases.idOf(item) }))
+    const lost = left.filter(
+      ({ item, id }) => leases.has(id) && !held.has(id) && !held.put(item, dueAtMs),
+    )
+    leases.abandon(lost.map(({ id }) => id))
+    throw error
+  }
+}
+
+/** Holds jobs until a time, or gives them back where they cannot be held so long. @throws what Postgres does */
+export async function putOff<Item extends { readonly leasedUntilMs: number }>(
+  { held, leases }: Holding<Item>,
+  items: readonly Item[],
+  dueAtMs: number,
+): Promise<void> {
+  const left = items.filter((item) => !held.keep(item, dueAtMs))
+  await leases.giveBack(left.map((item) => ({ id: leases.idOf(item), dueAtMs })))
+}

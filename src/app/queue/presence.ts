@@ -1,0 +1,172 @@
+import type { Pool, PoolClient } from 'pg'
+import type { Clock } from '../../kernel/clock.ts'
+import type { Log } from '../../kernel/log.ts'
+import { pause } from '../../kernel/pause.ts'
+import { freeLeases, type WorkTable } from './tables.ts'
+
+/**
+ * Frees at once what a process that died had leased. Silence is measured here, by a clock that is
+ * never set, and it is not death: a worker that was paused, or cut off from the database, may go on
+ * with jobs that others have taken. That only does them twice, so a job must bear it: every change is
+ * decided on the log, and a reschedule on the lease.
+ */
+
+/** A worker silent for this long is taken for dead; renewing fails a few times before that. */
+const SILENT_MS = 5_000
+/** Who leaves frees again what was locked. */
+const LEAVE_TRIES = 20
+const LEAVE_PAUSE_MS = 25
+
+export interface PresenceDeps {
+  readonly pool: Pool
+  readonly clock: Clock
+  /** Of durations. */
+  readonly monotonic: Clock
+  readonly logger: Log
+}
+
+export interface Presence {
+  /** Renews our own heartbeat and frees what silent workers hold. */
+  readonly round: () => Promise<'idle'>
+  /** Whether others know that we live: only then is anything leased. */
+  readonly known: () => boolean
+  /** Frees what we hold ourselves, so that the others need not wait for our silence. */
+  readonly leave: () => Promise<void>
+}
+
+/** The last heartbeat of a worker: another text each time, compared with no clock. */
+interface Heartbeat {
+  readonly owner: string
+  readonly said: string
+}
+
+interface Heard extends Heartbeat {
+  /** When this was first heard here. */
+  readonly sinceMs: number
+}
+
+/** @param tables all that hold leases, so that a worker is not forgotten before each is free of it */
+export function createPresence(
+  { pool, clock, monotonic, logger }: PresenceDeps,
+  owner: string,
+  tables: readonly WorkTable[],
+): Presence {
+  let renewedMs = Number.NEGATIVE_INFINITY
+  let heard: ReadonlyMap<string, Heard> = new Map()
+
+  /** The workers from which nothing new was heard for long enough. */
+  const silent = async (): Promise<readonly Heard[]> => {
+    const nowMs = monotonic.nowMs()
+    const now = (await heartbeats(pool)).map((heartbeat): Heard => {
+      const before = heard.get(heartbeat.owner)
+      return before?.said === heartbeat.said ? before : { ...heartbeat, sinceMs: nowMs }
+    })
+    heard = new Map(now.map((one) => [one.owner, one]))
+    return now.filter(({ sinceMs }) => nowMs - sinceMs >= SILENT_MS)
+  }
+  return {
+    known: () => monotonic.nowMs() - renewedMs < SILENT_MS,
+    round: async () => {
+      const sentMs = monotonic.nowMs()
+      await renewWorker(pool, owner)
+      renewedMs = sentMs
+      const workers = await silent()
+      if (workers.length === 0) return 'idle'
+      const take = (client: PoolClient) => takeSilentWorkers(client, workers)
+      const freed = await free(pool, tables, clock.nowMs(), take)
+      if (freed.owners.length > 0) logger.warn(freed, 'leases of silent workers freed')
+      return 'idle'
+    },
+    leave: async () => {
+      renewedMs = Number.NEGATIVE_INFINITY
+      const mine = (): Promise<readonly string[]> => Promise.resolve([owner])
+      for (let tries = 1; ; tries += 1) {
+        const { heldBy } = await free(pool, tables, clock.nowMs(), mine)
+        // What is left others free, once we are silent.
+        if (heldBy.length === 0 || tries === LEAVE_TRIES) return
+        await pause(LEAVE_PAUSE_MS)
+      }
+    },
+  }
+}
+
+interface Freed {
+  readonly owners: readonly string[]
+  readonly released: number
+  /** Those of the owners of whose leases some were locked: they are not forgotten, and freed again. */
+  readonly heldBy: readonly string[]
+}
+
+/** Frees and forgets together: of several that notice a silence, the first does both for all. */
+async function free(
+  pool: Pool,
+  tables: readonly WorkTable[],
+  nowMs: number,
+  take: (client: PoolClient) => Promise<readonly string[]>,
+): Promise<Freed> {
+  const client = await pool.connect()
+  try {
+    await client.query('begin')
+    const owners = await take(client)
+    let released = 0
+    const heldBy = new Set<string>()
+    if (owners.length > 0)
+      for (const table of tables) {
+        const freed = await freeLeases(client, table, owners, nowMs)
+        released += freed.released
+        for (const holder of freed.heldBy) heldBy.add(holder)
+      }
+    await forgetWorkers(
+      client,
+      owners.filter((one) => !heldBy.has(one)),
+    )
+    await client.query('commit')
+    client.release()
+    return { owners, released, heldBy: [...heldBy] }
+  } catch (error) {
+    client.release(true)
+    throw error
+  }
+}
+
+async function renewWorker(pool: Pool, owner: string): Promise<void> {
+  await pool.query({
+    name: 'workers-renew',
+    text: `insert into ops.workers (owner, seen_at) values ($1, clock_timestamp())
+           on conflict (owner) do update set seen_at = excluded.seen_at`,
+    values: [owner],
+  })
+}
+
+async function heartbeats(pool: Pool): Promise<readonly Heartbeat[]> {
+  const { rows } = await pool.query<Heartbeat>({
+    name: 'workers-words',
+    text: `select owner, seen_at::text as said from ops.workers order by owner`,
+  })
+  return rows
+}
+
+/** Locks workers that said nothing since, for the first that asks; returns those it has locked. */
+async function takeSilentWorkers(
+  client: PoolClient,
+  silent: readonly Heartbeat[],
+): Promise<readonly string[]> {
+  const { rows } = await client.query<{ owner: string }>({
+    name: 'workers-take-silent',
+    text: `select w.owner from ops.workers w
+           join unnest($1::text[], $2::text[]) as silent (owner, said)
+             on w.owner = silent.owner and w.seen_at::text = silent.said
+           order by w.owner for update of w`,
+    values: [silent.map(({ owner }) => owner), silent.map(({ said }) => said)],
+  })
+  return rows.map(({ owner }) => owner)
+}
+
+/** Forgets workers, whatever they said. */
+async function forgetWorkers(client: PoolClient, owners: readonly string[]): Promise<void> {
+  await client.query({
+    name: 'workers-forget',
+    text: 'delete from ops.workers where owner = any($1::text[])',
+    values: [owners],
+  })
+}

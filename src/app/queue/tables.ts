@@ -1,0 +1,231 @@
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+
+/**
+ * The statements over tables of leased work. A leased row is due again at the end of its lease, so another
+ * process takes it when its owner has died. Each statement passes over rows that are locked: another
+ * transaction is just moving or ending them, and waiting for two of those could wait for ever.
+ */
+
+/**
+ * A table with a row for each job: `due_at_ms`, `attempts` and `lease_owner` beside what the job is. The names
+ * are written into statements.
+ */
+export interface WorkTable<Note extends string = string> {
+  /** With its schema. */
+  readonly name: string
+  /** Its primary key, a text. */
+  readonly id: string
+  /** The column that says which lane a job is in: each round of a process leases one lane. */
+  readonly lane: string
+  /** Columns of times that a reschedule may set: the `first` time stays, or the `last` one does. */
+  readonly notes: Readonly<Record<Note, 'first' | 'last'>>
+}
+
+/** Who leases, and for how long. */
+export interface LeaseTerms {
+  readonly owner: string
+  readonly nowMs: number
+  readonly leaseMs: number
+  readonly limit: number
+}
+
+/** When a leased job is due next. */
+export interface Rescheduled<Note extends string = string> {
+  readonly id: string
+  readonly dueAtMs: number
+  /** Where they count anew. */
+  readonly attempts?: number
+  /** Unix milliseconds. */
+  readonly notes?: Readonly<Partial<Record<Note, number | undefined>>>
+}
+
+/**
+ * Leases the jobs that a statement finds and locks. Its own values begin at `$5`; `$2` is the time and `$4`
+ * the limit.
+ *
+ * @param columns what is returned of each job, of the table `p`
+ */
+export async function leaseRows<Row extends object>(
+  db: Queryable,
+  { name, id }: WorkTable,
+  { owner, nowMs, leaseMs, limit }: LeaseTerms,
+  due: { readonly text: string; readonly values: readonly unknown[] },
+  columns: string,
+): Promise<readonly Row[]> {
+  const { rows } = await db.query<Row>({
+    // Without a name: planned for the table as it is, which grows and shrinks by its whole size.
+    text: `with due as (${due.text})
+           update ${name} p
+           set due_at_ms = $2::bigint + $3::bigint, lease_owner = $1, attempts = p.attempts + 1
+           from due where p.${id} = due.${id}
+           returning ${columns}`,
+    values: [owner, Math.round(nowMs), leaseMs, limit, ...due.values],
+  })
+  return rows
+}
+
+/** Which of these jobs of a lane exist and are leased to this owner. */
+export async function stillLeased(
+  db: Queryable,
+  { name, id, lane: laneColumn }: WorkTable,
+  { owner, lane }: { readonly owner: string; readonly lane: string },
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set()
+  const { rows } = await db.query<{ id: string; lane: string; lease_owner: string | null }>({
+    name: `${name}.leased`,
+    // By their ids alone: asked for the lane as well, Postgres may go through all that are of it.
+    text: `select ${id} as id, ${laneColumn} as lane, lease_owner from ${name}
+           where ${id} = any($1::text[])`,
+    values: [ids],
+  })
+  const leased = rows.filter((row) => row.lane === lane && row.lease_owner === owner)
+  return new Set(leased.map((row) => row.id))
+}
+
+/** Says when jobs are due next; those that this owner has not leased any more stay as they are. */
+export async function reschedule<Note extends string>(
+  db: Queryable,
+  { name, id, notes }: WorkTable<Note>,
+  owner: string,
+  items: readonly Rescheduled<Note>[],
+): Promise<void> {
+  if (items.length === 0) return
+  const columns = Object.keys(notes) as Note[]
+  const given = ['id', 'due_at_ms', 'attempts', ...columns]
+  const arrays = columns.map((_, n) => `, $${n + 5}::bigint[]`)
+  const sets = columns.map((column) => {
+    const [one, other] = notes[column] === 'first' ? ['p', 'mine'] : ['mine', 'p']
+    return `, ${column} = coalesce(${one}.${column}, ${other}.${column})`
+  })
+  await db.query({
+    text: `with mine as (
+             select i.* from unnest($2::text[], $3::bigint[], $4::int[]${arrays.join('')})
+               as i (${given.join(', ')})
+             join ${name} p on p.${id} = i.id and p.lease_owner = $1
+             for update of p skip locked)
+           update ${name} p
+           set due_at_ms = mine.due_at_ms, lease_owner = null,
+               attempts = coalesce(mine.attempts, p.attempts)${sets.join('')}
+           from mine where p.${id} = mine.id`,
+    values: [
+      owner,
+      items.map((item) => item.id),
+      items.map((item) => Math.round(item.dueAtMs)),
+      items.map((item) => item.attempts ?? null),
+      ...columns.map((column) => items.map((item) => item.notes?.[column] ?? null)),
+    ],
+  })
+}
+
+/** Ends jobs of a lane that this owner has leased: nothing is left to do. */
+export async function endJobs(
+  db: Queryable,
+  { name, id, lane: laneColumn }: WorkTable,
+  { owner, lane }: { readonly owner: string; readonly lane: string },
+  ids: readonly string[],
+): Promise<void> {
+  if (ids.length === 0) return
+  await db.query({
+    text: `with mine as (
+             select ${id} from ${name}
+             where ${id} = any($3::text[]) and ${laneColumn} = $2 and lease_owner = $1
+             for update skip locked)
+           delete from ${name} p using mine where p.${id} = mine.${id}`,
+    values: [owner, lane, ids],
+  })
+}
+
+/** Makes jobs of a lane that this owner has leased, besides these, due at a time. */
+export async function recallOwn(
+  db: Queryable,
+  { name, id, lane: laneColumn }: WorkTable,
+  recall: {
+    readonly owner: string
+    readonly lane: string
+    readonly besidesIds: readonly string[]
+    readonly dueAtMs: number
+  },
+): Promise<void> {
+  await db.query({
+    text: `with left_over as (
+             select ${id} from ${name}
+             where ${laneColumn} = $2 and lease_owner = $1 and ${id} <> all($3::text[])
+             for update skip locked)
+           update ${name} p
+           set due_at_ms = least(p.due_at_ms, $4::bigint), lease_owner = null
+           from left_over where p.${id} = left_over.${id}`,
+    values: [recall.owner, recall.lane, recall.besidesIds, Math.round(recall.dueAtMs)],
+  })
+}
+
+/** How many leases were freed, and which owners have more, whose rows were locked. */
+export interface FreedLeases {
+  readonly released: number
+  readonly heldBy: readonly string[]
+}
+
+/** Makes what these owners have leased due now. */
+export async function freeLeases(
+  db: Queryable,
+  { name, id }: WorkTable,
+  owners: readonly string[],
+  nowMs: number,
+): Promise<FreedLeases> {
+  const { rows } = await db.query<{ released: number; held_by: string[] }>({
+    name: `${name}.release`,
+    text: `with left_over as (
+             select ${id} from ${name} where lease_owner = any($1::text[])
+             for update skip locked),
+           released as (
+             update ${name} p
+             set due_at_ms = least(p.due_at_ms, $2::bigint), lease_owner = null
+             from left_over where p.${id} = left_over.${id}
+             returning p.${id})
+           select (select count(*)::int from released) as released,
+                  array(select distinct p.lease_owner from ${name} p
+                        where p.lease_owner = any($1::text[])
+                          and p.${id} not in (select ${id} from released)) as held_by`,
+    values: [owners, Math.round(nowMs)],
+  })
+  const [row] = rows
+  return { released: row?.released ?? 0, heldBy: row?.held_by ?? [] }
+}
+
+/** How far ahead a lane's jobs are ever due, in milliseconds. */
+export interface Ahead {
+  readonly leaseMs: number
+  /** The longest pause between two leases. */
+  readonly waitMs: number
+}
+
+/** Clocks of processes differ by less, and no statement waits longer to begin. */
+const SKEW_MS = 60_000
+
+/**
+ * Makes due now what is due further ahead than anything of its lane ever is: by a clock that was set back since.
+ * What another process has just leased is not: its lease may have been taken by a clock that is ahead of ours,
+ * and after the time that this statement goes by.
+ */
+export async function recallStray(
+  db: Queryable,
+  { name, id, lane: laneColumn }: WorkTable,
+  nowMs: number,
+  ahead: Readonly<Record<string, Ahead>>,
+): Promise<void> {
+  await db.query({
+    text: `with stray as (
+             select p.${id} from unnest($2::text[], $3::bigint[]) as f (lane, farthest_ms)
+             join ${name} p on p.${laneColumn} = f.lane and p.due_at_ms > $1::bigint + f.farthest_ms
+             for update of p skip locked)
+           update ${name} p set due_at_ms = $1, lease_owner = null
+           from stray where p.${id} = stray.${id}`,
+    values: [
+      Math.round(nowMs),
+      Object.keys(ahead),
+      Object.values(ahead).map(({ leaseMs, waitMs }) =>
+        Math.round(leaseMs + Math.max(waitMs, SKEW_MS)),
+      ),
+    ],
+  })
+}

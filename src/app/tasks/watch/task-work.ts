@@ -1,0 +1,153 @@
+import type { Queryable } from '../../../../projections/engine/queryable.ts'
+import type { PollKind } from '../../../../projections/tasks/query.ts'
+import {
+  createLeases,
+  type LeaseQuery,
+  type Leases,
+  type LeaseSettings,
+} from '../../queue/leases.ts'
+import { leaseRows, type LeaseTerms, type Rescheduled, type WorkTable } from '../../queue/tables.ts'
+import type { TaskDeps } from '../deps.ts'
+
+/** What workers do about tasks: the projection puts a row there for each task that needs it. */
+
+type TaskNote = 'observed_at_ms' | 'absent_at_ms'
+export type RescheduledPoll = Rescheduled<TaskNote>
+
+export const taskWork: WorkTable<TaskNote> = {
+  name: 'tasks.polls',
+  id: 'platform_id',
+  lane: 'kind',
+  notes: {
+    /** When upstream was asked, if it answered. */
+    observed_at_ms: 'last',
+    /** When a look began that upstream had to be shown in and was not. */
+    absent_at_ms: 'first',
+  },
+}
+
+/** A task that has to be asked for upstream, leased to the caller. */
+export interface DuePoll {
+  readonly platformId: string
+  readonly tenantId: string
+  readonly family: string
+  readonly channelId: string
+  readonly nativeId: string | null
+  readonly kind: PollKind
+  readonly requestedAtMs: number
+  readonly expiresAtMs: number
+  /** How often it was asked for since it is of this kind. */
+  readonly attempts: number
+  /** When the first look began that proves, if a later one agrees, that upstream lacks it. */
+  readonly absentAtMs: number | undefined
+  /** When upstream last answered for it, as far as that is written down. */
+  readonly observedAtMs: number | undefined
+  /** When the lease ends. */
+  readonly leasedUntilMs: number
+}
+
+interface PollRecord {
+  readonly platform_id: string
+  readonly tenant_id: string
+  readonly family: string
+  readonly channel_id: string
+  readonly native_id: string | null
+  readonly kind: PollKind
+  readonly requested_at_ms: string
+  readonly expires_at_ms: string
+  readonly attempts: number
+  readonly absent_at_ms: string | null
+  readonly observed_at_ms: string | null
+}
+
+/** Which of the tasks that are due are leased. */
+export interface PollQuery extends LeaseQuery {
+  /** None of these families. */
+  readonly besides?: readonly string[]
+  /** None of these channels. */
+  readonly besidesChannels?: readonly string[]
+}
+
+type PollLease = PollQuery & LeaseTerms & { readonly lane?: string }
+
+/** Leases up to `limit` tasks that are due, the longest due first. */
+export function leaseDuePolls(db: Queryable, lease: PollLease): Promise<readonly DuePoll[]> {
+  return leasePolls(db, lease, {
+    text: `select platform_id from tasks.polls
+           where ($5::text is null or kind = $5) and due_at_ms <= $2
+             and family <> all($6::text[]) and channel_id <> all($7::text[])
+           order by due_at_ms limit $4
+           for update skip locked`,
+    values: [lease.lane ?? null, lease.besides ?? [], lease.besidesChannels ?? []],
+  })
+}
+
+/** How many further candidates are looked at for each that is leased: another replica may lock some of them. */
+const CANDIDATES = 4
+
+/**
+ * The same of tasks that wait for a worker of ours, tenant by tenant in turn: first those of the tenant of
+ * which the fewest are leased, by all replicas together. A tenant's own go in the order in which they are due.
+ */
+export function leaseInTurn(db: Queryable, lease: PollLease): Promise<readonly DuePoll[]> {
+  return leasePolls(db, lease, {
+    text: `select p.platform_id
+           from (select w.platform_id,
+                        coalesce(u.leased, 0) + row_number() over (
+                          partition by w.tenant_id order by w.due_at_ms, w.platform_id) as turn
+                 from tasks.polls w
+                 left join (select tenant_id, count(*) as leased from tasks.polls
+                            where kind in ('make', 'finish') and lease_owner is not null
+                            group by tenant_id) u on u.tenant_id = w.tenant_id
+                 where w.kind = $5 and w.due_at_ms <= $2 and w.family <> all($6::text[])
+                 order by turn, w.due_at_ms limit $7::bigint) c
+           join tasks.polls p on p.platform_id = c.platform_id
+           where p.kind = $5 and p.due_at_ms <= $2
+           order by c.turn, p.due_at_ms limit $4
+           for update of p skip locked`,
+    values: [lease.lane ?? 'make', lease.besides ?? [], CANDIDATES * lease.limit],
+  })
+}
+
+async function leasePolls(
+  db: Queryable,
+  lease: LeaseTerms,
+  due: { readonly text: string; readonly values: readonly unknown[] },
+): Promise<readonly DuePoll[]> {
+  const columns = `p.platform_id, p.tenant_id, p.family, p.channel_id, p.native_id, p.kind,
+                   p.requested_at_ms, p.expires_at_ms, p.attempts, p.absent_at_ms,
+                   p.observed_at_ms`
+  const rows = await leaseRows<PollRecord>(db, taskWork, lease, due, columns)
+  return rows.map((row) => ({
+    platformId: row.platform_id,
+    tenantId: row.tenant_id,
+    family: row.family,
+    channelId: row.channel_id,
+    nativeId: row.native_id,
+    kind: row.kind,
+    requestedAtMs: Number(row.requested_at_ms),
+    expiresAtMs: Number(row.expires_at_ms),
+    attempts: row.attempts,
+    absentAtMs: row.absent_at_ms === null ? undefined : Number(row.absent_at_ms),
+    observedAtMs: row.observed_at_ms === null ? undefined : Number(row.observed_at_ms),
+    leasedUntilMs: lease.nowMs + lease.leaseMs,
+  }))
+}
+
+export type TaskLeases = Leases<DuePoll, PollQuery, TaskNote>
+
+/** The leases of one kind of task work; unless said otherwise, the longest due are leased first. */
+export function createTaskLeases(
+  { pool }: Pick<TaskDeps, 'pool'>,
+  settings: Pick<LeaseSettings<DuePoll, PollQuery, TaskNote>, 'owner' | 'leaseMs' | 'alsoKnown'> & {
+    readonly lane: PollKind
+    readonly lease?: typeof leaseDuePolls
+  },
+): TaskLeases {
+  return createLeases<DuePoll, PollQuery, TaskNote>(pool, {
+    lease: leaseDuePolls,
+    ...settings,
+    table: taskWork,
+    idOf: ({ platformId }) => platformId,
+  })
+}

@@ -1,0 +1,94 @@
+import t from 'tap'
+import {
+  endJobs,
+  freeLeases,
+  type Rescheduled,
+  stillLeased,
+} from '../../../src/app/queue/tables.ts'
+import { LEASE_MS, leasesOf, startWork, work } from './support/work.ts'
+
+const NOW = 1_000_000
+
+t.test('a lease ends by itself, and only its owner says when the job is due next', async (t) => {
+  const { pool, row } = await startWork(t, { job: NOW })
+  const [one, two] = [leasesOf(pool, 'one'), leasesOf(pool, 'two')]
+  t.equal((await one.take({ nowMs: NOW - 1, limit: 5 })).length, 0, 'not before its time')
+  t.equal((await one.take({ nowMs: NOW, limit: 5 })).length, 1)
+  t.equal((await two.take({ nowMs: NOW + LEASE_MS - 1, limit: 5 })).length, 0)
+  t.match(await two.take({ nowMs: NOW + LEASE_MS, limit: 5 }), [{ id: 'job', attempts: 2 }])
+  await one.giveBack([{ id: 'job', dueAtMs: 1 }])
+  t.match(await row('job'), { lease_owner: 'two', due_at_ms: NOW + 2 * LEASE_MS })
+  await one.end(['job'])
+  t.ok(await row('job'), 'nor does it end it')
+  await two.giveBack([{ id: 'job', dueAtMs: NOW + 7, attempts: 0 }])
+  t.match(await row('job'), { lease_owner: null, due_at_ms: NOW + 7, attempts: 0 })
+  await two.giveBack([{ id: 'job', dueAtMs: 1 }])
+  t.match(await row('job'), { due_at_ms: NOW + 7 }, 'nor one that has given it back')
+})
+
+t.test('of two that lease at once each job goes to one', async (t) => {
+  const jobs = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`job-${n}`, NOW]))
+  const { pool } = await startWork(t, jobs)
+  const takes = Array.from({ length: 6 }, (_, n) =>
+    leasesOf(pool, `worker-${n}`).take({ nowMs: NOW, limit: 10 }),
+  )
+  const ids = (await Promise.all(takes)).flat().map(({ id }) => id)
+  t.equal(new Set(ids).size, ids.length)
+})
+
+t.test('locked rows are passed over by every statement, and none waits for them', async (t) => {
+  const { pool, row, lock } = await startWork(t, { locked: NOW, other: NOW })
+  const leases = leasesOf(pool, 'one')
+  const letGo = await lock('locked')
+  t.match(await leases.take({ nowMs: NOW, limit: 5 }), [{ id: 'other' }])
+  await letGo()
+  t.match(await leases.take({ nowMs: NOW, limit: 5 }), [{ id: 'locked' }])
+
+  const letGoAgain = await lock('locked')
+  const dueAtMs = NOW + 5
+  await leases.giveBack(['locked', 'other'].map((id) => ({ id, dueAtMs })))
+  t.match(await row('other'), { lease_owner: null, due_at_ms: dueAtMs })
+  t.match(await row('locked'), { lease_owner: 'one', due_at_ms: NOW + LEASE_MS }, 'to its lease')
+  await endJobs(pool, work, { owner: 'one', lane: 'a' }, ['locked'])
+  t.same(await freeLeases(pool, work, ['one'], NOW), { released: 0, heldBy: ['one'] })
+  await letGoAgain()
+  t.same(await freeLeases(pool, work, ['one'], NOW), { released: 1, heldBy: [] })
+  t.match(await row('locked'), { lease_owner: null, due_at_ms: NOW })
+})
+
+t.test('the first of some times stays, the last of others', async (t) => {
+  const { pool, row } = await startWork(t, { job: NOW })
+  const leases = leasesOf(pool, 'one')
+  const note = async (notes: Rescheduled<'first_at_ms' | 'last_at_ms'>['notes']) => {
+    await leases.take({ nowMs: NOW, limit: 1 })
+    await leases.giveBack([{ id: 'job', dueAtMs: NOW, ...(notes && { notes }) }])
+    return row('job')
+  }
+  t.match(await note({ first_at_ms: 1, last_at_ms: 2 }), { first_at_ms: 1, last_at_ms: 2 })
+  t.match(await note({ first_at_ms: 3, last_at_ms: 4 }), { first_at_ms: 1, last_at_ms: 4 })
+  t.match(await note(undefined), { first_at_ms: 1, last_at_ms: 4, attempts: 3 })
+})
+
+t.test('only jobs of its lane that are leased to it still stand', async (t) => {
+  const { pool, add } = await startWork(t, { mine: NOW, taken: NOW, ended: NOW, moved: NOW })
+  await add('elsewhere', NOW, 'b')
+  const leases = leasesOf(pool, 'one')
+  const due = await leases.take({ nowMs: NOW, limit: 5 })
+  t.equal(due.length, 4)
+  await pool.query(`update work.jobs set lease_owner = 'two' where job_id = 'taken'`)
+  await pool.query(`update work.jobs set lane = 'b' where job_id = 'moved'`)
+  await pool.query(`delete from work.jobs where job_id = 'ended'`)
+  t.match(await leases.standing(due), [{ id: 'mine' }])
+  t.same([...leases.ids()], ['mine'], 'the others are forgotten')
+  t.same([...(await stillLeased(pool, work, { owner: 'one', lane: 'a' }, ['elsewhere']))], [])
+})
+
+t.test('what is not worked on any more is due again before anything else is leased', async (t) => {
+  const { pool, row } = await startWork(t, { kept: NOW, left: NOW })
+  const leases = leasesOf(pool, 'one')
+  await leases.take({ nowMs: NOW, limit: 5 })
+  leases.abandon(['left', 'unknown'])
+  t.same(await leases.take({ nowMs: NOW, limit: 5 }), [])
+  t.match(await row('left'), { lease_owner: null, due_at_ms: NOW + 2_000 })
+  t.match(await row('kept'), { lease_owner: 'one', due_at_ms: NOW + LEASE_MS })
+})
