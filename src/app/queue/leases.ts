@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import type { RoundOutcome } from './policy-loop.ts'
 import {
   endJobs,
   type LeaseTerms,
@@ -111,5 +112,50 @@ export function createLeases<Item, Query extends LeaseQuery, Note extends string
     has: (id) => known.has(id),
     ids: () => known,
     idOf,
+  }
+}
+
+/** What is to be done in rounds over whatever of a lane is due. */
+export interface LeasedJob<Item, Query extends LeaseQuery, Note extends string> {
+  readonly leases: Leases<Item, Query, Note>
+  readonly query: () => Query
+  /** Says which are due again and which are over. It names neither of those that have ended, or that it left undone. */
+  readonly work: (
+    items: readonly Item[],
+    signal: AbortSignal,
+  ) => Promise<{
+    readonly again: readonly Rescheduled<Note>[]
+    readonly over?: readonly string[]
+  }>
+  /** When one is due again after work that failed as a whole. */
+  readonly putOff: (item: Item) => Rescheduled<Note>
+}
+
+/** One round of a job after the other: each waits for the work on all that it has leased. */
+export function createRound<Item, Query extends LeaseQuery, Note extends string>({
+  leases,
+  query,
+  work,
+  putOff,
+}: LeasedJob<Item, Query, Note>): (signal: AbortSignal) => Promise<RoundOutcome> {
+  return async (signal) => {
+    const asked = query()
+    const due = await leases.take(asked)
+    if (due.length === 0) return 'idle'
+    const ids = due.map(leases.idOf)
+    try {
+      const { again, over = [] } = await work(due, signal).catch(async (error: unknown) => {
+        await leases.giveBack(due.map(putOff))
+        throw error
+      })
+      await leases.giveBack(again)
+      await leases.end(over)
+      // What was left undone is freed as this process stops.
+      leases.forget(ids)
+    } catch (error) {
+      leases.abandon(ids)
+      throw error
+    }
+    return due.length === asked.limit ? 'more' : 'some'
   }
 }

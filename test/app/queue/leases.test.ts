@@ -1,11 +1,12 @@
 import t from 'tap'
+import { createRound, type LeasedJob, type LeaseQuery } from '../../../src/app/queue/leases.ts'
 import {
   endJobs,
   freeLeases,
   type Rescheduled,
   stillLeased,
 } from '../../../src/app/queue/tables.ts'
-import { LEASE_MS, leasesOf, startWork, work } from './support/work.ts'
+import { type Job, LEASE_MS, leasesOf, startWork, work } from './support/work.ts'
 
 const NOW = 1_000_000
 
@@ -91,4 +92,51 @@ t.test('what is not worked on any more is due again before anything else is leas
   t.same(await leases.take({ nowMs: NOW, limit: 5 }), [])
   t.match(await row('left'), { lease_owner: null, due_at_ms: NOW + 2_000 })
   t.match(await row('kept'), { lease_owner: 'one', due_at_ms: NOW + LEASE_MS })
+})
+
+const roundOf = (
+  leases: ReturnType<typeof leasesOf>,
+  work: LeasedJob<Job, LeaseQuery, never>['work'],
+) =>
+  createRound({
+    leases,
+    query: () => ({ nowMs: NOW, limit: 3 }),
+    work,
+    putOff: ({ id }) => ({ id, dueAtMs: NOW + 9 }),
+  })
+const { signal } = new AbortController()
+
+t.test('a round says of each job when it is due again, or ends it', async (t) => {
+  const { pool, row } = await startWork(t, { again: NOW, over: NOW, left: NOW, later: NOW + 1 })
+  const leases = leasesOf(pool, 'one')
+  const round = roundOf(leases, async () => ({
+    again: [{ id: 'again', dueAtMs: NOW + 5 }],
+    over: ['over'],
+  }))
+  t.equal(await round(signal), 'more')
+  t.match(await row('again'), { lease_owner: null, due_at_ms: NOW + 5 })
+  t.equal(await row('over'), undefined)
+  t.match(await row('left'), { lease_owner: 'one' }, 'it is freed with its worker')
+  t.same([...leases.ids()], [])
+  t.equal(await round(signal), 'idle')
+})
+
+t.test('a round that fails puts all of it off, at the latest when it begins again', async (t) => {
+  const { pool, row } = await startWork(t, { job: NOW })
+  const leases = leasesOf(pool, 'one')
+  const round = roundOf(leases, () => Promise.reject(new Error('failed')))
+  await t.rejects(round(signal), /failed/)
+  t.match(await row('job'), { lease_owner: null, due_at_ms: NOW + 9 })
+
+  await pool.query(`update work.jobs set due_at_ms = $1`, [NOW])
+  await pool.query(`
+    create function refuse() returns trigger language plpgsql as
+      $$ begin raise exception 'refused'; end $$;
+    create trigger refused before update on work.jobs for each row
+      when (new.lease_owner is null) execute function refuse();`)
+  await t.rejects(round(signal), /refused/)
+  t.match(await row('job'), { lease_owner: 'one' })
+  await pool.query('drop trigger refused on work.jobs')
+  t.equal(await round(signal), 'idle')
+  t.match(await row('job'), { lease_owner: null, due_at_ms: NOW + 2_000 })
 })

@@ -7,6 +7,7 @@ import { nextWatchMs } from './intervals.ts'
 import type { Listing } from './listing.ts'
 import { certainMatches, type ListedTask } from './match.ts'
 import { createTaskLeases, type DuePoll, type RescheduledPoll } from './task-work.ts'
+import { createRound } from '../../queue/leases.ts'
 import type { WorkerSettings } from '../../queue/worker.ts'
 
 /**
@@ -28,30 +29,21 @@ interface Watched extends Sought {
 }
 
 /** One round over what is due; upstream is listed once per channel for all of it. */
-export function createWatchRound(deps: TaskDeps, settings: WorkerSettings) {
-  const { owner } = settings
-  const leases = createTaskLeases(deps, { owner, lane: 'watch', leaseMs: LEASE_MS })
-  return async (signal: AbortSignal): Promise<'more' | 'idle'> => {
-    const due = await leases.take({ nowMs: deps.clock.nowMs(), limit: LEASE_LIMIT })
-    if (due.length === 0) return 'idle'
-    const next = (poll: DuePoll): RescheduledPoll => ({
-      id: poll.platformId,
-      dueAtMs: nextWatchMs(deps.clock.nowMs(), poll.attempts, settings.scale),
-    })
-    let over: ReadonlySet<string> = new Set()
-    try {
-      try {
-        over = await look(deps, due, signal)
-      } finally {
-        await leases.giveBack(due.filter(({ platformId }) => !over.has(platformId)).map(next))
-      }
-      await leases.end([...over])
-    } catch (error) {
-      leases.abandon(due.map(({ platformId }) => platformId))
-      throw error
-    }
-    return due.length === LEASE_LIMIT ? 'more' : 'idle'
-  }
+export function createWatchRound(deps: TaskDeps, { owner, scale }: WorkerSettings) {
+  const next = ({ platformId, attempts }: DuePoll): RescheduledPoll => ({
+    id: platformId,
+    dueAtMs: nextWatchMs(deps.clock.nowMs(), attempts, scale),
+  })
+  return createRound({
+    leases: createTaskLeases(deps, { owner, lane: 'watch', leaseMs: LEASE_MS }),
+    query: () => ({ nowMs: deps.clock.nowMs(), limit: LEASE_LIMIT }),
+    work: async (due, signal) => {
+      const over = await look(deps, due, signal)
+      const again = due.filter(({ platformId }) => !over.has(platformId))
+      return { again: again.map(next), over: [...over] }
+    },
+    putOff: next,
+  })
 }
 
 /** Looks for all that is due; returns those whose watch is over. */

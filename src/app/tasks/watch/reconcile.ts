@@ -1,4 +1,4 @@
-import type { RoundOutcome } from '../../queue/policy-loop.ts'
+import { createRound } from '../../queue/leases.ts'
 import { findKnownNativeIds, findOpenSubmissions } from '../../../../projections/tasks/query.ts'
 import type { TaskRequest } from '../../../domain/task/state.ts'
 import { fromTimestamp, toTimestamp } from '../../../kernel/clock.ts'
@@ -45,28 +45,14 @@ type Verdict = 'adopted' | 'missing' | 'absent' | 'ambiguous' | 'unreachable' | 
 /** One round over what is due; upstream is listed once per channel for all of it. */
 export function createReconcileRound(deps: TaskDeps, observe: Observe, settings: WorkerSettings) {
   const { owner } = settings
-  const leases = createTaskLeases(deps, { owner, lane: 'reconcile', leaseMs: LEASE_MS })
-  return async (signal: AbortSignal): Promise<RoundOutcome> => {
-    const due = await leases.take({ nowMs: deps.clock.nowMs(), limit: LEASE_LIMIT })
-    if (due.length === 0) return 'idle'
-    const ids = due.map(({ platformId }) => platformId)
-    try {
-      const items = await look(deps, observe, settings, due, signal).catch(
-        async (error: unknown) => {
-          await leases.giveBack(due.map((poll) => putOff(deps, settings, poll)))
-          throw error
-        },
-      )
-      await leases.giveBack(items)
-      // The others have ended, or are freed as this process stops.
-      leases.forget(ids)
-    } catch (error) {
-      leases.abandon(ids)
-      throw error
-    }
-    return due.length === LEASE_LIMIT ? 'more' : 'some'
-  }
+  return createRound({
+    leases: createTaskLeases(deps, { owner, lane: 'reconcile', leaseMs: LEASE_MS }),
+    query: () => ({ nowMs: deps.clock.nowMs(), limit: LEASE_LIMIT }),
+    work: async (due, signal) => ({ again: await look(deps, observe, settings, due, signal) }),
+    putOff: (poll) => putOff(deps, settings, poll),
+  })
 }
+
 /** Looks for all that is due; returns when to look again for what is still open. */
 async function look(
   deps: TaskDeps,
