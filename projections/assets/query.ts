@@ -33,9 +33,7 @@ export {
   type AssetWork,
   type AssetWorkKind,
   assetsOfGroup,
-  forgetAssetWork,
-  leaseAssetWork,
+  type DueAssetWork,
+  dueAssetWork,
   openVerifications,
-  recallAssetWork,
-  rescheduleAssetWork,
 } from './work.ts'

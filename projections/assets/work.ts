@@ -12,8 +12,8 @@ export type AssetWorkKind =
   | 'delete-asset'
   | 'delete-group'
 
-/** Work that is due, leased to the caller. */
-export interface AssetWork {
+/** Work that is due. */
+export interface DueAssetWork {
   readonly kind: AssetWorkKind
   readonly id: string
   readonly tenantId: string
@@ -21,6 +21,12 @@ export interface AssetWork {
   readonly projectName: string
   readonly nativeId: string | null
   readonly createdAtMs: number
+  /** Whether it has a row in the schedule of its account. */
+  readonly isEnqueued: boolean
+}
+
+/** The same, leased to the caller. */
+export interface AssetWork extends Omit<DueAssetWork, 'isEnqueued'> {
   /** How often it was leased since the schedule began or was begun anew, this time counted. */
   readonly attempts: number
 }
@@ -33,24 +39,25 @@ interface WorkRecord {
   readonly project_name: string
   readonly native_id: string | null
   readonly created_at: Date
-  readonly attempts: number
+  readonly is_enqueued: boolean
 }
 
-/**
- * Leases what is due at one account, the longest due first. A lease is a time before which it is not due
- * again: what its owner does not finish, somebody else takes then.
- */
-export async function leaseAssetWork(
+/** Up to `limit` of what is due at one account, the longest due first. */
+export async function dueAssetWork(
   db: Queryable,
-  lease: {
+  {
+    channelId,
+    nowMs,
+    limit,
+    askedBeforeMs,
+  }: {
     readonly channelId: string
     readonly nowMs: number
-    readonly leaseMs: number
     readonly limit: number
-    /** What was created or withdrawn later is still being asked for by whoever did it. */
+    /** What was created or withdrawn later is still being asked for by the caller's request. */
     readonly askedBeforeMs: number
   },
-): Promise<readonly AssetWork[]> {
+): Promise<readonly DueAssetWork[]> {
   // Without a name: planned for the tables as they are, which grow and shrink by their whole size.
   const { rows } = await db.query<WorkRecord>({
     text: `with work as (
@@ -69,23 +76,15 @@ export async function leaseAssetWork(
                     group_id, tenant_id, group_type, project_name, native_id, created_at,
                     case state when 'created' then created_at else updated_at end
              from assets.groups
-             where channel_id = $1 and state in ('created', 'withdrawn')),
-           due as (
-             select work.* from work left join ops.asset_work w using (id)
-             where coalesce(w.due_at_ms, 0) <= $2
-               and (asked_at is null or asked_at <= to_timestamp($5::float8 / 1000))
-             order by coalesce(w.due_at_ms, 0) limit $4),
-           leased as (
-             insert into ops.asset_work as w (id, due_at_ms, attempts)
-             select id, $2::bigint + $3::bigint, 1 from due order by id
-             on conflict (id) do update
-             set due_at_ms = excluded.due_at_ms, attempts = w.attempts + 1
-             where w.due_at_ms <= $2
-             returning id, attempts)
-           select due.kind, due.id, due.tenant_id, due.group_type, due.project_name, due.native_id,
-                  due.created_at, leased.attempts
-           from due join leased using (id)`,
-    values: [lease.channelId, lease.nowMs, lease.leaseMs, lease.limit, lease.askedBeforeMs],
+             where channel_id = $1 and state in ('created', 'withdrawn'))
+           select work.kind, work.id, work.tenant_id, work.group_type, work.project_name,
+                  work.native_id, work.created_at,
+                  w.channel_id is not distinct from $1 as is_enqueued
+           from work left join ops.asset_work w using (id)
+           where coalesce(w.due_at_ms, 0) <= $2
+             and (asked_at is null or asked_at <= to_timestamp($4::float8 / 1000))
+           order by coalesce(w.due_at_ms, 0) limit $3`,
+    values: [channelId, Math.round(nowMs), limit, askedBeforeMs],
   })
   return rows.map((row) => ({
     kind: row.kind,
@@ -95,52 +94,8 @@ export async function leaseAssetWork(
     projectName: row.project_name,
     nativeId: row.native_id,
     createdAtMs: row.created_at.getTime(),
-    attempts: row.attempts,
+    isEnqueued: row.is_enqueued,
   }))
-}
-
-/** Says when work is due next; what has none left is simply not leased again. */
-export async function rescheduleAssetWork(
-  db: Queryable,
-  items: readonly {
-    readonly id: string
-    readonly dueAtMs: number
-    readonly attempts: number
-  }[],
-): Promise<void> {
-  if (items.length === 0) return
-  await db.query({
-    text: `update ops.asset_work w set due_at_ms = i.due_at_ms, attempts = i.attempts
-           from unnest($1::text[], $2::bigint[], $3::int[]) as i (id, due_at_ms, attempts)
-           where w.id = i.id`,
-    values: [
-      items.map(({ id }) => id),
-      items.map(({ dueAtMs }) => Math.round(dueAtMs)),
-      items.map(({ attempts }) => attempts),
-    ],
-  })
-}
-
-/** Forgets the schedule of what has not been due for long: it has ended, or begins anew. */
-export async function forgetAssetWork(db: Queryable, beforeMs: number): Promise<void> {
-  await db.query({
-    name: 'assets.work.forget',
-    text: 'delete from ops.asset_work where due_at_ms < $1',
-    values: [Math.round(beforeMs)],
-  })
-}
-
-/** Makes due now what is due further ahead than anything is put off: by a clock that was set back since. */
-export async function recallAssetWork(
-  db: Queryable,
-  nowMs: number,
-  farthestMs: number,
-): Promise<void> {
-  await db.query({
-    name: 'assets.work.recall',
-    text: 'update ops.asset_work set due_at_ms = $1 where due_at_ms > $2',
-    values: [Math.round(nowMs), Math.round(nowMs + farthestMs)],
-  })
 }
 
 /**

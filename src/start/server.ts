@@ -22,6 +22,7 @@ import { publishPrices } from '../app/finance/prices/publish-prices.ts'
 import { taskPolicies } from '../app/tasks/watch/policies.ts'
 import { taskWork } from '../app/tasks/watch/task-work.ts'
 import { startPresence, startWorker } from '../app/queue/worker.ts'
+import { assetWork } from '../app/assets/watch/asset-work.ts'
 import { compose } from './compose.ts'
 import { dataFiles } from '../config.ts'
 import { createEventLog } from '../eventlog/log/client.ts'
@@ -67,7 +68,7 @@ export interface Gateway extends Addresses {
 /** A database that does not answer at all is given up after this, and its connection with it. */
 const QUERY_TIMEOUT_MS = 10_000
 /** Every table of leased work: what a dead process holds in any of them, each process frees. */
-const workTables = [taskWork]
+const workTables = [taskWork, assetWork]
 
 /**
  * Puts the program together over a log and a database and starts it; tests start it the same way.
@@ -162,7 +163,7 @@ async function start(
     const worker = startWorker(deps, settings, workTables, [
       taskPolicies(deps, settings),
       imagePolicies(parts.imageTasks, settings),
-      { policies: assetPolicies(parts.assets, settings.scale) },
+      assetPolicies(parts.assets, settings),
       balanceAlertPolicies({
         ...deps,
         post: createPostOut({

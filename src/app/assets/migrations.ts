@@ -11,5 +11,9 @@ create table ops.asset_work (
   attempts integer not null
 );
 `,
+    // To whom it is leased, and at which account. A release that knows of neither leaves both out.
+    `
+alter table ops.asset_work add column channel_id text not null default '', add column lease_owner text;
+`,
   ],
 }

@@ -20,6 +20,7 @@ import { type Limits, noLimits } from '../../../src/app/spending/throttle/holder
 import type { AssetDeps, AssetLimits } from '../../../src/app/assets/deps.ts'
 import type { AssetUseCases } from '../../../src/app/assets/types.ts'
 import { createAssetUseCases } from '../../../src/app/assets/use-cases.ts'
+import { assetWork } from '../../../src/app/assets/watch/asset-work.ts'
 import { assetPolicies } from '../../../src/app/assets/watch/policies.ts'
 import type { ImageTaskLimits } from '../../../src/app/tasks/images/deps.ts'
 import { imagePolicies } from '../../../src/app/tasks/images/policies.ts'
@@ -244,11 +245,11 @@ export function makeReplica(
     policies ??= startWorker(
       deps,
       settings,
-      [taskWork],
+      [taskWork, assetWork],
       [
         taskPolicies(deps, settings),
         ...(options.store ? [imagePolicies(imageDeps, settings)] : []),
-        { policies: assetPolicies(assetDeps, settings.scale) },
+        assetPolicies(assetDeps, settings),
       ],
     )
   }

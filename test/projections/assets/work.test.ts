@@ -1,13 +1,10 @@
 import t from 'tap'
 import { assetsProjection } from '../../../projections/assets/projection.ts'
-import {
-  assetsOfGroup,
-  leaseAssetWork,
-  openVerifications,
-  rescheduleAssetWork,
-} from '../../../projections/assets/query.ts'
+import { assetsOfGroup, openVerifications } from '../../../projections/assets/query.ts'
 import { migrate } from '../../../src/storage/postgres/migrate.ts'
 import { assetMigrations } from '../../../src/app/assets/migrations.ts'
+import { assetWork, leaseAssetWork } from '../../../src/app/assets/watch/asset-work.ts'
+import { reschedule } from '../../../src/app/queue/tables.ts'
 import { applied, testPool } from '../support/database.ts'
 import { Recorder, START_MS } from '../support/history.ts'
 import {
@@ -42,7 +39,7 @@ await applied(
 const HOUR_MS = 3_600_000
 const LATER_MS = START_MS + HOUR_MS
 const lease = async (nowMs: number, askedBeforeMs: number) => {
-  const channel = { channelId: 'video-a-1', leaseMs: 1_000, limit: 100 }
+  const channel = { owner: 'one', lane: 'video-a-1', leaseMs: 1_000, limit: 100 }
   const works = await leaseAssetWork(pool, { ...channel, nowMs, askedBeforeMs })
   const found = works.map(({ kind, id, attempts }) => [kind, id, attempts] as const)
   return found.toSorted(([one], [other]) => (one < other ? -1 : 1))
@@ -67,7 +64,7 @@ t.test('looks do not count as tries of what comes after them', async (t) => {
     (await lease(again, again)).map(([, , attempts]) => attempts),
     [2, 2, 2, 2],
   )
-  await rescheduleAssetWork(pool, [
+  await reschedule(pool, assetWork, 'one', [
     { id: assetId(1), dueAtMs: again, attempts: 0 },
     { id: assetId(2), dueAtMs: again, attempts: 2 },
   ])

@@ -1,19 +1,17 @@
-import {
-  forgetAssetWork,
-  leaseAssetWork,
-  openVerifications,
-  recallAssetWork,
-  rescheduleAssetWork,
-} from '../../../../projections/assets/query.ts'
+import { type AssetWork, openVerifications } from '../../../../projections/assets/query.ts'
 import { monotonicClock, toTimestamp } from '../../../kernel/clock.ts'
-import type { Policy, RoundOutcome } from '../../queue/policy-loop.ts'
+import { createLeases, createRound } from '../../queue/leases.ts'
+import type { Policy } from '../../queue/policy-loop.ts'
+import { recallStray } from '../../queue/tables.ts'
+import type { PolicySet, WorkerSettings } from '../../queue/worker.ts'
 import type { Channel } from '../../ports/provider.ts'
 import type { AssetDeps } from '../deps.ts'
 import { byPolicy } from '../asker.ts'
 import { onVerification } from '../streams.ts'
 import { personGroup } from '../verify.ts'
 import { farthestWorkMs, FIND_AFTER_MS, nextWorkMs } from './intervals.ts'
-import { createEnded, type LookOptions } from './look.ts'
+import { type AssetQuery, assetWork, forgetAssetWork, leaseAssetWork } from './asset-work.ts'
+import { createEnded } from './look.ts'
 import { doWork } from './work.ts'
 
 /** Of one account in one round. */
@@ -42,92 +40,75 @@ const FORGET_AFTER_MS = 3_600_000
  * What the workers do for the library, beside their other policies: each account has a loop of its own, so
  * that one that hangs holds up no other. Leases keep replicas apart.
  */
-export function assetPolicies(deps: AssetDeps, scale: number): readonly Policy[] {
+export function assetPolicies(deps: AssetDeps, settings: WorkerSettings): PolicySet {
   const ofChannels = deps.channels.all
     .filter(({ library }) => library !== undefined)
-    .map((channel): Policy => {
-      const startedMs = monotonicClock.nowMs()
-      const ended = createEnded()
-      const schedule = createSchedule(deps)
-      return {
-        name: 'assets',
-        idleMs: WORK_IDLE_MS,
-        longestIdleMs: LONGEST_WORK_IDLE_MS,
-        round: (signal) => {
-          const sinceMs = monotonicClock.nowMs() - startedMs
-          const isWhole = sinceMs % (WHOLE_LOOK_EVERY_MS * scale) < WHOLE_LOOK_MS * scale
-          return workRound(deps, channel, { scale, ended, isWhole, signal, schedule })
-        },
-      }
-    })
+    .map((channel): Policy => ({
+      name: 'assets',
+      idleMs: WORK_IDLE_MS,
+      longestIdleMs: LONGEST_WORK_IDLE_MS,
+      round: workRound(deps, channel, settings),
+    }))
   const verifications: Policy = {
     name: 'verifications',
     idleMs: VERIFY_IDLE_MS,
-    round: () => verificationRound(deps, scale),
+    round: () => verificationRound(deps, settings.scale),
   }
-  return ofChannels.length === 0 ? [] : [...ofChannels, verifications]
+  return { policies: ofChannels.length === 0 ? [] : [...ofChannels, verifications] }
 }
 
-type Rescheduled = Parameters<typeof rescheduleAssetWork>[1]
-
-/** Writes down when leased work is due next. */
-interface Schedule {
-  /** What could not be written is kept for `catchUp`. @throws what Postgres does */
-  readonly write: (items: Rescheduled) => Promise<void>
-  /** Writes what could not be written before: it does not wait for its lease to end. @throws likewise */
-  readonly catchUp: () => Promise<void>
-}
-
-function createSchedule({ pool }: Pick<AssetDeps, 'pool'>): Schedule {
-  let unwritten: Rescheduled = []
-  const write = async (items: Rescheduled): Promise<void> => {
-    unwritten = items
-    await rescheduleAssetWork(pool, items)
-    unwritten = []
-  }
-  return { write, catchUp: () => write(unwritten) }
-}
-
-async function workRound(
+/** A look at what is due at one account, round by round. */
+function workRound(
   deps: AssetDeps,
   channel: Channel,
-  {
-    scale,
-    signal,
-    schedule,
-    ...how
-  }: LookOptions & { readonly scale: number; readonly schedule: Schedule },
-): Promise<RoundOutcome> {
-  await schedule.catchUp()
-  const nowMs = deps.clock.nowMs()
-  const works = await leaseAssetWork(deps.pool, {
-    channelId: channel.id,
-    nowMs,
-    leaseMs: LEASE_MS,
-    limit: LEASE_LIMIT,
-    askedBeforeMs: nowMs - FIND_AFTER_MS * scale,
-  })
-  if (works.length === 0) return 'idle'
-  const lookSignal = AbortSignal.any([signal, AbortSignal.timeout(LOOK_MS)])
-  const look = { ...how, signal: lookSignal }
-  const over = await doWork(deps, channel, works, { signal, look })
-  const doneMs = deps.clock.nowMs()
-  await schedule.write(
-    works.map((work) => {
-      const { id, kind, attempts } = work
-      // What is over may have something else to do at any time, once the read model shows that it is over.
-      if (over.has(work)) return { id, attempts: 0, dueAtMs: doneMs + PROJECTED_MS * scale }
-      const dueAtMs = nextWorkMs(work, doneMs, scale)
-      return { id, attempts: kind === 'look' ? 0 : attempts, dueAtMs }
+  { owner, scale }: WorkerSettings,
+): Policy['round'] {
+  const startedMs = monotonicClock.nowMs()
+  const ended = createEnded()
+  const again = (work: AssetWork, nowMs: number) => {
+    const { id, kind, attempts } = work
+    const dueAtMs = nextWorkMs(work, nowMs, scale)
+    return { id, attempts: kind === 'look' ? 0 : attempts, dueAtMs }
+  }
+  return createRound({
+    leases: createLeases<AssetWork, AssetQuery, never>(deps.pool, {
+      table: assetWork,
+      owner,
+      lane: channel.id,
+      leaseMs: LEASE_MS,
+      lease: leaseAssetWork,
+      idOf: ({ id }) => id,
     }),
-  )
-  return works.length === LEASE_LIMIT ? 'more' : 'some'
+    query: () => {
+      const nowMs = deps.clock.nowMs()
+      return { nowMs, limit: LEASE_LIMIT, askedBeforeMs: nowMs - FIND_AFTER_MS * scale }
+    },
+    work: async (works, signal) => {
+      const sinceMs = monotonicClock.nowMs() - startedMs
+      const isWhole = sinceMs % (WHOLE_LOOK_EVERY_MS * scale) < WHOLE_LOOK_MS * scale
+      const lookSignal = AbortSignal.any([signal, AbortSignal.timeout(LOOK_MS)])
+      const look = { ended, isWhole, signal: lookSignal }
+      const over = await doWork(deps, channel, works, { signal, look })
+      const doneMs = deps.clock.nowMs()
+      // What is over may have something else to do at any time, once the read model shows that it is over.
+      const projectedMs = doneMs + PROJECTED_MS * scale
+      return {
+        again: works.map((work) =>
+          over.has(work) ? { id: work.id, attempts: 0, dueAtMs: projectedMs } : again(work, doneMs),
+        ),
+      }
+    },
+    putOff: (work) => again(work, deps.clock.nowMs()),
+  })
 }
 
 async function verificationRound(deps: AssetDeps, scale: number): Promise<'more' | 'idle'> {
   const nowMs = deps.clock.nowMs()
   await forgetAssetWork(deps.pool, nowMs - FORGET_AFTER_MS)
-  await recallAssetWork(deps.pool, nowMs, Math.max(LEASE_MS, farthestWorkMs(scale)))
+  const ahead = { leaseMs: LEASE_MS, waitMs: farthestWorkMs(scale) }
+  // Rows of a release that knew no lanes have none.
+  const lanes = ['', ...deps.channels.all.map(({ id }) => id)]
+  await recallStray(deps.pool, assetWork, nowMs, Object.fromEntries(lanes.map((id) => [id, ahead])))
   const open = await openVerifications(deps.pool, {
     expiredAtMs: nowMs,
     confirmedFromMs: nowMs - GROUP_LOOKED_FOR_MS,

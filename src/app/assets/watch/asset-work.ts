@@ -1,0 +1,83 @@
+import {
+  type AssetWork,
+  type DueAssetWork,
+  dueAssetWork,
+} from '../../../../projections/assets/query.ts'
+import type { Queryable } from '../../../../projections/engine/queryable.ts'
+import type { LeaseQuery } from '../../queue/leases.ts'
+import { leaseRows, type LeaseTerms, type WorkTable } from '../../queue/tables.ts'
+
+/**
+ * What workers do about the library. What there is to do is in the read model; a row here, which begins with
+ * the first lease, only says when it is due and to whom it is leased. Each account is a lane.
+ */
+export const assetWork: WorkTable<never> = {
+  name: 'ops.asset_work',
+  id: 'id',
+  lane: 'channel_id',
+  notes: {},
+}
+
+export interface AssetQuery extends LeaseQuery {
+  /** What was created or withdrawn later is still being asked for by the caller's request. */
+  readonly askedBeforeMs: number
+}
+
+/** Leases what is due at one account, the longest due first. */
+export async function leaseAssetWork(
+  db: Queryable,
+  { lane, ...lease }: AssetQuery & LeaseTerms & { readonly lane: string },
+): Promise<readonly AssetWork[]> {
+  const { nowMs, limit, askedBeforeMs } = lease
+  const found = await dueAssetWork(db, { channelId: lane, nowMs, limit, askedBeforeMs })
+  if (found.length === 0) return []
+  await enqueue(
+    db,
+    { lane, nowMs },
+    found.filter(({ isEnqueued }) => !isEnqueued),
+  )
+  const due = {
+    text: `select id from ops.asset_work where id = any($5::text[]) and due_at_ms <= $2
+           order by due_at_ms limit $4
+           for update skip locked`,
+    values: [found.map(({ id }) => id)],
+  }
+  const columns = 'p.id, p.attempts'
+  const leased = await leaseRows<Pick<AssetWork, 'id' | 'attempts'>>(
+    db,
+    assetWork,
+    lease,
+    due,
+    columns,
+  )
+  const attemptsOf = new Map(leased.map(({ id, attempts }) => [id, attempts]))
+  return found.flatMap((work) => {
+    const attempts = attemptsOf.get(work.id)
+    return attempts === undefined ? [] : [{ ...work, attempts }]
+  })
+}
+
+/** A row for each that has none of this lane. */
+async function enqueue(
+  db: Queryable,
+  { lane, nowMs }: { readonly lane: string; readonly nowMs: number },
+  works: readonly DueAssetWork[],
+): Promise<void> {
+  if (works.length === 0) return
+  await db.query({
+    // Where there is one, a release that knew no lanes has made it.
+    text: `insert into ops.asset_work as w (id, channel_id, due_at_ms, attempts)
+           select id, $2, $3::bigint, 0 from unnest($1::text[]) as new (id) order by id
+           on conflict (id) do update set channel_id = excluded.channel_id`,
+    values: [works.map(({ id }) => id), lane, Math.round(nowMs)],
+  })
+}
+
+/** Forgets the schedule of what has not been due for long: it has ended, or begins anew. */
+export async function forgetAssetWork(db: Queryable, beforeMs: number): Promise<void> {
+  await db.query({
+    name: 'assets.work.forget',
+    text: 'delete from ops.asset_work where due_at_ms < $1',
+    values: [Math.round(beforeMs)],
+  })
+}
