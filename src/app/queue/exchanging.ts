@@ -2,7 +2,7 @@ import type { Log } from '../../kernel/log.ts'
 import { pause } from '../../kernel/pause.ts'
 import { spread } from '../../kernel/random.ts'
 
-/** How often replicas tell each other what they did, give or take a tenth. */
+/** How often replicas exchange what they did, give or take a tenth. */
 const EXCHANGE_EVERY_MS = 1_000
 
 /** Exchanges something with the other replicas about once a second until stopped, and a last time then. */

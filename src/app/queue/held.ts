@@ -9,7 +9,7 @@ const MAX_HELD = 50_000
  * Jobs that stay leased until they are due again. One that is due every second, written down each time as
  * leased and as due again, would be most of what Postgres does.
  *
- * Nothing here is certain: before it is worked on again its row is asked whether the lease still stands. What is
+ * Nothing here is certain: before a job is worked on again, its row is read: its lease may have been lost. What is
  * lost with the process is leased to a process that died.
  */
 export class HeldJobs<Item extends { readonly leasedUntilMs: number }> {
@@ -25,7 +25,7 @@ export class HeldJobs<Item extends { readonly leasedUntilMs: number }> {
     return dueAtMs + WORKING_MS <= item.leasedUntilMs && this.put(item, dueAtMs)
   }
 
-  /** Whatever is left of its lease: of one that its row could not be told of. */
+  /** The same whatever is left of its lease: for one whose row could not be written. */
   put(item: Item, dueAtMs: number): boolean {
     if (this.#held.size >= MAX_HELD) return false
     const id = this.#idOf(item)
@@ -56,23 +56,23 @@ export class HeldJobs<Item extends { readonly leasedUntilMs: number }> {
 }
 
 /** What is held of a lane, and its leases. */
-export interface Holding<Item extends { readonly leasedUntilMs: number }> {
+interface Holding<Item extends { readonly leasedUntilMs: number }> {
   readonly held: HeldJobs<Item>
   readonly leases: Pick<
     Leases<Item, LeaseQuery, never>,
-    'abandon' | 'forget' | 'giveBack' | 'has' | 'idOf' | 'standing'
+    'abandon' | 'forget' | 'giveBack' | 'has' | 'idOf' | 'confirm'
   >
 }
 
-/** Those that are due again and whose leases stand; they stay held until they are dropped. @throws what Postgres does */
+/** Those that are due again and still leased to us; they stay held until they are dropped. @throws what Postgres does */
 export async function dueAgain<Item extends { readonly leasedUntilMs: number }>(
   { held, leases }: Holding<Item>,
   ...query: Parameters<HeldJobs<Item>['due']>
 ): Promise<readonly Item[]> {
   const due = held.due(...query)
-  const standing = new Set(await leases.standing(due))
-  held.drop(due.filter((item) => !standing.has(item)))
-  return [...standing]
+  const confirmed = new Set(await leases.confirm(due))
+  held.drop(due.filter((item) => !confirmed.has(item)))
+  return [...confirmed]
 }
 
 /**

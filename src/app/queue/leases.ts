@@ -29,8 +29,8 @@ export interface Leases<Item, Query extends LeaseQuery, Note extends string> {
   readonly giveBack: (items: readonly Rescheduled<Note>[]) => Promise<void>
   /** Nothing is left to do for these. @throws what Postgres does; they are leased still */
   readonly end: (ids: readonly string[]) => Promise<void>
-  /** Those of these that nobody has taken and that did not end; the others are forgotten. @throws what Postgres does */
-  readonly standing: (items: readonly Item[]) => Promise<readonly Item[]>
+  /** Those of these that are still leased to us; the others are forgotten. @throws what Postgres does */
+  readonly confirm: (items: readonly Item[]) => Promise<readonly Item[]>
   /** These have ended, or are leased to another: nothing is left to give back. */
   readonly forget: (ids: Iterable<string>) => void
   /** These are not worked on any more, and their rows still say that they are leased. */
@@ -100,7 +100,7 @@ export function createLeases<Item, Query extends LeaseQuery, Note extends string
       await endJobs(pool, table, { owner, lane }, ids)
       forget(ids)
     },
-    standing: async (items) => {
+    confirm: async (items) => {
       const leased = await stillLeased(pool, table, { owner, lane }, items.map(idOf))
       forget(items.map(idOf).filter((id) => !leased.has(id)))
       return items.filter((item) => leased.has(idOf(item)))

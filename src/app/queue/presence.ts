@@ -13,7 +13,7 @@ import { freeLeases, type WorkTable } from './tables.ts'
 
 /** A worker silent for this long is taken for dead; renewing fails a few times before that. */
 const SILENT_MS = 5_000
-/** Who leaves frees again what was locked. */
+/** A worker that leaves tries again to free what was locked. */
 const LEAVE_TRIES = 20
 const LEAVE_PAUSE_MS = 25
 
@@ -37,11 +37,11 @@ export interface Presence {
 /** The last heartbeat of a worker: another text each time, compared with no clock. */
 interface Heartbeat {
   readonly owner: string
-  readonly said: string
+  readonly beat: string
 }
 
-interface Heard extends Heartbeat {
-  /** When this was first heard here. */
+interface SeenHeartbeat extends Heartbeat {
+  /** When this process first saw it. */
   readonly sinceMs: number
 }
 
@@ -52,16 +52,16 @@ export function createPresence(
   tables: readonly WorkTable[],
 ): Presence {
   let renewedMs = Number.NEGATIVE_INFINITY
-  let heard: ReadonlyMap<string, Heard> = new Map()
+  let seen: ReadonlyMap<string, SeenHeartbeat> = new Map()
 
-  /** The workers from which nothing new was heard for long enough. */
-  const silent = async (): Promise<readonly Heard[]> => {
+  /** The workers whose heartbeats have not changed for long enough. */
+  const silent = async (): Promise<readonly SeenHeartbeat[]> => {
     const nowMs = monotonic.nowMs()
-    const now = (await heartbeats(pool)).map((heartbeat): Heard => {
-      const before = heard.get(heartbeat.owner)
-      return before?.said === heartbeat.said ? before : { ...heartbeat, sinceMs: nowMs }
+    const now = (await heartbeats(pool)).map((heartbeat): SeenHeartbeat => {
+      const before = seen.get(heartbeat.owner)
+      return before?.beat === heartbeat.beat ? before : { ...heartbeat, sinceMs: nowMs }
     })
-    heard = new Map(now.map((one) => [one.owner, one]))
+    seen = new Map(now.map((one) => [one.owner, one]))
     return now.filter(({ sinceMs }) => nowMs - sinceMs >= SILENT_MS)
   }
   return {
@@ -141,12 +141,12 @@ async function renewWorker(pool: Pool, owner: string): Promise<void> {
 async function heartbeats(pool: Pool): Promise<readonly Heartbeat[]> {
   const { rows } = await pool.query<Heartbeat>({
     name: 'workers-words',
-    text: `select owner, seen_at::text as said from ops.workers order by owner`,
+    text: `select owner, seen_at::text as beat from ops.workers order by owner`,
   })
   return rows
 }
 
-/** Locks workers that said nothing since, for the first that asks; returns those it has locked. */
+/** Locks workers whose heartbeats are still these; of several that try it, the first gets them. Returns their owners. */
 async function takeSilentWorkers(
   client: PoolClient,
   silent: readonly Heartbeat[],
@@ -154,15 +154,15 @@ async function takeSilentWorkers(
   const { rows } = await client.query<{ owner: string }>({
     name: 'workers-take-silent',
     text: `select w.owner from ops.workers w
-           join unnest($1::text[], $2::text[]) as silent (owner, said)
-             on w.owner = silent.owner and w.seen_at::text = silent.said
+           join unnest($1::text[], $2::text[]) as silent (owner, beat)
+             on w.owner = silent.owner and w.seen_at::text = silent.beat
            order by w.owner for update of w`,
-    values: [silent.map(({ owner }) => owner), silent.map(({ said }) => said)],
+    values: [silent.map(({ owner }) => owner), silent.map(({ beat }) => beat)],
   })
   return rows.map(({ owner }) => owner)
 }
 
-/** Forgets workers, whatever they said. */
+/** Forgets workers, whatever their heartbeats are. */
 async function forgetWorkers(client: PoolClient, owners: readonly string[]): Promise<void> {
   await client.query({
     name: 'workers-forget',

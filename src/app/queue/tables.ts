@@ -21,7 +21,7 @@ export interface WorkTable<Note extends string = string> {
   readonly notes: Readonly<Record<Note, 'first' | 'last'>>
 }
 
-/** Who leases, and for how long. */
+/** The owner of a lease, and how long it lasts. */
 export interface LeaseTerms {
   readonly owner: string
   readonly nowMs: number
@@ -160,7 +160,7 @@ export async function recallOwn(
 }
 
 /** How many leases were freed, and which owners have more, whose rows were locked. */
-export interface FreedLeases {
+interface FreedLeases {
   readonly released: number
   readonly heldBy: readonly string[]
 }

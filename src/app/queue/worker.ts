@@ -29,7 +29,7 @@ export interface PolicySet {
   readonly leave?: () => Promise<void>
 }
 
-export interface Worker {
+interface Worker {
   /** Stops taking work, lets what is under way end or break off, frees its leases, then resolves. */
   readonly stop: () => Promise<void>
 }

@@ -70,7 +70,7 @@ t.test('the first of some times stays, the last of others', async (t) => {
   t.match(await note(undefined), { first_at_ms: 1, last_at_ms: 4, attempts: 3 })
 })
 
-t.test('only jobs of its lane that are leased to it still stand', async (t) => {
+t.test('only jobs of its lane that are leased to it are confirmed', async (t) => {
   const { pool, add } = await startWork(t, { mine: NOW, taken: NOW, ended: NOW, moved: NOW })
   await add('elsewhere', NOW, 'b')
   const leases = leasesOf(pool, 'one')
@@ -79,7 +79,7 @@ t.test('only jobs of its lane that are leased to it still stand', async (t) => {
   await pool.query(`update work.jobs set lease_owner = 'two' where job_id = 'taken'`)
   await pool.query(`update work.jobs set lane = 'b' where job_id = 'moved'`)
   await pool.query(`delete from work.jobs where job_id = 'ended'`)
-  t.match(await leases.standing(due), [{ id: 'mine' }])
+  t.match(await leases.confirm(due), [{ id: 'mine' }])
   t.same([...leases.ids()], ['mine'], 'the others are forgotten')
   t.same([...(await stillLeased(pool, work, { owner: 'one', lane: 'a' }, ['elsewhere']))], [])
 })

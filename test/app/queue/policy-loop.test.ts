@@ -12,7 +12,7 @@ const policyFailures = new Counter({
   registers: [],
 })
 
-/** Runs a policy whose rounds come to what they are told; says how many there were. */
+/** Runs a policy whose rounds have these outcomes, and counts them. */
 function running(policy: Partial<Policy>, outcome: (round: number) => RoundOutcome) {
   const stopping = new AbortController()
   let rounds = 0

@@ -14,7 +14,7 @@ const metrics = {
   policyFailures: new Counter({ name: 'f', help: 'x', labelNames: ['policy'], registers: [] }),
 }
 
-/** A pool that refuses heartbeats once it is told. */
+/** A pool that refuses heartbeats while it is mute. */
 function muted(pool: Pool) {
   const state = { isMute: false, refused: 0 }
   const proxy = new Proxy(pool, {

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { tasksProjection } from '../../../projections/tasks/projection.ts'
 import { findTask, noteObservations, pollBacklog } from '../../../projections/tasks/query.ts'
-import { endJobs, reschedule, stillLeased } from '../../../src/app/queue/tables.ts'
-import { leaseDuePolls, taskWork } from '../../../src/app/tasks/watch/task-work.ts'
+import { endJobs, freeLeases, reschedule, stillLeased } from '../../../src/app/queue/tables.ts'
+import { leaseDuePolls, leaseInTurn, taskWork } from '../../../src/app/tasks/watch/task-work.ts'
 import { applied, testPool } from '../support/database.ts'
 import {
   lives,
@@ -146,3 +146,35 @@ t.test('only who has leased an open task still has it, and channels may be left 
   await pool.query('delete from tasks.polls where platform_id = $1', [platformId(2)])
   t.same(await leasedTo('a'), [], 'it has ended')
 })
+
+t.test(
+  'what is begun stays leased to its maker, or is ended at once where that is gone',
+  async (t) => {
+    const pool = await testPool(t)
+    const recorder = new Recorder()
+    const step = (n: number, name: 'waiting' | 'started') => recordStep(recorder, { n }, name)
+    const waiting = [step(1, 'waiting'), step(2, 'waiting')]
+    await applied(t, pool, waiting, [tasksProjection])
+    const lease = { nowMs: LATER, leaseMs: 600_000, limit: 1, lane: 'make' }
+    const [kept] = await leaseInTurn(pool, { ...lease, owner: 'maker' })
+    const [lost] = await leaseInTurn(pool, { ...lease, owner: 'gone' })
+    await freeLeases(pool, taskWork, ['gone'], LATER)
+    await applied(t, pool, [...waiting, step(1, 'started'), step(2, 'started')], [tasksProjection])
+    const rowOf = async (id: string | undefined) => {
+      const { rows } = await pool.query(
+        `select kind, lease_owner, attempts, due_at_ms = expires_at_ms as at_its_end,
+              due_at_ms = requested_at_ms as at_once
+       from tasks.polls where platform_id = $1`,
+        [id],
+      )
+      return rows[0]
+    }
+    t.match(await rowOf(kept?.platformId), {
+      kind: 'finish',
+      lease_owner: 'maker',
+      at_its_end: true,
+    })
+    t.match(await rowOf(lost?.platformId), { kind: 'finish', lease_owner: null, at_once: true })
+    t.match(await freeLeases(pool, taskWork, ['maker'], LATER), { released: 1 })
+  },
+)

@@ -2,6 +2,7 @@ import { fromTimestamp, toTimestamp } from '../../../kernel/clock.ts'
 import { executeTaskCommand, loadTask, newCommandId } from '../task-log.ts'
 import { expireTask } from '../watch/expire.ts'
 import { createTaskLeases, type DuePoll, type RescheduledPoll } from '../watch/task-work.ts'
+import { createRound } from '../../queue/leases.ts'
 import type { WorkerSettings } from '../../queue/worker.ts'
 import type { ImageTaskDeps } from './deps.ts'
 import { letGo } from './end.ts'
@@ -23,29 +24,23 @@ export function createFinishRound(
   { owner, scale }: WorkerSettings,
   making: () => Iterable<string>,
 ) {
-  const leases = createTaskLeases(deps, {
-    owner,
-    lane: 'finish',
-    leaseMs: LEASE_MS,
-    alsoKnown: making,
+  const again = ({ platformId }: DuePoll, dueAtMs?: number): RescheduledPoll => ({
+    id: platformId,
+    dueAtMs: dueAtMs ?? deps.clock.nowMs() + PUT_OFF_MS * scale,
   })
-  return async (): Promise<'more' | 'idle'> => {
-    const due = await leases.take({ nowMs: deps.clock.nowMs(), limit: LEASE_LIMIT })
-    const items = await Promise.all(
-      due.map(async (poll): Promise<RescheduledPoll> => {
-        const dueAtMs = await finishOrSay(deps, poll)
-        const { platformId } = poll
-        return { id: platformId, dueAtMs: dueAtMs ?? deps.clock.nowMs() + PUT_OFF_MS * scale }
-      }),
-    )
-    try {
-      await leases.giveBack(items)
-    } catch (error) {
-      leases.abandon(items.map(({ id }) => id))
-      throw error
-    }
-    return due.length === LEASE_LIMIT ? 'more' : 'idle'
-  }
+  return createRound({
+    leases: createTaskLeases(deps, {
+      owner,
+      lane: 'finish',
+      leaseMs: LEASE_MS,
+      alsoKnown: making,
+    }),
+    query: () => ({ nowMs: deps.clock.nowMs(), limit: LEASE_LIMIT }),
+    work: async (due) => ({
+      again: await Promise.all(due.map(async (poll) => again(poll, await finishOrSay(deps, poll)))),
+    }),
+    putOff: (poll) => again(poll),
+  })
 }
 
 /** When to look again; undefined for soon. */

@@ -7,7 +7,7 @@ const MAX_SEEN = 50_000
 
 /** Tasks that stay leased until they are asked for again, and when upstream answered for them. */
 export class HeldPolls extends HeldJobs<DuePoll> {
-  /** When upstream answered for tasks that were kept since, as far as no row says so, in Unix milliseconds. */
+  /** When upstream answered for tasks that were kept since, as far as no row has it, in Unix milliseconds. */
   readonly #seen = new Map<string, number>()
 
   constructor() {
@@ -16,14 +16,14 @@ export class HeldPolls extends HeldJobs<DuePoll> {
 
   /** Whether one that upstream answered for is held until it is due: its row has to say all of that otherwise. */
   keepSeen(task: DuePoll, dueAtMs: number, observedAtMs: number): boolean {
-    // Who lists tasks sees by the row whether upstream ever answered for one.
+    // Lists show by the row whether upstream ever answered for a task.
     if (task.observedAtMs === undefined || !this.keep(task, dueAtMs)) return false
     if (this.#seen.size < MAX_SEEN || this.#seen.has(task.platformId))
       this.#seen.set(task.platformId, observedAtMs)
     return true
   }
 
-  /** Up to `limit` answers that no row tells of, those that wait longest first; they are given out once. */
+  /** Up to `limit` answers that no row has, those that wait longest first; they are given out once. */
   takeSeen(limit: number): readonly Observation[] {
     const seen: Observation[] = []
     for (const [platformId, observedAtMs] of this.#seen) {

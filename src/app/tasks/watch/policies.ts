@@ -14,7 +14,7 @@ const RECONCILE_IDLE_MS = 1_000
 const LONGEST_RECONCILE_IDLE_MS = 3_000
 const WATCH_IDLE_MS = 5_000
 const SWEEP_IDLE_MS = 2_000
-/** How often rows of held tasks are told when upstream last answered, however often it is asked. */
+/** How often the last answers are written to the rows of held tasks, however often upstream is asked. */
 const SEEN_IDLE_MS = 2_000
 
 /**

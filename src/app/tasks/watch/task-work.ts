@@ -61,7 +61,7 @@ interface PollRecord {
 }
 
 /** Which of the tasks that are due are leased. */
-export interface PollQuery extends LeaseQuery {
+interface PollQuery extends LeaseQuery {
   /** None of these families. */
   readonly besides?: readonly string[]
   /** None of these channels. */
@@ -136,7 +136,7 @@ async function leasePolls(
 
 export type TaskLeases = Leases<DuePoll, PollQuery, TaskNote>
 
-/** The leases of one kind of task work; unless said otherwise, the longest due are leased first. */
+/** The leases of one kind of task work; by default the longest due are leased first. */
 export function createTaskLeases(
   { pool }: Pick<TaskDeps, 'pool'>,
   settings: Pick<LeaseSettings<DuePoll, PollQuery, TaskNote>, 'owner' | 'leaseMs' | 'alsoKnown'> & {
