@@ -74,6 +74,20 @@ t.test('looks do not count as tries of what comes after them', async (t) => {
   ])
 })
 
+t.test('what another process is just leasing is passed over', async (t) => {
+  const at = LATER_MS + 10_000
+  const wish = { lane: 'video-a-1', leaseMs: 1_000, nowMs: at, askedBeforeMs: at }
+  const client = await pool.connect()
+  t.teardown(() => client.release())
+  await client.query('begin')
+  const [one] = await leaseAssetWork(client, { ...wish, owner: 'one', limit: 1 })
+  const others = await leaseAssetWork(pool, { ...wish, owner: 'two', limit: 100 })
+  await client.query('commit')
+  t.equal(others.length, 3)
+  t.notOk(others.some(({ id }) => id === one?.id))
+  t.same(await leaseAssetWork(pool, { ...wish, owner: 'three', limit: 100 }), [])
+})
+
 t.test('of a group everything goes that is not gone, what was refused too', async (t) => {
   t.same(await assetsOfGroup(pool, groupId(0)), [0, 1, 2, 4].map(assetId))
 })

@@ -178,3 +178,24 @@ t.test(
     t.match(await freeLeases(pool, taskWork, ['maker'], LATER), { released: 1 })
   },
 )
+
+t.test('what another process is just leasing is passed over, whichever goes first', async (t) => {
+  const pool = await testPool(t)
+  const events = history({ 1: 'stuck', 2: 'stuck', 3: 'waiting', 4: 'waiting' })
+  await applied(t, pool, events, [tasksProjection], 3)
+  const client = await pool.connect()
+  t.teardown(() => client.release())
+  for (const [lane, lease] of [
+    ['poll', leaseDuePolls],
+    ['make', leaseInTurn],
+  ] as const) {
+    const wish = { nowMs: LATER, leaseMs: 1_000, lane }
+    await client.query('begin')
+    const [one] = await lease(client, { ...wish, owner: 'a', limit: 1 })
+    const others = await lease(pool, { ...wish, owner: 'b', limit: 5 })
+    await client.query('commit')
+    t.equal(others.length, 1)
+    t.not(others[0]?.platformId, one?.platformId)
+    t.same(await lease(pool, { ...wish, owner: 'c', limit: 5 }), [])
+  }
+})
