@@ -55,9 +55,9 @@ function tenantOf(budgets: readonly Budget[], timeZone = 'UTC') {
   let nowMs = NOW_MS
   const clock = { nowMs: () => nowMs }
   const warned: object[] = []
-  const replica = (maxKnown?: number) => {
+  const replica = (maxKnown?: number, db = pool) => {
     const made = createBudgets({
-      pool,
+      pool: db,
       log: {
         readStream: (_name, { from = 0n } = {}) => Promise.resolve(events.slice(Number(from))),
       },
@@ -275,4 +275,40 @@ t.test('a soft budget refuses nobody, and is said once in its day', async (t) =>
   ;(await hold(60n))?.commit({ amountPico: 60n * PICO, tokens: 0, position: undefined })
   await hold(1n)
   t.equal(warned.length, 2, formatAmount(60n * PICO))
+})
+
+t.test('a settlement that reaches the ledger while budgets are read is counted once', async (t) => {
+  const { replica, settled, pass } = tenantOf([ofTenant()])
+  await settled(0n)
+  const there = replica()
+  ;(await there.hold(60n))?.commit({ amountPico: 60n * PICO, tokens: 0, position: 9n })
+  await there.exchange()
+  /** The ledger takes the settlement, and the other replica reports it no more. */
+  const project = async (): Promise<void> => {
+    await pool.query('update ledger.days set amount = 60 where amount = 0')
+    await pool.query(`update engine.checkpoints set commit = 9, prepare = 9 where name = 'ledger'`)
+    pass(3 * SECOND_MS)
+    await there.exchange()
+    await there.exchange()
+  }
+  let reads = 0
+  const between = new Proxy(pool, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name)
+      if (typeof value !== 'function') return value
+      const work = value.bind(target) as (...given: readonly unknown[]) => unknown
+      if (name !== 'query') return work
+      return async (...query: readonly unknown[]) => {
+        const answer = await work(...query)
+        // What the ledger has of the period.
+        if (/ledger\.(?:days|hours|quarters)/.test(JSON.stringify(query[0])) && (reads += 1) === 1)
+          await project()
+        return answer
+      }
+    },
+  })
+  const here = replica(undefined, between)
+  await t.rejects(here.hold(41n), reached)
+  t.ok(reads > 1, `${reads} reads`)
+  ;(await here.hold(40n))?.release('failed')
 })

@@ -8,7 +8,8 @@ import {
 } from '../../../src/app/spending/call-spending.ts'
 import { createReservationSweep } from '../../../src/app/tasks/watch/reservations.ts'
 import type { Reservation } from '../../../src/app/spending/reservation.ts'
-import { UNTOLD_PART } from '../../../src/app/spending/tenant-funds.ts'
+import { FundsExchange } from '../../../src/app/spending/funds-exchange.ts'
+import { TenantFunds, UNTOLD_PART } from '../../../src/app/spending/tenant-funds.ts'
 import { until } from '../../helpers/eventually.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
@@ -397,3 +398,55 @@ t.test('tasks and calls at once never hold more than there is', async (t) => {
   const some = created.filter(({ status }) => status === 'fulfilled').length
   t.equal(admitted.length + some, 10)
 })
+
+t.test('a replica reports what it holds before it reads what the others hold', async (t) => {
+  const tenantId = `tenant-${(tenants += 1)}`
+  const clock = { nowMs: () => 0 }
+  const reported: (readonly bigint[])[] = []
+  const exchange = new FundsExchange({
+    pool,
+    replica: 'reports-first',
+    clock,
+    read: async () => {
+      reported.push(await heldAsTold(tenantId))
+      return new Map()
+    },
+  })
+  const funds = new TenantFunds(tenantId)
+  funds.place('USD', 60n, clock.nowMs)
+  await exchange.tellAndRead([funds])
+  t.same(reported, [[60n]], 'of two that do so at once, one sees the other')
+})
+
+t.test('a hold whose decision was not committed does not count as reported', async (t) => {
+  const tenantId = `tenant-${(tenants += 1)}`
+  await project({ tenantId, creditPico: 100n })
+  let isFailing = true
+  const failing = new Proxy(pool, {
+    get: (target, name) => {
+      if (name !== 'connect') return bound(target, name)
+      return async () =>
+        new Proxy(await target.connect(), {
+          get: (client, member) => {
+            if (member !== 'query') return bound(client, member)
+            const query = bound(client, 'query') as (...given: unknown[]) => unknown
+            return (statement: unknown, ...rest: unknown[]) => {
+              if (statement === 'commit' && isFailing)
+                return Promise.reject(new Error('the database went away'))
+              return query(statement, ...rest)
+            }
+          },
+        })
+    },
+  })
+  const { funds } = book.replica({ pool: failing })
+  await t.rejects(funds.reserve(tenantId, 'USD', 60n), { code: 'database_unavailable' })
+  isFailing = false
+  await funds.reserve(tenantId, 'USD', 30n)
+  t.same(await heldAsTold(tenantId), [30n], 'the next large hold is decided under the lock again')
+})
+
+function bound(target: object, name: string | symbol): unknown {
+  const value: unknown = Reflect.get(target, name)
+  return typeof value === 'function' ? value.bind(target) : value
+}
