@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { toTimestamp } from '../../src/kernel/clock.ts'
-import { callView } from './calls/view.ts'
+import { callView } from './calls/store.ts'
 import type { FaultRule } from './faults/board.ts'
 import { UnknownSwitch } from './faults/vocabulary.ts'
 import { idInPath, queryOf } from './http/wire.ts'

@@ -1,6 +1,6 @@
 import OpenAI from 'openai'
 import t from 'tap'
-import type { CallView } from '../../infra/sandbox/calls/view.ts'
+import type { CallView } from '../../infra/sandbox/calls/store.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call, queriesOf } from './support/client.ts'

@@ -1,7 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FamilyKit } from '../family.ts'
-import { NO_MARKERS, parseMarkers, type PromptMarkers } from '../faults/marker.ts'
-import { type Faults, UnknownSwitch } from '../faults/vocabulary.ts'
+import {
+  NO_MARKERS,
+  parseMarkers,
+  type PromptMarkers,
+  type Faults,
+  UnknownSwitch,
+} from '../faults/vocabulary.ts'
 import { queryOf, Refusal } from '../http/wire.ts'
 import { type Answer, type Exchange, runExchange } from '../http/exchange.ts'
 import { type Fields, NO_FIELDS, textIn } from '../kit/body.ts'

@@ -2,8 +2,7 @@ import type { FamilyKit } from '../family.ts'
 import { type Faults, wordOf } from '../faults/vocabulary.ts'
 import { Refusal } from '../http/wire.ts'
 import { NO_FIELDS } from '../kit/body.ts'
-import { taskPlan } from '../tasks/plan.ts'
-import type { TaskPlan, TaskState } from '../tasks/record.ts'
+import { taskPlan, type TaskPlan, type TaskState } from '../tasks/record.ts'
 import { assetShape, groupShape } from './body.ts'
 import {
   type Ask,

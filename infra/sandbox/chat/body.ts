@@ -1,4 +1,4 @@
-import { frameOf } from '../calls/answer.ts'
+import { frameOf } from '../calls/run.ts'
 import type { CallUsage } from '../calls/store.ts'
 import { type Faults, isOn } from '../faults/vocabulary.ts'
 import type { StreamFrame } from '../http/stream.ts'

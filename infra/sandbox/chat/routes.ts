@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { answerCall, frameOf, textError } from '../calls/answer.ts'
-import { addCall, type Asker, runCall } from '../calls/run.ts'
+import { answerCall, frameOf, textError, addCall, type Asker, runCall } from '../calls/run.ts'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
 import { type Faults, isOn } from '../faults/vocabulary.ts'
 import { idInPath, type Wire } from '../http/wire.ts'

@@ -1,5 +1,4 @@
-import { answerCall, NO_TOKENS } from '../calls/answer.ts'
-import { addCall, type Asker } from '../calls/run.ts'
+import { answerCall, NO_TOKENS, addCall, type Asker } from '../calls/run.ts'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
 import { countOf, type Faults, isOn, wordOf } from '../faults/vocabulary.ts'
 import { Refusal, type Wire } from '../http/wire.ts'

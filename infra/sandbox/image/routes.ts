@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { answerCall, frameOf, NO_TOKENS } from '../calls/answer.ts'
-import { addCall, type Asker } from '../calls/run.ts'
+import { answerCall, frameOf, NO_TOKENS, addCall, type Asker } from '../calls/run.ts'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
 import { countOf, type Faults, isOn, wordOf } from '../faults/vocabulary.ts'
 import type { StreamFrame } from '../http/stream.ts'

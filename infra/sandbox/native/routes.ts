@@ -1,5 +1,4 @@
-import { answerCall, frameOf, textError } from '../calls/answer.ts'
-import { addCall, type Asker } from '../calls/run.ts'
+import { answerCall, frameOf, textError, addCall, type Asker } from '../calls/run.ts'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
 import { type Faults, isOn } from '../faults/vocabulary.ts'
 import { Refusal, type Wire } from '../http/wire.ts'

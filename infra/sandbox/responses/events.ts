@@ -1,5 +1,5 @@
 import { unreachable } from '../../../src/kernel/assert.ts'
-import { frameOf } from '../calls/answer.ts'
+import { frameOf } from '../calls/run.ts'
 import { isOn } from '../faults/vocabulary.ts'
 import type { StreamFrame } from '../http/stream.ts'
 import { argumentPieces } from '../text/script.ts'

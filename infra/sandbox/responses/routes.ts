@@ -1,5 +1,4 @@
-import { acceptCall, answerOf, textError } from '../calls/answer.ts'
-import { addCall, type Asker } from '../calls/run.ts'
+import { acceptCall, answerOf, textError, addCall, type Asker } from '../calls/run.ts'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
 import { type Faults, isOn, wordOf } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'

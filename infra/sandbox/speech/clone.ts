@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { acceptCall } from '../calls/answer.ts'
-import { addCall, type Asker } from '../calls/run.ts'
+import { acceptCall, addCall, type Asker } from '../calls/run.ts'
 import { credentialHash } from '../calls/store.ts'
 import type { FamilyKit } from '../family.ts'
 import { countOf, type Faults, isOn, wordOf } from '../faults/vocabulary.ts'

@@ -1,5 +1,4 @@
-import { answerCall, frameOf } from '../calls/answer.ts'
-import type { Asker } from '../calls/run.ts'
+import { answerCall, frameOf, type Asker } from '../calls/run.ts'
 import type { FamilyKit } from '../family.ts'
 import { countOf, type Faults, isOn } from '../faults/vocabulary.ts'
 import type { StreamFrame } from '../http/stream.ts'

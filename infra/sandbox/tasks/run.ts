@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FamilyKit } from '../family.ts'
-import { NO_MARKERS, type PromptMarkers } from '../faults/marker.ts'
-import type { Faults } from '../faults/vocabulary.ts'
+import { NO_MARKERS, type PromptMarkers, type Faults } from '../faults/vocabulary.ts'
 import type { Answer } from '../http/exchange.ts'
 import { idInPath, queryOf, runOnWire, type Wire } from '../http/wire.ts'
 import { NO_FIELDS, textIn, type Fields } from '../kit/body.ts'

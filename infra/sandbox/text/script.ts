@@ -1,5 +1,4 @@
-import { NO_TOKENS, type NewCall } from '../calls/answer.ts'
-import type { Asker } from '../calls/run.ts'
+import { NO_TOKENS, type NewCall, type Asker } from '../calls/run.ts'
 import type { CallOutcome, CallUsage } from '../calls/store.ts'
 import type { FamilyKit } from '../family.ts'
 import { countOf, isOn, UnknownSwitch, wordOf, type Faults } from '../faults/vocabulary.ts'

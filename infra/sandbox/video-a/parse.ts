@@ -1,6 +1,5 @@
 import { Refusal } from '../http/wire.ts'
-import type { Fields } from '../kit/body.ts'
-import { Members } from '../kit/members.ts'
+import { type Fields, Members } from '../kit/body.ts'
 import { knownTo, type SandboxOptions } from '../options.ts'
 import { type Content, parseContent } from './content.ts'
 

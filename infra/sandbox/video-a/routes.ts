@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
-import { parseMarkers, type PromptMarkers } from '../faults/marker.ts'
-import { type Faults, isOn } from '../faults/vocabulary.ts'
+import { parseMarkers, type PromptMarkers, type Faults, isOn } from '../faults/vocabulary.ts'
 import { dottedWire, newRequestId } from '../http/dotted-wire.ts'
 import type { Answer } from '../http/exchange.ts'
 import { Refusal } from '../http/wire.ts'

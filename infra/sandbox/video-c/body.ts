@@ -3,8 +3,13 @@ import { countOf, type Faults } from '../faults/vocabulary.ts'
 import { type Random, randomInteger } from '../kit/clock.ts'
 import { signUrl } from '../media/files.ts'
 import type { SandboxOptions } from '../options.ts'
-import { taskPlan, usagesOf } from '../tasks/plan.ts'
-import type { Segment, TaskPlan, TaskRecord } from '../tasks/record.ts'
+import {
+  taskPlan,
+  usagesOf,
+  type Segment,
+  type TaskPlan,
+  type TaskRecord,
+} from '../tasks/record.ts'
 import type { StoredTask } from '../tasks/store.ts'
 import type { VideoRequest } from './parse.ts'
 

@@ -1,6 +1,5 @@
 import { Refusal } from '../http/wire.ts'
-import { objectBody, type Fields } from '../kit/body.ts'
-import { Members } from '../kit/members.ts'
+import { objectBody, type Fields, Members } from '../kit/body.ts'
 
 /** A creation as far as this upstream reads it; what it does not know it ignores. */
 export type VideoRequest = Readonly<ReturnType<typeof parseRequest>>

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { until } from '../../helpers/eventually.ts'
-import type { CallView } from '../../../infra/sandbox/calls/view.ts'
+import type { CallView } from '../../../infra/sandbox/calls/store.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { unitsOf } from './support/reconcile.ts'
 import { startTextWorld, textInput } from './support/text-world.ts'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import OpenAI from 'openai'
-import type { CallView } from '../../../infra/sandbox/calls/view.ts'
+import type { CallView } from '../../../infra/sandbox/calls/store.ts'
 import type { Sandbox } from '../../../infra/sandbox/server.ts'
 import { call, until, type Loose, type Reply } from './client.ts'
 

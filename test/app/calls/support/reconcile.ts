@@ -1,4 +1,4 @@
-import type { CallView } from '../../../../infra/sandbox/calls/view.ts'
+import type { CallView } from '../../../../infra/sandbox/calls/store.ts'
 import type { CallEventData } from '../../../../src/domain/call/events.ts'
 
 /** What an accepted call of the sandbox has to be settled as, by billing unit. */

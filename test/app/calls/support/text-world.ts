@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Registry } from 'prom-client'
 import type { Test } from 'tap'
-import type { CallView } from '../../../../infra/sandbox/calls/view.ts'
+import type { CallView } from '../../../../infra/sandbox/calls/store.ts'
 import {
   type BreakerSettings,
   defaultBreakerSettings,
