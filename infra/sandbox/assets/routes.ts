@@ -1,14 +1,172 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { guarded, pageIn, pageOf } from '../control.ts'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
-import { NO_FAULTS } from '../faults/vocabulary.ts'
-import type { Answer } from '../http/exchange.ts'
-import { queryOf, runOnWire } from '../http/wire.ts'
-import { addActions, FAMILY } from './actions.ts'
-import { MEDIA_PATH, mediaAnswer } from './body.ts'
+import {
+  NO_FAULTS,
+  NO_MARKERS,
+  parseMarkers,
+  type PromptMarkers,
+  type Faults,
+  UnknownSwitch,
+} from '../faults/vocabulary.ts'
+import { type Answer, type Exchange, runExchange } from '../http/exchange.ts'
+import { queryOf, runOnWire, Refusal } from '../http/wire.ts'
+import { MEDIA_PATH, mediaAnswer, Envelope, VERSION } from './body.ts'
 import { brokenPage, checkPage, deadLinkPage, languageOf, redirect } from './page.ts'
 import { PAGE_PATH, Sessions } from './sessions.ts'
 import { libraryViews } from './view.ts'
+import { type Fields, NO_FIELDS, textIn } from '../kit/body.ts'
+import { Library } from './library.ts'
+import { type Ask, bodyOf } from './parse.ts'
+import { authorize, namedRegion } from './signature.ts'
+
+/** The family's name in counters and fault rules. */
+const FAMILY = 'assets'
+const PATHS = ['/open', '/open/']
+
+interface Action {
+  /** What counters and fault rules call it. */
+  readonly op: string
+  readonly act: (ask: Ask) => object | Promise<object>
+  /** Its result comes without an envelope. */
+  readonly bare: boolean
+}
+
+function actionsOf(kit: FamilyKit, sessions: Sessions): ReadonlyMap<string, Action> {
+  const library = new Library(kit)
+  const of = (op: string, act: Action['act'], bare = false): Action => ({ op, act, bare })
+  return new Map<string, Action>([
+    ['CreateAssetGroup', of('create-group', (ask) => library.createGroup(ask))],
+    ['CreateAsset', of('create', (ask) => library.createAsset(ask))],
+    ['GetAsset', of('get', (ask) => library.getAsset(ask))],
+    ['GetAssetGroup', of('get-group', (ask) => library.getGroup(ask))],
+    ['ListAssets', of('list', (ask) => library.listAssets(ask))],
+    ['ListAssetGroups', of('list-groups', (ask) => library.listGroups(ask))],
+    ['UpdateAsset', of('update', (ask) => library.updateAsset(ask))],
+    ['UpdateAssetGroup', of('update-group', (ask) => library.updateGroup(ask))],
+    ['DeleteAsset', of('delete', (ask) => library.deleteAsset(ask))],
+    ['DeleteAssetGroup', of('delete-group', (ask) => library.deleteGroup(ask))],
+    ['CreateVisualValidateSession', of('verify', (ask) => sessions.create(ask), true)],
+    ['GetVisualValidateResult', of('verify-result', (ask) => sessions.result(ask), true)],
+  ])
+}
+
+/** What a request says, as far as it can be read before anybody knows whose it is. */
+interface Read {
+  readonly name: string
+  readonly version: string
+  readonly bytes: Buffer
+  readonly body: Fields
+  readonly markers: PromptMarkers
+  /** What is wrong with its body, said once its signature was checked. */
+  readonly fault: Refusal | null
+}
+
+function readRequest(request: FastifyRequest): Read {
+  const query = queryOf(request)
+  const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
+  const asked = { name: query.get('Action') ?? '', version: query.get('Version') ?? '', bytes }
+  try {
+    const body = bodyOf(bytes)
+    return { ...asked, body, markers: markersOf(body), fault: null }
+  } catch (error) {
+    const fault =
+      error instanceof UnknownSwitch
+        ? new Refusal('InvalidParameter.SandboxMarker', `${error.message}.`)
+        : error
+    if (!(fault instanceof Refusal)) throw fault
+    return { ...asked, body: NO_FIELDS, markers: NO_MARKERS, fault }
+  }
+}
+
+/** Members of bodies that hold an address of the caller's. */
+const ADDRESSES = ['URL', 'CallbackURL']
+
+/** As it was before it was put into an address; what was never encoded is left as it is. */
+function decoded(address: string): string {
+  try {
+    return decodeURIComponent(address.replaceAll('+', '%20'))
+  } catch {
+    return address
+  }
+}
+
+/** The markers in the path or the query of an address in a body. @throws UnknownSwitch */
+function markersOf(body: Fields): PromptMarkers {
+  return parseMarkers(ADDRESSES.map((name) => decoded(textIn(body, name) ?? '')).join('\n'))
+}
+
+/** What a request is called in records and rules: by its marker, else by the name it gives. */
+function markerOf({ markers, body }: Read): string | null {
+  return markers.clientMarker ?? (textIn(body, 'Name') || null)
+}
+
+/** Does what is asked for by whoever signed it. @throws Refusal */
+async function perform(
+  { options }: FamilyKit,
+  request: FastifyRequest,
+  read: Read,
+  action: Action | undefined,
+  envelope: Envelope,
+  faults: Faults,
+): Promise<Answer> {
+  const { name, version, bytes, body, fault } = read
+  const caller = authorize(request, bytes, options)
+  if (name === '' || version === '')
+    throw new Refusal('MissingRequestInfo', 'The request names no `Action` or no `Version`.')
+  if (action === undefined) {
+    const why = `Could not find operation ${name.slice(0, 100)}.`
+    throw new Refusal('InvalidActionOrVersion', why)
+  }
+  if (fault !== null) throw fault
+  const { 'x-client-request-id': clientRequestId } = request.headers
+  const result = await action.act({
+    ...caller,
+    body,
+    faults,
+    clientMarker: markerOf(read),
+    clientRequestId: typeof clientRequestId === 'string' ? clientRequestId : null,
+  })
+  return action.bare ? { status: 200, body: result } : envelope.success(result)
+}
+
+/** What a fault rule may match: from the request, else from the thing that is meant. */
+function subjectOf(kit: FamilyKit, read: Read): Exchange['subject'] {
+  const id = textIn(read.body, 'Id')
+  const known = id === null ? null : (kit.assets.asset(id) ?? kit.assets.group(id))
+  const clientMarker = markerOf(read) ?? known?.clientMarker ?? null
+  return { id, model: null, clientMarker, safetyIdentifier: null }
+}
+
+/** Adds the signed wire: every action is one address. */
+function addActions(app: FastifyInstance, kit: FamilyKit, sessions: Sessions): void {
+  const actions = actionsOf(kit, sessions)
+  const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const read = readRequest(request)
+    const { name, version, markers } = read
+    const action = version === VERSION ? actions.get(name) : undefined
+    const envelope = new Envelope(kit, { action: name, version, region: namedRegion(request) })
+    const exchange: Exchange = {
+      family: FAMILY,
+      op: action?.op ?? 'unknown',
+      subject: subjectOf(kit, read),
+      promptFaults: markers.faults,
+      perform: async (faults) => {
+        try {
+          return await perform(kit, request, read, action, envelope, faults)
+        } catch (error) {
+          if (!(error instanceof Refusal)) throw error
+          return envelope.error(error.code, error.message, faults)
+        }
+      },
+      refusal: (code, faults) => envelope.error(code, `The request failed: ${code}.`, faults),
+      failure: (status, faults) => envelope.failure(status, faults),
+    }
+    await runExchange(kit, exchange, request, reply)
+    return reply
+  }
+  for (const path of PATHS) app.post(path, handle)
+}
 
 const NO_SUBJECT = { id: null, model: null, clientMarker: null, safetyIdentifier: null }
 

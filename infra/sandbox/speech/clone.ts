@@ -8,9 +8,8 @@ import { type Fields, isFields, textIn } from '../kit/body.ts'
 import { randomHex } from '../kit/clock.ts'
 import { audioUrl, durationOf } from './audio.ts'
 import { filesOf, type StoredFile } from './files.ts'
-import { charactersOf } from './parse.ts'
+import { charactersOf, refusalAnswer, refusalOf, succeeded } from './parse.ts'
 import { FAMILY, reportedOf, type Speakers } from './service.ts'
-import { refusalAnswer, refusalOf, succeeded } from './wire.ts'
 
 /** What records and rules call the offer. */
 const VOICE_CLONE = 'voice-clone'

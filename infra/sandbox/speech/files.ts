@@ -7,7 +7,7 @@ import { queryOf, type Wire } from '../http/wire.ts'
 import { readForm, type ReadForm } from '../kit/body.ts'
 import { checkSignedUrl, signUrl } from '../media/files.ts'
 import { taskHandlers } from '../tasks/run.ts'
-import { int64, refusalOf, succeeded } from './wire.ts'
+import { int64, refusalOf, succeeded } from './parse.ts'
 
 /** A file of an account. */
 export interface StoredFile {

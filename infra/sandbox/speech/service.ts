@@ -6,8 +6,7 @@ import type { Wire } from '../http/wire.ts'
 import type { Fields } from '../kit/body.ts'
 import { type IdMaker, randomHex } from '../kit/clock.ts'
 import { audioUrl, bytesOf } from './audio.ts'
-import { parseSpeech, type SpeechAsk } from './parse.ts'
-import { refusalAnswer, refusalOf, SUCCESS } from './wire.ts'
+import { parseSpeech, type SpeechAsk, refusalAnswer, refusalOf, SUCCESS } from './parse.ts'
 
 /** Names this upstream has voices of for everybody. */
 const BUILT_IN =

@@ -9,7 +9,7 @@ import { randomHex, randomInteger } from '../kit/clock.ts'
 import { partOfFile, signedFile } from '../media/files.ts'
 import { mp4OfSeconds } from '../media/pictures.ts'
 import { addDownloadRoute, addUploadRoute } from '../speech/files.ts'
-import { speechWire } from '../speech/wire.ts'
+import { speechWire } from '../speech/parse.ts'
 import { taskPlan } from '../tasks/record.ts'
 import { type BodyWire, type Sent, taskHandlers } from '../tasks/run.ts'
 import { FamilyTasks, type FoundTask, type Listing, numberIn } from '../tasks/service.ts'
@@ -22,8 +22,9 @@ import {
   taskOf,
   usageOf,
   type VideoDetail,
+  NOT_FOUND,
+  videoWire,
 } from './parse.ts'
-import { NOT_FOUND, videoWire } from './wire.ts'
 
 const FAMILY = 'video-b'
 /** Upstreams of this kind have other families beside this one on their paths. */

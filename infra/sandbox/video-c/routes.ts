@@ -21,8 +21,15 @@ import {
   usageOf,
   type VideoDetail,
 } from './body.ts'
-import { type Mode, modes, parseBody, parseRequest } from './parse.ts'
-import { CallbackKeys, refusalOf, videoWire } from './wire.ts'
+import {
+  type Mode,
+  modes,
+  parseBody,
+  parseRequest,
+  CallbackKeys,
+  refusalOf,
+  videoWire,
+} from './parse.ts'
 
 const FAMILY = 'video-c'
 const BASE_PATH = '/ent/v2'
