@@ -6,6 +6,7 @@ import type { CallFamilyRules } from './call-rules.ts'
 import { type ImageFamily, imageCallRules, imageTaskRules } from './image-rules.ts'
 import type { SimpleVideoRules } from './simple-video.ts'
 import type { TaskFamilyRules, TaskModel } from './task-rules.ts'
+import { DomainError } from '../../kernel/errors.ts'
 
 /** The families there are, as everything that knows none of them by name asks for them. */
 
@@ -29,14 +30,14 @@ export interface FamilyRules {
 }
 
 /** Which accounts of a family take the uploads of a purpose, and how large one may be. */
-export interface KeptUpload {
+interface KeptUpload {
   /** Only an account that offers this will do. */
   readonly model?: string
   readonly maxBytes: number
 }
 
 /** The same with the family: what a channel names as its `family`. */
-export interface UploadPlace extends KeptUpload {
+interface UploadPlace extends KeptUpload {
   readonly family: string
 }
 
@@ -48,7 +49,7 @@ export interface ServedModel {
 }
 
 /** A family whose tasks are videos that can be asked for without knowing it. */
-export type VideoFamily = TaskFamilyRules & { readonly simpleVideo: SimpleVideoRules }
+type VideoFamily = TaskFamilyRules & { readonly simpleVideo: SimpleVideoRules }
 
 /** A SKU that nothing sells, and the sold one that it is but for a letter or two. */
 export interface UnsoldSku {
@@ -248,4 +249,25 @@ function soldBy(
         .map((sku) => ({ sku, meant: nearestName(sku, sold) }))
     },
   }
+}
+
+type Videos = Pick<Catalog, 'videoFamilies'>
+
+/** Names of the families whose videos `/v1/videos` can make. */
+export function videoFamilyNames({ videoFamilies }: Videos): readonly string[] {
+  return videoFamilies.map(({ family }) => family)
+}
+
+/** How one of them is spoken to. */
+export function videoRules({ videoFamilies }: Videos, family: string): SimpleVideoRules {
+  const found = videoFamilies.find((rules) => rules.family === family)
+  invariant(found, `a family that makes videos: ${family}`)
+  return found.simpleVideo
+}
+
+/** The one a model is of. @throws DomainError `unknown_model` */
+export function videoFamilyOf({ videoFamilies }: Videos, model: string): VideoFamily {
+  const found = videoFamilies.find(({ resolve }) => resolve(model) !== undefined)
+  if (found !== undefined) return found
+  throw new DomainError('unknown_model', `the model ${model} makes no videos here`, { model })
 }

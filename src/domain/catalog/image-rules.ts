@@ -1,4 +1,3 @@
-import type { TaskFamilyRules, TaskModel } from './task-rules.ts'
 import type { TObject } from 'typebox'
 import { invariant } from '../../kernel/assert.ts'
 import { type Currency, parseAmount } from '../../kernel/money.ts'
@@ -13,7 +12,21 @@ import { type PriceBook, rate } from '../pricing/price-book.ts'
 import type { Usage } from '../pricing/usage.ts'
 import type { TaskFacts } from '../task/events.ts'
 import type { CallFamilyRules, RatedCall } from './call-rules.ts'
-import type { Pixels } from './checks/pixels.ts'
+import type { TaskFamilyRules, TaskModel } from './task-rules.ts'
+
+/** The sides of a picture. */
+export interface Pixels {
+  readonly width: number
+  readonly height: number
+}
+
+/** `<width>x<height>`, undefined when it is not written like that. */
+export function parsePixels(size: string): Pixels | undefined {
+  const [, width, height] = /^([1-9]\d{0,4})x([1-9]\d{0,4})$/.exec(size) ?? []
+  return width === undefined || height === undefined
+    ? undefined
+    : { width: Number(width), height: Number(height) }
+}
 
 /** What the families of images have in common: a call and a task are asked, priced and settled alike. */
 
@@ -174,7 +187,7 @@ export function quotedLine(
 }
 
 /** What an image call is priced by. */
-export type PricedImages = Pick<ImageRequest, 'model' | 'facts'>
+type PricedImages = Pick<ImageRequest, 'model' | 'facts'>
 
 /** The record of a family of images as one of synchronous calls. */
 export function imageCallRules(family: ImageFamily): CallFamilyRules<PricedImages, ImageSeen> {

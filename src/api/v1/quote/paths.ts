@@ -1,7 +1,7 @@
 import type { ImageUseCases } from '../../../app/calls/images/types.ts'
 import type { ImageTaskUseCases } from '../../../app/tasks/images/types.ts'
 import type { TaskUseCases } from '../../../app/tasks/types.ts'
-import type { Catalog } from '../../../domain/catalog/catalog.ts'
+import { type Catalog, videoFamilyOf } from '../../../domain/catalog/catalog.ts'
 import type { ImageKind } from '../../../domain/catalog/image-rules.ts'
 import type { ForeignNames } from '../../kit/foreign-members.ts'
 import { taskAssetsOf } from '../../kit/task-answer.ts'
@@ -11,7 +11,6 @@ import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { refuseForTasks } from '../images/async.ts'
 import { readJsonOrder } from '../images/order.ts'
 import { imageBodies } from '../images/schemas.ts'
-import { videoFamilyOf } from '../videos/families.ts'
 import { CreateVideoBodySchema, type OrderDeps, readVideoMembers } from '../videos/order.ts'
 
 export interface QuoteDeps extends Pick<OrderDeps, 'findAssetTypes'> {

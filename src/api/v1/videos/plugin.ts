@@ -1,7 +1,12 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { OpenResult, TaskKey, TaskUseCases, TaskView } from '../../../app/tasks/types.ts'
-import type { Catalog } from '../../../domain/catalog/catalog.ts'
+import {
+  type Catalog,
+  videoFamilyNames,
+  videoFamilyOf,
+  videoRules,
+} from '../../../domain/catalog/catalog.ts'
 import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 import { sha256Hex } from '../../../kernel/ids.ts'
 import { principalOf } from '../../kit/authenticate.ts'
@@ -19,7 +24,6 @@ import {
   queryFailures,
 } from '../../kit/route-failures.ts'
 import { describe } from '../documentation.ts'
-import { videoFamilyNames, videoFamilyOf, videoRules } from './families.ts'
 import { CreateVideoBodySchema, type OrderDeps, readVideoOrder } from './order.ts'
 import {
   DEFAULT_PAGE_VIDEOS,

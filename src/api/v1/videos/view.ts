@@ -1,7 +1,6 @@
 import type { Static } from 'typebox'
 import type { TaskView } from '../../../app/tasks/types.ts'
-import type { Catalog } from '../../../domain/catalog/catalog.ts'
-import { videoRules } from './families.ts'
+import { type Catalog, videoRules } from '../../../domain/catalog/catalog.ts'
 import type { VideoSchema } from './schemas.ts'
 
 type Video = Static<typeof VideoSchema>

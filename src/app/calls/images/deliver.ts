@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer'
 import { isDeepStrictEqual } from 'node:util'
-import { imageMediaType } from '../../../domain/catalog/checks/image-bytes.ts'
-import { parsePixels } from '../../../domain/catalog/checks/pixels.ts'
+import { imageMediaType } from '../../../domain/catalog/checks/pictures.ts'
 import {
+  parsePixels,
   type ImageDelivery,
   IMAGES,
   type ImageSeen,

@@ -1,5 +1,4 @@
-import type { ImageSeen } from '../../../domain/catalog/image-rules.ts'
-import { imageCallRules } from '../../../domain/catalog/image-rules.ts'
+import { type ImageSeen, imageCallRules } from '../../../domain/catalog/image-rules.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'

@@ -1,5 +1,5 @@
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
-import { imageMediaType } from '../../../domain/catalog/checks/image-bytes.ts'
+import { imageMediaType } from '../../../domain/catalog/checks/pictures.ts'
 import type { ImageInput, ImageRequest } from '../../../domain/catalog/image-rules.ts'
 import { unreachable } from '../../../kernel/assert.ts'
 import { DomainError } from '../../../kernel/errors.ts'

@@ -1,5 +1,5 @@
 import { buffer } from 'node:stream/consumers'
-import { imageMediaType } from '../../../domain/catalog/checks/image-bytes.ts'
+import { imageMediaType } from '../../../domain/catalog/checks/pictures.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 import { newSecret } from '../../../kernel/ids.ts'

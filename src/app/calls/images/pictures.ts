@@ -1,4 +1,4 @@
-import type { Pixels } from '../../../domain/catalog/checks/pixels.ts'
+import type { Pixels } from '../../../domain/catalog/image-rules.ts'
 
 /** What reads pictures; only a gateway that has seen an image pays for loading it. */
 async function loadSharp() {

@@ -1,5 +1,5 @@
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
-import { parsePixels } from '../../../domain/catalog/checks/pixels.ts'
+import { parsePixels } from '../../../domain/catalog/image-rules.ts'
 
 /** The `artB-*` models: one row per external name. */
 

@@ -6,8 +6,8 @@ import {
   MAX_PICTURES,
   PicturesSchema,
   refuseTexts,
+  acceptImageBytes,
 } from '../../../domain/catalog/checks/pictures.ts'
-import { acceptImageBytes } from '../../../domain/catalog/checks/image-bytes.ts'
 import {
   asksForNothing,
   optionalChoice,
@@ -17,13 +17,14 @@ import {
 } from '../../../domain/catalog/checks/fields.ts'
 import { knownModel } from '../../../domain/catalog/checks/known-model.ts'
 import { isWebUrl, MAX_URL_LENGTH } from '../../../domain/catalog/checks/media.ts'
-import { parsePixels, type Pixels } from '../../../domain/catalog/checks/pixels.ts'
-import type {
-  ImageInput,
-  ImageKind,
-  ImageOrder,
-  ImageRequest,
-  ImageUpload,
+import {
+  parsePixels,
+  type Pixels,
+  type ImageInput,
+  type ImageKind,
+  type ImageOrder,
+  type ImageRequest,
+  type ImageUpload,
 } from '../../../domain/catalog/image-rules.ts'
 import { NotBlank, readBody } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'

@@ -1,4 +1,4 @@
-import type { Pixels } from '../../../domain/catalog/checks/pixels.ts'
+import type { Pixels } from '../../../domain/catalog/image-rules.ts'
 
 /** The `image-*` models: one row per external name. */
 

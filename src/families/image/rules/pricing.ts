@@ -1,8 +1,8 @@
 import { type Quote, settlement, type Settlement } from '../../../domain/pricing/settlement.ts'
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
-import { parsePixels } from '../../../domain/catalog/checks/pixels.ts'
 import {
+  parsePixels,
   type ImageSeen,
   IMAGES,
   type MadeImages,

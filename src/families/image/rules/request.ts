@@ -4,16 +4,16 @@ import {
   MAX_PICTURES,
   PicturesSchema,
   refuseTexts,
+  acceptImageBytes,
 } from '../../../domain/catalog/checks/pictures.ts'
-import { acceptImageBytes } from '../../../domain/catalog/checks/image-bytes.ts'
 import { optionalChoice, refuse } from '../../../domain/catalog/checks/fields.ts'
 import { knownModel } from '../../../domain/catalog/checks/known-model.ts'
-import { parsePixels } from '../../../domain/catalog/checks/pixels.ts'
-import type {
-  ImageInput,
-  ImageOrder,
-  ImageRequest,
-  ImageUpload,
+import {
+  parsePixels,
+  type ImageInput,
+  type ImageOrder,
+  type ImageRequest,
+  type ImageUpload,
 } from '../../../domain/catalog/image-rules.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import { furtherMembers, NotBlank, readBody, Unwanted } from '../../../kernel/body.ts'
