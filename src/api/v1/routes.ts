@@ -8,9 +8,9 @@ import { behindToken } from '../kit/route-failures.ts'
 import type { KnownBody, Mount, Surface } from '../kit/surface.ts'
 import { describe } from './documentation.ts'
 import { v1Envelope } from './envelope.ts'
-import { type FileRouteDeps, filesPlugin } from './files/plugin.ts'
+import { type FileRouteDeps, filesPlugin } from './files.ts'
 import { type ImageRouteDeps, imagesPlugin } from './images/plugin.ts'
-import { imageBodies } from './images/schemas.ts'
+import { imageBodies } from './images/order.ts'
 import { keyRoute, type KeyRouteDeps } from './key.ts'
 import {
   findModel,
@@ -21,8 +21,7 @@ import {
   ModelParamsSchema,
   ModelSchema,
 } from './models.ts'
-import { quotePlugin } from './quote/plugin.ts'
-import { type QuoteDeps, v1QuotedPaths } from './quote/paths.ts'
+import { quotePlugin, type QuoteDeps, v1QuotedPaths } from './quote.ts'
 import { type VideoRouteDeps, videosPlugin } from './videos/plugin.ts'
 import { CreateVideoBodySchema } from './videos/order.ts'
 

@@ -14,13 +14,14 @@ import { tellCreated } from '../../kit/task-answer.ts'
 import { queryFailures } from '../../kit/route-failures.ts'
 import { describe } from '../documentation.ts'
 import { errorType } from '../envelope.ts'
-import { type ImageOrderDeps, readOrder } from './order.ts'
 import {
+  type ImageOrderDeps,
+  readOrder,
   AsyncEditBodySchema,
   CreatedImageTaskSchema,
   ImageTaskParamsSchema,
   ImageTaskSchema,
-} from './schemas.ts'
+} from './order.ts'
 
 /** Asynchronous images: taken at once, made by our workers, asked for until they are there. */
 

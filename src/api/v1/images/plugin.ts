@@ -31,8 +31,7 @@ import { type FormLimits, useForms } from '../../kit/multipart.ts'
 import { describe } from '../documentation.ts'
 import { v1Error } from '../envelope.ts'
 import { asyncImageRoutes } from './async.ts'
-import { type ImageOrderDeps, readOrder } from './order.ts'
-import { imageBodies, ImagesSchema } from './schemas.ts'
+import { type ImageOrderDeps, readOrder, imageBodies, ImagesSchema } from './order.ts'
 
 export interface ImageRouteDeps {
   readonly catalog: Catalog

@@ -33,8 +33,8 @@ import {
   VideoListSchema,
   VideoParamsSchema,
   VideoSchema,
-} from './schemas.ts'
-import { toVideo } from './view.ts'
+  toVideo,
+} from './view.ts'
 
 export interface VideoRouteDeps extends Omit<OrderDeps, 'checkParts'> {
   readonly catalog: Catalog
