@@ -21,17 +21,21 @@ import { newRequestId } from '../kernel/ids.ts'
 import { type AccountsDeps, registerAccounts } from './accounts.ts'
 import { createBodyBudget, MEMORY_PER_BYTE } from './kit/body-budget.ts'
 import { followConnections, useLeaving } from './kit/drain.ts'
-import { type Envelope, sendFailure, useEnvelope } from './kit/envelope.ts'
+import {
+  type Envelope,
+  sendFailure,
+  useEnvelope,
+  refuseUnreadable,
+  rememberUrl,
+} from './kit/envelope.ts'
 import { defaultStreamLimits, type StreamLimits } from './kit/event-stream.ts'
 import { foreignToCreations } from './kit/foreign-members.ts'
 import { useObservation, useRequestLogs } from './kit/observe.ts'
-import { membersOf, type Services, type Surface, useMount } from './kit/surface.ts'
+import { membersOf, type Services, type Surface, useMount, type QuotedPath } from './kit/surface.ts'
 import type { StandingsOf } from './kit/answer-headers.ts'
 import type { FormLimits } from './kit/multipart.ts'
 import type { ResolveHost } from '../kernel/public-url.ts'
-import type { QuotedPath } from './kit/quoted-path.ts'
 import { type PerToken, usePerToken } from './kit/per-token.ts'
-import { refuseUnreadable, rememberUrl } from './kit/unreadable.ts'
 import { strictValidator, useKnownQueries, useStorableParameters } from './kit/validator.ts'
 import { type FindObject, objectsPlugin } from './objects/plugin.ts'
 import { useDocumentation } from './operating/documentation.ts'

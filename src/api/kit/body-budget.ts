@@ -1,8 +1,12 @@
 import { isAscii } from 'node:buffer'
 import { Transform, type TransformCallback } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { isForm } from './media-type.ts'
 import { RequestError } from './request-error.ts'
+
+/** Whether a request brings a form with parts. */
+export function isForm(request: FastifyRequest): boolean {
+  return /^multipart\/form-data\b/i.test(request.headers['content-type'] ?? '')
+}
 
 /**
  * What a byte of a JSON body comes to in memory until it was sent upstream: the body, gathered from what

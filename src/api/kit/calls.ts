@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
-import type { CallFamily } from '../../app/calls/family.ts'
-import type { CallInput, Unmade } from '../../app/calls/family.ts'
+import type { CallerGone, CallFamily, CallInput, Unmade } from '../../app/calls/family.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import { principalOf } from './authenticate.ts'
 import { CallKeySchema, keyedBy } from './idempotency.ts'
@@ -37,12 +36,7 @@ interface OpenedCall<Input extends CallInput, Request, Seen, Accepted> {
   ) => Promise<object>
 }
 
-export interface Call<
-  Input extends CallInput,
-  Request,
-  Seen,
-  Accepted extends AcceptedCall<Input>,
-> {
+interface Call<Input extends CallInput, Request, Seen, Accepted extends AcceptedCall<Input>> {
   /** Below the mount, with at most one `{…}`. */
   readonly path: string
   /** The same as the router takes it, where that differs. */
@@ -121,4 +115,41 @@ export function callSurface<
       ]
     },
   }
+}
+
+/** Aborts when the connection closes before the answer is out; never afterwards. */
+export function callerGone(reply: FastifyReply): AbortController {
+  const controller = new AbortController()
+  const { raw } = reply
+  const check = (): void => {
+    if (!raw.writableFinished) controller.abort()
+  }
+  if (raw.destroyed) check()
+  else raw.once('close', check)
+  return controller
+}
+
+/** The same for a reader that mostly only asks at the end: the first listener adds one to the connection. */
+class CallerPresence implements CallerGone {
+  readonly #reply: FastifyReply
+  #controller: AbortController | undefined
+
+  constructor(reply: FastifyReply) {
+    this.#reply = reply
+  }
+
+  get aborted(): boolean {
+    const { raw } = this.#reply
+    return this.#controller?.signal.aborted ?? (raw.destroyed && !raw.writableFinished)
+  }
+
+  addEventListener(...given: Parameters<AbortSignal['addEventListener']>): void {
+    this.#controller ??= callerGone(this.#reply)
+    this.#controller.signal.addEventListener(...given)
+  }
+}
+
+/** Whether a caller is still there. */
+export function callerPresence(reply: FastifyReply): CallerGone {
+  return new CallerPresence(reply)
 }

@@ -7,8 +7,7 @@ import { principalOf } from './authenticate.ts'
 import { bodyHashOf, idempotencyKeyOf, IdempotencyKeySchema } from './idempotency.ts'
 import { objectBody } from './json-body.ts'
 import { misspeltRefusal, refuseMisspelt } from './misspelt.ts'
-import type { QuotedPath } from './quoted-path.ts'
-import type { Mount, Services, Surface } from './surface.ts'
+import type { QuotedPath, Mount, Services, Surface } from './surface.ts'
 import { tellCreated } from './task-answer.ts'
 
 /** Routes that create tasks of a family, declared: the route, its price and its name follow. */

@@ -1,5 +1,7 @@
 import { refuse, text } from '../../domain/catalog/checks/fields.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import { checkPublicUrl, type ResolveHost, type UrlUse } from '../../kernel/public-url.ts'
 
 /** Checks of members anywhere in a body that is passed on: absent and null are both "not given". */
 
@@ -59,4 +61,19 @@ export function stringAt(body: JsonObject, name: string, path: string): string {
 /** The members but these. */
 export function without(body: JsonObject, names: readonly string[]): JsonObject {
   return Object.fromEntries(Object.entries(body).filter(([name]) => !names.includes(name)))
+}
+
+/**
+ * A URL of a request, written the way it was checked. By default it is for upstream to call.
+ * @throws DomainError `invalid_request` naming the member
+ */
+export async function publicUrl(
+  url: string,
+  param: string,
+  resolveHost: ResolveHost,
+  use: UrlUse = 'call',
+): Promise<string> {
+  const verdict = await checkPublicUrl(url, resolveHost, { use })
+  if (verdict.ok) return verdict.url
+  throw new DomainError('invalid_request', `\`${param}\` ${verdict.reason}`, { param })
 }

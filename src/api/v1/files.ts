@@ -11,7 +11,7 @@ import { behindToken, withBody } from '../kit/route-failures.ts'
 import { describe } from './documentation.ts'
 import { checkFilename } from '../../domain/file/filename.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import { isForm } from '../kit/media-type.ts'
+import { isForm } from '../kit/body-budget.ts'
 import { RequestError } from '../kit/request-error.ts'
 
 function refuse(param: string, message: string): never {

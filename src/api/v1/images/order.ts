@@ -7,10 +7,9 @@ import { asksForNothing, refuse } from '../../../domain/catalog/checks/fields.ts
 import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { objectBody } from '../../kit/json-body.ts'
-import { modelName } from '../../kit/member-checks.ts'
-import { isForm } from '../../kit/media-type.ts'
+import { modelName, publicUrl } from '../../kit/member-checks.ts'
+import { isForm } from '../../kit/body-budget.ts'
 import { type FormLimits, type ReadForm, readForm } from '../../kit/multipart.ts'
-import { publicUrl } from '../../kit/public-url.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 
 /** From a body of either form to what the family of its model asks upstream. */

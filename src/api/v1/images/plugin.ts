@@ -7,7 +7,7 @@ import type { ImageKind } from '../../../domain/catalog/image-rules.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import { callExamples, callFailures, imageFailures } from '../../kit/call-failures.ts'
-import { callerGone, callerPresence } from '../../kit/caller.ts'
+import { callerGone, callerPresence } from '../../kit/calls.ts'
 import {
   setCallHeaders,
   costInStream,

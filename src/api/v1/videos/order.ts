@@ -12,10 +12,9 @@ import { readBodyWithoutNulls } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { objectBody } from '../../kit/json-body.ts'
-import { isForm } from '../../kit/media-type.ts'
+import { isForm } from '../../kit/body-budget.ts'
 import { type FormLimits, type FormUpload, type ReadForm, readForm } from '../../kit/multipart.ts'
-import { MAX_MODEL_CHARACTERS } from '../../kit/member-checks.ts'
-import { publicUrl } from '../../kit/public-url.ts'
+import { MAX_MODEL_CHARACTERS, publicUrl } from '../../kit/member-checks.ts'
 
 /** From a body of either form to a video that any family can be asked for. */
 

@@ -10,7 +10,7 @@ import {
 import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 import { sha256Hex } from '../../../kernel/ids.ts'
 import { principalOf } from '../../kit/authenticate.ts'
-import { callerGone } from '../../kit/caller.ts'
+import { callerGone } from '../../kit/calls.ts'
 import type { ForeignNames } from '../../kit/foreign-members.ts'
 import { idempotencyKeyOf } from '../../kit/idempotency.ts'
 import { misspeltIn, refuseMisspelt, refuseMisspeltParts } from '../../kit/misspelt.ts'

@@ -2,9 +2,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Readable } from 'node:stream'
 import type { Static } from 'typebox'
 import { principalOf } from '../../../api/kit/authenticate.ts'
-import { callerGone } from '../../../api/kit/caller.ts'
+import { callerGone } from '../../../api/kit/calls.ts'
 import { dispositionOf } from '../../../api/kit/answer-headers.ts'
-import { isForm } from '../../../api/kit/media-type.ts'
+import { isForm } from '../../../api/kit/body-budget.ts'
 import {
   type FormFields,
   type FormFile,

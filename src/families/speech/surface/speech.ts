@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
-import { callerGone, callerPresence } from '../../../api/kit/caller.ts'
+import { callerGone, callerPresence, callSurface } from '../../../api/kit/calls.ts'
 import {
   setCallHeaders,
   costInStream,
@@ -10,7 +10,6 @@ import {
 } from '../../../api/kit/answer-headers.ts'
 import { oneLine, sendEventStream, type StreamDialect } from '../../../api/kit/event-stream.ts'
 import { sendInPieces } from '../../../api/kit/json-in-pieces.ts'
-import { callSurface } from '../../../api/kit/calls.ts'
 import type { Mount, Services, Surface } from '../../../api/kit/surface.ts'
 import type { Unmade } from '../../../app/calls/family.ts'
 import { DomainError } from '../../../kernel/errors.ts'

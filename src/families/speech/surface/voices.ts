@@ -1,7 +1,6 @@
 import { Type } from 'typebox'
-import { callerPresence } from '../../../api/kit/caller.ts'
+import { callerPresence, callSurface } from '../../../api/kit/calls.ts'
 import { setCallHeaders } from '../../../api/kit/answer-headers.ts'
-import { callSurface } from '../../../api/kit/calls.ts'
 import type { Mount, Surface } from '../../../api/kit/surface.ts'
 import type { SpeechCalls } from '../calls/clone.ts'
 import type { Cloned } from '../calls/types.ts'

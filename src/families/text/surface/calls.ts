@@ -1,8 +1,7 @@
 import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
 import { setCallHeaders, costInStream } from '../../../api/kit/answer-headers.ts'
-import { callerGone, callerPresence } from '../../../api/kit/caller.ts'
-import { type AskedCall, callSurface } from '../../../api/kit/calls.ts'
+import { callerGone, callerPresence, type AskedCall, callSurface } from '../../../api/kit/calls.ts'
 import {
   sendEventStream,
   type StreamDialect,

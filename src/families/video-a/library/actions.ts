@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { publicUrl } from '../../../api/kit/public-url.ts'
+import { publicUrl } from '../../../api/kit/member-checks.ts'
 import type {
   Asking,
   AssetListing,

@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { creationsOf, type TaskCreation } from '../../../api/kit/creations.ts'
-import { publicUrl } from '../../../api/kit/public-url.ts'
+import { publicUrl } from '../../../api/kit/member-checks.ts'
 import type { Mount, Services } from '../../../api/kit/surface.ts'
 import { videoTasks } from '../../../api/kit/documentation.ts'
 import { taskKeyOf, tellTask } from '../../../api/kit/task-answer.ts'
