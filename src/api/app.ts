@@ -35,7 +35,7 @@ import { membersOf, type Services, type Surface, useMount, type QuotedPath } fro
 import type { StandingsOf } from './kit/answer-headers.ts'
 import type { FormLimits } from './kit/multipart.ts'
 import type { ResolveHost } from '../kernel/public-url.ts'
-import { type PerToken, usePerToken } from './kit/per-token.ts'
+import { type PerToken, usePerToken } from './kit/authenticate.ts'
 import { strictValidator, useKnownQueries, useStorableParameters } from './kit/validator.ts'
 import { type FindObject, objectsPlugin } from './objects/plugin.ts'
 import { useDocumentation } from './operating/documentation.ts'

@@ -15,7 +15,7 @@ import type { ForeignNames } from '../../kit/foreign-members.ts'
 import { idempotencyKeyOf } from '../../kit/idempotency.ts'
 import { misspeltIn, refuseMisspelt, refuseMisspeltParts } from '../../kit/misspelt.ts'
 import { useForms } from '../../kit/multipart.ts'
-import { taskAssetsOf, taskKeyOf, tellCreated, tellTask } from '../../kit/task-answer.ts'
+import { taskAssetsOf, taskKeyOf, tellCreated, tellTask } from '../../kit/tasks.ts'
 import {
   assetFailures,
   creationFailures,

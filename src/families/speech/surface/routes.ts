@@ -1,5 +1,5 @@
 import type { SpeechCalls } from '../calls/clone.ts'
-import { creationsOf } from '../../../api/kit/creations.ts'
+import { creationsOf } from '../../../api/kit/tasks.ts'
 import type { Mount, Surface } from '../../../api/kit/surface.ts'
 import { provBV1Envelope } from './envelope.ts'
 import { mediaFilesPlugin } from './files.ts'

@@ -3,11 +3,16 @@ import type { FastifyInstance } from 'fastify'
 import { videoABody } from '../rules/body.ts'
 import { acceptVideoARequest, type AcceptedVideoA, videoAWithAssets } from '../rules/request.ts'
 import { principalOf } from '../../../api/kit/authenticate.ts'
-import { creationsOf, type TaskCreation } from '../../../api/kit/creations.ts'
+import {
+  creationsOf,
+  type TaskCreation,
+  taskAssetsOf,
+  taskKeyOf,
+  tellTask,
+} from '../../../api/kit/tasks.ts'
 import { publicUrl } from '../../../api/kit/member-checks.ts'
 import type { Mount, Services } from '../../../api/kit/surface.ts'
 import { videoTasks } from '../../../api/kit/documentation.ts'
-import { taskAssetsOf, taskKeyOf, tellTask } from '../../../api/kit/task-answer.ts'
 import { deletionFailures, queryFailures } from '../../../api/kit/route-failures.ts'
 import { createFailures, describe, listFailures, provAEnvelope } from './envelope.ts'
 import {
