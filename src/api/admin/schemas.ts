@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { DisplayName, NewId, Reason, successOf } from '../kit/account-surface.ts'
 import { BalanceAccountSchema } from '../kit/balances.ts'
-import { cursorMembers, NextCursor } from '../kit/pages.ts'
+import { cursorMembers, NextCursor } from '../kit/queries.ts'
 
 /** Shapes of tenants, their users and their credit. */
 

@@ -22,7 +22,7 @@ import { eventsAt } from '../../../projections/timeline/query.ts'
 import type { ReadBalances } from '../../app/finance/balances.ts'
 import type { ReadModels } from '../../app/read-models/read-models.ts'
 import { RequestError } from '../kit/request-error.ts'
-import { inTime } from '../kit/time.ts'
+import { inTime } from '../kit/queries.ts'
 import { openLogs, type LogFilter, type LogRow, type Logs } from './open-logs.ts'
 import type { TimeRange } from './time-range.ts'
 

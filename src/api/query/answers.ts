@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { success } from '../kit/account-surface.ts'
 import type { CsvRow } from '../kit/csv.ts'
-import { toCursor } from '../kit/pages.ts'
+import { toCursor } from '../kit/queries.ts'
 import { wantsCsv } from './ledger-query.ts'
 import { DEFAULT_PAGE_LINES, MAX_PAGE_LINES } from './schemas.ts'
 import { sendCsv } from './send-csv.ts'

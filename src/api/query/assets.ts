@@ -9,7 +9,7 @@ import type { Principal } from '../../app/access/principal.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { isAssetGroupId, isAssetId } from '../../kernel/ids.ts'
-import { fromCursor } from '../kit/pages.ts'
+import { fromCursor } from '../kit/queries.ts'
 import {
   AssetSchema,
   GroupSchema,

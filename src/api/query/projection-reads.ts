@@ -8,7 +8,7 @@ import type { Receipt } from '../../app/finance/receipts/types.ts'
 import type { ReadModels } from '../../app/read-models/read-models.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { ledgerPositions } from './as-of.ts'
-import { inTime } from '../kit/time.ts'
+import { inTime } from '../kit/queries.ts'
 import type { HistoryItem, QueryReads } from './reads.ts'
 import type { Visible } from './scope.ts'
 

@@ -1,11 +1,7 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import { RequestError } from '../../../src/api/kit/request-error.ts'
-import {
-  MAX_JSON_DEPTH,
-  MAX_JSON_VALUES,
-  parseStrictJson,
-} from '../../../src/api/kit/strict-json.ts'
+import { MAX_JSON_DEPTH, MAX_JSON_VALUES, parseStrictJson } from '../../../src/api/kit/json-body.ts'
 
 function refusal(text: string | Buffer): {
   fault: string

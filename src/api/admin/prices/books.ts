@@ -6,7 +6,7 @@ import type { WantedPublication } from '../../../app/finance/prices/publish-want
 import type { PriceEntry } from '../../../domain/pricing/events.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { byToken, success } from '../../kit/account-surface.ts'
-import { readPage } from '../../kit/pages.ts'
+import { readPage } from '../../kit/queries.ts'
 import { changeFailures, readFailures } from '../../kit/route-failures.ts'
 import { describe } from '../documentation.ts'
 import { reachOf } from '../reach.ts'

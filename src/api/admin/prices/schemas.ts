@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { maxAccountPrices } from '../../../domain/account/prices.ts'
 import { maxPriceEntries } from '../../../domain/pricing/price-book-document.ts'
 import { successOf } from '../../kit/account-surface.ts'
-import { NextCursor } from '../../kit/pages.ts'
+import { NextCursor } from '../../kit/queries.ts'
 
 /** Shapes of price books and of what tenants pay instead. What names and figures may be, their readers say. */
 

@@ -4,7 +4,7 @@ import { Type, type Static } from 'typebox'
 import type { ManagedTokens, ShownSecret } from '../../../app/accounts/managed-tokens.ts'
 import type { Reach } from '../../../app/accounts/reach.ts'
 import { type AccountRoute, byToken, KnownId, success } from '../account-surface.ts'
-import { cursorMembers, readPage } from '../pages.ts'
+import { cursorMembers, readPage, timeOf } from '../queries.ts'
 import { boundsFailures, changeFailures, readFailures } from '../route-failures.ts'
 import {
   DEFAULT_OVERLAP_S,
@@ -24,7 +24,6 @@ import { changedLimits, type TokenLimitChanges } from '../../../domain/token/lim
 import { toTimestamp } from '../../../kernel/clock.ts'
 import { membersGiven } from '../../../kernel/json.ts'
 import { RequestError } from '../request-error.ts'
-import { timeOf } from '../time.ts'
 
 const timestampOf = (unixMs: number | undefined): string | null =>
   unixMs === undefined ? null : toTimestamp(unixMs)

@@ -3,7 +3,7 @@ import { MAX_OVERLAP_MS } from '../../../app/accounts/bootstrap.ts'
 import { MAX_TOKEN_ADDRESSES } from '../../../domain/token/addresses.ts'
 import { MAX_TOKEN_LIMIT } from '../../../domain/token/events.ts'
 import { DisplayName, KnownId, successOf } from '../account-surface.ts'
-import { NextCursor } from '../pages.ts'
+import { NextCursor } from '../queries.ts'
 
 /** Shapes of tokens, as both surfaces have them that manage some. */
 

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { DomainError } from '../../kernel/errors.ts'
+import { RequestError } from './request-error.ts'
 
 /** Lists whose next page begins after the last item of the one before. */
 
@@ -53,4 +54,55 @@ export function fromCursor(cursor: string | undefined): string | undefined {
       param: 'cursor',
     })
   return after
+}
+
+/** Times of ours; beyond it databases and languages write years differently. */
+const LATEST_MS = Date.parse('9999-12-01T00:00:00Z')
+
+const rfc3339 =
+  /^\d{4}-\d{2}-\d{2}(?:[Tt]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:\d{2}))?$/
+
+/** Unix milliseconds of a time that was sent. @throws RequestError `parameter_invalid` */
+export function timeOf(text: string | undefined, param: string): number | undefined {
+  if (text === undefined) return undefined
+  // In a query string a bare `+` of an offset arrives as a space.
+  const repaired = text.replace(' ', '+')
+  const unixMs = rfc3339.test(repaired) ? Date.parse(repaired) : Number.NaN
+  if (Number.isNaN(unixMs) || unixMs < 0 || unixMs >= LATEST_MS)
+    throw new RequestError(
+      'parameter_invalid',
+      `${param} must be a date or an RFC 3339 time such as 2026-01-02T03:04:05Z`,
+      param,
+    )
+  return unixMs
+}
+
+/** What a signal of `AbortSignal.timeout` ends with. */
+const TIME_IS_UP = 'TimeoutError'
+/** Postgres ended a statement that took longer than it may. */
+const STATEMENT_ENDED = '57014'
+/** A table or a column is not there: the read model is of an older version, and is being rebuilt. */
+const NOT_THERE_YET: readonly unknown[] = ['42P01', '42703']
+
+/** Runs a query. @throws RequestError `query_too_long`, with what would make it shorter; `outage` */
+export async function inTime<Found>(
+  narrowing: string,
+  query: () => Promise<Found>,
+): Promise<Found> {
+  try {
+    return await query()
+  } catch (error) {
+    const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined
+    const isTimeUp = error instanceof Error && error.name === TIME_IS_UP
+    if (code === STATEMENT_ENDED || isTimeUp)
+      throw new RequestError(
+        'query_too_long',
+        `The query takes too long: ${narrowing}`,
+        undefined,
+        error,
+      )
+    if (NOT_THERE_YET.includes(code))
+      throw new RequestError('outage', 'What this reads is being built', undefined, error)
+    throw error
+  }
 }
