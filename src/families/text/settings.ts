@@ -6,7 +6,7 @@ import {
   credentialHeader,
   credentialHeaderOf,
 } from '../../app/channels/settings.ts'
-import type { Channel } from '../../app/ports/provider.ts'
+import type { Channel, SandboxAccount } from '../../app/ports/provider.ts'
 
 /** What a channel of text says. Absent members mean the defaults; `timeoutMs` bounds a whole unstreamed answer. */
 export interface TextSettings {
@@ -78,3 +78,33 @@ export const textChannel = channelSettings(
     return { ...credentialHeaderOf(entry), settings }
   },
 )
+
+/** Models the sandbox offers on every text wire; the shipped price book has prices for them. */
+const MODELS = [
+  'text-basic',
+  'text-cache',
+  'text-reason',
+  'text-tools',
+  'gen-3-pro-preview-file',
+] as const
+/** The sandbox answers with as much as it is told to; its models are taken for small ones. */
+const LARGEST_OUTPUT_TOKENS = 8_192
+/** Answers name this version of each of them. */
+const VERSION = '2026-01-15'
+
+const settings: TextSettings = {
+  largestOutputTokens: Object.fromEntries(MODELS.map((name) => [name, LARGEST_OUTPUT_TOKENS])),
+  vectorStores: ['*'],
+}
+
+/** The sandbox as the upstream of a text wire. */
+export function textSandbox(family: string, path: string): SandboxAccount {
+  return {
+    id: `sandbox-${family}`,
+    family,
+    region: 'overseas',
+    path,
+    models: Object.fromEntries(MODELS.map((name) => [name, `${name}-${VERSION}`])),
+    settings,
+  }
+}

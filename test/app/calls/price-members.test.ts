@@ -1,4 +1,4 @@
-import { type TextSettings } from '../../../src/families/text/settings.ts'
+import type { TextSettings } from '../../../src/families/text/settings.ts'
 import t from 'tap'
 import { priceBookFromPublished } from '../../../src/domain/pricing/price-book.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'

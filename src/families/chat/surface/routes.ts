@@ -4,8 +4,73 @@ import { callExamples, callFailures } from '../../../api/kit/call-failures.ts'
 import type { Surface } from '../../../api/kit/surface.ts'
 import { describe } from '../../../api/v1/documentation.ts'
 import { Anything, open } from '../../text/surface/bodies.ts'
-import { chatDialect } from './dialect.ts'
 import { ChatBodySchema, readChatRequest } from './request.ts'
+import { costMember } from '../../../api/kit/answer-headers.ts'
+import { oneLine, type StreamDialect } from '../../../api/kit/event-stream.ts'
+import { without } from '../../../api/kit/member-checks.ts'
+import { v1Error } from '../../../api/v1/envelope.ts'
+import type { TextFrame } from '../../text/calls/types.ts'
+import type { Cost } from '../../../domain/pricing/settlement.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+
+const NULL_USAGE = ',"usage":null}'
+
+function withUsage(chunk: JsonObject): JsonObject {
+  if (isJsonObject(chunk['usage'])) return chunk
+  return Object.hasOwn(chunk, 'choices') ? { ...chunk, usage: null } : chunk
+}
+
+function rewritten(data: string, includeUsage: boolean): string {
+  const chunk: unknown = JSON.parse(data)
+  if (!isJsonObject(chunk)) return data
+  return JSON.stringify(includeUsage ? withUsage(chunk) : without(chunk, ['usage']))
+}
+
+/**
+ * The JSON of a chunk for the caller, or undefined when it is not for them: usage only where it was
+ * asked for, and then a `usage` member in every chunk. Chunks are parsed only where
+ * their text does not tell.
+ */
+function chatChunk(frame: TextFrame, includeUsage: boolean): string | undefined {
+  const { data } = frame
+  // The end is ours to say: after it nothing can be.
+  if (data === '[DONE]' || (frame.usageOnly && !includeUsage)) return undefined
+  const mentionsUsage = data.includes('"usage"')
+  if (data.endsWith(NULL_USAGE))
+    return includeUsage ? data : `${data.slice(0, -NULL_USAGE.length)}}`
+  if (!mentionsUsage) {
+    if (!includeUsage || !data.includes('"choices"')) return data
+    if (data.endsWith('}')) return data.slice(0, -1) + NULL_USAGE
+  }
+  return rewritten(data, includeUsage)
+}
+
+/**
+ * A chunk of ours that says what the call cost, named like the one before it. It has no `usage`:
+ * clients that gather chunks would take a null for the figures.
+ */
+function costChunk(before: string, cost: Cost): string {
+  const chunk: unknown = JSON.parse(before)
+  const { id, created, model } = isJsonObject(chunk) ? chunk : {}
+  const object = 'chat.completion.chunk'
+  return JSON.stringify({ id, object, created, model, choices: [], cost: costMember(cost) })
+}
+
+/** How chat streams are written: `data:` lines alone, `[DONE]` at the end. */
+function chatDialect(includeUsage: boolean): StreamDialect<TextFrame> {
+  let before = '{}'
+  return {
+    frame: (frame) => {
+      const data = chatChunk(frame, includeUsage)
+      if (data === undefined) return undefined
+      before = data
+      return `data: ${oneLine(data)}\n\n`
+    },
+    last: (cost) => `data: ${costChunk(before, cost)}\n\n`,
+    failure: (error) => `data: ${JSON.stringify({ error: v1Error(error) })}\n\n`,
+    end: 'data: [DONE]\n\n',
+  }
+}
 
 const Count = Type.Integer({ minimum: 0 })
 

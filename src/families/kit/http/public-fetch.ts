@@ -9,6 +9,7 @@ import {
   FetchFault,
   type FetchPublic,
   type OpenPublic,
+  type PostOut,
 } from '../../../kernel/public-fetch.ts'
 import { checkPublicUrl, RESOLVE_TIMEOUT_MS, type ResolveHost } from '../../../kernel/public-url.ts'
 import { CONNECT_TIMEOUT_MS } from './exchange.ts'
@@ -16,7 +17,7 @@ import { headerOf } from './refusals.ts'
 
 const MAX_REDIRECTS = 3
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
-export const MAX_HEADER_BYTES = 16 * 1024
+const MAX_HEADER_BYTES = 16 * 1024
 const HEADERS = { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'tollgate' }
 
 export interface PublicFetchDeps {
@@ -128,7 +129,7 @@ function originOf(url: string): string | undefined {
 }
 
 /** Answers the addresses that were judged, whatever the name resolves to by now. */
-export function fixedLookup(addresses: readonly string[]): LookupFunction {
+function fixedLookup(addresses: readonly string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }))
   return (_hostname, { all: wantsAll }, done) => {
     const [first] = all
@@ -172,7 +173,7 @@ async function visit(
   }
 }
 
-export function faultOf(error: unknown, caller: AbortSignal, deadline: AbortSignal): FetchFault {
+function faultOf(error: unknown, caller: AbortSignal, deadline: AbortSignal): FetchFault {
   if (error instanceof FetchFault) return error
   if (caller.aborted) return new FetchFault('aborted', 'was not waited for', error)
   if (deadline.aborted) return new FetchFault('timeout', 'did not come in time', error)
@@ -214,4 +215,48 @@ export const resolveByDns: ResolveHost = async (hostname) => {
     resolver.resolve6(hostname).catch(orNone),
   ])
   return found.flat()
+}
+
+interface PostOutDeps extends PublicFetchDeps {
+  /** Origins, such as `http://alerts.internal:8080`, whose addresses are not judged. */
+  readonly trustedOrigins?: readonly string[]
+}
+
+/** Every message has a connection of its own, which ends with the status. */
+export function createPostOut({
+  resolveHost,
+  locate = (address) => address,
+  trustedOrigins = [],
+}: PostOutDeps): PostOut {
+  return async (target, { headers, body, timeoutMs, signal }) => {
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
+    const isTrusted = URL.canParse(target) && trustedOrigins.includes(new URL(target).origin)
+    const verdict = isTrusted ? undefined : await checkPublicUrl(target, resolveHost)
+    if (verdict?.ok === false) throw new FetchFault('not_public', verdict.reason)
+    const url = new URL(verdict?.url ?? target)
+    const lookup = verdict && { lookup: fixedLookup(verdict.addresses.map(locate)) }
+    const client = new Client(url.origin, {
+      connect: buildConnector({ timeout: CONNECT_TIMEOUT_MS, autoSelectFamily: true, ...lookup }),
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: 0,
+    })
+    try {
+      const path = `${url.pathname}${url.search}`
+      const sent = { 'user-agent': 'tollgate', ...headers }
+      const answer = await client.request({
+        method: 'POST',
+        path,
+        headers: sent,
+        body,
+        signal: deadline,
+      })
+      // Nobody reads it.
+      answer.body.on('error', () => undefined)
+      return answer.statusCode
+    } catch (error) {
+      throw faultOf(error, signal, deadline)
+    } finally {
+      await client.destroy()
+    }
+  }
 }

@@ -6,8 +6,7 @@ import { isJsonObject } from '../../../kernel/json.ts'
 import { readDottedError } from '../../kit/http/error-bodies.ts'
 import { codeOf, losslessCount, objectOf } from '../../kit/http/fields.ts'
 import type { Scrubber } from '../../kit/http/lines.ts'
-import { MAX_LABEL_LENGTH, observedTask } from '../../kit/task/fields.ts'
-import type { TaskWire, Wanted } from '../../kit/task/wire.ts'
+import { MAX_LABEL_LENGTH, observedTask, type TaskWire, type Wanted } from '../../kit/task/wire.ts'
 import { COMPLETION_TOKENS, toolUnit, TOTAL_TOKENS } from '../rules/pricing.ts'
 
 /**

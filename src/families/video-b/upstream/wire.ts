@@ -7,8 +7,7 @@ import { isJsonObject } from '../../../kernel/json.ts'
 import { codeOf, losslessCount, objectOf, textOf } from '../../kit/http/fields.ts'
 import { jsonInPieces } from '../../kit/http/json.ts'
 import type { Scrubber } from '../../kit/http/lines.ts'
-import type { TaskWire, UpstreamError } from '../../kit/task/wire.ts'
-import { observedTask } from '../../kit/task/fields.ts'
+import { type TaskWire, type UpstreamError, observedTask } from '../../kit/task/wire.ts'
 import { videoBUnits } from '../rules/pricing.ts'
 
 /** The error envelope of the `/provB` video upstream: its numbers tell more than its types. */

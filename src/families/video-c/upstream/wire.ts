@@ -1,8 +1,14 @@
 import type { TaskObservation } from '../../../app/ports/provider.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { codeOf, losslessCount, objectsOf, textOf, upstreamIdOf } from '../../kit/http/fields.ts'
-import type { TaskWire, UpstreamError, Wanted } from '../../kit/task/wire.ts'
-import { MAX_LABEL_LENGTH, settingsOf, urlsOf } from '../../kit/task/fields.ts'
+import {
+  type TaskWire,
+  type UpstreamError,
+  type Wanted,
+  MAX_LABEL_LENGTH,
+  settingsOf,
+  urlsOf,
+} from '../../kit/task/wire.ts'
 import { CREDITS } from '../rules/pricing.ts'
 
 /** Our credential, contract or balance upstream, whatever the status says. */
