@@ -3,8 +3,15 @@ import type { ImageFamily } from '../../domain/catalog/image-rules.ts'
 import { imageChannel } from '../../app/channels/settings.ts'
 import { createImageProvider } from '../kit/image/client.ts'
 import type { FamilyModule } from '../module.ts'
-import { artBModel, artBModels, MAX_GROUP } from './rules/models.ts'
-import { artBSkus, expectedArtB, neededArtBSkus, settleArtB } from './rules/pricing.ts'
+import {
+  artBModel,
+  artBModels,
+  MAX_GROUP,
+  artBSkus,
+  expectedArtB,
+  neededArtBSkus,
+  settleArtB,
+} from './rules/models.ts'
 import { artBBody, readArtBOrder } from './rules/request.ts'
 import { artBWire } from './upstream/wire.ts'
 

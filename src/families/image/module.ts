@@ -3,8 +3,14 @@ import type { ImageFamily } from '../../domain/catalog/image-rules.ts'
 import { imageChannel } from '../../app/channels/settings.ts'
 import { createImageProvider } from '../kit/image/client.ts'
 import type { FamilyModule } from '../module.ts'
-import { imageModel, imageModels } from './rules/models.ts'
-import { expectedImages, imageSkus, neededImageSkus, settleImages } from './rules/pricing.ts'
+import {
+  imageModel,
+  imageModels,
+  expectedImages,
+  imageSkus,
+  neededImageSkus,
+  settleImages,
+} from './rules/models.ts'
 import { imageBodies, readImageOrder } from './rules/request.ts'
 import { imageWire } from './upstream/wire.ts'
 

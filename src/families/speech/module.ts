@@ -5,8 +5,7 @@ import { openSpeech } from './calls/clone.ts'
 import { createMediaProvider } from '../kit/media/files.ts'
 import type { FamilyModule } from '../module.ts'
 import { provBV1, provBV1Surfaces } from './surface/routes.ts'
-import { createCloneProvider } from './upstream/clone.ts'
-import { createSpeechProvider } from './upstream/client.ts'
+import { createCloneProvider, createSpeechProvider } from './upstream/client.ts'
 import { createSpeechTaskProvider } from './upstream/tasks.ts'
 
 const ofVoices = { model: VOICE_CLONE, maxBytes: 20 * 1024 * 1024 }

@@ -1,5 +1,5 @@
 import type { CallRunner } from '../../../src/app/calls/running.ts'
-import type { SpeechCallInput } from '../../../src/families/speech/calls/types.ts'
+import type { SpeechCallInput } from '../../../src/families/speech/calls/family.ts'
 import type { TextCallInput } from '../../../src/families/text/calls/types.ts'
 import { answered } from './memory-quotes.ts'
 import type { MemorySpeech } from './memory-speech.ts'

@@ -2,7 +2,7 @@ import type {
   SpeechCallInput,
   SpeechFrame,
   SpokenBody,
-} from '../../../src/families/speech/calls/types.ts'
+} from '../../../src/families/speech/calls/family.ts'
 import type { CompletedCall, StreamedCall } from '../../../src/app/calls/family.ts'
 import type { Channel } from '../../../src/app/ports/provider.ts'
 import { sandboxSpeechChannels } from '../../helpers/sandbox-channels.ts'

@@ -18,7 +18,7 @@ import { countOrZero, objectOf, objectsOf, parseObject, textOf } from '../../kit
 import type { FrameReader } from '../../kit/http/frame-stream.ts'
 import { InBase64, jsonInPieces } from '../../kit/http/json.ts'
 import type { ImageWire } from '../../kit/image/client.ts'
-import { SEARCHES } from '../rules/pricing.ts'
+import { SEARCHES } from '../rules/models.ts'
 
 /**
  * Usage of this wire as counts by unit. Pictures are those that came, or fewer where upstream says

@@ -24,7 +24,7 @@ import { formOf } from '../../kit/http/form.ts'
 import type { FrameReader } from '../../kit/http/frame-stream.ts'
 import { readPlainError } from '../../kit/http/error-bodies.ts'
 import type { ImageWire } from '../../kit/image/client.ts'
-import type { ImageTokenUnit } from '../rules/pricing.ts'
+import type { ImageTokenUnit } from '../rules/models.ts'
 
 /**
  * Usage of the Images API as counts by unit: what was read from a cache is not input besides. Where

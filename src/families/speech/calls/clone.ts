@@ -1,5 +1,4 @@
-import type { CallFamily } from '../../../app/calls/family.ts'
-import type { Unmade } from '../../../app/calls/family.ts'
+import type { CallFamily, Unmade } from '../../../app/calls/family.ts'
 import type { CrashPoint } from '../../../app/crash-points.ts'
 import { keyedHash } from '../../../kernel/keyed-hash.ts'
 import type { Channel } from '../../../app/ports/provider.ts'
@@ -16,8 +15,12 @@ import { DomainError } from '../../../kernel/errors.ts'
 import type { CloneAnswer, CloneOrder, CloneProvider, SpeechProvider } from '../ports.ts'
 import type { CloneRequest } from '../rules/clone-request.ts'
 import { type CloneSeen, priceClone } from '../rules/pricing.ts'
-import { createSpeechFamily, type SpeechCallFamily } from './family.ts'
-import type { Cloned, CloneInput } from './types.ts'
+import {
+  createSpeechFamily,
+  type SpeechCallFamily,
+  type Cloned,
+  type CloneInput,
+} from './family.ts'
 import { createResolveVoice, createVoiceBook, type ResolveVoice, type VoiceBook } from './voices.ts'
 
 /** Dependencies of clones, in addition to those of every call. */

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Readable } from 'node:stream'
-import type { Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { principalOf } from '../../../api/kit/authenticate.ts'
 import { callerGone } from '../../../api/kit/calls.ts'
 import { dispositionOf } from '../../../api/kit/answer-headers.ts'
@@ -21,7 +21,18 @@ import { checkFilename } from '../../../domain/file/filename.ts'
 import { type UploadPurpose, uploadPurposes } from '../../../domain/upload/events.ts'
 import { fromTimestamp } from '../../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../../kernel/errors.ts'
-import type { FileSchema } from './schemas.ts'
+
+/** Of an upload, or of what asynchronous speech made. */
+export const FileSchema = Type.Object({
+  file_id: Type.String({ description: 'A positive integer in decimal.' }),
+  bytes: Type.Optional(Type.Integer({ minimum: 0, description: 'Of an upload.' })),
+  created_at: Type.Integer({ description: 'Unix seconds.' }),
+  filename: Type.String(),
+  purpose: Type.String({ description: 'As it was uploaded, or `t2a_async`.' }),
+  download_url: Type.Optional(
+    Type.String({ description: 'Of what asynchronous speech made: for nine hours.' }),
+  ),
+})
 
 function refuse(param: string, message: string): never {
   throw new DomainError('invalid_request', message, { param })

@@ -8,8 +8,7 @@ import type { MediaUseCases } from '../../../app/calls/uploads/types.ts'
 import type { TaskUseCases } from '../../../app/tasks/types.ts'
 import { uploadPurposes } from '../../../domain/upload/events.ts'
 import { BaseRespSchema, describe, succeeded, TraceId } from './envelope.ts'
-import { FileSchema } from './schemas.ts'
-import { retrieveFile, sendFile, takeUpload, uploadShown } from './file-transfers.ts'
+import { FileSchema, retrieveFile, sendFile, takeUpload, uploadShown } from './file-transfers.ts'
 
 const Purpose = Type.Enum([...uploadPurposes], { description: 'What it is for.' })
 

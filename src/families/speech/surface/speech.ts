@@ -1,3 +1,4 @@
+import { Type } from 'typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
@@ -13,14 +14,49 @@ import { sendInPieces } from '../../../api/kit/json-in-pieces.ts'
 import type { Mount, Services, Surface } from '../../../api/kit/surface.ts'
 import type { Unmade } from '../../../app/calls/family.ts'
 import { DomainError } from '../../../kernel/errors.ts'
-import { formOf, type SpeechCallFamily } from '../calls/family.ts'
+import {
+  formOf,
+  type SpeechCallFamily,
+  type SpeechCallInput,
+  type SpeechFrame,
+} from '../calls/family.ts'
 import type { SpeechCalls } from '../calls/clone.ts'
-import type { SpeechCallInput, SpeechFrame } from '../calls/types.ts'
 import { type AudioFormat, speechBodies } from '../rules/body.ts'
 import { readSpeech } from '../rules/request.ts'
 import { SPEECH } from '../rules/rules.ts'
-import { callFailures, describe, failureFrame, succeeded } from './envelope.ts'
-import { SpokenSchema } from './schemas.ts'
+import {
+  callFailures,
+  describe,
+  failureFrame,
+  succeeded,
+  BaseRespSchema,
+  TraceId,
+} from './envelope.ts'
+
+const Info = Type.Object(
+  {
+    audio_length: Type.Optional(Type.Integer({ description: 'Milliseconds.' })),
+    audio_sample_rate: Type.Optional(Type.Integer()),
+    audio_size: Type.Optional(Type.Integer()),
+    bitrate: Type.Optional(Type.Integer()),
+    audio_format: Type.Optional(Type.String()),
+    audio_channel: Type.Optional(Type.Integer()),
+    usage_characters: Type.Optional(
+      Type.Integer({ description: 'What is billed; a Chinese character counts twice.' }),
+    ),
+  },
+  { additionalProperties: true },
+)
+
+const SpokenSchema = Type.Object({
+  data: Type.Object({
+    audio: Type.String({ description: 'Hexadecimal, or a URL that is good for 24 hours.' }),
+    status: Type.Integer({ description: '2: all of it.' }),
+  }),
+  extra_info: Type.Optional(Info),
+  trace_id: TraceId,
+  base_resp: BaseRespSchema,
+})
 
 /** Refused where it is left out. */
 export const lacking = new DomainError('invalid_request', '`text` is required', { param: 'text' })

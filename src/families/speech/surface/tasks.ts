@@ -1,3 +1,4 @@
+import { Type } from 'typebox'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import type { TaskView } from '../../../app/tasks/types.ts'
@@ -10,9 +11,37 @@ import { SPEECH } from '../rules/rules.ts'
 import { type TaskCreation, taskKeyOf, tellTask } from '../../../api/kit/tasks.ts'
 import type { Services } from '../../../api/kit/surface.ts'
 import { queryFailures } from '../../../api/kit/route-failures.ts'
-import { creationFailures, describe, succeeded } from './envelope.ts'
+import { creationFailures, describe, succeeded, BaseRespSchema, TraceId } from './envelope.ts'
 import { lacking } from './speech.ts'
-import { CreatedSpeechSchema, SpeechTaskQuerySchema, SpeechTaskSchema } from './schemas.ts'
+
+const TaskId = Type.String({ description: 'An int64, as its digits.' })
+const FileId = Type.String({ description: 'The file the result is retrieved by.' })
+const Characters = Type.Integer({ description: 'What is billed on success.' })
+
+const CreatedSpeechSchema = Type.Object({
+  task_id: TaskId,
+  file_id: FileId,
+  platform_id: Type.String({ description: 'Our id of the task, `speech_<ULID>`.' }),
+  usage_characters: Type.Optional(Characters),
+  trace_id: TraceId,
+  base_resp: BaseRespSchema,
+})
+
+const SpeechTaskSchema = Type.Object({
+  task_id: TaskId,
+  platform_id: Type.String(),
+  model: Type.String(),
+  status: Type.Enum(['Processing', 'Success', 'Failed', 'Expired']),
+  file_id: Type.Optional(FileId),
+  usage_characters: Type.Optional(Characters),
+  error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
+  trace_id: TraceId,
+  base_resp: BaseRespSchema,
+})
+
+const SpeechTaskQuerySchema = Type.Object({
+  task_id: Type.String({ description: 'The task id, or the platform id.' }),
+})
 
 /** Asynchronous speech. What a task made is retrieved as a file, under the id of the task. */
 

@@ -8,7 +8,7 @@ import { codeOf, losslessCount, objectOf, textOf } from '../../kit/http/fields.t
 import { jsonInPieces } from '../../kit/http/json.ts'
 import type { Scrubber } from '../../kit/http/lines.ts'
 import { type TaskWire, type UpstreamError, observedTask } from '../../kit/task/wire.ts'
-import { videoBUnits } from '../rules/pricing.ts'
+import { videoBUnits } from '../rules/models.ts'
 
 /** The error envelope of the `/provB` video upstream: its numbers tell more than its types. */
 

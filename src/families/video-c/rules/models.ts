@@ -1,4 +1,14 @@
-import type { TaskModel } from '../../../domain/catalog/task-rules.ts'
+import type { TaskModel, TaskSuccess } from '../../../domain/catalog/task-rules.ts'
+import { countOf } from '../../../kernel/json.ts'
+import { formatAmount, lineAmount } from '../../../kernel/money.ts'
+import {
+  type Quote,
+  settlement,
+  type Settlement,
+  settlementLine,
+} from '../../../domain/pricing/settlement.ts'
+import { type PriceBook, rate } from '../../../domain/pricing/price-book.ts'
+import type { TaskFacts } from '../../../domain/task/events.ts'
 
 /** The `/provC` video models: one row per external name. They belong to no region. */
 
@@ -11,7 +21,7 @@ export const videoCModes = [
 ] as const
 export type VideoCMode = (typeof videoCModes)[number]
 
-export type VideoCResolution = '540p' | '720p' | '1080p'
+type VideoCResolution = '540p' | '720p' | '1080p'
 export const videoCResolutions: readonly VideoCResolution[] = ['540p', '720p', '1080p']
 
 export interface VideoCModel extends TaskModel {
@@ -77,4 +87,57 @@ const byName: ReadonlyMap<string, VideoCModel> = new Map(videoCModels.map((one) 
 /** The model of an external name. */
 export function resolveVideoCModel(name: string): VideoCModel | undefined {
   return byName.get(name)
+}
+
+/**
+ * How `/provC` video turns a result into SKUs: by the credits upstream says it took. Rule names:
+ *
+ * - `video-c/credit`
+ * - `video-c/credit/off-peak`: upstream takes half the credits, at the same price for each
+ */
+
+/** What usage counts, as the wire calls it. */
+export const CREDITS = 'credits'
+const CURRENCY = 'USD'
+
+/** Of a second of video, for holds alone: what upstream takes is in its answers. */
+const EXPECTED_CREDITS_A_SECOND: Readonly<Record<VideoCResolution, number>> = {
+  '540p': 12,
+  '720p': 20,
+  '1080p': 40,
+}
+
+export function videoCPrices({ name }: VideoCModel) {
+  return [{ sku: `${name}-credit`, currency: CURRENCY }] as const
+}
+
+/** @throws DomainError `price_not_configured` */
+export function quoteVideoC(model: VideoCModel, facts: TaskFacts, book: PriceBook): Quote {
+  const isOffPeak = facts.settings['off_peak'] === true
+  const rule = isOffPeak ? 'video-c/credit/off-peak' : 'video-c/credit'
+  const [{ sku }] = videoCPrices(model)
+  const rated = rate(book, sku, CURRENCY, rule)
+  const credits = expectedCredits(model, facts)
+  return {
+    priceBookVersion: book.version,
+    currency: CURRENCY,
+    candidates: [rated],
+    hold: formatAmount(lineAmount(credits, rated.price, rated.per)),
+  }
+}
+
+/** Undefined without a count of credits: a success is never settled at a guess (P4, P5). */
+export function settleVideoC({ quote, usage }: TaskSuccess): Settlement | undefined {
+  const credits = countOf(usage[CREDITS])
+  const [rated] = quote.candidates
+  if (credits === undefined || rated === undefined) return undefined
+  return settlement(quote, [settlementLine(rated, credits, 'reported')])
+}
+
+function expectedCredits(model: VideoCModel, { settings }: TaskFacts): number {
+  const { duration, resolution } = settings
+  const seconds = typeof duration === 'number' ? duration : model.defaultDurationS
+  const aSecond = Object.entries(EXPECTED_CREDITS_A_SECOND).find(([name]) => name === resolution)
+  const credits = seconds * (aSecond?.[1] ?? EXPECTED_CREDITS_A_SECOND[model.defaultResolution])
+  return settings['off_peak'] === true ? Math.ceil(credits / 2) : credits
 }

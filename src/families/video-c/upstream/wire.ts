@@ -9,7 +9,7 @@ import {
   settingsOf,
   urlsOf,
 } from '../../kit/task/wire.ts'
-import { CREDITS } from '../rules/pricing.ts'
+import { CREDITS } from '../rules/models.ts'
 
 /** Our credential, contract or balance upstream, whatever the status says. */
 const ACCOUNT_REASONS: ReadonlySet<string> = new Set([

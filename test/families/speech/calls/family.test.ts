@@ -1,6 +1,8 @@
 import t from 'tap'
-import { createSpeechFamily } from '../../../../src/families/speech/calls/family.ts'
-import type { SpeechCallInput } from '../../../../src/families/speech/calls/types.ts'
+import {
+  createSpeechFamily,
+  type SpeechCallInput,
+} from '../../../../src/families/speech/calls/family.ts'
 import { type Channel, ProviderError } from '../../../../src/app/ports/provider.ts'
 import { createResolveVoice } from '../../../../src/families/speech/calls/voices.ts'
 import type { SpeechAnswer, SpeechProvider } from '../../../../src/families/speech/ports.ts'

@@ -6,7 +6,7 @@ import { sandboxChannels } from '../../../../src/app/channels/sandbox.ts'
 import type { CloneOrder } from '../../../../src/families/speech/ports.ts'
 import { type Channel, ProviderError } from '../../../../src/app/ports/provider.ts'
 import { createMediaProvider } from '../../../../src/families/kit/media/files.ts'
-import { createCloneProvider } from '../../../../src/families/speech/upstream/clone.ts'
+import { createCloneProvider } from '../../../../src/families/speech/upstream/client.ts'
 import { speech } from '../../../../src/families/speech/module.ts'
 
 const sandbox = await startSandbox()
