@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { type Static, type TSchema, Type } from 'typebox'
 import { given, optionalObject } from '../../../api/kit/member-checks.ts'
 import { readBodyWithoutNulls, Unwanted } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject, membersGiven } from '../../../kernel/json.ts'
@@ -118,40 +118,107 @@ function foldedMembers({
 
 const Anything = Type.Object({}, open)
 
-/** Parts hold parts again, under names in either spelling: their reader judges them. */
-const PartSchema = Type.Object(
-  {
-    text: Type.Optional(Type.String()),
-    inline_data: Type.Optional(
-      Type.Object(
-        { mime_type: Type.String(), data: Type.String({ description: 'Base64.' }) },
-        { knownExtraFields: 'displayName' },
-      ),
+/** Found by functions: keywords count the characters of a text of many megabytes one by one. */
+const emptyFault = (text: string): string | undefined =>
+  text === '' ? 'must not be empty' : undefined
+const mediaType = /^[a-z0-9][a-z0-9.+-]{0,63}\/[a-z0-9][a-z0-9.+-]{0,127}(?:\s*;.{0,128})?$/i
+const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/
+
+const MediaType = Type.String({
+  check: (text: string) =>
+    emptyFault(text) ??
+    (mediaType.test(text) ? undefined : 'must be a media type such as image/png'),
+})
+
+const partMembers = {
+  text: Type.Optional(Type.String()),
+  inline_data: Type.Optional(
+    Type.Object(
+      {
+        mime_type: MediaType,
+        data: Type.String({
+          check: (text: string) =>
+            emptyFault(text) ?? (base64.test(text) ? undefined : 'must be Base64 without a prefix'),
+          description: 'Base64.',
+        }),
+      },
+      { knownExtraFields: 'displayName' },
     ),
-    file_data: Type.Optional(
-      Type.Object(
-        { mime_type: Type.Optional(Type.String()), file_uri: Type.String() },
-        {
-          description: 'Public https:// URL of a video; gen-3-pro-preview-file only.',
-          knownExtraFields: 'displayName',
-        },
-      ),
+  ),
+  file_data: Type.Optional(
+    Type.Object(
+      { mime_type: Type.Optional(MediaType), file_uri: Type.String({ check: emptyFault }) },
+      {
+        description: 'Public https:// URL of a video; gen-3-pro-preview-file only.',
+        knownExtraFields: 'displayName',
+      },
     ),
-  },
-  {
-    ...open,
-    knownExtraFields: `
-      functionCall functionResponse executableCode codeExecutionResult toolCall toolResponse
-      thought thoughtSignature videoMetadata mediaResolution partMetadata`,
-  },
+  ),
+}
+
+const PartSchema = Type.Object(partMembers, {
+  ...open,
+  knownExtraFields: `
+    functionCall functionResponse executableCode codeExecutionResult toolCall toolResponse
+    thought thoughtSignature videoMetadata mediaResolution partMetadata`,
+})
+
+const roles = ['user', 'model', 'function', 'tool'] as const
+
+/** A turn, or the instruction of the system. */
+const contentOf = <Part extends TSchema>(part: Part) =>
+  Type.Object(
+    {
+      role: Type.Optional(
+        Type.Enum([...roles], { words: `must be one of ${roles.join(', ')}, or absent` }),
+      ),
+      parts: Type.Array(part, { minItems: 1, words: { minItems: 'is required' } }),
+    },
+    open,
+  )
+
+const contentsOf = <Content extends TSchema>(content: Content) =>
+  Type.Array(content, { minItems: 1, words: 'must be an array that is not empty' })
+
+/** What is read of a part: what a function answered may hold parts again. */
+export interface ReadPart {
+  readonly file_data?: { readonly file_uri: string }
+  readonly function_response?: { readonly parts?: readonly ReadPart[] }
+}
+
+const ReadContent = contentOf(
+  Type.Object(
+    {
+      ...partMembers,
+      video_metadata: Type.Optional(Anything),
+      function_response: Type.Optional(
+        Type.Object(
+          {
+            parts: Type.Optional(
+              Type.Array(
+                Type.Unsafe<ReadPart>({
+                  $ref: '#/properties/contents/items/properties/parts/items',
+                }),
+              ),
+            ),
+          },
+          open,
+        ),
+      ),
+    },
+    open,
+  ),
 )
+
+/** The turns of a body and the instruction of the system, with parts under the names of their description. */
+export const ConversationSchema = Type.Object({
+  contents: contentsOf(ReadContent),
+  systemInstruction: Type.Optional(ReadContent),
+})
 
 export const GenerateBodySchema = Type.Object(
   {
-    contents: Type.Array(
-      Type.Object({ role: Type.Optional(Type.String()), parts: Type.Array(PartSchema) }, open),
-      { minItems: 1 },
-    ),
+    contents: contentsOf(contentOf(PartSchema)),
     tools: Type.Optional(
       Type.Array(Anything, {
         description: 'Functions, code execution, URLs and searches; each search is charged.',

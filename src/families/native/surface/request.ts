@@ -5,96 +5,25 @@ import {
   MAX_MODEL_CHARACTERS,
   objectAt,
   optionalList,
-  optionalObject,
-  stringAt,
   without,
 } from '../../../api/kit/member-checks.ts'
 import { refuseUnmetered } from '../../text/surface/bodies.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import type { InputSize } from '../../text/rules/tokens.ts'
-import type { JsonObject } from '../../../kernel/json.ts'
-import { flatNames, generationConfig } from './bodies.ts'
+import { readBodyWithoutNulls } from '../../../kernel/body.ts'
+import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import { ConversationSchema, flatNames, generationConfig, type ReadPart } from './bodies.ts'
 import { camelMembers } from './names.ts'
 
 /** The one model that reads files by URL. */
 const FILE_URL_MODEL = 'gen-3-pro-preview-file'
+/** Most files one request may name by URL: each host is resolved. */
+const MAX_FILE_URLS = 10
 
 /** A file the caller named by URL, to be checked before it is passed on. */
 interface FileReference {
   readonly path: string
   readonly uri: string
-}
-
-const mediaType = /^[a-z0-9][a-z0-9.+-]{0,63}\/[a-z0-9][a-z0-9.+-]{0,127}(?:\s*;.{0,128})?$/i
-const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/
-
-function mimeType(holder: JsonObject, at: string): void {
-  const path = `${at}.mime_type`
-  if (!mediaType.test(stringAt(holder, 'mimeType', path)))
-    refuse(path, `\`${path}\` must be a media type such as image/png`)
-}
-
-function inlineData(value: JsonObject, at: string): JsonObject {
-  const inline = camelMembers(value, at)
-  mimeType(inline, at)
-  const data = stringAt(inline, 'data', `${at}.data`)
-  if (!base64.test(data)) refuse(`${at}.data`, `\`${at}.data\` must be Base64 without a prefix`)
-  return inline
-}
-
-function fileData(
-  value: JsonObject,
-  at: string,
-  model: string,
-  files: FileReference[],
-): JsonObject {
-  const file = camelMembers(value, at)
-  if (model !== FILE_URL_MODEL)
-    refuse(at, `\`${at}\` is only accepted by the model ${FILE_URL_MODEL}`)
-  if (given(file, 'mimeType') !== undefined) mimeType(file, at)
-  const path = `${at}.file_uri`
-  files.push({ path, uri: stringAt(file, 'fileUri', path) })
-  return file
-}
-
-/**
- * A part with camel-case names, its media checked; any other kind of part is passed on.
- * @throws DomainError `invalid_request`
- */
-function nativePart(value: unknown, at: string, model: string, files: FileReference[]): JsonObject {
-  const part = camelMembers(objectAt(value, at), at)
-  const text = given(part, 'text')
-  if (text !== undefined && typeof text !== 'string')
-    refuse(`${at}.text`, `\`${at}.text\` must be a string`)
-  const inline = optionalObject(part, 'inlineData', `${at}.inline_data`)
-  const file = optionalObject(part, 'fileData', `${at}.file_data`)
-  const video = optionalObject(part, 'videoMetadata', `${at}.video_metadata`)
-  const response = optionalObject(part, 'functionResponse', `${at}.function_response`)
-  return {
-    ...part,
-    ...(inline ? { inlineData: inlineData(inline, `${at}.inline_data`) } : {}),
-    ...(file ? { fileData: fileData(file, `${at}.file_data`, model, files) } : {}),
-    ...(video ? { videoMetadata: camelMembers(video, `${at}.video_metadata`) } : {}),
-    ...(response
-      ? { functionResponse: functionResponse(response, `${at}.function_response`, model, files) }
-      : {}),
-  }
-}
-
-/** What a function answered may hold media in parts of its own. */
-function functionResponse(
-  value: JsonObject,
-  at: string,
-  model: string,
-  files: FileReference[],
-): JsonObject {
-  const response = camelMembers(value, at)
-  const parts = optionalList(response, 'parts', `${at}.parts`)
-  if (parts === undefined) return response
-  return {
-    ...response,
-    parts: parts.map((part, index) => nativePart(part, `${at}.parts[${index}]`, model, files)),
-  }
 }
 
 /** A native request as the use case takes it, its file URLs still to be checked. */
@@ -105,47 +34,107 @@ export interface NativeRequest {
   readonly files: readonly FileReference[]
 }
 
-/** Most files one request may name by URL: each host is resolved. */
-const MAX_FILE_URLS = 10
-
-const roles: readonly unknown[] = ['user', 'model', 'function', 'tool']
-
-function nativeContent(
-  value: unknown,
+/** Every item of a list with its path; what is no list is left for the schema to refuse. */
+function eachOf(
+  list: unknown,
   at: string,
-  model: string,
-  files: FileReference[],
-): JsonObject {
-  const content = objectAt(value, at)
-  const role = given(content, 'role')
-  if (role !== undefined && !roles.includes(role))
-    refuse(`${at}.role`, `\`${at}.role\` must be one of ${roles.join(', ')}, or absent`)
-  const parts = optionalList(content, 'parts', `${at}.parts`)
-  if (parts === undefined || parts.length === 0)
-    return refuse(`${at}.parts`, `\`${at}.parts\` is required`)
+  rewrite: (value: unknown, at: string) => unknown,
+): unknown {
+  if (!Array.isArray(list)) return list
+  return list.map((one: unknown, index) => rewrite(one, `${at}[${index}]`))
+}
+
+/** Members of a part whose own members are written in either spelling too, and their names in refusals. */
+const holders = [
+  ['inlineData', 'inline_data'],
+  ['fileData', 'file_data'],
+  ['videoMetadata', 'video_metadata'],
+  ['functionResponse', 'function_response'],
+] as const
+
+function camelPart(value: unknown, at: string): unknown {
+  if (!isJsonObject(value)) return value
+  let part = camelMembers(value, at)
+  for (const [name, shown] of holders) {
+    const holder = part[name]
+    if (!isJsonObject(holder)) continue
+    const path = `${at}.${shown}`
+    const inCamel = camelMembers(holder, path)
+    part = { ...part, [name]: inCamel }
+    // What a function answered may hold media in parts of its own.
+    if (name === 'functionResponse' && Array.isArray(inCamel['parts']))
+      part = { ...part, [name]: withParts(inCamel, path) }
+  }
+  return part
+}
+
+const withParts = (holder: JsonObject, at: string): JsonObject => ({
+  ...holder,
+  parts: eachOf(holder['parts'], `${at}.parts`, camelPart),
+})
+
+function camelContent(value: unknown, at: string): unknown {
+  return isJsonObject(value) && Array.isArray(value['parts']) ? withParts(value, at) : value
+}
+
+const describedParts = (parts: unknown): unknown =>
+  Array.isArray(parts) ? parts.map(describedPart) : parts
+
+/** A part in camel case under the names that its schema has, which are those of refusals. */
+function describedPart(value: unknown): unknown {
+  if (!isJsonObject(value)) return value
+  const { text, inlineData, fileData, videoMetadata, functionResponse: response } = value
   return {
-    ...content,
-    parts: parts.map((part, index) => nativePart(part, `${at}.parts[${index}]`, model, files)),
+    text,
+    inline_data: describedMedia(inlineData),
+    file_data: describedMedia(fileData),
+    video_metadata: videoMetadata,
+    function_response: isJsonObject(response)
+      ? { parts: describedParts(response['parts']) }
+      : response,
   }
 }
 
-function nativeContents(
-  body: JsonObject,
-  model: string,
-  files: FileReference[],
-): readonly JsonObject[] {
-  const contents = given(body, 'contents')
-  if (contents === undefined) return refuse('contents', '`contents` is required')
-  if (!Array.isArray(contents) || contents.length === 0)
-    return refuse('contents', '`contents` must be an array that is not empty')
-  const turns = contents as readonly unknown[]
-  return turns.map((turn, index) => nativeContent(turn, `contents[${index}]`, model, files))
+function describedMedia(value: unknown): unknown {
+  if (!isJsonObject(value)) return value
+  return { mime_type: value['mimeType'], data: value['data'], file_uri: value['fileUri'] }
 }
 
-function systemInstruction(body: JsonObject, model: string, files: FileReference[]): JsonObject {
-  const value = optionalObject(body, 'systemInstruction')
-  if (value === undefined) return {}
-  return { systemInstruction: nativeContent(value, 'systemInstruction', model, files) }
+function describedContent(value: unknown): unknown {
+  if (!isJsonObject(value)) return value
+  return { role: value['role'], parts: describedParts(value['parts']) }
+}
+
+/** The files that parts name by URL. @throws DomainError `invalid_request` where the model reads none */
+function filesOf(parts: readonly ReadPart[], at: string, model: string): readonly FileReference[] {
+  return parts.flatMap(({ file_data: file, function_response: response }, index) => {
+    const path = `${at}[${index}].file_data`
+    if (file !== undefined && model !== FILE_URL_MODEL)
+      refuse(path, `\`${path}\` is only accepted by the model ${FILE_URL_MODEL}`)
+    const own = file === undefined ? [] : [{ path: `${path}.file_uri`, uri: file.file_uri }]
+    const further = `${at}[${index}].function_response.parts`
+    return [...own, ...filesOf(response?.parts ?? [], further, model)]
+  })
+}
+
+/** The turns and the instruction in camel case, and the files they name. @throws DomainError `invalid_request` */
+function conversationOf(body: JsonObject, model: string) {
+  const contents = eachOf(body['contents'], 'contents', camelContent)
+  const systemInstruction = camelContent(body['systemInstruction'], 'systemInstruction')
+  const read = readBodyWithoutNulls(ConversationSchema, {
+    contents: Array.isArray(contents) ? contents.map(describedContent) : contents,
+    systemInstruction: describedContent(systemInstruction),
+  })
+  const files = [
+    ...read.contents.flatMap(({ parts }, index) =>
+      filesOf(parts, `contents[${index}].parts`, model),
+    ),
+    ...filesOf(read.systemInstruction?.parts ?? [], 'systemInstruction.parts', model),
+  ]
+  if (files.length > MAX_FILE_URLS)
+    refuse('contents', `At most ${MAX_FILE_URLS} files may be given by URL`)
+  const instruction = read.systemInstruction === undefined ? {} : { systemInstruction }
+  return { contents, instruction, files }
 }
 
 function nativeTools(body: JsonObject): readonly JsonObject[] | undefined {
@@ -173,11 +162,7 @@ export function readNativeRequest(model: string, sent: JsonObject): NativeReques
   if (model === '' || model.length > MAX_MODEL_CHARACTERS)
     refuse('model', 'The model in the path is not valid')
   const body = camelMembers(sent, '')
-  const files: FileReference[] = []
-  const contents = nativeContents(body, model, files)
-  const instruction = systemInstruction(body, model, files)
-  if (files.length > MAX_FILE_URLS)
-    refuse('contents', `At most ${MAX_FILE_URLS} files may be given by URL`)
+  const { contents, instruction, files } = conversationOf(body, model)
   const config = generationConfig(body)
   const tools = nativeTools(body)
   return {

@@ -238,6 +238,15 @@ void t.test('a video by URL, for the one model that reads it', async (t) => {
       inFunctionResponse({ fileData: { fileUri: 'files/abc-123' } }),
       'contents[0].parts[0].function_response.parts[0].file_data.file_uri',
     ],
+    [
+      filePath,
+      inFunctionResponse({
+        functionResponse: {
+          parts: [{ text: 'x' }, { inlineData: { mimeType: 'png', data: 'AA' } }],
+        },
+      }),
+      'contents[0].parts[0].function_response.parts[0].function_response.parts[1].inline_data.mime_type',
+    ],
     [filePath, video('https://127.0.0.1/a.mp4'), `${at}.file_uri`],
     [filePath, video('https://[::1]/a.mp4'), `${at}.file_uri`],
     [filePath, video('https://inside.example.com/a.mp4'), `${at}.file_uri`],
