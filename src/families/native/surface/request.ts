@@ -12,8 +12,13 @@ import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import type { InputSize } from '../../text/rules/tokens.ts'
 import { readBodyWithoutNulls } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import { ConversationSchema, flatNames, generationConfig, type ReadPart } from './bodies.ts'
-import { camelMembers } from './names.ts'
+import {
+  ConversationSchema,
+  flatNames,
+  generationConfig,
+  type ReadPart,
+  camelMembers,
+} from './bodies.ts'
 
 /** The one model that reads files by URL. */
 const FILE_URL_MODEL = 'gen-3-pro-preview-file'

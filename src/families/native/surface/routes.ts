@@ -10,14 +10,14 @@ import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { checkPublicUrl, type ResolveHost } from '../../../kernel/public-url.ts'
 import { describe, nativeDialect, v1betaEnvelope } from './envelope.ts'
-import { spellings } from './names.ts'
-import { type NativeRequest, readNativeRequest } from './request.ts'
 import {
+  spellings,
   GenerateBodySchema,
   GeneratedSchema,
   ModelParamsSchema,
   StreamQuerySchema,
 } from './bodies.ts'
+import { type NativeRequest, readNativeRequest } from './request.ts'
 
 /** What judging files given by URL takes. */
 interface FileChecks {
