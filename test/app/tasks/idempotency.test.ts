@@ -1,5 +1,7 @@
 import t from 'tap'
 import { isDomainError } from '../../../src/kernel/errors.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { faultyLog } from '../../eventlog/support/faulty-log.ts'
 import { codeOf, createInput, startWorld, uncertain } from '../support/world.ts'
 
 t.test('Idempotency-Key', async (t) => {
@@ -13,6 +15,29 @@ t.test('Idempotency-Key', async (t) => {
     const again = await two.tasks.createTask(createInput({ idempotencyKey: 'same' }))
     t.same(again, { ...first, replayed: true })
   })
+
+  await t.test(
+    'funds stay reserved under a key whose append was refused, and under no other id',
+    async (t) => {
+      const log = faultyLog(world.log, ['unavailable', 'unavailable']).log
+      const failing = world.replica({ log })
+      const reserved = async (): Promise<number> => {
+        const { rows } = await world.pool.query<{ count: number }>(
+          'select count(*)::int as count from ops.admissions where position is null',
+        )
+        return rows[0]?.count ?? 0
+      }
+      t.equal(await codeOf(failing.tasks.createTask(createInput())), 'log_unavailable')
+      await eventually('the funds of a request without a key are free', async () =>
+        (await reserved()) === 0 ? true : undefined,
+      )
+      const keyed = createInput({ idempotencyKey: 'refused' })
+      t.equal(await codeOf(failing.tasks.createTask(keyed)), 'log_unavailable')
+      // Another request under the key may have been recorded meanwhile: the sweep asks the log.
+      await new Promise((resolve) => setTimeout(resolve, 500))
+      t.equal(await reserved(), 1)
+    },
+  )
 
   await t.test('another body under the key is refused and names the first task', async (t) => {
     const first = await one.tasks.createTask(createInput({ idempotencyKey: 'body' }))
