@@ -3,15 +3,13 @@ import { readFile } from 'node:fs/promises'
 import { currentPriceBook } from '../../projections/prices/query.ts'
 import {
   accountPriceHistory,
-  accountPricesSaid,
   accountPricesOfFile,
-  noAccountPrices,
   setAccountPrices,
   unsoldAccountPrices,
 } from '../app/finance/prices/account-prices.ts'
-import { readAccountFact } from '../app/accounts/account-fact.ts'
+import { readSettings } from '../app/accounts/account-facts.ts'
 import { comparedPrices } from '../app/finance/prices/compared-prices.ts'
-import type { AccountPricesDocument } from '../domain/account/prices.ts'
+import { accountPrices, type WantedAccountPrices } from '../domain/account/prices.ts'
 import type { AccountPrices } from '../domain/pricing/account-prices.ts'
 import type { PriceEntry } from '../domain/pricing/events.ts'
 import { priceBookDifference } from '../domain/pricing/price-book-difference.ts'
@@ -108,7 +106,7 @@ async function set(
   session: Session,
   options: OfTenant,
   before: AccountPrices,
-  after: AccountPricesDocument,
+  after: WantedAccountPrices,
 ): Promise<void> {
   const { tenant: tenantId, json } = options
   for (const warning of unsoldAccountPrices(
@@ -144,10 +142,10 @@ function summaryOf(tenantId: string, { revision, multiplier, prices }: AccountPr
 }
 
 async function pricesOf({ log }: Session, tenantId: string): Promise<AccountPrices> {
-  return (await readAccountFact(log, tenantId, accountPricesSaid)).fact ?? noAccountPrices
+  return (await readSettings(log, tenantId)).prices ?? accountPrices.none
 }
 
-async function fromFile(path: string, options: SetOptions): Promise<AccountPricesDocument> {
+async function fromFile(path: string, options: SetOptions): Promise<WantedAccountPrices> {
   const { multiplier, price, remove } = options
   if (multiplier !== undefined || price.length > 0 || remove.length > 0)
     throw new CommandError('--file says all of the prices: nothing is to be said beside it')
@@ -158,7 +156,7 @@ async function changed(
   session: Session,
   before: AccountPrices,
   { multiplier, price, remove, currency }: SetOptions,
-): Promise<AccountPricesDocument> {
+): Promise<WantedAccountPrices> {
   if (multiplier === undefined && price.length === 0 && remove.length === 0)
     throw new CommandError('say what changes: --file, --multiplier, --price or --remove')
   const book = price.length === 0 ? undefined : await currentBook(session)

@@ -1,13 +1,12 @@
-import { budgetsSaid } from '../app/spending/budgets/budgets.ts'
 import { setBudgets } from '../app/spending/budgets/manage.ts'
 import { standing } from '../app/spending/budgets/standing.ts'
-import { readAccountFact } from '../app/accounts/account-fact.ts'
+import { readSettings } from '../app/accounts/account-facts.ts'
 import {
   type Budget,
   type Budgets,
   budgetName,
   type BudgetSubject,
-  noBudgets,
+  budgets as setting,
   subjectName,
 } from '../domain/account/budgets.ts'
 import { systemClock, toTimestamp } from '../kernel/clock.ts'
@@ -115,11 +114,8 @@ async function show(session: Session, options: OfTenant, said: Budgets): Promise
   for (const line of table(columns, rows)) print(line)
 }
 
-/** @throws CommandError for a tenant that does not exist */
 async function budgetsOf({ log }: Session, tenantId: string): Promise<Budgets> {
-  const { fact, next } = await readAccountFact(log, tenantId, budgetsSaid)
-  if (next === 0n) throw new CommandError(`there is no tenant ${tenantId}`)
-  return fact ?? noBudgets
+  return (await readSettings(log, tenantId)).budgets ?? setting.none
 }
 
 function namedBudget({ user, token, currency, period }: OfBudget): Omit<Budget, 'hard' | 'soft'> {

@@ -1,11 +1,10 @@
-import { readAccountFact } from '../app/accounts/account-fact.ts'
-import { limitsSaid } from '../app/spending/throttle/holders.ts'
+import { readSettings } from '../app/accounts/account-facts.ts'
 import { setLimits } from '../app/spending/throttle/manage.ts'
 import { limitedName } from '../domain/account/events.ts'
 import {
   type AccountLimits,
   type LimitedSubject,
-  noAccountLimits,
+  limits as setting,
   type SubjectLimits,
 } from '../domain/account/limits.ts'
 import { limitNames } from '../domain/token/limits.ts'
@@ -91,11 +90,8 @@ function show({ tenant, json }: OfTenant, { revision, limits }: AccountLimits): 
   for (const line of table(columns, rows)) print(line)
 }
 
-/** @throws CommandError for a tenant that does not exist */
 async function limitsOf({ log }: Session, tenantId: string): Promise<AccountLimits> {
-  const { fact, next } = await readAccountFact(log, tenantId, limitsSaid)
-  if (next === 0n) throw new CommandError(`there is no tenant ${tenantId}`)
-  return fact ?? noAccountLimits
+  return (await readSettings(log, tenantId)).limits ?? setting.none
 }
 
 function subjectOf({ user }: OfSubject): LimitedSubject {

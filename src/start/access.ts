@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client'
 import { createAuthenticator, followTokens } from '../app/access/authenticate.ts'
 import type { Authenticate } from '../app/access/principal.ts'
 import { createLastUses, startTelling } from '../app/accounts/last-uses.ts'
-import { followAccounts } from '../app/accounts/account-fact.ts'
+import { followAccounts } from '../app/accounts/account-facts.ts'
 import { noLimits } from '../app/spending/throttle/holders.ts'
 import { shareCallsThrough, shareThrough, startSharing } from '../app/spending/throttle/sharing.ts'
 import type { Parts } from './compose.ts'
@@ -15,7 +15,7 @@ import { newId } from '../kernel/ids.ts'
  */
 export async function startAccess(deps: {
   readonly config: Pick<Config, 'rateLimits' | 'queries' | 'unknownTokensPerMinute'>
-  readonly parts: Pick<Parts, 'tasks' | 'prices' | 'budgets'>
+  readonly parts: Pick<Parts, 'tasks' | 'facts'>
   readonly registry: Registry
   readonly onStop: (close: () => Promise<unknown>) => void
 }): Promise<{
@@ -38,8 +38,7 @@ export async function startAccess(deps: {
   const stopping = new AbortController()
   const { signal } = stopping
   const tokens = await followTokens({ pool, log, authenticator, logger, signal })
-  const listeners = [parts.prices, parts.budgets, throttle]
-  const accounts = await followAccounts({ log, listeners, logger, signal })
+  const accounts = await followAccounts({ log, facts: parts.facts, logger, signal })
   onStop(async () => (stopping.abort(), Promise.all([tokens.done, accounts.done])))
   const sharing = startSharing({
     throttle,

@@ -19,9 +19,10 @@ import { createChannelPaces } from '../app/channels/paces.ts'
 import type { CrashPoint } from '../app/crash-points.ts'
 import { createTaskMetrics } from '../app/metrics.ts'
 import type { Channel } from '../app/ports/provider.ts'
+import { type AccountFacts, createAccountFacts } from '../app/accounts/account-facts.ts'
 import { withoutDemonstrationPrices } from '../app/finance/prices/demonstrations.ts'
 import { createPriceBookSource } from '../app/finance/prices/price-book.ts'
-import { createTenantPrices, type FollowedPrices } from '../app/finance/prices/tenant-prices.ts'
+import { createTenantPrices } from '../app/finance/prices/tenant-prices.ts'
 import { type Budgets, createBudgets } from '../app/spending/budgets/budgets.ts'
 import { createAdmissions } from '../app/spending/admission.ts'
 import { createReadModels } from '../app/read-models/read-models.ts'
@@ -98,10 +99,9 @@ export interface Parts {
   readonly store: ObjectStore | undefined
   readonly files: FileDeps
   readonly tasks: TaskDeps
-  /** To be told of what the log says of accounts. */
-  readonly prices: Pick<FollowedPrices, 'noticed'>
-  /** Likewise. */
-  readonly budgets: Pick<Budgets, 'noticed' | 'standings'>
+  /** Takes in the events of accounts. */
+  readonly facts: Pick<AccountFacts, 'noticed'>
+  readonly budgets: Pick<Budgets, 'standings'>
   /** Of synchronous calls, all but the journal, which has a place on disk. Once for each gateway. */
   readonly calls: (replica: CallingReplica) => Omit<CallDeps, 'journal' | 'log'> & {
     readonly log: EventLog
@@ -122,9 +122,10 @@ export function compose(ground: Ground): Parts {
   const opened = openFamilies(ground.families, { ...ground, upstreamClock: wallClock })
   const recent = createRecentWrites()
   const uses = createUseAssets({ log, clock, recent })
-  const accounts = accountsOf(ground)
+  const facts = createAccountFacts(log, monotonic)
+  const accounts = accountsOf(ground, facts)
   const tasks: TaskDeps = {
-    ...tasksOf(ground),
+    ...tasksOf(ground, facts),
     ...accounts,
     providers: opened.tasks,
     openPublic: createOpenPublic(hosts),
@@ -146,7 +147,8 @@ export function compose(ground: Ground): Parts {
     store,
     files,
     tasks,
-    ...accounts,
+    facts,
+    budgets: accounts.budgets,
     imageTasks: {
       ...tasks,
       imageProviders: images.providers,
@@ -174,17 +176,17 @@ export function compose(ground: Ground): Parts {
   }
 }
 
-/** Prices and budgets, which follow the log. */
-function accountsOf(ground: Ground) {
-  const { pool, log, clock, logger, metrics, monotonic = monotonicClock } = ground
+/** Prices and budgets of tenants. */
+function accountsOf(ground: Ground, facts: AccountFacts) {
+  const { pool, clock, logger, metrics, monotonic = monotonicClock } = ground
   const books = createPriceBookSource(pool, clock, monotonic)
   // Demonstrations are sold at on the sandbox alone, whoever published them.
   const list = ground.sandbox ? books : withoutDemonstrationPrices(books)
   return {
-    prices: createTenantPrices(list, log, monotonic),
+    prices: createTenantPrices(list, facts),
     budgets: createBudgets({
       pool,
-      log,
+      facts,
       replica: newId('process', clock.nowMs()),
       clock,
       monotonic,
@@ -195,7 +197,7 @@ function accountsOf(ground: Ground) {
 }
 
 /** What tasks stand on, and calls with them. */
-function tasksOf(ground: Ground) {
+function tasksOf(ground: Ground, facts: AccountFacts) {
   const { pool, log, clock, logger, metrics, crashPoint, markerSecret, breaker } = ground
   const { monotonic = monotonicClock } = ground
   const catalog = catalogOf(ground.families)
@@ -217,7 +219,7 @@ function tasksOf(ground: Ground) {
     }),
     admissions: createAdmissions(pool),
     throttle: createThrottle({
-      log,
+      facts,
       monotonic,
       ownRequestsPerMinute: ground.ownRequestsPerMinute,
       registry: metrics,

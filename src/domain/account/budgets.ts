@@ -1,8 +1,8 @@
-import { DomainError } from '../../kernel/errors.ts'
 import { type Currency, parseAmount } from '../../kernel/money.ts'
 import { TimeZone } from '../../kernel/time-zone.ts'
 import { canonicalAmount } from './amount.ts'
-import type { AccountEvent, AccountEventData } from './events.ts'
+import type { AccountEventData } from './events.ts'
+import { type AccountSetting, invalidSetting, repeated, unordered } from './setting.ts'
 
 /** Whose spending a budget bounds: all of the tenant's, or what a user or a token of it spends. */
 export type BudgetSubject =
@@ -29,24 +29,16 @@ export interface Budgets {
   readonly budgets: readonly Budget[]
 }
 
-/** What a tenant's budgets shall be from now on: all of them, not a change of some. */
-export interface SetBudgets {
-  readonly kind: 'set-budgets'
-  readonly tenantId: string
-  readonly timeZone: string
+/** The budgets a tenant shall have: all of them. */
+export interface WantedBudgets {
+  /** Undefined: as it is. */
+  readonly timeZone?: string | undefined
   /** Of a subject, currency and period one each. */
   readonly budgets: readonly Budget[]
-  /** The revision that was looked at, 0 for none; absent: nobody looked. */
-  readonly basis?: number | undefined
-  /** RFC 3339. */
-  readonly at: string
 }
 
 /** Keeps the event well under the log's 1 MiB an append. */
 export const MAX_BUDGETS = 1_000
-
-/** Before any were set. */
-export const noBudgets: Budgets = { revision: 0, timeZone: 'UTC', budgets: [] }
 
 /** A subject in one word, told apart from every other of the tenant. */
 export function subjectName(subject: BudgetSubject): string {
@@ -68,51 +60,49 @@ export const budgetName = ({
 }: Pick<Budget, 'subject' | 'currency' | 'period'>): string =>
   `${subjectName(subject)} ${currency} ${period}`
 
-/** The budgets that an event sets. */
-export function budgetsOf({
-  revision,
-  timeZone,
-  budgets,
-}: AccountEventData<'BudgetsSet'>): Budgets {
-  return { revision, timeZone, budgets }
+const refuse: (param: string, message: string) => never = invalidSetting('budgets')
+
+export const budgets: AccountSetting<
+  Budgets,
+  WantedBudgets,
+  Pick<AccountEventData<'BudgetsSet'>, 'timeZone' | 'budgets'>
+> = {
+  code: 'budgets',
+  title: 'budgets',
+  none: { revision: 0, timeZone: 'UTC', budgets: [] },
+  read: (event) => {
+    if (event.type !== 'BudgetsSet') return undefined
+    const { revision, timeZone, budgets: all } = event.data
+    return { revision, timeZone, budgets: all }
+  },
+  event: (data) => ({ type: 'BudgetsSet', data }),
+  canonical: ({ timeZone: named, budgets: wanted }, now) => {
+    const timeZone = named ?? now.timeZone
+    checkTimeZone(timeZone)
+    if (wanted.length > MAX_BUDGETS) refuse('budgets', `at most ${MAX_BUDGETS} of one tenant`)
+    const next = wanted.map((budget, index) => canonical(budget, `budgets/${index}`))
+    const twice = repeated(next.map(budgetName))
+    if (twice !== undefined) refuse('budgets', `two of ${twice}`)
+    return { timeZone, budgets: next }
+  },
+  fingerprint: ({ timeZone, budgets: all }) => `${timeZone}\n${linesOf(all)}`,
+  /** Budgets of users and tokens are the administrator's. */
+  operatorsOnly: ({ timeZone, budgets: wanted }, now) => {
+    if (timeZone !== undefined && timeZone !== now.timeZone)
+      return { param: 'time_zone', message: 'The time zone is set by an operator alone' }
+    if (linesOf(wanted.filter(isOfTenant)) === linesOf(now.budgets.filter(isOfTenant)))
+      return undefined
+    const message = 'Budgets of the tenant itself stay as they are: an operator sets them'
+    return { param: 'budgets', message }
+  },
 }
 
-/** Whether both are the same budgets; their order says nothing. */
-export function sameBudgets(a: readonly Budget[], b: readonly Budget[]): boolean {
-  const said = (all: readonly Budget[]): string =>
-    all
-      .map((budget) => `${budgetName(budget)} ${budget.hard ?? '-'} ${budget.soft ?? '-'}`)
-      .sort()
-      .join('\n')
-  return said(a) === said(b)
-}
+const isOfTenant = ({ subject }: Budget): boolean => subject.kind === 'tenant'
 
-/**
- * Setting the same budgets again decides to no event.
- *
- * @throws DomainError `budgets_invalid`, `budgets_changed` when they were set since it was looked at
- */
-export function setBudgets(
-  { tenantId, timeZone, budgets, basis, at }: SetBudgets,
-  current: Budgets = noBudgets,
-): readonly AccountEvent[] {
-  const { revision } = current
-  checkTimeZone(timeZone)
-  if (budgets.length > MAX_BUDGETS) refuse('budgets', `at most ${MAX_BUDGETS} of one tenant`)
-  const next = budgets.map((budget, index) => canonical(budget, `budgets/${index}`))
-  const names = next.map(budgetName)
-  const twice = names.find((name, index) => names.indexOf(name) !== index)
-  if (twice !== undefined) refuse('budgets', `two of ${twice}`)
-  // Also of a basis that is past: whoever sends it again has not seen the answer.
-  if (timeZone === current.timeZone && sameBudgets(next, current.budgets)) return []
-  if (basis !== undefined && basis !== revision)
-    throw new DomainError(
-      'budgets_changed',
-      `the budgets of this tenant were set in the meantime, to revision ${revision}: look at them again`,
-      { tenantId, revision },
-    )
-  const data = { tenantId, revision: revision + 1, timeZone, budgets: next, setAt: at }
-  return [{ type: 'BudgetsSet', data }]
+function linesOf(all: readonly Budget[]): string {
+  return unordered(
+    all.map((budget) => `${budgetName(budget)} ${budget.hard ?? '-'} ${budget.soft ?? '-'}`),
+  )
 }
 
 function canonical(budget: Budget, at: string) {
@@ -142,8 +132,4 @@ function checkTimeZone(name: string): void {
   } catch {
     refuse('time_zone', 'is no zone of the IANA database, such as Europe/Berlin')
   }
-}
-
-function refuse(param: string, message: string): never {
-  throw new DomainError('budgets_invalid', `${param}: ${message}`, { param })
 }

@@ -14,13 +14,6 @@ import {
 } from './adjustments.ts'
 import { canonicalAmount } from './amount.ts'
 import {
-  type BalanceAlerts,
-  balanceAlertsOf,
-  setBalanceAlerts,
-  type SetBalanceAlerts,
-} from './balance-alerts.ts'
-import { type Budgets, budgetsOf, setBudgets, type SetBudgets } from './budgets.ts'
-import {
   type CreditState,
   fingerprint,
   grant,
@@ -33,10 +26,8 @@ import {
   type SetCreditLimit,
   withPosting,
 } from './credit.ts'
-import type { AccountEvent } from './events.ts'
-import { type AccountLimits, accountLimitsOf, setLimits, type SetLimits } from './limits.ts'
-import { accountPricesOf, setPrices, type SetAccountPrices } from './prices.ts'
-import type { AccountPrices } from '../pricing/account-prices.ts'
+import { type AccountEvent, isSettingEvent } from './events.ts'
+import { type AccountSettings, evolveSettings, setSetting, type SetSetting } from './settings.ts'
 
 /** One tenant's account: who it is and what it may spend. Balances are a projection, not this. */
 export interface AccountState extends CreditState {
@@ -45,14 +36,7 @@ export interface AccountState extends CreditState {
   /** Names by user id. */
   readonly users: ReadonlyMap<string, string>
   readonly correctable: Correctable
-  /** As they were last set; undefined until they are. */
-  readonly prices: AccountPrices | undefined
-  /** Likewise. */
-  readonly budgets: Budgets | undefined
-  /** Likewise. */
-  readonly rates: AccountLimits | undefined
-  /** Likewise. */
-  readonly alerts: BalanceAlerts | undefined
+  readonly settings: AccountSettings
 }
 
 /** `at` is RFC 3339, amounts are decimal strings of at most 12 decimals. */
@@ -83,10 +67,7 @@ export type AccountCommand =
       readonly reason: string
       readonly at: string
     }
-  | SetAccountPrices
-  | SetBudgets
-  | SetLimits
-  | SetBalanceAlerts
+  | SetSetting
 
 /**
  * Repeating a command with the same ids and figures decides to no event, so that setting up again
@@ -94,8 +75,7 @@ export type AccountCommand =
  *
  * @throws DomainError `tenant_exists`, `tenant_not_found`, `user_exists`, `posting_id_taken`,
  *   `limit_id_taken`, `idempotency_key_reused`, `amount_invalid`, `adjustment_source_invalid`, `adjustment_out_of_bounds`,
- *   `account_prices_invalid`, `account_prices_changed`, `budgets_invalid`, `budgets_changed`,
- *   `limits_invalid`, `limits_changed`, `balance_alerts_invalid`, `balance_alerts_changed`
+ *   those of `decideSetting`
  */
 export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent> = {
   initial: {
@@ -103,10 +83,7 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
     users: new Map(),
     ...noCredit,
     correctable: nothingCorrectable,
-    prices: undefined,
-    budgets: undefined,
-    rates: undefined,
-    alerts: undefined,
+    settings: {},
   },
 
   decide(command, state) {
@@ -135,20 +112,15 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
         return setLimit(command, state)
       case 'post-adjustment':
         return adjust(command, state)
-      case 'set-prices':
-        return setPrices(command, state.prices)
-      case 'set-budgets':
-        return setBudgets(command, state.budgets)
-      case 'set-limits':
-        return setLimits(command, state.rates)
-      case 'set-balance-alerts':
-        return setBalanceAlerts(command, state.alerts)
+      case 'set-setting':
+        return setSetting(command, state.settings)
       default:
         return unreachable(command)
     }
   },
 
   evolve(state, event) {
+    if (isSettingEvent(event)) return { ...state, settings: evolveSettings(state.settings, event) }
     switch (event.type) {
       case 'TenantOpened':
         return { ...state, name: event.data.name }
@@ -170,14 +142,6 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
           correctable: withCorrection(state.correctable, event.data),
         }
       }
-      case 'AccountPricesSet':
-        return { ...state, prices: accountPricesOf(event.data) }
-      case 'BudgetsSet':
-        return { ...state, budgets: budgetsOf(event.data) }
-      case 'LimitsSet':
-        return { ...state, rates: accountLimitsOf(event.data) }
-      case 'BalanceAlertsSet':
-        return { ...state, alerts: balanceAlertsOf(event.data) }
       default:
         return unreachable(event)
     }

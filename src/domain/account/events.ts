@@ -43,50 +43,8 @@ const BudgetSchema = Type.Object({
   soft: Type.Optional(DecimalSchema),
 })
 
-export const accountEvents = {
-  TenantOpened: Type.Object({
-    tenantId: Type.String(),
-    name: Type.String(),
-    openedAt: Type.String(),
-  }),
-  UserAdded: Type.Object({
-    tenantId: Type.String(),
-    userId: Type.String(),
-    name: Type.String(),
-    addedAt: Type.String(),
-  }),
-  CreditGranted: Type.Object({
-    tenantId: Type.String(),
-    grantId: Type.String(),
-    currency: CurrencySchema,
-    /** Positive; taking back is an adjustment. */
-    amount: DecimalSchema,
-    reason: Type.String(),
-    /** Of the caller's `Idempotency-Key`; absent: it was sent without one. */
-    keyHash: KeyHashSchema,
-    grantedAt: Type.String(),
-  }),
-  /** How far below zero the balance may go; absent means prepaid (zero). */
-  CreditLimitSet: Type.Object({
-    tenantId: Type.String(),
-    currency: CurrencySchema,
-    limit: DecimalSchema,
-    /** Names this setting, so that a retry of it is recognised; absent in older events. */
-    limitId: Type.Optional(Type.String()),
-    /** As of a grant. */
-    keyHash: KeyHashSchema,
-    setAt: Type.String(),
-  }),
-  AdjustmentPosted: Type.Object({
-    tenantId: Type.String(),
-    adjustmentId: Type.String(),
-    currency: CurrencySchema,
-    /** Signed: positive gives to the tenant. */
-    amount: DecimalSchema,
-    corrects: CorrectsSchema,
-    reason: Type.String(),
-    postedAt: Type.String(),
-  }),
+/** Each says all of a setting from now on. */
+const settingEvents = {
   /**
    * The tenant's prices over those of the list from now on, all of them: with neither a multiplier nor
    * prices of its own it has those of the list again.
@@ -131,6 +89,53 @@ export const accountEvents = {
     limits: Type.Array(SubjectLimitsSchema),
     setAt: Type.String(),
   }),
+} as const
+
+export const accountEvents = {
+  TenantOpened: Type.Object({
+    tenantId: Type.String(),
+    name: Type.String(),
+    openedAt: Type.String(),
+  }),
+  UserAdded: Type.Object({
+    tenantId: Type.String(),
+    userId: Type.String(),
+    name: Type.String(),
+    addedAt: Type.String(),
+  }),
+  CreditGranted: Type.Object({
+    tenantId: Type.String(),
+    grantId: Type.String(),
+    currency: CurrencySchema,
+    /** Positive; taking back is an adjustment. */
+    amount: DecimalSchema,
+    reason: Type.String(),
+    /** Of the caller's `Idempotency-Key`; absent: it was sent without one. */
+    keyHash: KeyHashSchema,
+    grantedAt: Type.String(),
+  }),
+  /** How far below zero the balance may go; absent means prepaid (zero). */
+  CreditLimitSet: Type.Object({
+    tenantId: Type.String(),
+    currency: CurrencySchema,
+    limit: DecimalSchema,
+    /** Names this setting, so that a retry of it is recognised; absent in older events. */
+    limitId: Type.Optional(Type.String()),
+    /** As of a grant. */
+    keyHash: KeyHashSchema,
+    setAt: Type.String(),
+  }),
+  AdjustmentPosted: Type.Object({
+    tenantId: Type.String(),
+    adjustmentId: Type.String(),
+    currency: CurrencySchema,
+    /** Signed: positive gives to the tenant. */
+    amount: DecimalSchema,
+    corrects: CorrectsSchema,
+    reason: Type.String(),
+    postedAt: Type.String(),
+  }),
+  ...settingEvents,
 } as const
 
 const ofAccount = (): undefined => undefined
@@ -206,6 +211,14 @@ export type AccountEventData<T extends AccountEventType> = Static<(typeof accoun
 export type AccountEvent = {
   readonly [T in AccountEventType]: { readonly type: T; readonly data: AccountEventData<T> }
 }[AccountEventType]
+export type SettingEvent = Extract<AccountEvent, { readonly type: keyof typeof settingEvents }>
+
+/** Whether an event sets a setting of an account. */
+export function isSettingEvent<Event extends { readonly type: string }>(
+  event: Event,
+): event is Extract<Event, { readonly type: SettingEvent['type'] }> {
+  return Object.hasOwn(settingEvents, event.type)
+}
 
 /** How the names of these streams begin. */
 export const accountStreams = 'account-'

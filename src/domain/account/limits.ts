@@ -1,7 +1,7 @@
-import { DomainError } from '../../kernel/errors.ts'
 import { MAX_TOKEN_LIMIT } from '../token/events.ts'
 import { type LimitName, limitNames } from '../token/limits.ts'
-import { limitedName, type AccountEvent, type AccountEventData } from './events.ts'
+import { type AccountEventData, limitedName } from './events.ts'
+import { type AccountSetting, invalidSetting, repeated, unordered } from './setting.ts'
 
 /** Whose requests are limited together: all of the tenant's, or those of a user with all its tokens. */
 export type LimitedSubject =
@@ -22,70 +22,54 @@ export interface AccountLimits {
   readonly limits: readonly SubjectLimits[]
 }
 
-/** What a tenant's limits shall be from now on: all of them, not a change of some. */
-export interface SetLimits {
-  readonly kind: 'set-limits'
-  readonly tenantId: string
+/** The limits a tenant shall have: all of them. */
+export interface WantedLimits {
   /** Of a subject one each. */
   readonly limits: readonly SubjectLimits[]
-  /** The revision that was looked at, 0 for none; absent: nobody looked. */
-  readonly basis?: number | undefined
-  /** RFC 3339. */
-  readonly at: string
 }
 
 /** Keeps the event well under the log's 1 MiB an append. */
 export const MAX_SUBJECTS = 1_000
 
-/** Before any were set. */
-export const noAccountLimits: AccountLimits = { revision: 0, limits: [] }
+const refuse: (param: string, message: string) => never = invalidSetting('limits')
 
-/** The limits that an event sets. */
-export function accountLimitsOf({
-  revision,
-  limits,
-}: AccountEventData<'LimitsSet'>): AccountLimits {
-  return { revision, limits }
+export const limits: AccountSetting<
+  AccountLimits,
+  WantedLimits,
+  Pick<AccountEventData<'LimitsSet'>, 'limits'>
+> = {
+  code: 'limits',
+  title: 'limits',
+  none: { revision: 0, limits: [] },
+  read: (event) => {
+    if (event.type !== 'LimitsSet') return undefined
+    const { revision, limits: all } = event.data
+    return { revision, limits: all }
+  },
+  event: (data) => ({ type: 'LimitsSet', data }),
+  canonical: ({ limits: wanted }) => {
+    if (wanted.length > MAX_SUBJECTS) refuse('limits', `at most ${MAX_SUBJECTS} of one tenant`)
+    const next = wanted.map((one, index) => checked(one, `limits/${index}`))
+    const twice = repeated(next.map(({ subject }) => limitedName(subject)))
+    if (twice !== undefined) refuse('limits', `${twice} twice`)
+    return { limits: next }
+  },
+  fingerprint: ({ limits: all }) => linesOf(all),
+  /** Limits of users are the administrator's. */
+  operatorsOnly: ({ limits: wanted }, now) => {
+    if (linesOf(wanted.filter(isOfTenant)) === linesOf(now.limits.filter(isOfTenant)))
+      return undefined
+    const message = 'Limits of the tenant itself stay as they are: an operator sets them'
+    return { param: 'limits', message }
+  },
 }
 
-/** Whether both say the same; their order says nothing. */
-export function sameSubjectLimits(
-  a: readonly SubjectLimits[],
-  b: readonly SubjectLimits[],
-): boolean {
-  const said = (all: readonly SubjectLimits[]): string =>
-    all
-      .map((one) => [limitedName(one.subject), ...limitNames.map((name) => one[name])].join(' '))
-      .sort()
-      .join('\n')
-  return said(a) === said(b)
-}
+const isOfTenant = ({ subject }: SubjectLimits): boolean => subject.kind === 'tenant'
 
-/**
- * Setting the same limits again decides to no event.
- *
- * @throws DomainError `limits_invalid`, `limits_changed` when they were set since it was looked at
- */
-export function setLimits(
-  { tenantId, limits, basis, at }: SetLimits,
-  current: AccountLimits = noAccountLimits,
-): readonly AccountEvent[] {
-  const { revision } = current
-  if (limits.length > MAX_SUBJECTS) refuse('limits', `at most ${MAX_SUBJECTS} of one tenant`)
-  const next = limits.map((one, index) => checked(one, `limits/${index}`))
-  const names = next.map(({ subject }) => limitedName(subject))
-  const twice = names.find((name, index) => names.indexOf(name) !== index)
-  if (twice !== undefined) refuse('limits', `${twice} twice`)
-  // Also of a basis that is past: whoever sends it again has not seen the answer.
-  if (sameSubjectLimits(next, current.limits)) return []
-  if (basis !== undefined && basis !== revision)
-    throw new DomainError(
-      'limits_changed',
-      `the limits of this tenant were set in the meantime, to revision ${revision}: look at them again`,
-      { tenantId, revision },
-    )
-  const data = { tenantId, revision: revision + 1, limits: next, setAt: at }
-  return [{ type: 'LimitsSet', data }]
+function linesOf(all: readonly SubjectLimits[]): string {
+  return unordered(
+    all.map((one) => [limitedName(one.subject), ...limitNames.map((name) => one[name])].join(' ')),
+  )
 }
 
 function checked({ subject, ...figures }: SubjectLimits, at: string) {
@@ -98,8 +82,4 @@ function checked({ subject, ...figures }: SubjectLimits, at: string) {
   })
   if (said.length === 0) refuse(at, 'says no limit')
   return { subject, ...Object.fromEntries(said) }
-}
-
-function refuse(param: string, message: string): never {
-  throw new DomainError('limits_invalid', `${param}: ${message}`, { param })
 }

@@ -1,22 +1,16 @@
-import { DomainError } from '../../kernel/errors.ts'
 import { canonicalPrice, parseAmount } from '../../kernel/money.ts'
 import type { AccountPrices } from '../pricing/account-prices.ts'
 import type { PriceEntry } from '../pricing/events.ts'
 import { members, priceBookDigest, priceEntriesFrom } from '../pricing/price-book-document.ts'
-import type { AccountEvent, AccountEventData } from './events.ts'
+import type { AccountEventData } from './events.ts'
+import { type AccountSetting, invalidSetting } from './setting.ts'
 
-/** What a tenant's prices shall be from now on: all of them, not a change of some. */
-export interface SetAccountPrices {
-  readonly kind: 'set-prices'
-  readonly tenantId: string
+/** The prices a tenant shall have: all of them. */
+export interface WantedAccountPrices {
   /** Decimal string; undefined: list prices are not multiplied. */
   readonly multiplier?: string | undefined
   /** Own prices of single SKUs, each at most once in a currency. */
   readonly prices: readonly PriceEntry[]
-  /** The revision that was looked at, 0 for none; absent: nobody looked. */
-  readonly basis?: number | undefined
-  /** RFC 3339. */
-  readonly at: string
 }
 
 /** Keeps the event well under the log's 1 MiB an append. */
@@ -24,11 +18,10 @@ export const maxAccountPrices = 1_000
 /** A larger factor is a slip of the decimal point. */
 const MAX_MULTIPLIER = '100'
 
+const refuse: (param: string, message: string) => never = invalidSetting('account_prices')
+
 /** Whether these are the list's own prices. */
-export function isListPrices({
-  multiplier,
-  prices,
-}: Pick<AccountPrices, 'multiplier' | 'prices'>): boolean {
+export function isListPrices({ multiplier, prices }: WantedAccountPrices): boolean {
   return multiplier === undefined && prices.length === 0
 }
 
@@ -41,43 +34,41 @@ export function accountPricesOf({
   return { revision, multiplier, prices }
 }
 
+export const accountPrices: AccountSetting<
+  AccountPrices,
+  WantedAccountPrices,
+  Pick<AccountEventData<'AccountPricesSet'>, 'multiplier' | 'prices'>
+> = {
+  code: 'account_prices',
+  title: 'prices',
+  lookAgain: 'look again at what changes',
+  none: { revision: 0, multiplier: undefined, prices: [] },
+  read: (event) => (event.type === 'AccountPricesSet' ? accountPricesOf(event.data) : undefined),
+  event: (data) => ({ type: 'AccountPricesSet', data }),
+  canonical: ({ multiplier: factor, prices }) => {
+    const multiplier = canonicalMultiplier(factor)
+    checkPrices(prices)
+    return {
+      ...(multiplier === undefined ? {} : { multiplier }),
+      prices: prices.map((entry) => ({ ...entry, price: canonicalPrice(entry.price) })),
+    }
+  },
+  fingerprint: ({ multiplier = '', prices }) => `${multiplier} ${priceBookDigest(prices)}`,
+  operatorsOnly: 'all',
+}
+
 /**
- * Setting the same prices again decides to no event, and so does clearing those of a tenant that has
- * none.
+ * Reads an already parsed YAML value: `multiplier` (a quoted decimal) and `prices`, each with the
+ * members of one in a price book. Either may be left out.
  *
- * @throws DomainError `account_prices_invalid`, `account_prices_changed` when they were set since it
- *   was looked at what would change
+ * @throws DomainError `price_book_invalid` and `account_prices_invalid`, naming the place
  */
-export function setPrices(
-  { tenantId, prices, basis, at, ...said }: SetAccountPrices,
-  current: AccountPrices | undefined,
-): readonly AccountEvent[] {
-  const revision = current?.revision ?? 0
-  const multiplier = canonicalMultiplier(said.multiplier)
-  checkPrices(prices)
-  const before = current ?? { multiplier: undefined, prices: [] }
-  const isSame =
-    before.multiplier === multiplier && priceBookDigest(before.prices) === priceBookDigest(prices)
-  // Also of a basis that is past: whoever sends it again has not seen the answer.
-  if (isSame) return []
-  if (basis !== undefined && basis !== revision)
-    throw new DomainError(
-      'account_prices_changed',
-      `the prices of this tenant were set in the meantime, to revision ${revision}: look again at what changes`,
-      { tenantId, revision },
-    )
-  return [
-    {
-      type: 'AccountPricesSet',
-      data: {
-        tenantId,
-        revision: revision + 1,
-        ...(multiplier === undefined ? {} : { multiplier }),
-        prices: prices.map((entry) => ({ ...entry, price: canonicalPrice(entry.price) })),
-        setAt: at,
-      },
-    },
-  ]
+export function accountPricesFromDocument(value: unknown): WantedAccountPrices {
+  const document = members(value, 'the account prices', ['multiplier', 'prices'])
+  const { multiplier, prices = [] } = document
+  if (multiplier !== undefined && typeof multiplier !== 'string')
+    return refuse('multiplier', 'must be a quoted decimal, e.g. "0.85"')
+  return { multiplier, prices: priceEntriesFrom(prices, maxAccountPrices) }
 }
 
 function checkPrices(prices: readonly PriceEntry[]): void {
@@ -99,31 +90,4 @@ function canonicalMultiplier(text: string | undefined): string | undefined {
       `must be a decimal from 0 to ${MAX_MULTIPLIER} of at most 6 decimals, e.g. "0.85"`,
     )
   return canonicalPrice(text)
-}
-
-function refuse(at: string, message: string): never {
-  throw new DomainError('account_prices_invalid', `${at}: ${message}`, { param: at })
-}
-
-/** A tenant's prices as a person writes them: all of them. */
-export type AccountPricesDocument = Pick<SetAccountPrices, 'multiplier' | 'prices'>
-
-const DOCUMENT_MEMBERS = ['multiplier', 'prices']
-
-/**
- * Reads an already parsed YAML value: `multiplier` (a quoted decimal) and `prices`, each with the
- * members of one in a price book. Either may be left out.
- *
- * @throws DomainError `price_book_invalid` and `account_prices_invalid`, naming the place
- */
-export function accountPricesFromDocument(value: unknown): AccountPricesDocument {
-  const document = members(value, 'the account prices', DOCUMENT_MEMBERS)
-  const { multiplier, prices = [] } = document
-  if (multiplier !== undefined && typeof multiplier !== 'string')
-    throw new DomainError(
-      'account_prices_invalid',
-      'multiplier: must be a quoted decimal, e.g. "0.85"',
-      { param: 'multiplier' },
-    )
-  return { multiplier, prices: priceEntriesFrom(prices, maxAccountPrices) }
 }

@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client'
 import t from 'tap'
+import { createAccountFacts } from '../../../src/app/accounts/account-facts.ts'
 import { createBudgets } from '../../../src/app/spending/budgets/budgets.ts'
 import { closeSilentReplicas } from '../../../src/app/spending/call-spending.ts'
 import type { Budget } from '../../../src/domain/account/budgets.ts'
@@ -56,11 +57,14 @@ function tenantOf(budgets: readonly Budget[], timeZone = 'UTC') {
   const clock = { nowMs: () => nowMs }
   const warned: object[] = []
   const replica = (maxKnown?: number, db = pool) => {
+    const log = {
+      readStream: (_name: string, { from = 0n }: { readonly from?: bigint } = {}) =>
+        Promise.resolve(events.slice(Number(from))),
+    }
+    const facts = createAccountFacts(log, clock)
     const made = createBudgets({
       pool: db,
-      log: {
-        readStream: (_name, { from = 0n } = {}) => Promise.resolve(events.slice(Number(from))),
-      },
+      facts,
       replica: `budgets-${(replicas += 1)}`,
       clock,
       monotonic: clock,
@@ -70,7 +74,7 @@ function tenantOf(budgets: readonly Budget[], timeZone = 'UTC') {
     })
     const hold = (amount: bigint, who: { userId?: string; tokenId?: string } = {}) =>
       made.reserve({ tenantId, userId: 'user_1', tokenId: 'tok_1', ...who }, 'USD', amount * PICO)
-    return { ...made, hold }
+    return { ...made, hold, noticed: facts.noticed }
   }
   /** What the ledger has from a position on. */
   const settled = async (amount: bigint, position = 1n, more: object = {}): Promise<void> => {

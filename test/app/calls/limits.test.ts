@@ -1,5 +1,6 @@
 import t from 'tap'
 import { until } from '../../helpers/eventually.ts'
+import { createAccountFacts } from '../../../src/app/accounts/account-facts.ts'
 import { createThrottle } from '../../../src/app/spending/throttle/throttle.ts'
 import { totalTokens } from '../../../src/families/text/rules/tokens.ts'
 import { codeOf } from '../support/world.ts'
@@ -13,7 +14,8 @@ const families = ['chat', 'responses', 'native'] as const
 /** A replica whose limits begin unused, and to whom nothing flows back. */
 async function fresh() {
   const nowMs = Date.now()
-  const throttle = createThrottle({ log: world.log, monotonic: { nowMs: () => nowMs } })
+  const monotonic = { nowMs: () => nowMs }
+  const throttle = createThrottle({ facts: createAccountFacts(world.log, monotonic), monotonic })
   const { calls } = await world.text({ deps: { throttle } })
   const standingsOf = (wish: TextWish) => throttle.standings(textInput(wish).principal)
   return { calls, standingsOf }

@@ -1,5 +1,8 @@
 import t from 'tap'
-import { ACCOUNT_FACT_KNOWN_FOR_MS } from '../../../src/app/accounts/account-fact.ts'
+import {
+  ACCOUNT_FACTS_KNOWN_FOR_MS,
+  createAccountFacts,
+} from '../../../src/app/accounts/account-facts.ts'
 import { createTenantPrices } from '../../../src/app/finance/prices/tenant-prices.ts'
 import type { AccountEvent } from '../../../src/domain/account/events.ts'
 import type { PriceEntry } from '../../../src/domain/pricing/events.ts'
@@ -40,8 +43,7 @@ function scene() {
       },
     })
   record({ type: 'TenantOpened', data: { tenantId: 't1', name: 'T', openedAt: at } })
-  const prices = createTenantPrices(
-    { current: () => Promise.resolve(book) },
+  const facts = createAccountFacts(
     {
       readStream: async (stream, options = {}) => {
         state.reads += 1
@@ -54,8 +56,10 @@ function scene() {
     },
     { nowMs: () => nowMs },
   )
+  const prices = createTenantPrices({ current: () => Promise.resolve(book) }, facts)
   return {
     prices,
+    noticed: facts.noticed,
     state,
     setTo,
     record,
@@ -68,14 +72,14 @@ function scene() {
 }
 
 t.test('a tenant without prices of its own has the book itself', async (t) => {
-  const { prices, setTo, state } = scene()
+  const { prices, noticed, setTo, state } = scene()
   t.equal(await prices.of('t1'), await prices.current())
   t.equal(await prices.of('unknown'), await prices.current())
   const reads = state.reads
   await Promise.all(Array.from({ length: 50 }, () => prices.of('t1')))
   t.equal(state.reads, reads, 'kept in memory')
-  prices.noticed(setTo(1, '0.5'))
-  prices.noticed(setTo(2))
+  noticed(setTo(1, '0.5'))
+  noticed(setTo(2))
   t.equal(await prices.of('t1'), await prices.current(), 'and again after they were cleared')
 })
 
@@ -90,13 +94,13 @@ t.test('those who ask at once share a reading, and quotes are kept by one view',
 })
 
 t.test('what the log tells counts at once, and for another book too', async (t) => {
-  const { prices, setTo, priceOf, publish, state } = scene()
+  const { noticed, setTo, priceOf, publish, state } = scene()
   t.equal(await priceOf(), '2')
-  prices.noticed(setTo(1, '0.25'))
+  noticed(setTo(1, '0.25'))
   t.equal(await priceOf(), '0.5')
   publish('4')
   t.equal(await priceOf(), '1')
-  prices.noticed(setTo(2, '3'))
+  noticed(setTo(2, '3'))
   t.equal(await priceOf(), '12')
   t.equal(state.reads, 1, 'the event says all of it')
 })
@@ -105,29 +109,29 @@ t.test('a change nobody told of counts after half a minute at most', async (t) =
   const { setTo, priceOf, pass } = scene()
   t.equal(await priceOf(), '2')
   setTo(1, '0.5')
-  pass(ACCOUNT_FACT_KNOWN_FOR_MS - 1)
+  pass(ACCOUNT_FACTS_KNOWN_FOR_MS - 1)
   t.equal(await priceOf(), '2')
   pass(1)
   t.equal(await priceOf(), '1')
 })
 
 t.test('what is told during a reading is not lost to it', async (t) => {
-  const { prices, setTo, priceOf, state } = scene()
+  const { noticed, setTo, priceOf, state } = scene()
   let go = (): void => undefined
   state.hold = new Promise<void>((resolve) => (go = resolve))
   const asked = priceOf()
-  prices.noticed(setTo(1, '0.5'))
+  noticed(setTo(1, '0.5'))
   go()
   t.equal(await asked, '1')
   t.equal(await priceOf(), '1')
 })
 
 t.test('an event that is told late does not bring old prices back', async (t) => {
-  const { prices, setTo, priceOf } = scene()
+  const { noticed, setTo, priceOf } = scene()
   const first = setTo(1, '0.5')
   setTo(2, '0.25')
   t.equal(await priceOf(), '0.5')
-  prices.noticed(first)
+  noticed(first)
   t.equal(await priceOf(), '0.5')
 })
 
@@ -139,7 +143,7 @@ t.test('prices that cannot be read refuse, and never become the list', async (t)
   state.failure = undefined
   t.equal(await priceOf(), '1')
   state.failure = new Error('the log is away')
-  pass(ACCOUNT_FACT_KNOWN_FOR_MS - 1)
+  pass(ACCOUNT_FACTS_KNOWN_FOR_MS - 1)
   t.equal(await priceOf(), '1', 'what is known serves on for a while')
   pass(1)
   await t.rejects(priceOf(), state.failure)
@@ -155,7 +159,7 @@ t.test('an account of any length is read to its end, and on from there', async (
   setTo(1, '0.5')
   t.equal(await priceOf(), '1')
   t.equal(state.reads, 3)
-  pass(ACCOUNT_FACT_KNOWN_FOR_MS)
+  pass(ACCOUNT_FACTS_KNOWN_FOR_MS)
   t.equal(await priceOf(), '1')
   t.equal(state.reads, 4)
 })

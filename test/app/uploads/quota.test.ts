@@ -6,6 +6,7 @@ import { array, assert, asyncProperty, integer } from 'fast-check'
 import t from 'tap'
 import { createFileUseCases } from '../../../src/app/files/use-cases.ts'
 import { noLimits } from '../../../src/app/spending/throttle/holders.ts'
+import { createAccountFacts } from '../../../src/app/accounts/account-facts.ts'
 import { createThrottle } from '../../../src/app/spending/throttle/throttle.ts'
 import {
   createUploadQuota,
@@ -54,7 +55,10 @@ function filesOf(
     limits: { ...defaultUploadLimits, ...limits },
     checkDisk,
   })
-  const throttle = createThrottle({ log: world.log, monotonic: monotonicClock })
+  const throttle = createThrottle({
+    facts: createAccountFacts(world.log),
+    monotonic: monotonicClock,
+  })
   const files = createFileUseCases({ ...deps, clock: { nowMs }, store, quota, throttle })
   const principal = {
     ...principalOf(tenantId),

@@ -1,11 +1,12 @@
 import t from 'tap'
 import {
-  balanceAlertsOf,
+  balanceAlerts,
   type BalanceThreshold,
-  type SetBalanceAlerts,
+  type WantedBalanceAlerts,
 } from '../../../src/domain/account/balance-alerts.ts'
 import { accountDecider } from '../../../src/domain/account/decider.ts'
 import type { AccountEvent } from '../../../src/domain/account/events.ts'
+import type { SetSetting } from '../../../src/domain/account/settings.ts'
 
 const tenantId = 'tenant_1'
 const at = '2026-01-02T03:04:05.000Z'
@@ -19,24 +20,26 @@ const thresholds: readonly BalanceThreshold[] = [
   { currency: 'USD', below: '12.5' },
 ]
 
-const set = (said: Partial<SetBalanceAlerts> = {}): SetBalanceAlerts => ({
-  kind: 'set-balance-alerts',
+const set = ({
+  basis,
+  ...said
+}: Partial<WantedBalanceAlerts> & { readonly basis?: number } = {}): SetSetting => ({
+  kind: 'set-setting',
+  setting: 'balanceAlerts',
   tenantId,
-  thresholds,
-  webhookUrl,
-  rotateSecret: false,
+  wanted: { thresholds, webhookUrl, rotateSecret: false, ...said },
+  basis,
   at,
-  ...said,
 })
-const after = (...commands: readonly SetBalanceAlerts[]) =>
+const after = (...commands: readonly SetSetting[]) =>
   commands.reduce(
     (known, command) => accountDecider.decide(command, known).reduce(accountDecider.evolve, known),
     accountDecider.evolve(accountDecider.initial, opened),
   )
-const decide = (command: SetBalanceAlerts, state = after()) => {
+const decide = (command: SetSetting, state = after()) => {
   const [event] = accountDecider.decide(command, state)
   if (event !== undefined && event.type !== 'BalanceAlertsSet') throw new Error(event.type)
-  return event && balanceAlertsOf(event.data)
+  return event && balanceAlerts.read(event)
 }
 
 t.test('all of it is said at once, amounts as they are written', async (t) => {

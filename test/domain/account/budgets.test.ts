@@ -1,12 +1,13 @@
 import t from 'tap'
 import {
   type Budget,
-  budgetsOf,
+  budgets as setting,
   MAX_BUDGETS,
-  type SetBudgets,
+  type WantedBudgets,
 } from '../../../src/domain/account/budgets.ts'
 import { accountDecider } from '../../../src/domain/account/decider.ts'
 import type { AccountEvent } from '../../../src/domain/account/events.ts'
+import type { SetSetting } from '../../../src/domain/account/settings.ts'
 
 const tenantId = 'tenant_1'
 const at = '2026-01-02T03:04:05.000Z'
@@ -28,17 +29,20 @@ const ofUser: Budget = {
   soft: '8',
 }
 
-function set(said: Partial<SetBudgets>): SetBudgets {
-  return { kind: 'set-budgets', tenantId, timeZone: 'UTC', budgets: [], at, ...said }
+type Said = Partial<WantedBudgets> & { readonly basis?: number }
+
+function set({ basis, ...said }: Said): SetSetting {
+  const wanted = { timeZone: 'UTC', budgets: [], ...said }
+  return { kind: 'set-setting', setting: 'budgets', tenantId, wanted, basis, at }
 }
 
-function after(...commands: readonly SetBudgets[]) {
+function after(...commands: readonly SetSetting[]) {
   const start = accountDecider.evolve(accountDecider.initial, opened)
   const state = commands.reduce(
     (known, command) => accountDecider.decide(command, known).reduce(accountDecider.evolve, known),
     start,
   )
-  return { when: (said: Partial<SetBudgets>) => accountDecider.decide(set(said), state), state }
+  return { when: (said: Said) => accountDecider.decide(set(said), state), state }
 }
 
 t.test('budgets are set as a whole, canonical, and counted', async (t) => {
@@ -56,7 +60,7 @@ t.test('budgets are set as a whole, canonical, and counted', async (t) => {
   ])
   const [event] = first
   if (event?.type !== 'BudgetsSet') return t.fail('they are not set')
-  t.same(known.state.budgets, budgetsOf(event.data))
+  t.same(known.state.settings, { budgets: setting.read(event) })
 })
 
 t.test('the same again, in any order or spelling, changes nothing', async (t) => {

@@ -2,11 +2,12 @@ import t from 'tap'
 import { accountDecider } from '../../../src/domain/account/decider.ts'
 import type { AccountEvent } from '../../../src/domain/account/events.ts'
 import {
-  accountLimitsOf,
+  limits as setting,
   MAX_SUBJECTS,
-  type SetLimits,
   type SubjectLimits,
+  type WantedLimits,
 } from '../../../src/domain/account/limits.ts'
+import type { SetSetting } from '../../../src/domain/account/settings.ts'
 import { MAX_TOKEN_LIMIT } from '../../../src/domain/token/events.ts'
 
 const tenantId = 'tenant_1'
@@ -22,19 +23,20 @@ const ofUser: SubjectLimits = {
   concurrentTasks: 2,
 }
 
-const set = (said: Partial<SetLimits>): SetLimits => ({
-  kind: 'set-limits',
+const set = ({ basis, ...wanted }: WantedLimits & { readonly basis?: number }): SetSetting => ({
+  kind: 'set-setting',
+  setting: 'limits',
   tenantId,
-  limits: [],
+  wanted,
+  basis,
   at,
-  ...said,
 })
-const after = (...commands: readonly SetLimits[]) =>
+const after = (...commands: readonly SetSetting[]) =>
   commands.reduce(
     (known, command) => accountDecider.decide(command, known).reduce(accountDecider.evolve, known),
     accountDecider.evolve(accountDecider.initial, opened),
   )
-const decide = (command: SetLimits, state = after()) => accountDecider.decide(command, state)
+const decide = (command: SetSetting, state = after()) => accountDecider.decide(command, state)
 const both = set({ limits: [ofTenant, ofUser] })
 
 t.test('all of them are said at once, counted from 1', async (t) => {
@@ -45,7 +47,7 @@ t.test('all of them are said at once, counted from 1', async (t) => {
   })
   const [next] = decide(set({ limits: [ofUser] }), after(both))
   if (next?.type !== 'LimitsSet') throw new Error('not set')
-  t.same(accountLimitsOf(next.data), { revision: 2, limits: [ofUser] })
+  t.same(setting.read(next), { revision: 2, limits: [ofUser] })
 })
 
 t.test('the same again, in whatever order, is nothing', async (t) => {

@@ -4,8 +4,9 @@ import type { AccountEvent } from '../../../src/domain/account/events.ts'
 import {
   accountPricesFromDocument,
   maxAccountPrices,
-  type SetAccountPrices,
+  type WantedAccountPrices,
 } from '../../../src/domain/account/prices.ts'
+import type { SetSetting } from '../../../src/domain/account/settings.ts'
 import type { PriceEntry } from '../../../src/domain/pricing/events.ts'
 
 const tenantId = 'tenant_1'
@@ -22,17 +23,20 @@ const opened: AccountEvent = {
   data: { tenantId, name: 'Demo', openedAt: at },
 }
 
-function set(said: Partial<SetAccountPrices>): SetAccountPrices {
-  return { kind: 'set-prices', tenantId, prices: [], at, ...said }
+type Said = Partial<WantedAccountPrices> & { readonly basis?: number }
+
+function set({ basis, ...said }: Said): SetSetting {
+  const wanted = { prices: [], ...said }
+  return { kind: 'set-setting', setting: 'prices', tenantId, wanted, basis, at }
 }
 
-function after(...commands: readonly SetAccountPrices[]) {
+function after(...commands: readonly SetSetting[]) {
   const start = accountDecider.evolve(accountDecider.initial, opened)
   const state = commands.reduce(
     (known, command) => accountDecider.decide(command, known).reduce(accountDecider.evolve, known),
     start,
   )
-  return { when: (said: Partial<SetAccountPrices>) => accountDecider.decide(set(said), state) }
+  return { when: (said: Said) => accountDecider.decide(set(said), state) }
 }
 
 t.test('prices are set as a whole, canonical, and counted', async (t) => {
@@ -86,7 +90,7 @@ t.test('account_prices_changed when they were set since somebody looked', async 
 })
 
 t.test('account_prices_invalid names what is wrong', async (t) => {
-  const invalid = (said: Partial<SetAccountPrices>, where: string) =>
+  const invalid = (said: Said, where: string) =>
     t.throws(() => after().when(said), {
       code: 'account_prices_invalid',
       details: { param: where },

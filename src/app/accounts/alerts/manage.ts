@@ -1,15 +1,14 @@
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import {
   type BalanceAlerts,
-  balanceAlertsOf,
-  type BalanceThreshold,
-  noBalanceAlerts,
+  balanceAlerts,
+  type WantedBalanceAlerts as WantedTerms,
 } from '../../../domain/account/balance-alerts.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { Currency } from '../../../kernel/money.ts'
 import { checkPublicUrl, type ResolveHost } from '../../../kernel/public-url.ts'
-import { type FactOf, readAccountFact } from '../account-fact.ts'
+import { readSettings } from '../account-facts.ts'
 import { type AccessDeps, decideOnAccount } from '../bootstrap.ts'
 import type { ManagedTenants } from '../managed-tenants.ts'
 import { type ByToken, depsOf, type ManagementDeps, shown } from '../management.ts'
@@ -38,11 +37,8 @@ export interface ShownBalanceAlerts extends BalanceAlerts {
 }
 
 /** What a tenant's alerts shall be: all of it. */
-export interface WantedBalanceAlerts {
+export interface WantedBalanceAlerts extends WantedTerms {
   readonly tenantId: string
-  readonly thresholds: readonly BalanceThreshold[]
-  readonly webhookUrl: string | undefined
-  readonly rotateSecret: boolean
   /** The revision that was looked at; undefined: nobody looked. */
   readonly basis?: number | undefined
 }
@@ -67,10 +63,6 @@ export interface WebhookTerms {
   readonly trustedOrigins: readonly string[]
 }
 
-/** What an event says of a tenant's alerts. */
-const alertsSaid: FactOf<BalanceAlerts> = (event) =>
-  event.type === 'BalanceAlertsSet' ? balanceAlertsOf(event.data) : undefined
-
 /** @throws the codes of the log and of the database */
 export function createManagedBalanceAlerts(
   deps: ManagementDeps,
@@ -92,15 +84,12 @@ export function createManagedBalanceAlerts(
   }
 }
 
-/** As the account has them now. @throws DomainError `tenant_not_found` */
+/** As the account has them now. */
 export async function readBalanceAlerts(
   log: AccessDeps['log'],
   tenantId: string,
 ): Promise<BalanceAlerts> {
-  const { fact, next } = await readAccountFact(log, tenantId, alertsSaid)
-  if (next === 0n)
-    throw new DomainError('tenant_not_found', `there is no tenant ${tenantId}`, { tenantId })
-  return fact ?? noBalanceAlerts
+  return (await readSettings(log, tenantId)).balanceAlerts ?? balanceAlerts.none
 }
 
 /** With how they stand. */
@@ -124,7 +113,7 @@ export async function showBalanceAlerts(
 export async function setBalanceAlerts(
   deps: AccessDeps,
   terms: Pick<WebhookTerms, 'resolveHost' | 'trustedOrigins'>,
-  wanted: WantedBalanceAlerts,
+  { tenantId, basis, ...wanted }: WantedBalanceAlerts,
 ): Promise<{
   readonly changed: boolean
   readonly position: bigint | undefined
@@ -133,11 +122,12 @@ export async function setBalanceAlerts(
   const { webhookUrl } = wanted
   if (webhookUrl !== undefined) await requireReachable(terms, webhookUrl)
   const at = toTimestamp(deps.clock.nowMs())
-  const decided = await decideOnAccount(deps, { kind: 'set-balance-alerts', at, ...wanted })
+  const command = { kind: 'set-setting', setting: 'balanceAlerts', at } as const
+  const decided = await decideOnAccount(deps, { ...command, tenantId, wanted, basis })
   return {
     changed: decided.events.length > 0,
     position: decided.position,
-    said: decided.state.alerts ?? noBalanceAlerts,
+    said: decided.state.settings.balanceAlerts ?? balanceAlerts.none,
   }
 }
 

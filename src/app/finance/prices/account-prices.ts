@@ -1,23 +1,16 @@
 import {
-  type AccountPricesDocument,
+  accountPrices,
   accountPricesFromDocument,
-  accountPricesOf,
+  type WantedAccountPrices,
 } from '../../../domain/account/prices.ts'
 import type { AccountPrices } from '../../../domain/pricing/account-prices.ts'
 import type { Catalog, ServedModel } from '../../../domain/catalog/catalog.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { EventLog, RecordedEvent } from '../../../eventlog/log/types.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
-import { accountEventsFrom, type FactOf } from '../../accounts/account-fact.ts'
+import { accountEventsFrom } from '../../accounts/account-facts.ts'
 import { type AccessDeps, type Changed, decideOnAccount } from '../../accounts/bootstrap.ts'
 import { parsedYaml } from './publish.ts'
-
-/** Before any were set. */
-export const noAccountPrices: AccountPrices = { revision: 0, multiplier: undefined, prices: [] }
-
-/** What an event says of them. */
-export const accountPricesSaid: FactOf<AccountPrices> = (event) =>
-  event.type === 'AccountPricesSet' ? accountPricesOf(event.data) : undefined
 
 /** What a tenant's account said of its prices, each time they were set, the oldest first. */
 export async function accountPriceHistory(
@@ -37,18 +30,23 @@ export async function accountPriceHistory(
  */
 export async function setAccountPrices(
   deps: AccessDeps,
-  input: AccountPricesDocument & {
+  {
+    tenantId,
+    basis,
+    ...wanted
+  }: WantedAccountPrices & {
     readonly tenantId: string
     /** Of the look that was taken before: when they were set since, nothing is changed. */
-    readonly basis?: number
+    readonly basis?: number | undefined
   },
 ): Promise<Changed & { readonly prices: AccountPrices }> {
   const at = toTimestamp(deps.clock.nowMs())
-  const decided = await decideOnAccount(deps, { kind: 'set-prices', ...input, at })
+  const command = { kind: 'set-setting', setting: 'prices', at } as const
+  const decided = await decideOnAccount(deps, { ...command, tenantId, wanted, basis })
   return {
     changed: decided.events.length > 0,
     position: decided.position,
-    prices: decided.state.prices ?? noAccountPrices,
+    prices: decided.state.settings.prices ?? accountPrices.none,
   }
 }
 
@@ -60,7 +58,7 @@ export async function setAccountPrices(
  */
 export function unsoldAccountPrices(
   catalog: Catalog,
-  { prices }: AccountPricesDocument,
+  { prices }: WantedAccountPrices,
   before: AccountPrices,
   served: readonly ServedModel[] | undefined,
 ): readonly string[] {
@@ -82,6 +80,6 @@ export function unsoldAccountPrices(
 }
 
 /** The prices a file describes. @throws DomainError `price_book_invalid`, `account_prices_invalid` */
-export function accountPricesOfFile(yamlText: string): AccountPricesDocument {
+export function accountPricesOfFile(yamlText: string): WantedAccountPrices {
   return accountPricesFromDocument(parsedYaml(yamlText, 'the file of account prices'))
 }

@@ -1,18 +1,13 @@
 import type { ServedModel } from '../../../domain/catalog/catalog.ts'
 import { currentPriceBook, type PublishedPriceBook } from '../../../../projections/prices/query.ts'
-import { accountPricesFromDocument } from '../../../domain/account/prices.ts'
+import { accountPrices, accountPricesFromDocument } from '../../../domain/account/prices.ts'
 import type { AccountPrices } from '../../../domain/pricing/account-prices.ts'
 import type { ManagedTenants } from '../../accounts/managed-tenants.ts'
 import { type ByToken, depsOf, type ManagementDeps } from '../../accounts/management.ts'
 import { requireCaughtUp } from '../../read-models/caught-up.ts'
 import { type Reach, requireOperator } from '../../accounts/reach.ts'
-import { readAccountFact } from '../../accounts/account-fact.ts'
-import {
-  accountPricesSaid,
-  noAccountPrices,
-  setAccountPrices,
-  unsoldAccountPrices,
-} from './account-prices.ts'
+import { readSettings } from '../../accounts/account-facts.ts'
+import { setAccountPrices, unsoldAccountPrices } from './account-prices.ts'
 import { type ComparedPrice, comparedPrices } from './compared-prices.ts'
 
 /** A tenant's prices beside the list. */
@@ -67,11 +62,7 @@ export function createManagedAccountPrices(
   return {
     show: async (reach, { tenantId, all }) => {
       await tenants.find(reach, tenantId)
-      const { fact: prices = noAccountPrices } = await readAccountFact(
-        log,
-        tenantId,
-        accountPricesSaid,
-      )
+      const { prices = accountPrices.none } = await readSettings(log, tenantId)
       const book = await readList()
       return { tenantId, prices, book, compared: comparedPrices(book, prices, all) }
     },
@@ -82,11 +73,7 @@ export function createManagedAccountPrices(
       const input = { tenantId, ...said, ...looked }
       // Before anything is written: what cannot be read then must not fail what was done.
       const book = await readList()
-      const { fact: before = noAccountPrices } = await readAccountFact(
-        log,
-        tenantId,
-        accountPricesSaid,
-      )
+      const { prices: before = accountPrices.none } = await readSettings(log, tenantId)
       const warnings = unsoldAccountPrices(deps.catalog, said, before, deps.served)
       const { changed, prices } = await setAccountPrices(depsOf(deps, by), input)
       return {

@@ -1,10 +1,7 @@
 import { isListPrices } from '../../../domain/account/prices.ts'
 import { type AccountPrices, bookForAccount } from '../../../domain/pricing/account-prices.ts'
 import type { PriceBook } from '../../../domain/pricing/price-book.ts'
-import type { EventLog, RecordedEvent } from '../../../eventlog/log/types.ts'
-import { type Clock, monotonicClock } from '../../../kernel/clock.ts'
-import { createFollowedFact } from '../../accounts/account-fact.ts'
-import { accountPricesSaid } from './account-prices.ts'
+import type { AccountFacts } from '../../accounts/account-facts.ts'
 import type { PriceBookSource } from './price-book.ts'
 
 /**
@@ -21,26 +18,18 @@ export interface TenantPrices extends PriceBookSource {
   readonly of: (tenantId: string) => Promise<PriceBook>
 }
 
-/** The same, told by the log of what changes. */
-export interface FollowedPrices extends TenantPrices {
-  readonly noticed: (event: RecordedEvent) => void
-}
-
 export function createTenantPrices(
   list: PriceBookSource,
-  log: Pick<EventLog, 'readStream'>,
-  monotonic: Clock = monotonicClock,
-): FollowedPrices {
-  const accounts = createFollowedFact(log, accountPricesSaid, monotonic)
+  facts: Pick<AccountFacts, 'of'>,
+): TenantPrices {
   const views = createViews()
   return {
     current: list.current,
     of: async (tenantId) => {
       // The prices first: a book that comes into effect meanwhile is the one that counts.
-      const prices = await accounts.of(tenantId)
+      const { prices } = await facts.of(tenantId)
       return views(await list.current(), prices)
     },
-    noticed: accounts.noticed,
   }
 }
 

@@ -4,14 +4,12 @@ import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import {
   type Budget,
   type Budgets as AccountBudgets,
-  budgetsOf,
   subjectName,
 } from '../../../domain/account/budgets.ts'
-import type { EventLog, RecordedEvent } from '../../../eventlog/log/types.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { type Currency, formatAmount, parseAmount } from '../../../kernel/money.ts'
-import { createFollowedFact, type FactOf } from '../../accounts/account-fact.ts'
+import type { AccountFacts } from '../../accounts/account-facts.ts'
 import { FundsExchange, MAX_LAG_MS } from '../funds-exchange.ts'
 import { balanceUntold } from '../tenant-queue.ts'
 import type { Spendable } from '../spendable.ts'
@@ -47,8 +45,6 @@ export interface Budgets {
   readonly standings: (who: Spender) => Promise<readonly StandingBudget[]>
   /** Tells and learns of all that is held. `spool` names where settlements wait for the log, if any do. */
   readonly exchange: (spool?: string) => Promise<void>
-  /** Tells of an event of the log. */
-  readonly noticed: (event: RecordedEvent) => void
 }
 
 interface Spender {
@@ -64,10 +60,6 @@ const MAX_KNOWN = 10_000
 /** Told and learnt of in one go. */
 const MAX_EXCHANGED = 200
 
-/** What an event says of a tenant's budgets. */
-export const budgetsSaid: FactOf<AccountBudgets> = (event) =>
-  event.type === 'BudgetsSet' ? budgetsOf(event.data) : undefined
-
 /** One budget in its present period, as far as it is known here. */
 interface Running {
   readonly budget: Budget
@@ -78,7 +70,7 @@ interface Running {
 
 export function createBudgets(deps: {
   readonly pool: Pool
-  readonly log: Pick<EventLog, 'readStream'>
+  readonly facts: Pick<AccountFacts, 'of'>
   /** Names this process among those that share the database, and no other at any time. */
   readonly replica: string
   readonly clock: Clock
@@ -88,8 +80,7 @@ export function createBudgets(deps: {
   /** Periods of subjects remembered. */
   readonly maxKnown?: number
 }): Budgets {
-  const { pool, log, replica, clock, monotonic, logger, registry, maxKnown = MAX_KNOWN } = deps
-  const accounts = createFollowedFact(log, budgetsSaid, monotonic)
+  const { pool, facts, replica, clock, monotonic, logger, registry, maxKnown = MAX_KNOWN } = deps
   const running = new Map<string, Running>()
   const exchange = new FundsExchange({
     pool,
@@ -174,7 +165,7 @@ export function createBudgets(deps: {
   return {
     reserve: async (who, currency, holdPico) => {
       // Used as soon as they are found: none is forgotten in between.
-      const all = applying(await accounts.of(who.tenantId), who, currency)
+      const all = applying((await facts.of(who.tenantId)).budgets, who, currency)
       if (all.length === 0) return undefined
       const allFunds = all.map(({ funds }) => funds)
       return usingAll(allFunds, async () => {
@@ -186,7 +177,7 @@ export function createBudgets(deps: {
       })
     },
     standings: async ({ tenantId, userId, tokenId }) => {
-      const account = await accounts.of(tenantId)
+      const account = (await facts.of(tenantId)).budgets
       if (account === undefined) return []
       const own = account.budgets.filter(
         ({ subject }) =>
@@ -203,7 +194,6 @@ export function createBudgets(deps: {
       for (let at = 0; at < active.length; at += MAX_EXCHANGED)
         await exchange.tellAndRead(active.slice(at, at + MAX_EXCHANGED))
     },
-    noticed: accounts.noticed,
   }
 }
 

@@ -1,20 +1,14 @@
 import { tokensOfTenant } from '../../../../projections/access/query.ts'
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
-import {
-  type Budget,
-  type Budgets,
-  noBudgets,
-  sameBudgets,
-} from '../../../domain/account/budgets.ts'
+import { type Budget, type Budgets, budgets as setting } from '../../../domain/account/budgets.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 import { DomainError } from '../../../kernel/errors.ts'
-import { readAccountFact } from '../../accounts/account-fact.ts'
+import { readSettings } from '../../accounts/account-facts.ts'
 import { type AccessDeps, decideOnAccount, requireUsers } from '../../accounts/bootstrap.ts'
 import type { ManagedTenants } from '../../accounts/managed-tenants.ts'
 import { type ByToken, depsOf, type ManagementDeps } from '../../accounts/management.ts'
 import type { Reach } from '../../accounts/reach.ts'
 import { requireCaughtUp } from '../../read-models/caught-up.ts'
-import { budgetsSaid } from './budgets.ts'
 import { standing, type StandingBudgets } from './standing.ts'
 
 /** What a tenant's budgets shall be: all of them. */
@@ -50,7 +44,7 @@ export function createManagedBudgets(
 ): ManagedBudgets {
   const { log, db, clock } = deps
   const budgetsOf = async (tenantId: string): Promise<Budgets> =>
-    (await readAccountFact(log, tenantId, budgetsSaid)).fact ?? noBudgets
+    (await readSettings(log, tenantId)).budgets ?? setting.none
   return {
     show: async (reach, tenantId) => {
       await tenants.find(reach, tenantId)
@@ -94,15 +88,13 @@ export async function setBudgets(
   )
   const tokenIds = subjects.flatMap((one) => (one.kind === 'token' ? [one.tokenId] : []))
   await requireTokens(db, tenantId, tokenIds)
-  const before = (await readAccountFact(deps.log, tenantId, budgetsSaid)).fact ?? noBudgets
-  const { timeZone = before.timeZone } = wanted
   const at = toTimestamp(deps.clock.nowMs())
-  const command = { kind: 'set-budgets', tenantId, timeZone, budgets, basis, at } as const
+  const command = { kind: 'set-setting', setting: 'budgets', tenantId, wanted, basis, at } as const
   const decided = await decideOnAccount(deps, command)
   return {
     changed: decided.events.length > 0,
     position: decided.position,
-    said: decided.state.budgets ?? noBudgets,
+    said: decided.state.settings.budgets ?? setting.none,
   }
 }
 
@@ -120,13 +112,8 @@ async function requireTokens(
 }
 
 /** @throws DomainError `scope_denied` where more than budgets of users and tokens would change */
-function requireOwn(now: Budgets, { timeZone = now.timeZone, budgets }: WantedBudgets): void {
-  const refuse = (param: string, message: string): never => {
-    throw new DomainError('scope_denied', message, { param })
-  }
-  if (timeZone !== now.timeZone) refuse('time_zone', 'The time zone is set by an operator alone')
-  const ofTenant = (all: readonly Budget[]) =>
-    all.filter(({ subject }) => subject.kind === 'tenant')
-  if (!sameBudgets(ofTenant(now.budgets), ofTenant(budgets)))
-    refuse('budgets', 'Budgets of the tenant itself stay as they are: an operator sets them')
+function requireOwn(now: Budgets, wanted: WantedBudgets): void {
+  if (typeof setting.operatorsOnly !== 'function') return
+  const refused = setting.operatorsOnly(wanted, now)
+  if (refused) throw new DomainError('scope_denied', refused.message, { param: refused.param })
 }

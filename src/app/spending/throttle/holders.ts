@@ -1,10 +1,5 @@
-import {
-  type AccountLimits,
-  accountLimitsOf,
-  type LimitFigures,
-} from '../../../domain/account/limits.ts'
+import type { AccountLimits, LimitFigures } from '../../../domain/account/limits.ts'
 import type { TokenKind, TokenLimits } from '../../../domain/token/events.ts'
-import type { FactOf } from '../../accounts/account-fact.ts'
 import { type LimitName, limitNames } from '../../../domain/token/limits.ts'
 
 /** Whose limit it is. */
@@ -27,10 +22,6 @@ export interface LimitedCaller {
   /** Of the token; undefined means none. */
   readonly limits: Limits | undefined
 }
-
-/** What an event says of a tenant's limits. */
-export const limitsSaid: FactOf<AccountLimits> = (event) =>
-  event.type === 'LimitsSet' ? accountLimitsOf(event.data) : undefined
 
 /** The token itself, where it has limits. */
 export function ownHolder({ tokenId, limits }: LimitedCaller): readonly Holder[] {

@@ -1,17 +1,15 @@
 import {
   type AccountLimits,
-  noAccountLimits,
-  sameSubjectLimits,
+  limits as setting,
   type SubjectLimits,
 } from '../../../domain/account/limits.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 import { DomainError } from '../../../kernel/errors.ts'
-import { readAccountFact } from '../../accounts/account-fact.ts'
+import { readSettings } from '../../accounts/account-facts.ts'
 import { type AccessDeps, decideOnAccount, requireUsers } from '../../accounts/bootstrap.ts'
 import type { ManagedTenants } from '../../accounts/managed-tenants.ts'
 import { type ByToken, depsOf, type ManagementDeps } from '../../accounts/management.ts'
 import type { Reach } from '../../accounts/reach.ts'
-import { limitsSaid } from './holders.ts'
 
 /** What a tenant's limits shall be: all of them. */
 export interface WantedLimits {
@@ -44,7 +42,7 @@ export function createManagedLimits(
 ): ManagedLimits {
   const { log } = deps
   const limitsOf = async (tenantId: string): Promise<AccountLimits> =>
-    (await readAccountFact(log, tenantId, limitsSaid)).fact ?? noAccountLimits
+    (await readSettings(log, tenantId)).limits ?? setting.none
   return {
     show: async (reach, tenantId) => {
       await tenants.find(reach, tenantId)
@@ -78,23 +76,19 @@ export async function setLimits(
   const userIds = limits.flatMap(({ subject }) => (subject.kind === 'user' ? [subject.userId] : []))
   await requireUsers(deps.log, tenantId, userIds)
   const at = toTimestamp(deps.clock.nowMs())
-  const command = { kind: 'set-limits', tenantId, limits, basis, at } as const
+  const wanted = { limits }
+  const command = { kind: 'set-setting', setting: 'limits', tenantId, wanted, basis, at } as const
   const decided = await decideOnAccount(deps, command)
   return {
     changed: decided.events.length > 0,
     position: decided.position,
-    said: decided.state.rates ?? noAccountLimits,
+    said: decided.state.settings.limits ?? setting.none,
   }
 }
 
 /** @throws DomainError `scope_denied` where more than limits of users would change */
-function requireOfUsers(now: AccountLimits, { limits }: WantedLimits): void {
-  const ofTenant = (all: readonly SubjectLimits[]) =>
-    all.filter(({ subject }) => subject.kind === 'tenant')
-  if (sameSubjectLimits(ofTenant(now.limits), ofTenant(limits))) return
-  throw new DomainError(
-    'scope_denied',
-    'Limits of the tenant itself stay as they are: an operator sets them',
-    { param: 'limits' },
-  )
+function requireOfUsers(now: AccountLimits, wanted: WantedLimits): void {
+  if (typeof setting.operatorsOnly !== 'function') return
+  const refused = setting.operatorsOnly(wanted, now)
+  if (refused) throw new DomainError('scope_denied', refused.message, { param: refused.param })
 }

@@ -1,11 +1,10 @@
 import { Counter, type Registry } from 'prom-client'
-import type { EventLog, RecordedEvent } from '../../../eventlog/log/types.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { isDomainError } from '../../../kernel/errors.ts'
-import { createFollowedFact } from '../../accounts/account-fact.ts'
+import type { AccountFacts } from '../../accounts/account-facts.ts'
 import { createReservations, type Reservation } from '../reservation.ts'
 import { type CallsUnderWay, createCallsUnderWay } from './concurrent-calls.ts'
-import { type Holder, holdersOf, type LimitedCaller, limitsSaid, ownHolder } from './holders.ts'
+import { type Holder, holdersOf, type LimitedCaller, ownHolder } from './holders.ts'
 import { measures, type Standing } from './minute-use.ts'
 import { createOwnRequests, type TakeTurn } from './own-requests.ts'
 import { createRates, type Rates, type Standings } from './rates.ts'
@@ -39,20 +38,17 @@ export interface Throttle {
   /** How a caller stands with the tightest of its limits a minute, by what is known now. */
   readonly standings: (caller: LimitedCaller) => Standings
   readonly standingOf: (holder: Holder) => HolderStanding
-  /** Tells of an event of the log. */
-  readonly noticed: (event: RecordedEvent) => void
   readonly rates: Pick<Rates, 'exchange'>
   readonly calls: Pick<CallsUnderWay, 'exchange'>
 }
 
 export function createThrottle(deps: {
-  readonly log: Pick<EventLog, 'readStream'>
+  readonly facts: Pick<AccountFacts, 'of' | 'known'>
   readonly monotonic: Clock
   readonly ownRequestsPerMinute?: number | undefined
   readonly registry?: Registry
 }): Throttle {
-  const { log, monotonic, registry } = deps
-  const accounts = createFollowedFact(log, limitsSaid, monotonic)
+  const { facts, monotonic, registry } = deps
   const rates = createRates(monotonic)
   const calls = createCallsUnderWay(monotonic)
   const ownTurn = createOwnRequests(monotonic, deps.ownRequestsPerMinute)
@@ -74,7 +70,7 @@ export function createThrottle(deps: {
     }
   }
   const holders = async (caller: LimitedCaller): Promise<readonly Holder[]> =>
-    holdersOf(caller, await accounts.of(caller.tenantId))
+    holdersOf(caller, (await facts.of(caller.tenantId)).limits)
 
   return {
     request: async (caller) => {
@@ -104,13 +100,14 @@ export function createThrottle(deps: {
       ),
     holdersOf: holders,
     standings: (caller) =>
-      holdersOf(caller, accounts.known(caller.tenantId)).map(rates.standings).reduce(tightest, {}),
+      holdersOf(caller, facts.known(caller.tenantId).limits)
+        .map(rates.standings)
+        .reduce(tightest, {}),
     standingOf: (holder) => ({
       holder,
       perMinute: rates.standings(holder),
       calls: calls.of(holder.id),
     }),
-    noticed: accounts.noticed,
     rates,
     calls,
   }

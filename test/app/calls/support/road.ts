@@ -5,6 +5,7 @@ import { createCallMetrics } from '../../../../src/app/calls/metrics.ts'
 import { createChannelDirectory } from '../../../../src/app/channels/directory.ts'
 import { noCrash } from '../../../../src/app/crash-points.ts'
 import type { Channel } from '../../../../src/app/ports/provider.ts'
+import { createAccountFacts } from '../../../../src/app/accounts/account-facts.ts'
 import { createThrottle } from '../../../../src/app/spending/throttle/throttle.ts'
 import type { CallEvent } from '../../../../src/domain/call/events.ts'
 import type { PriceBook } from '../../../../src/domain/pricing/price-book.ts'
@@ -61,7 +62,10 @@ export function roadOf({ book, ...offered }: Road) {
       spoolEmptied: () => Promise.resolve(),
     },
     budgets: { reserve: () => Promise.resolve(undefined), exchange: () => Promise.resolve() },
-    throttle: createThrottle({ log: { readStream: () => Promise.resolve([]) }, monotonic: clock }),
+    throttle: createThrottle({
+      facts: createAccountFacts({ readStream: () => Promise.resolve([]) }, clock),
+      monotonic: clock,
+    }),
     claims: { take: () => Promise.reject(new Error('no call here has a key')) },
     metrics: createCallMetrics(new Registry()),
     clock,

@@ -1,0 +1,150 @@
+import { accountStream, accountStreams, isSettingEvent } from '../../domain/account/events.ts'
+import {
+  type AccountSettings,
+  evolveSettings,
+  latestSettings,
+} from '../../domain/account/settings.ts'
+import { placeOf } from '../../eventlog/log/position.ts'
+import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
+import { forAll } from '../../kernel/asked-by.ts'
+import { BoundedMap } from '../../kernel/bounded-map.ts'
+import { type Clock, monotonicClock } from '../../kernel/clock.ts'
+import type { Log } from '../../kernel/log.ts'
+
+/**
+ * The settings of accounts: read from the account in the log, cached, and replaced when the log has a
+ * later event. Each event says all of its setting.
+ */
+
+/** A cached account is read again after this, so a lost event delays a change by this at most. */
+export const ACCOUNT_FACTS_KNOWN_FOR_MS = 30_000
+/** The oldest are evicted first: they are read again. */
+const MAX_TENANTS = 20_000
+/** Events of an account that are read at once. */
+const PAGE_EVENTS = 500
+
+/** Settings of an account, and how far its stream was read to find them. */
+interface ReadAccount {
+  readonly settings: AccountSettings
+  /** The first revision of the stream that was not read. */
+  readonly next: bigint
+}
+
+/** Events of a tenant's account, the oldest first. */
+export async function* accountEventsFrom(
+  log: Pick<EventLog, 'readStream'>,
+  tenantId: string,
+  first: bigint,
+): AsyncGenerator<RecordedEvent> {
+  for (let from = first; ;) {
+    const page = await log.readStream(accountStream(tenantId), { from, limit: PAGE_EVENTS })
+    yield* page
+    if (page.length < PAGE_EVENTS) return
+    from += BigInt(PAGE_EVENTS)
+  }
+}
+
+/** The settings of an account from the log itself; those of no tenant are empty. */
+export async function readSettings(
+  log: Pick<EventLog, 'readStream'>,
+  tenantId: string,
+): Promise<AccountSettings> {
+  return (await readAccount(log, tenantId, { settings: {}, next: 0n })).settings
+}
+
+/** Reads on from where the account was read to before. */
+async function readAccount(
+  log: Pick<EventLog, 'readStream'>,
+  tenantId: string,
+  before: ReadAccount,
+): Promise<ReadAccount> {
+  let { settings, next } = before
+  for await (const event of accountEventsFrom(log, tenantId, next)) {
+    if (isSettingEvent(event)) settings = evolveSettings(settings, event)
+    next = event.revision + 1n
+  }
+  return { settings, next }
+}
+
+/** What this process knows of accounts. */
+export interface AccountFacts {
+  /** @throws what the log throws */
+  readonly of: (tenantId: string) => Promise<AccountSettings>
+  /** What is cached at the moment, however old. */
+  readonly known: (tenantId: string) => AccountSettings
+  /** Takes in an event of the log. */
+  readonly noticed: (event: RecordedEvent) => void
+}
+
+interface CachedAccount extends ReadAccount {
+  /** When the last read began. */
+  readonly readAtMs: number
+}
+
+/** Of a tenant that was not read before, a cached event only keeps a read under way from missing it. */
+const neverRead: CachedAccount = { settings: {}, next: 0n, readAtMs: Number.NEGATIVE_INFINITY }
+
+export function createAccountFacts(
+  log: Pick<EventLog, 'readStream'>,
+  monotonic: Clock = monotonicClock,
+): AccountFacts {
+  const accounts = new BoundedMap<string, CachedAccount>(MAX_TENANTS)
+  const reading = new Map<string, Promise<AccountSettings>>()
+  const cached = (tenantId: string): CachedAccount => accounts.get(tenantId) ?? neverRead
+
+  const read = async (tenantId: string): Promise<AccountSettings> => {
+    const readAtMs = monotonic.nowMs()
+    const { settings: found, next } = await readAccount(log, tenantId, cached(tenantId))
+    // An event that was noticed during the read may be later than what the read found, for each setting.
+    const settings = latestSettings(cached(tenantId).settings, found)
+    accounts.set(tenantId, { settings, next, readAtMs })
+    return settings
+  }
+
+  return {
+    of: (tenantId) => {
+      const { settings, readAtMs } = cached(tenantId)
+      if (monotonic.nowMs() - readAtMs < ACCOUNT_FACTS_KNOWN_FOR_MS)
+        return Promise.resolve(settings)
+      const begun = reading.get(tenantId)
+      if (begun !== undefined) return begun
+      const begin = forAll(() => read(tenantId)).finally(() => reading.delete(tenantId))
+      reading.set(tenantId, begin)
+      return begin
+    },
+    known: (tenantId) => cached(tenantId).settings,
+    noticed: (event) => {
+      if (!isSettingEvent(event)) return
+      const { tenantId } = event.data
+      const known = cached(tenantId)
+      // `next` stays: events of other settings before this one may not have been read.
+      const settings = latestSettings(known.settings, evolveSettings({}, event))
+      accounts.set(tenantId, { ...known, settings })
+    },
+  }
+}
+
+/** Follows the accounts in the log from its present end until the signal aborts. */
+export async function followAccounts(deps: {
+  readonly log: EventLog
+  readonly facts: Pick<AccountFacts, 'noticed'>
+  readonly logger: Log
+  readonly signal: AbortSignal
+}): Promise<{ readonly done: Promise<void> }> {
+  const { log, facts, logger, signal } = deps
+  const end = await log.endPosition()
+  const follow = async (): Promise<void> => {
+    const changes = log.subscribe({
+      ...(end === undefined ? {} : { from: placeOf(end) }),
+      streamPrefix: accountStreams,
+      // It is a newer program's: what was read serves for its time, what follows is noticed.
+      onUnknown: ({ type, stream }) => logger.warn({ type, stream }, 'an event is not understood'),
+      signal,
+    })
+    for await (const message of changes) if (message.kind === 'event') facts.noticed(message.event)
+  }
+  const done = follow().catch((error: unknown) => {
+    if (!signal.aborted) logger.error({ err: error }, 'accounts are no longer followed')
+  })
+  return { done }
+}

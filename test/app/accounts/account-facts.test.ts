@@ -1,0 +1,119 @@
+import t from 'tap'
+import {
+  ACCOUNT_FACTS_KNOWN_FOR_MS,
+  createAccountFacts,
+} from '../../../src/app/accounts/account-facts.ts'
+import { accountStream, type AccountEvent } from '../../../src/domain/account/events.ts'
+import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
+import { Recorder } from '../../projections/support/history.ts'
+
+const tenantId = 't1'
+const setAt = '2026-01-02T03:04:05.000Z'
+
+/** An event of each setting. */
+const sets: readonly ((revision: number) => AccountEvent)[] = [
+  (revision) => ({ type: 'AccountPricesSet', data: { tenantId, revision, prices: [], setAt } }),
+  (revision) => ({
+    type: 'BudgetsSet',
+    data: { tenantId, revision, timeZone: 'UTC', budgets: [], setAt },
+  }),
+  (revision) => ({ type: 'LimitsSet', data: { tenantId, revision, limits: [], setAt } }),
+  (revision) => ({
+    type: 'BalanceAlertsSet',
+    data: { tenantId, revision, thresholds: [], secretVersion: 1, setAt },
+  }),
+]
+const names = ['prices', 'budgets', 'limits', 'balanceAlerts'] as const
+
+/** The account of one tenant in a log whose reads are counted and can be held. */
+function scene() {
+  let nowMs = 1_000
+  const recorder = new Recorder()
+  const account: RecordedEvent[] = []
+  const state = { reads: 0, hold: Promise.resolve() }
+  const record = (event: AccountEvent): RecordedEvent => {
+    const recorded = recorder.record(accountStream(tenantId), event)
+    account.push(recorded)
+    return recorded
+  }
+  record({ type: 'TenantOpened', data: { tenantId, name: 'T', openedAt: setAt } })
+  const facts = createAccountFacts(
+    {
+      readStream: async (_stream, { from = 0n } = {}) => {
+        state.reads += 1
+        const found = account.slice(Number(from))
+        await state.hold
+        return found
+      },
+    },
+    { nowMs: () => nowMs },
+  )
+  const revisions = async () => {
+    const settings = await facts.of(tenantId)
+    return names.map((name) => settings[name]?.revision)
+  }
+  /** Holds the reads that begin until the function that it returns is called. */
+  const hold = (): (() => void) => {
+    let release = (): void => undefined
+    state.hold = new Promise<void>((resolve) => (release = resolve))
+    return release
+  }
+  const expire = (): void => void (nowMs += ACCOUNT_FACTS_KNOWN_FOR_MS)
+  return { facts, record, revisions, state, hold, expire }
+}
+
+t.test('one read finds every setting, and a cached account is not read again', async (t) => {
+  const { record, revisions, state } = scene()
+  for (const set of sets) record(set(1))
+  t.same(await Promise.all([revisions(), revisions()]), [
+    [1, 1, 1, 1],
+    [1, 1, 1, 1],
+  ])
+  t.same(await revisions(), [1, 1, 1, 1])
+  t.equal(state.reads, 1)
+})
+
+for (const [index, set] of sets.entries())
+  t.test(`an event that sets ${names[index]} during a read is not lost`, async (t) => {
+    const { facts, record, revisions, hold, expire } = scene()
+    const expected = names.map((_, at) => (at === index ? 1 : undefined))
+    const first = hold()
+    const asked = revisions()
+    facts.noticed(record(set(1)))
+    first()
+    t.same(await asked, expected, 'of a tenant that was never read')
+    t.same(await revisions(), expected)
+    expire()
+    const second = hold()
+    const again = revisions()
+    facts.noticed(record(set(2)))
+    second()
+    const changed = names.map((_, at) => (at === index ? 2 : undefined))
+    t.same(await again, changed, 'of a tenant that is read again')
+    expire()
+    t.same(await revisions(), changed)
+  })
+
+t.test('an event of one setting hides no earlier event of another', async (t) => {
+  const { facts, record, revisions, expire } = scene()
+  await revisions()
+  // The subscription missed all but the last.
+  const events = sets.map((set) => record(set(1)))
+  const last = events.at(-1)
+  if (last === undefined) return t.fail('nothing was recorded')
+  facts.noticed(last)
+  t.same(await revisions(), [undefined, undefined, undefined, 1])
+  expire()
+  t.same(await revisions(), [1, 1, 1, 1])
+})
+
+t.test('an event that comes late brings no old setting back', async (t) => {
+  const { facts, record, revisions } = scene()
+  const old = sets.map((set) => record(set(1)))
+  for (const set of sets) record(set(2))
+  t.same(await revisions(), [2, 2, 2, 2])
+  for (const event of old) facts.noticed(event)
+  t.same(await revisions(), [2, 2, 2, 2])
+  t.equal(facts.known(tenantId).limits?.revision, 2)
+  t.same(facts.known('another'), {})
+})
