@@ -1,10 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import type { ManagedTenants } from '../app/accounts/managed-tenants.ts'
 import type { ManagedTokens } from '../app/accounts/managed-tokens.ts'
-import type { ManagedBudgets } from '../app/spending/budgets/manage.ts'
-import type { ManagedLimits } from '../app/spending/throttle/manage.ts'
-import type { ManagedBalanceAlerts } from '../app/accounts/alerts/manage.ts'
-import type { PriceManagement } from '../app/finance/prices/manage.ts'
+import type { ManagedSettings } from '../app/accounts/settings.ts'
+import type { ManagedPriceBooks } from '../app/finance/prices/managed-price-books.ts'
 import { adminPlugin } from './admin/plugin.ts'
 import { useEnvelope } from './kit/envelope.ts'
 import { queryEnvelope } from './query/envelope.ts'
@@ -12,10 +10,9 @@ import { type QueryDeps, queryPlugin } from './query/plugin.ts'
 import { type UserDeps, userPlugin } from './user/plugin.ts'
 
 /** What the routes of `/api` need. */
-export interface AccountsDeps extends QueryDeps, PriceManagement, Pick<UserDeps, 'uploads'> {
-  readonly managedBudgets: ManagedBudgets
-  readonly managedLimits: ManagedLimits
-  readonly managedBalanceAlerts: ManagedBalanceAlerts
+export interface AccountsDeps extends QueryDeps, Pick<UserDeps, 'uploads'> {
+  readonly managedSettings: ManagedSettings
+  readonly managedPriceBooks: ManagedPriceBooks
   readonly managedTokens: ManagedTokens
   readonly managedTenants: ManagedTenants
 }

@@ -1,30 +1,21 @@
-import { catalog } from '../families/index.ts'
 import { readFile } from 'node:fs/promises'
 import { currentPriceBook } from '../../projections/prices/query.ts'
 import {
   accountPriceHistory,
   accountPricesOfFile,
-  setAccountPrices,
-  unsoldAccountPrices,
+  managedAccountPrices,
 } from '../app/finance/prices/account-prices.ts'
-import { readSettings } from '../app/accounts/account-facts.ts'
 import { comparedPrices } from '../app/finance/prices/compared-prices.ts'
-import { accountPrices, type WantedAccountPrices } from '../domain/account/prices.ts'
+import { isListPrices, type WantedAccountPrices } from '../domain/account/prices.ts'
 import type { AccountPrices } from '../domain/pricing/account-prices.ts'
 import type { PriceEntry } from '../domain/pricing/events.ts'
 import { priceBookDifference } from '../domain/pricing/price-book-difference.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { canonicalPrice } from '../kernel/money.ts'
-import { depsOf, type ActorOption } from './access.ts'
-import { CommandError, note, print, table, toJson } from './output.ts'
+import { CommandError, print, table, toJson } from './output.ts'
 import { differenceLines, priceText } from './price-tables.ts'
-import { readServedModels } from './upstreams.ts'
 import type { Session } from './session.ts'
-
-interface OfTenant extends ActorOption {
-  readonly tenant: string
-  readonly json?: boolean
-}
+import { changeSetting, type OfTenant, readSetting } from './settings.ts'
 
 export interface SetOptions extends OfTenant {
   readonly file?: string
@@ -40,12 +31,10 @@ export async function setAccountPricesCommand(
   session: Session,
   options: SetOptions,
 ): Promise<void> {
-  const before = await pricesOf(session, options.tenant)
-  const after =
-    options.file === undefined
-      ? await changed(session, before, options)
-      : await fromFile(options.file, options)
-  await set(session, options, before, after)
+  const { file } = options
+  await set(session, options, (before) =>
+    file === undefined ? changed(session, before, options) : fromFile(file, options),
+  )
 }
 
 /** `tollgate prices account clear` */
@@ -53,8 +42,7 @@ export async function clearAccountPricesCommand(
   session: Session,
   options: OfTenant,
 ): Promise<void> {
-  const before = await pricesOf(session, options.tenant)
-  await set(session, options, before, { prices: [] })
+  await set(session, options, () => ({ prices: [] }))
 }
 
 /** `tollgate prices account show` */
@@ -63,7 +51,7 @@ export async function showAccountPricesCommand(
   options: OfTenant & { readonly all?: boolean; readonly history?: boolean },
 ): Promise<void> {
   if (options.history) return showHistory(session, options)
-  const prices = await pricesOf(session, options.tenant)
+  const prices = await readSetting(session, options, 'prices')
   const book = await currentPriceBook(session.pool, systemClock.nowMs())
   const rows = comparedPrices(book, prices, options.all === true)
   const said = {
@@ -102,47 +90,32 @@ async function showHistory(session: Session, options: OfTenant): Promise<void> {
   for (const line of table(columns, rows)) print(line)
 }
 
-async function set(
+function set(
   session: Session,
   options: OfTenant,
-  before: AccountPrices,
-  after: WantedAccountPrices,
+  next: (before: AccountPrices) => WantedAccountPrices | Promise<WantedAccountPrices>,
 ): Promise<void> {
-  const { tenant: tenantId, json } = options
-  for (const warning of unsoldAccountPrices(
-    catalog,
-    after,
-    before,
-    await readServedModels(session.config),
-  ))
-    note(warning)
-  const { changed: isChanged, position } = await setAccountPrices(depsOf(session, options), {
-    tenantId,
-    basis: before.revision,
-    ...after,
+  return changeSetting(session, options, managedAccountPrices, {
+    next,
+    show: (after, before, isChanged) => {
+      const { tenant: tenantId, json } = options
+      const difference = priceBookDifference(before.prices, after.prices)
+      if (json) {
+        const { revision, multiplier = null } = after
+        const said = { tenantId, revision, changed: isChanged, before: before.multiplier ?? null }
+        return print(toJson({ ...said, multiplier, difference }))
+      }
+      print(summaryOf(tenantId, after))
+      for (const line of differenceLines(difference)) print(line)
+    },
   })
-  const difference = priceBookDifference(before.prices, after.prices)
-  const multiplier = after.multiplier === undefined ? undefined : canonicalPrice(after.multiplier)
-  const revision = before.revision + (isChanged ? 1 : 0)
-  if (json) {
-    const said = { tenantId, revision, changed: isChanged, before: before.multiplier ?? null }
-    print(toJson({ ...said, multiplier: multiplier ?? null, difference }))
-  } else {
-    print(summaryOf(tenantId, { revision, multiplier, prices: after.prices }))
-    for (const line of differenceLines(difference)) print(line)
-  }
-  if (!isChanged) note('they were so before')
-  await session.projected('timeline', position)
 }
 
-function summaryOf(tenantId: string, { revision, multiplier, prices }: AccountPrices): string {
-  if (multiplier === undefined && prices.length === 0) return `${tenantId}: list prices`
+function summaryOf(tenantId: string, all: AccountPrices): string {
+  const { revision, multiplier, prices } = all
+  if (isListPrices(all)) return `${tenantId}: list prices`
   const factor = multiplier === undefined ? 'list prices' : `list prices × ${multiplier}`
   return `${tenantId}: ${factor}, ${prices.length} of its own (revision ${revision})`
-}
-
-async function pricesOf({ log }: Session, tenantId: string): Promise<AccountPrices> {
-  return (await readSettings(log, tenantId)).prices ?? accountPrices.none
 }
 
 async function fromFile(path: string, options: SetOptions): Promise<WantedAccountPrices> {

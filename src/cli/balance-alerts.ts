@@ -1,22 +1,15 @@
 import {
-  readBalanceAlerts,
-  setBalanceAlerts,
+  managedBalanceAlerts,
   type ShownBalanceAlerts,
   showBalanceAlerts,
 } from '../app/accounts/alerts/manage.ts'
-import type { BalanceAlerts } from '../domain/account/balance-alerts.ts'
+import type { BalanceAlerts, WantedBalanceAlerts } from '../domain/account/balance-alerts.ts'
 import { toTimestamp } from '../kernel/clock.ts'
-import { resolveByDns } from '../families/kit/http/public-fetch.ts'
-import { type ActorOption, depsOf } from './access.ts'
 import { currencyOf } from './credit.ts'
 import { markerSecretOf } from './marker-secret.ts'
-import { CommandError, note, print, table, toJson } from './output.ts'
+import { CommandError, print, table, toJson } from './output.ts'
 import type { Session } from './session.ts'
-
-interface OfTenant extends ActorOption {
-  readonly tenant: string
-  readonly json?: boolean
-}
+import { changeSetting, type OfTenant, readSetting } from './settings.ts'
 
 interface AlertOptions extends OfTenant {
   readonly currency?: string
@@ -60,33 +53,23 @@ export async function removeBalanceAlertCommand(
 
 /** `tollgate balance-alert show` */
 export async function showBalanceAlertsCommand(session: Session, options: OfTenant): Promise<void> {
-  await show(session, options, await readBalanceAlerts(session.log, options.tenant))
+  await show(session, options, await readSetting(session, options, 'balanceAlerts'))
 }
 
-async function change(
+function change(
   session: Session,
   options: OfTenant,
-  next: (
-    before: BalanceAlerts,
-  ) => Omit<Parameters<typeof setBalanceAlerts>[2], 'tenantId' | 'basis'>,
+  next: (before: BalanceAlerts) => WantedBalanceAlerts,
 ): Promise<void> {
-  const { tenant: tenantId } = options
-  const before = await readBalanceAlerts(session.log, tenantId)
-  const terms = { resolveHost: resolveByDns, trustedOrigins: session.config.webhookOrigins }
-  const { changed, position, said } = await setBalanceAlerts(depsOf(session, options), terms, {
-    tenantId,
-    // What is changed is what was looked at.
-    basis: before.revision,
-    ...next(before),
+  return changeSetting(session, options, managedBalanceAlerts, {
+    next,
+    show: (alerts) => show(session, options, alerts),
   })
-  if (!changed) note('they were so before')
-  await show(session, options, said)
-  await session.projected('access', position)
 }
 
 async function show(session: Session, { tenant, json }: OfTenant, said: BalanceAlerts) {
   const markerSecret = await markerSecretOf(session.config)
-  const shown = await showBalanceAlerts(session.pool, { markerSecret }, tenant, said)
+  const shown = await showBalanceAlerts(session.pool, markerSecret, tenant, said)
   if (json) print(toJson(shown))
   else for (const line of linesOf(shown)) print(line)
 }

@@ -1,25 +1,17 @@
-import { setBudgets } from '../app/spending/budgets/manage.ts'
-import { standing } from '../app/spending/budgets/standing.ts'
-import { readSettings } from '../app/accounts/account-facts.ts'
+import { managedBudgets, standing } from '../app/spending/budgets/standing.ts'
 import {
   type Budget,
   type Budgets,
   budgetName,
   type BudgetSubject,
-  budgets as setting,
   subjectName,
 } from '../domain/account/budgets.ts'
 import { systemClock, toTimestamp } from '../kernel/clock.ts'
 import { formatAmount } from '../kernel/money.ts'
-import { type ActorOption, depsOf } from './access.ts'
 import { currencyOf } from './credit.ts'
-import { CommandError, note, print, table, toJson } from './output.ts'
+import { CommandError, print, table, toJson } from './output.ts'
 import type { Session } from './session.ts'
-
-interface OfTenant extends ActorOption {
-  readonly tenant: string
-  readonly json?: boolean
-}
+import { changeSetting, type OfTenant, readSetting } from './settings.ts'
 
 /** Which budget of a tenant. */
 interface OfBudget extends OfTenant {
@@ -60,25 +52,18 @@ export async function removeBudgetCommand(session: Session, options: OfBudget): 
 
 /** `tollgate budget list` */
 export async function listBudgetsCommand(session: Session, options: OfTenant): Promise<void> {
-  await show(session, options, await budgetsOf(session, options.tenant))
+  await show(session, options, await readSetting(session, options, 'budgets'))
 }
 
-async function change(
+function change(
   session: Session,
   options: OfTenant & { readonly timeZone?: string },
   next: (before: readonly Budget[]) => readonly Budget[],
 ): Promise<void> {
-  const before = await budgetsOf(session, options.tenant)
-  const { changed, position, said } = await setBudgets(depsOf(session, options), session.pool, {
-    tenantId: options.tenant,
-    timeZone: options.timeZone,
-    budgets: next(before.budgets),
-    // What is changed is what was looked at.
-    basis: before.revision,
+  return changeSetting(session, options, managedBudgets, {
+    next: ({ budgets }) => ({ timeZone: options.timeZone, budgets: next(budgets) }),
+    show: (budgets) => show(session, options, budgets),
   })
-  if (!changed) note('they were so before')
-  await show(session, options, said)
-  await session.projected('timeline', position)
 }
 
 async function show(session: Session, options: OfTenant, said: Budgets): Promise<void> {
@@ -112,10 +97,6 @@ async function show(session: Session, options: OfTenant, said: Budgets): Promise
   ])
   const columns = ['whose', 'currency', 'a', 'hard', 'soft', 'spent', 'left', 'until']
   for (const line of table(columns, rows)) print(line)
-}
-
-async function budgetsOf({ log }: Session, tenantId: string): Promise<Budgets> {
-  return (await readSettings(log, tenantId)).budgets ?? setting.none
 }
 
 function namedBudget({ user, token, currency, period }: OfBudget): Omit<Budget, 'hard' | 'soft'> {

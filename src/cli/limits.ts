@@ -1,22 +1,15 @@
-import { readSettings } from '../app/accounts/account-facts.ts'
-import { setLimits } from '../app/spending/throttle/manage.ts'
+import { managedLimits } from '../app/accounts/settings.ts'
 import { limitedName } from '../domain/account/events.ts'
 import {
   type AccountLimits,
   type LimitedSubject,
-  limits as setting,
   type SubjectLimits,
 } from '../domain/account/limits.ts'
 import { limitNames } from '../domain/token/limits.ts'
-import { type ActorOption, depsOf } from './access.ts'
-import { CommandError, note, print, table, toJson } from './output.ts'
+import { CommandError, print, table, toJson } from './output.ts'
 import type { Session } from './session.ts'
+import { changeSetting, type OfTenant, readSetting } from './settings.ts'
 import { limitChangesOf, type LimitOptions } from './token-limits.ts'
-
-interface OfTenant extends ActorOption {
-  readonly tenant: string
-  readonly json?: boolean
-}
 
 interface OfSubject extends OfTenant {
   readonly user?: string
@@ -51,25 +44,18 @@ export async function removeLimitsCommand(session: Session, options: OfSubject):
 
 /** `tollgate limit list` */
 export async function listLimitsCommand(session: Session, options: OfTenant): Promise<void> {
-  show(options, await limitsOf(session, options.tenant))
+  show(options, await readSetting(session, options, 'limits'))
 }
 
-async function change(
+function change(
   session: Session,
   options: OfTenant,
   next: (before: readonly SubjectLimits[]) => readonly SubjectLimits[],
 ): Promise<void> {
-  const { tenant: tenantId } = options
-  const before = await limitsOf(session, tenantId)
-  const { changed, position, said } = await setLimits(depsOf(session, options), {
-    tenantId,
-    limits: next(before.limits),
-    // What is changed is what was looked at.
-    basis: before.revision,
+  return changeSetting(session, options, managedLimits, {
+    next: ({ limits }) => ({ limits: next(limits) }),
+    show: (limits) => show(options, limits),
   })
-  if (!changed) note('they were so before')
-  show(options, said)
-  await session.projected('timeline', position)
 }
 
 function show({ tenant, json }: OfTenant, { revision, limits }: AccountLimits): void {
@@ -88,10 +74,6 @@ function show({ tenant, json }: OfTenant, { revision, limits }: AccountLimits): 
   ])
   const columns = ['whose', 'rpm', 'tpm', 'concurrent calls', 'concurrent tasks']
   for (const line of table(columns, rows)) print(line)
-}
-
-async function limitsOf({ log }: Session, tenantId: string): Promise<AccountLimits> {
-  return (await readSettings(log, tenantId)).limits ?? setting.none
 }
 
 function subjectOf({ user }: OfSubject): LimitedSubject {

@@ -23,12 +23,11 @@ import { monotonicClock } from '../kernel/clock.ts'
 import { within } from '../kernel/pause.ts'
 import type { OpenedStorage } from '../storage/open.ts'
 import { readsOver } from '../api/query/reads-over.ts'
-import { createManagement } from '../app/accounts/manage.ts'
+import { createManagedTenants } from '../app/accounts/managed-tenants.ts'
+import { createManagedTokens } from '../app/accounts/managed-tokens.ts'
+import { createManagedSettings } from '../app/accounts/settings.ts'
 import type { ManagementDeps } from '../app/accounts/management.ts'
-import { createManagedBalanceAlerts } from '../app/accounts/alerts/manage.ts'
-import { createManagedBudgets } from '../app/spending/budgets/manage.ts'
-import { createPriceManagement } from '../app/finance/prices/manage.ts'
-import { createManagedLimits } from '../app/spending/throttle/manage.ts'
+import { createManagedPriceBooks } from '../app/finance/prices/managed-price-books.ts'
 import type { AssetUseCases } from '../app/assets/types.ts'
 import { createAssetUseCases } from '../app/assets/use-cases.ts'
 import type { FileUseCases } from '../app/files/types.ts'
@@ -167,7 +166,7 @@ export async function listen(
 export const lostBy = (logger: Logger) => (error: Error) =>
   logger.warn({ err: error.message }, 'idle database connection lost')
 
-/** What accounts, tokens and prices are managed by over HTTP. */
+/** What accounts, tokens, settings and prices are managed by over HTTP. */
 function management(
   deps: ManagementDeps & {
     readonly config: Pick<Config, 'rateLimits' | 'queries' | 'webhookOrigins'>
@@ -177,17 +176,22 @@ function management(
   },
 ) {
   const { rateLimits: defaultLimits, queries, webhookOrigins: trustedOrigins } = deps.config
-  const { markerSecret, hosts: { resolveHost } = { resolveHost: resolveByDns } } = deps
-  const webhooks = { markerSecret, resolveHost, trustedOrigins }
+  const { hosts: { resolveHost } = { resolveHost: resolveByDns } } = deps
   const served = servedModels(deps.channels)
-  const ofAccounts = createManagement({ ...deps, defaultLimits, served })
-  const tenants = ofAccounts.managedTenants
+  const managedTenants = createManagedTenants(deps)
   return {
-    ...ofAccounts,
-    managedBudgets: createManagedBudgets(deps, tenants),
-    managedLimits: createManagedLimits(deps, tenants),
-    managedBalanceAlerts: createManagedBalanceAlerts(deps, webhooks, tenants),
-    ...createPriceManagement({ ...deps, tenants, served, queryTimeoutMs: queries.timeoutMs }),
+    managedTenants,
+    managedTokens: createManagedTokens({ ...deps, defaultLimits, served }),
+    managedSettings: createManagedSettings(
+      { ...deps, servedModels: () => Promise.resolve(served), resolveHost, trustedOrigins },
+      managedTenants,
+    ),
+    managedPriceBooks: createManagedPriceBooks({
+      ...deps,
+      tenants: managedTenants,
+      served,
+      queryTimeoutMs: queries.timeoutMs,
+    }),
   }
 }
 

@@ -5,7 +5,7 @@ import { ledgerProjection } from '../../projections/ledger/projection.ts'
 import { chainHead } from '../../projections/ledger/query.ts'
 import { allProjections } from '../../projections/registry.ts'
 import { audit } from '../../src/app/audit/audit.ts'
-import { setAccountPrices } from '../../src/app/finance/prices/account-prices.ts'
+import { setSetting } from '../../src/app/accounts/settings.ts'
 import { publishPriceBook } from '../../src/app/finance/prices/publish.ts'
 import { WhatIf, type WhatIfRow } from '../../src/app/finance/prices/what-if.ts'
 import type { PriceEntry } from '../../src/domain/pricing/events.ts'
@@ -43,7 +43,7 @@ interface Line {
 }
 
 const set = (multiplier: string | undefined, prices: readonly PriceEntry[] = []) =>
-  setAccountPrices(access, { tenantId: demo.tenantId, multiplier, prices })
+  setSetting(access, 'prices', { tenantId: demo.tenantId, wanted: { multiplier, prices } })
 
 const chat = (tenant: TestTenant, url = stack.url) =>
   call(`${url}/v1/chat/completions`, {

@@ -1,16 +1,8 @@
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import type { FastifyInstance } from 'fastify'
-import { Type } from 'typebox'
-import type { ManagedBalanceAlerts, ShownBalanceAlerts } from '../../app/accounts/alerts/manage.ts'
+import { type Static, Type } from 'typebox'
+import { managedBalanceAlerts, type ShownBalanceAlerts } from '../../app/accounts/alerts/manage.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { currencies } from '../../kernel/money.ts'
-import { byToken, success, successOf } from '../kit/account-surface.ts'
-import { changeFailures, readFailures } from '../kit/route-failures.ts'
-import { describe } from './documentation.ts'
-import { reachOf } from './reach.ts'
-import { TenantParamsSchema } from './schemas.ts'
-
-const PATH = '/tenants/:tenant_id/balance-alerts'
+import { expectedRevision, settingRevision, type SettingSurface } from './settings.ts'
 
 const strict = { additionalProperties: false } as const
 const orNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
@@ -34,17 +26,15 @@ const AlertsBody = Type.Object(
     rotate_secret: Type.Optional(
       Type.Boolean({ description: 'Sign with another secret, and with the one before as well.' }),
     ),
-    expected_revision: Type.Optional(
-      Type.Integer({ minimum: 0, description: 'That was looked at, 0 for none.' }),
-    ),
+    ...expectedRevision,
   },
   strict,
 )
 
-const shown = {
+const members = {
   object: Type.Literal('balance_alerts'),
   tenant_id: Type.String(),
-  revision: Type.Integer({ description: '0: none were ever set.' }),
+  revision: settingRevision,
   thresholds: Type.Array(Type.Object({ currency: Type.String(), below: Type.String() })),
   webhook_url: orNull('null: nothing is sent.'),
   webhook_secret: orNull('What is sent is signed with it (Standard Webhooks); null without a URL.'),
@@ -62,47 +52,31 @@ const shown = {
   ),
 }
 
-/** When a tenant is told that its balance is low. */
-export function balanceAlertRoutes(instance: FastifyInstance, alerts: ManagedBalanceAlerts): void {
-  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
-  const get = describe({
+/** When a tenant is notified that its balance is low. */
+export const balanceAlertSurface: SettingSurface<
+  'balanceAlerts',
+  ShownBalanceAlerts,
+  Static<typeof AlertsBody>
+> = {
+  setting: managedBalanceAlerts,
+  path: 'balance-alerts',
+  get: {
     operationId: 'getBalanceAlerts',
     summary: 'Below what balances of a tenant count as low, where that is told, and which are',
-    ok: successOf(Type.Object(shown)),
-    failures: [...readFailures, 'tenant_not_found'],
-  })
-  app.get(PATH, {
-    schema: { ...get, params: TenantParamsSchema },
-    handler: async (request) =>
-      success(toAlerts(await alerts.show(reachOf(request), request.params.tenant_id))),
-  })
-  const put = describe({
+  },
+  put: {
     operationId: 'setBalanceAlerts',
     summary: 'Set when a tenant is told that its balance is low, and where',
-    ok: successOf(Type.Object({ ...shown, changed: Type.Boolean() })),
-    failures: [
-      ...changeFailures,
-      'body_empty',
-      'tenant_not_found',
-      'amount_invalid',
-      'balance_alerts_invalid',
-      'balance_alerts_changed',
-    ],
-  })
-  app.put(PATH, {
-    schema: { ...put, params: TenantParamsSchema, body: AlertsBody },
-    handler: async (request) => {
-      const { thresholds, webhook_url: url, rotate_secret, expected_revision } = request.body
-      const { changed, ...set } = await alerts.set(reachOf(request), byToken(request), {
-        tenantId: request.params.tenant_id,
-        thresholds,
-        webhookUrl: url ?? undefined,
-        rotateSecret: rotate_secret ?? false,
-        basis: expected_revision,
-      })
-      return success({ ...toAlerts(set), changed })
-    },
-  })
+    body: AlertsBody,
+    failures: ['amount_invalid', 'balance_alerts_invalid', 'balance_alerts_changed'],
+  },
+  members,
+  read: ({ thresholds, webhook_url: url, rotate_secret: rotateSecret = false }) => ({
+    thresholds,
+    webhookUrl: url ?? undefined,
+    rotateSecret,
+  }),
+  toBody: toAlerts,
 }
 
 const timeOf = (unixMs: number | undefined): string | null =>

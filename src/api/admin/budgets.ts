@@ -1,18 +1,11 @@
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
-import type { ManagedBudgets } from '../../app/spending/budgets/manage.ts'
-import type { StandingBudgets } from '../../app/spending/budgets/standing.ts'
+import { managedBudgets, type StandingBudgets } from '../../app/spending/budgets/standing.ts'
 import { type Budget, type BudgetSubject, MAX_BUDGETS } from '../../domain/account/budgets.ts'
-import { byToken, KnownId, success, successOf } from '../kit/account-surface.ts'
+import { KnownId } from '../kit/account-surface.ts'
 import { budgetFacts as facts, BudgetSchema, toBudget } from '../kit/balances.ts'
-import { changeFailures, readFailures } from '../kit/route-failures.ts'
 import { RequestError } from '../kit/request-error.ts'
-import { describe } from './documentation.ts'
-import { reachOf } from './reach.ts'
-import { TenantParamsSchema } from './schemas.ts'
+import { expectedRevision, settingRevision, type SettingSurface } from './settings.ts'
 
-const PATH = '/tenants/:tenant_id/budgets'
 /** A thousand budgets, each with an id. */
 const BODY_LIMIT_BYTES = 512 * 1024
 
@@ -37,64 +30,53 @@ const BudgetsBody = Type.Object(
       Type.String({ maxLength: 64, description: 'IANA; absent: as it is, UTC at first.' }),
     ),
     budgets: Type.Array(BudgetBody, { maxItems: MAX_BUDGETS }),
-    expected_revision: Type.Optional(
-      Type.Integer({ minimum: 0, description: 'That was looked at, 0 for none.' }),
-    ),
+    ...expectedRevision,
   },
   strict,
 )
 
-const standing = {
+const members = {
   object: Type.Literal('budgets'),
   tenant_id: Type.String(),
-  revision: Type.Integer({ description: '0: none were ever set.' }),
+  revision: settingRevision,
   time_zone: Type.String({ description: 'By whose days and months.' }),
   budgets: Type.Array(BudgetSchema),
 }
 
 /** How much may be spent, and how much was. */
-export function budgetRoutes(instance: FastifyInstance, budgets: ManagedBudgets): void {
-  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
-  const get = describe({
+export const budgetSurface: SettingSurface<
+  'budgets',
+  StandingBudgets,
+  Static<typeof BudgetsBody>
+> = {
+  setting: managedBudgets,
+  path: 'budgets',
+  get: {
     operationId: 'getBudgets',
     summary: 'Budgets of a tenant, its users and tokens, and how they stand',
-    ok: successOf(Type.Object(standing)),
-    failures: [...readFailures, 'tenant_not_found'],
-  })
-  app.get(PATH, {
-    schema: { ...get, params: TenantParamsSchema },
-    handler: async (request) =>
-      success(toBudgets(await budgets.show(reachOf(request), request.params.tenant_id))),
-  })
-  const put = describe({
+  },
+  put: {
     operationId: 'setBudgets',
     summary: 'Set all budgets of a tenant, its users and tokens; of the tenant itself an operator',
-    ok: successOf(Type.Object({ ...standing, changed: Type.Boolean() })),
+    bodyLimit: BODY_LIMIT_BYTES,
+    body: BudgetsBody,
     failures: [
-      ...changeFailures,
-      'body_empty',
-      'tenant_not_found',
       'user_not_found',
       'token_not_found',
       'amount_invalid',
       'budgets_invalid',
       'budgets_changed',
     ],
-  })
-  app.put(PATH, {
-    bodyLimit: BODY_LIMIT_BYTES,
-    schema: { ...put, params: TenantParamsSchema, body: BudgetsBody },
-    handler: async (request) => {
-      const { time_zone: timeZone, budgets: said, expected_revision: basis } = request.body
-      const { changed, ...set } = await budgets.set(reachOf(request), byToken(request), {
-        tenantId: request.params.tenant_id,
-        timeZone,
-        budgets: said.map(readBudget),
-        basis,
-      })
-      return success({ ...toBudgets(set), changed })
-    },
-  })
+  },
+  members,
+  read: ({ time_zone: timeZone, budgets }) => ({ timeZone, budgets: budgets.map(readBudget) }),
+  toBody: ({ tenantId, revision, timeZone, budgets }) => ({
+    object: 'budgets' as const,
+    tenant_id: tenantId,
+    revision,
+    time_zone: timeZone,
+    budgets: budgets.map(toBudget),
+  }),
 }
 
 function readBudget(said: Static<typeof BudgetBody>, index: number): Budget {
@@ -124,15 +106,5 @@ function readSubject(
       return { kind: 'user', userId: userId ?? refuse('user_id', 'must say whose') }
     case 'token':
       return { kind: 'token', tokenId: tokenId ?? refuse('token_id', 'must say which') }
-  }
-}
-
-function toBudgets({ tenantId, revision, timeZone, budgets }: StandingBudgets) {
-  return {
-    object: 'budgets' as const,
-    tenant_id: tenantId,
-    revision,
-    time_zone: timeZone,
-    budgets: budgets.map(toBudget),
   }
 }

@@ -1,7 +1,5 @@
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
-import type { ManagedLimits } from '../../app/spending/throttle/manage.ts'
+import { managedLimits } from '../../app/accounts/settings.ts'
 import {
   type AccountLimits,
   type LimitedSubject,
@@ -9,14 +7,10 @@ import {
   type SubjectLimits,
 } from '../../domain/account/limits.ts'
 import { MAX_TOKEN_LIMIT } from '../../domain/token/events.ts'
-import { byToken, KnownId, success, successOf } from '../kit/account-surface.ts'
-import { changeFailures, readFailures } from '../kit/route-failures.ts'
+import { KnownId } from '../kit/account-surface.ts'
 import { RequestError } from '../kit/request-error.ts'
-import { describe } from './documentation.ts'
-import { reachOf } from './reach.ts'
-import { TenantParamsSchema } from './schemas.ts'
+import { expectedRevision, settingRevision, type SettingSurface } from './settings.ts'
 
-const PATH = '/tenants/:tenant_id/limits'
 /** A thousand users, each with an id. */
 const BODY_LIMIT_BYTES = 512 * 1024
 
@@ -49,60 +43,45 @@ const LimitsOfSubject = Type.Object(
 const LimitsBody = Type.Object(
   {
     limits: Type.Array(LimitsOfSubject, { maxItems: MAX_SUBJECTS }),
-    expected_revision: Type.Optional(
-      Type.Integer({ minimum: 0, description: 'That was looked at, 0 for none.' }),
-    ),
+    ...expectedRevision,
   },
   strict,
 )
 
-const shown = {
+const members = {
   object: Type.Literal('limits'),
   tenant_id: Type.String(),
-  revision: Type.Integer({ description: '0: none were ever set.' }),
+  revision: settingRevision,
   limits: Type.Array(Type.Object({ subject, user_id: Type.Optional(Type.String()), ...figures })),
 }
 
 /** How much a tenant and its users may ask at a time. */
-export function limitRoutes(instance: FastifyInstance, limits: ManagedLimits): void {
-  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
-  const get = describe({
-    operationId: 'getLimits',
-    summary: 'Limits of a tenant and of its users',
-    ok: successOf(Type.Object(shown)),
-    failures: [...readFailures, 'tenant_not_found'],
-  })
-  app.get(PATH, {
-    schema: { ...get, params: TenantParamsSchema },
-    handler: async (request) => {
-      const { tenant_id: tenantId } = request.params
-      return success(toLimits(tenantId, await limits.show(reachOf(request), tenantId)))
-    },
-  })
-  const put = describe({
+export const limitSurface: SettingSurface<'limits', AccountLimits, Static<typeof LimitsBody>> = {
+  setting: managedLimits,
+  path: 'limits',
+  get: { operationId: 'getLimits', summary: 'Limits of a tenant and of its users' },
+  put: {
     operationId: 'setLimits',
     summary: 'Set all limits of a tenant and of its users; of the tenant itself an operator',
-    ok: successOf(Type.Object({ ...shown, changed: Type.Boolean() })),
-    failures: [
-      ...changeFailures,
-      'body_empty',
-      'tenant_not_found',
-      'user_not_found',
-      'limits_invalid',
-      'limits_changed',
-    ],
-  })
-  app.put(PATH, {
     bodyLimit: BODY_LIMIT_BYTES,
-    schema: { ...put, params: TenantParamsSchema, body: LimitsBody },
-    handler: async (request) => {
-      const { tenant_id: tenantId } = request.params
-      const { limits: said, expected_revision: basis } = request.body
-      const wanted = { tenantId, limits: said.map(readLimits), basis }
-      const { changed, ...set } = await limits.set(reachOf(request), byToken(request), wanted)
-      return success({ ...toLimits(tenantId, set), changed })
-    },
-  })
+    body: LimitsBody,
+    failures: ['user_not_found', 'limits_invalid', 'limits_changed'],
+  },
+  members,
+  read: ({ limits }) => ({ limits: limits.map(readLimits) }),
+  toBody: ({ revision, limits }, tenantId) => ({
+    object: 'limits' as const,
+    tenant_id: tenantId,
+    revision,
+    limits: limits.map((one) => ({
+      subject: one.subject.kind,
+      ...(one.subject.kind === 'user' ? { user_id: one.subject.userId } : {}),
+      requests_per_minute: one.requestsPerMinute ?? null,
+      tokens_per_minute: one.tokensPerMinute ?? null,
+      concurrent_calls: one.concurrentCalls ?? null,
+      concurrent_tasks: one.concurrentTasks ?? null,
+    })),
+  }),
 }
 
 function readLimits(said: Static<typeof LimitsOfSubject>, index: number): SubjectLimits {
@@ -123,20 +102,4 @@ function readSubject(
   if (kind === 'tenant' && userId === undefined) return { kind }
   const message = kind === 'user' ? 'must say whose' : 'goes with subject user'
   throw new RequestError('parameter_invalid', `${param} ${message}`, param)
-}
-
-function toLimits(tenantId: string, { revision, limits }: AccountLimits) {
-  return {
-    object: 'limits' as const,
-    tenant_id: tenantId,
-    revision,
-    limits: limits.map((one) => ({
-      subject: one.subject.kind,
-      ...(one.subject.kind === 'user' ? { user_id: one.subject.userId } : {}),
-      requests_per_minute: one.requestsPerMinute ?? null,
-      tokens_per_minute: one.tokensPerMinute ?? null,
-      concurrent_calls: one.concurrentCalls ?? null,
-      concurrent_tasks: one.concurrentTasks ?? null,
-    })),
-  }
 }

@@ -66,7 +66,7 @@ export interface WantedSetting<Wanted> {
 export function decideSetting<Value extends SettingValue, Wanted, Terms extends object>(
   setting: AccountSetting<Value, Wanted, Terms>,
   { tenantId, wanted, basis, at }: WantedSetting<Wanted> & { readonly at: string },
-  now: Value = setting.none,
+  now: Value,
 ): readonly SettingEvent[] {
   const { code, title, lookAgain = 'look at them again' } = setting
   const { revision } = now

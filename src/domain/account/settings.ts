@@ -10,35 +10,50 @@ const settings = { prices: accountPrices, budgets, limits, balanceAlerts } as co
 
 export type SettingName = keyof typeof settings
 const settingNames = Object.keys(settings) as readonly SettingName[]
-type ValueOf<Name extends SettingName> = (typeof settings)[Name]['none']
-type WantedOf<Name extends SettingName> = Parameters<(typeof settings)[Name]['canonical']>[0]
-type TermsOf<Name extends SettingName> = ReturnType<(typeof settings)[Name]['canonical']>
+type Values = { readonly [Name in SettingName]: (typeof settings)[Name]['none'] }
+type Wanted = {
+  readonly [Name in SettingName]: Parameters<(typeof settings)[Name]['canonical']>[0]
+}
+type Terms = { readonly [Name in SettingName]: ReturnType<(typeof settings)[Name]['canonical']> }
+export type SettingValueOf<Name extends SettingName> = Values[Name]
+export type WantedOf<Name extends SettingName> = Wanted[Name]
 
 /** The settings of an account as they were last set; absent until they are. */
-export type AccountSettings = { readonly [Name in SettingName]?: ValueOf<Name> | undefined }
+export type AccountSettings = { readonly [Name in SettingName]?: Values[Name] | undefined }
 
 /** Sets one setting. */
-export type SetSetting<Name extends SettingName = SettingName> = {
-  readonly [Each in Name]: WantedSetting<WantedOf<Each>> & {
-    readonly kind: 'set-setting'
-    readonly setting: Each
-    /** RFC 3339. */
-    readonly at: string
-  }
-}[Name]
-
-type Definitions = {
-  readonly [Name in SettingName]: AccountSetting<ValueOf<Name>, WantedOf<Name>, TermsOf<Name>>
+export interface SetSetting<Name extends SettingName = SettingName> extends WantedSetting<
+  Wanted[Name]
+> {
+  readonly kind: 'set-setting'
+  readonly setting: Name
+  /** RFC 3339. */
+  readonly at: string
 }
-const definitions: Definitions = settings
+
+type Definition<Name extends SettingName> = AccountSetting<Values[Name], Wanted[Name], Terms[Name]>
+const definitions: { readonly [Name in SettingName]: Definition<Name> } = settings
+
+/** What the setting is. */
+export function definitionOf<Name extends SettingName>(name: Name): Definition<Name> {
+  return definitions[name]
+}
+
+/** A setting of an account, also before it was set. */
+export function settingIn<Name extends SettingName>(
+  all: AccountSettings,
+  name: Name,
+): Values[Name] {
+  const set: Values[Name] | undefined = all[name]
+  return set ?? definitions[name].none
+}
 
 /** @throws DomainError `<code>_invalid`, `<code>_changed` */
 export function setSetting<Name extends SettingName>(
   command: SetSetting<Name>,
   now: AccountSettings,
 ): readonly SettingEvent[] {
-  const definition: Definitions[Name] = definitions[command.setting]
-  return decideSetting(definition, command, now[command.setting])
+  return decideSetting(definitionOf(command.setting), command, settingIn(now, command.setting))
 }
 
 /** The settings after an event. */
@@ -62,7 +77,7 @@ export function latestSettings(one: AccountSettings, other: AccountSettings): Ac
 function withSetting<Name extends SettingName>(
   all: AccountSettings,
   name: Name,
-  value: ValueOf<Name> | undefined,
+  value: Values[Name] | undefined,
 ): AccountSettings {
   return value === undefined ? all : { ...all, [name]: value }
 }

@@ -12,15 +12,7 @@ import { memoryCalls } from './memory-calls.ts'
 import { MemoryAssets } from './memory-assets.ts'
 import { everyName, noAccounts } from './no-accounts.ts'
 import { noLimits } from '../../../src/app/spending/throttle/holders.ts'
-import {
-  noAccountPrices,
-  noBalanceAlerts,
-  noBudgets,
-  noLimitsManaged,
-  noPriceBooks,
-  noTenants,
-  noTokens,
-} from './no-management.ts'
+import { noPriceBooks, noSettings, noTenants, noTokens } from './no-management.ts'
 import { MemoryFiles } from './memory-files.ts'
 import { MemoryLedger } from './memory-ledger.ts'
 import { MemoryTasks } from './memory-tasks.ts'
@@ -143,10 +135,7 @@ export async function startApp(
     managedTokens: noTokens,
     managedTenants: noTenants,
     managedPriceBooks: noPriceBooks,
-    managedAccountPrices: noAccountPrices,
-    managedBudgets: noBudgets,
-    managedLimits: noLimitsManaged,
-    managedBalanceAlerts: noBalanceAlerts,
+    managedSettings: noSettings,
     readOwnBudgets: () => Promise.resolve([]),
     uploads: noQuota,
     readKey: () => Promise.reject(new Error('no tokens are kept here')),

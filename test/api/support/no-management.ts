@@ -1,7 +1,4 @@
-import type { ManagedBudgets } from '../../../src/app/spending/budgets/manage.ts'
-import type { ManagedBalanceAlerts } from '../../../src/app/accounts/alerts/manage.ts'
-import type { ManagedLimits } from '../../../src/app/spending/throttle/manage.ts'
-import type { ManagedAccountPrices } from '../../../src/app/finance/prices/managed-account-prices.ts'
+import type { ManagedSettings } from '../../../src/app/accounts/settings.ts'
 import type { ManagedPriceBooks } from '../../../src/app/finance/prices/managed-price-books.ts'
 import type { ManagedTenants } from '../../../src/app/accounts/managed-tenants.ts'
 import type { ManagedTokens } from '../../../src/app/accounts/managed-tokens.ts'
@@ -43,10 +40,4 @@ export const noPriceBooks: ManagedPriceBooks = {
   publish: noBook,
 }
 
-export const noBudgets: ManagedBudgets = { show: noTenant, set: noTenant }
-
-export const noBalanceAlerts: ManagedBalanceAlerts = { show: noTenant, set: noTenant }
-
-export const noLimitsManaged: ManagedLimits = { show: noTenant, set: noTenant }
-
-export const noAccountPrices: ManagedAccountPrices = { show: noTenant, set: noTenant }
+export const noSettings: ManagedSettings = { show: noTenant, set: noTenant }

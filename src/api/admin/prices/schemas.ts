@@ -1,13 +1,12 @@
 import { Type } from 'typebox'
-import { maxAccountPrices } from '../../../domain/account/prices.ts'
 import { maxPriceEntries } from '../../../domain/pricing/price-book-document.ts'
 import { successOf } from '../../kit/account-surface.ts'
 import { NextCursor } from '../../kit/queries.ts'
 
-/** Shapes of price books and of what tenants pay instead. What names and figures may be, their readers say. */
+/** Shapes of price books and of prices. What names and figures may be, their readers say. */
 
-const strict = { additionalProperties: false } as const
-const Percent = Type.Union([Type.String(), Type.Null()], {
+export const strict = { additionalProperties: false } as const
+export const Percent = Type.Union([Type.String(), Type.Null()], {
   description:
     'How much dearer, with a sign and two decimals; null where that cannot be said: from a price of 0.',
   examples: ['+1.09'],
@@ -19,12 +18,7 @@ const EffectiveFrom = Type.String({
   description: 'RFC 3339: when it takes effect.',
   examples: ['2027-01-01T00:00:00Z'],
 })
-const Revision = Type.Integer({
-  minimum: 0,
-  description: 'Counted from 1 each time they are set; 0: they never were.',
-})
-
-const perUnits = {
+export const perUnits = {
   unit: Type.String({ examples: ['token'] }),
   per: Type.Enum([1, 1_000, 1_000_000], { description: 'Units that the price is for.' }),
   price: Type.String({
@@ -32,7 +26,7 @@ const perUnits = {
     examples: ['4.3'],
   }),
 }
-const ownPrice = {
+export const ownPrice = {
   sku: Type.String(),
   currency: Type.Enum(['CNY', 'USD']),
   ...perUnits,
@@ -149,71 +143,5 @@ export const PublicationAnswerSchema = successOf(
       }),
       { description: 'Of the prices it adds, SKUs that nothing sells.' },
     ),
-  }),
-)
-
-export const AccountPricesQuerySchema = Type.Object({
-  all: Type.Optional(
-    Type.Enum(['true', 'false'], {
-      description: 'Every price of the list too, not its own alone.',
-    }),
-  ),
-})
-export const NewAccountPricesSchema = Type.Object(
-  {
-    expected_revision: Type.Integer({
-      minimum: 0,
-      description:
-        'The `revision` that was looked at: where they were set since, nothing is changed.',
-    }),
-    multiplier: Type.Optional(
-      Type.Union([Type.String(), Type.Null()], {
-        description:
-          'What prices of the list are multiplied by, from 0 to 100 with at most 6 decimals; absent or null: nothing.',
-        examples: ['0.85'],
-      }),
-    ),
-    prices: Type.Optional(
-      Type.Array(Type.Object(ownPrice, strict), {
-        maxItems: maxAccountPrices,
-        description: 'Own prices of single SKUs, never multiplied; absent: none.',
-      }),
-    ),
-  },
-  { ...strict, description: 'All of the prices: what is absent is taken away.' },
-)
-export const ClearedPricesQuerySchema = Type.Object(
-  { expected_revision: Type.Optional(Revision) },
-  strict,
-)
-
-const accountPrices = {
-  object: Type.Literal('account_prices'),
-  tenant_id: Type.String(),
-  revision: Revision,
-  multiplier: Type.Union([Type.String(), Type.Null()], { description: 'null: none.' }),
-  price_book_version: Type.Union([Type.String(), Type.Null()], {
-    description: 'Of the list, in effect now.',
-  }),
-  prices: Type.Array(
-    Type.Object({
-      sku: Type.String(),
-      currency: Type.Enum(['CNY', 'USD']),
-      list: Type.Union([Type.Object(perUnits), Type.Null()], {
-        description: 'null: the list has none.',
-      }),
-      tenant: Type.Union([Type.Object(perUnits), Type.Null()], {
-        description: 'null: multiplied it is too large for a price.',
-      }),
-      own: Type.Boolean({ description: 'A price of its own, whatever the list says.' }),
-      percent: Percent,
-    }),
-  ),
-}
-export const AccountPricesAnswerSchema = successOf(Type.Object(accountPrices))
-export const SetAccountPricesAnswerSchema = successOf(
-  Type.Object({
-    ...accountPrices,
-    changed: Type.Boolean({ description: 'false: they were so before.' }),
   }),
 )

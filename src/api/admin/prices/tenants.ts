@@ -1,96 +1,160 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import type { ManagedAccountPrices } from '../../../app/finance/prices/managed-account-prices.ts'
-import { byToken, success } from '../../kit/account-surface.ts'
-import { changeFailures, readFailures } from '../../kit/route-failures.ts'
+import { type Static, Type } from 'typebox'
+import type { ManagedSettings } from '../../../app/accounts/settings.ts'
+import {
+  managedAccountPrices,
+  type ShownAccountPrices,
+} from '../../../app/finance/prices/account-prices.ts'
+import { comparedPrices } from '../../../app/finance/prices/compared-prices.ts'
+import { accountPricesFromDocument, maxAccountPrices } from '../../../domain/account/prices.ts'
+import type { PriceEntry } from '../../../domain/pricing/events.ts'
+import { byToken, success, successOf } from '../../kit/account-surface.ts'
+import { changeFailures } from '../../kit/route-failures.ts'
 import { describe } from '../documentation.ts'
 import { reachOf } from '../reach.ts'
 import { TenantParamsSchema } from '../schemas.ts'
+import { settingRoutes, type SettingSurface } from '../settings.ts'
 import { PRICES_LIMIT_BYTES } from './body-limit.ts'
-import {
-  AccountPricesAnswerSchema,
-  AccountPricesQuerySchema,
-  ClearedPricesQuerySchema,
-  NewAccountPricesSchema,
-  NoParametersSchema,
-  SetAccountPricesAnswerSchema,
-} from './schemas.ts'
-import { toAccountPrices } from './views.ts'
+import { NoParametersSchema, ownPrice, Percent, perUnits, strict } from './schemas.ts'
 
-const PATH = '/tenants/:tenant_id/prices'
+const Revision = Type.Integer({
+  minimum: 0,
+  description: 'Counted from 1 each time they are set; 0: they never were.',
+})
 
-/** What a tenant pays instead of the list: an operator sets it, the tenant's admin tokens see it. */
-export function accountPriceRoutes(instance: FastifyInstance, prices: ManagedAccountPrices): void {
-  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
-  const get = describe({
-    operationId: 'getAccountPrices',
-    summary: 'Prices of a tenant beside the list',
-    ok: AccountPricesAnswerSchema,
-    failures: [...readFailures, 'tenant_not_found'],
-  })
-  app.get(PATH, {
-    schema: { ...get, params: TenantParamsSchema, querystring: AccountPricesQuerySchema },
-    handler: async (request) => {
-      const input = {
-        tenantId: request.params.tenant_id,
-        all: request.query.all === 'true',
-      }
-      const found = await prices.show(reachOf(request), input)
-      return success(toAccountPrices(found))
-    },
-  })
-  changeRoutes(instance, prices)
+const LookQuery = Type.Object({
+  all: Type.Optional(
+    Type.Enum(['true', 'false'], {
+      description: 'Every price of the list too, not its own alone.',
+    }),
+  ),
+})
+const PricesBody = Type.Object(
+  {
+    expected_revision: Type.Integer({
+      minimum: 0,
+      description:
+        'The `revision` that was looked at: where they were set since, nothing is changed.',
+    }),
+    multiplier: Type.Optional(
+      Type.Union([Type.String(), Type.Null()], {
+        description:
+          'What prices of the list are multiplied by, from 0 to 100 with at most 6 decimals; absent or null: nothing.',
+        examples: ['0.85'],
+      }),
+    ),
+    prices: Type.Optional(
+      Type.Array(Type.Object(ownPrice, strict), {
+        maxItems: maxAccountPrices,
+        description: 'Own prices of single SKUs, never multiplied; absent: none.',
+      }),
+    ),
+  },
+  { ...strict, description: 'All of the prices: what is absent is taken away.' },
+)
+const ClearQuery = Type.Object({ expected_revision: Type.Optional(Revision) }, strict)
+
+const members = {
+  object: Type.Literal('account_prices'),
+  tenant_id: Type.String(),
+  revision: Revision,
+  multiplier: Type.Union([Type.String(), Type.Null()], { description: 'null: none.' }),
+  price_book_version: Type.Union([Type.String(), Type.Null()], {
+    description: 'Of the list, in effect now.',
+  }),
+  prices: Type.Array(
+    Type.Object({
+      sku: Type.String(),
+      currency: Type.Enum(['CNY', 'USD']),
+      list: Type.Union([Type.Object(perUnits), Type.Null()], {
+        description: 'null: the list has none.',
+      }),
+      tenant: Type.Union([Type.Object(perUnits), Type.Null()], {
+        description: 'null: multiplied it is too large for a price.',
+      }),
+      own: Type.Boolean({ description: 'A price of its own, whatever the list says.' }),
+      percent: Percent,
+    }),
+  ),
 }
 
-function changeRoutes(instance: FastifyInstance, prices: ManagedAccountPrices): void {
-  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
-  const failures = [...changeFailures, 'tenant_not_found', 'account_prices_changed'] as const
-  const put = describe({
+const changed = Type.Boolean({ description: 'false: they were so before.' })
+
+const surface: SettingSurface<
+  'prices',
+  ShownAccountPrices,
+  Static<typeof PricesBody>,
+  Static<typeof LookQuery>
+> = {
+  setting: managedAccountPrices,
+  path: 'prices',
+  get: {
+    operationId: 'getAccountPrices',
+    summary: 'Prices of a tenant beside the list',
+    querystring: LookQuery,
+  },
+  put: {
     operationId: 'setAccountPrices',
     summary: 'Set all prices of a tenant: an operator alone',
-    ok: SetAccountPricesAnswerSchema,
+    querystring: NoParametersSchema,
+    bodyLimit: PRICES_LIMIT_BYTES,
+    body: PricesBody,
     failures: [
-      ...failures,
-      'body_empty',
+      'account_prices_changed',
       'price_book_invalid',
       'account_prices_invalid',
       'append_too_large',
     ],
-  })
-  app.put(PATH, {
-    bodyLimit: PRICES_LIMIT_BYTES,
-    schema: {
-      ...put,
-      params: TenantParamsSchema,
-      querystring: NoParametersSchema,
-      body: NewAccountPricesSchema,
-    },
-    handler: async (request) => {
-      const { expected_revision: basis, multiplier, prices: own } = request.body
-      const { changed, warnings, ...set } = await prices.set(reachOf(request), byToken(request), {
-        tenantId: request.params.tenant_id,
-        document: { multiplier: multiplier ?? undefined, prices: own },
-        basis,
-      })
-      return success({ ...toAccountPrices(set), changed }, warnings)
-    },
-  })
+  },
+  members,
+  changed,
+  read: ({ multiplier, prices }) =>
+    accountPricesFromDocument({ multiplier: multiplier ?? undefined, prices }),
+  toBody: (shown, _tenantId, query) => toAccountPrices(shown, query?.all === 'true'),
+}
+
+/** What a tenant pays instead of the list: an operator sets it, the tenant's admin tokens see it. */
+export function accountPriceRoutes(instance: FastifyInstance, settings: ManagedSettings): void {
+  settingRoutes(instance, settings, surface)
   const clear = describe({
     operationId: 'clearAccountPrices',
     summary: 'Bring a tenant back to the list: an operator alone',
-    ok: SetAccountPricesAnswerSchema,
-    failures,
+    ok: successOf(Type.Object({ ...members, changed })),
+    failures: [...changeFailures, 'tenant_not_found', 'account_prices_changed'],
   })
-  app.delete(PATH, {
-    schema: { ...clear, params: TenantParamsSchema, querystring: ClearedPricesQuerySchema },
+  instance.withTypeProvider<TypeBoxTypeProvider>().delete('/tenants/:tenant_id/prices', {
+    schema: { ...clear, params: TenantParamsSchema, querystring: ClearQuery },
     handler: async (request) => {
-      const { expected_revision: basis } = request.query
-      const { changed, ...set } = await prices.set(reachOf(request), byToken(request), {
+      const set = await settings.set(managedAccountPrices, reachOf(request), byToken(request), {
         tenantId: request.params.tenant_id,
-        document: {},
-        ...(basis === undefined ? {} : { basis }),
+        wanted: () => ({ prices: [] }),
+        basis: request.query.expected_revision,
       })
-      return success({ ...toAccountPrices(set), changed })
+      return success({ ...toAccountPrices(set.shown), changed: set.changed })
     },
   })
+}
+
+const toPerUnits = (price: PriceEntry | undefined) =>
+  price === undefined ? null : { unit: price.unit, per: price.per, price: price.price }
+
+function toAccountPrices({ tenantId, prices, book }: ShownAccountPrices, all = false) {
+  return {
+    object: 'account_prices' as const,
+    tenant_id: tenantId,
+    revision: prices.revision,
+    multiplier: prices.multiplier ?? null,
+    price_book_version: book?.version ?? null,
+    prices: comparedPrices(book, prices, all).map(
+      ({ sku, currency, list, tenant, percent = null }) => ({
+        sku,
+        currency,
+        list: toPerUnits(list),
+        tenant: toPerUnits(tenant),
+        own: tenant?.accountPrice?.kind === 'own',
+        percent,
+      }),
+    ),
+  }
 }

@@ -1,6 +1,4 @@
 import type { ListedPriceBook, PublishedPriceBook } from '../../../../projections/prices/query.ts'
-import type { ShownAccountPrices } from '../../../app/finance/prices/managed-account-prices.ts'
-import type { PriceEntry } from '../../../domain/pricing/events.ts'
 import type { PriceBookDifference } from '../../../domain/pricing/price-book-difference.ts'
 import type { Publication } from '../../../domain/pricing/publication.ts'
 
@@ -60,26 +58,5 @@ export function toPublication(publication: Publication, published: boolean) {
       sold_now: soldNow,
     })),
     unsold: unsold.map(({ sku, meant = null }) => ({ sku, meant })),
-  }
-}
-
-const toPerUnits = (price: PriceEntry | undefined) =>
-  price === undefined ? null : { unit: price.unit, per: price.per, price: price.price }
-
-export function toAccountPrices({ tenantId, prices, book, compared }: ShownAccountPrices) {
-  return {
-    object: 'account_prices' as const,
-    tenant_id: tenantId,
-    revision: prices.revision,
-    multiplier: prices.multiplier ?? null,
-    price_book_version: book?.version ?? null,
-    prices: compared.map(({ sku, currency, list, tenant, percent = null }) => ({
-      sku,
-      currency,
-      list: toPerUnits(list),
-      tenant: toPerUnits(tenant),
-      own: tenant?.accountPrice?.kind === 'own',
-      percent,
-    })),
   }
 }

@@ -1,18 +1,9 @@
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
-import {
-  type BalanceAlerts,
-  balanceAlerts,
-  type WantedBalanceAlerts as WantedTerms,
-} from '../../../domain/account/balance-alerts.ts'
-import { toTimestamp } from '../../../kernel/clock.ts'
+import type { BalanceAlerts } from '../../../domain/account/balance-alerts.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { Currency } from '../../../kernel/money.ts'
-import { checkPublicUrl, type ResolveHost } from '../../../kernel/public-url.ts'
-import { readSettings } from '../account-facts.ts'
-import { type AccessDeps, decideOnAccount } from '../bootstrap.ts'
-import type { ManagedTenants } from '../managed-tenants.ts'
-import { type ByToken, depsOf, type ManagementDeps, shown } from '../management.ts'
-import type { Reach } from '../reach.ts'
+import { checkPublicUrl } from '../../../kernel/public-url.ts'
+import type { CheckDeps, ManagedSetting } from '../settings.ts'
 import { webhookSecret } from './signature.ts'
 
 /** A balance that is low, and how telling it stands; times are unix milliseconds. */
@@ -36,66 +27,22 @@ export interface ShownBalanceAlerts extends BalanceAlerts {
   readonly low: readonly LowBalance[]
 }
 
-/** What a tenant's alerts shall be: all of it. */
-export interface WantedBalanceAlerts extends WantedTerms {
-  readonly tenantId: string
-  /** The revision that was looked at; undefined: nobody looked. */
-  readonly basis?: number | undefined
-}
-
-/** Whoever administers a tenant sets its alerts; those of a tenant outside the reach read like those of none (P8). */
-export interface ManagedBalanceAlerts {
-  /** @throws DomainError `tenant_not_found` */
-  readonly show: (reach: Reach, tenantId: string) => Promise<ShownBalanceAlerts>
-  /** @throws DomainError `tenant_not_found`, `balance_alerts_invalid` also for a URL that is not public, those of the decider */
-  readonly set: (
-    reach: Reach,
-    by: ByToken,
-    wanted: WantedBalanceAlerts,
-  ) => Promise<ShownBalanceAlerts & { readonly changed: boolean }>
-}
-
-/** What webhooks are checked by and signed with. */
-export interface WebhookTerms {
-  readonly markerSecret: string
-  readonly resolveHost: ResolveHost
-  /** Origins the operator named, whose addresses are not judged. */
-  readonly trustedOrigins: readonly string[]
-}
-
-/** @throws the codes of the log and of the database */
-export function createManagedBalanceAlerts(
-  deps: ManagementDeps,
-  terms: WebhookTerms,
-  tenants: Pick<ManagedTenants, 'find'>,
-): ManagedBalanceAlerts {
-  const { log, db } = deps
-  return {
-    show: async (reach, tenantId) => {
-      await tenants.find(reach, tenantId)
-      return showBalanceAlerts(db, terms, tenantId, await readBalanceAlerts(log, tenantId))
-    },
-    set: async (reach, by, wanted) => {
-      await tenants.find(reach, wanted.tenantId)
-      const { changed, position, said } = await setBalanceAlerts(depsOf(deps, by), terms, wanted)
-      await shown(deps, 'access', position)
-      return { changed, ...(await showBalanceAlerts(db, terms, wanted.tenantId, said)) }
-    },
-  }
-}
-
-/** As the account has them now. */
-export async function readBalanceAlerts(
-  log: AccessDeps['log'],
-  tenantId: string,
-): Promise<BalanceAlerts> {
-  return (await readSettings(log, tenantId)).balanceAlerts ?? balanceAlerts.none
+/** Balance alerts are managed with the balances that are low. */
+export const managedBalanceAlerts: ManagedSetting<'balanceAlerts', ShownBalanceAlerts> = {
+  name: 'balanceAlerts',
+  check: async (deps, _tenantId, { webhookUrl }) => {
+    if (webhookUrl !== undefined) await requireReachable(deps, webhookUrl)
+    return []
+  },
+  prepare: ({ db, markerSecret }, tenantId) =>
+    Promise.resolve((alerts) => showBalanceAlerts(db, markerSecret, tenantId, alerts)),
+  readModel: 'access',
 }
 
 /** With how they stand. */
 export async function showBalanceAlerts(
   db: Queryable,
-  { markerSecret }: Pick<WebhookTerms, 'markerSecret'>,
+  markerSecret: string,
   tenantId: string,
   said: BalanceAlerts,
 ): Promise<ShownBalanceAlerts> {
@@ -109,30 +56,8 @@ export async function showBalanceAlerts(
   }
 }
 
-/** Sets all of a tenant's alerts; the same again changes nothing. @throws as `ManagedBalanceAlerts.set` */
-export async function setBalanceAlerts(
-  deps: AccessDeps,
-  terms: Pick<WebhookTerms, 'resolveHost' | 'trustedOrigins'>,
-  { tenantId, basis, ...wanted }: WantedBalanceAlerts,
-): Promise<{
-  readonly changed: boolean
-  readonly position: bigint | undefined
-  readonly said: BalanceAlerts
-}> {
-  const { webhookUrl } = wanted
-  if (webhookUrl !== undefined) await requireReachable(terms, webhookUrl)
-  const at = toTimestamp(deps.clock.nowMs())
-  const command = { kind: 'set-setting', setting: 'balanceAlerts', at } as const
-  const decided = await decideOnAccount(deps, { ...command, tenantId, wanted, basis })
-  return {
-    changed: decided.events.length > 0,
-    position: decided.position,
-    said: decided.state.settings.balanceAlerts ?? balanceAlerts.none,
-  }
-}
-
 async function requireReachable(
-  { resolveHost, trustedOrigins }: Pick<WebhookTerms, 'resolveHost' | 'trustedOrigins'>,
+  { resolveHost, trustedOrigins }: Pick<CheckDeps, 'resolveHost' | 'trustedOrigins'>,
   url: string,
 ): Promise<void> {
   if (URL.canParse(url) && trustedOrigins.includes(new URL(url).origin)) return

@@ -1,5 +1,5 @@
+import { currentPriceBook, type PublishedPriceBook } from '../../../../projections/prices/query.ts'
 import {
-  accountPrices,
   accountPricesFromDocument,
   type WantedAccountPrices,
 } from '../../../domain/account/prices.ts'
@@ -7,9 +7,9 @@ import type { AccountPrices } from '../../../domain/pricing/account-prices.ts'
 import type { Catalog, ServedModel } from '../../../domain/catalog/catalog.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { EventLog, RecordedEvent } from '../../../eventlog/log/types.ts'
-import { toTimestamp } from '../../../kernel/clock.ts'
 import { accountEventsFrom } from '../../accounts/account-facts.ts'
-import { type AccessDeps, type Changed, decideOnAccount } from '../../accounts/bootstrap.ts'
+import type { ManagedSetting } from '../../accounts/settings.ts'
+import { requireCaughtUp } from '../../read-models/caught-up.ts'
 import { parsedYaml } from './publish.ts'
 
 /** What a tenant's account said of its prices, each time they were set, the oldest first. */
@@ -23,31 +23,24 @@ export async function accountPriceHistory(
   return sets
 }
 
-/**
- * Sets all of a tenant's prices; the same again changes nothing.
- *
- * @throws DomainError of the account decider
- */
-export async function setAccountPrices(
-  deps: AccessDeps,
-  {
-    tenantId,
-    basis,
-    ...wanted
-  }: WantedAccountPrices & {
-    readonly tenantId: string
-    /** Of the look that was taken before: when they were set since, nothing is changed. */
-    readonly basis?: number | undefined
+/** A tenant's prices beside the list. */
+export interface ShownAccountPrices {
+  readonly tenantId: string
+  readonly prices: AccountPrices
+  /** In effect; undefined: none is. */
+  readonly book: PublishedPriceBook | undefined
+}
+
+/** Prices are managed with the list that they stand beside. */
+export const managedAccountPrices: ManagedSetting<'prices', ShownAccountPrices> = {
+  name: 'prices',
+  check: async ({ catalog, servedModels }, _tenantId, wanted, now) =>
+    unsoldPrices(catalog, wanted, now, await servedModels()),
+  prepare: async (deps, tenantId) => {
+    await requireCaughtUp(deps, 'prices')
+    const book = await currentPriceBook(deps.db, deps.clock.nowMs())
+    return (prices) => ({ tenantId, prices, book })
   },
-): Promise<Changed & { readonly prices: AccountPrices }> {
-  const at = toTimestamp(deps.clock.nowMs())
-  const command = { kind: 'set-setting', setting: 'prices', at } as const
-  const decided = await decideOnAccount(deps, { ...command, tenantId, wanted, basis })
-  return {
-    changed: decided.events.length > 0,
-    position: decided.position,
-    prices: decided.state.settings.prices ?? accountPrices.none,
-  }
 }
 
 /**
@@ -56,7 +49,7 @@ export async function setAccountPrices(
  *
  * @throws DomainError `account_prices_invalid` for a SKU that is a sold one but for a letter or two
  */
-export function unsoldAccountPrices(
+function unsoldPrices(
   catalog: Catalog,
   { prices }: WantedAccountPrices,
   before: AccountPrices,

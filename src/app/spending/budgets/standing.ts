@@ -1,6 +1,11 @@
+import { tokensOfTenant } from '../../../../projections/access/query.ts'
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import type { Budget, Budgets } from '../../../domain/account/budgets.ts'
+import { DomainError } from '../../../kernel/errors.ts'
 import { parseAmount } from '../../../kernel/money.ts'
+import { requireUsers } from '../../accounts/bootstrap.ts'
+import type { ManagedSetting } from '../../accounts/settings.ts'
+import { requireCaughtUp } from '../../read-models/caught-up.ts'
 import { type Period, periodAt, spentReader } from './spent.ts'
 
 /** A budget, and how it stands in its present period by what the ledger has: calls under way are not in it. */
@@ -42,4 +47,39 @@ export async function standing(
     }
   })
   return { tenantId, revision, timeZone, budgets: await Promise.all(standings) }
+}
+
+/** Budgets are managed with how they stand. */
+export const managedBudgets: ManagedSetting<'budgets', StandingBudgets> = {
+  name: 'budgets',
+  check: async ({ log, db }, tenantId, { budgets }) => {
+    const subjects = budgets.map(({ subject }) => subject)
+    await requireUsers(
+      log,
+      tenantId,
+      subjects.flatMap((one) => (one.kind === 'user' ? [one.userId] : [])),
+    )
+    const tokenIds = subjects.flatMap((one) => (one.kind === 'token' ? [one.tokenId] : []))
+    await requireTokens(db, tenantId, tokenIds)
+    return []
+  },
+  prepare: async (deps, tenantId, now, purpose) => {
+    // Tokens of budgets are looked up, and what was spent is shown.
+    if (purpose === 'set') await requireCaughtUp(deps, 'access')
+    else if (now.budgets.length > 0) await requireCaughtUp(deps, 'ledger')
+    return (budgets) => standing(deps.db, tenantId, budgets, deps.clock.nowMs())
+  },
+}
+
+async function requireTokens(
+  db: Queryable,
+  tenantId: string,
+  tokenIds: readonly string[],
+): Promise<void> {
+  if (tokenIds.length === 0) return
+  const known = new Set(await tokensOfTenant(db, tenantId, tokenIds))
+  const missing = tokenIds.filter((id) => !known.has(id))
+  if (missing.length === 0) return
+  const words = `the tenant has no token ${missing.slice(0, 10).join(', ')}`
+  throw new DomainError('token_not_found', words, { param: 'budgets' })
 }

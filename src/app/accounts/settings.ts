@@ -1,0 +1,151 @@
+import type { Catalog, ServedModel } from '../../domain/catalog/catalog.ts'
+import {
+  definitionOf,
+  settingIn,
+  type SettingName,
+  type SettingValueOf,
+  type WantedOf,
+} from '../../domain/account/settings.ts'
+import type { WantedSetting } from '../../domain/account/setting.ts'
+import { toTimestamp } from '../../kernel/clock.ts'
+import { DomainError } from '../../kernel/errors.ts'
+import type { ResolveHost } from '../../kernel/public-url.ts'
+import { readSettings } from './account-facts.ts'
+import { type AccessDeps, type Changed, decideOnAccount, requireUsers } from './bootstrap.ts'
+import type { ManagedTenants } from './managed-tenants.ts'
+import { type ByToken, depsOf, type ManagementDeps, shown } from './management.ts'
+import { type Reach, requireOperator } from './reach.ts'
+
+/** What settings are checked against. */
+export interface CheckDeps extends Pick<ManagementDeps, 'log' | 'db'> {
+  readonly catalog: Catalog
+  /** What channels serve; undefined where that is not known. */
+  readonly servedModels: () => Promise<readonly ServedModel[] | undefined>
+  readonly resolveHost: ResolveHost
+  /** Origins the operator named, whose addresses are not judged. */
+  readonly trustedOrigins: readonly string[]
+}
+
+export interface SettingDeps extends ManagementDeps, CheckDeps {
+  readonly markerSecret: string
+}
+
+/** How a setting is managed; `Shown` is the setting with what is shown beside it. */
+export interface ManagedSetting<Name extends SettingName, Shown> {
+  readonly name: Name
+  /** What of it cannot be, and in words what may be meant otherwise. @throws DomainError */
+  readonly check?: (
+    deps: CheckDeps,
+    tenantId: string,
+    wanted: WantedOf<Name>,
+    now: SettingValueOf<Name>,
+  ) => Promise<readonly string[]>
+  /**
+   * Reads what can be read before anything is written, so that it cannot fail what was done, and shows the
+   * setting then.
+   */
+  readonly prepare: (
+    deps: SettingDeps,
+    tenantId: string,
+    now: SettingValueOf<Name>,
+    purpose: 'show' | 'set',
+  ) => Promise<(value: SettingValueOf<Name>) => Shown | Promise<Shown>>
+  /** The read model that follows the setting, where one does: a change waits for it. */
+  readonly readModel?: 'access'
+}
+
+/** Limits have nothing beside them. */
+export const managedLimits: ManagedSetting<'limits', SettingValueOf<'limits'>> = {
+  name: 'limits',
+  check: async ({ log }, tenantId, { limits }) => {
+    const ids = limits.flatMap(({ subject }) => (subject.kind === 'user' ? [subject.userId] : []))
+    await requireUsers(log, tenantId, ids)
+    return []
+  },
+  prepare: () => Promise.resolve((limits) => limits),
+}
+
+/**
+ * Sets all of a setting; the same again changes nothing. It is not checked before.
+ * @throws DomainError of the account decider
+ */
+export async function setSetting<Name extends SettingName>(
+  deps: AccessDeps,
+  setting: Name,
+  wanted: WantedSetting<WantedOf<Name>>,
+): Promise<Changed & { readonly value: SettingValueOf<Name> }> {
+  const at = toTimestamp(deps.clock.nowMs())
+  const decided = await decideOnAccount(deps, { kind: 'set-setting', setting, ...wanted, at })
+  return {
+    changed: decided.events.length > 0,
+    position: decided.position,
+    value: settingIn(decided.state.settings, setting),
+  }
+}
+
+/**
+ * Settings of tenants as they are managed by tokens: those of a tenant outside the reach read exactly like
+ * those of none (P8).
+ */
+export interface ManagedSettings {
+  /** @throws DomainError `tenant_not_found` */
+  readonly show: <Name extends SettingName, Shown>(
+    setting: ManagedSetting<Name, Shown>,
+    reach: Reach,
+    tenantId: string,
+  ) => Promise<Shown>
+  /**
+   * `wanted` is read once the token may set anything of it.
+   * @throws DomainError `scope_denied`, `tenant_not_found`, those of `check` and of the account decider
+   */
+  readonly set: <Name extends SettingName, Shown>(
+    setting: ManagedSetting<Name, Shown>,
+    reach: Reach,
+    by: ByToken,
+    input: Omit<WantedSetting<WantedOf<Name>>, 'wanted'> & {
+      readonly wanted: () => WantedOf<Name>
+    },
+  ) => Promise<{
+    readonly changed: boolean
+    readonly shown: Shown
+    readonly warnings: readonly string[]
+  }>
+}
+
+/** @throws the codes of the log and of the database; `read_model_behind` */
+export function createManagedSettings(
+  deps: SettingDeps,
+  tenants: Pick<ManagedTenants, 'find'>,
+): ManagedSettings {
+  const { log } = deps
+  return {
+    show: async ({ name, prepare }, reach, tenantId) => {
+      await tenants.find(reach, tenantId)
+      const now = settingIn(await readSettings(log, tenantId), name)
+      return (await prepare(deps, tenantId, now, 'show'))(now)
+    },
+    set: async (setting, reach, by, { tenantId, basis, ...input }) => {
+      const { name } = setting
+      const { operatorsOnly } = definitionOf(name)
+      // An operator reaches every tenant, and the decider refuses one that does not exist.
+      if (operatorsOnly === 'all') requireOperator(reach)
+      const wanted = input.wanted()
+      if (operatorsOnly !== 'all') await tenants.find(reach, tenantId)
+      const now = settingIn(await readSettings(log, tenantId), name)
+      const isBound = typeof operatorsOnly === 'function' && reach.kind !== 'all'
+      const refused = isBound ? operatorsOnly(wanted, now) : undefined
+      if (refused !== undefined)
+        throw new DomainError('scope_denied', refused.message, { param: refused.param })
+      const show = await setting.prepare(deps, tenantId, now, 'set')
+      const warnings = (await setting.check?.(deps, tenantId, wanted, now)) ?? []
+      const { changed, position, value } = await setSetting(depsOf(deps, by), name, {
+        tenantId,
+        wanted,
+        // What an administrator may set follows from what was looked at, so it must not have changed.
+        basis: basis ?? (isBound ? now.revision : undefined),
+      })
+      if (setting.readModel !== undefined) await shown(deps, setting.readModel, position)
+      return { changed, shown: await show(value), warnings }
+    },
+  }
+}

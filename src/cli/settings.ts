@@ -1,0 +1,66 @@
+import { catalog } from '../families/index.ts'
+import { readSettings } from '../app/accounts/account-facts.ts'
+import { type ManagedSetting, setSetting } from '../app/accounts/settings.ts'
+import {
+  settingIn,
+  type SettingName,
+  type SettingValueOf,
+  type WantedOf,
+} from '../domain/account/settings.ts'
+import { resolveByDns } from '../families/kit/http/public-fetch.ts'
+import { type ActorOption, depsOf } from './access.ts'
+import { note } from './output.ts'
+import type { Session } from './session.ts'
+import { readServedModels } from './upstreams.ts'
+
+/** Of every command on a setting. */
+export interface OfTenant extends ActorOption {
+  readonly tenant: string
+  readonly json?: boolean
+}
+
+/** The setting of a tenant as the log has it. */
+export async function readSetting<Name extends SettingName>(
+  { log }: Session,
+  { tenant }: OfTenant,
+  name: Name,
+): Promise<SettingValueOf<Name>> {
+  return settingIn(await readSettings(log, tenant), name)
+}
+
+/** Reads a setting, changes it unless it was changed in the meantime, and shows what it is then. */
+export async function changeSetting<Name extends SettingName>(
+  session: Session,
+  options: OfTenant,
+  { name, check, readModel }: Omit<ManagedSetting<Name, unknown>, 'prepare'>,
+  commands: {
+    readonly next: (before: SettingValueOf<Name>) => WantedOf<Name> | Promise<WantedOf<Name>>
+    readonly show: (
+      after: SettingValueOf<Name>,
+      before: SettingValueOf<Name>,
+      changed: boolean,
+    ) => void | Promise<void>
+  },
+): Promise<void> {
+  const { tenant: tenantId } = options
+  const { config, log, pool: db } = session
+  const before = await readSetting(session, options, name)
+  const wanted = await commands.next(before)
+  const checked = {
+    log,
+    db,
+    catalog,
+    servedModels: () => readServedModels(config),
+    resolveHost: resolveByDns,
+    trustedOrigins: config.webhookOrigins,
+  }
+  for (const warning of (await check?.(checked, tenantId, wanted, before)) ?? []) note(warning)
+  const { changed, position, value } = await setSetting(depsOf(session, options), name, {
+    tenantId,
+    wanted,
+    basis: before.revision,
+  })
+  if (!changed) note('they were so before')
+  await commands.show(value, before, changed)
+  await session.projected(readModel ?? 'timeline', position)
+}
