@@ -7,11 +7,12 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { Database } from './database.ts'
 import type { SeenEvent } from './decide.ts'
 import { Group } from './group.ts'
-import { BoundedMap, EMPTY_HEAD, type StreamHead } from './heads.ts'
+import { EMPTY_HEAD, type StreamHead } from './heads.ts'
 import {
   MAX_CACHED_HEADS,
   MAX_GROUP_APPENDS,
@@ -45,8 +46,8 @@ type State = 'writable' | 'failed' | 'closing'
 export class EventLog {
   readonly #database: Database
   readonly #report: LogEvents
-  readonly #heads = new BoundedMap<StreamHead>(MAX_CACHED_HEADS)
-  readonly #recent = new BoundedMap<SeenEvent>(MAX_RECENT_IDS)
+  readonly #heads = new LRUCache<string, StreamHead>({ max: MAX_CACHED_HEADS })
+  readonly #recent = new LRUCache<string, SeenEvent>({ max: MAX_RECENT_IDS })
   readonly #tail = new Tail()
   readonly #listeners = new Set<() => void>()
   #queue: Queued[] = []

@@ -1,6 +1,6 @@
 import type { FastifySchemaCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
-import { BoundedMap } from '../../kernel/bounded-map.ts'
+import { LRUCache } from 'lru-cache'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import {
   type Candidate,
@@ -31,7 +31,7 @@ interface Known {
   /** Those that a slip can be told of, in plain letters and as they are written. */
   readonly candidates: readonly Candidate[]
   /** What names that came before were meant to be, `''` for nothing: callers send the same again. */
-  readonly judged: BoundedMap<string, string>
+  readonly judged: LRUCache<string, string>
   readonly inside: ReadonlyMap<string, Known>
 }
 
@@ -80,7 +80,7 @@ function knownOf(schema: unknown, spellings: Spellings): Known | undefined {
   return {
     names: new Set(names.flatMap(spellings)),
     candidates,
-    judged: new BoundedMap(MAX_JUDGED),
+    judged: new LRUCache({ max: MAX_JUDGED }),
     inside: new Map(inside),
   }
 }

@@ -1,13 +1,13 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { Registry } from 'prom-client'
+import { LRUCache } from 'lru-cache'
 import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
 import { findTokenByHash, type FoundToken } from '../../../projections/access/query.ts'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
 import { tokenPrefixes, tokenStreams } from '../../domain/token/events.ts'
 import type { EventLog, RecordedEvent, UnknownEvent } from '../../eventlog/log/types.ts'
-import { BoundedMap } from '../../kernel/bounded-map.ts'
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import { sha256Hex } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -66,7 +66,7 @@ export function createAuthenticator(deps: {
   const refreshing = new Set<string>()
   const lookUps = createRetryLog(logger)
   /** Positions the read model must have passed before a token's row is believed. */
-  const changed = new BoundedMap<string, bigint>(MAX_CHANGED)
+  const changed = new LRUCache<string, bigint>({ max: MAX_CHANGED })
   /** Counts what was noticed: a read that began before something was noticed is not kept. */
   let generation = 0
   const catchUp = createSharedCatchUp(async () => {

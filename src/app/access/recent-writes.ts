@@ -1,4 +1,4 @@
-import { BoundedMap } from '../../kernel/bounded-map.ts'
+import { LRUCache } from 'lru-cache'
 
 /** How far this process wrote for each tenant, so that it reads its own writes. */
 
@@ -13,7 +13,7 @@ export interface RecentWrites {
 }
 
 export function createRecentWrites(): RecentWrites {
-  const positions = new BoundedMap<string, bigint>(MAX_TENANTS)
+  const positions = new LRUCache<string, bigint>({ max: MAX_TENANTS })
   return {
     of: (tenantId) => positions.get(tenantId),
     seen: (tenantId, position) => {

@@ -1,5 +1,5 @@
+import { LRUCache } from 'lru-cache'
 import type { FoundToken } from '../../../projections/access/query.ts'
-import { BoundedMap } from '../../kernel/bounded-map.ts'
 import type { Clock } from '../../kernel/clock.ts'
 
 /** About 1 KiB each. */
@@ -27,8 +27,8 @@ export interface CachedToken {
 
 /** Tokens by the hash of a secret, in memory. */
 export class TokenCache {
-  readonly #known = new BoundedMap<string, Known>(MAX_KNOWN)
-  readonly #unknown = new BoundedMap<string, number>(MAX_UNKNOWN)
+  readonly #known = new LRUCache<string, Known>({ max: MAX_KNOWN })
+  readonly #unknown = new LRUCache<string, number>({ max: MAX_UNKNOWN })
   /** Secrets of each token, so that a change of it is no walk through all; some may be gone. */
   #hashes = new Map<string, readonly string[]>()
   readonly #clock: Clock

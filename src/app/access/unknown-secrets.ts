@@ -1,6 +1,6 @@
 import { Counter, type Registry } from 'prom-client'
+import { LRUCache } from 'lru-cache'
 import { addressBlock } from '../../kernel/address-ranges.ts'
-import { BoundedMap } from '../../kernel/bounded-map.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Allowance } from '../spending/throttle/allowance.ts'
 
@@ -12,7 +12,7 @@ const MAX_BLOCKS = 20_000
  * until one has flowed back. Of IPv6 what one customer has, a /64, is one address.
  */
 export class UnknownSecrets {
-  readonly #blocks = new BoundedMap<string, Allowance>(MAX_BLOCKS)
+  readonly #blocks = new LRUCache<string, Allowance>({ max: MAX_BLOCKS })
   readonly #perMinute: number
   readonly #clock: Clock
   readonly #told: Counter<'answer'>

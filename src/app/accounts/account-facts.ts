@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { accountStream, accountStreams, isSettingEvent } from '../../domain/account/events.ts'
 import {
   type AccountSettings,
@@ -7,7 +8,6 @@ import {
 import { placeOf } from '../../eventlog/log/position.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { forAll } from '../../kernel/asked-by.ts'
-import { BoundedMap } from '../../kernel/bounded-map.ts'
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
 
@@ -88,7 +88,7 @@ export function createAccountFacts(
   log: Pick<EventLog, 'readStream'>,
   monotonic: Clock = monotonicClock,
 ): AccountFacts {
-  const accounts = new BoundedMap<string, CachedAccount>(MAX_TENANTS)
+  const accounts = new LRUCache<string, CachedAccount>({ max: MAX_TENANTS })
   const reading = new Map<string, Promise<AccountSettings>>()
   const cached = (tenantId: string): CachedAccount => accounts.get(tenantId) ?? neverRead
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
+import { LRUCache } from 'lru-cache'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { BoundedMap } from '../../kernel/bounded-map.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
 import { startExchanging } from '../queue/exchanging.ts'
@@ -30,7 +30,7 @@ interface Use {
 }
 
 export function createLastUses(pool: Pool, clock: Clock): LastUses {
-  const uses = new BoundedMap<string, Use>(MAX_TOKENS)
+  const uses = new LRUCache<string, Use>({ max: MAX_TOKENS })
 
   const write = async (some: readonly (readonly [string, Use])[]): Promise<void> => {
     const told = some.map(([tokenId, { usedAtMs }]) => ({ tokenId, usedAtMs }))

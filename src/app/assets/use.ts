@@ -1,6 +1,6 @@
+import { LRUCache } from 'lru-cache'
 import { assetNotActive, canBeDeleted, isOwn } from '../../domain/asset/decider.ts'
 import type { AssetType } from '../../domain/asset/events.ts'
-import { BoundedMap } from '../../kernel/bounded-map.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { actorOf, byCaller } from './asker.ts'
 import type { AssetDeps } from './deps.ts'
@@ -19,7 +19,7 @@ import type {
 const MAX_KNOWN = 10_000
 
 /** What of an asset never changes is true of any state of it; what does is decided where its stream is written. */
-type Known = BoundedMap<string, AssetAt>
+type Known = LRUCache<string, AssetAt>
 type UseDeps = Pick<AssetDeps, 'log' | 'recent' | 'clock'>
 
 export function createUseAssets(deps: UseDeps): {
@@ -27,10 +27,10 @@ export function createUseAssets(deps: UseDeps): {
   readonly checkAssets: CheckAssets
   readonly findAssetTypes: FindAssetTypes
 } {
-  const known: Known = new BoundedMap(MAX_KNOWN)
+  const known: Known = new LRUCache({ max: MAX_KNOWN })
   /** Each in turn: the first that is wrong is the one that is named. */
   const checkAll = async (
-    trusted: Known,
+    trusted: Known | undefined,
     wanted: Omit<AssetsWanted, 'requestId'>,
     then: (found: AssetAt, each: WantedAsset) => Promise<void>,
   ): Promise<AssetsPlace> => {
@@ -48,15 +48,14 @@ export function createUseAssets(deps: UseDeps): {
     if (channelId === undefined) throw new RangeError('a creation that uses no asset')
     return { channelId, nativeIds }
   }
-  /** Nobody decides after a check whether what is known still holds. */
-  const nothingKnown: Known = new BoundedMap(0)
   return {
     useAssets: ({ requestId, ...wanted }) => {
       const asking = { principal: wanted.principal, requestId }
       return checkAll(known, wanted, (found, { param }) => use(deps, known, asking, found, param))
     },
     checkAssets: async (wanted) => {
-      await checkAll(nothingKnown, wanted, async () => {})
+      // A check is followed by no decision, so it reads the log.
+      await checkAll(undefined, wanted, async () => {})
     },
     findAssetTypes: async (principal, wanted) => {
       const found = new Map<string, AssetType>()
@@ -74,19 +73,19 @@ export function createUseAssets(deps: UseDeps): {
 /** As it is known here, or as the log has it; undefined where there is none. */
 async function stateOf(
   { log }: UseDeps,
-  known: Known,
+  known: Known | undefined,
   assetId: string,
 ): Promise<AssetAt | undefined> {
-  const before = known.get(assetId)
+  const before = known?.get(assetId)
   if (before !== undefined) return before
   const read = await readAssetAt(log, assetId)
-  if (read?.state.phase === 'active') known.set(assetId, read)
+  if (read?.state.phase === 'active') known?.set(assetId, read)
   return read
 }
 
 async function checked(
   deps: UseDeps,
-  known: Known,
+  known: Known | undefined,
   { principal, region, projectName }: Omit<AssetsWanted, 'requestId'>,
   { assetId, assetType, param }: WantedAsset,
 ): Promise<AssetAt> {
@@ -113,7 +112,7 @@ async function checked(
   const group = await readGroup(deps.log, asset.groupId)
   if (group.phase !== 'accepted') {
     // Of what is known only the log says whether it still holds.
-    known.delete(assetId)
+    known?.delete(assetId)
     const now = await readAsset(deps.log, assetId)
     throw now.phase === 'deleted' ? notFound(param) : notActive(assetId, param)
   }

@@ -1,7 +1,7 @@
+import { LRUCache } from 'lru-cache'
 import type { PriceEntry } from '../../domain/pricing/events.ts'
 import type { Quote, Settlement } from '../../domain/pricing/settlement.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
-import { BoundedMap } from '../../kernel/bounded-map.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
 import type { AccountPriceHistory } from './account-prices.ts'
@@ -21,8 +21,8 @@ export class LogChecks {
   settled = 0
   readonly #findings: Findings
   readonly #books = new Map<string, ReadonlyMap<string, PriceEntry>>()
-  readonly #calls = new BoundedMap<string, true>(MAX_REMEMBERED_CALLS)
-  readonly #repeats = new BoundedMap<bigint, true>(MAX_REMEMBERED_CALLS)
+  readonly #calls = new LRUCache<string, true>({ max: MAX_REMEMBERED_CALLS })
+  readonly #repeats = new LRUCache<bigint, true>({ max: MAX_REMEMBERED_CALLS })
   readonly #accountPrices: AccountPriceHistory
 
   constructor(findings: Findings, accountPrices: AccountPriceHistory) {

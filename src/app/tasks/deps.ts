@@ -1,9 +1,9 @@
+import { LRUCache } from 'lru-cache'
 import type { Budgets } from '../spending/budgets/budgets.ts'
 import type { Pool } from 'pg'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
 import type { TaskState } from '../../domain/task/state.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
-import { BoundedMap } from '../../kernel/bounded-map.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { OpenPublic } from '../../kernel/public-fetch.ts'
@@ -65,8 +65,8 @@ const MAX_TASKS = 5_000
  * Open tasks as this process last wrote them, so that what upstream says next is decided without
  * reading the stream. Others may have written meanwhile: an append at the revision known here tells.
  */
-export type KnownTasks = BoundedMap<string, KnownTask>
+export type KnownTasks = LRUCache<string, KnownTask>
 
 export function createKnownTasks(): KnownTasks {
-  return new BoundedMap(MAX_TASKS)
+  return new LRUCache({ max: MAX_TASKS })
 }

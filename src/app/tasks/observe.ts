@@ -1,4 +1,4 @@
-import { BoundedMap } from '../../kernel/bounded-map.ts'
+import { LRUCache } from 'lru-cache'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { cacheableUrls } from './result-urls.ts'
 import type { TaskObservation } from '../ports/provider.ts'
@@ -36,7 +36,7 @@ export type Observe = (input: ObserveInput) => Promise<ObserveOutcome>
 
 /** Builds the path. @throws the log's codes; upstream will be asked again then. */
 export function createObserve(deps: TaskDeps): Observe {
-  const lastWords = new BoundedMap<string, string>(MAX_REMEMBERED)
+  const lastWords = new LRUCache<string, string>({ max: MAX_REMEMBERED })
 
   return async ({ platformId, tenantId, observation, correlationId }) => {
     const word = `${observation.status} ${observation.upstreamStatus}`

@@ -1,7 +1,7 @@
 import { monotonicFactory } from 'ulid'
+import { LRUCache } from 'lru-cache'
 import { monotonicClock } from '../../kernel/clock.ts'
 import { type CallEvent, journalStream } from '../../domain/call/events.ts'
-import { BoundedMap } from '../../kernel/bounded-map.ts'
 import { eventId } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
 import { pause } from '../../kernel/pause.ts'
@@ -136,7 +136,7 @@ function createMemory(max: number): {
   readonly get: (id: string) => Promise<Recorded> | undefined
   readonly set: (id: string, recorded: Promise<Recorded>) => void
 } {
-  const results = new BoundedMap<string, Promise<Recorded>>(max)
+  const results = new LRUCache<string, Promise<Recorded>>({ max: max })
   return {
     get: (id) => results.get(id),
     set: (id, recorded) => {

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { AnyEvent } from '../../../src/domain/any-event.ts'
 import { journalStream } from '../../../src/domain/call/events.ts'
 import { taskStream } from '../../../src/domain/task/events.ts'
@@ -8,7 +9,6 @@ import type {
   ReadOptions,
   RecordedEvent,
 } from '../../../src/eventlog/log/types.ts'
-import { BoundedMap } from '../../../src/kernel/bounded-map.ts'
 import { publishBook } from '../../app/audit/support/audited.ts'
 import {
   openTenant,
@@ -60,7 +60,7 @@ function recorded(
 }
 
 /** Steps of the tasks of the last rounds: making them again for each step would be most of what is measured. */
-const made = new BoundedMap<number, ReturnType<typeof taskSteps>>(steps.length * WIDTH)
+const made = new LRUCache<number, ReturnType<typeof taskSteps>>({ max: steps.length * WIDTH })
 
 function stepsOf(n: number): ReturnType<typeof taskSteps> {
   const known = made.get(n)

@@ -1,10 +1,10 @@
 import pLimit from 'p-limit'
+import { LRUCache } from 'lru-cache'
 import type { AssetWork } from '../../../../projections/assets/query.ts'
 import { callOptions } from '../../channels/call-upstream.ts'
 import { askInTurn } from '../../channels/in-turn.ts'
 import type { SeenAsset } from '../../ports/assets.ts'
 import type { Channel } from '../../ports/provider.ts'
-import { BoundedMap } from '../../../kernel/bounded-map.ts'
 import type { AssetDeps } from '../deps.ts'
 import { POLICY_CORRELATION } from '../asker.ts'
 
@@ -26,10 +26,10 @@ export type Looked = SeenAsset | 'gone'
 export type Told = (work: AssetWork, looked: Looked) => void
 
 /** What upstream has been seen to have ended and was not looked for yet, by its ids at one account. */
-export type Ended = BoundedMap<string, SeenAsset>
+export type Ended = LRUCache<string, SeenAsset>
 
 export function createEnded(): Ended {
-  return new BoundedMap(MAX_ENDED)
+  return new LRUCache({ max: MAX_ENDED })
 }
 
 export interface LookOptions {

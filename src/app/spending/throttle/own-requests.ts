@@ -1,4 +1,4 @@
-import { BoundedMap } from '../../../kernel/bounded-map.ts'
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../../kernel/clock.ts'
 import { pause } from '../../../kernel/pause.ts'
 import { limitReached } from './breach.ts'
@@ -33,7 +33,7 @@ export function createOwnRequests(
 ): TakeTurn {
   const everyMs = 60_000 / perMinute
   /** When the next one of a token is due if it begins none at once. */
-  const due = new BoundedMap<string, number>(MAX_TOKENS)
+  const due = new LRUCache<string, number>({ max: MAX_TOKENS })
   let waiting = 0
   const wait = async (ms: number): Promise<void> => {
     waiting += 1

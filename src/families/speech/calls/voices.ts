@@ -1,7 +1,7 @@
+import { LRUCache } from 'lru-cache'
 import { voiceDecider, isVoiceName } from '../../../domain/voice/decider.ts'
 import { type VoiceEvent, voiceKey, voiceStream } from '../../../domain/voice/events.ts'
 import type { EventLog } from '../../../eventlog/log/types.ts'
-import { BoundedMap } from '../../../kernel/bounded-map.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { ClonedVoice, FindVoice } from '../ports.ts'
 import { isBuiltInVoice } from '../rules/voices.ts'
@@ -16,7 +16,7 @@ export interface VoiceBook {
 
 /** Where a name leads never changes: what was found once is right for ever, and costs no second reading. */
 export function createVoiceBook(log: Pick<EventLog, 'readStream'>): VoiceBook {
-  const known = new BoundedMap<string, ClonedVoice>(MAX_VOICES)
+  const known = new LRUCache<string, ClonedVoice>({ max: MAX_VOICES })
   return {
     find: async (tenantId, voiceId) => {
       // What is no name of a voice names no stream.
