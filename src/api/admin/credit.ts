@@ -7,8 +7,7 @@ import { toBalanceAccount } from '../kit/balances.ts'
 import { changeFailures, readFailures } from '../kit/route-failures.ts'
 import { idempotencyKeyOf, PostingKeySchema, REPLAYED } from '../kit/idempotency.ts'
 import { RequestError } from '../kit/request-error.ts'
-import { describe } from './documentation.ts'
-import { reachOf } from './reach.ts'
+import { describe, reachOf } from './envelope.ts'
 import {
   CreditAnswerSchema,
   CreditLimitAnswerSchema,

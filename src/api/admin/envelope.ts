@@ -1,4 +1,12 @@
-import { accountEnvelope, accountFailures } from '../kit/account-surface.ts'
+import type { FastifyRequest, FastifySchema } from 'fastify'
+import { type Reach, reachOfAdmin } from '../../app/accounts/reach.ts'
+import {
+  accountEnvelope,
+  accountFailures,
+  type AccountRoute,
+  describeAccount,
+} from '../kit/account-surface.ts'
+import { principalOf } from '../kit/authenticate.ts'
 import type { Envelope } from '../kit/envelope.ts'
 import { createSurface } from '../kit/surface-failures.ts'
 import { managementFailures } from '../kit/route-failures.ts'
@@ -33,3 +41,13 @@ const surface = createSurface({
 
 /** The error shape of these routes. */
 export const adminEnvelope: Envelope = accountEnvelope(surface)
+
+/** What the OpenAPI description says of such a route, its failures included. */
+export function describe(route: AccountRoute): FastifySchema {
+  return describeAccount(adminEnvelope, 'adminToken', route)
+}
+
+/** How far the admin token of a request reaches. */
+export function reachOf(request: FastifyRequest): Reach {
+  return reachOfAdmin(principalOf(request))
+}

@@ -5,8 +5,7 @@ import type { SettingName, WantedOf } from '../../domain/account/settings.ts'
 import { byToken, success, successOf } from '../kit/account-surface.ts'
 import type { FailureCode } from '../kit/failure-table.ts'
 import { changeFailures, readFailures } from '../kit/route-failures.ts'
-import { describe } from './documentation.ts'
-import { reachOf } from './reach.ts'
+import { describe, reachOf } from './envelope.ts'
 import { TenantParamsSchema } from './schemas.ts'
 
 /** Of a body that may say which revision was looked at. */

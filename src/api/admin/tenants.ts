@@ -6,8 +6,7 @@ import { toTimestamp } from '../../kernel/clock.ts'
 import { byToken, success } from '../kit/account-surface.ts'
 import { readPage } from '../kit/queries.ts'
 import { changeFailures, readFailures } from '../kit/route-failures.ts'
-import { describe } from './documentation.ts'
-import { reachOf } from './reach.ts'
+import { describe, reachOf } from './envelope.ts'
 import {
   NewTenantSchema,
   NewUserSchema,

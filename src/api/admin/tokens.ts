@@ -5,8 +5,7 @@ import { boundsFailures, changeFailures } from '../kit/route-failures.ts'
 import { readNewToken, toSecret, tokenRoutes } from '../kit/tokens/routes.ts'
 import { byToken, success } from '../kit/account-surface.ts'
 import { NewTokenSchema, SecretAnswerSchema } from '../kit/tokens/schemas.ts'
-import { describe } from './documentation.ts'
-import { reachOf } from './reach.ts'
+import { describe, reachOf } from './envelope.ts'
 
 /** Tokens of every kind and of everybody within the reach of the admin token. */
 export function adminTokenRoutes(instance: FastifyInstance, tokens: ManagedTokens): void {

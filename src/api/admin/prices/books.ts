@@ -1,17 +1,18 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
+import type { ListedPriceBook, PublishedPriceBook } from '../../../../projections/prices/query.ts'
 import type { ManagedPriceBooks } from '../../../app/finance/prices/managed-price-books.ts'
 import { some } from '../../../app/finance/prices/named.ts'
 import type { WantedPublication } from '../../../app/finance/prices/publish-wanted.ts'
 import type { PriceEntry } from '../../../domain/pricing/events.ts'
+import type { PriceBookDifference } from '../../../domain/pricing/price-book-difference.ts'
+import type { Publication } from '../../../domain/pricing/publication.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { byToken, success } from '../../kit/account-surface.ts'
 import { readPage } from '../../kit/queries.ts'
 import { changeFailures, readFailures } from '../../kit/route-failures.ts'
-import { describe } from '../documentation.ts'
-import { reachOf } from '../reach.ts'
+import { describe, reachOf } from '../envelope.ts'
 import { PageQuerySchema } from '../schemas.ts'
-import { PRICES_LIMIT_BYTES } from './body-limit.ts'
 import {
   BookAnswerSchema,
   BookParamsSchema,
@@ -20,9 +21,9 @@ import {
   DifferenceQuerySchema,
   NewBookSchema,
   NoParametersSchema,
+  PRICES_LIMIT_BYTES,
   PublicationAnswerSchema,
 } from './schemas.ts'
-import { toBook, toDifference, toListedBook, toPublication } from './views.ts'
 
 const operatorReads = [...readFailures, 'scope_denied'] as const
 
@@ -139,4 +140,61 @@ function unconfirmed({ publication, asked }: WantedPublication): DomainError {
     `Nothing was published: ${asked.join('; ')}. ${changes.map((text) => `${text}. `).join('')}With "confirm": true it is published`,
     { param: 'confirm' },
   )
+}
+
+const toHead = ({
+  version,
+  effectiveFrom,
+  publishedAt,
+  publishedBy,
+}: Pick<PublishedPriceBook, 'version' | 'effectiveFrom' | 'publishedAt' | 'publishedBy'>) => ({
+  object: 'price_book' as const,
+  version,
+  effective_from: effectiveFrom,
+  published_at: publishedAt,
+  published_by: publishedBy ?? null,
+})
+
+function toListedBook(book: ListedPriceBook) {
+  return { ...toHead(book), state: book.state, price_count: book.prices }
+}
+
+function toBook(book: PublishedPriceBook) {
+  return { ...toHead(book), prices: [...book.entries] }
+}
+
+function toDifference({ added, removed, changed, unchanged }: PriceBookDifference) {
+  return {
+    added: [...added],
+    removed: [...removed],
+    changed: changed.map(({ before, after, percent = null }) => ({ before, after, percent })),
+    unchanged,
+  }
+}
+
+function toPublication(publication: Publication, published: boolean) {
+  const {
+    version,
+    effectiveFrom,
+    takesEffect,
+    replaces,
+    difference,
+    unpriced = [],
+    unsold,
+  } = publication
+  return {
+    object: 'price_book_publication' as const,
+    version,
+    effective_from: effectiveFrom,
+    changed: published,
+    takes_effect: takesEffect,
+    replaces: replaces ?? null,
+    difference: toDifference(difference),
+    unpriced: unpriced.map(({ model, skus, soldNow }) => ({
+      model,
+      skus: [...skus],
+      sold_now: soldNow,
+    })),
+    unsold: unsold.map(({ sku, meant = null }) => ({ sku, meant })),
+  }
 }

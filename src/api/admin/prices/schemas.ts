@@ -5,6 +5,9 @@ import { NextCursor } from '../../kit/queries.ts'
 
 /** Shapes of price books and of prices. What names and figures may be, their readers say. */
 
+/** A document of as many prices as there may be, laid out for people, is smaller. */
+export const PRICES_LIMIT_BYTES = 2 * 1024 * 1024
+
 export const strict = { additionalProperties: false } as const
 export const Percent = Type.Union([Type.String(), Type.Null()], {
   description:

@@ -11,12 +11,17 @@ import { accountPricesFromDocument, maxAccountPrices } from '../../../domain/acc
 import type { PriceEntry } from '../../../domain/pricing/events.ts'
 import { byToken, success, successOf } from '../../kit/account-surface.ts'
 import { changeFailures } from '../../kit/route-failures.ts'
-import { describe } from '../documentation.ts'
-import { reachOf } from '../reach.ts'
+import { describe, reachOf } from '../envelope.ts'
 import { TenantParamsSchema } from '../schemas.ts'
 import { settingRoutes, type SettingSurface } from '../settings.ts'
-import { PRICES_LIMIT_BYTES } from './body-limit.ts'
-import { NoParametersSchema, ownPrice, Percent, perUnits, strict } from './schemas.ts'
+import {
+  NoParametersSchema,
+  ownPrice,
+  Percent,
+  perUnits,
+  PRICES_LIMIT_BYTES,
+  strict,
+} from './schemas.ts'
 
 const Revision = Type.Integer({
   minimum: 0,

@@ -7,8 +7,7 @@ import { KnownId, success, successOf } from '../../kit/account-surface.ts'
 import { inTime, timeOf } from '../../kit/queries.ts'
 import { RequestError } from '../../kit/request-error.ts'
 import { readFailures } from '../../kit/route-failures.ts'
-import { describe } from '../documentation.ts'
-import { reachOf } from '../reach.ts'
+import { describe, reachOf } from '../envelope.ts'
 import { BookParamsSchema } from './schemas.ts'
 
 /** Rows of one answer at most. */
