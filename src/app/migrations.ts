@@ -1,14 +1,14 @@
 import type { Pool } from 'pg'
-import { balanceAlertMigrations } from './accounts/alerts/migrations.ts'
+import { balanceAlertMigrations } from './accounts/alerts/tell.ts'
 import { lastUseMigrations } from './accounts/last-uses.ts'
-import { assetMigrations } from './assets/migrations.ts'
+import { assetMigrations } from './assets/watch/asset-work.ts'
 import { callClaimMigrations } from './calls/claims/statements.ts'
 import { lastAuditMigrations } from './audit/last-audit.ts'
 import { migrate, type Migrations } from '../storage/postgres/migrate.ts'
 import { secretMigrations } from './access/secret-agreement.ts'
 import { spendingMigrations, throttleMigrations } from './spending/migrations.ts'
-import { taskMigrations } from './tasks/migrations.ts'
-import { workerMigrations } from './queue/migrations.ts'
+import { taskMigrations } from './tasks/result-urls.ts'
+import { workerMigrations } from './queue/presence.ts'
 import { uploadMigrations } from './files/uploads/quota.ts'
 
 /** Every owner of tables in the schema `ops`. */

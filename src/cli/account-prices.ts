@@ -5,7 +5,7 @@ import {
   accountPricesOfFile,
   managedAccountPrices,
 } from '../app/finance/prices/account-prices.ts'
-import { comparedPrices } from '../app/finance/prices/compared-prices.ts'
+import { comparedPrices } from '../app/finance/prices/what-if.ts'
 import { isListPrices, type WantedAccountPrices } from '../domain/account/prices.ts'
 import type { AccountPrices } from '../domain/pricing/account-prices.ts'
 import type { PriceEntry } from '../domain/pricing/events.ts'

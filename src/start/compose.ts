@@ -20,7 +20,7 @@ import type { CrashPoint } from '../app/crash-points.ts'
 import { createTaskMetrics } from '../app/metrics.ts'
 import type { Channel } from '../app/ports/provider.ts'
 import { type AccountFacts, createAccountFacts } from '../app/accounts/account-facts.ts'
-import { withoutDemonstrationPrices } from '../app/finance/prices/demonstrations.ts'
+import { withoutDemonstrationPrices } from '../app/finance/prices/publish-at-start.ts'
 import { createPriceBookSource } from '../app/finance/prices/price-book.ts'
 import { createTenantPrices } from '../app/finance/prices/tenant-prices.ts'
 import { type Budgets, createBudgets } from '../app/spending/budgets/budgets.ts'
@@ -56,7 +56,7 @@ import { catalogOf, type FamilyModule, openFamilies } from '../families/module.t
 import type { ObjectStore } from '../storage/types.ts'
 
 /** What a gateway stands on. */
-export interface Ground {
+interface Ground {
   readonly pool: Pool
   readonly log: EventLog
   readonly families: readonly FamilyModule[]
@@ -87,7 +87,7 @@ export interface Ground {
 }
 
 /** The replica that synchronous calls are made by, as the others see it, and what it knows of the ledger. */
-export interface CallingReplica {
+interface CallingReplica {
   readonly replica: string
   readonly lag: LedgerLag
 }

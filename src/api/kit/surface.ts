@@ -18,7 +18,7 @@ import { useKeptAnswers } from './idempotency.ts'
 import { limitHeadersOf, type StandingsOf, useLimitHeaders } from './answer-headers.ts'
 import { namesKnown, type Spellings } from './misspelt.ts'
 import type { FormLimits } from './multipart.ts'
-import type { RequestQuote } from '../../app/finance/prices/request-quote.ts'
+import type { RequestQuote } from '../../app/finance/prices/tenant-prices.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 
 /** How a surface lets its creations be priced without being made. */

@@ -11,17 +11,23 @@ import { ledgerPositions } from './as-of.ts'
 import { inTime } from '../kit/queries.ts'
 import type { HistoryItem, QueryReads } from './reads.ts'
 import type { Visible } from './scope.ts'
+import { createReadBalances } from '../../app/finance/balances.ts'
+import type { Funds } from '../../app/spending/funds.ts'
+import { type AccountReads, accountReads } from './account-reads.ts'
+import { createKnownNames, type Looks } from './known-names.ts'
+import type { Catalog, ServedModel } from '../../domain/catalog/catalog.ts'
+import type { Clock } from '../../kernel/clock.ts'
 
 /** How long a history that is not there yet may wait for the read model. */
 const CONFIRM_TIMEOUT_MS = 3_000
 
 /** A task has about ten events; a request that lists refreshes a page of tasks. */
-export const MAX_HISTORY_ITEMS = 10_000
+const MAX_HISTORY_ITEMS = 10_000
 
 /** Events these histories show: not those of tokens or accounts. */
 const shownStreams = /^(?:task|journal|file|upload|voice|asset|assetgroup|verification)-/
 
-export interface ProjectionReadsDeps {
+interface ProjectionReadsDeps {
   /** Its statements end by themselves after a while. */
   readonly db: Queryable
   /** Position of the log's last event, undefined while it is empty. */
@@ -87,5 +93,24 @@ export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps)
       // Before it is a 404: whatever the log holds by now must have been considered.
       return (await confirmed('timeline', await logEnd())) ? find(id, scope) : []
     },
+  }
+}
+
+/** Everything that finance, support and consoles read, over one database. */
+export function readsOver(deps: {
+  /** Its statements end by themselves after a while. */
+  readonly db: Queryable
+  readonly logEnd: () => Promise<bigint | undefined>
+  readonly readModels: Pick<ReadModels, 'requireCurrent'>
+  readonly funds: Pick<Funds, 'tell'>
+  readonly catalog: Catalog
+  readonly clock: Clock
+  readonly served: readonly ServedModel[]
+}): { readonly reads: QueryReads; readonly accounts: AccountReads; readonly knownNames: Looks } {
+  const balances = createReadBalances(deps)
+  return {
+    reads: projectionReads(deps),
+    accounts: accountReads({ ...deps, balances }),
+    knownNames: createKnownNames(deps),
   }
 }

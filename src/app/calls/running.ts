@@ -3,7 +3,7 @@ import { pause } from '../../kernel/pause.ts'
 import { RepeatedAnswer } from './claims/types.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { Channel } from '../ports/provider.ts'
-import type { RequestQuote } from '../finance/prices/request-quote.ts'
+import type { RequestQuote } from '../finance/prices/tenant-prices.ts'
 import { answerCall, quoteCall } from './answer-call.ts'
 import type { CallDeps } from './deps.ts'
 import type {

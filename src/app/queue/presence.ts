@@ -3,6 +3,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
 import { pause } from '../../kernel/pause.ts'
 import { freeLeases, type WorkTable } from './tables.ts'
+import type { Migrations } from '../../storage/postgres/migrate.ts'
 
 /**
  * Frees at once what a process that died had leased. Silence is measured here, by a clock that is
@@ -169,4 +170,18 @@ async function forgetWorkers(client: PoolClient, owners: readonly string[]): Pro
     text: 'delete from ops.workers where owner = any($1::text[])',
     values: [owners],
   })
+}
+
+export const workerMigrations: Migrations = {
+  // The name under which databases have applied them.
+  owner: 'tasks/watch',
+  steps: [
+    // Databases from before migrations were numbered have this table.
+    `
+create table if not exists ops.workers (
+  owner text primary key,
+  seen_at timestamptz not null
+);
+`,
+  ],
 }

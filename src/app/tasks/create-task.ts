@@ -5,7 +5,7 @@ import { DomainError, isDomainError, type DomainCode } from '../../kernel/errors
 import { parseAmount } from '../../kernel/money.ts'
 import { nobodyToAsk } from '../channels/attempt.ts'
 import type { ChannelLease, ChannelWish } from '../channels/directory.ts'
-import type { RequestQuote } from '../finance/prices/request-quote.ts'
+import type { RequestQuote } from '../finance/prices/tenant-prices.ts'
 import type { Channel } from '../ports/provider.ts'
 import { createReservations, type Reservation } from '../spending/reservation.ts'
 import { type TaskLimit, taskLimitsOf } from '../spending/throttle/concurrent-tasks.ts'
@@ -20,7 +20,7 @@ import type { CreatedTask, CreateTask, CreateTaskInput, PricedTask, TaskOrder } 
 const EXPIRY_GRACE_MS = 3_600_000
 
 /** What creations of a kind do beside what is the same for all of them. */
-export interface CreationSteps<Order extends TaskOrder> {
+interface CreationSteps<Order extends TaskOrder> {
   /** Fills in what is only found out once it is known to be no repetition, and within the rate. @throws DomainError */
   readonly complete?: (order: Order, model: TaskModel) => Promise<Order>
   /** The channel that is written down, held until `finish`. @throws DomainError where there is none */

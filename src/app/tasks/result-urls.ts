@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { createBatchedWriter } from '../../storage/postgres/batched-writes.ts'
+import type { Migrations } from '../../storage/postgres/migrate.ts'
 
 /** The short-lived cache of result URLs: signed, so never in the log (P7). */
 
@@ -11,7 +12,7 @@ const DEFAULT_LIFE_MS = 24 * 3_600_000
 const ABSENT_LIFE_MS = 60_000
 const PURGE_LIMIT = 5_000
 
-export interface CachedUrls {
+interface CachedUrls {
   /** Empty: upstream has none to give at the moment. */
   readonly urls: Readonly<Record<string, string>>
   readonly expiresAtMs: number
@@ -102,4 +103,19 @@ export async function purgeTaskUrls(db: Pool, nowMs: number): Promise<number> {
     [nowMs, PURGE_LIMIT],
   )
   return rowCount ?? 0
+}
+
+export const taskMigrations: Migrations = {
+  owner: 'tasks',
+  steps: [
+    // Databases from before migrations were numbered have this table.
+    `
+create table if not exists ops.task_urls (
+  platform_id text primary key,
+  urls jsonb not null,
+  expires_at timestamptz not null
+);
+create index if not exists task_urls_expiry on ops.task_urls (expires_at);
+`,
+  ],
 }

@@ -1,4 +1,4 @@
-import type { RequestQuote } from '../finance/prices/request-quote.ts'
+import type { RequestQuote } from '../finance/prices/tenant-prices.ts'
 import type { TaskFacts } from '../../domain/task/events.ts'
 import type { Cost } from '../../domain/pricing/settlement.ts'
 import type { Usage } from '../../domain/pricing/usage.ts'
@@ -61,7 +61,7 @@ export interface CreatedTask {
  */
 export type CreateTask = (input: CreateTaskInput) => Promise<CreatedTask>
 
-export type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'expired' | 'cancelled'
+type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'expired' | 'cancelled'
 
 /** A task as its tenant may see it. */
 export interface TaskView {
@@ -158,7 +158,7 @@ export interface PricedTask extends Pick<TaskOrder, 'principal' | 'family' | 'mo
  * Prices a task as its creation would, and does nothing else. Codes: those by which the creation would be
  * refused; balances, limits and whether a channel can be asked at the moment are not looked at.
  */
-export type QuoteTask = (order: PricedTask) => Promise<RequestQuote>
+type QuoteTask = (order: PricedTask) => Promise<RequestQuote>
 
 export interface TaskUseCases {
   readonly createTask: CreateTask

@@ -2,15 +2,15 @@ import { catalog } from '../../../src/families/index.ts'
 import { Registry } from 'prom-client'
 import t from 'tap'
 import { priceConcern } from '../../../src/app/finance/prices/concern.ts'
-import { withoutDemonstrationPrices } from '../../../src/app/finance/prices/demonstrations.ts'
+import {
+  publishAtStart,
+  type StartedBook,
+  withoutDemonstrationPrices,
+} from '../../../src/app/finance/prices/publish-at-start.ts'
 import {
   createPriceBookSource,
   type PriceBookSource,
 } from '../../../src/app/finance/prices/price-book.ts'
-import {
-  publishAtStart,
-  type StartedBook,
-} from '../../../src/app/finance/prices/publish-at-start.ts'
 import {
   bookOf as readFile,
   lookAtPublication,

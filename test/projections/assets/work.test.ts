@@ -2,8 +2,11 @@ import t from 'tap'
 import { assetsProjection } from '../../../projections/assets/projection.ts'
 import { assetsOfGroup, openVerifications } from '../../../projections/assets/query.ts'
 import { migrate } from '../../../src/storage/postgres/migrate.ts'
-import { assetMigrations } from '../../../src/app/assets/migrations.ts'
-import { assetWork, leaseAssetWork } from '../../../src/app/assets/watch/asset-work.ts'
+import {
+  assetMigrations,
+  assetWork,
+  leaseAssetWork,
+} from '../../../src/app/assets/watch/asset-work.ts'
 import { reschedule } from '../../../src/app/queue/tables.ts'
 import { applied, testPool } from '../support/database.ts'
 import { Recorder, START_MS } from '../support/history.ts'

@@ -6,7 +6,7 @@ import {
   managedAccountPrices,
   type ShownAccountPrices,
 } from '../../../app/finance/prices/account-prices.ts'
-import { comparedPrices } from '../../../app/finance/prices/compared-prices.ts'
+import { comparedPrices } from '../../../app/finance/prices/what-if.ts'
 import { accountPricesFromDocument, maxAccountPrices } from '../../../domain/account/prices.ts'
 import type { PriceEntry } from '../../../domain/pricing/events.ts'
 import { byToken, success, successOf } from '../../kit/account-surface.ts'

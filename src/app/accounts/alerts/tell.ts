@@ -4,6 +4,7 @@ import { toTimestamp } from '../../../kernel/clock.ts'
 import type { Currency } from '../../../kernel/money.ts'
 import { FetchFault, type PostOut } from '../../../kernel/public-fetch.ts'
 import { signedHeaders, webhookSecret } from './signature.ts'
+import type { Migrations } from '../../../storage/postgres/migrate.ts'
 
 /** Of one try, from resolving the host to the status. */
 const TRY_TIMEOUT_MS = 10_000
@@ -15,14 +16,14 @@ const GIVE_UP_AFTER_S = 86_400
 /** Tried at once, and in one round. */
 const MAX_AT_ONCE = 16
 
-export interface TellDeps {
+interface TellDeps {
   readonly pool: Queryable
   readonly post: PostOut
   readonly markerSecret: string
   readonly nowMs: () => number
 }
 
-export type TellOutcome = 'told' | 'failed' | 'given_up'
+type TellOutcome = 'told' | 'failed' | 'given_up'
 
 /** A low balance that its tenant is to be told of. */
 interface Due {
@@ -123,4 +124,32 @@ async function note(
     values: [tenant_id, currency, alert_id, failure ?? null],
   })
   return rows[0]?.outcome
+}
+
+export const balanceAlertMigrations: Migrations = {
+  owner: 'balance-alerts',
+  steps: [
+    `
+-- Balances that are low, from when it was seen until they are not any more, and how telling it stands.
+create table ops.low_balances (
+  tenant_id text not null,
+  currency text not null,
+  -- The same however often it is sent: who receives it twice knows.
+  alert_id text not null,
+  below numeric(38, 12) not null,
+  balance numeric(38, 12) not null,
+  -- Log position of the ledger when it was seen.
+  position bigint not null,
+  seen_at timestamptz not null,
+  tries integer not null default 0,
+  next_try_at timestamptz not null,
+  told_at timestamptz,
+  given_up_at timestamptz,
+  last_failure text,
+  primary key (tenant_id, currency)
+);
+create index low_balances_due on ops.low_balances (next_try_at)
+  where told_at is null and given_up_at is null;
+`,
+  ],
 }

@@ -6,6 +6,7 @@ import {
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import type { LeaseQuery } from '../../queue/leases.ts'
 import { leaseRows, type LeaseTerms, type WorkTable } from '../../queue/tables.ts'
+import type { Migrations } from '../../../storage/postgres/migrate.ts'
 
 /**
  * What workers do about the library. What there is to do is in the read model; a row here, which begins with
@@ -80,4 +81,22 @@ export async function forgetAssetWork(db: Queryable, beforeMs: number): Promise<
     text: 'delete from ops.asset_work where due_at_ms < $1',
     values: [Math.round(beforeMs)],
   })
+}
+
+export const assetMigrations: Migrations = {
+  owner: 'assets',
+  steps: [
+    // When each thing of the library is worked on next; what it is stands in the read model.
+    `
+create table ops.asset_work (
+  id text primary key,
+  due_at_ms bigint not null,
+  attempts integer not null
+);
+`,
+    // To whom it is leased, and at which account. A release that knows of neither leaves both out.
+    `
+alter table ops.asset_work add column channel_id text not null default '', add column lease_owner text;
+`,
+  ],
 }

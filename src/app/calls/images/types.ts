@@ -1,4 +1,4 @@
-import type { RequestQuote } from '../../finance/prices/request-quote.ts'
+import type { RequestQuote } from '../../finance/prices/tenant-prices.ts'
 import type { ImageMediaType, ImageRequest } from '../../../domain/catalog/image-rules.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { FetchPublic } from '../../../kernel/public-fetch.ts'

@@ -3,8 +3,7 @@ import type { Catalog, ServedModel } from '../../../domain/catalog/catalog.ts'
 import { unpricedModels } from '../../../domain/pricing/coverage.ts'
 import { isDomainError } from '../../../kernel/errors.ts'
 import type { Channel } from '../../ports/provider.ts'
-import { some } from './named.ts'
-import type { PriceBookSource } from './price-book.ts'
+import { type PriceBookSource, some } from './price-book.ts'
 import type { StartedBook } from './publish-at-start.ts'
 
 /** What channels serve, each model of a family once. */

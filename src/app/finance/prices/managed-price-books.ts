@@ -12,10 +12,9 @@ import type { ManagedTenants } from '../../accounts/managed-tenants.ts'
 import { type ByToken, type ManagementDeps, shown } from '../../accounts/management.ts'
 import { requireCaughtUp } from '../../read-models/caught-up.ts'
 import { type Reach, requireOperator } from '../../accounts/reach.ts'
-import { findPriceBook } from './find-price-book.ts'
+import { findPriceBook } from './price-book.ts'
 import { WhatIf, type WhatIfInput } from './what-if.ts'
-import { publishIfWanted, type WantedPublication } from './publish-wanted.ts'
-import { readBook } from './publish.ts'
+import { publishIfWanted, readBook, type WantedPublication } from './publish.ts'
 
 /** Price books as operators manage them by tokens; for others everything is `scope_denied`. */
 export interface ManagedPriceBooks {

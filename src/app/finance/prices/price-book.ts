@@ -1,9 +1,15 @@
 import type { Pool } from 'pg'
-import { currentPriceBook } from '../../../../projections/prices/query.ts'
+import {
+  currentPriceBook,
+  listPriceBooks,
+  priceBookVersion,
+  type PublishedPriceBook,
+} from '../../../../projections/prices/query.ts'
 import type { PriceBook } from '../../../domain/pricing/price-book.ts'
 import { type Clock, monotonicClock } from '../../../kernel/clock.ts'
 import { forAll } from '../../../kernel/asked-by.ts'
 import { DomainError } from '../../../kernel/errors.ts'
+import type { Queryable } from '../../../../projections/engine/queryable.ts'
 
 /** The prices in effect, from the read model, kept for a moment. */
 
@@ -51,4 +57,32 @@ export function createPriceBookSource(
       return reading
     },
   }
+}
+
+/** Of a version that is not there, so much is repeated. */
+const MAX_SHOWN_CHARACTERS = 128
+
+/** A published book. @throws DomainError `price_book_not_found`, naming the latest there are */
+export async function findPriceBook(
+  db: Queryable,
+  version: string,
+  param = 'version',
+): Promise<PublishedPriceBook> {
+  const book = await priceBookVersion(db, version)
+  if (book !== undefined) return book
+  const known = (await listPriceBooks(db, { limit: MAX_NAMED })).map((one) => one.version)
+  throw new DomainError(
+    'price_book_not_found',
+    `no price book ${version.slice(0, MAX_SHOWN_CHARACTERS)}; there are ${known.join(', ') || 'none'}`,
+    { param },
+  )
+}
+
+/** Models, SKUs and books that are named; more are counted. */
+const MAX_NAMED = 20
+
+/** Names for people, however many there are. */
+export function some(names: readonly string[]): string {
+  const more = names.length - MAX_NAMED
+  return names.slice(0, MAX_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '')
 }

@@ -2,17 +2,24 @@ import type { PriceBookPublished, PriceEntry } from '../../../domain/pricing/eve
 import { isPublished } from '../../../domain/pricing/price-book-decider.ts'
 import { priceBookDifference } from '../../../domain/pricing/price-book-difference.ts'
 import type { PriceBookDocument } from '../../../domain/pricing/price-book-document.ts'
-import { inEffectAt } from '../../../domain/pricing/price-book.ts'
-import { fromTimestamp } from '../../../kernel/clock.ts'
+import { inEffectAt, type PriceBook } from '../../../domain/pricing/price-book.ts'
+import { type Clock, fromTimestamp } from '../../../kernel/clock.ts'
 import { isDomainError } from '../../../kernel/errors.ts'
 import { PROGRAM_ACTOR } from '../../accounts/bootstrap.ts'
 import {
   bookOf,
   type PriceBookFile,
-  publishedBooks,
   type PublishDeps,
+  publishedBooks,
   publishPriceBook,
 } from './publish.ts'
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import type { Catalog } from '../../../domain/catalog/catalog.ts'
+import type { EventLog } from '../../../eventlog/log/types.ts'
+import type { Log } from '../../../kernel/log.ts'
+import { programFile } from '../../../kernel/program-files.ts'
+import type { PriceBookSource } from './price-book.ts'
 
 /** Looks taken while other replicas publish as well. */
 const MAX_LOOKS = 5
@@ -98,4 +105,59 @@ function sold(
   { demonstrations }: PriceBookFile,
 ): readonly PriceEntry[] {
   return demonstrations ? entries : entries.filter((entry) => entry.demonstration !== true)
+}
+
+const SHIPPED_PRICE_BOOK = 'infra/pricebook.yaml'
+
+/** Publishes the configured price book, or the shipped one, and says what came of it. */
+export async function publishPrices(options: {
+  readonly config: { readonly priceBookFile: string | undefined }
+  readonly sandbox: boolean
+  readonly log: EventLog
+  readonly catalog: Catalog
+  readonly clock: Clock
+  readonly logger: Log
+}): Promise<StartedBook> {
+  const { log, catalog, clock } = options
+  const path = options.config.priceBookFile ?? fileURLToPath(programFile(SHIPPED_PRICE_BOOK))
+  const book = await publishAtStart(
+    { log, catalog, clock },
+    { yamlText: await readFile(path, 'utf8'), demonstrations: options.sandbox },
+  )
+  if (book.outcome === 'withheld')
+    options.logger.warn(
+      { version: book.version, lacking: book.lacking.length },
+      'the price book lacks prices sold at and was not published',
+    )
+  else options.logger.info({ version: book.version, outcome: book.outcome }, 'price book')
+  return book
+}
+
+/**
+ * The prices of a source without its demonstrations, whoever published them: only the sandbox is
+ * sold at those.
+ */
+export function withoutDemonstrationPrices(source: PriceBookSource): PriceBookSource {
+  /** One for each book: quotes are kept by it. */
+  const narrowed = new WeakMap<PriceBook, PriceBook>()
+  return {
+    current: async () => {
+      const book = await source.current()
+      const known = narrowed.get(book)
+      if (known !== undefined) return known
+      const made = narrow(book)
+      narrowed.set(book, made)
+      return made
+    },
+  }
+}
+
+function narrow(book: PriceBook): PriceBook {
+  return {
+    version: book.version,
+    lookup: (sku, currency) => {
+      const entry = book.lookup(sku, currency)
+      return entry?.demonstration === true ? undefined : entry
+    },
+  }
 }

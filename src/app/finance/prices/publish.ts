@@ -7,7 +7,7 @@ import {
   priceBookFromDocument,
   withoutDemonstrations,
 } from '../../../domain/pricing/price-book-document.ts'
-import { lookAhead, type Publication } from '../../../domain/pricing/publication.ts'
+import { lookAhead, type Publication, whyAsked } from '../../../domain/pricing/publication.ts'
 import { executeCommand } from '../../../eventlog/log/execute.ts'
 import type { EventLog } from '../../../eventlog/log/types.ts'
 import { type Clock, toTimestamp } from '../../../kernel/clock.ts'
@@ -27,7 +27,7 @@ export interface PriceBookFile {
   readonly demonstrations: boolean
 }
 
-export interface PublishedPriceBook {
+interface PublishedPriceBook {
   readonly version: string
   /** False when exactly this book was published before. */
   readonly published: boolean
@@ -54,7 +54,7 @@ export async function publishPriceBook(
 }
 
 /** The same of a book that is read already. @throws as `publishPriceBook` */
-export async function publishBook(
+async function publishBook(
   deps: PublishDeps,
   { book, basis, correlationId, actor }: PublishedBy & { readonly book: PriceBookDocument },
 ): Promise<PublishedPriceBook> {
@@ -114,4 +114,41 @@ export function parsedYaml(yamlText: string, what: string): unknown {
     const reason = error instanceof Error ? (error.message.split('\n')[0] ?? '') : 'unreadable'
     throw new DomainError('price_book_invalid', `${what} is not YAML: ${reason}`, { param: what })
   }
+}
+
+/** What came of a book that a person publishes. */
+export interface WantedPublication {
+  readonly publication: Publication
+  /** Why nothing was published, though it could be: it has to be wanted expressly. */
+  readonly asked: readonly string[]
+  /** False also when exactly this book was published before. */
+  readonly published: boolean
+  readonly position: bigint | undefined
+}
+
+/**
+ * Publishes a book by what a look at it showed: what takes prices away, or changes them at once or
+ * never, only where that is wanted expressly.
+ *
+ * @throws DomainError those of the price-book decider, and the log's codes
+ */
+export async function publishIfWanted(
+  deps: PublishDeps,
+  input: {
+    readonly book: PriceBookDocument
+    /** What channels serve, undefined where they are not known. */
+    readonly served: readonly ServedModel[] | undefined
+    /** It is wanted whatever it changes. */
+    readonly isConfirmed: boolean
+    readonly correlationId: string
+    readonly actor: string
+  },
+): Promise<WantedPublication> {
+  const { book, served, isConfirmed, correlationId, actor } = input
+  const publication = await lookAtPublication(deps, book, served)
+  const asked = publication.published || isConfirmed ? [] : whyAsked(publication)
+  if (asked.length > 0) return { publication, asked, published: false, position: undefined }
+  const { basis } = publication
+  const done = await publishBook(deps, { book, basis, correlationId, actor })
+  return { publication, asked, published: done.published, position: done.position }
 }

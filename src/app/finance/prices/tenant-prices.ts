@@ -3,6 +3,7 @@ import { type AccountPrices, bookForAccount } from '../../../domain/pricing/acco
 import type { PriceBook } from '../../../domain/pricing/price-book.ts'
 import type { AccountFacts } from '../../accounts/account-facts.ts'
 import type { PriceBookSource } from './price-book.ts'
+import type { Quote, RatedSku } from '../../../domain/pricing/settlement.ts'
 
 /**
  * What a tenant pays: the book in effect, with the tenant's own prices over it.
@@ -44,4 +45,9 @@ function createViews(): (book: PriceBook, prices: AccountPrices | undefined) => 
     ofBook.set(prices, view)
     return view
   }
+}
+
+/** What a request may cost: every SKU it can be settled at, with its price, and what is held for it. */
+export interface RequestQuote extends Readonly<Omit<Quote, 'candidates'>> {
+  readonly candidates: readonly RatedSku[]
 }

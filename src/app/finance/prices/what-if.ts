@@ -1,13 +1,15 @@
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import { ledgerTenants, pricedLines } from '../../../../projections/ledger/query.ts'
 import { accountPricesOf } from '../../../domain/account/prices.ts'
-import { bookForAccount } from '../../../domain/pricing/account-prices.ts'
-import type { PriceBook } from '../../../domain/pricing/price-book.ts'
-import { percentOf } from '../../../domain/pricing/price-change.ts'
+import { type AccountPrices, bookForAccount } from '../../../domain/pricing/account-prices.ts'
+import type { PriceBook, SoldPrice } from '../../../domain/pricing/price-book.ts'
+import { percentOf, priceChangePercent } from '../../../domain/pricing/price-change.ts'
 import { type Rerated, Rerating } from '../../../domain/pricing/rerate.ts'
 import type { EventLog } from '../../../eventlog/log/types.ts'
 import { type Currency, formatAmount } from '../../../kernel/money.ts'
 import { accountPriceHistory } from './account-prices.ts'
+import type { PublishedPriceBook } from '../../../../projections/prices/query.ts'
+import type { PriceEntry } from '../../../domain/pricing/events.ts'
 
 /** What the settled lines of one tenant and SKU would have cost; decimal strings. */
 export interface WhatIfRow {
@@ -172,4 +174,42 @@ function rowOf(tenantId: string, sum: Rerated): WhatIfRow {
     difference: formatAmount(otherPico - recordedPico),
     percent: percentOf(recordedPico, otherPico) ?? null,
   }
+}
+
+/** What a tenant pays for a SKU, beside the list. */
+interface ComparedPrice {
+  readonly sku: string
+  readonly currency: Currency
+  /** Undefined: the list has none. */
+  readonly list: PriceEntry | undefined
+  /** Undefined: the list price times the multiplier is too large to be one. */
+  readonly tenant: SoldPrice | undefined
+  /** By how much the tenant's is dearer, in per cent; undefined where that cannot be said. */
+  readonly percent: string | undefined
+}
+
+/**
+ * A tenant's own prices beside those of the book in effect; with `all` every price of the book too.
+ *
+ * @param book undefined: none is in effect
+ */
+export function comparedPrices(
+  book: PublishedPriceBook | undefined,
+  prices: AccountPrices,
+  all: boolean,
+): readonly ComparedPrice[] {
+  const ofBook = book?.entries ?? []
+  const known = new Set(ofBook.map(keyOf))
+  const others = prices.prices.filter((entry) => !known.has(keyOf(entry)))
+  const tenants = bookForAccount(book ?? { version: '', lookup: () => undefined }, prices)
+  return (all ? [...ofBook, ...others] : prices.prices).map(({ sku, currency }) => {
+    const list = book?.lookup(sku, currency)
+    const tenant = tenants.lookup(sku, currency)
+    const percent = list && tenant && priceChangePercent(list, tenant)
+    return { sku, currency, list, tenant, percent }
+  })
+}
+
+function keyOf({ sku, currency }: PriceEntry): string {
+  return `${currency} ${sku}`
 }

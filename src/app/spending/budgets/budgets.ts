@@ -16,8 +16,7 @@ import type { Spendable } from '../spendable.ts'
 import { createReservations, type Reservation } from '../reservation.ts'
 import { TenantFunds, usingAll } from '../tenant-funds.ts'
 import { type Period, periodAt, spentReader } from './spent.ts'
-import { budgetReached } from './reached.ts'
-import { standing, type StandingBudget } from './standing.ts'
+import { budgetReached, standing, type StandingBudget } from './standing.ts'
 import { readTold } from './told.ts'
 
 /**

@@ -2,11 +2,12 @@ import { tokensOfTenant } from '../../../../projections/access/query.ts'
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import type { Budget, Budgets } from '../../../domain/account/budgets.ts'
 import { DomainError } from '../../../kernel/errors.ts'
-import { parseAmount } from '../../../kernel/money.ts'
+import { formatAmount, parseAmount } from '../../../kernel/money.ts'
 import { requireUsers } from '../../accounts/bootstrap.ts'
 import type { ManagedSetting } from '../../accounts/settings.ts'
 import { requireCaughtUp } from '../../read-models/caught-up.ts'
 import { type Period, periodAt, spentReader } from './spent.ts'
+import { toTimestamp } from '../../../kernel/clock.ts'
 
 /** A budget, and how it stands in its present period by what the ledger has: calls under way are not in it. */
 export interface StandingBudget extends Budget {
@@ -82,4 +83,27 @@ async function requireTokens(
   if (missing.length === 0) return
   const words = `the tenant has no token ${missing.slice(0, 10).join(', ')}`
   throw new DomainError('token_not_found', words, { param: 'budgets' })
+}
+
+const whose = { tenant: 'the tenant', user: 'this user', token: 'this token' } as const
+
+/**
+ * A budget does not cover what a request holds: nothing was started. Details: currency, hold, available,
+ * limitedBy, limit, resetsAt.
+ */
+export function budgetReached(
+  { subject, currency, period: kind, hard = '0' }: Budget,
+  { toMs }: Period,
+  holdPico: bigint,
+  leftPico: bigint,
+): DomainError {
+  const hold = formatAmount(holdPico)
+  const available = formatAmount(leftPico)
+  const resetsAt = toTimestamp(toMs)
+  return new DomainError(
+    'budget_reached',
+    `the budget a ${kind} of ${whose[subject.kind]} is ${hard} ${currency}: ${available} ${currency} of it is left, ` +
+      `the request holds ${hold} ${currency} until it is settled; the next ${kind} begins at ${resetsAt}`,
+    { currency, hold, available, limitedBy: `${subject.kind}_${kind}`, limit: hard, resetsAt },
+  )
 }

@@ -1,7 +1,7 @@
 import type { Cost } from '../../../domain/pricing/settlement.ts'
 import type { ImageRequest } from '../../../domain/catalog/image-rules.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import type { RequestQuote } from '../../finance/prices/request-quote.ts'
+import type { RequestQuote } from '../../finance/prices/tenant-prices.ts'
 import type { Principal } from '../../access/principal.ts'
 
 /** What the API asks of asynchronous images, and what it gets back; no HTTP here. */
@@ -18,7 +18,7 @@ export interface CreateImageTaskInput {
   readonly idempotencyKey: string | undefined
 }
 
-export interface CreatedImageTask {
+interface CreatedImageTask {
   readonly platformId: string
   readonly replayed: boolean
   /** Unix milliseconds. */

@@ -6,6 +6,7 @@ import { executeTaskCommand, loadTask, newCommandId } from '../task-log.ts'
 import type { TaskDeps } from '../deps.ts'
 import type { Observe } from '../observe.ts'
 import {
+  giveUp,
   isConfirmed,
   latestAcceptanceMs,
   LOOKS_APART_MS,
@@ -14,7 +15,6 @@ import {
 } from './absence.ts'
 import { type Known, knownOf, listAll, loadOpen, type Open } from './evidence.ts'
 import { expireTask, mayExpire } from './expire.ts'
-import { giveUp } from './give-up.ts'
 import { jittered, nextLookMs, reconcileIntervalMs } from './intervals.ts'
 import type { Listing } from './listing.ts'
 import { createTaskLeases, type DuePoll, type RescheduledPoll } from './task-work.ts'

@@ -2,7 +2,7 @@ import { Pool } from 'pg'
 import type { Test } from 'tap'
 import { createLeases, type Leases, type LeaseQuery } from '../../../../src/app/queue/leases.ts'
 import { leaseRows, type LeaseTerms, type WorkTable } from '../../../../src/app/queue/tables.ts'
-import { workerMigrations } from '../../../../src/app/queue/migrations.ts'
+import { workerMigrations } from '../../../../src/app/queue/presence.ts'
 import { migrate } from '../../../../src/storage/postgres/migrate.ts'
 import { acquireDatabase } from '../../../helpers/postgres.ts'
 
