@@ -1,182 +1,142 @@
 import type { PoolClient } from 'pg'
-import { invariant } from '../../src/kernel/assert.ts'
 import { accountEvents, type AccountEvent } from '../../src/domain/account/events.ts'
 import { tokenEvents, type TokenEvent } from '../../src/domain/token/events.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
-import { storable, storableJson } from '../engine/columns.ts'
-import { digestTables, namedTotals } from '../engine/digest.ts'
+import { allOver } from '../../src/kernel/all-over.ts'
+import { bigint, constrained, int, json, nullable, text, texts, time } from '../engine/column.ts'
+import { applyRows, audited, declared, rowsOf } from '../engine/read-model.ts'
+import { table } from '../engine/table.ts'
 import type { Projection } from '../engine/types.ts'
-import { tablesSql } from './tables.ts'
 
-type AccessEvent = RecordedEvent<AccountEvent | TokenEvent>
+type TenantEvent = Extract<AccountEvent, { readonly type: 'TenantOpened' | 'BalanceAlertsSet' }>
 
-const handles = new Set(Object.keys({ ...accountEvents, ...tokenEvents }) as AccessEvent['type'][])
+const tenants = rowsOf<TenantEvent>()({
+  table: table('access.tenants', {
+    columns: {
+      tenant_id: text(),
+      name: text(),
+      opened_at: time(),
+      /** Below what its balances count as low, [{currency, below}], and where it is notified. */
+      balance_thresholds: constrained(json(), `default '[]'`),
+      webhook_url: nullable(text()),
+      webhook_secret_version: constrained(int(), 'default 1'),
+      position: bigint(),
+    },
+    key: ['tenant_id'],
+    earlyIndexes: { thresholds: `(tenant_id) where balance_thresholds <> '[]'` },
+  }),
+  of: ({ data }) => data.tenantId,
+  begins: 'TenantOpened',
+  sets: {
+    TenantOpened: ({ data, position }) => {
+      return { ...data, balanceThresholds: [], webhookSecretVersion: 1, position }
+    },
+    BalanceAlertsSet: ({ data }) => ({
+      balanceThresholds: data.thresholds,
+      webhookUrl: data.webhookUrl,
+      webhookSecretVersion: data.secretVersion,
+    }),
+  },
+})
 
-function isAccessEvent(event: RecordedEvent): event is AccessEvent {
-  return (handles as ReadonlySet<string>).has(event.type)
-}
+const users = table('access.users', {
+  columns: {
+    tenant_id: text(),
+    user_id: text(),
+    name: text(),
+    added_at: time(),
+    position: bigint(),
+  },
+  key: ['tenant_id', 'user_id'],
+})
 
-/** One statement; a token or tenant that is not there is impossible history. */
-async function one(client: PoolClient, text: string, values: readonly unknown[]): Promise<void> {
-  const { rowCount } = await client.query(text, [...values])
-  invariant(rowCount === 1, 'an event of something that was never opened or issued')
-}
+const tokens = rowsOf<TokenEvent>()({
+  table: table('access.tokens', {
+    columns: {
+      token_id: text(),
+      tenant_id: text(),
+      user_id: text(),
+      kind: text(),
+      name: text(),
+      scope: nullable(json()),
+      models: nullable(texts()),
+      addresses: nullable(texts()),
+      limits: nullable(json()),
+      expires_at: nullable(time()),
+      issued_at: time(),
+      rotated_at: nullable(time()),
+      last_four: text(),
+      disabled_at: nullable(time()),
+      disabled_reason: nullable(text()),
+      position: bigint(),
+    },
+    key: ['token_id'],
+    earlyIndexes: { tenant: '(tenant_id, position)' },
+  }),
+  of: ({ data }) => data.tokenId,
+  begins: 'TokenIssued',
+  sets: {
+    TokenIssued: ({ data, position }) => ({ ...data, position }),
+    TokenRotated: ({ data: { lastFour, rotatedAt }, position }) => {
+      return { lastFour, rotatedAt, position }
+    },
+    TokenLimitsChanged: ({ data: { limits }, position }) => ({ limits, position }),
+    TokenUpdated: ({ data: { name, models, addresses, expiresAt }, position }) => {
+      return { name, models, addresses, expiresAt, position }
+    },
+    TokenDisabled: ({ data, position }) => {
+      return { disabledAt: data.disabledAt, disabledReason: data.reason, position }
+    },
+  },
+})
 
-async function issue(
-  client: PoolClient,
-  event: RecordedEvent<TokenEvent> & { readonly type: 'TokenIssued' },
-): Promise<void> {
-  const { data, position } = event
-  await one(
-    client,
-    `insert into tokens (token_id, tenant_id, user_id, kind, name, scope, models, addresses, limits,
-                         expires_at, issued_at, last_four, position)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-    [
-      data.tokenId,
-      data.tenantId,
-      data.userId,
-      data.kind,
-      storable(data.name),
-      data.scope === undefined ? null : storableJson(data.scope),
-      data.models ?? null,
-      data.addresses ?? null,
-      data.limits === undefined ? null : storableJson(data.limits),
-      data.expiresAt ?? null,
-      data.issuedAt,
-      data.lastFour,
-      position,
-    ],
-  )
-  await one(client, 'insert into secrets (secret_hash, token_id) values ($1, $2)', [
-    data.secretHash,
-    data.tokenId,
-  ])
-}
+/** Every secret a token ever had, as SHA-256; rotated ones are valid until a time. */
+const secrets = table('access.secrets', {
+  columns: { secret_hash: text(), token_id: text(), valid_until: nullable(time()) },
+  key: ['secret_hash'],
+  earlyIndexes: { token: '(token_id)' },
+})
 
-async function rotate(
-  client: PoolClient,
-  event: RecordedEvent<TokenEvent> & { readonly type: 'TokenRotated' },
-): Promise<void> {
-  const { data, position } = event
-  await one(
-    client,
-    'update tokens set last_four = $2, rotated_at = $3, position = $4 where token_id = $1',
-    [data.tokenId, data.lastFour, data.rotatedAt, position],
-  )
-  // A secret that was already being phased out keeps its earlier end.
-  await client.query(
-    'update secrets set valid_until = least(valid_until, $2::timestamptz) where token_id = $1',
-    [data.tokenId, data.oldValidUntil],
-  )
-  await one(client, 'insert into secrets (secret_hash, token_id) values ($1, $2)', [
-    data.secretHash,
-    data.tokenId,
-  ])
-}
-
-async function applyEvent(client: PoolClient, event: AccessEvent): Promise<void> {
-  switch (event.type) {
-    case 'TenantOpened':
-      await one(
-        client,
-        'insert into tenants (tenant_id, name, opened_at, position) values ($1, $2, $3, $4)',
-        [event.data.tenantId, storable(event.data.name), event.data.openedAt, event.position],
+/** One by one: a rotation changes the secrets before it. */
+async function applySecrets(client: PoolClient, batch: readonly RecordedEvent[]): Promise<void> {
+  for (const { type, data } of batch) {
+    if (type === 'TokenRotated')
+      // A secret that was already being phased out keeps its earlier end.
+      await client.query(
+        'update secrets set valid_until = least(valid_until, $2::timestamptz) where token_id = $1',
+        [data.tokenId, data.oldValidUntil],
       )
-      break
-    case 'UserAdded':
-      await one(client, 'insert into users values ($1, $2, $3, $4, $5)', [
-        event.data.tenantId,
-        event.data.userId,
-        storable(event.data.name),
-        event.data.addedAt,
-        event.position,
-      ])
-      break
-    case 'BalanceAlertsSet': {
-      const { tenantId, thresholds, webhookUrl, secretVersion } = event.data
-      await one(
-        client,
-        `update tenants set balance_thresholds = $2, webhook_url = $3, webhook_secret_version = $4
-         where tenant_id = $1`,
-        [
-          tenantId,
-          storableJson(thresholds),
-          webhookUrl === undefined ? null : storable(webhookUrl),
-          secretVersion,
-        ],
-      )
-      break
-    }
-    // Money is the ledger's.
-    case 'CreditGranted':
-    case 'AdjustmentPosted':
-    case 'CreditLimitSet':
-    case 'AccountPricesSet':
-    case 'BudgetsSet':
-    case 'LimitsSet':
-      break
-    case 'TokenIssued':
-      await issue(client, event)
-      break
-    case 'TokenRotated':
-      await rotate(client, event)
-      break
-    case 'TokenLimitsChanged':
-      await one(client, 'update tokens set limits = $2, position = $3 where token_id = $1', [
-        event.data.tokenId,
-        storableJson(event.data.limits),
-        event.position,
-      ])
-      break
-    case 'TokenUpdated':
-      await one(
-        client,
-        `update tokens set name = $2, models = $3, expires_at = $4, position = $5, addresses = $6
-         where token_id = $1`,
-        [
-          event.data.tokenId,
-          storable(event.data.name),
-          event.data.models ?? null,
-          event.data.expiresAt ?? null,
-          event.position,
-          event.data.addresses ?? null,
-        ],
-      )
-      break
-    case 'TokenDisabled':
-      await one(
-        client,
-        `update tokens set disabled_at = $2, disabled_reason = $3, position = $4
-         where token_id = $1`,
-        [event.data.tokenId, event.data.disabledAt, storable(event.data.reason), event.position],
-      )
-      break
+    if (type === 'TokenIssued' || type === 'TokenRotated') await secrets.insert(client, [data])
   }
 }
+
+const tables = { tenants: tenants.table, users, tokens: tokens.table, secrets }
+
+/** What an auditor compares with the log. */
+export const accessTables = audited(tables)
 
 /** Tenants, users and tokens (hashes only). */
 export const accessProjection: Projection = {
   name: 'access',
   version: 5,
-  tablesSql,
-  handles,
-  // These events are rare; one statement each keeps them readable.
-  apply: async (client, batch) => {
-    for (const event of batch) if (isAccessEvent(event)) await applyEvent(client, event)
-  },
-  digest: async (client) => ({
-    ...(await digestTables(client, {
-      tenants: 'select * from tenants',
-      users: 'select * from users',
-      tokens: 'select * from tokens',
-      secrets: 'select * from secrets',
-    })),
-    totals: await namedTotals(
-      client,
-      `select 'tenants' as name, count(*)::text as total from tenants
-       union all select 'users', count(*)::text from users
-       union all select 'tokens', count(*)::text from tokens`,
-    ),
+  ...declared(tables, {
+    totals: `select 'tenants' as name, count(*)::text as total from tenants
+             union all select 'users', count(*)::text from users
+             union all select 'tokens', count(*)::text from tokens`,
   }),
+  handles: new Set(
+    Object.keys({ ...accountEvents, ...tokenEvents }) as (AccountEvent | TokenEvent)['type'][],
+  ),
+  apply: async (client, batch) => {
+    const added = batch.filter((event) => event.type === 'UserAdded')
+    await allOver([
+      applyRows(client, tenants, batch),
+      users.insert(
+        client,
+        added.map(({ data, position }) => ({ ...data, position })),
+      ),
+      applyRows(client, tokens, batch),
+      applySecrets(client, batch),
+    ])
+  },
 }

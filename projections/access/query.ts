@@ -1,7 +1,7 @@
 import type { QueryScope, TokenKind, TokenLimits } from '../../src/domain/token/events.ts'
 import type { Queryable } from '../engine/queryable.ts'
 
-export { accessTables } from './audited.ts'
+export { accessTables } from './projection.ts'
 export { hasTenant, hasUser } from './has.ts'
 
 /** A token as it is known; the secret itself is nowhere. Times are unix milliseconds. */

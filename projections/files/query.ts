@@ -1,7 +1,7 @@
 import type { FilePurpose } from '../../src/domain/file/events.ts'
 import type { Queryable } from '../engine/queryable.ts'
 
-export { fileTables } from './audited.ts'
+export { fileTables } from './projection.ts'
 
 /** A file that is there. */
 export interface FileRow {

@@ -1,7 +1,7 @@
 import type { PriceBookPublished, PriceEntry } from '../../src/domain/pricing/events.ts'
 import type { Queryable } from '../engine/queryable.ts'
 
-export { priceTables } from './audited.ts'
+export { priceTables } from './projection.ts'
 
 /** A published version with a look-up: also what rating asks for. */
 export interface PublishedPriceBook extends Readonly<PriceBookPublished> {

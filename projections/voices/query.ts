@@ -1,1 +1,1 @@
-export { voiceTables } from './audited.ts'
+export { voiceTables } from './projection.ts'

@@ -1,0 +1,209 @@
+import { formatAmount } from '../../src/kernel/money.ts'
+import { jsonColumn, plainColumn, storableJson, textColumn } from './columns.ts'
+import type { ColumnKind } from './standing.ts'
+
+/** How a column is declared, sent in bulk, read back and compared. */
+export interface Column<Value = unknown, Member extends string | undefined = string | undefined> {
+  /** Its SQL type. */
+  readonly type: string
+  /** Type of the array that carries its values; `documents` are sent as one JSON array instead. */
+  readonly sent: string
+  readonly encode: (values: readonly unknown[]) => string
+  /** The value to store, where it is not what was sent. */
+  readonly stored?: (sent: string) => string
+  /** The form in which auditors compare it. */
+  readonly kind: ColumnKind
+  /** The expression that reads it without losing a digit, where the driver would. */
+  readonly read?: (column: string) => string
+  /** What the driver returns, as a value of a row. */
+  readonly decode?: (value: unknown) => unknown
+  readonly nullable?: true
+  /** More of its definition: a check, a default, a reference. */
+  readonly constraint?: string
+  /** Not derived from the log: no rebuild and no audit compares it. */
+  readonly operational?: true
+  /** The member of a row that it is written from, where that is not its name in camel case. */
+  readonly member?: Member
+  /** Type of a value; never present. */
+  readonly value?: Value
+}
+
+/** Columns of a table by name, in the order of the table. */
+export type Columns = Readonly<Record<string, Column>>
+
+type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}`
+  ? `${First}${Capitalize<Camel<Rest>>}`
+  : Name
+
+type ValueOf<C> = C extends { readonly value?: infer Value } ? Value : never
+type MemberOf<Name extends string, C> =
+  C extends Column<unknown, infer Member>
+    ? [Member] extends [string]
+      ? Member
+      : Camel<Name>
+    : never
+
+/** A row as programs have it: members in camel case, those of nullable columns may be absent. */
+export type Row<C extends Columns> = {
+  readonly [
+    Name in keyof C & string as undefined extends ValueOf<C[Name]> ? never : MemberOf<Name, C[Name]>
+  ]: ValueOf<C[Name]>
+} & {
+  readonly [
+    Name in keyof C & string as undefined extends ValueOf<C[Name]> ? MemberOf<Name, C[Name]> : never
+  ]?: ValueOf<C[Name]>
+}
+
+/** Some members of a row. */
+export type Patch<C extends Columns> = {
+  readonly [Member in keyof Row<C>]?: Row<C>[Member] | undefined
+}
+
+type Plain<Value> = Column<Value, undefined>
+
+function ofText(type: string, kind: ColumnKind) {
+  return {
+    type,
+    sent: type,
+    kind,
+    encode: (values: readonly unknown[]) => textColumn(values as string[]),
+  }
+}
+
+function ofPlain(type: string) {
+  return {
+    type,
+    sent: type,
+    kind: 'text' as const,
+    encode: (values: readonly unknown[]) => plainColumn(values as bigint[]),
+  }
+}
+
+const asText = (column: string): string => `${column}::text`
+
+/** Text, or one of a few words. */
+export function text<Value extends string = string>(): Plain<Value> {
+  return ofText('text', 'text')
+}
+
+export function uuid(): Plain<string> {
+  return ofText('uuid', 'text')
+}
+
+/** RFC 3339. */
+export function time(): Plain<string> {
+  return { ...ofText('timestamptz', 'time'), read: asText }
+}
+
+/** A time given in Unix milliseconds. */
+export function timeOfMs(): Plain<number> {
+  const stored = (sent: string): string => `to_timestamp(${sent} / 1000.0)`
+  return { ...ofPlain('timestamptz'), sent: 'bigint', stored, kind: 'time' }
+}
+
+/** A time in UTC given without its zone. */
+export function timeInUtc(): Plain<string> {
+  return {
+    ...ofText('timestamptz', 'time'),
+    sent: 'text',
+    stored: (sent) => `(${sent} || 'Z')::timestamptz`,
+  }
+}
+
+/** `YYYY-MM-DD`. */
+export function date(): Plain<string> {
+  return { ...ofText('date', 'date'), read: asText }
+}
+
+export function bool(): Plain<boolean> {
+  return ofPlain('boolean')
+}
+
+export function smallint(): Plain<number> {
+  return ofPlain('smallint')
+}
+
+export function int(): Plain<number> {
+  return ofPlain('int')
+}
+
+/** A whole number: positions, revisions, sizes. */
+export function bigint<Value extends bigint | number = bigint>(): Plain<Value> {
+  const decode = (value: unknown): unknown => (typeof value === 'string' ? BigInt(value) : value)
+  return { ...ofPlain('bigint'), decode }
+}
+
+/** A sum of whole numbers. */
+export function quantity(): Plain<bigint> {
+  return { ...ofPlain('numeric(38, 0)'), sent: 'numeric', kind: 'amount' }
+}
+
+/** An exact decimal, given as one. */
+export function decimal(): Plain<string> {
+  return { ...ofText('numeric(38, 12)', 'amount'), sent: 'numeric' }
+}
+
+/** An exact decimal, given in millionths of millionths. */
+export function pico(): Plain<bigint> {
+  const encode = (values: readonly unknown[]): string =>
+    textColumn(values.map((value) => formatAmount(value as bigint)))
+  return { ...decimal(), encode } as Plain<unknown> as Plain<bigint>
+}
+
+export function bytes(): Plain<Uint8Array> {
+  const encode = (values: readonly unknown[]): string =>
+    textColumn(values.map((value) => String.raw`\x${(value as Buffer).toString('hex')}`))
+  return { ...ofText('bytea', 'hex'), encode }
+}
+
+/** JSON taken apart. */
+export function json<Value = unknown>(): Plain<Value> {
+  return { type: 'jsonb', sent: 'jsonb', kind: 'json', encode: jsonColumn }
+}
+
+/** JSON kept as text. Sent as one array: nothing has to be quoted for an array literal. */
+export function document(): Plain<object> {
+  const encode = (values: readonly unknown[]): string => `[${values.map(storableJson).join(',')}]`
+  return { type: 'json', sent: 'documents', kind: 'json', encode }
+}
+
+export function texts(): Plain<readonly string[]> {
+  const encode = (values: readonly unknown[]): string =>
+    textColumn(values.map((value) => (Array.isArray(value) ? textColumn(value) : null)))
+  return { type: 'text[]', sent: 'text', stored: (sent) => `${sent}::text[]`, kind: 'json', encode }
+}
+
+/** A column that may be null. */
+export function nullable<Value, Member extends string | undefined>(
+  column: Column<Value, Member>,
+): Column<Value | null | undefined, Member> {
+  return { ...column, nullable: true }
+}
+
+/** A column of the workers, not of the log. */
+export function operational<Value, Member extends string | undefined>(
+  column: Column<Value, Member>,
+): Column<Value, Member> {
+  return { ...column, operational: true }
+}
+
+/** A column with a check, a default or a reference. */
+export function constrained<Value, Member extends string | undefined>(
+  column: Column<Value, Member>,
+  constraint: string,
+): Column<Value, Member> {
+  return { ...column, constraint }
+}
+
+/** A column written from a member of another name. */
+export function from<Value, Member extends string>(
+  member: Member,
+  column: Column<Value>,
+): Column<Value, Member> {
+  return { ...column, member }
+}
+
+/** The member of a row that a column is written from. */
+export function memberOf(name: string, { member }: Column): string {
+  return member ?? name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+}

@@ -1,0 +1,152 @@
+import { createHash } from 'node:crypto'
+import type { PoolClient } from 'pg'
+import type { AnyEvent, AnyEventType } from '../../src/domain/any-event.ts'
+import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
+import { invariant } from '../../src/kernel/assert.ts'
+import type { Columns, Patch, Row } from './column.ts'
+import type { StandingTable } from './standing.ts'
+import type { Table } from './table.ts'
+import type { Projection, ProjectionDigest, TableDigest } from './types.ts'
+
+type AnyTable = Pick<Table, 'tableSql' | 'indexesSql' | 'comparedSql' | 'audited'>
+
+/** Tables of a read model, by name. */
+export type Tables = Readonly<Record<string, AnyTable>>
+
+/** What a projection is made of but for what it does with events. */
+type Declared = Pick<Projection, 'tablesSql' | 'indexesSql' | 'digest'>
+
+/**
+ * What follows from the tables of a read model. `totals` selects two text columns, a name and a total worth
+ * showing; `views` are made beside the tables.
+ */
+export function declared(
+  tables: Tables,
+  { totals, views = '' }: { readonly totals: string; readonly views?: string },
+): Declared {
+  const all = Object.values(tables)
+  return {
+    tablesSql: [...all.map(({ tableSql }) => tableSql), views].join('\n'),
+    indexesSql: all.map(({ indexesSql }) => indexesSql).join('\n'),
+    digest: async (client) => ({
+      ...(await digestTables(client, tables)),
+      totals: await namedTotals(client, totals),
+    }),
+  }
+}
+
+/** The tables as an auditor reads them. */
+export function audited<T extends Tables>(
+  tables: T,
+): { readonly [Name in keyof T]: StandingTable } {
+  const entries = Object.entries(tables).map(([name, table]) => [name, table.audited])
+  return Object.fromEntries(entries) as { readonly [Name in keyof T]: StandingTable }
+}
+
+/**
+ * One hash over the rows of the tables. The hash of a table is the sum of its rows' hashes, so it
+ * depends on no order and needs no sort, at any size.
+ */
+async function digestTables(
+  client: PoolClient,
+  tables: Tables,
+): Promise<Pick<ProjectionDigest, 'rows' | 'hash' | 'tables'>> {
+  const hash = createHash('sha256')
+  const digests: Record<string, TableDigest> = {}
+  let rows = 0
+  for (const [name, { comparedSql }] of Object.entries(tables)) {
+    const result = await client.query<{ rows: string; sum: string }>(
+      `select count(*) as rows,
+              coalesce(sum(hashtextextended(t::text, 0)::numeric), 0)::text as sum
+       from (${comparedSql}) t`,
+    )
+    const row = result.rows[0]
+    hash.update(`${name} ${row?.rows} ${row?.sum}\n`)
+    digests[name] = { rows: Number(row?.rows ?? 0), sum: row?.sum ?? '0' }
+    rows += digests[name].rows
+  }
+  return { rows, hash: hash.digest('hex'), tables: digests }
+}
+
+async function namedTotals(
+  client: PoolClient,
+  select: string,
+): Promise<Readonly<Record<string, string>>> {
+  const { rows } = await client.query<{ name: string; total: string }>(select)
+  return Object.fromEntries(rows.map((row) => [row.name, row.total]))
+}
+
+/** A table with one row for each thing of a kind, and what each event sets of that row. */
+export interface Rows<C extends Columns, E extends AnyEvent, Begins extends E['type']> {
+  readonly table: Table<C>
+  /** The key of the row that an event is about. */
+  readonly of: (event: RecordedEvent<E>) => string
+  /** The event that begins a row: every other finds one. */
+  readonly begins: Begins
+  /** Whether it may also begin a row anew; otherwise none exists before it. */
+  readonly again?: true
+  readonly sets: {
+    readonly [Type in E['type']]: Type extends Begins
+      ? (event: RecordedEvent<Extract<E, { readonly type: Type }>>) => Row<C>
+      : (event: RecordedEvent<Extract<E, { readonly type: Type }>>, row: Row<C>) => Patch<C>
+  }
+}
+
+/** A row before and after a batch. */
+export interface RowChange<C extends Columns> {
+  /** Undefined where the batch begins it. */
+  readonly before: Row<C> | undefined
+  readonly after: Row<C>
+}
+
+/** Declares what events set of the rows of a table. */
+export function rowsOf<E extends AnyEvent>() {
+  return <C extends Columns, Begins extends E['type']>(
+    rows: Rows<C, E, Begins>,
+  ): Rows<C, E, Begins> => rows
+}
+
+/** The types of events that set something. */
+export function typesOf<Sets extends object>({
+  sets,
+}: {
+  readonly sets: Sets
+}): readonly (keyof Sets & AnyEventType)[] {
+  return Object.keys(sets) as (keyof Sets & AnyEventType)[]
+}
+
+/** Folds the events of a batch into one change for each row, in the order in which the rows first appear. */
+export async function foldRows<C extends Columns, E extends AnyEvent, Begins extends E['type']>(
+  client: PoolClient,
+  { table, of, begins, again, sets }: Rows<C, E, Begins>,
+  batch: readonly RecordedEvent[],
+): Promise<readonly RowChange<C>[]> {
+  type Set = (event: RecordedEvent<E>, row: Row<C> | undefined) => Patch<C>
+  const setting = new Map(Object.entries(sets as object as Readonly<Record<string, Set>>))
+  const events = batch.filter(({ type }) => setting.has(type)) as RecordedEvent<E>[]
+  const known = await table.load(client, [...new Set(events.map(of))])
+  const after = new Map<string, Row<C>>()
+  for (const event of events) {
+    const key = of(event)
+    const row = after.get(key) ?? known.get(key)
+    const isFirst = event.type === begins
+    invariant(row !== undefined || isFirst, `${event.type} of ${key}, which never began`)
+    invariant(row === undefined || !isFirst || again === true, `${key} began twice`)
+    const patch = setting.get(event.type)?.(event, row)
+    after.set(key, { ...(isFirst ? undefined : row), ...patch } as Row<C>)
+  }
+  return [...after].map(([key, row]) => ({ before: known.get(key), after: row }))
+}
+
+/** Applies a batch to rows that depend on their own events alone. */
+export async function applyRows<C extends Columns, E extends AnyEvent, Begins extends E['type']>(
+  client: PoolClient,
+  rows: Rows<C, E, Begins>,
+  batch: readonly RecordedEvent[],
+): Promise<void> {
+  const changes = await foldRows(client, rows, batch)
+  await rows.table.upsert(
+    client,
+    changes.map(({ after }) => after),
+  )
+}
