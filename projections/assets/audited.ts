@@ -1,71 +1,10 @@
 import type { Queryable } from '../engine/queryable.ts'
-import type { StandingTable } from '../engine/standing.ts'
+import { audited } from '../engine/read-model.ts'
 import { assetStatuses, statesOf, statesSql } from './state.ts'
-import { shownSql } from './tables.ts'
+import { assets, groups, shownSql, verifications } from './tables.ts'
 
-const askedBy = {
-  tenant_id: 'text',
-  user_id: 'text',
-  token_id: 'text',
-  request_id: 'text',
-} as const
-
-const keptAt = { region: 'text', project_name: 'text', channel_id: 'text' } as const
-
-/** What of assets, groups and verifications an auditor compares with the log: all of it. */
-export const assetTables = {
-  assets: {
-    name: 'assets.assets',
-    columns: {
-      asset_id: 'text',
-      ...askedBy,
-      group_id: 'text',
-      group_type: 'text',
-      ...keptAt,
-      asset_type: 'text',
-      name: 'text',
-      native_id: 'text',
-      state: 'text',
-      error_code: 'text',
-      error_message: 'text',
-      created_at: 'time',
-      updated_at: 'time',
-      position: 'text',
-    },
-  },
-  groups: {
-    name: 'assets.groups',
-    columns: {
-      group_id: 'text',
-      ...askedBy,
-      group_type: 'text',
-      ...keptAt,
-      name: 'text',
-      description: 'text',
-      native_id: 'text',
-      verification_id: 'text',
-      state: 'text',
-      created_at: 'time',
-      updated_at: 'time',
-      position: 'text',
-    },
-  },
-  verifications: {
-    name: 'assets.verifications',
-    columns: {
-      verification_id: 'text',
-      ...askedBy,
-      ...keptAt,
-      group_id: 'text',
-      native_group_id: 'text',
-      state: 'text',
-      started_at: 'time',
-      expires_at: 'time',
-      updated_at: 'time',
-      position: 'text',
-    },
-  },
-} as const satisfies Readonly<Record<string, StandingTable>>
+/** What an auditor compares with the log row by row; counts are counted again. */
+export const assetTables = audited({ assets, groups, verifications })
 
 /** A row of the counts of a tenant's lists that does not follow from its assets and groups. */
 export interface CountedAssets {

@@ -1,24 +1,15 @@
 import type { PoolClient } from 'pg'
-import { plainColumn, storable, textColumn } from '../engine/columns.ts'
-import type { assetColumns, AssetTextRow, groupColumns, GroupTextRow } from './columns.ts'
-import type { RowChange } from './rows.ts'
+import { storable } from '../engine/columns.ts'
+import type { Row } from '../engine/column.ts'
+import type { RowChange } from '../engine/read-model.ts'
 import { shownGroupStates, statusOf } from './state.ts'
+import { counts, type assets, type groups } from './tables.ts'
 
-/** What a count is told by, in the order of its key. */
-const keyColumns = [
-  'tenant_id',
-  'group_type',
-  'user_id',
-  'kind',
-  'group_id',
-  'region',
-  'project_name',
-  'status',
-] as const
-type CountKey = Readonly<Record<(typeof keyColumns)[number], string>>
-
-/** What follows from the log alone: when a count that is as before was last touched depends on the batches. */
-export const countsSql = `select ${keyColumns.join(', ')}, n from counts where n <> 0`
+type AssetColumns = typeof assets.record.columns
+type GroupColumns = typeof groups.record.columns
+type Count = Row<typeof counts.record.columns>
+/** What a count is of. */
+type CountKey = Omit<Count, 'n' | 'position'>
 
 /** Whose list shows it: of a person's that of the user who had them verified, else that of the tenant. */
 export function listOwner(groupType: string, userId: string): string {
@@ -26,70 +17,57 @@ export function listOwner(groupType: string, userId: string): string {
 }
 
 function keyOf(
-  row: AssetTextRow | GroupTextRow,
-  of: Pick<CountKey, 'kind' | 'group_id' | 'status'>,
+  { tenantId, groupType, userId, region, projectName }: Row<AssetColumns> | Row<GroupColumns>,
+  kind: CountKey['kind'],
+  groupId: string,
+  status: string,
 ): CountKey {
   return {
-    ...of,
-    tenant_id: storable(row.tenant_id),
-    group_type: row.group_type,
-    user_id: storable(listOwner(row.group_type, row.user_id)),
-    region: row.region,
-    project_name: storable(row.project_name),
+    tenantId: storable(tenantId),
+    groupType,
+    userId: storable(listOwner(groupType, userId)),
+    kind,
+    groupId,
+    region,
+    projectName: storable(projectName),
+    status,
   }
 }
 
 /** The counts that an asset is part of. */
-function countsOfAsset(row: AssetTextRow | undefined): readonly CountKey[] {
+function countsOfAsset(row: Row<AssetColumns> | undefined): readonly CountKey[] {
   const status = row && statusOf(row.state)
   if (row === undefined || status === undefined) return []
-  const groups = ['', storable(row.group_id)]
-  return groups.map((group_id) => keyOf(row, { kind: 'asset', group_id, status }))
+  return ['', storable(row.groupId)].map((groupId) => keyOf(row, 'asset', groupId, status))
 }
 
-function countsOfGroup(row: GroupTextRow | undefined): readonly CountKey[] {
+function countsOfGroup(row: Row<GroupColumns> | undefined): readonly CountKey[] {
   const isShown = row !== undefined && shownGroupStates.some((state) => state === row.state)
-  return isShown ? [keyOf(row, { kind: 'group', group_id: '', status: '' })] : []
+  return isShown ? [keyOf(row, 'group', '', '')] : []
 }
 
 /** Adds to the counts what a batch changed, and says of each that something it counts did change. */
 export async function writeCounts(
   client: PoolClient,
-  assets: readonly RowChange<typeof assetColumns>[],
-  groups: readonly RowChange<typeof groupColumns>[],
+  ofAssets: readonly RowChange<AssetColumns>[],
+  ofGroups: readonly RowChange<GroupColumns>[],
 ): Promise<void> {
-  const deltas = new Map<string, { readonly key: CountKey; n: bigint; position: bigint }>()
+  const deltas = new Map<string, Count>()
   const add = (keys: readonly CountKey[], n: bigint, position: bigint): void => {
     for (const key of keys) {
-      const id = JSON.stringify(keyColumns.map((column) => key[column]))
-      const delta = deltas.get(id) ?? { key, n: 0n, position }
-      delta.n += n
-      if (position > delta.position) delta.position = position
-      deltas.set(id, delta)
+      const id = JSON.stringify(key)
+      const known = deltas.get(id)
+      const last = known !== undefined && known.position > position ? known.position : position
+      deltas.set(id, { ...key, n: (known?.n ?? 0n) + n, position: last })
     }
   }
-  for (const { before, after } of assets) {
-    add(countsOfAsset(before), -1n, BigInt(after.position))
-    add(countsOfAsset(after), 1n, BigInt(after.position))
+  for (const { before, after } of ofAssets) {
+    add(countsOfAsset(before), -1n, after.position)
+    add(countsOfAsset(after), 1n, after.position)
   }
-  for (const { before, after } of groups) {
-    add(countsOfGroup(before), -1n, BigInt(after.position))
-    add(countsOfGroup(after), 1n, BigInt(after.position))
+  for (const { before, after } of ofGroups) {
+    add(countsOfGroup(before), -1n, after.position)
+    add(countsOfGroup(after), 1n, after.position)
   }
-  const changed = [...deltas.values()]
-  if (changed.length === 0) return
-  const given = keyColumns.length
-  const arrays = keyColumns.map((_, n) => `$${n + 1}::text[]`)
-  await client.query({
-    name: 'assets.counts',
-    text: `insert into counts (${keyColumns.join(', ')}, n, position)
-           select * from unnest(${arrays.join(', ')}, $${given + 1}::bigint[], $${given + 2}::bigint[])
-           on conflict (${keyColumns.join(', ')}) do update set
-             n = counts.n + excluded.n, position = greatest(counts.position, excluded.position)`,
-    values: [
-      ...keyColumns.map((column) => textColumn(changed.map(({ key }) => key[column]))),
-      plainColumn(changed.map(({ n }) => n)),
-      plainColumn(changed.map(({ position }) => position)),
-    ],
-  })
+  await counts.upsert(client, [...deltas.values()])
 }

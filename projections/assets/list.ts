@@ -5,14 +5,7 @@ import {
   type GroupListFilter,
   type ListedTable,
 } from './list-filter.ts'
-import {
-  toAssetRow,
-  toGroupRow,
-  type AssetRecord,
-  type AssetRow,
-  type GroupRecord,
-  type GroupRow,
-} from './row.ts'
+import { toAssetRow, toGroupRow, type AssetRow, type GroupRow } from './tables.ts'
 import { type CountedTotals, totalOf, type Total } from './totals.ts'
 
 /** Which page, in which order. */
@@ -47,12 +40,12 @@ const sortColumns = {
 } as const
 
 /** A page of rows: their keys from an index, from the nearer end of the list. */
-async function pageOf<Row extends object>(
+async function pageOf(
   db: Queryable,
   listed: ListedTable,
   { total, found }: Total,
   { pageNumber, pageSize, sortBy, sortOrder }: ListPage,
-): Promise<readonly Row[]> {
+): Promise<readonly object[]> {
   const offset = (pageNumber - 1) * pageSize
   const limit = Math.min(pageSize, total - offset)
   if (limit <= 0) return []
@@ -66,7 +59,7 @@ async function pageOf<Row extends object>(
   const least = listConditions(found, isFew ? 'found' : 'walked')
   const whole = listConditions(listed, 'walked', least)
   const keys = `select ${columns.join(', ')} from assets.${name} where ${least.sql}`
-  const { rows } = await db.query<Row>(
+  const { rows } = await db.query<object & Record<string, unknown>>(
     // `offset 0` keeps the planner from looking for few along the whole order. What was changed since
     // it was counted is not shown as what it is no longer.
     `select t.* from (
@@ -91,7 +84,7 @@ export async function findAssets(
 ): Promise<Listed<AssetRow>> {
   const listed: ListedTable = { name: 'assets', id: 'asset_id', filter: listing }
   const total = await totalOf(db, listed, counted)
-  const rows = await pageOf<AssetRecord>(db, listed, total, listing)
+  const rows = await pageOf(db, listed, total, listing)
   return { rows: rows.map(toAssetRow), total: total.total }
 }
 
@@ -103,6 +96,6 @@ export async function findGroups(
 ): Promise<Listed<GroupRow>> {
   const listed: ListedTable = { name: 'groups', id: 'group_id', filter: listing }
   const total = await totalOf(db, listed, counted)
-  const rows = await pageOf<GroupRecord>(db, listed, total, listing)
+  const rows = await pageOf(db, listed, total, listing)
   return { rows: rows.map(toGroupRow), total: total.total }
 }

@@ -8,7 +8,7 @@ export {
   type ListPage,
 } from './list.ts'
 export type { AssetListFilter, GroupListFilter } from './list-filter.ts'
-export type { AssetRow, GroupRow } from './row.ts'
+export type { AssetRow, GroupRow } from './tables.ts'
 export { CountedTotals } from './totals.ts'
 export {
   assetStates,

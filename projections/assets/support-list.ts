@@ -1,14 +1,7 @@
 import type { AssetGroupType } from '../../src/domain/asset/events.ts'
 import type { Queryable } from '../engine/queryable.ts'
 import { Conditions } from './conditions.ts'
-import {
-  toAssetRow,
-  toGroupRow,
-  type AssetRecord,
-  type AssetRow,
-  type GroupRecord,
-  type GroupRow,
-} from './row.ts'
+import { toAssetRow, toGroupRow, type AssetRow, type GroupRow } from './tables.ts'
 import type { AssetState, GroupState } from './state.ts'
 
 /** Lists for support: whatever there was, deleted or not, of whoever lies in the scope. */
@@ -56,14 +49,14 @@ function searched(search: Omit<GroupSearch, 'state'> & { readonly state: string 
     .is('native_id', search.nativeId)
 }
 
-async function newest<Row extends object>(
+async function newest(
   db: Queryable,
   { table, id }: { readonly table: string; readonly id: string },
   conditions: Conditions,
   { after, limit }: SearchPage,
-): Promise<readonly Row[]> {
+): Promise<readonly object[]> {
   const { sql } = conditions.isBefore(id, after)
-  const { rows } = await db.query<Row>(
+  const { rows } = await db.query<object & Record<string, unknown>>(
     `select * from assets.${table} where ${sql} order by ${id} desc limit ${conditions.add(limit + 1)}`,
     conditions.values,
   )
@@ -78,7 +71,7 @@ export async function listAssetsFor(
 ): Promise<Found<AssetRow>> {
   const conditions = searched(search).is('asset_id', search.assetId)
   const of = { table: 'assets', id: 'asset_id' }
-  const rows = await newest<AssetRecord>(db, of, conditions, page)
+  const rows = await newest(db, of, conditions, page)
   const items = rows.slice(0, page.limit).map(toAssetRow)
   return { items, next: rows.length > page.limit ? items.at(-1)?.assetId : undefined }
 }
@@ -90,7 +83,7 @@ export async function listGroupsFor(
   page: SearchPage,
 ): Promise<Found<GroupRow>> {
   const of = { table: 'groups', id: 'group_id' }
-  const rows = await newest<GroupRecord>(db, of, searched(search), page)
+  const rows = await newest(db, of, searched(search), page)
   const items = rows.slice(0, page.limit).map(toGroupRow)
   return { items, next: rows.length > page.limit ? items.at(-1)?.groupId : undefined }
 }

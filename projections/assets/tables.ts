@@ -1,43 +1,44 @@
-import { assetColumns, columnsSql, groupColumns, verificationColumns } from './columns.ts'
-import { shownGroupStates, statesSql } from './state.ts'
+import type { AssetGroupType, AssetType } from '../../src/domain/asset/events.ts'
+import {
+  bigint,
+  constrained,
+  nullable,
+  operational,
+  reader,
+  text,
+  time,
+  type StoredRow,
+} from '../engine/column.ts'
+import { table } from '../engine/table.ts'
+import {
+  shownGroupStates,
+  statesSql,
+  type AssetState,
+  type GroupState,
+  type VerificationState,
+} from './state.ts'
 
 /** Pages are read from indexes alone where the table was vacuumed: sooner than Postgres would by itself. */
 const vacuumed = `fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05,
     autovacuum_vacuum_insert_scale_factor = 0.05`
 
-export const tablesSql = `
-  create table assets (
-    ${columnsSql(assetColumns)},
-    primary key (asset_id)
-  ) with (${vacuumed});
-
-  create table groups (
-    ${columnsSql(groupColumns)},
-    primary key (group_id)
-  ) with (${vacuumed});
-
-  create table verifications (
-    ${columnsSql(verificationColumns)},
-    primary key (verification_id)
-  ) with (fillfactor = 80);
-
-  -- How many are listed: assets by status in all (group_id '') and by group, groups in all. user_id is ''
-  -- but for what is of a person: that is listed for the user who had the person verified alone. position
-  -- is that of the last change of what a row counts, also of one that leaves it as many.
-  create table counts (
-    tenant_id text not null,
-    group_type text not null,
-    user_id text not null,
-    kind text not null check (kind in ('asset', 'group')),
-    group_id text not null,
-    region text not null,
-    project_name text not null,
-    status text not null,
-    n bigint not null,
-    position bigint not null,
-    primary key (tenant_id, group_type, user_id, kind, group_id, region, project_name, status)
-  ) with (fillfactor = 60);
-`
+const askedBy = {
+  tenant_id: text(),
+  user_id: text(),
+  token_id: text(),
+  request_id: text(),
+}
+const keptAt = {
+  region: text<'domestic' | 'overseas'>(),
+  project_name: text(),
+  channel_id: text(),
+}
+const changed = {
+  created_at: time(),
+  updated_at: time(),
+  /** Of the last event that changed it. */
+  position: bigint(),
+}
 
 /** What lists show of each table. */
 export const shownSql = {
@@ -51,53 +52,154 @@ const lists = [
   { type: 'LivenessFace', owner: 'tenant_id, user_id' },
 ] as const
 
-/** What lists are narrowed by; what most of a list has is read past soonest where it stands in front. */
+/** What lists are narrowed by; the columns that narrow most lists least come first. */
 const asked = ['name', 'region', 'project_name', 'state', 'group_id']
 
 /**
  * Three orders, each with what lists are narrowed by beside it, so that a page is found without the rows;
- * then what finds few among many, by facts or by name. Nothing that is indexed may be longer than a few
+ * then what finds few among many, by facts or by name. No indexed value may be longer than a few
  * hundred characters: names are bounded where they come in.
  */
-function listIndexes(table: 'assets' | 'groups', id: 'asset_id' | 'group_id'): string {
-  return lists
-    .map(({ type, owner }) => {
-      const index = (name: string, columns: string): string =>
-        `create index if not exists ${table}_${type.toLowerCase()}_${name} on ${table} (${columns}
-         where group_type = '${type}' and ${shownSql[table]};`
-      const order = (column: string): string => {
-        const keys = [...new Set([column, id])]
-        const others = asked.filter((each) => !keys.includes(each))
-        return `${owner}, ${keys.join(', ')}) include (${others.join(', ')})`
-      }
-      return [
-        index('created', order('created_at')),
-        index('updated', order('updated_at')),
-        index('group', order('group_id')),
-        index('facts', `${owner}, state, region, project_name)`),
-        index('name', `${owner}, state, name text_pattern_ops)`),
-      ].join('\n')
-    })
-    .join('\n')
+function listIndexes(
+  table: keyof typeof shownSql,
+  id: 'asset_id' | 'group_id',
+): Readonly<Record<string, string>> {
+  const indexes = lists.flatMap(({ type, owner }) => {
+    const where = `where group_type = '${type}' and ${shownSql[table]}`
+    const order = (column: string): string => {
+      const keys = [...new Set([column, id])]
+      const others = asked.filter((each) => !keys.includes(each))
+      return `(${owner}, ${keys.join(', ')}) include (${others.join(', ')}) ${where}`
+    }
+    const name = type.toLowerCase()
+    return [
+      [`${name}_created`, order('created_at')],
+      [`${name}_updated`, order('updated_at')],
+      [`${name}_group`, order('group_id')],
+      [`${name}_facts`, `(${owner}, state, region, project_name) ${where}`],
+      [`${name}_name`, `(${owner}, state, name text_pattern_ops) ${where}`],
+    ] as const
+  })
+  return Object.fromEntries(indexes)
 }
 
-/** By what support looks for them, and what has no end yet. */
-export const indexesSql = `
-  ${listIndexes('assets', 'asset_id')}
-  ${listIndexes('groups', 'group_id')}
-  create index if not exists assets_tenant on assets (tenant_id, asset_id);
-  create index if not exists assets_user on assets (user_id, asset_id);
-  create index if not exists assets_group on assets (group_id, asset_id);
-  create index if not exists assets_native on assets (native_id) where native_id is not null;
-  create index if not exists groups_tenant on groups (tenant_id, group_id);
-  create index if not exists groups_user on groups (user_id, group_id);
-  create index if not exists groups_native on groups (native_id) where native_id is not null;
-  create index if not exists assets_open on assets (updated_at, asset_id)
-    where state in ('created', 'processing', 'withdrawn');
-  create index if not exists groups_open on groups (updated_at, group_id)
-    where state in ('created', 'withdrawn');
-  create index if not exists verifications_open on verifications (expires_at, verification_id)
-    where state = 'started';
-  create index if not exists verifications_confirmed on verifications (updated_at)
-    where state = 'confirmed';
-`
+export const assets = table('assets.assets', {
+  columns: {
+    asset_id: text(),
+    ...askedBy,
+    group_id: text(),
+    group_type: text<AssetGroupType>(),
+    ...keptAt,
+    asset_type: text<AssetType>(),
+    /** As its tenant calls it. */
+    name: text(),
+    /** What upstream calls it; null while it is not known whether upstream has it. */
+    native_id: nullable(text()),
+    state: text<AssetState>(),
+    /** Why it failed or was refused. */
+    error_code: nullable(text()),
+    error_message: nullable(text()),
+    ...changed,
+  },
+  key: ['asset_id'],
+  storage: vacuumed,
+  indexes: {
+    ...listIndexes('assets', 'asset_id'),
+    // By what support looks for them, and what has no end yet.
+    tenant: '(tenant_id, asset_id)',
+    user: '(user_id, asset_id)',
+    group: '(group_id, asset_id)',
+    native: '(native_id) where native_id is not null',
+    open: `(updated_at, asset_id) where state in ('created', 'processing', 'withdrawn')`,
+  },
+})
+
+export const groups = table('assets.groups', {
+  columns: {
+    group_id: text(),
+    ...askedBy,
+    group_type: text<AssetGroupType>(),
+    ...keptAt,
+    name: text(),
+    description: text(),
+    native_id: nullable(text()),
+    /** Of a person: how it came to be. */
+    verification_id: nullable(text()),
+    state: text<GroupState>(),
+    ...changed,
+  },
+  key: ['group_id'],
+  storage: vacuumed,
+  indexes: {
+    ...listIndexes('groups', 'group_id'),
+    tenant: '(tenant_id, group_id)',
+    user: '(user_id, group_id)',
+    native: '(native_id) where native_id is not null',
+    open: `(updated_at, group_id) where state in ('created', 'withdrawn')`,
+  },
+})
+
+export const verifications = table('assets.verifications', {
+  columns: {
+    verification_id: text(),
+    ...askedBy,
+    ...keptAt,
+    group_id: text(),
+    native_group_id: nullable(text()),
+    state: text<VerificationState>(),
+    started_at: time(),
+    expires_at: time(),
+    updated_at: time(),
+    position: bigint(),
+  },
+  key: ['verification_id'],
+  storage: 'fillfactor = 80',
+  indexes: {
+    open: `(expires_at, verification_id) where state = 'started'`,
+    confirmed: `(updated_at) where state = 'confirmed'`,
+  },
+})
+
+/**
+ * How many are listed: assets by status in all (group_id '') and by group, groups in all. user_id is ''
+ * except for what belongs to a person: that is listed only for the user who had the person verified.
+ */
+export const counts = table('assets.counts', {
+  columns: {
+    tenant_id: text(),
+    group_type: text(),
+    user_id: text(),
+    kind: constrained(text<'asset' | 'group'>(), `check (kind in ('asset', 'group'))`),
+    group_id: text(),
+    region: text(),
+    project_name: text(),
+    status: text(),
+    n: bigint(),
+    /**
+     * Of the last change of what it counts, also of one that leaves it as many: when that was depends on
+     * the batches, so that no rebuild compares it.
+     */
+    position: operational(bigint()),
+  },
+  key: [
+    'tenant_id',
+    'group_type',
+    'user_id',
+    'kind',
+    'group_id',
+    'region',
+    'project_name',
+    'status',
+  ],
+  storage: 'fillfactor = 60',
+  onConflict: { n: 'add', position: 'greatest' },
+  compared: 'n <> 0',
+})
+
+/** An asset as the read model knows it. */
+export type AssetRow = StoredRow<typeof assets.record.columns>
+/** A group as the read model knows it. */
+export type GroupRow = StoredRow<typeof groups.record.columns>
+
+export const toAssetRow = reader(assets.record.columns)
+export const toGroupRow = reader(groups.record.columns)

@@ -3,7 +3,11 @@ import { jsonColumn, plainColumn, storableJson, textColumn } from './columns.ts'
 import type { ColumnKind } from './standing.ts'
 
 /** How a column is declared, sent in bulk, read back and compared. */
-export interface Column<Value = unknown, Member extends string | undefined = string | undefined> {
+export interface Column<
+  Value = unknown,
+  Member extends string | undefined = string | undefined,
+  Kind extends ColumnKind = ColumnKind,
+> {
   /** Its SQL type. */
   readonly type: string
   /** Type of the array that carries its values; `documents` are sent as one JSON array instead. */
@@ -12,7 +16,7 @@ export interface Column<Value = unknown, Member extends string | undefined = str
   /** The value to store, where it is not what was sent. */
   readonly stored?: (sent: string) => string
   /** The form in which auditors compare it. */
-  readonly kind: ColumnKind
+  readonly kind: Kind
   /** The expression that reads it without losing a digit, where the driver would. */
   readonly read?: (column: string) => string
   /** What the driver returns, as a value of a row. */
@@ -54,14 +58,28 @@ export type Row<C extends Columns> = {
   ]?: ValueOf<C[Name]>
 }
 
+/** A row as queries return it: times in Unix milliseconds, under a member that says so. */
+export type StoredRow<C extends Columns> = {
+  readonly [
+    Name in keyof C & string as C[Name]['kind'] extends 'time'
+      ? `${MemberOf<Name, C[Name]>}Ms`
+      : MemberOf<Name, C[Name]>
+  ]: undefined extends ValueOf<C[Name]>
+    ? Exclude<StoredValue<C[Name]>, undefined>
+    : StoredValue<C[Name]>
+}
+type StoredValue<C extends Column> = C['kind'] extends 'time'
+  ? number | Extract<ValueOf<C>, null>
+  : ValueOf<C>
+
 /** Some members of a row. */
 export type Patch<C extends Columns> = {
   readonly [Member in keyof Row<C>]?: Row<C>[Member] | undefined
 }
 
-type Plain<Value> = Column<Value, undefined>
+type Plain<Value, Kind extends ColumnKind = 'text'> = Column<Value, undefined, Kind>
 
-function ofText(type: string, kind: ColumnKind) {
+function ofText<Kind extends ColumnKind>(type: string, kind: Kind) {
   return {
     type,
     sent: type,
@@ -91,18 +109,18 @@ export function uuid(): Plain<string> {
 }
 
 /** RFC 3339. */
-export function time(): Plain<string> {
+export function time(): Plain<string, 'time'> {
   return { ...ofText('timestamptz', 'time'), read: asText }
 }
 
 /** A time given in Unix milliseconds. */
-export function timeOfMs(): Plain<number> {
+export function timeOfMs(): Plain<number, 'time'> {
   const stored = (sent: string): string => `to_timestamp(${sent} / 1000.0)`
   return { ...ofPlain('timestamptz'), sent: 'bigint', stored, kind: 'time' }
 }
 
 /** A time in UTC given without its zone. */
-export function timeInUtc(): Plain<string> {
+export function timeInUtc(): Plain<string, 'time'> {
   return {
     ...ofText('timestamptz', 'time'),
     sent: 'text',
@@ -111,7 +129,7 @@ export function timeInUtc(): Plain<string> {
 }
 
 /** `YYYY-MM-DD`. */
-export function date(): Plain<string> {
+export function date(): Plain<string, 'date'> {
   return { ...ofText('date', 'date'), read: asText }
 }
 
@@ -127,83 +145,100 @@ export function int(): Plain<number> {
   return ofPlain('int')
 }
 
-/** A whole number: positions, revisions, sizes. */
-export function bigint<Value extends bigint | number = bigint>(): Plain<Value> {
+/** A position, a revision, a count. */
+export function bigint(): Plain<bigint> {
   const decode = (value: unknown): unknown => (typeof value === 'string' ? BigInt(value) : value)
   return { ...ofPlain('bigint'), decode }
 }
 
+/** A whole number that events give as a number. */
+export function whole(): Plain<bigint | number> {
+  return bigint()
+}
+
 /** A sum of whole numbers. */
-export function quantity(): Plain<bigint> {
+export function quantity(): Plain<bigint, 'amount'> {
   return { ...ofPlain('numeric(38, 0)'), sent: 'numeric', kind: 'amount' }
 }
 
 /** An exact decimal, given as one. */
-export function decimal(): Plain<string> {
+export function decimal(): Plain<string, 'amount'> {
   return { ...ofText('numeric(38, 12)', 'amount'), sent: 'numeric' }
 }
 
 /** An exact decimal, given in millionths of millionths. */
-export function pico(): Plain<bigint> {
+export function pico(): Plain<bigint, 'amount'> {
   const encode = (values: readonly unknown[]): string =>
     textColumn(values.map((value) => formatAmount(value as bigint)))
-  return { ...decimal(), encode } as Plain<unknown> as Plain<bigint>
+  return { ...ofText('numeric(38, 12)', 'amount'), sent: 'numeric', encode }
 }
 
-export function bytes(): Plain<Uint8Array> {
+export function bytes(): Plain<Uint8Array, 'hex'> {
   const encode = (values: readonly unknown[]): string =>
     textColumn(values.map((value) => String.raw`\x${(value as Buffer).toString('hex')}`))
   return { ...ofText('bytea', 'hex'), encode }
 }
 
 /** JSON taken apart. */
-export function json<Value = unknown>(): Plain<Value> {
+export function json<Value = unknown>(): Plain<Value, 'json'> {
   return { type: 'jsonb', sent: 'jsonb', kind: 'json', encode: jsonColumn }
 }
 
 /** JSON kept as text. Sent as one array: nothing has to be quoted for an array literal. */
-export function document(): Plain<object> {
+export function document(): Plain<object, 'json'> {
   const encode = (values: readonly unknown[]): string => `[${values.map(storableJson).join(',')}]`
   return { type: 'json', sent: 'documents', kind: 'json', encode }
 }
 
-export function texts(): Plain<readonly string[]> {
+export function texts(): Plain<readonly string[], 'json'> {
   const encode = (values: readonly unknown[]): string =>
     textColumn(values.map((value) => (Array.isArray(value) ? textColumn(value) : null)))
   return { type: 'text[]', sent: 'text', stored: (sent) => `${sent}::text[]`, kind: 'json', encode }
 }
 
 /** A column that may be null. */
-export function nullable<Value, Member extends string | undefined>(
-  column: Column<Value, Member>,
-): Column<Value | null | undefined, Member> {
+export function nullable<Value, Member extends string | undefined, Kind extends ColumnKind>(
+  column: Column<Value, Member, Kind>,
+): Column<Value | null | undefined, Member, Kind> {
   return { ...column, nullable: true }
 }
 
 /** A column of the workers, not of the log. */
-export function operational<Value, Member extends string | undefined>(
-  column: Column<Value, Member>,
-): Column<Value, Member> {
+export function operational<C extends Column>(column: C): C {
   return { ...column, operational: true }
 }
 
 /** A column with a check, a default or a reference. */
-export function constrained<Value, Member extends string | undefined>(
-  column: Column<Value, Member>,
-  constraint: string,
-): Column<Value, Member> {
+export function constrained<C extends Column>(column: C, constraint: string): C {
   return { ...column, constraint }
 }
 
 /** A column written from a member of another name. */
-export function from<Value, Member extends string>(
+export function from<Value, Member extends string, Kind extends ColumnKind>(
   member: Member,
-  column: Column<Value>,
-): Column<Value, Member> {
+  column: Column<Value, undefined, Kind>,
+): Column<Value, Member, Kind> {
   return { ...column, member }
 }
 
 /** The member of a row that a column is written from. */
 export function memberOf(name: string, { member }: Column): string {
   return member ?? name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+}
+
+/** Reads rows that a query returns with all these columns, and perhaps others. */
+export function reader<C extends Columns>(columns: C) {
+  const members = Object.entries(columns).map(([name, column]) => {
+    const member = memberOf(name, column)
+    const isTime = column.kind === 'time'
+    return { name, member: isTime ? `${member}Ms` : member, isTime, decode: column.decode }
+  })
+  return (record: object): StoredRow<C> => {
+    const row: Record<string, unknown> = {}
+    for (const { name, member, isTime, decode } of members) {
+      const value = (record as Readonly<Record<string, unknown>>)[name]
+      row[member] = isTime && value instanceof Date ? value.getTime() : (decode?.(value) ?? value)
+    }
+    return row as StoredRow<C>
+  }
 }

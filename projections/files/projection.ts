@@ -1,5 +1,5 @@
 import { type FileEvent } from '../../src/domain/file/events.ts'
-import { bigint, nullable, text, time } from '../engine/column.ts'
+import { bigint, nullable, text, time, whole } from '../engine/column.ts'
 import { applyRows, audited, declared, rowsOf, typesOf } from '../engine/read-model.ts'
 import { table } from '../engine/table.ts'
 import type { Projection } from '../engine/types.ts'
@@ -14,7 +14,7 @@ const files = rowsOf<FileEvent>()({
       token_id: text(),
       purpose: text(),
       filename: text(),
-      size_bytes: bigint<bigint | number>(),
+      size_bytes: whole(),
       uploaded_at: time(),
       deleted_at: nullable(time()),
       expires_at: nullable(time()),

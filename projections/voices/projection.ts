@@ -1,7 +1,7 @@
 import type { UploadEvent } from '../../src/domain/upload/events.ts'
 import { voiceKey, type VoiceEvent } from '../../src/domain/voice/events.ts'
 import { allOver } from '../../src/kernel/all-over.ts'
-import { bigint, nullable, text, time } from '../engine/column.ts'
+import { bigint, nullable, text, time, whole } from '../engine/column.ts'
 import { applyRows, audited, declared, rowsOf, typesOf } from '../engine/read-model.ts'
 import { table } from '../engine/table.ts'
 import type { Projection } from '../engine/types.ts'
@@ -17,7 +17,7 @@ const uploads = rowsOf<UploadEvent>()({
       upstream_file_id: text(),
       purpose: text(),
       filename: text(),
-      size_bytes: bigint<bigint | number>(),
+      size_bytes: whole(),
       uploaded_at: time(),
       expires_at: nullable(time()),
       position: bigint(),
