@@ -1,9 +1,13 @@
 import type { Queryable } from '../engine/queryable.ts'
-import { conjunctionOf, scopeConditions, type TimelineScope } from './scope.ts'
 import { byRequestSql } from './tables.ts'
 
-export { timelineTables } from './audited.ts'
-export type { TimelineScope } from './scope.ts'
+export { timelineTables } from './tables.ts'
+
+/** Whose events may be seen; an absent member does not narrow. */
+export interface TimelineScope {
+  readonly tenantId?: string | undefined
+  readonly userIds?: readonly string[] | undefined
+}
 
 /** An event as support sees it. */
 export interface TimelineItem {
@@ -176,4 +180,23 @@ export async function eventsAt(
     values: [positions],
   })
   return new Map(rows.map(({ position, type, data }) => [position, { type, data }]))
+}
+
+/** The scope as conditions on a table's alias; adds the values it needs. */
+function scopeConditions(
+  scope: TimelineScope,
+  alias: string,
+  values: unknown[],
+): readonly string[] {
+  const conditions: string[] = []
+  if (scope.tenantId !== undefined)
+    conditions.push(`${alias}.tenant_id = $${values.push(scope.tenantId)}`)
+  if (scope.userIds !== undefined)
+    conditions.push(`${alias}.user_id = any($${values.push(scope.userIds)}::text[])`)
+  return conditions
+}
+
+/** Conditions as the end of a `where`. */
+function conjunctionOf(conditions: readonly string[]): string {
+  return conditions.length === 0 ? 'true' : conditions.join(' and ')
 }
