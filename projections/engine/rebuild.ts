@@ -15,7 +15,7 @@ import {
   schemaExists,
   swapSchemas,
 } from './schema.ts'
-import { inSchema } from './transaction.ts'
+import { inSchema, schemaIdentifier } from './transaction.ts'
 import type { Projection } from './types.ts'
 
 export type { RebuildProgress } from './build.ts'
@@ -36,11 +36,16 @@ export interface RebuildOptions {
   readonly signal?: AbortSignal
   /** Swap even if what is live differs from what the log says. */
   readonly force?: boolean
+  /** Only compare: nothing is swapped. */
+  readonly check?: boolean
 }
 
 export interface RebuildResult {
-  /** `different`: nothing was swapped; the rebuilt tables stay in `<name>_next` to look at. */
-  readonly outcome: 'swapped' | 'different'
+  /**
+   * `different`: nothing was swapped; the rebuilt tables stay in `<name>_next` to look at. `equal`: only
+   * compared; the rebuilt tables are dropped.
+   */
+  readonly outcome: 'swapped' | 'different' | 'equal'
   /** Undefined when there was nothing of the same version to compare with. */
   readonly comparison: RebuildComparison | undefined
   readonly events: number
@@ -53,6 +58,16 @@ export class RebuildRunningError extends Error {
 
   constructor(projection: string) {
     super(`${projection} is being rebuilt by another process`)
+  }
+}
+
+/** There are no live tables of this version: a check has nothing to compare with. */
+export class NothingToCompareError extends Error {
+  override readonly name = 'NothingToCompareError'
+  readonly code = 'nothing_to_compare'
+
+  constructor(projection: string) {
+    super(`${projection} has no live tables of this version to compare with`)
   }
 }
 
@@ -143,8 +158,18 @@ async function prepare(pool: Pool, projection: Projection): Promise<void> {
   })
 }
 
+/** Drops tables that were built only to be compared. */
+async function dropBuilt({ pool, schema }: BuildTarget): Promise<void> {
+  await inSchema(pool, 'public', async (client) => {
+    await client.query(`drop schema ${schemaIdentifier(schema)} cascade`)
+    await client.query('delete from engine.checkpoints where name = $1', [schema])
+  })
+}
+
 async function rebuildAlone(options: RebuildOptions, signal: AbortSignal): Promise<RebuildResult> {
-  const { pool, projection } = options
+  const { pool, projection, check = false } = options
+  const before = await liveCheckpoint(pool, projection)
+  if (check && before === undefined) throw new NothingToCompareError(projection.name)
   await prepare(pool, projection)
   const target = build({ ...options, schema: nextSchema(projection.name), signal })
   const current = async (): Promise<Goal | undefined> => {
@@ -152,7 +177,6 @@ async function rebuildAlone(options: RebuildOptions, signal: AbortSignal): Promi
     return found?.version === projection.version ? found : undefined
   }
 
-  const before = await liveCheckpoint(pool, projection)
   await target.readTo(before)
   target.say('indexing')
   await inSchema(pool, target.schema, async (client) => {
@@ -172,6 +196,11 @@ async function rebuildAlone(options: RebuildOptions, signal: AbortSignal): Promi
       if (!comparison.equal && options.force !== true)
         return { outcome: 'different', comparison, events: target.events() }
     }
+  }
+  if (check) {
+    if (comparison === undefined) throw new NothingToCompareError(projection.name)
+    await dropBuilt(target)
+    return { outcome: 'equal', comparison, events: target.events() }
   }
   for (let round = 0; round < CATCH_UP_ROUNDS; round += 1)
     if ((await target.readTo(before === undefined ? undefined : await current())) === 0) break
@@ -197,9 +226,9 @@ async function liveCheckpoint(pool: Pool, projection: Projection): Promise<Goal 
 /**
  * Builds a projection anew from the start of the log in `<name>_next` while the live one goes on,
  * compares both at one position, and swaps them in one transaction. A difference is reported and
- * nothing is swapped, unless forced. May be killed at any time and run again. Needs
+ * nothing is swapped, unless forced; a check swaps nothing and drops what it built where both are equal. May be killed at any time and run again. Needs
  * `migrateEngine` before and three connections of the pool.
- * @throws RebuildRunningError when another process rebuilds it; PoisonEventError when the log holds
+ * @throws RebuildRunningError when another process rebuilds it; NothingToCompareError for a check without live tables; PoisonEventError when the log holds
  * an event that cannot be applied; `log_unavailable` or LogOlderError when what was read of the log
  * ends before the last event that the live one has applied: nothing is swapped then.
  */

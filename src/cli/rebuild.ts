@@ -8,6 +8,7 @@ import type { Session } from './session.ts'
 interface RebuildOptions {
   readonly json?: boolean
   readonly force?: boolean
+  readonly check?: boolean
 }
 
 /** `tollgate rebuild <names...>`, one after the other: exit code 1 when what is live differs from what the log says. */
@@ -38,6 +39,7 @@ async function rebuild(
     projection,
     onProgress: ({ events, phase }) => shown.update(events, phase),
     ...(options.force ? { force: true } : {}),
+    ...(options.check ? { check: true } : {}),
   })
   shown.end()
   const { outcome, comparison, events } = result

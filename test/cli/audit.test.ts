@@ -118,6 +118,29 @@ t.test('a rebuild of a read model that is as the log says is equal and swaps', a
   t.match(unknown, { code: 1, stdout: '', stderr: /no read model is called no-such; there are/ })
 })
 
+t.test('a check of equal read models swaps nothing and leaves nothing behind', async (t) => {
+  const oids = async () =>
+    (await pool.query(`select oid, nspname from pg_namespace where nspname ~ '^(ledger|access)'`))
+      .rows
+  const before = await oids()
+  const ended = await tollgate(['rebuild', 'ledger', 'access', '--check'], env)
+  t.match(ended, { code: 0, stderr: '' })
+  t.match(ended.stdout, /^lines +\d+ +\d+ +equal$/m)
+  t.match(ended.stdout, /ledger: equal after \d+ events[\s\S]*access: equal after \d+ events/)
+  t.same(await oids(), before, 'the same schemas')
+  const both = await tollgate(['rebuild', 'ledger', '--check', '--force'], env)
+  t.match(both, { code: 1, stdout: '', stderr: /--check' cannot be used with option '--force'/ })
+})
+
+t.test('a check of a read model that differs names the table and exits 1', async (t) => {
+  await pool.query(`update access.users set name = name || 'x'`)
+  const ended = await tollgate(['rebuild', 'access', '--check', '--json'], env)
+  t.equal(ended.code, 1)
+  t.match(JSON.parse(ended.stdout), { outcome: 'different', comparison: { tables: ['users'] } })
+  await pool.query(`update access.users set name = left(name, -1)`)
+  t.equal((await tollgate(['rebuild', 'access', '--check'], env)).code, 0)
+})
+
 t.test('a rebuild that differs changes nothing, says so and exits 1', async (t) => {
   await pool.query(`update ledger.lines set amount = amount + 1 where source_id = '${first}'`)
   const ended = await tollgate(['rebuild', 'ledger'], env)

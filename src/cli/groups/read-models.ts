@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
 import { JSON_OPTION, onStores } from './command.ts'
 
 const AUDIT_HELP = `
@@ -17,7 +17,10 @@ lack it are not named again. "tollgate rebuild <name>" makes a read model anew f
 const REBUILD_HELP = `
 The live tables go on being read and written meanwhile. Both are compared at one position of the log: rows of
 each table, totals side by side, and where lines or money differ the figures by tenant and SKU. Equal tables
-are swapped; of different ones the live ones stay, the exit code is 1, and what to do is said.`
+are swapped; of different ones the live ones stay, the exit code is 1, and what to do is said.
+
+With --check nothing is swapped: equal tables are dropped again and the exit code is 0. It finds every row that
+differs in any way, like an audit, but names only the table.`
 
 /** Registers `tollgate audit` and `tollgate rebuild`. */
 export function addReadModels(program: Command): void {
@@ -36,6 +39,11 @@ export function addReadModels(program: Command): void {
     .command('rebuild')
     .description('build read models anew beside the live ones, compare, swap')
     .argument('<names...>', 'of access, assets, files, ledger, prices, tasks, timeline, voices')
+    .addOption(
+      new Option('--check', 'compare only: swap nothing, exit code 1 on any difference').conflicts(
+        'force',
+      ),
+    )
     .option('--force', 'swap even if what is live differs from what the log says')
     .option(...JSON_OPTION)
     .addHelpText('after', REBUILD_HELP)

@@ -92,6 +92,25 @@ t.test('a difference is reported and nothing is swapped, unless forced', async (
   t.equal((await balances(pool, 'tenant_1'))[0]?.settled, honest)
 })
 
+t.test('a check compares and swaps nothing; without live tables it says so', async (t) => {
+  const pool = await testPool(t)
+  const log = new ScriptedLog(mixedHistory(30))
+  const checked = { pool, log, projection: ledgerProjection, check: true }
+  await t.rejects(rebuildProjection(checked), { code: 'nothing_to_compare' })
+  const engine = startEngine(t, { pool, log, projections: [ledgerProjection] })
+  await caughtUp(pool, log, [ledgerProjection])
+  await engine.stop()
+  const schemas = async () =>
+    (await pool.query(`select oid, nspname from pg_namespace where nspname ~ '^ledger'`)).rows
+  const before = await schemas()
+  t.match(await rebuildProjection(checked), { outcome: 'equal', comparison: { equal: true } })
+  t.same(await schemas(), before, 'the same tables, and no others')
+  t.equal(await readCheckpoint(pool, 'ledger_next'), undefined)
+  await pool.query(`update ledger.holds set amount = amount + 1`)
+  const { outcome, comparison } = await rebuildProjection(checked)
+  t.match({ outcome, tables: comparison?.tables }, { outcome: 'different', tables: ['holds'] })
+})
+
 t.test('what differs is said by table, and in lines and money by tenant and SKU', async (t) => {
   const pool = await testPool(t)
   const log = new ScriptedLog(mixedHistory(30))
