@@ -155,9 +155,13 @@ export class Table<C extends Columns = Columns> {
   }
 
   /** Inserts rows, and changes those whose keys exist, as the record says. No key may come twice. */
-  async upsert(client: PoolClient, rows: readonly Row<C>[]): Promise<void> {
+  async upsert<Member extends keyof Row<C> = never>(
+    client: PoolClient,
+    rows: readonly Omit<Row<C>, Member>[],
+    beside?: Readonly<Record<Member, readonly unknown[]>>,
+  ): Promise<void> {
     if (rows.length === 0) return
-    const values = encode(this.#cells, rows)
+    const values = encode(this.#cells, rows, beside)
     await client.query({ name: `${this.name}.upsert`, text: this.#upsertSql, values })
   }
 

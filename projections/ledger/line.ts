@@ -1,4 +1,14 @@
-import type { ColumnKind } from '../engine/standing.ts'
+import {
+  bigint,
+  decimal,
+  int,
+  memberOf,
+  nullable,
+  text,
+  time,
+  whole,
+  type Columns,
+} from '../engine/column.ts'
 import type { Per, Quantity } from '../../src/kernel/money.ts'
 
 /** A settled line as it is stored and shown; decimals canonical, times RFC 3339 with milliseconds. */
@@ -30,65 +40,36 @@ export interface LedgerLine {
   readonly accountPrices: number | null
 }
 
-type SqlType = 'text' | 'bigint' | 'int' | 'numeric(38, 12)' | 'timestamptz'
-
-interface LineColumn {
-  readonly name: string
-  readonly type: SqlType
-  readonly nullable?: true
-}
-
-const text = (name: string): LineColumn => ({ name, type: 'text' })
-
 /**
- * Where each member of a line is kept, in the order in which its hash covers them: the table and what
- * chains, writes, reads and audits a line follow.
+ * Where each member of a line is kept, in the order in which its hash covers them: the table, what chains,
+ * writes, reads and audits a line follow.
  */
-export const lineColumns: { readonly [Member in keyof LedgerLine]-?: LineColumn } = {
-  lineId: text('line_id'),
-  settledAt: { name: 'settled_at', type: 'timestamptz' },
-  tenantId: text('tenant_id'),
-  userId: text('user_id'),
-  tokenId: text('token_id'),
-  sourceId: text('source_id'),
-  nativeId: { name: 'native_id', type: 'text', nullable: true },
-  surface: text('surface'),
-  model: text('model'),
-  sku: text('sku'),
-  rule: text('rule'),
-  quantity: { name: 'quantity', type: 'bigint' },
-  unit: text('unit'),
-  price: { name: 'price', type: 'numeric(38, 12)' },
-  per: { name: 'per', type: 'int' },
-  currency: text('currency'),
-  amount: { name: 'amount', type: 'numeric(38, 12)' },
-  priceBookVersion: text('price_book_version'),
-  measurement: text('measurement'),
-  requestId: text('request_id'),
-  position: { name: 'position', type: 'bigint' },
-  accountPrices: { name: 'account_prices', type: 'int', nullable: true },
-}
+export const lineColumns = {
+  line_id: text(),
+  settled_at: time(),
+  tenant_id: text(),
+  user_id: text(),
+  token_id: text(),
+  source_id: text(),
+  native_id: nullable(text()),
+  surface: text(),
+  model: text(),
+  sku: text(),
+  rule: text(),
+  quantity: whole(),
+  unit: text(),
+  price: decimal(),
+  per: int(),
+  currency: text(),
+  amount: decimal(),
+  price_book_version: text(),
+  measurement: text(),
+  request_id: text(),
+  position: bigint(),
+  account_prices: nullable(int()),
+} satisfies Columns
 
-/** Members and their columns, in the order of the table. */
-export const lineMembers = Object.entries(lineColumns) as readonly (readonly [
-  keyof LedgerLine,
-  LineColumn,
-])[]
-
-const kinds: Readonly<Record<SqlType, ColumnKind>> = {
-  text: 'text',
-  bigint: 'text',
-  int: 'text',
-  'numeric(38, 12)': 'amount',
-  timestamptz: 'time',
-}
-
-/** How an auditor reads each column. */
-export const lineKinds: Readonly<Record<string, ColumnKind>> = Object.fromEntries(
-  lineMembers.map(([, { name, type }]) => [name, kinds[type]]),
-)
-
-/** The columns as the table declares them. */
-export const lineColumnsSql = lineMembers
-  .map(([, { name, type, nullable }]) => `${name} ${type}${nullable ? '' : ' not null'},`)
-  .join('\n    ')
+/** The members of a line, in the order of the table. */
+export const lineMembers = Object.entries(lineColumns).map(([name, column]) =>
+  memberOf(name, column),
+) as readonly (keyof LedgerLine)[]

@@ -2,18 +2,60 @@ import type { PoolClient } from 'pg'
 import { movingTypes } from '../../src/domain/any-event.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { allOver } from '../../src/kernel/all-over.ts'
-import { digestTables, namedTotals } from '../engine/digest.ts'
+import { invariant } from '../../src/kernel/assert.ts'
+import { textColumn } from '../engine/columns.ts'
 import { notePassedOver } from '../engine/passed-over.ts'
-import type { BreakdownRow, Projection, ProjectionDigest } from '../engine/types.ts'
+import { declared } from '../engine/read-model.ts'
+import type { BreakdownRow, Projection } from '../engine/types.ts'
+import { chainHash } from './fold/chain.ts'
+import type { BalanceDelta, Hold, HoldChange } from './fold/change.ts'
 import { closingSources, foldLedger, settledSource } from './fold/fold.ts'
 import { sumQuarters } from './fold/periods.ts'
 import { checkZeroSum } from './fold/zero-sum.ts'
-import { indexesSql, tablesSql } from './tables.ts'
-import { insertAdjustments } from './write/adjustments.ts'
-import { extendChain } from './write/chain.ts'
-import { insertGrants } from './write/grants.ts'
-import { insertEntries, insertSettlements, loadHolds, settledAt, writeHolds } from './write/rows.ts'
-import { writeBalances, writePeriods, writeTotals } from './write/totals.ts'
+import type { LedgerLine } from './line.ts'
+import {
+  adjustments,
+  balances,
+  chain,
+  days,
+  entries,
+  grants,
+  holds,
+  hours,
+  lines,
+  postingsSql,
+  quarters,
+  settlements,
+  totals,
+} from './tables.ts'
+
+/** The placed ones among the holds of these tasks. */
+async function loadHolds(
+  client: PoolClient,
+  sourceIds: readonly string[],
+): Promise<readonly Hold[]> {
+  if (sourceIds.length === 0) return []
+  const { rows } = await client.query<Omit<Hold, 'amountPico'> & { readonly pico: string }>({
+    name: 'ledger.holds.read',
+    text: `select source_id as "sourceId", tenant_id as "tenantId", currency,
+                  trunc(amount * 1000000000000)::text as pico
+           from holds where source_id = any($1::text[]) and state = 'placed'`,
+    values: [textColumn(sourceIds)],
+  })
+  return rows.map(({ sourceId, tenantId, currency, pico }) => {
+    return { sourceId, tenantId, currency, amountPico: BigInt(pico) }
+  })
+}
+
+/** Where a source was settled. */
+async function settledAt(client: PoolClient, sourceId: string): Promise<string | undefined> {
+  const { rows } = await client.query<{ position: string }>({
+    name: 'ledger.settlements.read',
+    text: 'select position from settlements where source_id = $1',
+    values: [sourceId],
+  })
+  return rows[0]?.position
+}
 
 /**
  * The source of a batch of one, where it is settled already; noted. Of more than one the second settlement
@@ -34,54 +76,89 @@ async function settledBefore(
   return new Set([sourceId])
 }
 
-async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promise<void> {
-  const [holds, settled] = await allOver([
-    loadHolds(client, closingSources(batch)),
-    settledBefore(client, batch),
-  ])
-  const change = foldLedger(batch, holds, settled)
-  checkZeroSum(change)
-  const quarters = [...change.quarters.values()]
+/** Inserts lines behind the last one of the chain. */
+async function extendChain(client: PoolClient, added: readonly LedgerLine[]): Promise<void> {
+  if (added.length === 0) return
+  const { rows } = await client.query<{ seq: string; hash: Buffer }>({
+    name: 'ledger.chain.read',
+    text: 'select seq, hash from chain',
+  })
+  const [head] = rows
+  invariant(head, 'the chain has a head')
+  let { hash } = head
+  const first = BigInt(head.seq) + 1n
+  const hashes = added.map((line) => (hash = chainHash(hash, line)))
+  const seqs = added.map((_, n) => first + BigInt(n))
   await allOver([
-    extendChain(client, change.lines),
-    insertSettlements(client, change.settlements),
-    insertEntries(client, change.entries),
-    insertAdjustments(client, change.adjustments),
-    writeHolds(client, [...change.holds.values()]),
-    writeBalances(client, [...change.balances.values()]),
-    insertGrants(client, change.grants),
-    writePeriods(client, 'days', sumQuarters(quarters, 'days')),
-    writePeriods(client, 'hours', sumQuarters(quarters, 'hours')),
-    writePeriods(client, 'quarters', quarters),
-    writeTotals(client, [...change.totals.values()]),
+    lines.insert(client, added, { seq: seqs, hash: hashes }),
+    client.query({
+      name: 'ledger.chain.write',
+      text: 'update chain set seq = $1, hash = $2',
+      values: [seqs.at(-1), hash],
+    }),
   ])
 }
 
-async function digest(client: PoolClient): Promise<ProjectionDigest> {
-  return {
-    ...(await digestTables(client, {
-      chain: 'select * from chain',
-      lines: 'select * from lines',
-      settlements: 'select * from settlements',
-      entries: 'select * from entries',
-      adjustments: 'select * from adjustments',
-      holds: 'select * from holds',
-      balances: 'select * from balances',
-      grants: 'select * from grants',
-      days: 'select * from days',
-      hours: 'select * from hours',
-      quarters: 'select * from quarters',
-      totals: 'select * from totals',
-    })),
-    totals: await namedTotals(
+const closeHolds = holds.merging('close', ['state', 'closed_at', 'position'])
+
+/** Inserts the holds placed in a batch, in the state it leaves them, and closes those placed before. */
+async function writeHolds(client: PoolClient, changes: readonly HoldChange[]): Promise<void> {
+  const rows = changes.map(({ hold, state, placedAt, closedAt, position }) => {
+    const { sourceId, tenantId, currency, amountPico } = hold
+    return { sourceId, tenantId, currency, amountPico, state, placedAt, closedAt, position }
+  })
+  const isPlaced = (row: (typeof rows)[number]): row is typeof row & { placedAt: string } =>
+    row.placedAt !== undefined
+  await allOver([
+    holds.insert(client, rows.filter(isPlaced)),
+    closeHolds(
       client,
-      `select kind || ' ' || currency as name, trim_scale(sum(amount))::text as total from (
-         select 'settled' as kind, currency, settled as amount from balances
-         union all select 'held', currency, held from balances
-         union all select 'credit', currency, granted + adjusted from balances) t
-       group by kind, currency order by kind, currency`,
+      rows.filter((row) => !isPlaced(row) && row.state !== 'placed'),
     ),
-  }
+  ])
+}
+
+const setLimits = balances.merging('limits', ['credit_limit'])
+
+/** Adds to the balances; a limit that was set replaces the old one. */
+async function writeBalances(client: PoolClient, deltas: readonly BalanceDelta[]): Promise<void> {
+  await allOver([
+    balances.upsert(client, deltas, { limit: deltas.map(({ limit = 0n }) => limit) }),
+    setLimits(
+      client,
+      deltas.filter(({ limit }) => limit !== undefined),
+    ),
+  ])
+}
+
+async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promise<void> {
+  const [held, settled] = await allOver([
+    loadHolds(client, closingSources(batch)),
+    settledBefore(client, batch),
+  ])
+  const change = foldLedger(batch, held, settled)
+  checkZeroSum(change)
+  const ofQuarters = [...change.quarters.values()]
+  await allOver([
+    extendChain(client, change.lines),
+    settlements.insert(client, change.settlements),
+    entries.insert(client, change.entries),
+    adjustments.insert(
+      client,
+      change.adjustments.map(({ corrects, ...adjustment }) => ({
+        ...adjustment,
+        lineId: corrects.kind === 'line' ? corrects.lineId : null,
+        grantId: corrects.kind === 'grant' ? corrects.grantId : null,
+      })),
+    ),
+    writeHolds(client, [...change.holds.values()]),
+    writeBalances(client, [...change.balances.values()]),
+    grants.insert(client, change.grants),
+    days.upsert(client, sumQuarters(ofQuarters, 'days')),
+    hours.upsert(client, sumQuarters(ofQuarters, 'hours')),
+    quarters.upsert(client, ofQuarters),
+    totals.upsert(client, [...change.totals.values()]),
+  ])
 }
 
 async function breakdown(client: PoolClient): Promise<readonly BreakdownRow[]> {
@@ -93,14 +170,34 @@ async function breakdown(client: PoolClient): Promise<readonly BreakdownRow[]> {
   return rows
 }
 
+const tables = {
+  chain,
+  lines,
+  settlements,
+  entries,
+  adjustments,
+  holds,
+  balances,
+  grants,
+  days,
+  hours,
+  quarters,
+  totals,
+}
+
 /** The per-SKU billing ledger: lines in a hash chain, double entry, holds, balances, totals by time. */
 export const ledgerProjection: Projection = {
   name: 'ledger',
   version: 4,
-  tablesSql,
-  indexesSql,
+  ...declared(tables, {
+    views: postingsSql,
+    totals: `select kind || ' ' || currency as name, trim_scale(sum(amount))::text as total from (
+         select 'settled' as kind, currency, settled as amount from balances
+         union all select 'held', currency, held from balances
+         union all select 'credit', currency, granted + adjusted from balances) t
+       group by kind, currency order by kind, currency`,
+  }),
   handles: movingTypes,
   apply,
-  digest,
   breakdown,
 }

@@ -8,7 +8,7 @@ export { correctionsOf, linesOfSource, type Correction } from './read/receipt.ts
 export { settledSource, type SettledSource } from './read/settled.ts'
 export { hasLines } from './read/has-lines.ts'
 export { heldByOwner, type HeldByOwner } from './read/held.ts'
-export { ledgerTables } from './read/audited.ts'
+export { ledgerTables } from './tables.ts'
 export { ledgerTenants, pricedLines } from './read/priced.ts'
 export {
   comparePeriods,

@@ -1,156 +1,241 @@
-import { lineColumnsSql } from './line.ts'
+import {
+  bigint,
+  bytes,
+  constrained,
+  date,
+  from,
+  int,
+  nullable,
+  pico,
+  quantity,
+  text,
+  time,
+  timeInUtc,
+  whole,
+  type Column,
+} from '../engine/column.ts'
+import { audited } from '../engine/read-model.ts'
+import { table } from '../engine/table.ts'
+import { lineColumns } from './line.ts'
 
-/** What the lines of a tenant come to in a stretch of time: UTC days, hours, quarters of an hour. */
-function periodTableSql(name: string, stretch: string): string {
-  const [column = ''] = stretch.split(' ')
-  return `create table ${name} (
-    tenant_id text not null,
-    ${stretch} not null,
-    currency text not null,
-    sku text not null,
-    unit text not null,
-    model text not null,
-    user_id text not null,
-    token_id text not null,
-    surface text not null,
-    lines bigint not null,
-    quantity numeric(38, 0) not null,
-    amount numeric(38, 12) not null,
-    primary key (tenant_id, ${column}, currency, sku, unit, model, user_id, token_id, surface)
-  ) with (fillfactor = 70);`
+/** Head of the hash chain over the lines: one row. */
+export const chain = table('ledger.chain', {
+  columns: { id: constrained(int(), 'check (id = 1)'), seq: bigint(), hash: bytes() },
+  key: ['id'],
+  storage: 'fillfactor = 10',
+  seed: `(1, 0, decode(repeat('00', 32), 'hex'))`,
+})
+
+export const lines = table('ledger.lines', {
+  columns: {
+    /** 1, 2, 3, … in the order of the log. */
+    seq: bigint(),
+    ...lineColumns,
+    /** SHA-256 of the previous line's hash and this line's canonical bytes (chain.ts). */
+    hash: bytes(),
+  },
+  key: ['seq'],
+  indexes: {
+    id: 'unique (line_id)',
+    tenant: '(tenant_id, settled_at, seq)',
+    sku: '(tenant_id, sku, settled_at, seq)',
+    model: '(tenant_id, model, settled_at, seq)',
+    currency: '(tenant_id, currency, settled_at, seq)',
+    // A user is of one tenant; some tokens name users alone.
+    user: '(user_id, settled_at, seq)',
+    time: '(settled_at, seq)',
+    position: '(position)',
+    source: '(source_id)',
+    request: '(request_id)',
+  },
+})
+
+const amount = from('amountPico', pico())
+
+/** One row per settled result, also of one without lines: a source cannot be settled twice. */
+export const settlements = table('ledger.settlements', {
+  columns: {
+    source_id: text(),
+    tenant_id: text(),
+    currency: text(),
+    amount,
+    lines: int(),
+    position: bigint(),
+  },
+  key: ['source_id'],
+  indexes: { position: '(position)' },
+})
+
+/**
+ * Double entry: each moves an amount from one account of a tenant to another, so every currency
+ * sums to zero by construction.
+ */
+export const entries = table('ledger.entries', {
+  columns: {
+    position: bigint(),
+    n: int(),
+    kind: text(),
+    source_id: text(),
+    tenant_id: text(),
+    currency: text(),
+    debit: text(),
+    credit: text(),
+    amount: constrained(amount, 'check (amount > 0)'),
+  },
+  key: ['position', 'n'],
+  indexes: { source: '(source_id)' },
+})
+
+/** Both sides of each entry. */
+export const postingsSql = `create view postings as
+  select position, n, kind, source_id, tenant_id, currency, debit as account, amount from entries
+  union all
+  select position, n, kind, source_id, tenant_id, currency, credit, -amount from entries;`
+
+/** Corrections of lines or grants; a line itself never changes. */
+export const adjustments = table('ledger.adjustments', {
+  columns: {
+    position: bigint(),
+    adjustment_id: text(),
+    tenant_id: text(),
+    currency: text(),
+    /** Positive gives to the tenant. */
+    amount,
+    line_id: nullable(text()),
+    grant_id: nullable(text()),
+    reason: text(),
+    actor: nullable(text()),
+    posted_at: time(),
+  },
+  key: ['position'],
+  constraints: ['check (num_nonnulls(line_id, grant_id) = 1)'],
+  indexes: { line: '(line_id) where line_id is not null', tenant: '(tenant_id, position)' },
+})
+
+export const holds = table('ledger.holds', {
+  columns: {
+    source_id: text(),
+    tenant_id: text(),
+    currency: text(),
+    amount,
+    state: constrained(text(), `check (state in ('placed', 'captured', 'released'))`),
+    placed_at: time(),
+    closed_at: nullable(time()),
+    position: bigint(),
+  },
+  key: ['source_id'],
+  storage: 'fillfactor = 80',
+  indexes: { open: `(tenant_id) where state = 'placed'` },
+})
+
+export const balances = table('ledger.balances', {
+  columns: {
+    tenant_id: text(),
+    currency: text(),
+    granted: pico(),
+    adjusted: pico(),
+    credit_limit: from('limit', pico()),
+    settled: pico(),
+    held: pico(),
+    position: bigint(),
+  },
+  key: ['tenant_id', 'currency'],
+  storage: 'fillfactor = 50',
+  onConflict: {
+    granted: 'add',
+    adjusted: 'add',
+    settled: 'add',
+    held: 'add',
+    position: 'replace',
+  },
+})
+
+/** What everything sums to, over all tenants: a few rows, for monitoring that must not read it all. */
+export const totals = table('ledger.totals', {
+  columns: {
+    kind: constrained(text(), `check (kind in ('settled', 'estimated', 'held', 'account'))`),
+    currency: text(),
+    /** Surface of settled and of estimated lines, name of an account; '' of holds that are placed. */
+    part: text(),
+    n: whole(),
+    amount,
+  },
+  key: ['kind', 'currency', 'part'],
+  storage: 'fillfactor = 10',
+  onConflict: { n: 'add', amount: 'add' },
+})
+
+/** Credit that was given, by whom, why and when. */
+export const grants = table('ledger.grants', {
+  columns: {
+    position: bigint(),
+    grant_id: text(),
+    tenant_id: text(),
+    currency: text(),
+    amount,
+    reason: text(),
+    actor: nullable(text()),
+    granted_at: time(),
+  },
+  key: ['position'],
+  indexes: { tenant: '(tenant_id, position)' },
+})
+
+/** What the lines of a tenant come to in a stretch of time. */
+function periodTable<const Stretch extends string, Begins extends Column<string, 'begins'>>(
+  name: string,
+  stretch: Stretch,
+  begins: Begins,
+) {
+  const columns = {
+    tenant_id: text(),
+    ...({ [stretch]: begins } as { readonly [Name in Stretch]: Begins }),
+    currency: text(),
+    sku: text(),
+    unit: text(),
+    model: text(),
+    user_id: text(),
+    token_id: text(),
+    surface: text(),
+    lines: whole(),
+    quantity: quantity(),
+    amount,
+  }
+  return table(`ledger.${name}`, {
+    columns,
+    key: [
+      'tenant_id',
+      stretch,
+      'currency',
+      'sku',
+      'unit',
+      'model',
+      'user_id',
+      'token_id',
+      'surface',
+    ],
+    storage: 'fillfactor = 70',
+    onConflict: { lines: 'add', quantity: 'add', amount: 'add' },
+  })
 }
 
-export const tablesSql = `
-  -- Head of the hash chain over the lines: one row.
-  create table chain (
-    id int primary key check (id = 1),
-    seq bigint not null,
-    hash bytea not null
-  ) with (fillfactor = 10);
-  insert into chain values (1, 0, decode(repeat('00', 32), 'hex'));
+/** Of UTC. */
+export const days = periodTable('days', 'day', from('begins', date()))
+/**
+ * The days of any time zone can be put together from these: its clock is whole quarters from UTC. Whole
+ * hours are there so that few rows are read for it.
+ */
+export const hours = periodTable('hours', 'hour', from('begins', timeInUtc()))
+export const quarters = periodTable('quarters', 'quarter', from('begins', timeInUtc()))
 
-  create table lines (
-    -- 1, 2, 3, … in the order of the log.
-    seq bigint primary key,
-    ${lineColumnsSql}
-    -- SHA-256 of the previous line's hash and this line's canonical bytes (chain.ts).
-    hash bytea not null
-  );
-
-  -- One row per settled result, also of one without lines: a second settlement of a source cannot be.
-  create table settlements (
-    source_id text primary key,
-    tenant_id text not null,
-    currency text not null,
-    amount numeric(38, 12) not null,
-    lines int not null,
-    position bigint not null
-  );
-
-  -- Double entry: each moves an amount from one account of a tenant to another, so every currency
-  -- sums to zero by construction.
-  create table entries (
-    position bigint not null,
-    n int not null,
-    kind text not null,
-    source_id text not null,
-    tenant_id text not null,
-    currency text not null,
-    debit text not null,
-    credit text not null,
-    amount numeric(38, 12) not null check (amount > 0),
-    primary key (position, n)
-  );
-  create view postings as
-    select position, n, kind, source_id, tenant_id, currency, debit as account, amount from entries
-    union all
-    select position, n, kind, source_id, tenant_id, currency, credit, -amount from entries;
-
-  -- Corrections of lines or grants; a line itself never changes.
-  create table adjustments (
-    position bigint primary key,
-    adjustment_id text not null,
-    tenant_id text not null,
-    currency text not null,
-    -- Positive gives to the tenant.
-    amount numeric(38, 12) not null,
-    line_id text,
-    grant_id text,
-    reason text not null,
-    actor text,
-    posted_at timestamptz not null,
-    check (num_nonnulls(line_id, grant_id) = 1)
-  );
-
-  create table holds (
-    source_id text primary key,
-    tenant_id text not null,
-    currency text not null,
-    amount numeric(38, 12) not null,
-    state text not null check (state in ('placed', 'captured', 'released')),
-    placed_at timestamptz not null,
-    closed_at timestamptz,
-    position bigint not null
-  ) with (fillfactor = 80);
-
-  create table balances (
-    tenant_id text not null,
-    currency text not null,
-    granted numeric(38, 12) not null,
-    adjusted numeric(38, 12) not null,
-    credit_limit numeric(38, 12) not null,
-    settled numeric(38, 12) not null,
-    held numeric(38, 12) not null,
-    position bigint not null,
-    primary key (tenant_id, currency)
-  ) with (fillfactor = 50);
-
-  -- What everything sums to, over all tenants: a few rows, for those who watch and must not read it all.
-  create table totals (
-    kind text not null check (kind in ('settled', 'estimated', 'held', 'account')),
-    currency text not null,
-    -- Surface of settled and of estimated lines, name of an account; '' of holds that are placed.
-    part text not null,
-    n bigint not null,
-    amount numeric(38, 12) not null,
-    primary key (kind, currency, part)
-  ) with (fillfactor = 10);
-
-  -- Credit that was given, with what was said of it and when.
-  create table grants (
-    position bigint primary key,
-    grant_id text not null,
-    tenant_id text not null,
-    currency text not null,
-    amount numeric(38, 12) not null,
-    reason text not null,
-    actor text,
-    granted_at timestamptz not null
-  );
-
-  ${periodTableSql('days', 'day date')}
-  -- Of these the days of any time zone can be put together: its clock is whole quarters from UTC. Whole
-  -- hours are there so that few rows are read for it.
-  ${periodTableSql('hours', 'hour timestamptz')}
-  ${periodTableSql('quarters', 'quarter timestamptz')}
-`
-
-export const indexesSql = `
-  create unique index if not exists lines_id on lines (line_id);
-  create index if not exists lines_tenant on lines (tenant_id, settled_at, seq);
-  create index if not exists lines_sku on lines (tenant_id, sku, settled_at, seq);
-  create index if not exists lines_model on lines (tenant_id, model, settled_at, seq);
-  create index if not exists lines_currency on lines (tenant_id, currency, settled_at, seq);
-  -- A user is of one tenant; some tokens name users alone.
-  create index if not exists lines_user on lines (user_id, settled_at, seq);
-  create index if not exists lines_time on lines (settled_at, seq);
-  create index if not exists lines_position on lines (position);
-  create index if not exists lines_source on lines (source_id);
-  create index if not exists lines_request on lines (request_id);
-  create index if not exists settlements_position on settlements (position);
-  create index if not exists entries_source on entries (source_id);
-  create index if not exists adjustments_line on adjustments (line_id) where line_id is not null;
-  create index if not exists adjustments_tenant on adjustments (tenant_id, position);
-  create index if not exists grants_tenant on grants (tenant_id, position);
-  create index if not exists holds_open on holds (tenant_id) where state = 'placed';
-`
+/** What an auditor compares with the log row by row; totals and periods are summed again. */
+export const ledgerTables = audited({
+  lines,
+  settlements,
+  entries,
+  adjustments,
+  grants,
+  holds,
+  balances,
+  chain,
+})

@@ -12,7 +12,7 @@ const FIRST_MEMBERS = 21
  * left out where it is null, so that lines from before keep their hashes.
  */
 export function canonicalBytes(line: LedgerLine): string {
-  const values = lineMembers.map(([member]) => {
+  const values = lineMembers.map((member) => {
     const value = line[member]
     return typeof value === 'bigint' ? value.toString() : value
   })

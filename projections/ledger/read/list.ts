@@ -1,8 +1,8 @@
 import { DomainError } from '../../../src/kernel/errors.ts'
 import { toQuantity } from '../../../src/kernel/money.ts'
 import type { Queryable } from '../../engine/queryable.ts'
-import type { LedgerLine } from '../line.ts'
-import { lineMembers } from '../line.ts'
+import { memberOf } from '../../engine/column.ts'
+import { lineColumns, type LedgerLine } from '../line.ts'
 import { conjunction, lineConditions, Parameters, type LedgerFilter } from './filter.ts'
 
 /** A settled line as it is read, with its place in the hash chain; decimals canonical. */
@@ -29,11 +29,10 @@ export interface LedgerPage {
 
 /** Columns of a line `l` as `toLine` reads them. */
 export const lineSelection = [
-  ...lineMembers.map(([member, { name, type }]) =>
-    type === 'numeric(38, 12)'
-      ? `trim_scale(l.${name})::text as "${member}"`
-      : `l.${name} as "${member}"`,
-  ),
+  ...Object.entries(lineColumns).map(([name, column]) => {
+    const read = column.kind === 'amount' ? `trim_scale(l.${name})::text` : `l.${name}`
+    return `${read} as "${memberOf(name, column)}"`
+  }),
   'l.seq',
   `encode(l.hash, 'hex') as hash`,
 ].join(', ')
