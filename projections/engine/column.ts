@@ -156,6 +156,12 @@ export function whole(): Plain<bigint | number> {
   return bigint()
 }
 
+/** A time as Unix milliseconds. */
+export function unixMs(): Plain<number> {
+  const decode = (value: unknown): unknown => (typeof value === 'string' ? Number(value) : value)
+  return { ...ofPlain('bigint'), decode }
+}
+
 /** A sum of whole numbers. */
 export function quantity(): Plain<bigint, 'amount'> {
   return { ...ofPlain('numeric(38, 0)'), sent: 'numeric', kind: 'amount' }

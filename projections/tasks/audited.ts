@@ -1,65 +1,15 @@
 import type { Queryable } from '../engine/queryable.ts'
+import { audited } from '../engine/read-model.ts'
 import type { StandingTable } from '../engine/standing.ts'
-import { COARSE_SHIFT, FINE_SHIFT } from './tables.ts'
+import { COARSE_SHIFT, FINE_SHIFT, polls, scopes, tasks } from './tables.ts'
 
-/** What of the tasks an auditor compares with the log; when a task is polled is operational. */
+/** What of the tasks an auditor compares with the log; counts are counted again. */
 export const taskTables = {
-  scopes: {
-    name: 'tasks.scopes',
-    columns: { scope_id: 'text', tenant_id: 'text', family: 'text', next_seq: 'text' },
-  },
-  tasks: {
-    name: 'tasks.tasks',
-    columns: {
-      platform_id: 'text',
-      scope_id: 'text',
-      seq: 'text',
-      tenant_id: 'text',
-      user_id: 'text',
-      token_id: 'text',
-      family: 'text',
-      surface: 'text',
-      request_id: 'text',
-      model: 'text',
-      channel_id: 'text',
-      region: 'text',
-      native_id: 'text',
-      submission: 'text',
-      status: 'text',
-      hidden: 'text',
-      settled: 'text',
-      visible: 'text',
-      settings: 'json',
-      output: 'json',
-      usage: 'json',
-      error: 'json',
-      marker: 'text',
-      marker_is_ours: 'text',
-      requested_at_ms: 'text',
-      updated_at_ms: 'text',
-      observed_at_ms: 'text',
-      expires_at_ms: 'text',
-      revision: 'text',
-      position: 'text',
-    },
-  },
+  ...audited({ scopes, tasks, polls }),
   /** A task's place in its tenant's list, without the rest. */
   places: {
-    name: 'tasks.tasks',
+    name: tasks.name,
     columns: { platform_id: 'text', scope_id: 'text', seq: 'text' },
-  },
-  polls: {
-    name: 'tasks.polls',
-    columns: {
-      platform_id: 'text',
-      tenant_id: 'text',
-      family: 'text',
-      channel_id: 'text',
-      native_id: 'text',
-      kind: 'text',
-      requested_at_ms: 'text',
-      expires_at_ms: 'text',
-    },
   },
 } as const satisfies Readonly<Record<string, StandingTable>>
 

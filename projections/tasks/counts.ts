@@ -1,7 +1,6 @@
 import type { PoolClient } from 'pg'
-import { plainColumn, textColumn } from '../engine/columns.ts'
 import { isVisible, type Standing, type TaskChange } from './fold.ts'
-import { COARSE_SHIFT, FINE_SHIFT } from './tables.ts'
+import { COARSE_SHIFT, counts, FINE_SHIFT } from './tables.ts'
 
 interface Delta {
   readonly scopeId: number
@@ -46,22 +45,5 @@ export async function writeCounts(
   client: PoolClient,
   placed: readonly PlacedChange[],
 ): Promise<void> {
-  const deltas = deltasOf(placed)
-  if (deltas.length === 0) return
-  await client.query({
-    name: 'tasks.counts',
-    text: `insert into counts (scope_id, level, bucket, status, model, n)
-           select * from unnest($1::int[], $2::smallint[], $3::int[], $4::text[], $5::text[],
-                                $6::bigint[])
-           on conflict (scope_id, level, bucket, status, model)
-           do update set n = counts.n + excluded.n`,
-    values: [
-      plainColumn(deltas.map(({ scopeId }) => scopeId)),
-      plainColumn(deltas.map(({ level }) => level)),
-      plainColumn(deltas.map(({ bucket }) => bucket)),
-      textColumn(deltas.map(({ status }) => status)),
-      textColumn(deltas.map(({ model }) => model)),
-      plainColumn(deltas.map(({ n }) => n)),
-    ],
-  })
+  await counts.upsert(client, deltasOf(placed))
 }

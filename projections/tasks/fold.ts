@@ -17,9 +17,9 @@ export type Submission =
   | 'not_accepted'
   | 'appeared_late'
 /**
- * How a task is asked for: by its native id, by what was sent where the outcome is not known, and
- * whether upstream does not have it after all. One that a worker of ours makes is made, and then
- * ended where that worker did not.
+ * How a task is asked for. poll: by its native id; reconcile: the submission has no known outcome; watch:
+ * upstream did not have it, and is asked for a while whether it has it after all; make: one of our workers
+ * is to make it; finish: a worker has begun to make it, and holds the lease while it lives.
  */
 export type PollKind = 'poll' | 'reconcile' | 'watch' | 'make' | 'finish'
 
@@ -48,8 +48,8 @@ export interface TaskChange {
   nativeId?: string
   channelId?: string
   settled?: boolean
-  output?: unknown
-  usage?: unknown
+  output?: TaskEventData<'TaskSucceeded'>['output']
+  usage?: TaskEventData<'TaskSucceeded'>['usage']
   error?: { readonly code: string; readonly message: string }
   updatedAtMs?: number
   observedAtMs?: number

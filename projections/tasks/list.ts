@@ -1,7 +1,6 @@
 import type { Queryable } from '../engine/queryable.ts'
 import type { TaskStatus } from './fold.ts'
-import { listColumns, toTaskRow, type TaskRecord, type TaskRow } from './row.ts'
-import { COARSE_SHIFT, FINE_SHIFT } from './tables.ts'
+import { COARSE_SHIFT, FINE_SHIFT, listColumns, toTaskRow, type TaskRow } from './tables.ts'
 
 export interface TaskListFilter {
   readonly tenantId: string
@@ -23,7 +22,10 @@ export interface TaskPage {
 }
 
 /** A page's rows, and the total on every row; a page without tasks is one row of nulls. */
-type PageRecord = TaskRecord & { readonly total: string }
+interface PageRecord {
+  readonly platform_id: string | null
+  readonly total: string
+}
 
 /**
  * One level of the counts as buckets from the newest: `n` in it, `upto` in it and all newer ones.
@@ -78,7 +80,7 @@ const statements = new Map(
 )
 
 async function listByIds(db: Queryable, filter: TaskListFilter): Promise<TaskPage> {
-  const { rows } = await db.query<TaskRecord>({
+  const { rows } = await db.query<Readonly<Record<string, unknown>>>({
     name: 'tasks.list.ids',
     text: `select ${listColumns} from tasks.tasks t
            where (t.platform_id = any($3::text[]) or t.native_id = any($3::text[]))

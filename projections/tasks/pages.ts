@@ -1,5 +1,5 @@
 import type { Queryable } from '../engine/queryable.ts'
-import { listColumns, toTaskRow, type TaskRecord, type TaskRow } from './row.ts'
+import { listColumns, toTaskRow, type TaskRow } from './tables.ts'
 
 /** Tasks of several families in one list, by the time they were asked for: read on from any of them. */
 
@@ -53,7 +53,7 @@ export async function pageTasks(
   { tenantId, families, order, after, limit }: TaskPageFilter,
 ): Promise<readonly TaskRow[]> {
   const goesOn = after !== undefined
-  const { rows } = await db.query<TaskRecord>({
+  const { rows } = await db.query<Readonly<Record<string, unknown>>>({
     name: `tasks.page.${order}${goesOn ? '.on' : ''}`,
     text: pageSql(order, goesOn),
     values: [tenantId, families, limit, ...(goesOn ? [after.requestedAtMs, after.platformId] : [])],

@@ -3,13 +3,13 @@ import { allOver } from '../../src/kernel/all-over.ts'
 import { taskEvents, type TaskEvent, type TaskEventType } from '../../src/domain/task/events.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { textColumn } from '../engine/columns.ts'
-import { digestTables, namedTotals } from '../engine/digest.ts'
-import type { Projection, ProjectionDigest } from '../engine/types.ts'
+import { declared } from '../engine/read-model.ts'
+import type { Projection } from '../engine/types.ts'
 import { writeCounts } from './counts.ts'
 import { foldTasks, type KnownTask, type Submission, type TaskStatus } from './fold.ts'
 import { insertTasks, updateTasks, writePolls } from './rows.ts'
 import { placeTasks } from './scopes.ts'
-import { indexesSql, tablesSql } from './tables.ts'
+import { counts, polls, scopes, tasks } from './tables.ts'
 
 const handles = new Set(Object.keys(taskEvents) as TaskEventType[])
 
@@ -68,30 +68,17 @@ async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promi
   ])
 }
 
-async function digest(client: PoolClient): Promise<ProjectionDigest> {
-  return {
-    ...(await digestTables(client, {
-      scopes: 'select * from scopes',
-      tasks: 'select * from tasks',
-      counts: 'select * from counts where n <> 0',
-      polls: `select platform_id, tenant_id, family, channel_id, native_id, kind, requested_at_ms,
-                     expires_at_ms from polls where kind <> 'watch'`,
-    })),
-    totals: await namedTotals(
-      client,
-      `select status as name, sum(n)::text as total from counts where level = 0
-       group by status having sum(n) <> 0 order by status`,
-    ),
-  }
-}
-
 /** A row per asynchronous task of every family, counts for lists by depth, the poll schedule. */
 export const tasksProjection: Projection = {
   name: 'tasks',
   version: 6,
-  tablesSql,
-  indexesSql,
+  ...declared(
+    { scopes, tasks, counts, polls },
+    {
+      totals: `select status as name, sum(n)::text as total from counts where level = 0
+       group by status having sum(n) <> 0 order by status`,
+    },
+  ),
   handles,
   apply,
-  digest,
 }

@@ -1,6 +1,6 @@
 import type { Queryable } from '../engine/queryable.ts'
 import type { TaskStatus } from './fold.ts'
-import { listColumns, toTaskRow, type TaskRecord, type TaskRow } from './row.ts'
+import { listColumns, toTaskRow, type TaskRow } from './tables.ts'
 
 /** Tasks as finance and support list them: of one tenant or of all, of any families and users. */
 export interface TaskQueryFilter {
@@ -117,7 +117,7 @@ export async function queryTasks(
   const listing = new Conditions()
   const [counted, listed] = await Promise.all([
     db.query<{ total: string }>(countSql(filter, counting), counting.values),
-    db.query<TaskRecord>(pageSql(filter, page, listing), listing.values),
+    db.query<Readonly<Record<string, unknown>>>(pageSql(filter, page, listing), listing.values),
   ])
   return { rows: listed.rows.map(toTaskRow), total: Number(counted.rows[0]?.total ?? 0) }
 }
@@ -134,7 +134,7 @@ export async function tasksBehind(
 ): Promise<readonly TaskRow[]> {
   const listing = new Conditions()
   const text = pageSql(filter, { offset: 0, limit, after }, listing)
-  const { rows } = await db.query<TaskRecord>(text, listing.values)
+  const { rows } = await db.query<Readonly<Record<string, unknown>>>(text, listing.values)
   return rows.map(toTaskRow)
 }
 

@@ -1,5 +1,5 @@
 import type { Queryable } from '../engine/queryable.ts'
-import { taskColumns, toTaskRow, type TaskRecord, type TaskRow } from './row.ts'
+import { taskColumns, toTaskRow, type TaskRow } from './tables.ts'
 
 export {
   COUNTED_TASKS,
@@ -11,7 +11,7 @@ export {
   type CountedTasks,
 } from './audited.ts'
 export { listTasks, type TaskListFilter, type TaskPage } from './list.ts'
-export { openTasks, type TaskOwner } from './open.ts'
+export { openTasks, tasksEnded, tasksWithoutEnd, type TaskOwner } from './open.ts'
 export { pageTasks, taskPlace, type TaskPageFilter, type TaskPlace } from './pages.ts'
 export {
   platformIdsOf,
@@ -22,12 +22,11 @@ export {
   type TaskQueryFilter,
   type TaskQueryPage,
 } from './query-list.ts'
-export { tasksEnded, tasksWithoutEnd } from './without-end.ts'
 export { noteObservations, pollBacklog, waitingTasks, type Observation } from './polls.ts'
 export { findKnownNativeIds, findOpenSubmissions, type OpenSubmission } from './submissions.ts'
 export { COARSE_SHIFT, FINE_SHIFT } from './tables.ts'
 export type { PollKind, Submission, TaskStatus } from './fold.ts'
-export type { TaskRow } from './row.ts'
+export type { TaskRow } from './tables.ts'
 
 /**
  * A tenant's task by platform or native id; hidden and refused ones are not found. Of several with
@@ -41,7 +40,7 @@ export async function findTask(
     readonly id: string
   },
 ): Promise<TaskRow | undefined> {
-  const { rows } = await db.query<TaskRecord>({
+  const { rows } = await db.query<Readonly<Record<string, unknown>>>({
     name: 'tasks.find',
     text: `select ${taskColumns} from tasks.tasks t
            left join tasks.polls p on p.platform_id = t.platform_id
@@ -55,7 +54,7 @@ export async function findTask(
 
 /** Any tenant's task by platform or native id, hidden and refused ones too: for support. */
 export async function findTaskAnyTenant(db: Queryable, id: string): Promise<TaskRow | undefined> {
-  const { rows } = await db.query<TaskRecord>({
+  const { rows } = await db.query<Readonly<Record<string, unknown>>>({
     name: 'tasks.find.any',
     text: `select ${taskColumns} from tasks.tasks t
            left join tasks.polls p on p.platform_id = t.platform_id

@@ -1,8 +1,9 @@
 import type { PoolClient } from 'pg'
 import { invariant } from '../../src/kernel/assert.ts'
-import { plainColumn, textColumn } from '../engine/columns.ts'
+import { textColumn } from '../engine/columns.ts'
 import type { PlacedChange } from './counts.ts'
 import type { TaskChange } from './fold.ts'
+import { scopes as scopesTable } from './tables.ts'
 
 interface Scope {
   readonly scopeId: number
@@ -56,21 +57,6 @@ async function loadScopes(
   return { scopes, count }
 }
 
-async function saveScopes(client: PoolClient, scopes: readonly Scope[]): Promise<void> {
-  await client.query({
-    name: 'tasks.scopes.write',
-    text: `insert into scopes (scope_id, tenant_id, family, next_seq)
-           select * from unnest($1::int[], $2::text[], $3::text[], $4::bigint[])
-           on conflict (scope_id) do update set next_seq = excluded.next_seq`,
-    values: [
-      plainColumn(scopes.map(({ scopeId }) => scopeId)),
-      textColumn(scopes.map(({ tenantId }) => tenantId)),
-      textColumn(scopes.map(({ family }) => family)),
-      plainColumn(scopes.map(({ nextSeq }) => nextSeq)),
-    ],
-  })
-}
-
 /**
  * Gives every new task the next number of its tenant's list, in the order of the log: the same
  * numbers at every rebuild.
@@ -101,6 +87,6 @@ export async function placeTasks(
     scope.nextSeq += 1n
     return { change, scopeId: scope.scopeId, seq, model }
   })
-  if (scopes.size > 0) await saveScopes(client, [...scopes.values()])
+  await scopesTable.upsert(client, [...scopes.values()])
   return placed
 }

@@ -1,97 +1,150 @@
+import type { Usage } from '../../src/domain/pricing/usage.ts'
+import {
+  bigint,
+  bool,
+  constrained,
+  int,
+  json,
+  nullable,
+  operational,
+  reader,
+  smallint,
+  text,
+  unixMs,
+  type StoredRow,
+} from '../engine/column.ts'
+import { table } from '../engine/table.ts'
+import type { PollKind, Submission, TaskStatus } from './fold.ts'
+
 /** How many sequence numbers a bucket of each level covers, as a shift; level 0 covers all. */
 export const COARSE_SHIFT = 15
 export const FINE_SHIFT = 10
 
-export const tablesSql = `
-  -- A tenant's tasks of one family: a list of its own, numbered without gaps from 0.
-  create table scopes (
-    scope_id int primary key,
-    tenant_id text not null,
-    family text not null,
-    next_seq bigint not null,
-    unique (tenant_id, family)
-  ) with (fillfactor = 70);
+type Scalars = Readonly<Record<string, string | number | boolean | null>>
 
-  create table tasks (
-    platform_id text primary key,
-    scope_id int not null,
-    seq bigint not null,
-    tenant_id text not null,
-    user_id text not null,
-    token_id text not null,
-    family text not null,
-    surface text not null,
-    request_id text not null,
-    model text not null,
-    channel_id text not null,
-    region text not null,
-    native_id text,
-    submission text not null,
-    status text not null,
-    hidden boolean not null,
-    settled boolean not null,
-    -- Neither hidden nor refused: what lists show and counts count.
-    visible boolean not null,
-    settings jsonb not null,
-    output jsonb,
-    usage jsonb,
-    error jsonb,
-    marker text not null,
-    marker_is_ours boolean not null,
-    requested_at_ms bigint not null,
-    updated_at_ms bigint not null,
-    observed_at_ms bigint,
-    expires_at_ms bigint not null,
-    revision bigint not null,
-    position bigint not null
-  ) with (fillfactor = 80);
+/** A tenant's tasks of one family: a list of their own, numbered without gaps from 0. */
+export const scopes = table('tasks.scopes', {
+  columns: { scope_id: int(), tenant_id: text(), family: text(), next_seq: bigint() },
+  key: ['scope_id'],
+  constraints: ['unique (tenant_id, family)'],
+  storage: 'fillfactor = 70',
+  onConflict: { next_seq: 'replace' },
+})
 
-  -- Visible tasks per scope, status and model: in all (level 0), per 32,768 (level 1) and per
-  -- 1,024 (level 2) sequence numbers. A page at any depth is found by summing few rows.
-  create table counts (
-    scope_id int not null,
-    level smallint not null,
-    bucket int not null,
-    status text not null,
-    model text not null,
-    n bigint not null,
-    primary key (scope_id, level, bucket, status, model)
-  ) with (fillfactor = 60);
+export const tasks = table('tasks.tasks', {
+  columns: {
+    platform_id: text(),
+    scope_id: int(),
+    seq: bigint(),
+    tenant_id: text(),
+    user_id: text(),
+    token_id: text(),
+    family: text(),
+    surface: text(),
+    request_id: text(),
+    model: text(),
+    channel_id: text(),
+    region: text<'domestic' | 'overseas'>(),
+    /** Null while the submission has no known outcome. */
+    native_id: nullable(text()),
+    submission: text<Submission>(),
+    status: text<TaskStatus>(),
+    /** Deleted by its tenant. */
+    hidden: bool(),
+    settled: bool(),
+    /** Neither hidden nor refused: what lists show and counts count. */
+    visible: bool(),
+    /** The caller's own settings by wire name. */
+    settings: json<Scalars>(),
+    /** Actual specs by wire name, once succeeded. */
+    output: nullable(json<Scalars>()),
+    usage: nullable(json<Usage>()),
+    error: nullable(json<{ readonly code: string; readonly message: string }>()),
+    marker: text(),
+    marker_is_ours: bool(),
+    requested_at_ms: unixMs(),
+    updated_at_ms: unixMs(),
+    /** When upstream was last asked, by event or by poll; null before. */
+    observed_at_ms: nullable(unixMs()),
+    expires_at_ms: unixMs(),
+    revision: bigint(),
+    position: bigint(),
+  },
+  key: ['platform_id'],
+  storage: 'fillfactor = 80',
+  indexes: {
+    native: '(native_id) where native_id is not null',
+    open: `(token_id) where status in ('queued', 'running')`,
+    open_owner: `(tenant_id, user_id) where status in ('queued', 'running')`,
+    all: '(scope_id, seq) where visible',
+    requested: '(scope_id, requested_at_ms, platform_id) where visible',
+    status: '(scope_id, status, seq) where visible',
+    model: '(scope_id, model, seq) where visible',
+    status_model: '(scope_id, status, model, seq) where visible',
+  },
+})
 
-  -- Tasks that need asking upstream. When and by whom is operational: no rebuild compares it.
-  create table polls (
-    platform_id text primary key,
-    tenant_id text not null,
-    family text not null,
-    channel_id text not null,
-    native_id text,
-    -- poll: by native id; reconcile: the submission has no known outcome; watch: upstream did not
-    -- have it, and is asked for a while whether it has it after all. The policy ends a watch, so
-    -- no rebuild compares those. make: a worker of ours is to make it; finish: one has begun to,
-    -- and holds the lease while it lives.
-    kind text not null,
-    requested_at_ms bigint not null,
-    expires_at_ms bigint not null,
-    due_at_ms bigint not null,
-    attempts int not null default 0,
-    lease_owner text,
-    observed_at_ms bigint,
-    -- When the first complete list began that certainly had to show it and did not.
-    absent_at_ms bigint
-  ) with (fillfactor = 60);
-  create index polls_due on polls (kind, due_at_ms);
-`
+/**
+ * Visible tasks per scope, status and model: in all (level 0), per 32,768 (level 1) and per
+ * 1,024 (level 2) sequence numbers. A page at any depth is found by summing few rows.
+ */
+export const counts = table('tasks.counts', {
+  columns: {
+    scope_id: int(),
+    level: smallint(),
+    bucket: int(),
+    status: text(),
+    model: text(),
+    n: bigint(),
+  },
+  key: ['scope_id', 'level', 'bucket', 'status', 'model'],
+  storage: 'fillfactor = 60',
+  onConflict: { n: 'add' },
+  compared: 'n <> 0',
+})
 
-export const indexesSql = `
-  create index if not exists tasks_native on tasks (native_id) where native_id is not null;
-  create index if not exists tasks_open on tasks (token_id) where status in ('queued', 'running');
-  create index if not exists tasks_open_owner on tasks (tenant_id, user_id)
-    where status in ('queued', 'running');
-  create index if not exists tasks_all on tasks (scope_id, seq) where visible;
-  create index if not exists tasks_requested on tasks (scope_id, requested_at_ms, platform_id)
-    where visible;
-  create index if not exists tasks_status on tasks (scope_id, status, seq) where visible;
-  create index if not exists tasks_model on tasks (scope_id, model, seq) where visible;
-  create index if not exists tasks_status_model on tasks (scope_id, status, model, seq)
-    where visible;
-`
+/**
+ * Tasks that need asking upstream. When and by which worker is operational; a watch is ended by a
+ * policy, so no rebuild compares those.
+ */
+export const polls = table('tasks.polls', {
+  columns: {
+    platform_id: text(),
+    tenant_id: text(),
+    family: text(),
+    channel_id: text(),
+    native_id: nullable(text()),
+    kind: text<PollKind>(),
+    requested_at_ms: unixMs(),
+    expires_at_ms: unixMs(),
+    due_at_ms: operational(unixMs()),
+    attempts: operational(constrained(int(), 'default 0')),
+    lease_owner: operational(nullable(text())),
+    observed_at_ms: operational(nullable(unixMs())),
+    /** When the first complete list began that certainly had to show it and did not. */
+    absent_at_ms: operational(nullable(unixMs())),
+  },
+  key: ['platform_id'],
+  storage: 'fillfactor = 60',
+  earlyIndexes: { due: '(kind, due_at_ms)' },
+  compared: `kind <> 'watch'`,
+})
+
+const { scope_id: _scope, seq: _seq, visible: _visible, ...shown } = tasks.record.columns
+
+/** A task as the read model knows it. */
+export type TaskRow = StoredRow<typeof shown>
+
+/** Reads a row of `taskColumns`. */
+export const toTaskRow = reader(shown)
+
+/** Columns of a task `t`, for lists. */
+export const listColumns = Object.keys(shown)
+  .map((name) => `t.${name}`)
+  .join(', ')
+
+/** The same with the poll `p` of it, which knows the latest observation. */
+export const taskColumns = listColumns.replace(
+  't.observed_at_ms',
+  'greatest(t.observed_at_ms, p.observed_at_ms) as observed_at_ms',
+)
