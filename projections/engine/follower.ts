@@ -13,7 +13,7 @@ import {
   resetCheckpoint,
 } from './checkpoint.ts'
 import { CheckpointMovedError, messageOf, type StopReason } from './failures.ts'
-import { lockUntilCommit } from './locks.ts'
+import { lockUntilCommit } from './leadership.ts'
 import { createIndexes, createSchema, schemaExists } from './schema.ts'
 import { inSchema } from './transaction.ts'
 import type { Projection } from './types.ts'

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { prepareTables } from './follower.ts'
-import { lockUntilCommit } from './locks.ts'
+import { lockUntilCommit } from './leadership.ts'
 import type { Projection } from './types.ts'
 
 const tablesSql = `

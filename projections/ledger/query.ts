@@ -1,13 +1,23 @@
 import { parseAmount, type Currency } from '../../src/kernel/money.ts'
-import { countPassedOver } from '../engine/passed-over.ts'
+import { countPassedOver } from '../engine/checkpoint.ts'
 import type { Queryable } from '../engine/queryable.ts'
 
 export { listLines, type AdjustedLine, type LedgerPage, type SettledLine } from './read/list.ts'
-export { lineFacts, listAdjustments, type PostedAdjustment } from './read/adjustments.ts'
-export { correctionsOf, linesOfSource, type Correction } from './read/receipt.ts'
-export { settledSource, type SettledSource } from './read/settled.ts'
-export { hasLines } from './read/has-lines.ts'
-export { heldByOwner, type HeldByOwner } from './read/held.ts'
+export {
+  correctionsOf,
+  lineFacts,
+  linesOfSource,
+  listAdjustments,
+  type Correction,
+  type PostedAdjustment,
+} from './read/adjustments.ts'
+export {
+  hasLines,
+  settledAmounts,
+  settledSource,
+  type SettledAmount,
+  type SettledSource,
+} from './read/settled.ts'
 export { ledgerTables } from './tables.ts'
 export { ledgerTenants, pricedLines } from './read/priced.ts'
 export {
@@ -27,8 +37,10 @@ export {
   type SummedStretch,
   type Total,
 } from './read/totals.ts'
-export { summarise, type LedgerGroup, type LedgerGrouping } from './read/summary.ts'
 export {
+  summarise,
+  type LedgerGroup,
+  type LedgerGrouping,
   usage,
   usageExtent,
   type NamedDay,
@@ -45,7 +57,6 @@ export {
   type LogKind,
   type LogRow,
 } from './read/logs.ts'
-export { settledAmounts, type SettledAmount } from './read/settled-amounts.ts'
 export type { LedgerFilter } from './read/filter.ts'
 export { chainHash, canonicalBytes, GENESIS } from './fold/chain.ts'
 export type { PeriodKey } from './fold/change.ts'
@@ -135,4 +146,40 @@ export async function chainHead(
 /** How many settlements in the log are of what was settled before; the ledger takes the first. */
 export function repeatedSettlements(db: Queryable): Promise<number> {
   return countPassedOver(db, 'ledger')
+}
+
+/** What tasks under way hold, by whose they are. */
+export interface HeldByOwner {
+  readonly currency: Currency
+  /** Undefined, as is the token, where the read model of tasks does not have them yet. */
+  readonly userId: string | undefined
+  readonly tokenId: string | undefined
+  /** Exact decimal. */
+  readonly amount: string
+}
+
+/** What a tenant's tasks hold at the moment. */
+export async function heldByOwner(
+  db: Queryable,
+  tenantId: string,
+): Promise<readonly HeldByOwner[]> {
+  const { rows } = await db.query<{
+    currency: Currency
+    user_id: string | null
+    token_id: string | null
+    amount: string
+  }>({
+    name: 'ledger.held-by-owner',
+    text: `select h.currency, t.user_id, t.token_id, sum(h.amount)::text as amount
+           from ledger.holds h left join tasks.tasks t on t.platform_id = h.source_id
+           where h.tenant_id = $1 and h.state = 'placed'
+           group by h.currency, t.user_id, t.token_id`,
+    values: [tenantId],
+  })
+  return rows.map(({ currency, user_id: userId, token_id: tokenId, amount }) => ({
+    currency,
+    userId: userId ?? undefined,
+    tokenId: tokenId ?? undefined,
+    amount,
+  }))
 }

@@ -1,5 +1,12 @@
 import type { Currency } from '../../../src/kernel/money.ts'
 import type { Queryable } from '../../engine/queryable.ts'
+import {
+  adjustedSelection,
+  type AdjustedLine,
+  lineSelection,
+  type LineRecord,
+  toLine,
+} from './list.ts'
 
 /** Of a settled line, what an adjustment is held against. */
 export interface LineFacts {
@@ -50,5 +57,52 @@ export async function listAdjustments(
   return rows.map(({ posted_at: postedAt, ...row }) => ({
     ...row,
     postedAt: postedAt.toISOString(),
+  }))
+}
+
+/** A correction as a receipt shows it. */
+export interface Correction {
+  readonly adjustmentId: string
+  readonly lineId: string
+  /** Signed decimal string: positive gave to the tenant. */
+  readonly amount: string
+  readonly reason: string
+  readonly actor: string | null
+  /** Unix milliseconds. */
+  readonly postedAtMs: number
+}
+
+/** The lines of a task or call in their order; more than `limit` are not read. */
+export async function linesOfSource(
+  db: Queryable,
+  sourceId: string,
+  limit: number,
+): Promise<readonly AdjustedLine[]> {
+  const { rows } = await db.query<LineRecord & Pick<AdjustedLine, 'adjusted'>>({
+    name: 'ledger.lines-of-source',
+    text: `select ${lineSelection}, ${adjustedSelection} from ledger.lines l where l.source_id = $1
+           order by l.seq limit $2`,
+    values: [sourceId, limit],
+  })
+  return rows.map((row) => ({ ...toLine(row), adjusted: row.adjusted }))
+}
+
+/** What was posted on lines, oldest first; more than `limit` are not read. */
+export async function correctionsOf(
+  db: Queryable,
+  lineIds: readonly string[],
+  limit: number,
+): Promise<readonly Correction[]> {
+  if (lineIds.length === 0) return []
+  const { rows } = await db.query<Omit<Correction, 'postedAtMs'> & { posted_at: Date }>({
+    name: 'ledger.corrections-of-lines',
+    text: `select adjustment_id as "adjustmentId", line_id as "lineId", reason, actor, posted_at,
+                  trim_scale(amount)::text as amount
+           from ledger.adjustments where line_id = any($1::text[]) order by position limit $2`,
+    values: [lineIds, limit],
+  })
+  return rows.map(({ posted_at: postedAt, ...row }) => ({
+    ...row,
+    postedAtMs: postedAt.getTime(),
   }))
 }

@@ -43,3 +43,43 @@ export async function settledSource(
     lines: rows.map(({ sku, line_amount: amount }) => ({ sku, amount })),
   }
 }
+
+/** What a source was settled for: exact decimal. */
+export interface SettledAmount {
+  readonly currency: string
+  readonly amount: string
+}
+
+/** What these sources were settled for, by their ids; one that is not settled is not in it. */
+export async function settledAmounts(
+  db: Queryable,
+  sourceIds: readonly string[],
+): Promise<ReadonlyMap<string, SettledAmount>> {
+  const { rows } = await db.query<SettledAmount & { source_id: string }>({
+    name: 'ledger.settled',
+    text: `select source_id, currency, trim_scale(amount)::text as amount
+           from ledger.settlements where source_id = any($1::text[])`,
+    values: [sourceIds],
+  })
+  return new Map(rows.map(({ source_id: id, currency, amount }) => [id, { currency, amount }]))
+}
+
+/** Whether anything was ever settled under a model or a SKU, of one tenant or of any. */
+export async function hasLines(
+  db: Queryable,
+  column: 'model' | 'sku',
+  name: string,
+  tenantId: string | undefined,
+): Promise<boolean> {
+  // By tenant: that is how the indexes of lines begin.
+  const { rows } = await db.query<{ found: boolean }>({
+    name: `ledger.has.${column}`,
+    text: `select exists (
+             select from (select distinct tenant_id from ledger.balances) t
+             where ($2::text is null or t.tenant_id = $2)
+               and exists (select from ledger.lines l
+                           where l.tenant_id = t.tenant_id and l.${column} = $1)) as found`,
+    values: [name, tenantId ?? null],
+  })
+  return rows[0]?.found === true
+}

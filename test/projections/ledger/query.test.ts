@@ -1,6 +1,6 @@
 import t from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
-import { countPassedOver } from '../../../projections/engine/passed-over.ts'
+import { countPassedOver } from '../../../projections/engine/checkpoint.ts'
 import { chainHash, GENESIS } from '../../../projections/ledger/fold/chain.ts'
 import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import {
