@@ -1,6 +1,12 @@
 import type { PoolClient } from 'pg'
 import { accountEvents, type AccountEvent } from '../../src/domain/account/events.ts'
-import { tokenEvents, type TokenEvent } from '../../src/domain/token/events.ts'
+import {
+  tokenEvents,
+  type QueryScope,
+  type TokenEvent,
+  type TokenKind,
+  type TokenLimits,
+} from '../../src/domain/token/events.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { allOver } from '../../src/kernel/all-over.ts'
 import { bigint, constrained, int, json, nullable, text, texts, time } from '../engine/column.ts'
@@ -10,7 +16,7 @@ import type { Projection } from '../engine/types.ts'
 
 type TenantEvent = Extract<AccountEvent, { readonly type: 'TenantOpened' | 'BalanceAlertsSet' }>
 
-const tenants = rowsOf<TenantEvent>()({
+export const tenants = rowsOf<TenantEvent>()({
   table: table('access.tenants', {
     columns: {
       tenant_id: text(),
@@ -39,7 +45,7 @@ const tenants = rowsOf<TenantEvent>()({
   },
 })
 
-const users = table('access.users', {
+export const users = table('access.users', {
   columns: {
     tenant_id: text(),
     user_id: text(),
@@ -50,18 +56,21 @@ const users = table('access.users', {
   key: ['tenant_id', 'user_id'],
 })
 
-const tokens = rowsOf<TokenEvent>()({
+export const tokens = rowsOf<TokenEvent>()({
   table: table('access.tokens', {
     columns: {
       token_id: text(),
       tenant_id: text(),
       user_id: text(),
-      kind: text(),
+      kind: text<TokenKind>(),
       name: text(),
-      scope: nullable(json()),
+      scope: nullable(json<QueryScope>()),
+      /** External model names it may use; null means all. */
       models: nullable(texts()),
+      /** Ranges of addresses (CIDR) it may be used from; null means from anywhere. */
       addresses: nullable(texts()),
-      limits: nullable(json()),
+      /** The limits set for this token; the operator's defaults apply to the others. */
+      limits: nullable(json<TokenLimits>()),
       expires_at: nullable(time()),
       issued_at: time(),
       rotated_at: nullable(time()),

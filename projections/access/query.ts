@@ -1,54 +1,22 @@
-import type { QueryScope, TokenKind, TokenLimits } from '../../src/domain/token/events.ts'
+import { reader, type StoredRow } from '../engine/column.ts'
 import type { Queryable } from '../engine/queryable.ts'
 
-export { accessTables } from './projection.ts'
-export { hasTenant, hasUser } from './has.ts'
+import { tenants, tokens, users } from './projection.ts'
 
-/** A token as it is known; the secret itself is nowhere. Times are unix milliseconds. */
-export interface TokenRow {
-  readonly tokenId: string
-  readonly tenantId: string
-  readonly userId: string
-  readonly kind: TokenKind
-  readonly name: string
-  readonly scope: QueryScope | undefined
-  /** External model names it may use; undefined means all. */
-  readonly models: readonly string[] | undefined
-  /** Ranges of addresses (CIDR) it may be used from; undefined means from anywhere. */
-  readonly addresses: readonly string[] | undefined
-  /** What was said for this token; where it says nothing, the operator's defaults are in force. */
-  readonly limits: TokenLimits | undefined
-  readonly expiresAtMs: number | undefined
-  readonly issuedAtMs: number
-  readonly rotatedAtMs: number | undefined
-  readonly lastFour: string
-  readonly disabledAtMs: number | undefined
-  readonly disabledReason: string | undefined
-}
+export { accessTables } from './projection.ts'
+
+const { position: _position, ...shownOfTokens } = tokens.table.record.columns
+
+/** A token as it is known; the secret itself is not stored. */
+export type TokenRow = StoredRow<typeof shownOfTokens, undefined>
+
+const toToken = reader(shownOfTokens, undefined)
 
 /** A token found by one of its secrets. */
 export interface FoundToken extends TokenRow {
   readonly secretHash: string
   /** When this secret ends because it was rotated; undefined for the present one. */
   readonly secretValidUntilMs: number | undefined
-}
-
-interface TokenRecord {
-  readonly token_id: string
-  readonly tenant_id: string
-  readonly user_id: string
-  readonly kind: TokenKind
-  readonly name: string
-  readonly scope: QueryScope | null
-  readonly models: readonly string[] | null
-  readonly addresses: readonly string[] | null
-  readonly limits: TokenLimits | null
-  readonly expires_at: Date | null
-  readonly issued_at: Date
-  readonly rotated_at: Date | null
-  readonly last_four: string
-  readonly disabled_at: Date | null
-  readonly disabled_reason: string | null
 }
 
 /**
@@ -59,34 +27,12 @@ const tokenColumns = `t.token_id, t.tenant_id, t.user_id, t.kind, t.name, t.scop
   to_jsonb(t) -> 'limits' as limits, to_jsonb(t) -> 'addresses' as addresses, t.expires_at, t.issued_at, t.rotated_at, t.last_four,
   t.disabled_at, t.disabled_reason`
 
-function toToken(row: TokenRecord): TokenRow {
-  return {
-    tokenId: row.token_id,
-    tenantId: row.tenant_id,
-    userId: row.user_id,
-    kind: row.kind,
-    name: row.name,
-    scope: row.scope ?? undefined,
-    models: row.models ?? undefined,
-    addresses: row.addresses ?? undefined,
-    limits: row.limits ?? undefined,
-    expiresAtMs: row.expires_at?.getTime(),
-    issuedAtMs: row.issued_at.getTime(),
-    rotatedAtMs: row.rotated_at?.getTime(),
-    lastFour: row.last_four,
-    disabledAtMs: row.disabled_at?.getTime(),
-    disabledReason: row.disabled_reason ?? undefined,
-  }
-}
-
 /** The token of a secret, given its SHA-256 in lower-case hex; also expired and disabled ones. */
 export async function findTokenByHash(
   db: Queryable,
   secretHash: string,
 ): Promise<FoundToken | undefined> {
-  const { rows } = await db.query<
-    TokenRecord & { readonly secret_hash: string; readonly valid_until: Date | null }
-  >({
+  const { rows } = await db.query<{ secret_hash: string; valid_until: Date | null }>({
     name: 'access.token.hash',
     text: `select ${tokenColumns}, s.secret_hash, s.valid_until
            from access.secrets s join access.tokens t on t.token_id = s.token_id
@@ -105,7 +51,7 @@ export async function findTokenByHash(
 
 /** A token by its id. */
 export async function findToken(db: Queryable, tokenId: string): Promise<TokenRow | undefined> {
-  const { rows } = await db.query<TokenRecord>({
+  const { rows } = await db.query<Readonly<Record<string, unknown>>>({
     name: 'access.token.id',
     text: `select ${tokenColumns} from access.tokens t where t.token_id = $1`,
     values: [tokenId],
@@ -139,7 +85,7 @@ export async function listTokens(
     readonly limit: number
   },
 ): Promise<readonly TokenRow[]> {
-  const { rows } = await db.query<TokenRecord>({
+  const { rows } = await db.query<Readonly<Record<string, unknown>>>({
     name: 'access.tokens',
     text: `select ${tokenColumns} from access.tokens t
            where ($1::text is null or t.tenant_id = $1)
@@ -181,36 +127,32 @@ export async function countTokens(
   return Number(rows[0]?.count ?? 0)
 }
 
-export interface TenantRow {
-  readonly tenantId: string
-  readonly name: string
-  readonly openedAtMs: number
-}
+const { tenant_id, name, opened_at } = tenants.table.record.columns
+const shownOfTenants = { tenant_id, name, opened_at }
+
+export type TenantRow = StoredRow<typeof shownOfTenants>
+
+const toTenant = reader(shownOfTenants, null)
 
 /** Tenants in the order of their ids, a page after one. */
 export async function listTenants(
   db: Queryable,
   page: { readonly after?: string | undefined; readonly limit: number },
 ): Promise<readonly TenantRow[]> {
-  const { rows } = await db.query<{ tenant_id: string; name: string; opened_at: Date }>({
+  const { rows } = await db.query<Readonly<Record<string, unknown>>>({
     name: 'access.tenants',
     text: `select tenant_id, name, opened_at from access.tenants
            where ($1::text is null or tenant_id > $1) order by tenant_id limit $2`,
     values: [page.after ?? null, page.limit],
   })
-  return rows.map((row) => ({
-    tenantId: row.tenant_id,
-    name: row.name,
-    openedAtMs: row.opened_at.getTime(),
-  }))
+  return rows.map(toTenant)
 }
 
-export interface UserRow {
-  readonly tenantId: string
-  readonly userId: string
-  readonly name: string
-  readonly addedAtMs: number
-}
+const { position: __position, ...shownOfUsers } = users.record.columns
+
+export type UserRow = StoredRow<typeof shownOfUsers>
+
+const toUser = reader(shownOfUsers, null)
 
 /** Users of a tenant in the order of their ids, a page after one. */
 export async function listUsers(
@@ -221,24 +163,14 @@ export async function listUsers(
     readonly limit: number
   },
 ): Promise<readonly UserRow[]> {
-  const { rows } = await db.query<{
-    tenant_id: string
-    user_id: string
-    name: string
-    added_at: Date
-  }>({
+  const { rows } = await db.query<Readonly<Record<string, unknown>>>({
     name: 'access.users',
     text: `select tenant_id, user_id, name, added_at from access.users
            where tenant_id = $1 and ($2::text is null or user_id > $2)
            order by user_id limit $3`,
     values: [page.tenantId, page.after ?? null, page.limit],
   })
-  return rows.map((row) => ({
-    tenantId: row.tenant_id,
-    userId: row.user_id,
-    name: row.name,
-    addedAtMs: row.added_at.getTime(),
-  }))
+  return rows.map(toUser)
 }
 
 /** Where a tenant is told of something, and which of its secrets that is signed with. */
@@ -280,4 +212,28 @@ export async function hasThresholds(db: Queryable): Promise<boolean> {
     text: `select from access.tenants where balance_thresholds <> '[]' limit 1`,
   })
   return rows.length > 0
+}
+
+/** Whether there is a user of that id, of one tenant or of any. */
+export async function hasUser(
+  db: Queryable,
+  { userId, tenantId }: { readonly userId: string; readonly tenantId: string | undefined },
+): Promise<boolean> {
+  const { rows } = await db.query<{ found: boolean }>({
+    name: 'access.user.has',
+    text: `select exists (select from access.users
+             where user_id = $1 and ($2::text is null or tenant_id = $2)) as found`,
+    values: [userId, tenantId ?? null],
+  })
+  return rows[0]?.found === true
+}
+
+/** Whether there is a tenant of that id. */
+export async function hasTenant(db: Queryable, tenantId: string): Promise<boolean> {
+  const { rows } = await db.query<{ found: boolean }>({
+    name: 'access.tenant.has',
+    text: 'select exists (select from access.tenants where tenant_id = $1) as found',
+    values: [tenantId],
+  })
+  return rows[0]?.found === true
 }

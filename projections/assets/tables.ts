@@ -201,5 +201,5 @@ export type AssetRow = StoredRow<typeof assets.record.columns>
 /** A group as the read model knows it. */
 export type GroupRow = StoredRow<typeof groups.record.columns>
 
-export const toAssetRow = reader(assets.record.columns)
-export const toGroupRow = reader(groups.record.columns)
+export const toAssetRow = reader(assets.record.columns, null)
+export const toGroupRow = reader(groups.record.columns, null)

@@ -59,18 +59,14 @@ export type Row<C extends Columns> = {
 }
 
 /** A row as queries return it: times in Unix milliseconds, under a member that says so. */
-export type StoredRow<C extends Columns> = {
+export type StoredRow<C extends Columns, Absent = null> = {
   readonly [
     Name in keyof C & string as C[Name]['kind'] extends 'time'
       ? `${MemberOf<Name, C[Name]>}Ms`
       : MemberOf<Name, C[Name]>
-  ]: undefined extends ValueOf<C[Name]>
-    ? Exclude<StoredValue<C[Name]>, undefined>
-    : StoredValue<C[Name]>
+  ]: undefined extends ValueOf<C[Name]> ? StoredValue<C[Name]> | Absent : StoredValue<C[Name]>
 }
-type StoredValue<C extends Column> = C['kind'] extends 'time'
-  ? number | Extract<ValueOf<C>, null>
-  : ValueOf<C>
+type StoredValue<C extends Column> = C['kind'] extends 'time' ? number : NonNullable<ValueOf<C>>
 
 /** Some members of a row. */
 export type Patch<C extends Columns> = {
@@ -232,19 +228,24 @@ export function memberOf(name: string, { member }: Column): string {
   return member ?? name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
 }
 
-/** Reads rows that a query returns with all these columns, and perhaps others. */
-export function reader<C extends Columns>(columns: C) {
+/** Reads rows that a query returns with all these columns, and perhaps others; null becomes `absent`. */
+export function reader<C extends Columns, Absent extends null | undefined>(
+  columns: C,
+  absent: Absent,
+) {
   const members = Object.entries(columns).map(([name, column]) => {
     const member = memberOf(name, column)
     const isTime = column.kind === 'time'
     return { name, member: isTime ? `${member}Ms` : member, isTime, decode: column.decode }
   })
-  return (record: object): StoredRow<C> => {
+  return (record: object): StoredRow<C, Absent> => {
     const row: Record<string, unknown> = {}
     for (const { name, member, isTime, decode } of members) {
       const value = (record as Readonly<Record<string, unknown>>)[name]
-      row[member] = isTime && value instanceof Date ? value.getTime() : (decode?.(value) ?? value)
+      if (value === null || value === undefined) row[member] = absent
+      else if (isTime && value instanceof Date) row[member] = value.getTime()
+      else row[member] = decode === undefined ? value : decode(value)
     }
-    return row as StoredRow<C>
+    return row as StoredRow<C, Absent>
   }
 }

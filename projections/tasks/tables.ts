@@ -136,7 +136,7 @@ const { scope_id: _scope, seq: _seq, visible: _visible, ...shown } = tasks.recor
 export type TaskRow = StoredRow<typeof shown>
 
 /** Reads a row of `taskColumns`. */
-export const toTaskRow = reader(shown)
+export const toTaskRow = reader(shown, null)
 
 /** Columns of a task `t`, for lists. */
 export const listColumns = Object.keys(shown)
