@@ -10,7 +10,7 @@ import {
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { allOver } from '../../src/kernel/all-over.ts'
 import { bigint, constrained, int, json, nullable, text, texts, time } from '../engine/column.ts'
-import { applyRows, audited, declared, rowsOf } from '../engine/read-model.ts'
+import { applyRows, audited, fromTables, rowsOf } from '../engine/read-model.ts'
 import { table } from '../engine/table.ts'
 import type { Projection } from '../engine/types.ts'
 
@@ -128,7 +128,7 @@ export const accessTables = audited(tables)
 export const accessProjection: Projection = {
   name: 'access',
   version: 5,
-  ...declared(tables, {
+  ...fromTables(tables, {
     totals: `select 'tenants' as name, count(*)::text as total from tenants
              union all select 'users', count(*)::text from users
              union all select 'tokens', count(*)::text from tokens`,

@@ -1,4 +1,4 @@
-import { storable } from '../engine/columns.ts'
+import { storable } from '../engine/array-literals.ts'
 
 /** Conditions and the parameters of their statement as they are collected. */
 export class Conditions {

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg'
-import { storable } from '../engine/columns.ts'
+import { storable } from '../engine/array-literals.ts'
 import type { Row } from '../engine/column.ts'
 import type { RowChange } from '../engine/read-model.ts'
 import { shownGroupStates, statusOf } from './state.ts'

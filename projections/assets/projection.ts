@@ -1,5 +1,5 @@
 import { allOver } from '../../src/kernel/all-over.ts'
-import { declared, foldRows, typesOf } from '../engine/read-model.ts'
+import { fromTables, foldRows, typesOf } from '../engine/read-model.ts'
 import type { Projection } from '../engine/types.ts'
 import { writeCounts } from './counts.ts'
 import { assetRows, groupRows, verificationRows } from './fold.ts'
@@ -9,7 +9,7 @@ import { assets, counts, groups, verifications } from './tables.ts'
 export const assetsProjection: Projection = {
   name: 'assets',
   version: 2,
-  ...declared(
+  ...fromTables(
     { assets, groups, verifications, counts },
     {
       totals: `select 'assets ' || state as name, count(*)::text as total from assets group by state

@@ -199,7 +199,7 @@ export async function recordStopped(
 }
 
 /** What of an event a read model did not take in, and why, so that it is never silent. */
-export interface PassedOver {
+interface PassedOver {
   /** The read model, also where it is being rebuilt. */
   readonly projection: string
   readonly position: bigint

@@ -1,8 +1,8 @@
 import { formatAmount } from '../../src/kernel/money.ts'
-import { jsonColumn, plainColumn, storableJson, textColumn } from './columns.ts'
+import { jsonColumn, plainColumn, storableJson, textColumn } from './array-literals.ts'
 import type { ColumnKind } from './standing.ts'
 
-/** How a column is declared, sent in bulk, read back and compared. */
+/** How a column is fromTables, sent in bulk, read back and compared. */
 export interface Column<
   Value = unknown,
   Member extends string | undefined = string | undefined,
@@ -100,6 +100,7 @@ export function text<Value extends string = string>(): Plain<Value> {
   return ofText('text', 'text')
 }
 
+/** A UUID. */
 export function uuid(): Plain<string> {
   return ofText('uuid', 'text')
 }
@@ -129,14 +130,17 @@ export function date(): Plain<string, 'date'> {
   return { ...ofText('date', 'date'), read: asText }
 }
 
+/** True or false. */
 export function bool(): Plain<boolean> {
   return ofPlain('boolean')
 }
 
+/** A small whole number. */
 export function smallint(): Plain<number> {
   return ofPlain('smallint')
 }
 
+/** A whole number up to 2³¹. */
 export function int(): Plain<number> {
   return ofPlain('int')
 }
@@ -175,6 +179,7 @@ export function pico(): Plain<bigint, 'amount'> {
   return { ...ofText('numeric(38, 12)', 'amount'), sent: 'numeric', encode }
 }
 
+/** Bytes. */
 export function bytes(): Plain<Uint8Array, 'hex'> {
   const encode = (values: readonly unknown[]): string =>
     textColumn(values.map((value) => String.raw`\x${(value as Buffer).toString('hex')}`))
@@ -192,6 +197,7 @@ export function document(): Plain<object, 'json'> {
   return { type: 'json', sent: 'documents', kind: 'json', encode }
 }
 
+/** An array of texts. */
 export function texts(): Plain<readonly string[], 'json'> {
   const encode = (values: readonly unknown[]): string =>
     textColumn(values.map((value) => (Array.isArray(value) ? textColumn(value) : null)))

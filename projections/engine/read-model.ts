@@ -11,16 +11,16 @@ import type { Projection, ProjectionDigest, TableDigest } from './types.ts'
 type AnyTable = Pick<Table, 'tableSql' | 'indexesSql' | 'comparedSql' | 'audited'>
 
 /** Tables of a read model, by name. */
-export type Tables = Readonly<Record<string, AnyTable>>
+type Tables = Readonly<Record<string, AnyTable>>
 
 /** What a projection is made of but for what it does with events. */
 type Declared = Pick<Projection, 'tablesSql' | 'indexesSql' | 'digest'>
 
 /**
  * What follows from the tables of a read model. `totals` selects two text columns, a name and a total worth
- * showing; `views` are made beside the tables.
+ * showing; `views` are created after the tables.
  */
-export function declared(
+export function fromTables(
   tables: Tables,
   { totals, views = '' }: { readonly totals: string; readonly views?: string },
 ): Declared {
@@ -77,7 +77,7 @@ async function namedTotals(
 }
 
 /** A table with one row for each thing of a kind, and what each event sets of that row. */
-export interface Rows<C extends Columns, E extends AnyEvent, Begins extends E['type']> {
+interface Rows<C extends Columns, E extends AnyEvent, Begins extends E['type']> {
   readonly table: Table<C>
   /** The key of the row that an event is about. */
   readonly of: (event: RecordedEvent<E>) => string

@@ -62,7 +62,7 @@ export class RebuildRunningError extends Error {
 }
 
 /** There are no live tables of this version: a check has nothing to compare with. */
-export class NothingToCompareError extends Error {
+class NothingToCompareError extends Error {
   override readonly name = 'NothingToCompareError'
   readonly code = 'nothing_to_compare'
 

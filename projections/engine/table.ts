@@ -1,13 +1,13 @@
 import type { PoolClient } from 'pg'
 import { memberOf, type Column, type Columns, type Patch, type Row } from './column.ts'
-import { textColumn } from './columns.ts'
+import { textColumn } from './array-literals.ts'
 import type { StandingTable } from './standing.ts'
 
-/** What becomes of a column where a row with the key of a new one exists. */
-export type OnConflict = 'replace' | 'add' | 'greatest' | 'fill'
+/** How an upsert changes a column of a row that exists. */
+type OnConflict = 'replace' | 'add' | 'greatest' | 'fill'
 
-/** Everything that is said of a table; its definition, statements and comparisons follow from it. */
-export interface TableRecord<C extends Columns> {
+/** The declaration of a table; its definition, statements and comparisons follow from it. */
+interface TableRecord<C extends Columns> {
   readonly columns: C
   /** The primary key. */
   readonly key: readonly (keyof C & string)[]
@@ -20,17 +20,14 @@ export interface TableRecord<C extends Columns> {
   readonly earlyIndexes?: Readonly<Record<string, string>>
   /** Columns that an upsert changes in a row that exists; all but the key where absent, replaced. */
   readonly onConflict?: { readonly [Name in keyof C]?: OnConflict }
-  /** The rows that a rebuild must have alike, where not all. */
+  /** The condition of the rows that a rebuild compares, where not all. */
   readonly compared?: string
   /** The first row. */
   readonly seed?: string
 }
 
-/** Writes rows in one statement; returns how many there were to change. */
-export type Merge<C extends Columns> = (
-  client: PoolClient,
-  rows: readonly Patch<C>[],
-) => Promise<number>
+/** Changes rows that exist, in one statement; returns how many there were. */
+type Merge<C extends Columns> = (client: PoolClient, rows: readonly Patch<C>[]) => Promise<number>
 
 const conflictSql: Readonly<Record<OnConflict, (column: string) => string>> = {
   replace: (column) => `excluded.${column}`,
@@ -128,7 +125,7 @@ export class Table<C extends Columns = Columns> {
     return indexesSql(this.#table, this.record.indexes)
   }
 
-  /** Selects what a rebuild must have alike. */
+  /** Selects what a rebuild compares. */
   get comparedSql(): string {
     const { columns, compared } = this.record
     const names = Object.keys(columns).filter((name) => !columns[name]?.operational)
@@ -143,14 +140,14 @@ export class Table<C extends Columns = Columns> {
     return { name: this.name, columns: Object.fromEntries(kinds) }
   }
 
-  /** Inserts rows; `beside` has the values of members that are not in them, in the same order. */
+  /** Inserts rows; `more` has the values of members that the rows lack, in the same order. */
   async insert<Member extends keyof Row<C> = never>(
     client: PoolClient,
     rows: readonly Omit<Row<C>, Member>[],
-    beside?: Readonly<Record<Member, readonly unknown[]>>,
+    more?: Readonly<Record<Member, readonly unknown[]>>,
   ): Promise<void> {
     if (rows.length === 0) return
-    const values = encode(this.#cells, rows, beside)
+    const values = encode(this.#cells, rows, more)
     await client.query({ name: `${this.name}.insert`, text: this.#insertSql, values })
   }
 
@@ -158,10 +155,10 @@ export class Table<C extends Columns = Columns> {
   async upsert<Member extends keyof Row<C> = never>(
     client: PoolClient,
     rows: readonly Omit<Row<C>, Member>[],
-    beside?: Readonly<Record<Member, readonly unknown[]>>,
+    more?: Readonly<Record<Member, readonly unknown[]>>,
   ): Promise<void> {
     if (rows.length === 0) return
-    const values = encode(this.#cells, rows, beside)
+    const values = encode(this.#cells, rows, more)
     await client.query({ name: `${this.name}.upsert`, text: this.#upsertSql, values })
   }
 
@@ -205,11 +202,11 @@ export class Table<C extends Columns = Columns> {
 function encode(
   cells: readonly Cell[],
   rows: readonly object[],
-  beside: Readonly<Record<string, readonly unknown[]>> = {},
+  more: Readonly<Record<string, readonly unknown[]>> = {},
 ): string[] {
   return cells.map(({ member, column }) =>
     column.encode(
-      beside[member] ?? rows.map((row) => (row as Readonly<Record<string, unknown>>)[member]),
+      more[member] ?? rows.map((row) => (row as Readonly<Record<string, unknown>>)[member]),
     ),
   )
 }

@@ -1,6 +1,6 @@
 import { type FileEvent } from '../../src/domain/file/events.ts'
 import { bigint, nullable, text, time, whole } from '../engine/column.ts'
-import { applyRows, audited, declared, rowsOf, typesOf } from '../engine/read-model.ts'
+import { applyRows, audited, fromTables, rowsOf, typesOf } from '../engine/read-model.ts'
 import { table } from '../engine/table.ts'
 import type { Projection } from '../engine/types.ts'
 
@@ -41,7 +41,7 @@ export const fileTables = audited(tables)
 export const filesProjection: Projection = {
   name: 'files',
   version: 2,
-  ...declared(tables, {
+  ...fromTables(tables, {
     totals: `select 'files' as name, count(*)::text as total from files where deleted_at is null
              union all select 'bytes', coalesce(sum(size_bytes), 0)::text from files
                               where deleted_at is null`,

@@ -3,9 +3,9 @@ import { movingTypes } from '../../src/domain/any-event.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { allOver } from '../../src/kernel/all-over.ts'
 import { invariant } from '../../src/kernel/assert.ts'
-import { textColumn } from '../engine/columns.ts'
+import { textColumn } from '../engine/array-literals.ts'
 import { notePassedOver } from '../engine/checkpoint.ts'
-import { declared } from '../engine/read-model.ts'
+import { fromTables } from '../engine/read-model.ts'
 import type { BreakdownRow, Projection } from '../engine/types.ts'
 import { chainHash } from './fold/chain.ts'
 import type { BalanceDelta, Hold, HoldChange } from './fold/change.ts'
@@ -188,7 +188,7 @@ const tables = {
 export const ledgerProjection: Projection = {
   name: 'ledger',
   version: 4,
-  ...declared(tables, {
+  ...fromTables(tables, {
     views: postingsSql,
     totals: `select kind || ' ' || currency as name, trim_scale(sum(amount))::text as total from (
          select 'settled' as kind, currency, settled as amount from balances

@@ -1,7 +1,7 @@
 import { priceBookEvents } from '../../src/domain/pricing/events.ts'
 import { allOver } from '../../src/kernel/all-over.ts'
 import { bigint, bool, constrained, decimal, int, nullable, text, time } from '../engine/column.ts'
-import { audited, declared } from '../engine/read-model.ts'
+import { audited, fromTables } from '../engine/read-model.ts'
 import { table } from '../engine/table.ts'
 import type { Projection } from '../engine/types.ts'
 
@@ -42,7 +42,7 @@ export const priceTables = audited(tables)
 export const pricesProjection: Projection = {
   name: 'prices',
   version: 2,
-  ...declared(tables, {
+  ...fromTables(tables, {
     totals: `select 'versions' as name, count(*)::text as total from books
              union all select 'entries', count(*)::text from entries`,
   }),

@@ -2,8 +2,8 @@ import type { PoolClient } from 'pg'
 import { allOver } from '../../src/kernel/all-over.ts'
 import { taskEvents, type TaskEvent, type TaskEventType } from '../../src/domain/task/events.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
-import { textColumn } from '../engine/columns.ts'
-import { declared } from '../engine/read-model.ts'
+import { textColumn } from '../engine/array-literals.ts'
+import { fromTables } from '../engine/read-model.ts'
 import type { Projection } from '../engine/types.ts'
 import { writeCounts } from './counts.ts'
 import { foldTasks, type KnownTask, type Submission, type TaskStatus } from './fold.ts'
@@ -72,7 +72,7 @@ async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promi
 export const tasksProjection: Projection = {
   name: 'tasks',
   version: 6,
-  ...declared(
+  ...fromTables(
     { scopes, tasks, counts, polls },
     {
       totals: `select status as name, sum(n)::text as total from counts where level = 0

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg'
 import { fromTimestamp } from '../../src/kernel/clock.ts'
 import type { Row } from '../engine/column.ts'
-import { plainColumn, textColumn } from '../engine/columns.ts'
+import { plainColumn, textColumn } from '../engine/array-literals.ts'
 import type { PlacedChange } from './counts.ts'
 import { isVisible, type PollKind, pollKind, type Submission } from './fold.ts'
 import { tasks } from './tables.ts'

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg'
 import { invariant } from '../../src/kernel/assert.ts'
-import { textColumn } from '../engine/columns.ts'
+import { textColumn } from '../engine/array-literals.ts'
 import type { PlacedChange } from './counts.ts'
 import type { TaskChange } from './fold.ts'
 import { scopes as scopesTable } from './tables.ts'

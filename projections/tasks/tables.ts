@@ -22,7 +22,7 @@ export const FINE_SHIFT = 10
 
 type Scalars = Readonly<Record<string, string | number | boolean | null>>
 
-/** A tenant's tasks of one family: a list of their own, numbered without gaps from 0. */
+/** The list of a tenant's tasks of one family, numbered without gaps from 0. */
 export const scopes = table('tasks.scopes', {
   columns: { scope_id: int(), tenant_id: text(), family: text(), next_seq: bigint() },
   key: ['scope_id'],

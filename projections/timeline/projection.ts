@@ -10,8 +10,8 @@ import {
 } from '../../src/domain/any-event.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import type { Row } from '../engine/column.ts'
-import { storable, textColumn } from '../engine/columns.ts'
-import { declared } from '../engine/read-model.ts'
+import { storable, textColumn } from '../engine/array-literals.ts'
+import { fromTables } from '../engine/read-model.ts'
 import type { Projection } from '../engine/types.ts'
 import { events, sources } from './tables.ts'
 
@@ -119,7 +119,7 @@ export const timelineProjection: Projection = {
   name: 'timeline',
   apart: true,
   version: 4,
-  ...declared(
+  ...fromTables(
     { sources, events },
     {
       totals: `select 'events' as name, count(*)::text as total from events

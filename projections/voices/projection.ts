@@ -2,7 +2,7 @@ import type { UploadEvent } from '../../src/domain/upload/events.ts'
 import { voiceKey, type VoiceEvent } from '../../src/domain/voice/events.ts'
 import { allOver } from '../../src/kernel/all-over.ts'
 import { bigint, nullable, text, time, whole } from '../engine/column.ts'
-import { applyRows, audited, declared, rowsOf, typesOf } from '../engine/read-model.ts'
+import { applyRows, audited, fromTables, rowsOf, typesOf } from '../engine/read-model.ts'
 import { table } from '../engine/table.ts'
 import type { Projection } from '../engine/types.ts'
 
@@ -63,7 +63,7 @@ export const voiceTables = audited(tables)
 export const voicesProjection: Projection = {
   name: 'voices',
   version: 2,
-  ...declared(tables, {
+  ...fromTables(tables, {
     totals: `select 'uploads' as name, count(*)::text as total from uploads
              union all select 'bytes', coalesce(sum(size_bytes), 0)::text from uploads
              union all select 'voices', count(*)::text from voices`,

@@ -38,7 +38,7 @@ export interface Hold {
   readonly amountPico: bigint
 }
 
-export type HoldState = 'placed' | 'captured' | 'released'
+type HoldState = 'placed' | 'captured' | 'released'
 
 export interface HoldChange {
   readonly hold: Hold
@@ -59,7 +59,7 @@ export interface SettledSource {
 }
 
 /** A correction of a line or a grant, with who posted it. */
-export interface Adjustment {
+interface Adjustment {
   readonly position: bigint
   readonly adjustmentId: string
   readonly tenantId: string
@@ -124,7 +124,7 @@ export interface TotalKey {
   readonly part: string
 }
 
-export interface TotalDelta extends TotalKey {
+interface TotalDelta extends TotalKey {
   /** Lines, placed holds, or entries on either side of an account. */
   n: number
   amountPico: bigint

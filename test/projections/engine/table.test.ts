@@ -23,13 +23,16 @@ import {
   uuid,
   whole,
 } from '../../../projections/engine/column.ts'
-import { audited, declared } from '../../../projections/engine/read-model.ts'
+import { applyRows, audited, fromTables, rowsOf } from '../../../projections/engine/read-model.ts'
 import { table, type Table } from '../../../projections/engine/table.ts'
 import { inSchema } from '../../../projections/engine/transaction.ts'
+import { fileStream, type FileEvent } from '../../../src/domain/file/events.ts'
+import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
 import { testPool } from '../support/database.ts'
+import { Recorder } from '../support/history.ts'
 
-/** A table in a schema of its own. */
-async function made(pool: Pool, of: Pick<Table, 'tableSql' | 'indexesSql'>): Promise<void> {
+/** Creates a table in the schema `shop`. */
+async function createTable(pool: Pool, of: Pick<Table, 'tableSql' | 'indexesSql'>): Promise<void> {
   await pool.query('drop schema if exists shop cascade; create schema shop')
   await inSchema(pool, 'shop', async (client) => {
     await client.query(of.tableSql)
@@ -86,7 +89,7 @@ const thing = {
 
 t.test('every kind of column is stored as it was given', async (t) => {
   const pool = await testPool(t, 2)
-  await made(pool, things)
+  await createTable(pool, things)
   await within(pool, (client) =>
     things.insert(client, [thing, { ...thing, thingId: 'second', models: null, note: 'n' }]),
   )
@@ -148,7 +151,7 @@ t.test(
       key: ['kind', 'part'],
       onConflict: { n: 'add', position: 'greatest', name: 'fill' },
     })
-    await made(pool, counts)
+    await createTable(pool, counts)
     const row = { kind: 'a', part: '', n: 2, position: 7n, first: 'once' }
     await within(pool, async (client) => {
       await counts.upsert(client, [row, { ...row, part: 'b', name: 'known' }])
@@ -171,7 +174,7 @@ t.test('without a word of conflicts an upsert replaces all but the key', async (
     columns: { note_id: text(), words: nullable(text()) },
     key: ['note_id'],
   })
-  await made(pool, notes)
+  await createTable(pool, notes)
   await within(pool, async (client) => {
     await notes.insert(client, [{ noteId: 'a', words: 'x' }])
     await notes.upsert(client, [{ noteId: 'a' }, { noteId: 'b', words: 'y' }])
@@ -194,7 +197,7 @@ t.test(
       key: ['source_id'],
     })
     const close = holds.merging('close', ['state', 'closed_at'])
-    await made(pool, holds)
+    await createTable(pool, holds)
     const changed = await within(pool, async (client) => {
       await holds.insert(
         client,
@@ -238,7 +241,7 @@ t.test('the definition, the indexes and what is compared follow from the record'
     compared: `kind <> 'watch'`,
     seed: `('first', 'poll', 0, 1)`,
   })
-  await made(pool, polls)
+  await createTable(pool, polls)
   const { rows: indexes } = await pool.query<{ indexdef: string }>(
     `select indexdef from pg_indexes where schemaname = 'shop' order by indexname`,
   )
@@ -260,7 +263,7 @@ t.test('the definition, the indexes and what is compared follow from the record'
   t.same(audited({ polls }), {
     polls: { name: 'shop.polls', columns: { poll_id: 'text', kind: 'text', position: 'text' } },
   })
-  const { digest } = declared({ polls }, { totals: `select 'polls' as name, '1' as total` })
+  const { digest } = fromTables({ polls }, { totals: `select 'polls' as name, '1' as total` })
   const before = await within(pool, digest)
   await pool.query(`insert into shop.polls values ('w', 'watch', 0, 2)`)
   await pool.query('update shop.polls set attempts = 5')
@@ -268,4 +271,67 @@ t.test('the definition, the indexes and what is compared follow from the record'
   t.match(before, { rows: 1, totals: { polls: '1' } })
   await pool.query(`update shop.polls set position = 8 where poll_id = 'first'`)
   t.not((await within(pool, digest)).hash, before.hash)
+})
+
+t.test('what events set is folded over a batch, and over rows that exist', async (t) => {
+  const pool = await testPool(t, 2)
+  const uploads = rowsOf<FileEvent>()({
+    table: table('shop.uploads', {
+      columns: {
+        file_id: text(),
+        filename: text(),
+        size_bytes: whole(),
+        uploaded_at: time(),
+        deleted_at: nullable(time()),
+        position: bigint(),
+      },
+      key: ['file_id'],
+    }),
+    of: ({ data }) => data.fileId,
+    begins: 'FileUploaded',
+    sets: {
+      FileUploaded: ({ data, position }) => ({ ...data, position }),
+      FileDeleted: ({ data }) => ({ deletedAt: data.deletedAt }),
+    },
+  })
+  await createTable(pool, uploads.table)
+  const recorder = new Recorder()
+  const owner = { tenantId: 'tenant_1', userId: 'user_0', tokenId: 'tok_1' }
+  const uploaded = (fileId: string): RecordedEvent =>
+    recorder.record(fileStream(fileId), {
+      type: 'FileUploaded',
+      data: {
+        fileId,
+        ...owner,
+        purpose: 'vision',
+        filename: 'a.png',
+        sizeBytes: 5,
+        uploadedAt: '2026-03-01T10:00:00.123456Z',
+      },
+    })
+  const deleted = (fileId: string): RecordedEvent =>
+    recorder.record(fileStream(fileId), {
+      type: 'FileDeleted',
+      data: { fileId, ...owner, deletedAt: '2026-03-02T10:00:00Z' },
+    })
+  const apply = (events: readonly RecordedEvent[]): Promise<void> =>
+    within(pool, (client) => applyRows(client, uploads, events))
+  await apply([uploaded('a'), uploaded('b'), deleted('b')])
+  await apply([deleted('a')])
+  const { rows } = await pool.query(
+    `select file_id, filename, size_bytes, uploaded_at at time zone 'UTC' = '2026-03-01 10:00:00.123456' as same,
+            deleted_at from shop.uploads order by 1`,
+  )
+  const both = {
+    filename: 'a.png',
+    size_bytes: '5',
+    same: true,
+    deleted_at: new Date('2026-03-02T10:00:00Z'),
+  }
+  t.same(rows, [
+    { file_id: 'a', ...both },
+    { file_id: 'b', ...both },
+  ])
+  await t.rejects(apply([deleted('c')]), /FileDeleted of c, which never began/)
+  await t.rejects(apply([uploaded('a')]), /a began twice/)
 })

@@ -5,7 +5,7 @@ import {
   plainColumn,
   storable,
   textColumn,
-} from '../../../projections/engine/columns.ts'
+} from '../../../projections/engine/array-literals.ts'
 import { testPool } from '../support/database.ts'
 
 /** Any JavaScript string: also lone surrogates, NUL, quotes, backslashes, braces. */
