@@ -68,21 +68,13 @@ export function createFunds({
   clock,
   maxTenants = MAX_TENANTS,
 }: FundsDeps): Funds {
-  const tenants = new Map<string, TenantFunds>()
+  const tenants = new KnownTenants(maxTenants)
   const exchange = new FundsExchange({ pool, replica, clock })
   const decided = createTenantQueue<Asked>(pool, {
     decide: (client, batch) => exchange.decide(client, batch),
   })
   const watch = createWatch(lag, clock)
 
-  const fundsOf = (tenantId: string): TenantFunds => {
-    const known = tenants.get(tenantId)
-    if (known !== undefined) return known
-    if (tenants.size >= maxTenants) forgetOne(tenants)
-    const made = new TenantFunds(tenantId)
-    tenants.set(tenantId, made)
-    return made
-  }
   const holdUnderLock = async (asked: Asked): Promise<Reservation> => {
     try {
       await decided(asked)
@@ -114,12 +106,11 @@ export function createFunds({
   return {
     reserve: async (tenantId, currency, holdPico) => {
       await watch.refuseBehind()
-      const funds = fundsOf(tenantId)
+      const funds = tenants.of(tenantId)
       return funds.use(() => holdIn(funds, currency, holdPico))
     },
     tell: async (tenantIds) => {
-      const some = tenantIds.flatMap((tenantId) => tenants.get(tenantId) ?? [])
-      const active = some.filter((funds) => !funds.isIdle())
+      const active = tenants.active(tenantIds)
       if (active.length > 0) await exchange.tellAndRead(active)
     },
     spoolEmptied: (spool) => spoolEmptied(pool, spool),
@@ -127,11 +118,50 @@ export function createFunds({
       exchange.settlementsWaitIn(spool)
       // Not waited for: a log that is away must not keep the others from being told.
       watch.look().catch(() => undefined)
-      const active = [...tenants.values()].filter((funds) => !funds.isIdle())
+      const active = tenants.active()
       if (spool !== undefined) for (const funds of active) funds.keepUnplaced(clock.nowMs())
       for (let at = 0; at < active.length; at += MAX_EXCHANGED)
         await exchange.tellAndRead(active.slice(at, at + MAX_EXCHANGED))
     },
+  }
+}
+
+/** Tenants with calls in this process, and those it still remembers of before. */
+class KnownTenants {
+  readonly #byId = new Map<string, TenantFunds>()
+  readonly #max: number
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  /** @throws DomainError `database_unavailable` where there is no room for another */
+  of(tenantId: string): TenantFunds {
+    const known = this.#byId.get(tenantId)
+    if (known !== undefined) return known
+    if (this.#byId.size >= this.#max) this.#forgetOne()
+    const made = new TenantFunds(tenantId)
+    this.#byId.set(tenantId, made)
+    return made
+  }
+
+  /** Those that a call waits for or holds of: of all, or of these. */
+  active(tenantIds?: readonly string[]): readonly TenantFunds[] {
+    const some =
+      tenantIds === undefined
+        ? [...this.#byId.values()]
+        : tenantIds.flatMap((tenantId) => this.#byId.get(tenantId) ?? [])
+    return some.filter((funds) => !funds.isIdle())
+  }
+
+  /** One that a call waits for or holds of stays: the other replicas would not learn what is held. */
+  #forgetOne(): void {
+    for (const [tenantId, funds] of this.#byId)
+      if (funds.isIdle()) {
+        this.#byId.delete(tenantId)
+        return
+      }
+    throw balanceUntold(undefined)
   }
 }
 
@@ -161,19 +191,6 @@ function createWatch(lag: LedgerLag, clock: Clock) {
       }
     },
   }
-}
-
-/**
- * One that a call waits for or holds of cannot be: what is held would not be told to the others.
- * @throws DomainError `database_unavailable` where there is no other
- */
-function forgetOne(tenants: Map<string, TenantFunds>): void {
-  for (const [tenantId, funds] of tenants)
-    if (funds.isIdle()) {
-      tenants.delete(tenantId)
-      return
-    }
-  throw balanceUntold(undefined)
 }
 
 function behind(): DomainError {

@@ -73,13 +73,7 @@ export function createCallsUnderWay(monotonic: Clock): CallsUnderWay {
         return [counted]
       })
       if (entered.length === 0) return undefined
-      for (const counted of entered) counted.here += 1
-      let left = entered
-      const leave = (): void => {
-        for (const counted of left) counted.here -= 1
-        left = []
-      }
-      return { commit: leave, release: leave }
+      return placeWith(entered)
     },
     of: (holderId) => {
       const counted = counts.get(holderId)
@@ -104,4 +98,15 @@ export function createCallsUnderWay(monotonic: Clock): CallsUnderWay {
       }
     },
   }
+}
+
+/** Counts a call with each of these until it ends, however often that is reported. */
+function placeWith(entered: readonly Counted[]): Reservation {
+  for (const counted of entered) counted.here += 1
+  let left = entered
+  const leave = (): void => {
+    for (const counted of left) counted.here -= 1
+    left = []
+  }
+  return { commit: leave, release: leave }
 }

@@ -52,23 +52,7 @@ export function createThrottle(deps: {
   const rates = createRates(monotonic)
   const calls = createCallsUnderWay(monotonic)
   const ownTurn = createOwnRequests(monotonic, deps.ownRequestsPerMinute)
-  const refused = new Counter({
-    name: 'tollgate_rate_limited_total',
-    help: 'Requests refused because somebody was at a limit, by limit and by whose it is.',
-    labelNames: ['limit', 'of'],
-    registers: registry === undefined ? [] : [registry],
-  })
-  const counting = <Result>(take: () => Result): Result => {
-    try {
-      return take()
-    } catch (error) {
-      if (isDomainError(error, 'rate_limited')) {
-        const { limitedBy, whose } = error.details
-        refused.inc({ limit: String(limitedBy), of: String(whose) })
-      }
-      throw error
-    }
-  }
+  const counting = createRefusalCount(registry)
   const holders = async (caller: LimitedCaller): Promise<readonly Holder[]> =>
     holdersOf(caller, (await facts.of(caller.tenantId)).limits)
 
@@ -110,6 +94,27 @@ export function createThrottle(deps: {
     }),
     rates,
     calls,
+  }
+}
+
+/** Counts the refusals among what it runs. */
+function createRefusalCount(registry: Registry | undefined) {
+  const refused = new Counter({
+    name: 'tollgate_rate_limited_total',
+    help: 'Requests refused because somebody was at a limit, by limit and by whose it is.',
+    labelNames: ['limit', 'of'],
+    registers: registry === undefined ? [] : [registry],
+  })
+  return <Result>(take: () => Result): Result => {
+    try {
+      return take()
+    } catch (error) {
+      if (isDomainError(error, 'rate_limited')) {
+        const { limitedBy, whose } = error.details
+        refused.inc({ limit: String(limitedBy), of: String(whose) })
+      }
+      throw error
+    }
   }
 }
 
