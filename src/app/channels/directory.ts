@@ -54,14 +54,78 @@ export interface ChannelDirectory {
   readonly health: () => readonly { readonly id: string; readonly breaker: BreakerState['kind'] }[]
 }
 
-interface Slot {
+/** One channel: what is under way there, whether it fails, and which of its models rest. */
+class Slot {
   readonly channel: Channel
-  breaker: BreakerState
-  inFlight: number
+  #breaker: BreakerState
+  #inFlight = 0
   /** Calls that may be in flight or wait for a connection. */
-  readonly maxInFlight: number
+  readonly #maxInFlight: number
+  readonly #settings: BreakerSettings
+  readonly #clock: Clock
   /** By external name; a model that never rested is not in it. */
-  readonly restUntilMs: Map<string, number>
+  readonly #restUntilMs = new Map<string, number>()
+
+  constructor(
+    channel: Channel,
+    deps: {
+      readonly maxInFlight: number
+      readonly settings: BreakerSettings
+      readonly clock: Clock
+    },
+  ) {
+    this.channel = channel
+    this.#maxInFlight = deps.maxInFlight
+    this.#settings = deps.settings
+    this.#clock = deps.clock
+    this.#breaker = closedBreaker(deps.clock.nowMs())
+  }
+
+  get breaker(): BreakerState['kind'] {
+    return this.#breaker.kind
+  }
+
+  /** Whether a call may begin now. */
+  isFree(model: string | undefined, nowMs: number): boolean {
+    return (
+      this.#inFlight < this.#maxInFlight &&
+      nowMs >= this.restUntilMs(model) &&
+      mayTry(this.#breaker, nowMs, this.#settings)
+    )
+  }
+
+  /** Until when a model rests; what is of no model never does. */
+  restUntilMs(model: string | undefined): number {
+    return model === undefined ? 0 : (this.#restUntilMs.get(model) ?? 0)
+  }
+
+  rest(model: string, untilMs: number): void {
+    this.#restUntilMs.set(model, Math.max(this.restUntilMs(model), untilMs))
+  }
+
+  lease(): ChannelLease {
+    this.#breaker = onTry(this.#breaker, this.#clock.nowMs(), this.#settings)
+    this.#inFlight += 1
+    let released = false
+    return {
+      channel: this.channel,
+      release: (outcome) => {
+        if (released) return
+        released = true
+        this.#inFlight -= 1
+        this.#note(outcome)
+      },
+    }
+  }
+
+  #note(outcome: ChannelOutcome): void {
+    const nowMs = this.#clock.nowMs()
+    // A refusal that is the caller's fault still proves that the channel answers.
+    if (outcome === 'failure') this.#breaker = onFailure(this.#breaker, nowMs, this.#settings)
+    else if (outcome === 'success') this.#breaker = onSuccess(this.#breaker, nowMs, this.#settings)
+    else if (this.#breaker.kind === 'half_open')
+      this.#breaker = { ...this.#breaker, probes: Math.max(0, this.#breaker.probes - 1) }
+  }
 }
 
 /** Builds the directory. */
@@ -75,77 +139,44 @@ export function createChannelDirectory(
     readonly breaker?: BreakerSettings
   },
 ): ChannelDirectory {
-  const settings = deps.breaker ?? defaultBreakerSettings
-  const random = deps.random ?? systemRandom
-  const slots: readonly Slot[] = channels.map((channel) => ({
-    channel,
-    breaker: closedBreaker(deps.clock.nowMs()),
-    inFlight: 0,
+  const { catalog, clock, breaker: settings = defaultBreakerSettings, random = systemRandom } = deps
+  const slots = channels.map((channel) => {
     // A call that waits for a connection would wait behind whole answers.
-    maxInFlight:
-      channel.maxConcurrent *
-      (deps.catalog.callFamilyOf(channel.family) === undefined ? WAITING_PER_CONNECTION : 1),
-    restUntilMs: new Map(),
-  }))
+    const perConnection =
+      catalog.callFamilyOf(channel.family) === undefined ? WAITING_PER_CONNECTION : 1
+    return new Slot(channel, {
+      maxInFlight: channel.maxConcurrent * perConnection,
+      settings,
+      clock,
+    })
+  })
   const slotOf = new Map(slots.map((slot) => [slot.channel.id, slot]))
-
-  const take = (slot: Slot): ChannelLease => {
-    slot.breaker = onTry(slot.breaker, deps.clock.nowMs(), settings)
-    slot.inFlight += 1
-    let released = false
-    return {
-      channel: slot.channel,
-      release: (outcome) => {
-        if (released) return
-        released = true
-        slot.inFlight -= 1
-        const nowMs = deps.clock.nowMs()
-        // A refusal that is the caller's fault still proves that the channel answers.
-        if (outcome === 'failure') slot.breaker = onFailure(slot.breaker, nowMs, settings)
-        else if (outcome === 'success') slot.breaker = onSuccess(slot.breaker, nowMs, settings)
-        else if (slot.breaker.kind === 'half_open')
-          slot.breaker = { ...slot.breaker, probes: Math.max(0, slot.breaker.probes - 1) }
-      },
-    }
-  }
 
   return {
     all: channels,
-    rest: (id, model, forMs) => {
-      const slot = slotOf.get(id)
-      const before = slot?.restUntilMs.get(model) ?? 0
-      slot?.restUntilMs.set(model, Math.max(before, deps.clock.nowMs() + forMs))
-    },
+    rest: (id, model, forMs) => slotOf.get(id)?.rest(model, clock.nowMs() + forMs),
     restingForMs: (wish) => {
-      const nowMs = deps.clock.nowMs()
+      const nowMs = clock.nowMs()
       const left = slots
         .filter((slot) => serves(slot.channel, wish))
-        .map((slot) => restOf(slot, wish) - nowMs)
+        .map((slot) => slot.restUntilMs(wish.model) - nowMs)
         .filter((leftMs) => leftMs > 0)
       return left.length === 0 ? undefined : Math.min(...left)
     },
     byId: (id) => slotOf.get(id)?.channel,
     serving: (wish) => slots.map((slot) => slot.channel).filter((c) => serves(c, wish)),
-    health: () => slots.map((slot) => ({ id: slot.channel.id, breaker: slot.breaker.kind })),
+    health: () => slots.map(({ channel, breaker }) => ({ id: channel.id, breaker })),
     lease: (wish, excluded) => {
-      const nowMs = deps.clock.nowMs()
+      const nowMs = clock.nowMs()
       const usable = slots.filter(
         (slot) =>
           serves(slot.channel, wish) &&
           excluded?.has(slot.channel.id) !== true &&
-          slot.inFlight < slot.maxInFlight &&
-          nowMs >= restOf(slot, wish) &&
-          mayTry(slot.breaker, nowMs, settings),
+          slot.isFree(wish.model, nowMs),
       )
-      const slot = pickWeighted(usable, random)
-      return slot === undefined ? undefined : take(slot)
+      return pickWeighted(usable, random)?.lease()
     },
   }
-}
-
-/** Until when a model rests there; what is of no model never does. */
-function restOf({ restUntilMs }: Slot, { model }: ChannelWish): number {
-  return model === undefined ? 0 : (restUntilMs.get(model) ?? 0)
 }
 
 function serves(channel: Channel, wish: ChannelWish): boolean {

@@ -19,35 +19,10 @@ export function createPace(
 ): Pace {
   const spacingMs = 1_000 / limits.perSecond
   const toleranceMs = ((limits.burst ?? 1) - 1) * spacingMs
+  const places = new Places(limits.concurrent)
   /** When the next call would begin if all were evenly spaced. */
   let nextMs = 0
-  let running = 0
-  const waiting: (() => void)[] = []
 
-  const place = (signal: AbortSignal): Promise<void> => {
-    if (running < limits.concurrent) {
-      running += 1
-      return Promise.resolve()
-    }
-    return new Promise((resolve, reject) => {
-      const turn = (): void => {
-        signal.removeEventListener('abort', abandon)
-        resolve()
-      }
-      const abandon = (): void => {
-        waiting.splice(waiting.indexOf(turn), 1)
-        reject(new Error('stopped while waiting for a turn'))
-      }
-      signal.addEventListener('abort', abandon, { once: true })
-      waiting.push(turn)
-    })
-  }
-  const leave = (): void => {
-    const next = waiting.shift()
-    // The place goes on to whoever waited longest.
-    if (next === undefined) running -= 1
-    else next()
-  }
   /** Takes the next start and says how long it is away. */
   const takeStart = (): number => {
     const nowMs = clock.nowMs()
@@ -59,13 +34,13 @@ export function createPace(
     try {
       return await work()
     } finally {
-      leave()
+      places.leave()
     }
   }
   return {
     run: async (signal, work) => {
       signal.throwIfAborted()
-      await place(signal)
+      await places.enter(signal)
       return guarded(async () => {
         await pause(takeStart(), signal)
         signal.throwIfAborted()
@@ -73,10 +48,50 @@ export function createPace(
       })
     },
     tryRun: (work) => {
-      if (running >= limits.concurrent || nextMs > clock.nowMs()) return undefined
-      running += 1
+      if (nextMs > clock.nowMs() || !places.tryEnter()) return undefined
       takeStart()
       return guarded(work)
     },
+  }
+}
+
+/** Places for so many at once, and the queue of those that wait for one. */
+class Places {
+  readonly #count: number
+  #taken = 0
+  readonly #waiting: (() => void)[] = []
+
+  constructor(count: number) {
+    this.#count = count
+  }
+
+  tryEnter(): boolean {
+    if (this.#taken >= this.#count) return false
+    this.#taken += 1
+    return true
+  }
+
+  /** Waits for a place. Rejects when the signal aborts first. */
+  enter(signal: AbortSignal): Promise<void> {
+    if (this.tryEnter()) return Promise.resolve()
+    return new Promise((resolve, reject) => {
+      const turn = (): void => {
+        signal.removeEventListener('abort', abandon)
+        resolve()
+      }
+      const abandon = (): void => {
+        this.#waiting.splice(this.#waiting.indexOf(turn), 1)
+        reject(new Error('stopped while waiting for a turn'))
+      }
+      signal.addEventListener('abort', abandon, { once: true })
+      this.#waiting.push(turn)
+    })
+  }
+
+  leave(): void {
+    const next = this.#waiting.shift()
+    // The place goes on to the one that waited longest.
+    if (next === undefined) this.#taken -= 1
+    else next()
   }
 }
