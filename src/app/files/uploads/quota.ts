@@ -103,49 +103,26 @@ async function readUse(db: Queryable, tenantId: string, without = ''): Promise<U
 /** The read models that count what is kept. */
 const COUNTED_BY = ['files', 'voices'] as const
 
+/** An upload of a tenant. */
+interface UploadKey {
+  readonly tenantId: string
+  readonly uploadId: string
+}
+
 export function createUploadQuota(deps: UploadQuotaDeps): UploadQuota {
   const { pool, limits, checkDisk } = deps
-  const free = async (uploadId: string): Promise<void> => {
-    await pool.query({
-      name: 'uploads.free',
-      text: 'delete from ops.upload_reservations where upload_id = $1',
-      values: [uploadId],
-    })
-  }
-
-  /** Reserves as much as there is room for, at most what is wanted; answers with how much that is. */
-  const reserve = (tenantId: string, uploadId: string, wantedBytes: number): Promise<number> =>
-    inTenantLock(pool, tenantId, async (client) => {
-      const use = await readUse(client, tenantId, uploadId)
-      if (use.files >= limits.maxFiles) throw quotaReached('files', limits.maxFiles)
-      const roomBytes = Math.max(0, limits.maxBytes - use.bytes)
-      if (roomBytes === 0) throw quotaReached('bytes', limits.maxBytes)
-      const grantedBytes = Math.min(wantedBytes, roomBytes)
-      await client.query({
-        name: 'uploads.reserve',
-        text: `with swept as (
-                 delete from ops.upload_reservations
-                 where tenant_id = $2 and upload_id <> $1 and expires_at <= clock_timestamp())
-               insert into ops.upload_reservations as r (upload_id, tenant_id, size_bytes, expires_at)
-               values ($1, $2, $3, ${reservedUntil(RESERVED_MS)})
-               on conflict (upload_id) do update set
-                 size_bytes = excluded.size_bytes, expires_at = excluded.expires_at`,
-        values: [uploadId, tenantId, grantedBytes],
-      })
-      return grantedBytes
-    })
-
   return {
     limits,
-    free,
+    free: (uploadId) => freeReservation(pool, uploadId),
     useOf: (tenantId) => readUse(pool, tenantId),
     take: async (tenantId, uploadId, expectedBytes = 0) => {
       await checkDisk?.()
       for (const model of COUNTED_BY) await deps.readModels.requireCurrent(model)
-      let reservedBytes = await reserve(tenantId, uploadId, expectedBytes)
+      const key = { tenantId, uploadId }
+      let reservedBytes = await reserve(deps, key, expectedBytes)
       let sizeBytes = expectedBytes
       if (reservedBytes < expectedBytes) {
-        await free(uploadId)
+        await freeReservation(pool, uploadId)
         throw quotaReached('bytes', limits.maxBytes)
       }
       return {
@@ -155,7 +132,7 @@ export function createUploadQuota(deps: UploadQuotaDeps): UploadQuota {
             sizeBytes += chunk.length
             if (sizeBytes > reservedBytes) {
               await checkDisk?.()
-              reservedBytes = await reserve(tenantId, uploadId, sizeBytes + STEP_BYTES)
+              reservedBytes = await reserve(deps, key, sizeBytes + STEP_BYTES)
               if (reservedBytes < sizeBytes) throw quotaReached('bytes', limits.maxBytes)
             }
             yield chunk
@@ -170,22 +147,51 @@ export function createUploadQuota(deps: UploadQuotaDeps): UploadQuota {
             values: [uploadId, keptAs, sizeBytes],
           })
         },
-        release: () => free(uploadId),
+        release: () => freeReservation(pool, uploadId),
       }
     },
   }
 }
 
+/** Reserves as much as there is room for, at most what is wanted; answers with how much that is. */
+function reserve(
+  { pool, limits }: Pick<UploadQuotaDeps, 'pool' | 'limits'>,
+  { tenantId, uploadId }: UploadKey,
+  wantedBytes: number,
+): Promise<number> {
+  return inTenantLock(pool, tenantId, async (client) => {
+    const use = await readUse(client, tenantId, uploadId)
+    if (use.files >= limits.maxFiles) throw quotaReached('files', limits.maxFiles)
+    const roomBytes = Math.max(0, limits.maxBytes - use.bytes)
+    if (roomBytes === 0) throw quotaReached('bytes', limits.maxBytes)
+    const grantedBytes = Math.min(wantedBytes, roomBytes)
+    await client.query({
+      name: 'uploads.reserve',
+      text: `with swept as (
+               delete from ops.upload_reservations
+               where tenant_id = $2 and upload_id <> $1 and expires_at <= clock_timestamp())
+             insert into ops.upload_reservations as r (upload_id, tenant_id, size_bytes, expires_at)
+             values ($1, $2, $3, ${reservedUntil(RESERVED_MS)})
+             on conflict (upload_id) do update set
+               size_bytes = excluded.size_bytes, expires_at = excluded.expires_at`,
+      values: [uploadId, tenantId, grantedBytes],
+    })
+    return grantedBytes
+  })
+}
+
+async function freeReservation(pool: Pool, uploadId: string): Promise<void> {
+  await pool.query({
+    name: 'uploads.free',
+    text: 'delete from ops.upload_reservations where upload_id = $1',
+    values: [uploadId],
+  })
+}
+
 /** Holds what a task waits with until the task ends. @throws as `UploadQuota.take` */
 export async function reserveWhileWaiting(
   { pool, quota }: { readonly pool: Pool; readonly quota: UploadQuota },
-  {
-    tenantId,
-    uploadId,
-    sizeBytes,
-  }: Readonly<Record<'tenantId' | 'uploadId', string>> & {
-    readonly sizeBytes: number
-  },
+  { tenantId, uploadId, sizeBytes }: UploadKey & { readonly sizeBytes: number },
 ): Promise<void> {
   await quota.take(tenantId, uploadId, sizeBytes)
   await pool.query({
