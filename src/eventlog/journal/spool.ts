@@ -105,6 +105,66 @@ function ownNames(instanceId: string, existing: readonly string[]): () => string
   }
 }
 
+/** The files of a spool, oldest first; the last one is written to. */
+class SpoolFiles {
+  readonly #segments: SpoolSegment[]
+  #active: SpoolSegment
+  readonly #begin: () => Promise<SpoolSegment>
+  readonly #segmentBytes: number
+
+  constructor(
+    left: readonly SpoolSegment[],
+    active: SpoolSegment,
+    begin: () => Promise<SpoolSegment>,
+    segmentBytes: number,
+  ) {
+    this.#segments = [...left, active]
+    this.#active = active
+    this.#begin = begin
+    this.#segmentBytes = segmentBytes
+  }
+
+  total(): SegmentState {
+    return totalOf(this.#segments)
+  }
+
+  async append(batch: PlacedBatch, nowMs: number): Promise<void> {
+    if (!this.#active.writable() || this.#active.state().sizeBytes >= this.#segmentBytes) {
+      this.#active = await this.#begin()
+      this.#segments.push(this.#active)
+    }
+    await this.#active.append(batch, nowMs)
+  }
+
+  async oldest(maxBytes: number): Promise<OldestBatches | undefined> {
+    for (let [first] = this.#segments; first !== undefined; [first] = this.#segments) {
+      const segment = first
+      const batches = await segment.oldest(maxBytes)
+      if (batches.length > 0) return { batches, drop: (count) => segment.drop(count) }
+      // Looked at again without a pause: something may have been written meanwhile.
+      if (segment.state().batches > 0) continue
+      if (segment === this.#active) return undefined
+      await this.#discard(segment)
+    }
+    return undefined
+  }
+
+  /** Removes those that hold nothing. */
+  async close(): Promise<void> {
+    for (const segment of this.#segments) {
+      const empty = segment.state().batches === 0 && segment.writable()
+      await segment.close()
+      if (empty) await unlink(segment.path)
+    }
+  }
+
+  async #discard(segment: SpoolSegment): Promise<void> {
+    this.#segments.splice(this.#segments.indexOf(segment), 1)
+    await segment.close()
+    if (segment.writable()) await unlink(segment.path)
+  }
+}
+
 /**
  * Opens the spool of this process and what earlier ones left behind. A torn last record is cut off
  * and reported: nobody was told that it was durable.
@@ -121,25 +181,13 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     await syncDirectory(directory)
     return segment
   }
-  /** Oldest first; the last one is written to. */
-  const segments: SpoolSegment[] = []
-  for (const name of existing) segments.push(await openReported(join(directory, name), options))
-  let active = await begin()
-  segments.push(active)
+  const left: SpoolSegment[] = []
+  for (const name of existing) left.push(await openReported(join(directory, name), options))
+  const files = new SpoolFiles(left, await begin(), begin, segmentBytes)
 
-  const state = (): SpoolState => ({ ...totalOf(segments), maxBytes })
   const append = async (batch: PlacedBatch): Promise<void> => {
-    if (state().sizeBytes >= maxBytes) throw new Error('the spool is full')
-    if (!active.writable() || active.state().sizeBytes >= segmentBytes) {
-      active = await begin()
-      segments.push(active)
-    }
-    await active.append(batch, clock.nowMs())
-  }
-  const discard = async (segment: SpoolSegment): Promise<void> => {
-    segments.splice(segments.indexOf(segment), 1)
-    await segment.close()
-    if (segment.writable()) await unlink(segment.path)
+    if (files.total().sizeBytes >= maxBytes) throw new Error('the spool is full')
+    await files.append(batch, clock.nowMs())
   }
   let appending: Promise<unknown> = Promise.resolve()
   return {
@@ -148,19 +196,8 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       appending = turn.catch(() => undefined)
       return turn
     },
-    state,
-    oldest: async (bytes) => {
-      for (let [first] = segments; first !== undefined; [first] = segments) {
-        const segment = first
-        const batches = await segment.oldest(bytes)
-        if (batches.length > 0) return { batches, drop: (count) => segment.drop(count) }
-        // Looked at again without a pause: something may have been written meanwhile.
-        if (segment.state().batches > 0) continue
-        if (segment === active) return undefined
-        await discard(segment)
-      }
-      return undefined
-    },
+    state: () => ({ ...files.total(), maxBytes }),
+    oldest: (bytes) => files.oldest(bytes),
     reject: async (batch) => {
       const { segment } = await openSegment(join(directory, REJECTED_FILE))
       try {
@@ -177,11 +214,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     },
     close: async () => {
       await appending
-      for (const segment of segments) {
-        const empty = segment.state().batches === 0 && segment.writable()
-        await segment.close()
-        if (empty) await unlink(segment.path)
-      }
+      await files.close()
     },
   }
 }

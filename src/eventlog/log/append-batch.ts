@@ -48,29 +48,6 @@ export function createBatchAppend(client: ClientInternals, leaderMoved: LeaderCh
   let lane: Promise<Lane> | undefined
   let unsupported = false
 
-  const open = async (): Promise<Lane> => {
-    let channel: CallChannel | undefined
-    const call: Call = await client.GRPCStreamCreator(
-      streamsGrpc.StreamsClient,
-      'batchAppend',
-      (stub) => {
-        channel = stub.getChannel()
-        return stub.makeBidiStreamRequest(
-          BATCH_APPEND_PATH,
-          (request: Buffer) => request,
-          readResponse,
-          ...client.callArguments({ requiresLeader: true }, { deadline: Infinity }),
-        )
-      },
-    )()
-    return {
-      call,
-      channel,
-      waiting: new Map(),
-      answeredMs: monotonicClock.nowMs(),
-      answered: false,
-    }
-  }
   const watch = (opened: Lane, opening: Promise<Lane>) => {
     const fail = (error: unknown) => {
       if (lane === opening) lane = undefined
@@ -99,7 +76,7 @@ export function createBatchAppend(client: ClientInternals, leaderMoved: LeaderCh
   }
   const current = (): Promise<Lane> => {
     if (lane !== undefined) return lane
-    const opening: Promise<Lane> = open().then(
+    const opening: Promise<Lane> = openLane(client).then(
       (opened) => {
         watch(opened, opening)
         return opened
@@ -115,6 +92,30 @@ export function createBatchAppend(client: ClientInternals, leaderMoved: LeaderCh
   return {
     send: (command, tryMs) => sendOn(current(), command, tryMs, leaderMoved),
     unsupported: () => unsupported,
+  }
+}
+
+async function openLane(client: ClientInternals): Promise<Lane> {
+  let channel: CallChannel | undefined
+  const call: Call = await client.GRPCStreamCreator(
+    streamsGrpc.StreamsClient,
+    'batchAppend',
+    (stub) => {
+      channel = stub.getChannel()
+      return stub.makeBidiStreamRequest(
+        BATCH_APPEND_PATH,
+        (request: Buffer) => request,
+        readResponse,
+        ...client.callArguments({ requiresLeader: true }, { deadline: Infinity }),
+      )
+    },
+  )()
+  return {
+    call,
+    channel,
+    waiting: new Map(),
+    answeredMs: monotonicClock.nowMs(),
+    answered: false,
   }
 }
 

@@ -80,66 +80,118 @@ async function* pull(
   options: PullOptions,
   leaderMoved: LeaderCheck,
 ): AsyncGenerator<readonly ReadAnswer[], void, undefined> {
-  const { signal } = options
-  const state: { failure?: Error; ended: boolean; wake: () => void } = {
-    ended: false,
-    wake: () => undefined,
-  }
-  const fail = (error: unknown) => {
-    state.failure ??= error instanceof Error ? error : new Error(String(error))
-    state.wake()
-  }
-  const onAbort = () => fail(new NoAnswerError('aborted'))
-  let call: ClientReadableStream<ReadAnswer> | undefined
-  let channel: CallChannel | undefined
-  let given = false
-  const open = client.GRPCStreamCreator(streamsGrpc.StreamsClient, 'read', (stub) => {
-    channel = stub.getChannel()
-    const base = options.requiresLeader === true ? { requiresLeader: true } : {}
-    const callArguments = client.callArguments(base, { deadline: Infinity })
-    return stub.makeServerStreamRequest(READ_PATH, bytesOf, readAnswer, request, ...callArguments)
-  })
-  open().then((stream) => {
-    stream.on('error', fail)
-    if (given) {
-      letGo(stream)
-      return
-    }
-    call = stream
-    stream.on('readable', () => state.wake())
-    stream.on('end', () => {
-      state.ended = true
-      state.wake()
-    })
-    state.wake()
-  }, fail)
-  signal?.addEventListener('abort', onAbort)
-  // Until the first answer only: later a subscription may be quiet because nothing happens.
-  const silence = setTimeout(() => {
-    if (channel !== undefined)
-      void leaderMoved(channel).then((moved) => {
-        if (moved) fail(new NoAnswerError('another node leads'))
-      })
-  }, SILENCE_MS)
+  const read = new PulledRead(leaderMoved, options.signal)
   try {
-    if (signal?.aborted === true) onAbort()
+    read.open(client, request, options.requiresLeader === true)
     for (;;) {
-      const batch = call === undefined ? [] : drain(call)
+      const batch = read.drain()
       if (batch.length > 0) {
-        clearTimeout(silence)
         yield batch
         continue
       }
-      if (state.failure !== undefined) throw state.failure
-      if (state.ended) return
-      if (!(await woken(state, options.idleMs)) && (await options.onIdle()) && !readable(call))
+      if (read.isOver()) return
+      if (!(await read.woken(options.idleMs)) && (await options.onIdle()) && !read.isReadable())
         throw new NoAnswerError('no answer')
     }
   } finally {
-    given = true
-    clearTimeout(silence)
-    signal?.removeEventListener('abort', onAbort)
-    if (call !== undefined) letGo(call)
+    read.close()
+  }
+}
+
+/** The call of one read: what has arrived of it, and what ended it. */
+class PulledRead {
+  #call: ClientReadableStream<ReadAnswer> | undefined
+  #channel: CallChannel | undefined
+  #failure: Error | undefined
+  #ended = false
+  #closed = false
+  #wake: () => void = () => undefined
+  readonly #signal: AbortSignal | undefined
+  readonly #abort = (): void => this.#fail(new NoAnswerError('aborted'))
+  readonly #silence: NodeJS.Timeout
+
+  constructor(leaderMoved: LeaderCheck, signal: AbortSignal | undefined) {
+    this.#signal = signal
+    // Until the first answer only: later a subscription may be quiet because nothing happens.
+    this.#silence = setTimeout(() => {
+      if (this.#channel !== undefined)
+        void leaderMoved(this.#channel).then((moved) => {
+          if (moved) this.#fail(new NoAnswerError('another node leads'))
+        })
+    }, SILENCE_MS)
+  }
+
+  open(client: ClientInternals, request: ReadRequest, requiresLeader: boolean): void {
+    const open = client.GRPCStreamCreator(streamsGrpc.StreamsClient, 'read', (stub) => {
+      this.#channel = stub.getChannel()
+      const base = requiresLeader ? { requiresLeader } : {}
+      const callArguments = client.callArguments(base, { deadline: Infinity })
+      return stub.makeServerStreamRequest(READ_PATH, bytesOf, readAnswer, request, ...callArguments)
+    })
+    const fail = (error: unknown): void => this.#fail(error)
+    open().then((stream) => {
+      stream.on('error', fail)
+      if (this.#closed) letGo(stream)
+      else this.#follow(stream)
+    }, fail)
+    this.#signal?.addEventListener('abort', this.#abort)
+    if (this.#signal?.aborted === true) this.#abort()
+  }
+
+  /** What has arrived, at most `PULL_BATCH` answers. */
+  drain(): readonly ReadAnswer[] {
+    const batch: ReadAnswer[] = []
+    if (this.#call === undefined) return batch
+    while (batch.length < PULL_BATCH) {
+      const response = this.#call.read() as ReadAnswer | null
+      if (response === null) break
+      batch.push(response)
+    }
+    if (batch.length > 0) clearTimeout(this.#silence)
+    return batch
+  }
+
+  /** Whether the server ended the read. @throws what it failed by */
+  isOver(): boolean {
+    if (this.#failure !== undefined) throw this.#failure
+    return this.#ended
+  }
+
+  isReadable(): boolean {
+    return this.#call !== undefined && this.#call.readableLength > 0
+  }
+
+  /** True when something happened, false after a silence. */
+  woken(idleMs: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(false), idleMs)
+      this.#wake = () => {
+        clearTimeout(timer)
+        resolve(true)
+      }
+    })
+  }
+
+  close(): void {
+    this.#closed = true
+    clearTimeout(this.#silence)
+    this.#signal?.removeEventListener('abort', this.#abort)
+    if (this.#call !== undefined) letGo(this.#call)
+  }
+
+  #follow(stream: ClientReadableStream<ReadAnswer>): void {
+    this.#call = stream
+    stream.on('readable', () => this.#wake())
+    stream.on('end', () => {
+      this.#ended = true
+      this.#wake()
+    })
+    this.#wake()
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= error instanceof Error ? error : new Error(String(error))
+    this.#wake()
   }
 }
 
@@ -155,29 +207,4 @@ function letGo(call: ClientReadableStream<ReadAnswer>): void {
 
 function bytesOf(request: ReadRequest): Buffer {
   return Buffer.from(request.serializeBinary())
-}
-
-function readable(call: ClientReadableStream<ReadAnswer> | undefined): boolean {
-  return call !== undefined && call.readableLength > 0
-}
-
-function drain(call: ClientReadableStream<ReadAnswer>): readonly ReadAnswer[] {
-  const batch: ReadAnswer[] = []
-  while (batch.length < PULL_BATCH) {
-    const response = call.read() as ReadAnswer | null
-    if (response === null) break
-    batch.push(response)
-  }
-  return batch
-}
-
-/** True when something happened, false after a silence. */
-function woken(state: { wake: () => void }, idleMs: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(false), idleMs)
-    state.wake = () => {
-      clearTimeout(timer)
-      resolve(true)
-    }
-  })
 }

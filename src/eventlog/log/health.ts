@@ -27,47 +27,33 @@ export interface Health {
   readonly close: () => void
 }
 
-interface Facet {
-  failures: number
-  open: boolean
-  denial: string | undefined
-}
-
-/** `probe` resolves when the log takes such a call; it has a timeout of its own. */
-export function createHealth(deps: {
+interface HealthDeps {
+  /** Resolves when the log takes such a call; it has a timeout. */
   readonly probe: (call: LogCall) => Promise<void>
   readonly limits: EventLogLimits
   readonly observer: EventLogObserver
-}): Health {
+}
+
+export function createHealth(deps: HealthDeps): Health {
   const { limits, observer } = deps
-  const fresh = (): Facet => ({ failures: 0, open: false, denial: undefined })
-  const facets: Readonly<Record<LogCall, Facet>> = { append: fresh(), read: fresh() }
-  const waiting = new Set<(well: boolean) => void>()
+  const facets = new Facets()
+  const waiting = new WaitingCallers()
   let closed = false
-  /** When the failures began that nothing has ended yet. */
-  let sinceMs: number | undefined
   let timer: NodeJS.Timeout | undefined
 
-  const healthy = () => !facets.append.open && !facets.read.open
-  const wake = (well: boolean) => {
-    for (const resolve of waiting) resolve(well)
-    waiting.clear()
-  }
   const changed = (before: boolean) => {
-    const now = healthy()
-    if (now && facets.append.failures + facets.read.failures === 0) sinceMs = undefined
+    const now = facets.isHealthy()
     if (now === before) return
     observer.healthChanged?.(now)
-    if (now) wake(true)
+    if (now) waiting.wake(true)
     else schedule()
   }
   const schedule = () => {
     if (closed || timer !== undefined) return
     timer = setTimeout(() => {
-      const open = (['append', 'read'] as const).filter((call) => facets[call].open)
-      void Promise.all(open.map(probe)).then(() => {
+      void Promise.all(facets.open().map(probe)).then(() => {
         timer = undefined
-        if (!healthy()) schedule()
+        if (!facets.isHealthy()) schedule()
       })
     }, limits.probeIntervalMs).unref()
   }
@@ -80,50 +66,109 @@ export function createHealth(deps: {
     }
   }
   const succeeded = (call: LogCall) => {
-    const facet = facets[call]
-    if (facet.failures === 0 && !facet.open) return
-    const before = healthy()
-    Object.assign(facet, fresh())
-    changed(before)
+    const before = facets.isHealthy()
+    if (facets.clear(call)) changed(before)
   }
   const fail = (call: LogCall, most: number, denial?: string) => {
-    const facet = facets[call]
-    const before = healthy()
-    facet.failures += 1
-    facet.denial = denial
-    sinceMs ??= monotonicClock.nowMs()
-    if (facet.failures >= most && !closed) facet.open = true
+    const before = facets.isHealthy()
+    facets.fail(call, closed ? Infinity : most, denial)
     changed(before)
   }
   return {
     succeeded,
     failed: (call) => fail(call, limits.unhealthyAfterFailures),
     denied: (call, reason) => fail(call, 1, reason),
-    healthy,
-    denial: () => {
-      const call = (['append', 'read'] as const).find((one) => facets[one].denial !== undefined)
-      return call && `${call}: ${facets[call].denial ?? ''}`
-    },
+    healthy: () => facets.isHealthy(),
+    denial: () => facets.denial(),
     admit: async () => {
-      if (healthy()) return
-      const leftMs = (sinceMs ?? 0) + limits.outagePatienceMs - monotonicClock.nowMs()
-      if (leftMs <= 0 || waiting.size >= limits.maxWaitingCallers || closed)
-        throw logUnavailable('it does not answer')
-      const well = await new Promise<boolean>((resolve) => {
-        const end = (came: boolean) => {
-          clearTimeout(patience)
-          waiting.delete(end)
-          resolve(came)
-        }
-        const patience = setTimeout(() => end(false), leftMs)
-        waiting.add(end)
-      })
-      if (!well) throw logUnavailable('it does not answer')
+      if (facets.isHealthy()) return
+      const leftMs = facets.sinceMs() + limits.outagePatienceMs - monotonicClock.nowMs()
+      const mayWait = leftMs > 0 && waiting.size < limits.maxWaitingCallers && !closed
+      if (!mayWait || !(await waiting.wait(leftMs))) throw logUnavailable('it does not answer')
     },
     close: () => {
       closed = true
       clearTimeout(timer)
-      wake(false)
+      waiting.wake(false)
     },
+  }
+}
+
+const calls = ['append', 'read'] as const
+
+interface Facet {
+  failures: number
+  open: boolean
+  denial: string | undefined
+}
+
+const fresh = (): Facet => ({ failures: 0, open: false, denial: undefined })
+
+/** The breaker of each kind of call. */
+class Facets {
+  readonly #byCall: Readonly<Record<LogCall, Facet>> = { append: fresh(), read: fresh() }
+  /** When the failures began that nothing has ended yet. */
+  #sinceMs: number | undefined
+
+  isHealthy(): boolean {
+    return !this.#byCall.append.open && !this.#byCall.read.open
+  }
+
+  open(): readonly LogCall[] {
+    return calls.filter((call) => this.#byCall[call].open)
+  }
+
+  denial(): string | undefined {
+    const call = calls.find((one) => this.#byCall[one].denial !== undefined)
+    return call && `${call}: ${this.#byCall[call].denial ?? ''}`
+  }
+
+  sinceMs(): number {
+    return this.#sinceMs ?? 0
+  }
+
+  /** A call succeeded: whether that ended anything. */
+  clear(call: LogCall): boolean {
+    const { append, read } = this.#byCall
+    const facet = this.#byCall[call]
+    if (facet.failures === 0 && !facet.open) return false
+    Object.assign(facet, fresh())
+    if (this.isHealthy() && append.failures + read.failures === 0) this.#sinceMs = undefined
+    return true
+  }
+
+  /** Opens with the failure that makes them `most`. */
+  fail(call: LogCall, most: number, denial: string | undefined): void {
+    const facet = this.#byCall[call]
+    facet.failures += 1
+    facet.denial = denial
+    this.#sinceMs ??= monotonicClock.nowMs()
+    if (facet.failures >= most) facet.open = true
+  }
+}
+
+/** Callers that wait for the end of an outage. */
+class WaitingCallers {
+  readonly #ends = new Set<(well: boolean) => void>()
+
+  get size(): number {
+    return this.#ends.size
+  }
+
+  /** Whether the log was well again in time. */
+  wait(leftMs: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const end = (well: boolean) => {
+        clearTimeout(patience)
+        this.#ends.delete(end)
+        resolve(well)
+      }
+      const patience = setTimeout(() => end(false), leftMs)
+      this.#ends.add(end)
+    })
+  }
+
+  wake(well: boolean): void {
+    for (const end of this.#ends) end(well)
   }
 }
