@@ -1,0 +1,141 @@
+import type { Pool } from 'pg'
+import { LRUCache } from 'lru-cache'
+import { findTokenByHash, type FoundToken } from '../../../projections/access/query.ts'
+import { waitForPosition } from '../../../projections/engine/wait.ts'
+import { tokenStreams } from '../../domain/token/events.ts'
+import type { EventLog, RecordedEvent, UnknownEvent } from '../../eventlog/log/types.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { RetryLog } from '../../kernel/retry-log.ts'
+import { createSharedCatchUp } from './catch-up.ts'
+import { TokenCache } from './token-cache.ts'
+
+const CATCH_UP_MS = 2_000
+const MAX_CHANGED = 10_000
+/** Tokens looked at again at once, of those that serve meanwhile. */
+const MAX_REFRESHING = 8
+
+/** What a read found, and the generation that it began in. */
+interface Read {
+  readonly token: FoundToken | undefined
+  readonly readAt: number
+}
+
+/** Tokens by the hash of a secret: from memory where that is allowed, else from the read model. */
+export class TokenLookUp {
+  readonly #pool: Pool
+  readonly #retries: RetryLog
+  readonly #cache: TokenCache
+  readonly #catchUp: () => Promise<void>
+  readonly #refreshing = new Set<string>()
+  /** Positions the read model must have passed before a token's row is believed. */
+  readonly #changed = new LRUCache<string, bigint>({ max: MAX_CHANGED })
+  /** Counts what was noticed: a read that began before something was noticed is not kept. */
+  #generation = 0
+
+  constructor(deps: {
+    readonly pool: Pool
+    readonly log: Pick<EventLog, 'endPosition'>
+    /** Says how long ago a token was looked up. */
+    readonly monotonic: Clock
+    readonly retries: RetryLog
+  }) {
+    const { pool, log } = deps
+    this.#pool = pool
+    this.#retries = deps.retries
+    this.#cache = new TokenCache(deps.monotonic)
+    this.#catchUp = createSharedCatchUp(async () => {
+      const end = await log.endPosition()
+      if (end !== undefined && !(await waitForPosition(pool, 'access', end, CATCH_UP_MS)))
+        throw new Error('the access read model is behind the event log')
+    })
+  }
+
+  /** What memory holds of it; undefined where it holds nothing. */
+  remembered(hash: string): { readonly token: FoundToken | undefined } | undefined {
+    const cached = this.#cache.get(hash)
+    if (cached?.isOld === true) void this.#refresh(hash)
+    return cached
+  }
+
+  /** @throws what Postgres and the log throw; where the read model is behind */
+  async lookUp(hash: string): Promise<FoundToken | undefined> {
+    let found = await this.#read(hash)
+    if (found.token === undefined) {
+      // It may have been issued a moment ago: the log has the last word on what does not exist.
+      await this.#catchUp()
+      found = await this.#read(hash)
+    }
+    this.#retries.worked()
+    this.#remember(hash, found)
+    return found.token
+  }
+
+  /** What an event changes is not served from memory again. */
+  noticed(event: RecordedEvent): void {
+    if (event.type === 'TokenIssued') {
+      this.#generation += 1
+      this.#cache.delete(event.data.secretHash)
+      return
+    }
+    if (!changesToken(event)) return
+    this.#generation += 1
+    const { tokenId } = event.data
+    this.#cache.forget(tokenId)
+    if (event.type === 'TokenRotated') this.#cache.delete(event.data.secretHash)
+    this.#changed.set(tokenId, event.position)
+  }
+
+  /** The same of an event that this program does not understand: whatever it says changes its token. */
+  noticedUnknown({ stream, position }: UnknownEvent): void {
+    this.#generation += 1
+    const tokenId = stream.slice(tokenStreams.length)
+    this.#cache.forget(tokenId)
+    this.#changed.set(tokenId, position)
+  }
+
+  // A row that was read before a change arrives after it, however long another read has passed it.
+  #remember(hash: string, { token, readAt }: Read): void {
+    if (readAt === this.#generation) this.#cache.set(hash, token)
+  }
+
+  /** The row of a secret, no older than the changes noticed by then. */
+  async #read(hash: string): Promise<Read> {
+    for (;;) {
+      const readAt = this.#generation
+      const token = await findTokenByHash(this.#pool, hash)
+      const position = token && this.#changed.get(token.tokenId)
+      if (token === undefined || position === undefined) return { token, readAt }
+      if (!(await waitForPosition(this.#pool, 'access', position, CATCH_UP_MS)))
+        throw new Error('the access read model is behind a change of this token')
+      if (this.#changed.get(token.tokenId) === position) this.#changed.delete(token.tokenId)
+    }
+  }
+
+  /** In the background: the caller is served from memory meanwhile. */
+  async #refresh(hash: string): Promise<void> {
+    if (this.#refreshing.size >= MAX_REFRESHING || this.#refreshing.has(hash)) return
+    this.#refreshing.add(hash)
+    try {
+      this.#remember(hash, await this.#read(hash))
+    } catch (error) {
+      this.#retries.failed({ err: error }, 'a token could not be looked up')
+    } finally {
+      this.#refreshing.delete(hash)
+    }
+  }
+}
+
+const changingTypes = [
+  'TokenRotated',
+  'TokenLimitsChanged',
+  'TokenUpdated',
+  'TokenDisabled',
+] as const
+type ChangingType = (typeof changingTypes)[number]
+const changing: ReadonlySet<string> = new Set(changingTypes)
+
+function changesToken(
+  event: RecordedEvent,
+): event is Extract<RecordedEvent, { readonly type: ChangingType }> {
+  return changing.has(event.type)
+}
