@@ -39,76 +39,88 @@ export interface Refresher {
 export function createRefresher(deps: TaskDeps, observe: Observe): Refresher {
   const refreshes = createSingleFlight<Refreshed | undefined>()
   const urlQueries = createSingleFlight<Readonly<Record<string, string>> | undefined>()
-
-  const ask = (channel: Channel, row: TaskRow, nativeId: string, requestId: string) =>
-    callUpstream(deps, channel, 'get', () =>
-      providerOf(deps, row.family).get(
-        channel,
-        nativeId,
-        callOptions(requestId, AbortSignal.timeout(REFRESH_TIMEOUT_MS)),
-      ),
-    )
-
-  /** An answer is one also where it says that there is no such task. */
-  const noteSeen = (platformId: string): Promise<unknown> =>
-    quietly(
-      deps,
-      platformId,
-      noteObservations(deps.pool, [{ platformId, observedAtMs: deps.clock.nowMs() }]),
-    )
-
-  const askAndRecord = async (
-    channel: Channel,
-    row: TaskRow,
-    nativeId: string,
-    requestId: string,
-  ): Promise<Refreshed> => {
-    const seen = await ask(channel, row, nativeId, requestId)
-    const { platformId, tenantId } = row
-    if (seen.status === 'gone') {
-      await noteSeen(platformId)
-      return { seen, outcome: { ended: false, position: undefined } }
-    }
-    const outcome = await observe({
-      platformId,
-      tenantId,
-      observation: seen,
-      correlationId: requestId,
-    })
-    await noteSeen(platformId)
-    return { seen, outcome }
-  }
-
   return {
     ifFree: (row, requestId) => {
-      const { nativeId } = row
-      const channel = deps.channels.byId(row.channelId)
-      if (channel === undefined || nativeId === null) return Promise.resolve(undefined)
+      const query = queryOf(deps, row, requestId)
+      if (query === undefined) return Promise.resolve(undefined)
       return refreshes.run(row.platformId, async () =>
-        deps.paces.of(channel).tryRun(() => askAndRecord(channel, row, nativeId, requestId)),
+        deps.paces.of(query.channel).tryRun(() => askAndRecord(deps, observe, query)),
       )
     },
     now: async (row, requestId) => {
-      const { nativeId } = row
-      const channel = deps.channels.byId(row.channelId)
-      if (channel === undefined || nativeId === null)
+      const query = queryOf(deps, row, requestId)
+      if (query === undefined)
         throw new ProviderError('unavailable', 'ruled_out', 'The task cannot be asked for.')
-      return inTurn(deps, channel, patience(), () =>
-        askAndRecord(channel, row, nativeId, requestId),
-      )
+      return inTurn(deps, query.channel, patience(), () => askAndRecord(deps, observe, query))
     },
     urls: (row, requestId) => {
-      const { nativeId } = row
-      const channel = deps.channels.byId(row.channelId)
-      if (channel === undefined || nativeId === null) return Promise.resolve(undefined)
+      const query = queryOf(deps, row, requestId)
+      if (query === undefined) return Promise.resolve(undefined)
       return urlQueries.run(row.platformId, async () => {
-        const seen = await inTurn(deps, channel, patience(), () =>
-          ask(channel, row, nativeId, requestId),
-        )
+        const seen = await inTurn(deps, query.channel, patience(), () => ask(deps, query))
         return rememberUrls(deps, row.platformId, withoutEnd(seen))
       })
     },
   }
+}
+
+/** One question to upstream about a task. */
+interface Query {
+  readonly row: TaskRow
+  readonly channel: Channel
+  readonly nativeId: string
+  readonly requestId: string
+}
+
+/** Undefined for a task that upstream cannot be asked about. */
+function queryOf(
+  { channels }: Pick<TaskDeps, 'channels'>,
+  row: TaskRow,
+  requestId: string,
+): Query | undefined {
+  const { nativeId } = row
+  const channel = channels.byId(row.channelId)
+  if (channel === undefined || nativeId === null) return undefined
+  return { row, channel, nativeId, requestId }
+}
+
+function ask(
+  deps: TaskDeps,
+  { channel, row, nativeId, requestId }: Query,
+): Promise<TaskObservation | TaskGone> {
+  return callUpstream(deps, channel, 'get', () =>
+    providerOf(deps, row.family).get(
+      channel,
+      nativeId,
+      callOptions(requestId, AbortSignal.timeout(REFRESH_TIMEOUT_MS)),
+    ),
+  )
+}
+
+async function askAndRecord(deps: TaskDeps, observe: Observe, query: Query): Promise<Refreshed> {
+  const seen = await ask(deps, query)
+  const { platformId, tenantId } = query.row
+  if (seen.status === 'gone') {
+    await noteSeen(deps, platformId)
+    return { seen, outcome: { ended: false, position: undefined } }
+  }
+  const outcome = await observe({
+    platformId,
+    tenantId,
+    observation: seen,
+    correlationId: query.requestId,
+  })
+  await noteSeen(deps, platformId)
+  return { seen, outcome }
+}
+
+/** An answer is one also where it says that there is no such task. */
+function noteSeen(deps: TaskDeps, platformId: string): Promise<unknown> {
+  return quietly(
+    deps,
+    platformId,
+    noteObservations(deps.pool, [{ platformId, observedAtMs: deps.clock.nowMs() }]),
+  )
 }
 
 /** A turn is waited for no longer than a query may take. */
