@@ -84,52 +84,20 @@ export function loadConfig(
   { serving = false }: { readonly serving?: boolean } = {},
 ): Config {
   const faults: string[] = []
-  const text = (name: string): string =>
-    env[name]?.trim() || (variables.find((v) => v.name === name)?.fallback ?? '')
-  const optional = (name: string): string | undefined => text(name) || undefined
-  const number = (name: string, min: number, max: number, integer = true): number => {
-    const value = Number(text(name))
-    const ok = Number.isFinite(value) && value >= min && value <= max
-    if (!ok || (integer && !Number.isInteger(value)))
-      faults.push(
-        `${name} must be ${integer ? 'a whole number' : 'a number'} from ${min} to ${max}`,
-      )
-    return value
-  }
-  const oneOf = (name: string, allowed: readonly string[]): string => {
-    if (!allowed.includes(text(name))) faults.push(`${name} must be one of ${allowed.join(', ')}`)
-    return text(name)
-  }
-  const limit = (name: string): number | undefined =>
-    optional(name) === undefined ? undefined : number(name, 1, MAX_TOKEN_LIMIT)
-  const host = text('HOST')
-  if (host !== 'localhost' && isIP(host) === 0)
-    faults.push('HOST must be an IP address or localhost')
-  const namespace = text('EVENTSTORE_NAMESPACE')
-  // With the separator inside, one namespace would begin like another and read its events.
-  if (!/^[A-Za-z][\w-]{0,62}\.$/.test(namespace))
-    faults.push(
-      'EVENTSTORE_NAMESPACE must start with a letter, then letters, digits, _ - (64 in all), ' +
-        'and end with its only dot',
-    )
-  const simulated = text('SANDBOX')
-  if (simulated !== '' && simulated !== 'on') faults.push('SANDBOX must be on, or not set')
+  const reader = readerOf(env, faults)
+  const { text, optional, number, oneOf } = reader
+  const host = readHost(text('HOST'), faults)
+  const namespace = readNamespace(text('EVENTSTORE_NAMESPACE'), faults)
   const embedded = text('EVENTSTORE_URL') === '' && text('DATABASE_URL') === ''
-  const channelsFile = optional('CHANNELS_FILE')
-  if (channelsFile !== undefined && simulated === 'on')
-    faults.push('SANDBOX=on and CHANNELS_FILE exclude each other: set one of them')
-  if (serving && !embedded && channelsFile === undefined && simulated === '')
-    faults.push(NO_CHANNELS)
+  const channels = readChannelChoice(reader, { embedded, serving }, faults)
   const config: Config = {
     port: number('PORT', 0, 65_535),
     host,
-    operationsPort:
-      optional('OPERATIONS_PORT') === undefined ? undefined : number('OPERATIONS_PORT', 0, 65_535),
+    operationsPort: reader.optionalNumber('OPERATIONS_PORT', 0, 65_535),
     dataDir: resolve(text('DATA_DIR')),
     external: readExternal(optional('EVENTSTORE_URL'), optional('DATABASE_URL'), faults),
     namespace,
-    channelsFile,
-    sandbox: channelsFile === undefined && (embedded || simulated === 'on'),
+    ...channels,
     priceBookFile: optional('PRICEBOOK_FILE'),
     markerSecret: optional('MARKER_SECRET'),
     logLevel: oneOf('LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
@@ -149,12 +117,7 @@ export function loadConfig(
     pollScale: number('POLL_SCALE', 0.001, 1_000, false),
     pollRequestsPerSecond: number('POLL_REQUESTS_PER_SECOND', 1, 10_000),
     ownRequestsPerMinute: number('OWN_REQUESTS_RPM', 1, MAX_TOKEN_LIMIT),
-    rateLimits: {
-      requestsPerMinute: limit('RATE_LIMIT_RPM'),
-      tokensPerMinute: limit('RATE_LIMIT_TPM'),
-      concurrentCalls: limit('RATE_LIMIT_CONCURRENT_CALLS'),
-      concurrentTasks: limit('RATE_LIMIT_CONCURRENT_TASKS'),
-    },
+    rateLimits: readRateLimits(reader),
     uploads: {
       maxBytes: number('UPLOAD_QUOTA_BYTES', 0, Number.MAX_SAFE_INTEGER),
       maxFiles: number('UPLOAD_QUOTA_FILES', 0, 1_000_000),
@@ -171,6 +134,86 @@ export function loadConfig(
     faults.push('MARKER_SECRET must be set with EVENTSTORE_URL and DATABASE_URL')
   if (faults.length > 0) throw new ConfigError(faults)
   return config
+}
+
+interface Reader {
+  readonly text: (name: string) => string
+  readonly optional: (name: string) => string | undefined
+  readonly number: (name: string, min: number, max: number, integer?: boolean) => number
+  readonly optionalNumber: (name: string, min: number, max: number) => number | undefined
+  readonly oneOf: (name: string, allowed: readonly string[]) => string
+}
+
+/** Reads one variable at a time; what is wrong with it is added to `faults`. */
+function readerOf(env: Environment, faults: string[]): Reader {
+  const text = (name: string): string =>
+    env[name]?.trim() || (variables.find((v) => v.name === name)?.fallback ?? '')
+  const optional = (name: string): string | undefined => text(name) || undefined
+  const number = (name: string, min: number, max: number, integer = true): number => {
+    const value = Number(text(name))
+    const ok = Number.isFinite(value) && value >= min && value <= max
+    if (!ok || (integer && !Number.isInteger(value)))
+      faults.push(
+        `${name} must be ${integer ? 'a whole number' : 'a number'} from ${min} to ${max}`,
+      )
+    return value
+  }
+  return {
+    text,
+    optional,
+    number,
+    optionalNumber: (name, min, max) =>
+      optional(name) === undefined ? undefined : number(name, min, max),
+    oneOf: (name, allowed) => {
+      if (!allowed.includes(text(name))) faults.push(`${name} must be one of ${allowed.join(', ')}`)
+      return text(name)
+    },
+  }
+}
+
+function readHost(host: string, faults: string[]): string {
+  if (host !== 'localhost' && isIP(host) === 0)
+    faults.push('HOST must be an IP address or localhost')
+  return host
+}
+
+function readNamespace(namespace: string, faults: string[]): string {
+  // With the separator inside, one namespace would begin like another and read its events.
+  if (!/^[A-Za-z][\w-]{0,62}\.$/.test(namespace))
+    faults.push(
+      'EVENTSTORE_NAMESPACE must start with a letter, then letters, digits, _ - (64 in all), ' +
+        'and end with its only dot',
+    )
+  return namespace
+}
+
+/** Whose results are sold: those of the accounts in a file, or simulated ones. */
+function readChannelChoice(
+  { text, optional }: Reader,
+  { embedded, serving }: { readonly embedded: boolean; readonly serving: boolean },
+  faults: string[],
+): Pick<Config, 'channelsFile' | 'sandbox'> {
+  const simulated = text('SANDBOX')
+  if (simulated !== '' && simulated !== 'on') faults.push('SANDBOX must be on, or not set')
+  const channelsFile = optional('CHANNELS_FILE')
+  if (channelsFile !== undefined && simulated === 'on')
+    faults.push('SANDBOX=on and CHANNELS_FILE exclude each other: set one of them')
+  if (serving && !embedded && channelsFile === undefined && simulated === '')
+    faults.push(NO_CHANNELS)
+  return {
+    channelsFile,
+    sandbox: channelsFile === undefined && (embedded || simulated === 'on'),
+  }
+}
+
+function readRateLimits({ optionalNumber }: Reader): Limits {
+  const limit = (name: string) => optionalNumber(name, 1, MAX_TOKEN_LIMIT)
+  return {
+    requestsPerMinute: limit('RATE_LIMIT_RPM'),
+    tokensPerMinute: limit('RATE_LIMIT_TPM'),
+    concurrentCalls: limit('RATE_LIMIT_CONCURRENT_CALLS'),
+    concurrentTasks: limit('RATE_LIMIT_CONCURRENT_TASKS'),
+  }
 }
 
 function readProxies(list: string, faults: string[]): readonly string[] {
