@@ -35,6 +35,11 @@ export function createMetricsRegistry(): Registry {
 
 export function createTaskMetrics(registry: Registry): TaskMetrics {
   const registers = [registry]
+  return { ...createCallMetrics(registers), ...createPolicyMetrics(registers) }
+}
+
+/** Creations, ends, and the calls to upstream for them. */
+function createCallMetrics(registers: Registry[]) {
   return {
     created: new Counter({
       name: 'tollgate_tasks_created_total',
@@ -68,6 +73,12 @@ export function createTaskMetrics(registry: Registry): TaskMetrics {
       buckets: SECONDS,
       registers,
     }),
+  }
+}
+
+/** What the policies find and do. */
+function createPolicyMetrics(registers: Registry[]) {
+  return {
     reconciled: new Counter({
       name: 'tollgate_submissions_reconciled_total',
       help: 'Rounds over uncertain submissions by what they found.',

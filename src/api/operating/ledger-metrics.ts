@@ -40,22 +40,42 @@ interface Figure {
   readonly value: number
 }
 
+type Totals = () => Promise<readonly Total[]>
+
+type AddGauge = (
+  name: string,
+  help: string,
+  labelNames: readonly string[],
+  read: () => Promise<readonly Figure[]>,
+) => void
+
 /** What was settled, what is held, whether the books agree and were audited, asked at every scrape. */
 export function useLedgerMetrics(registry: Registry, figures: LedgerFigures): void {
   let reading: Promise<readonly Total[]> | undefined
   /** One look serves all gauges of a scrape; what cannot be told is left out. */
-  const look = (): Promise<readonly Total[]> => {
+  const look: Totals = () => {
     reading ??= inTime(figures.totals)
       .catch((): readonly Total[] => [])
       .finally(() => (reading = undefined))
     return reading
   }
-  const gauge = (
-    name: string,
-    help: string,
-    labelNames: readonly string[],
-    read: () => Promise<readonly Figure[]>,
-  ): void => {
+  const gauge = gaugesIn(registry)
+  addTotals(gauge, look)
+  addTrialBalance(gauge, look)
+  gauge(
+    'tollgate_ledger_repeated_settlements',
+    'Settlements in the log of what was settled before: the first one counts, these move nothing.',
+    [],
+    async () => {
+      const count = await inTime(figures.passedOver).catch(() => undefined)
+      return count === undefined ? [] : [{ labels: {}, value: count }]
+    },
+  )
+  addLastAudit(gauge, figures)
+}
+
+function gaugesIn(registry: Registry): AddGauge {
+  return (name, help, labelNames, read) => {
     const registered: Gauge = new Gauge({
       name,
       help,
@@ -69,6 +89,10 @@ export function useLedgerMetrics(registry: Registry, figures: LedgerFigures): vo
       },
     })
   }
+}
+
+/** Lines and holds, by currency and what they are of. */
+function addTotals(gauge: AddGauge, look: Totals): void {
   const ofTotals = (
     name: string,
     help: string,
@@ -100,6 +124,9 @@ export function useLedgerMetrics(registry: Registry, figures: LedgerFigures): vo
   )
   ofTotals('tollgate_holds_open', 'Holds that are placed.', 'held', count)
   ofTotals('tollgate_holds_open_amount', `What is held. ${FLOAT}`, 'held', amount)
+}
+
+function addTrialBalance(gauge: AddGauge, look: Totals): void {
   gauge(
     'tollgate_trial_balance_difference',
     `By how much accounts, lines and holds disagree: 0 when all is well. ${FLOAT}`,
@@ -115,18 +142,12 @@ export function useLedgerMetrics(registry: Registry, figures: LedgerFigures): vo
         })
     },
   )
-  gauge(
-    'tollgate_ledger_repeated_settlements',
-    'Settlements in the log of what was settled before: the first one counts, these move nothing.',
-    [],
-    async () => {
-      const count = await inTime(figures.passedOver).catch(() => undefined)
-      return count === undefined ? [] : [{ labels: {}, value: count }]
-    },
-  )
+}
+
+function addLastAudit(gauge: AddGauge, { lastAudit }: Pick<LedgerFigures, 'lastAudit'>): void {
   const ofAudit = (name: string, help: string, valueOf: (audit: LastAudit) => number): void =>
     gauge(name, help, [], async () => {
-      const audit = await inTime(figures.lastAudit).catch(() => undefined)
+      const audit = await inTime(lastAudit).catch(() => undefined)
       return audit === undefined ? [] : [{ labels: {}, value: valueOf(audit) }]
     })
   ofAudit(

@@ -48,9 +48,8 @@ const BODY_LIMIT_BYTES = 64 * 1024
 
 const summaryColumns = ['key', 'currency', 'unit', 'quantity', 'amount', 'lines'] as const
 
-function ledgerRoutes(instance: FastifyInstance, reads: QueryReads): void {
-  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
-  app.get(
+function linesRoute(instance: FastifyInstance, reads: QueryReads): void {
+  instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/ledger/lines',
     {
       schema: {
@@ -80,7 +79,10 @@ function ledgerRoutes(instance: FastifyInstance, reads: QueryReads): void {
       return sendList(request, reply, { after, limit, format }, list)
     },
   )
-  app.get(
+}
+
+function summaryRoute(instance: FastifyInstance, reads: QueryReads): void {
+  instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/ledger/summary',
     {
       schema: {
@@ -122,7 +124,8 @@ export function queryPlugin(deps: QueryDeps) {
     requireToken(instance, deps.authenticate, 'query')
     useQueryCount(instance, deps.countQuery)
     useKnownNames(instance, deps)
-    ledgerRoutes(instance, deps.reads)
+    linesRoute(instance, deps.reads)
+    summaryRoute(instance, deps.reads)
     assetRoutes(instance, deps.reads)
     receiptRoute(instance, deps.reads)
     accountRoutes(instance, { ...deps, ledgerPosition: deps.reads.ledgerPosition })

@@ -20,6 +20,55 @@ interface Places {
   readonly waiting: Set<() => void>
 }
 
+/** The places of every token that holds a connection or waits for one. */
+class TokenPlaces {
+  readonly #perToken: number
+  readonly #waitMs: number
+  readonly #waits: Counter
+  readonly #held = new Map<string, Places>()
+
+  constructor(perToken: number, waitMs: number, waits: Counter) {
+    this.#perToken = perToken
+    this.#waitMs = waitMs
+    this.#waits = waits
+  }
+
+  /** Begins once the token has a place, or with an error where it waited too long. */
+  enter(tokenId: string, begin: (late?: Error) => void): void {
+    const places = this.#held.get(tokenId) ?? { count: 0, waiting: new Set() }
+    this.#held.set(tokenId, places)
+    if (places.count < this.#perToken) {
+      places.count += 1
+      begin()
+      return
+    }
+    this.#waits.inc()
+    const inTurn = (): void => {
+      clearTimeout(timer)
+      begin()
+    }
+    const timer = setTimeout(() => {
+      places.waiting.delete(inTurn)
+      begin(
+        new Error(
+          'timeout exceeded when trying to connect: the token holds its share of the connections',
+        ),
+      )
+    }, this.#waitMs)
+    places.waiting.add(inTurn)
+  }
+
+  leave(tokenId: string): void {
+    const places = this.#held.get(tokenId)
+    if (places === undefined) return
+    const [next] = places.waiting
+    if (next !== undefined) {
+      places.waiting.delete(next)
+      next()
+    } else if ((places.count -= 1) === 0) this.#held.delete(tokenId)
+  }
+}
+
 /**
  * Lets no token hold more than its share of a pool: what it asks for beyond that waits for what it
  * holds, before it waits for the pool itself, so others find connections however much one asks for. It
@@ -32,64 +81,22 @@ export function shareFairly(
   { share = TOKEN_SHARE, registry }: { readonly share?: number; readonly registry?: Registry } = {},
 ): { readonly perToken: number } {
   const perToken = Math.max(1, Math.floor((pool.options.max ?? 1) * share))
-  const waitMs = pool.options.connectionTimeoutMillis || WAIT_TIMEOUT_MS
   const waits = new Counter({
     name: 'tollgate_database_share_waits_total',
     help: 'Connections of Postgres that waited because their token held its share of the pool.',
     registers: registry === undefined ? [] : [registry],
   })
-  const held = new Map<string, Places>()
-  const enter = (tokenId: string, begin: (late?: Error) => void): void => {
-    const places = held.get(tokenId) ?? { count: 0, waiting: new Set() }
-    held.set(tokenId, places)
-    if (places.count < perToken) {
-      places.count += 1
-      begin()
-      return
-    }
-    waits.inc()
-    const inTurn = (): void => {
-      clearTimeout(timer)
-      begin()
-    }
-    const timer = setTimeout(() => {
-      places.waiting.delete(inTurn)
-      begin(
-        new Error(
-          'timeout exceeded when trying to connect: the token holds its share of the connections',
-        ),
-      )
-    }, waitMs)
-    places.waiting.add(inTurn)
-  }
-  const leave = (tokenId: string): void => {
-    const places = held.get(tokenId)
-    if (places === undefined) return
-    const [next] = places.waiting
-    if (next !== undefined) {
-      places.waiting.delete(next)
-      next()
-    } else if ((places.count -= 1) === 0) held.delete(tokenId)
-  }
+  const waitMs = pool.options.connectionTimeoutMillis || WAIT_TIMEOUT_MS
+  const places = new TokenPlaces(perToken, waitMs, waits)
   const plain = pool.connect.bind(pool) as unknown as (connected: Connected) => void
   const connect = (connected: Connected): void => {
     const tokenId = askingToken()
     if (tokenId === undefined) return plain(connected)
-    enter(tokenId, (late) => {
+    places.enter(tokenId, (late) => {
       if (late !== undefined) return connected(late, undefined, () => undefined)
       return plain((error, client, release) => {
-        if (error !== undefined || client === undefined) leave(tokenId)
-        else {
-          // The pool gives a client another `release` each time it lends it out.
-          const giveBack = client.release.bind(client)
-          let isOver = false
-          client.release = (destroy) => {
-            giveBack(destroy)
-            if (isOver) return
-            isOver = true
-            leave(tokenId)
-          }
-        }
+        if (error !== undefined || client === undefined) places.leave(tokenId)
+        else onceReleased(client, () => places.leave(tokenId))
         connected(error, client, client === undefined ? release : client.release.bind(client))
       })
     })
@@ -108,4 +115,16 @@ export function shareFairly(
   }
   pool.connect = shared as Pool['connect']
   return { perToken }
+}
+
+/** The pool gives a client another `release` each time it lends it out. */
+function onceReleased(client: PoolClient, leave: () => void): void {
+  const giveBack = client.release.bind(client)
+  let isOver = false
+  client.release = (destroy) => {
+    giveBack(destroy)
+    if (isOver) return
+    isOver = true
+    leave()
+  }
 }
