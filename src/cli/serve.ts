@@ -30,10 +30,7 @@ const STOP_MARGIN_MS = 15_000
 /** Runs the gateway until a signal, or until a part of it cannot be kept running. */
 export async function serve(config: Config, version: string, roleList?: string): Promise<void> {
   collectOldObjectsSoon()
-  // JSON lines on stdout, secrets redacted.
-  const output = pino.destination(1)
-  const logger = pino({ level: config.logLevel, redact: logRedaction, base: null }, output)
-  endOnDefects(logger, () => output.flushSync())
+  const logger = openLogger(config)
   const wanted = parseRoles(roleList)
   // What the operator wrote down wrongly is said before anything is started.
   const configured = await readChannels(config)
@@ -72,22 +69,20 @@ export async function serve(config: Config, version: string, roleList?: string):
       },
       (late) => late.stop(),
     )
-    if (gateway === undefined) {
-      await closeAll(closers, config, logger)
-      process.exitCode = await ended.promise
-      return
+    // Undefined where it was asked to end before the stores answered.
+    if (gateway !== undefined) {
+      closers.unshift(() => gateway.stop())
+      await projector?.ready
+      if (config.external === undefined) {
+        await writeRuntime(config.dataDir, { pid: process.pid, ...urlsOf(stores) })
+        closers.unshift(() => removeRuntime(config.dataDir))
+        await openDemo(config, gateway, upstreams.sandboxUrl)
+      }
+      gateway.markReady()
+      const { address, operationsAddress } = gateway
+      logger.info({ address, operationsAddress, roles: [...wanted] }, 'ready')
+      if (address) explain(address, config)
     }
-    closers.unshift(() => gateway.stop())
-    await projector?.ready
-    if (config.external === undefined) {
-      await writeRuntime(config.dataDir, { pid: process.pid, ...urlsOf(stores) })
-      closers.unshift(() => removeRuntime(config.dataDir))
-      await openDemo(config, gateway, upstreams.sandboxUrl)
-    }
-    gateway.markReady()
-    const { address, operationsAddress } = gateway
-    logger.info({ address, operationsAddress, roles: [...wanted] }, 'ready')
-    if (gateway.address) explain(gateway.address, config)
     const exitCode = await ended.promise
     await closeAll(closers, config, logger)
     process.exitCode = exitCode
@@ -95,6 +90,14 @@ export async function serve(config: Config, version: string, roleList?: string):
     await closeAll(closers, config, logger)
     throw error
   }
+}
+
+/** Logs JSON lines to stdout, secrets redacted; a defect is the last of them. */
+function openLogger(config: Config): Logger {
+  const output = pino.destination(1)
+  const logger = pino({ level: config.logLevel, redact: logRedaction, base: null }, output)
+  endOnDefects(logger, () => output.flushSync())
+  return logger
 }
 
 function urlsOf({ eventStoreUrl, databaseUrl }: Stores): Omit<Stores, 'close'> {

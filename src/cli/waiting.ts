@@ -42,7 +42,7 @@ export async function startWhenStoresAnswer<Started>(
   letGo: (started: Started) => Promise<void>,
 ): Promise<Started | undefined> {
   const { logger, ended } = options
-  const room = createRoom(options)
+  const room = new WaitingRoom(options)
   const backoff = createBackoff(RETRY_MIN_MS, RETRY_MAX_MS)
   try {
     while (!ended.aborted) {
@@ -73,7 +73,7 @@ type Outcome<Started> = { readonly started: Started } | { readonly error: unknow
 
 async function tryOnce<Started>(
   { config, logger }: WaitingOptions,
-  room: Room,
+  room: WaitingRoom,
   start: (attempt: Attempt) => Promise<Started>,
 ): Promise<Outcome<Started>> {
   const timer = setTimeout(() => {
@@ -109,75 +109,74 @@ function untilEnded<Value>(work: Promise<Value>, ended: AbortSignal): Promise<Va
 }
 
 /** What answers on the ports while the replica waits. */
-interface Room {
+class WaitingRoom {
   /** The store that the last attempt failed by. */
   away: StoreName | undefined
-  readonly address: string | undefined
-  /** Those it had, once it was open: a port that was picked is kept. */
-  readonly ports: Partial<Pick<Config, 'port' | 'operationsPort'>>
-  readonly open: () => Promise<void>
-  readonly close: () => Promise<void>
-}
-
-function createRoom({ config, logger, listens }: WaitingOptions): Room {
-  const { host } = config
-  let ports: Room['ports'] = {}
-  let address: string | undefined
-  let apps: readonly FastifyInstance[] = []
-  /** One after the other. */
-  let last: Promise<void> = Promise.resolve()
-  let away: StoreName | undefined
-  const dependencies = (['event_log', 'postgres'] as const).map((name) => ({
+  readonly #options: WaitingOptions
+  readonly #dependencies = (['event_log', 'postgres'] as const).map((name) => ({
     name,
-    probe: () => Promise.resolve(away !== name),
+    probe: () => Promise.resolve(this.away !== name),
   }))
-  const open = async (): Promise<void> => {
-    if (!listens || apps.length > 0) return
-    const wanted = { port: config.port, operationsPort: config.operationsPort, ...ports }
+  #ports: Partial<Pick<Config, 'port' | 'operationsPort'>> = {}
+  #address: string | undefined
+  #apps: readonly FastifyInstance[] = []
+  /** Opening and closing go one after the other. */
+  #last: Promise<void> = Promise.resolve()
+
+  constructor(options: WaitingOptions) {
+    this.#options = options
+  }
+
+  get address(): string | undefined {
+    return this.#address
+  }
+
+  /** Those it had, once it was open: a port that was picked is kept. */
+  get ports(): Partial<Pick<Config, 'port' | 'operationsPort'>> {
+    return this.#ports
+  }
+
+  open(): Promise<void> {
+    return this.#inTurn(() => this.#listen())
+  }
+
+  close(): Promise<void> {
+    return this.#inTurn(() => this.#leave())
+  }
+
+  async #listen(): Promise<void> {
+    const { config, logger, listens } = this.#options
+    if (!listens || this.#apps.length > 0) return
+    const { host } = config
+    const wanted = { port: config.port, operationsPort: config.operationsPort, ...this.#ports }
     const elsewhere = wanted.operationsPort !== undefined
+    const health = { dependencies: this.#dependencies }
     const deps = {
       logger,
       clock: systemClock,
       mounts: families.flatMap(({ mounts = [] }) => mounts),
     }
-    const app = await buildWaitingApp({
-      ...deps,
-      health: elsewhere ? undefined : { dependencies },
-    })
-    apps = [app]
-    address = await app.listen({ port: wanted.port, host })
-    ports = { port: Number(new URL(address).port) }
+    const app = await buildWaitingApp({ ...deps, health: elsewhere ? undefined : health })
+    this.#apps = [app]
+    this.#address = await app.listen({ port: wanted.port, host })
+    this.#ports = { port: Number(new URL(this.#address).port) }
     if (!elsewhere) return
-    const operations = await buildWaitingApp({ ...deps, health: { dependencies } })
-    apps = [app, operations]
+    const operations = await buildWaitingApp({ ...deps, health })
+    this.#apps = [app, operations]
     const at = await operations.listen({ port: wanted.operationsPort ?? 0, host })
-    ports = { ...ports, operationsPort: Number(new URL(at).port) }
+    this.#ports = { ...this.#ports, operationsPort: Number(new URL(at).port) }
   }
-  const close = async (): Promise<void> => {
-    const closing = apps
-    apps = []
+
+  async #leave(): Promise<void> {
+    const closing = this.#apps
+    this.#apps = []
     for (const { server } of closing) server.closeIdleConnections()
     await Promise.all(closing.map((app) => app.close()))
   }
-  const inTurn = (work: () => Promise<void>): Promise<void> => {
-    const done = last.then(work)
-    last = done.catch(() => undefined)
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#last.then(work)
+    this.#last = done.catch(() => undefined)
     return done
-  }
-  return {
-    get away() {
-      return away
-    },
-    set away(store) {
-      away = store
-    },
-    get address() {
-      return address
-    },
-    get ports() {
-      return ports
-    },
-    open: () => inTurn(open),
-    close: () => inTurn(close),
   }
 }

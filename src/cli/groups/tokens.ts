@@ -11,6 +11,15 @@ Whoever is at a limit is answered 429 with Retry-After; nothing is started and n
 /** Registers `tollgate token …`. */
 export function addTokens(program: Command): void {
   const group = program.command('token').description('tokens; secrets are shown once')
+  addIssue(group)
+  addRotate(group)
+  addLimit(group)
+  addUpdate(group)
+  addDisable(group)
+  addList(group)
+}
+
+function addIssue(group: Command): void {
   changing(group.command('issue'))
     .description('issue a token')
     .requiredOption('--tenant <id>', 'tenant')
@@ -33,6 +42,9 @@ export function addTokens(program: Command): void {
     .action((options) =>
       onStores(async (s) => (await tokens()).issueTokenCommand(s, options), options),
     )
+}
+
+function addRotate(group: Command): void {
   changing(group.command('rotate'))
     .description('give a token a new secret; the old one stays valid for a while')
     .argument('<token id>')
@@ -40,6 +52,9 @@ export function addTokens(program: Command): void {
     .action((id: string, options) =>
       onStores(async (s) => (await tokens()).rotateTokenCommand(s, id, options)),
     )
+}
+
+function addLimit(group: Command): void {
   changing(group.command('limit'))
     .description('change what a token may use, at once and everywhere; what is not named stays')
     .argument('<token id>')
@@ -54,6 +69,9 @@ export function addTokens(program: Command): void {
     .action((id: string, options) =>
       onStores(async (s) => (await tokens()).limitTokenCommand(s, id, options)),
     )
+}
+
+function addUpdate(group: Command): void {
   changing(group.command('update'))
     .description('change what a token is called and bound to, at once; what is not named stays')
     .argument('<token id>')
@@ -67,6 +85,9 @@ export function addTokens(program: Command): void {
     .action((id: string, options) =>
       onStores(async (s) => (await tokens()).updateTokenCommand(s, id, options)),
     )
+}
+
+function addDisable(group: Command): void {
   changing(group.command('disable'))
     .description('end a token at once')
     .argument('<token id>')
@@ -74,6 +95,9 @@ export function addTokens(program: Command): void {
     .action((id: string, options) =>
       onStores(async (s) => (await tokens()).disableTokenCommand(s, id, options)),
     )
+}
+
+function addList(group: Command): void {
   group
     .command('list')
     .description('tokens of a tenant, without secrets')
