@@ -49,11 +49,7 @@ export function settle(
       position,
       accountPrices: line.accountPrice?.revision ?? null,
     }
-    change.lines.push(row)
-    addToQuarter(change.quarters, row, amountPico)
-    addToTotal(change, { kind: 'settled', currency, part: surface }, 1, amountPico)
-    if (line.measurement === 'estimated')
-      addToTotal(change, { kind: 'estimated', currency, part: surface }, 1, amountPico)
+    addLine(change, row, amountPico)
   }
   const amountPico = parseAmount(settlement.amount)
   invariant(sum === amountPico, `the lines of ${sourceId} do not sum to its amount`)
@@ -70,4 +66,14 @@ export function settle(
     credit: 'revenue',
     amountPico,
   })
+}
+
+/** A line counts in the quarter of an hour it was settled in, and in the totals of its surface. */
+function addLine(change: LedgerChange, line: LedgerLine, amountPico: bigint): void {
+  const { currency, surface } = line
+  change.lines.push(line)
+  addToQuarter(change.quarters, line, amountPico)
+  addToTotal(change, { kind: 'settled', currency, part: surface }, 1, amountPico)
+  if (line.measurement === 'estimated')
+    addToTotal(change, { kind: 'estimated', currency, part: surface }, 1, amountPico)
 }
