@@ -26,7 +26,7 @@ export interface RebuildProgress {
   readonly position: bigint
 }
 
-export interface BuildOptions {
+interface BuildOptions {
   readonly pool: Pool
   readonly log: EventLog
   readonly projection: Projection
@@ -39,24 +39,6 @@ export interface BuildOptions {
 
 /** How far the live tables have come: a place, and the last event up to there. */
 export type Goal = Pick<Checkpoint, 'at' | 'lastEvent'>
-
-/** The tables being built, and how far they have come. */
-export interface BuildTarget {
-  readonly pool: Pool
-  readonly projection: Projection
-  readonly schema: string
-  /**
-   * Applies what comes after where the tables stand, up to `goal` inclusive, or to the end of
-   * the log without one. Returns how many events that were.
-   * @throws `log_unavailable` where the log is read to its end and the goal's last event was not met:
-   * the node that answered is behind; LogOlderError where the log does not hold it, unless forced
-   */
-  readonly readTo: (goal: Goal | undefined) => Promise<number>
-  /** The same inside the caller's transaction, for the few events at the end. */
-  readonly finish: (client: PoolClient, goal: Goal) => Promise<void>
-  readonly events: () => number
-  readonly say: (phase: RebuildProgress['phase']) => void
-}
 
 type EventMessage = Extract<SubscriptionMessage, { readonly kind: 'event' }>
 
@@ -77,30 +59,99 @@ async function* messagesTo(
   signal.throwIfAborted()
 }
 
-/** Begins to build into a schema whose checkpoint is before the first event. */
-export function build(options: BuildOptions): BuildTarget {
-  const { pool, log, projection, schema } = options
-  const startedMs = monotonicClock.nowMs()
-  let at = BEFORE_FIRST
-  let last: EventReference | undefined
-  let count = 0
+/** Tables being built into a schema whose checkpoint is before the first event, and how far they have come. */
+export class BuildTarget {
+  readonly pool: Pool
+  readonly projection: Projection
+  readonly schema: string
+  readonly #options: BuildOptions
+  readonly #startedMs = monotonicClock.nowMs()
+  #at = BEFORE_FIRST
+  #last: EventReference | undefined
+  #count = 0
 
-  const say = (phase: RebuildProgress['phase']): void =>
-    options.onProgress?.({
-      projection: projection.name,
+  constructor(options: BuildOptions) {
+    this.pool = options.pool
+    this.projection = options.projection
+    this.schema = options.schema
+    this.#options = options
+  }
+
+  events(): number {
+    return this.#count
+  }
+
+  say(phase: RebuildProgress['phase']): void {
+    this.#options.onProgress?.({
+      projection: this.projection.name,
       phase,
-      events: count,
+      events: this.#count,
       eventsPerSecond: Math.round(
-        (count * 1_000) / Math.max(1, monotonicClock.nowMs() - startedMs),
+        (this.#count * 1_000) / Math.max(1, monotonicClock.nowMs() - this.#startedMs),
       ),
-      position: eventsThrough(at),
+      position: eventsThrough(this.#at),
     })
+  }
 
-  const apply = async (batch: Batch): Promise<void> => {
-    await applyBatch(pool, { projection, schema }, batch, at)
-    last = stepOf(batch, at).lastEvent ?? last
-    at = batch.at
-    count += batch.events.length
+  /**
+   * Applies what comes after where the tables stand, up to `goal` inclusive, or to the end of
+   * the log without one. Returns how many events that were.
+   * @throws `log_unavailable` where the log is read to its end and the goal's last event was not met:
+   * the node that answered is behind; LogOlderError where the log does not hold it, unless forced
+   */
+  async readTo(goal: Goal | undefined): Promise<number> {
+    const before = this.#count
+    if (goal !== undefined && !isBehind(goal.at, this.#at)) return 0
+    const { log, signal: stopped } = this.#options
+    const stop = new AbortController()
+    const signal = AbortSignal.any([stopped, stop.signal])
+    const messages = messagesTo(log, this.#at, goal?.at, signal)
+    const feed = startFeed(messages, LIMITS, () => stop.abort())
+    try {
+      for (;;) {
+        const batch = await feed.next()
+        stopped.throwIfAborted()
+        if (batch === undefined) break
+        await this.#apply(batch)
+        this.say('reading')
+      }
+    } finally {
+      await feed.close()
+    }
+    if (
+      goal !== undefined &&
+      (await this.#reaches(goal, this.#last)) &&
+      isBehind(goal.at, this.#at)
+    )
+      await this.#apply({ events: [], at: goal.at })
+    return this.#count - before
+  }
+
+  /** The same inside the caller's transaction, for the few events at the end. */
+  async finish(client: PoolClient, goal: Goal): Promise<void> {
+    const { log, signal, projection, schema } = this.#options
+    const at = this.#at
+    const events: RecordedEvent[] = []
+    for await (const { event } of messagesTo(log, at, goal.at, signal)) {
+      events.push(event)
+      if (events.length > MAX_TAIL_EVENTS) throw new Error('the live projection is too far ahead')
+    }
+    const lastRead = events.at(-1)
+    const met = lastRead === undefined ? this.#last : stepOf({ events, at: goal.at }, at).lastEvent
+    const isReached = !isBehind(at, goal.at) && (await this.#reaches(goal, met))
+    const end = isReached ? goal.at : lastRead && placeOf(lastRead.position)
+    if (end === undefined || !isBehind(end, at)) return
+    const { version } = projection
+    await moveCheckpoint(client, { name: schema, version, step: stepOf({ events, at: end }, at) })
+    const handled = events.filter((event) => projection.handles.has(event.type))
+    if (handled.length > 0) await projection.apply(client, handled)
+  }
+
+  async #apply(batch: Batch): Promise<void> {
+    await applyBatch(this.pool, this, batch, this.#at)
+    this.#last = stepOf(batch, this.#at).lastEvent ?? this.#last
+    this.#at = batch.at
+    this.#count += batch.events.length
   }
 
   /**
@@ -108,58 +159,10 @@ export function build(options: BuildOptions): BuildTarget {
    * beyond our last event, where others' events went by; that event itself must have been met. False
    * only when an older log is built from by force: what it is given next must not be passed over.
    */
-  const reaches = async (
-    { lastEvent }: Goal,
-    met: EventReference | undefined,
-  ): Promise<boolean> => {
+  async #reaches({ lastEvent }: Goal, met: EventReference | undefined): Promise<boolean> {
     if (lastEvent === undefined || lastEvent.id === met?.id) return true
-    const unmet = await notMet(log, projection.name, lastEvent)
-    if (!(unmet instanceof LogOlderError) || options.force !== true) throw unmet
+    const unmet = await notMet(this.#options.log, this.projection.name, lastEvent)
+    if (!(unmet instanceof LogOlderError) || this.#options.force !== true) throw unmet
     return false
-  }
-
-  return {
-    pool,
-    projection,
-    schema,
-    events: () => count,
-    say,
-    readTo: async (goal) => {
-      const before = count
-      if (goal !== undefined && !isBehind(goal.at, at)) return 0
-      const stop = new AbortController()
-      const signal = AbortSignal.any([options.signal, stop.signal])
-      const feed = startFeed(messagesTo(log, at, goal?.at, signal), LIMITS, () => stop.abort())
-      try {
-        for (;;) {
-          const batch = await feed.next()
-          options.signal.throwIfAborted()
-          if (batch === undefined) break
-          await apply(batch)
-          say('reading')
-        }
-      } finally {
-        await feed.close()
-      }
-      if (goal !== undefined && (await reaches(goal, last)) && isBehind(goal.at, at))
-        await apply({ events: [], at: goal.at })
-      return count - before
-    },
-    finish: async (client, goal) => {
-      const events: RecordedEvent[] = []
-      for await (const { event } of messagesTo(log, at, goal.at, options.signal)) {
-        events.push(event)
-        if (events.length > MAX_TAIL_EVENTS) throw new Error('the live projection is too far ahead')
-      }
-      const lastRead = events.at(-1)
-      const met = lastRead === undefined ? last : stepOf({ events, at: goal.at }, at).lastEvent
-      const isReached = !isBehind(at, goal.at) && (await reaches(goal, met))
-      const end = isReached ? goal.at : lastRead && placeOf(lastRead.position)
-      if (end === undefined || !isBehind(end, at)) return
-      const { version } = projection
-      await moveCheckpoint(client, { name: schema, version, step: stepOf({ events, at: end }, at) })
-      const handled = events.filter((event) => projection.handles.has(event.type))
-      if (handled.length > 0) await projection.apply(client, handled)
-    },
   }
 }

@@ -79,6 +79,39 @@ function statusOf(current: Reign | undefined, nowMs: number): readonly Projectio
   })
 }
 
+/** What came of trying to lead. @throws what ended the reign. */
+async function leadOnce(
+  { pool, log, projections, clock, logger, limits = FEED_LIMITS }: EngineOptions,
+  stopping: AbortSignal,
+  notify: {
+    /** Undefined: it is over. */
+    readonly onReign: (begun: Reign | undefined) => void
+    readonly onProgress: () => void
+  },
+): Promise<'led' | 'yielded' | 'another leads'> {
+  const leadership = await tryLead(pool, 'engine')
+  if (!leadership) return 'another leads'
+  try {
+    const signal = AbortSignal.any([stopping, leadership.lost])
+    logger.info({ projections: projections.map(({ name }) => name) }, 'leading the projections')
+    const outdated = await reign({
+      pool,
+      log,
+      projections,
+      clock,
+      logger,
+      signal,
+      limits,
+      ...notify,
+    })
+    leadership.lost.throwIfAborted()
+    return outdated ? 'yielded' : 'led'
+  } finally {
+    notify.onReign(undefined)
+    await leadership.release()
+  }
+}
+
 /**
  * Keeps the projections up to date from one subscription for as long as this process leads; until
  * then it waits for the leadership. Any failure of Postgres or the log ends the reign, and after a
@@ -98,40 +131,19 @@ export function startProjections(options: EngineOptions): Engine {
 
   const beside = createBesideBuilder({ pool, log, projections, logger, signal: stopping.signal })
 
-  /** What came of trying to lead. @throws whatever ended the reign. */
-  async function leadOnce(): Promise<'led' | 'yielded' | 'another leads'> {
-    const leadership = await tryLead(pool, 'engine')
-    if (!leadership) return 'another leads'
-    try {
-      const signal = AbortSignal.any([stopping.signal, leadership.lost])
-      logger.info({ projections: projections.map(({ name }) => name) }, 'leading the projections')
-      const outdated = await reign({
-        pool,
-        log,
-        projections,
-        clock,
-        logger,
-        signal,
-        limits: options.limits ?? FEED_LIMITS,
-        onReign: (reigning) => (current = reigning),
-        onProgress: () => {
-          lastError = undefined
-          backoff.reset()
-          retries.worked()
-        },
-      })
-      leadership.lost.throwIfAborted()
-      return outdated ? 'yielded' : 'led'
-    } finally {
-      current = undefined
-      await leadership.release()
-    }
+  const reigning = {
+    onReign: (begun: Reign | undefined) => (current = begun),
+    onProgress: () => {
+      lastError = undefined
+      backoff.reset()
+      retries.worked()
+    },
   }
 
   const running = (async () => {
     while (!stopping.signal.aborted) {
       try {
-        const outcome = await leadOnce()
+        const outcome = await leadOnce(options, stopping.signal, reigning)
         if (outcome === 'yielded') await pause(YIELD_MS, stopping.signal)
         if (outcome !== 'another leads') continue
         beside.begin()

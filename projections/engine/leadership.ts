@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import type { Queryable } from './queryable.ts'
 
 /** Namespace of the advisory locks of this program's projections ("toll"). */
@@ -57,17 +57,7 @@ export async function tryLead(
     giveBack(true)
     throw error
   }
-  const ping = setInterval(() => {
-    const timer = setTimeout(lose, PING_TIMEOUT_MS)
-    client.query('select 1').then(
-      () => clearTimeout(timer),
-      () => {
-        clearTimeout(timer)
-        lose()
-      },
-    )
-  }, PING_INTERVAL_MS)
-  ping.unref()
+  const ping = startPings(client, lose)
   return {
     lost: lost.signal,
     release: async () => {
@@ -87,6 +77,20 @@ export async function tryLead(
       giveBack(!unlocked)
     },
   }
+}
+
+/** Asks from time to time whether the connection still lives. */
+function startPings(client: PoolClient, lose: () => void): NodeJS.Timeout {
+  return setInterval(() => {
+    const timer = setTimeout(lose, PING_TIMEOUT_MS)
+    client.query('select 1').then(
+      () => clearTimeout(timer),
+      () => {
+        clearTimeout(timer)
+        lose()
+      },
+    )
+  }, PING_INTERVAL_MS).unref()
 }
 
 /** A lead that is kept from round to round, and tried for again once it is lost. */

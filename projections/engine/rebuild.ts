@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import { eventsThrough } from '../../src/eventlog/log/position.ts'
 import type { EventLog } from '../../src/eventlog/log/types.ts'
 import { pause } from '../../src/kernel/pause.ts'
-import { build, type BuildTarget, type Goal, type RebuildProgress } from './build.ts'
+import { BuildTarget, type Goal, type RebuildProgress } from './build.ts'
 import { compareDigests, type Digested, type RebuildComparison } from './comparison.ts'
 import { lockCheckpoint, readCheckpoint, resetCheckpoint } from './checkpoint.ts'
 import { isTransient, messageOf } from './failures.ts'
@@ -171,7 +171,8 @@ async function rebuildAlone(options: RebuildOptions, signal: AbortSignal): Promi
   const before = await liveCheckpoint(pool, projection)
   if (check && before === undefined) throw new NothingToCompareError(projection.name)
   await prepare(pool, projection)
-  const target = build({ ...options, schema: nextSchema(projection.name), signal })
+  const schema = nextSchema(projection.name)
+  const target = new BuildTarget({ ...options, schema, signal })
   const current = async (): Promise<Goal | undefined> => {
     const found = await readCheckpoint(pool, projection.name)
     return found?.version === projection.version ? found : undefined
