@@ -56,7 +56,7 @@ import { catalogOf, type FamilyModule, openFamilies } from '../families/module.t
 import type { ObjectStore } from '../storage/types.ts'
 
 /** What a gateway stands on. */
-interface Ground {
+export interface Ground {
   readonly pool: Pool
   readonly log: EventLog
   readonly families: readonly FamilyModule[]

@@ -1,6 +1,7 @@
 import { type Config, dataFiles } from '../config.ts'
 import type { Channel } from '../app/ports/provider.ts'
 import { type PublicFetchDeps, resolveByDns } from '../families/kit/http/public-fetch.ts'
+import type { Pool } from 'pg'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { repeatedSettlements, totals } from '../../projections/ledger/query.ts'
@@ -56,6 +57,17 @@ export interface ListenOptions {
   readonly freePorts?: () => Promise<void>
 }
 
+type ListenParts = Parts & { readonly storage: OpenedStorage }
+
+/** What a process gives to the interface beside its parts. */
+interface ListenContext {
+  readonly metrics: Registry
+  readonly said: Said
+  /** Names this process among those that are present. */
+  readonly owner: string
+  readonly onStop: (close: () => Promise<unknown>) => void
+}
+
 /** Where a gateway listens. */
 export interface Addresses {
   /** Undefined without the `api` role. */
@@ -70,24 +82,12 @@ const SETTLE_MARGIN_MS = 8_000
 /** Puts the HTTP interface over the parts and listens; with a port of their own, the operating routes too. */
 export async function listen(
   options: ListenOptions,
-  parts: Parts & { readonly storage: OpenedStorage },
-  {
-    metrics,
-    said,
-    owner,
-    onStop,
-  }: {
-    readonly metrics: Registry
-    readonly said: Said
-    /** Names this process among those that are present. */
-    readonly owner: string
-    readonly onStop: (close: () => Promise<unknown>) => void
-  },
+  parts: ListenParts,
+  { metrics, said, owner, onStop }: ListenContext,
 ): Promise<Addresses> {
   const { config, logger } = options
   const { tasks: deps } = parts
-  const { pool, log, catalog, clock, throttle } = deps
-  const { local } = parts.storage
+  const { pool, log, clock } = deps
   const queryPool = openQueryPool(options.databaseUrl, config.queries, lostBy(logger))
   onStop(() => queryPool.end())
   const access = await startAccess({ config, parts, registry: metrics, onStop })
@@ -114,39 +114,12 @@ export async function listen(
     await within(config.drainTimeoutMs, closing, () => undefined)
     await Promise.all([closing, calls.stop(Math.max(0, untilMs - monotonicClock.nowMs()))])
   })
-  const app = await buildApp({
-    surfaces: parts.surfaces,
-    logger,
-    clock,
-    catalog,
-    channels: deps.channels,
+  const app = await buildCallersApp(options, parts, {
+    access,
+    calls,
+    queryPool,
     metrics,
-    ...access,
-    ...useCases(parts, calls),
-    resolveMediaFiles: createMediaFiles({ log, clock }),
-    standingsOf: throttle.standings,
-    countQuery: throttle.query,
-    ownTurn: throttle.own,
-    readKey: createReadKey({ db: pool, throttle }),
-    readOwnBudgets: parts.budgets.standings,
-    uploads: parts.files.quota,
-    ...management({ ...options, log, catalog, db: queryPool, clock }),
-    ...readsOver({
-      db: queryPool,
-      logEnd: () => log.endPosition(),
-      readModels: deps.readModels,
-      funds: calls.deps.funds,
-      catalog,
-      clock,
-      served: servedModels(options.channels),
-    }),
-    objects: local && ((key, query) => local.fileOf(key, query, clock.nowMs())),
-    resolveHost: options.hosts?.resolveHost ?? resolveByDns,
-    upstreamHosts: new Set(options.channels.map(({ baseUrl }) => new URL(baseUrl).hostname)),
-    version: options.version,
     health,
-    operationsElsewhere: config.operationsPort !== undefined,
-    trustedProxies: config.trustedProxies,
     leaving: said.leaving,
   })
   useLedgerMetrics(metrics, {
@@ -160,6 +133,61 @@ export async function listen(
   const address = await app.listen({ port, host })
   const operationsAddress = await operations?.listen({ port: operationsPort ?? 0, host })
   return { address, operationsAddress }
+}
+
+/** The app that callers, finance and support reach. */
+function buildCallersApp(
+  options: ListenOptions,
+  parts: ListenParts,
+  running: {
+    readonly access: Awaited<ReturnType<typeof startAccess>>
+    readonly calls: StartedCalls
+    /** Of finance and support. */
+    readonly queryPool: Pool
+    readonly metrics: Registry
+    readonly health: Health
+    readonly leaving: () => boolean
+  },
+) {
+  const { config, channels, hosts } = options
+  const { calls, queryPool: db } = running
+  const { pool, log, catalog, clock, throttle, readModels } = parts.tasks
+  const { local } = parts.storage
+  return buildApp({
+    surfaces: parts.surfaces,
+    logger: options.logger,
+    clock,
+    catalog,
+    channels: parts.tasks.channels,
+    metrics: running.metrics,
+    ...running.access,
+    ...useCases(parts, calls),
+    resolveMediaFiles: createMediaFiles({ log, clock }),
+    standingsOf: throttle.standings,
+    countQuery: throttle.query,
+    ownTurn: throttle.own,
+    readKey: createReadKey({ db: pool, throttle }),
+    readOwnBudgets: parts.budgets.standings,
+    uploads: parts.files.quota,
+    ...management({ ...options, log, catalog, db, clock }),
+    ...readsOver({
+      db,
+      logEnd: () => log.endPosition(),
+      readModels,
+      funds: calls.deps.funds,
+      catalog,
+      clock,
+      served: servedModels(channels),
+    }),
+    objects: local && ((key, query) => local.fileOf(key, query, clock.nowMs())),
+    resolveHost: hosts?.resolveHost ?? resolveByDns,
+    upstreamHosts: new Set(channels.map(({ baseUrl }) => new URL(baseUrl).hostname)),
+    version: options.version,
+    health: running.health,
+    operationsElsewhere: config.operationsPort !== undefined,
+    trustedProxies: config.trustedProxies,
+    leaving: running.leaving,
+  })
 }
 
 /** Logs a connection of a pool that was lost while it was idle. */

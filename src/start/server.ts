@@ -1,6 +1,7 @@
 import { families as allFamilies } from '../families/index.ts'
 import { catalogOf, type FamilyModule } from '../families/module.ts'
 import type { Pool } from 'pg'
+import type { Registry } from 'prom-client'
 import { readFirstPlace } from '../../projections/engine/checkpoint.ts'
 import { migrateEngine } from '../../projections/engine/migrate.ts'
 import { allProjections } from '../../projections/registry.ts'
@@ -22,7 +23,7 @@ import { taskPolicies } from '../app/tasks/watch/policies.ts'
 import { taskWork } from '../app/tasks/watch/task-work.ts'
 import { startPresence, startWorker } from '../app/queue/worker.ts'
 import { assetWork } from '../app/assets/watch/asset-work.ts'
-import { compose } from './compose.ts'
+import { compose, type Ground, type Parts } from './compose.ts'
 import { dataFiles } from '../config.ts'
 import { createEventLog } from '../eventlog/log/client.ts'
 import type { EventLog } from '../eventlog/log/types.ts'
@@ -30,7 +31,7 @@ import { systemClock } from '../kernel/clock.ts'
 import { newId } from '../kernel/ids.ts'
 import { pause } from '../kernel/pause.ts'
 import { createDiskFloor } from '../storage/local/disk.ts'
-import { openStorage } from '../storage/open.ts'
+import { type OpenedStorage, openStorage } from '../storage/open.ts'
 import type { ObjectStore } from '../storage/types.ts'
 import { startProjector } from './projector.ts'
 import { type Addresses, listen, type ListenOptions, lostBy } from './listen.ts'
@@ -89,14 +90,67 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   }
 }
 
-async function start(
-  options: GatewayOptions,
-  onStop: (close: () => Promise<unknown>) => void,
-): Promise<Omit<Gateway, 'stop'>> {
+type OnStop = (close: () => Promise<unknown>) => void
+
+async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gateway, 'stop'>> {
   const { config, logger, families = allFamilies } = options
   const catalog = catalogOf(families)
   const clock = systemClock
   const metrics = createMetricsRegistry()
+  const { pool, log } = await openStores(options, metrics, onStop)
+  const startedBook = await publishPrices({ ...options, log, catalog, clock })
+  if (options.roles.has('projector'))
+    onStop(startProjector({ databaseUrl: options.databaseUrl, log, logger }))
+
+  let listensAt: string | undefined
+  const storage = await openStorage(config.objectStorage, {
+    directory: dataFiles(config.dataDir).objects,
+    secret: options.markerSecret,
+    baseUrl: () => config.publicBaseUrl ?? listensAt,
+    clock,
+    namespace: config.namespace,
+  })
+  const { objects } = storage
+  const store = objects?.store
+  onStop(async () => store?.close())
+  const parts = composeFor(options, { pool, log, families, clock, metrics }, storage)
+  onStop(() => parts.stop())
+  const owner = newId('process', clock.nowMs())
+  await startBackground(options, parts, { owner, objects, metrics, onStop })
+  let stage: 'starting' | 'serving' | 'leaving' = 'starting'
+  const said: Said = {
+    accepting: () => stage === 'serving',
+    leaving: () => stage === 'leaving',
+    concerns: [
+      priceConcern({
+        catalog,
+        prices: parts.tasks.prices,
+        served: servedModels(options.channels),
+        started: startedBook,
+        registry: metrics,
+      }),
+    ],
+  }
+  const addresses = options.roles.has('api')
+    ? await listen(options, { ...parts, storage }, { metrics, said, owner, onStop })
+    : { address: undefined, operationsAddress: undefined }
+  listensAt = addresses.address
+  onStop(async () => {
+    // Nobody was told to come before it was ready.
+    const delayMs = stage === 'serving' && options.roles.has('api') ? config.shutdownDelayMs : 0
+    stage = 'leaving'
+    await pause(delayMs)
+  })
+  return { log, pool, store, ...addresses, markReady: () => (stage = 'serving') }
+}
+
+/** Opens the log and Postgres, with its tables as this program needs them. */
+async function openStores(
+  options: GatewayOptions,
+  metrics: Registry,
+  onStop: OnStop,
+): Promise<Pick<Gateway, 'log' | 'pool'>> {
+  const { config, logger } = options
   const pool = openPool({
     databaseUrl: options.databaseUrl,
     max: config.databasePoolSize,
@@ -119,86 +173,66 @@ async function start(
   options.storesAnswered?.()
   const projected = await readFirstPlace(pool, allProjections)
   if (projected !== undefined) log.passed(projected)
-  const startedBook = await publishPrices({ ...options, log, catalog, clock })
-  if (options.roles.has('projector'))
-    onStop(startProjector({ databaseUrl: options.databaseUrl, log, logger }))
+  return { log, pool }
+}
 
-  let listensAt: string | undefined
-  const storage = await openStorage(config.objectStorage, {
-    directory: dataFiles(config.dataDir).objects,
-    secret: options.markerSecret,
-    baseUrl: () => config.publicBaseUrl ?? listensAt,
-    clock,
-    namespace: config.namespace,
-  })
-  const { objects } = storage
-  const store = objects?.store
-  onStop(async () => store?.close())
-  const parts = compose({
-    store,
-    pool,
-    log,
-    families,
+/** Composes the parts as the configuration says. */
+function composeFor(
+  options: GatewayOptions,
+  ground: Pick<Ground, 'pool' | 'log' | 'families' | 'clock' | 'metrics'>,
+  { objects, local }: OpenedStorage,
+): Parts {
+  const { config } = options
+  return compose({
+    ...ground,
+    store: objects?.store,
     channels: options.channels,
     sandbox: options.sandbox,
     uploadLimits: config.uploads,
     checkDisk:
-      storage.local &&
+      local &&
       createDiskFloor({ directory: config.dataDir, floorBytes: config.uploads.diskFloorBytes }),
     markerSecret: options.markerSecret,
     pollRequestsPerSecond: config.pollRequestsPerSecond,
     ownRequestsPerMinute: config.ownRequestsPerMinute,
-    clock,
-    logger,
-    metrics,
+    logger: options.logger,
     crashPoint: crashPointFrom(config.crashAt),
     ...(options.hosts === undefined ? {} : { hosts: options.hosts }),
   })
-  onStop(() => parts.stop())
-  const deps = parts.tasks
-  const owner = newId('process', clock.nowMs())
-  if (options.roles.has('worker')) {
-    const settings = { owner, scale: config.pollScale }
-    const worker = startWorker(deps, settings, workTables, [
-      taskPolicies(deps, settings),
-      imagePolicies(parts.imageTasks, settings),
-      assetPolicies(parts.assets, settings),
-      balanceAlertPolicies({
-        ...deps,
-        post: createPostOut({
-          ...(options.hosts ?? { resolveHost: resolveByDns }),
-          trustedOrigins: config.webhookOrigins,
-        }),
-        registry: metrics,
-      }),
-    ])
-    onStop(() => worker.stop())
-    if (objects !== undefined)
-      onStop(startPurge({ ...deps, namespace: config.namespace, objects, registry: metrics }).stop)
-  } else if (options.roles.has('api')) onStop((await startPresence(deps, owner, workTables)).stop)
-  let stage: 'starting' | 'serving' | 'leaving' = 'starting'
-  const said: Said = {
-    accepting: () => stage === 'serving',
-    leaving: () => stage === 'leaving',
-    concerns: [
-      priceConcern({
-        catalog,
-        prices: deps.prices,
-        served: servedModels(options.channels),
-        started: startedBook,
-        registry: metrics,
-      }),
-    ],
+}
+
+/** Starts what no caller asks for: all of a worker's, or the presence of a process that only answers. */
+async function startBackground(
+  { config, roles, hosts = { resolveHost: resolveByDns } }: GatewayOptions,
+  { tasks: deps, imageTasks, assets }: Parts,
+  {
+    owner,
+    objects,
+    metrics,
+    onStop,
+  }: {
+    readonly owner: string
+    readonly objects: OpenedStorage['objects']
+    readonly metrics: Registry
+    readonly onStop: OnStop
+  },
+): Promise<void> {
+  if (!roles.has('worker')) {
+    if (roles.has('api')) onStop((await startPresence(deps, owner, workTables)).stop)
+    return
   }
-  const addresses = options.roles.has('api')
-    ? await listen(options, { ...parts, storage }, { metrics, said, owner, onStop })
-    : { address: undefined, operationsAddress: undefined }
-  listensAt = addresses.address
-  onStop(async () => {
-    // Nobody was told to come before it was ready.
-    const delayMs = stage === 'serving' && options.roles.has('api') ? config.shutdownDelayMs : 0
-    stage = 'leaving'
-    await pause(delayMs)
-  })
-  return { log, pool, store, ...addresses, markReady: () => (stage = 'serving') }
+  const settings = { owner, scale: config.pollScale }
+  const worker = startWorker(deps, settings, workTables, [
+    taskPolicies(deps, settings),
+    imagePolicies(imageTasks, settings),
+    assetPolicies(assets, settings),
+    balanceAlertPolicies({
+      ...deps,
+      post: createPostOut({ ...hosts, trustedOrigins: config.webhookOrigins }),
+      registry: metrics,
+    }),
+  ])
+  onStop(() => worker.stop())
+  if (objects !== undefined)
+    onStop(startPurge({ ...deps, namespace: config.namespace, objects, registry: metrics }).stop)
 }
