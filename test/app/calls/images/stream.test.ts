@@ -152,7 +152,7 @@ void t.test('pictures are fetched, looked at and kept before their frames go on'
   t.match(s.seen[1], /https:\/\/gateway\.example\.test\/2/)
   t.notMatch(s.seen.join(''), /results\.example\.com/, 'no URL of the provider is handed out')
   t.match(s.events, [{ type: 'CallSettled', data: { outcome: 'completed', usage: { image: 2 } } }])
-  t.match(s.ends.at(-1), /^settle 500000000000 at/)
+  t.match(s.ends.at(-1), /^commit 500000000000 at/)
 })
 
 void t.test('in base64 as asked, although upstream told a URL', async (t) => {
@@ -222,7 +222,7 @@ void t.test('where none could be delivered nothing is billed, and all is our cos
       },
     },
   ])
-  t.equal(s.ends.at(-1), 'withdraw')
+  t.equal(s.ends.at(-1), 'failed')
 })
 
 void t.test('a picture of other sides than upstream says is none', async (t) => {
@@ -297,7 +297,7 @@ void t.test('upstream breaks off: a failure that costs nothing and is noted as o
     t.match(s.events, [
       { type: 'CallFailed', data: { code, absorbed: { settlement: { amount: '0.25' } } } },
     ])
-    t.equal(s.ends.at(-1), 'withdraw')
+    t.equal(s.ends.at(-1), 'failed')
   }
 })
 
