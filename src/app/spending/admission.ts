@@ -8,10 +8,10 @@ import { type BalanceKey, createTenantQueue, type Decided, type Refusals } from 
 import { createBatchedWriter } from '../../storage/postgres/batched-writes.ts'
 
 /**
- * Lets a request spend only what is there, also with several replicas at once: what the ledger
- * projection knows, less what was admitted and is not projected yet and what calls were told to
- * use, decided under a lock per tenant and currency. Limits on concurrent tasks are kept in the same
- * transaction.
+ * Lets a request spend only what is available, also with several replicas at once: the balance in
+ * the ledger projection, less admitted holds not yet projected and less the holds of calls in
+ * flight. Each decision is made under a lock per tenant and currency. The same transaction enforces
+ * the limits on concurrent tasks.
  */
 
 interface AdmissionRequest extends PlaceRequest {
@@ -22,11 +22,12 @@ interface AdmissionRequest extends PlaceRequest {
 
 export interface Admissions {
   /**
-   * Reserves the hold. Where the same id is reserved already, under one `Idempotency-Key`, the greater
-   * hold counts and its time begins again. @throws DomainError `insufficient_balance` (details: currency,
-   * hold, available), `idempotency_in_progress` when another token or another currency reserved the id,
-   * `rate_limited` when the token, its user or its tenant has as many tasks as it may,
-   * `database_unavailable` when the balance cannot be told or too many are waiting.
+   * Reserves the hold. When the same id is reserved already, under one `Idempotency-Key`, the
+   * greater hold counts and the reservation's age starts again.
+   * @throws DomainError `insufficient_balance` (details: currency, hold, available),
+   *   `idempotency_in_progress` when another token or another currency reserved the id,
+   *   `rate_limited` when the token, its user or its tenant is at its task limit,
+   *   `database_unavailable` when the balance cannot be read or too many requests are waiting.
    */
   readonly admit: (request: AdmissionRequest) => Promise<void>
   /** The hold is in the log at this position: the reservation ends when it is projected. */
@@ -36,9 +37,10 @@ export interface Admissions {
 }
 
 /**
- * Two requests under one `Idempotency-Key` have one id, and the log takes one of them: the greater hold is
- * reserved until it is known which. Of one that is recorded nothing changes any more. All are written in
- * the order of their ids: two currencies have two locks, and must not wait for each other crosswise.
+ * Two requests under one `Idempotency-Key` have one id, and the log accepts one of them: the
+ * greater hold stays reserved until the log has decided. A reservation that is recorded in the log
+ * no longer changes. Rows are written in the order of their ids, because two currencies have two
+ * locks and must not deadlock.
  */
 const OR_RAISE = `on conflict (platform_id) do update
              set hold = greatest(a.hold, excluded.hold), admitted_at = excluded.admitted_at
@@ -46,7 +48,7 @@ const OR_RAISE = `on conflict (platform_id) do update
                and a.token_id is not distinct from excluded.token_id
              returning a.platform_id`
 
-/** Admissions of one process; those of one tenant and currency share transactions. */
+/** Admissions of one process; requests of one tenant and currency share transactions. */
 export function createAdmissions(pool: Pool): Admissions {
   return {
     admit: createTenantQueue(pool, { decide: decideBatch, passAll }),
@@ -57,7 +59,7 @@ export function createAdmissions(pool: Pool): Admissions {
   }
 }
 
-/** Columns of the reservations of admitted requests, but for the tenant and the currency they share. */
+/** Columns of the reservations, except the tenant and the currency that the batch shares. */
 function reservationColumns(batch: readonly AdmissionRequest[]): readonly (readonly string[])[] {
   return [
     batch.map((request) => request.platformId),
@@ -67,7 +69,7 @@ function reservationColumns(batch: readonly AdmissionRequest[]): readonly (reado
   ]
 }
 
-/** Nearly always the balance covers all of them, and nobody is limited. */
+/** In nearly all cases the balance covers every request, and no holder has a task limit. */
 function passAll(batch: readonly AdmissionRequest[]): QueryConfig | undefined {
   const [first] = batch
   if (first === undefined || batch.some(({ taskLimits }) => taskLimits.length > 0)) return undefined
@@ -94,7 +96,7 @@ function passAll(batch: readonly AdmissionRequest[]): QueryConfig | undefined {
   }
 }
 
-/** Requests of one tenant and currency, in the order they came. */
+/** Decides requests of one tenant and currency, in the order they arrived. */
 async function decideBatch(
   client: PoolClient,
   batch: readonly AdmissionRequest[],
@@ -112,7 +114,7 @@ async function decideBatch(
     const { platformId, currency, tokenId } = request
     const holdPico = parseAmount(request.hold)
     const known = reserved.get(platformId)
-    // It is in the log: this request changes nothing, and learns so there.
+    // The log has this id already: this request reserves nothing, and the log answers it.
     if (known?.isRecorded === true) return undefined
     if (known !== undefined && (known.currency !== currency || known.tokenId !== tokenId))
       return reservedByAnother()
@@ -145,7 +147,7 @@ interface Reserved {
   readonly isRecorded: boolean
 }
 
-/** What is reserved under the ids of requests, which only those under an `Idempotency-Key` can share. */
+/** Reads the reservations of these ids; an `Idempotency-Key` can give two requests one id. */
 async function readReserved(
   client: PoolClient,
   batch: readonly AdmissionRequest[],
@@ -170,7 +172,7 @@ async function readReserved(
   )
 }
 
-/** The refusals, once what passes is reserved: one of another currency has another lock, and may be quicker. */
+/** Returns the refusals once the rest is reserved; another currency's request may be first. */
 async function reserveAll(
   client: PoolClient,
   batch: readonly AdmissionRequest[],
@@ -193,7 +195,7 @@ async function reserveAll(
   )
 }
 
-/** Another token or another currency: what it may reserve is not known before the log has taken one. */
+/** Another token or currency has the id, and the log decides which request gets it. */
 function reservedByAnother(): DomainError {
   return new DomainError(
     'idempotency_in_progress',
@@ -202,7 +204,7 @@ function reservedByAnother(): DomainError {
   )
 }
 
-/** The balance does not cover a hold: nothing was started. The caller is told both. */
+/** The balance does not cover a hold: nothing was started. The error names both amounts. */
 export function insufficientBalance(
   { currency }: Pick<BalanceKey, 'currency'>,
   holdPico: bigint,
@@ -222,10 +224,10 @@ interface Note {
   readonly position: bigint
 }
 
-/** Notes where in the log reservations stand; a lost note is looked up by the sweep. */
+/** Notes the log position of each reservation; the sweep looks up a lost note. */
 function createNoteTaker(pool: Pool) {
   const write = createBatchedWriter<Note>(pool, (notes) => ({
-    // Without a name: planned for so many notes and the table as it is.
+    // Unnamed, so that Postgres plans it for this number of notes and the table's present size.
     text: `update ops.admissions a set position = n.position
            from unnest($1::text[], $2::bigint[]) as n (platform_id, position)
            where a.platform_id = n.platform_id`,

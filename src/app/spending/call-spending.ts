@@ -2,38 +2,38 @@ import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { type Currency, formatAmount } from '../../kernel/money.ts'
 
 /**
- * What replicas tell each other of the calls they have in flight (`ops.text_spending`), and
- * admissions of tasks read. Only the database's clock says how old a telling is.
+ * Reports that replicas exchange about their calls in flight (`ops.text_spending`); admissions of
+ * tasks read them too. Only the database's clock measures a report's age.
  */
 
-/** A replica that told nothing for this long has died, and its calls with it: they settle nothing more. */
+/** A replica that reported nothing for this long is dead: its calls settle nothing more. */
 export const SILENT_REPLICA_MS = 30_000
-/** What a dead replica told is dropped after this, at the earliest. */
+/** A dead replica's report is deleted after this, at the earliest. */
 const FORGET_AFTER_MS = 120_000
-/** A spool that nobody opens for this long is lost, and what waits there with it. */
+/** A spool that no process opens for this long counts as lost, with the settlements in it. */
 const LOST_SPOOL_AFTER_MS = 7 * 86_400_000
 const SWEEP_LIMIT = 5_000
 
-/** What is spoken for of one balance, or of one budget in one of its periods. */
+/** Holds and settlements against one balance, or against one budget in one of its periods. */
 export interface Spending {
-  /** Of a budget its name, which no tenant has. */
+  /** For a budget, its name, which is no tenant's id. */
   readonly tenantId: string
   readonly currency: Currency
   /** Holds of calls in flight. */
   readonly heldPico: bigint
   /** Settled, and not known to be in the ledger. */
   readonly settledPico: bigint
-  /** Of the last settlement; undefined where one of them has no known place in the log. */
+  /** Position of the last settlement; undefined when the position of one is unknown. */
   readonly position: bigint | undefined
-  /** Where those without a place may wait; undefined where none does. */
+  /** The spool where settlements without a position may wait; undefined when there is none. */
   readonly spool: string | undefined
 }
 
-/** Whether the replica of a row told of it lately; also where the database's clock was set. */
+/** Whether a row's replica reported recently; also right after the database's clock was set. */
 export const isFreshSql = (toldAt: string, silentMs: string): string =>
   `abs(extract(epoch from clock_timestamp() - ${toldAt})) < ${silentMs}::float8 / 1000`
 
-/** Says what a replica has spoken for; a later turn is never overwritten by an earlier one. */
+/** Writes a replica's report; an earlier turn never overwrites a later one. */
 export async function tellSpending(
   db: Queryable,
   teller: { readonly replica: string; readonly turn: number },
@@ -67,7 +67,7 @@ export async function tellSpending(
   })
 }
 
-/** What was in a spool is in the log now: what was told of it counts until the ledger has it. */
+/** The log now has all settlements of this spool: their reports count until the ledger has them. */
 export async function spoolEmptied(db: Queryable, spool: string): Promise<void> {
   await db.query('update ops.text_spending set spool = null, closed = null where spool = $1', [
     spool,
@@ -75,8 +75,8 @@ export async function spoolEmptied(db: Queryable, spool: string): Promise<void> 
 }
 
 /**
- * Notes for replicas that fell silent how far the log reaches now: it has all that they settled, but for
- * what waits in a spool, also what they did not come to tell. A bounded number at a time.
+ * Notes for silent replicas where the log ends now: the log has everything they settled, also what
+ * they did not report, except what waits in a spool. Handles a bounded number at a time.
  */
 export async function closeSilentReplicas(
   db: Queryable,
@@ -90,7 +90,7 @@ export async function closeSilentReplicas(
     [SILENT_REPLICA_MS, SWEEP_LIMIT],
   )
   if (rows.length === 0) return
-  // Asked for once they are known to be silent.
+  // Read the log's end only after the replicas are known to be silent.
   const end = (await logEnd()) ?? 0n
   await db.query(
     `update ops.text_spending s set closed = $1
@@ -109,7 +109,7 @@ export async function closeSilentReplicas(
   )
 }
 
-/** Drops what dead replicas left and the ledger has, a bounded number at a time. */
+/** Deletes reports of dead replicas that the ledger has, a bounded number at a time. */
 export async function purgeCallSpending(db: Queryable, ledgerPosition: bigint): Promise<void> {
   await db.query(
     `delete from ops.text_spending where (tenant_id, currency, replica) in (

@@ -10,12 +10,12 @@ import type { DomainError } from '../../kernel/errors.ts'
 import type { Reservation } from './reservation.ts'
 import type { ReadAt, TenantFunds, Telling } from './tenant-funds.ts'
 
-/** A balance is read anew, in the background, when it is older. */
+/** A balance older than this is read again in the background. */
 const FRESH_FOR_MS = 1_000
-/** A balance that is older, or a ledger that is further behind the log, is not spent from. */
+/** Calls do not spend from a balance older than this, nor with the ledger further behind. */
 export const MAX_LAG_MS = 30_000
 
-/** A call that waits for a decision under the lock; it gets its hold there. */
+/** A call that waits for a decision under the lock, which also takes its hold. */
 export interface Asked extends BalanceKey {
   readonly funds: TenantFunds
   readonly holdPico: bigint
@@ -23,14 +23,14 @@ export interface Asked extends BalanceKey {
   telling?: Telling
 }
 
-/** What may be spent by name, less what every replica but one told of. */
+/** Reads the spendable amounts by name, less what every other replica reported. */
 export type ReadSpendable = (
   db: Queryable,
   names: readonly string[],
   exceptReplica: string,
 ) => Promise<ReadonlyMap<string, Spendable>>
 
-/** What one process tells the others of its tenants, and learns of them. */
+/** Reports one process's tenants to the other replicas, and reads theirs. */
 export class FundsExchange {
   readonly #pool: Pool
   readonly #replica: string
@@ -45,7 +45,7 @@ export class FundsExchange {
     readonly pool: Pool
     readonly replica: string
     readonly clock: Clock
-    /** What there is to spend of what is kept by these names; by default the balances of tenants. */
+    /** Reads the spendable amounts of these names; by default the balances of tenants. */
     readonly read?: ReadSpendable
   }) {
     this.#read = deps.read ?? readSpendable
@@ -54,12 +54,12 @@ export class FundsExchange {
     this.#clock = deps.clock
   }
 
-  /** Names the spool where settlements wait for the log; undefined where none does. */
+  /** Names the spool where settlements wait for the log; undefined when none wait. */
   settlementsWaitIn(spool: string | undefined): void {
     this.#spool = spool
   }
 
-  /** First tells, then reads: of two that do so at once, one sees the other. */
+  /** Reports first, then reads: of two replicas at once, at least one sees the other's report. */
   async tellAndRead(some: readonly TenantFunds[]): Promise<void> {
     const readAt = this.#readAt(this.#clock.nowMs())
     const told = some.map((funds) => ({ funds, telling: funds.telling(this.#spool) }))
@@ -75,13 +75,13 @@ export class FundsExchange {
   }
 
   /**
-   * Makes sure that a balance is known that is young enough.
-   * @throws DomainError `database_unavailable` when it cannot be told
+   * Makes sure that a recent enough balance is known.
+   * @throws DomainError `database_unavailable` when it cannot be read
    */
   async makeKnown(funds: TenantFunds): Promise<void> {
     const ageMs = funds.ageMs(this.#clock.nowMs())
     if (ageMs !== undefined && ageMs < FRESH_FOR_MS * 2) {
-      // In the background: this call need not wait for the next reading.
+      // In the background: this call does not wait for the next reading.
       if (ageMs >= FRESH_FOR_MS) this.#refresh(funds).catch(() => undefined)
       return
     }
@@ -94,8 +94,8 @@ export class FundsExchange {
   }
 
   /**
-   * Decides calls of one tenant and currency under its lock: what is read then is all there is, and
-   * what is told is seen by whoever comes next.
+   * Decides calls of one tenant and currency under its lock. The balance read under the lock is
+   * complete, and every later holder of the lock sees the report written here.
    */
   async decide(client: PoolClient, batch: readonly Asked[]): Promise<Decided> {
     const [first] = batch
@@ -104,8 +104,8 @@ export class FundsExchange {
     const sentAtMs = this.#clock.nowMs()
     const found = await this.#read(client, [funds.tenantId], this.#replica)
     const spendable = found.get(funds.tenantId)
-    // Its turn is now: it waited for the lock, and what began to be read meanwhile may lack what those
-    // who had the lock before have written.
+    // The turn is taken only now: a reading that began while this call waited for the lock may miss
+    // what earlier holders of the lock wrote.
     if (spendable !== undefined) funds.learn(spendable, this.#readAt(sentAtMs))
     const refusals = batch.map((asked) => {
       const { currency, holdPico } = asked
@@ -141,13 +141,13 @@ export class FundsExchange {
   }
 }
 
-/** The refusal of a hold by what is known; undefined where it fits. */
+/** The refusal of a hold by the known balance; undefined when the hold fits. */
 export function refusalOf(
   funds: TenantFunds,
   { currency, holdPico }: Pick<Asked, 'currency' | 'holdPico'>,
 ): DomainError | undefined {
   const availablePico = funds.availablePico(currency)
-  // A hold is at least what nothing costs: whoever has nothing or less starts nothing.
+  // A hold may be zero, so a tenant with nothing or less available is refused as well.
   return availablePico < holdPico || availablePico <= 0n
     ? insufficientBalance({ currency }, holdPico, availablePico)
     : undefined

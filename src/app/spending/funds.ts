@@ -11,54 +11,55 @@ import type { Reservation } from './reservation.ts'
 import { TenantFunds } from './tenant-funds.ts'
 
 /**
- * Whether a tenant can pay for a call, without a database in the way of every call. A process holds
- * against the balance it read a moment ago, less what its own calls have spoken for. About once a
- * second it tells the other replicas what that is and reads what is left when they and the tasks
- * have theirs. Between two such exchanges it admits at most one part in `UNTOLD_PART` of what it
- * found; a call beyond that is decided under the lock that tasks are decided under, told of in the
+ * Decides whether a tenant can pay for a call, without a database query in every call. A process
+ * holds against the balance it read last, less its own holds and settlements. About once a second
+ * it reports these to the other replicas and reads the balance less the reports of the others and
+ * the holds of tasks. Between two such exchanges it admits at most one part in `UNTOLD_PART` of the
+ * balance it read. A call beyond that is decided under the lock that tasks use, and reported in the
  * same transaction.
  *
- * So each replica but one can hold, unseen by the others, one such part, and another while a decision
- * under the lock is on its way: together they hold at most 2 ÷ `UNTOLD_PART` of what was available
- * too much for every further replica (a task admitted at the same time counts as one). Beyond that
- * goes only what calls in flight cost more than their holds.
+ * So each further replica can hold one such part that the others do not see, and another one while
+ * a decision under the lock is on its way: together the replicas overspend at most 2 ÷
+ * `UNTOLD_PART` of the available balance for each further replica (a task admitted at the same time
+ * counts as one). Only calls that cost more than their holds go beyond that.
  */
 export interface Funds {
   /**
    * Holds an amount until its reservation ends.
    * @throws DomainError `insufficient_balance` (details: currency, hold, available),
-   *   `database_unavailable` or `read_model_behind` when the balance cannot be told
+   *   `database_unavailable` or `read_model_behind` when the balance cannot be read
    */
   readonly reserve: (tenantId: string, currency: Currency, holdPico: bigint) => Promise<Reservation>
   /**
-   * Tells and learns of every tenant with calls, and looks how far the ledger is behind. `spool` names
-   * where settlements wait for the log, if any do. @throws what the database throws; told again then
+   * Reports and reads every tenant with calls, and measures the ledger's lag. `spool` names where
+   * settlements wait for the log, if any do.
+   * @throws what the database throws; the next exchange reports again
    */
   readonly exchange: (spool?: string) => Promise<void>
-  /** All that ever waited in a spool of this name is in the log. @throws what the database throws */
+  /** The log has all settlements of this spool. @throws what the database throws */
   readonly spoolEmptied: (spool: string) => Promise<void>
-  /** Tells at once what calls of these tenants hold here. @throws what the database throws */
+  /** Reports at once what calls of these tenants hold here. @throws what the database throws */
   readonly tell: (tenantIds: readonly string[]) => Promise<void>
 }
 
 export interface FundsDeps {
   readonly pool: Pool
-  /** Names this process among those that share the database, and no other at any time. */
+  /** Names this process among those that share the database; no other process ever has it. */
   readonly replica: string
   readonly lag: LedgerLag
-  /** Only durations are taken from it, so it should never be set back. */
+  /** Only durations are measured with it, so it must be monotonic. */
   readonly clock: Clock
   /** Tenants remembered. */
   readonly maxTenants?: number
 }
 
-/** Before somebody is refused, a balance, or a lag, older than this is looked at again. */
+/** Before a request is refused, a balance or a lag older than this is read again. */
 const RECHECK_AFTER_MS = 100
-/** Whoever is about to be refused for the ledger's lag waits at most this long for a further look. */
+/** A call that would be refused for the ledger's lag waits at most this long for a new look. */
 const LOOK_WAIT_MS = 1_000
-/** Tenants remembered; one that no call waits for, and that nothing is held of, gives way to another. */
+/** Tenants remembered; one without waiting calls and without holds is evicted for another. */
 const MAX_TENANTS = 10_000
-/** Tenants told and learnt of in one go. */
+/** Most tenants reported and read in one exchange. */
 const MAX_EXCHANGED = 1_000
 
 export function createFunds({
@@ -83,7 +84,7 @@ export function createFunds({
       throw error
     }
     if (asked.hold === undefined || asked.telling === undefined) throw balanceUntold(undefined)
-    // Not before it was committed.
+    // Only after the commit.
     asked.funds.exchanged(asked.telling)
     return asked.hold
   }
@@ -116,7 +117,7 @@ export function createFunds({
     spoolEmptied: (spool) => spoolEmptied(pool, spool),
     exchange: async (spool) => {
       exchange.settlementsWaitIn(spool)
-      // Not waited for: a log that is away must not keep the others from being told.
+      // Not awaited: an unavailable log must not delay the reports to the other replicas.
       watch.look().catch(() => undefined)
       const active = tenants.active()
       if (spool !== undefined) for (const funds of active) funds.keepUnplaced(clock.nowMs())
@@ -165,7 +166,7 @@ class KnownTenants {
   }
 }
 
-/** Keeps an eye on the ledger's lag. */
+/** Measures the ledger's lag. */
 function createWatch(lag: LedgerLag, clock: Clock) {
   let lookedAtMs = Number.NEGATIVE_INFINITY
   const look = (): Promise<void> => {
@@ -185,7 +186,7 @@ function createWatch(lag: LedgerLag, clock: Clock) {
             look().catch(() => undefined),
             () => undefined,
           )
-        // A process that has just started may never have seen the ledger complete, busy as it is.
+        // A process that has just started may not yet have seen a busy ledger complete.
         else if (lag.lagMs() === Infinity && waitMs > 0) await pause(RECHECK_AFTER_MS)
         else throw behind()
       }

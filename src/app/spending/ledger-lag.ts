@@ -5,9 +5,9 @@ import type { EventLog } from '../../eventlog/log/types.ts'
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import { pause } from '../../kernel/pause.ts'
 
-/** Places of the log's end that the ledger has not reached and that are remembered. */
+/** Positions of the log's end remembered that the ledger has not reached. */
 const MAX_REMEMBERED = 64
-/** A start waits no longer to see the ledger complete, and so often looks. */
+/** At startup the process waits at most this long for a complete ledger, and looks this often. */
 const FIRST_SIGHT_MS = 5_000
 const FIRST_LOOK_MS = 50
 
@@ -15,13 +15,13 @@ const FIRST_LOOK_MS = 50
 export interface LedgerLag {
   /** For how long the ledger may lack something; infinite until it is first known to lack nothing. */
   readonly lagMs: () => number
-  /** Compares the ledger with the log. Those who ask meanwhile share the answer. */
+  /** Compares the ledger with the log. Concurrent callers share one comparison. */
   readonly look: () => Promise<void>
 }
 
 /**
- * Remembers where the log ended and when; the ledger has everything from before the last of these
- * places that it has passed. A log or a ledger that cannot be asked counts as lag.
+ * Remembers where the log ended and when. The ledger has everything from before the last of these
+ * positions that it has passed. A log or a ledger that does not answer counts as lag.
  */
 export function createLedgerLag(deps: {
   readonly logEnd: () => Promise<bigint | undefined>
@@ -37,7 +37,7 @@ export function createLedgerLag(deps: {
     const atMs = clock.nowMs()
     const position = (await logEnd()) ?? -1n
     const reached = await ledgerPosition()
-    // The first ones are reached first; of the others the latest is enough.
+    // The ledger reaches the first ones first; of the others the latest is enough.
     ends = [...ends.slice(0, MAX_REMEMBERED - 1), { position, atMs }]
     for (const end of ends)
       if (end.position <= reached) completeAtMs = Math.max(completeAtMs, end.atMs)
@@ -58,7 +58,7 @@ export function watchLedger(pool: Pool, log: Pick<EventLog, 'endPosition'>): Led
   })
 }
 
-/** Waits until the ledger was once seen complete: before that a process can admit no call. */
+/** Waits until the ledger was once seen complete: before that the process can admit no call. */
 export async function seeLedger(lag: LedgerLag): Promise<void> {
   const untilMs = monotonicClock.nowMs() + FIRST_SIGHT_MS
   while (lag.lagMs() === Infinity && monotonicClock.nowMs() < untilMs) {

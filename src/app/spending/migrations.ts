@@ -37,9 +37,10 @@ create unlogged table if not exists ops.text_spending (
   primary key (tenant_id, currency, replica)
 ) with (fillfactor = 50);
 `,
-    // Whose a reservation is of those from before this nobody can say.
+    // The owner of reservations made before this migration is unknown.
     `alter table ops.admissions add column user_id text;`,
-    // What a replica settled before it died is told nowhere else: a crash of Postgres must not empty it.
+    // Logged, because this table alone has what a replica settled before it died: a crash of
+    // Postgres must not empty it.
     `
 alter table ops.text_spending set logged;
 -- Names the spool where settlements without a position may wait; null where none does.

@@ -1,9 +1,9 @@
-/** What a piece of work used in place of what was reserved for it. */
+/** What a piece of work used of its reservation. */
 export interface Used {
   readonly amountPico: bigint
   /** Tokens that count towards a limit a minute. */
   readonly tokens: number
-  /** Where the log has it; undefined where that is not known yet. */
+  /** Position in the log; undefined while it is not known. */
   readonly position: bigint | undefined
 }
 
@@ -11,23 +11,23 @@ export interface Used {
 export type NotUsed = 'failed' | 'not_started'
 
 /**
- * Something reserved for one piece of work: funds, budgets, requests and tokens a minute, a place among
- * calls at a time. The first end counts, a second does nothing, and none of them throws.
+ * A reservation for one piece of work: funds, budgets, requests and tokens per minute, a place
+ * among concurrent calls. The first end counts, a second does nothing, and neither throws.
  */
 export interface Reservation {
-  /** It is in the log, or may be: what was used replaces what was reserved. */
+  /** The log has the work, or may have it: the amounts used replace the reserved ones. */
   readonly commit: (used: Used) => void
-  /** It is certainly not in the log. A request that failed still counts as one; one that never began does not. */
+  /** Certainly not in the log. A failed request still counts; one that never began does not. */
   readonly release: (why: NotUsed) => void
 }
 
 /** Reservations of one piece of work, which end together. */
 export interface Reservations extends Reservation {
-  /** Undefined is nothing that has to end. */
+  /** Undefined adds nothing. */
   readonly add: (one: Reservation | undefined) => void
 }
 
-/** Ends all that was added, the last first. */
+/** Ends all added reservations, the last first. */
 export function createReservations(): Reservations {
   let open: Reservation[] = []
   const end = (how: (one: Reservation) => void): void => {

@@ -5,7 +5,7 @@ import { isFreshSql, SILENT_REPLICA_MS } from './call-spending.ts'
 
 /** What a tenant may still spend, as known at one moment. */
 export interface Spendable {
-  /** In pico; a currency the tenant never had anything in is absent. */
+  /** In pico; a currency the tenant never had is absent. */
   readonly available: ReadonlyMap<Currency, bigint>
   /** The ledger has the events up to here. */
   readonly position: bigint
@@ -15,9 +15,9 @@ export interface Spendable {
 const NOTHING: Spendable = { available: new Map(), position: -1n }
 
 /**
- * What is spoken for of the balances `ledger` and is not in them yet, as two further expressions of a
- * `with`: `reserved` by tasks that were admitted, and `told` by the calls of replicas. `ledger` has
- * `tenant_id`, `currency` and `position`; what is given are placeholders.
+ * What tasks and calls hold of the balances in `ledger` and the ledger does not have yet, as two
+ * further expressions of a `with`: `reserved` by admitted tasks, and `told` by the calls of
+ * replicas. `ledger` has `tenant_id`, `currency` and `position`; the arguments are placeholders.
  */
 export const spokenForSql = ({
   exceptReplica,
@@ -69,10 +69,10 @@ export function spendableValues(
 }
 
 /**
- * What tenants may spend: the ledger's balances, less the tasks that were admitted and the calls
- * that other replicas told of and are not in it. One statement, so that all is of one moment. A hold
- * of a task is counted once, there or here. What a replica settled since it last told is counted
- * twice until it tells anew, never not at all.
+ * Reads what tenants may spend: the ledger's balances, less the admitted tasks and the reported
+ * calls that the ledger does not have. It is one statement, so that all figures are of one moment.
+ * A task's hold is counted once, in the ledger or among the admitted tasks. What a replica settled
+ * since its last report is counted twice until its next report, never not at all.
  */
 export async function readSpendable(
   db: Queryable,

@@ -5,10 +5,10 @@ import type { Currency } from '../../kernel/money.ts'
 
 /** A settlement without a known position is taken to be in the ledger after this. */
 const ASSUME_PROJECTED_MS = 60_000
-/** What a replica may spend between two exchanges is this part of what it found available. */
+/** Between two exchanges a replica may spend this part of the balance it read. */
 export const UNTOLD_PART = 20n
 
-/** Is done while none of them is idle. */
+/** Runs the work while none of the tenants may become idle. */
 export function usingAll<Value>(
   all: readonly TenantFunds[],
   work: () => Promise<Value>,
@@ -16,20 +16,20 @@ export function usingAll<Value>(
   return all.reduceRight((inner, funds) => () => funds.use(inner), work)()
 }
 
-/** What a tenant's calls here have spoken for at one moment. */
+/** What a tenant's calls in this process hold and settled, at one moment. */
 export interface Telling {
-  /** Of the tellings of one tenant here; a later one says all that an earlier one says. */
+  /** Orders the reports of one tenant in this process; a later one includes every earlier one. */
   readonly turn: number
   readonly spending: readonly Spending[]
-  /** What was added to it since the beginning, by currency. */
+  /** Added since the process started, by currency. */
   readonly added: ReadonlyMap<Currency, bigint>
 }
 
 /** When a balance was read. */
 export interface ReadAt {
-  /** Before it was asked for: it is at most as old as that. */
+  /** Taken before the query was sent: the balance is at most as old as that. */
   readonly sentAtMs: number
-  /** Its turn among the readings of one process; of two, the later one counts. */
+  /** Orders the readings of one process; the later of two counts. */
   readonly turn: number
 }
 
@@ -40,20 +40,20 @@ interface Unprojected {
   amountPico: bigint
 }
 
-/** What this process knows of one tenant's balances, and what its calls have spoken for of them. */
+/** What this process knows of one tenant's balances, and what its calls hold and settled. */
 export class TenantFunds {
   readonly tenantId: string
   #known: { readonly spendable: Spendable; readonly readAt: ReadAt } | undefined
   #unprojected: Unprojected[] = []
   readonly #heldPico = new Map<Currency, bigint>()
   readonly #settledPico = new Map<Currency, bigint>()
-  /** Net of all holds and settlements ever, and what of it the last exchange has told. */
+  /** Net of all holds and settlements ever, and the part that the last exchange reported. */
   readonly #addedPico = new Map<Currency, bigint>()
   #toldPico: ReadonlyMap<Currency, bigint> = new Map()
   #hasTold = false
   #tellings = 0
   #lastTold = 0
-  /** Calls that wait for a hold here, and holds that have not ended: none of them may be forgotten. */
+  /** Waiting calls and holds that have not ended: a tenant with any is not evicted. */
   #users = 0
 
   constructor(tenantId: string) {
@@ -70,7 +70,7 @@ export class TenantFunds {
     return balance - valueOf(this.#heldPico, currency) - valueOf(this.#settledPico, currency)
   }
 
-  /** Whether a hold is so small a part of the balance that the others may learn of it later. */
+  /** Whether a hold is small enough that the other replicas may learn of it later. */
   isSmall(currency: Currency, holdPico: bigint): boolean {
     const availablePico = this.availablePico(currency)
     const untoldPico = valueOf(this.#addedPico, currency) - valueOf(this.#toldPico, currency)
@@ -81,12 +81,12 @@ export class TenantFunds {
     )
   }
 
-  /** No call waits or holds, nothing is spoken for, and the others know it. */
+  /** No call waits or holds, the ledger has all settlements, and the other replicas know it. */
   isIdle(): boolean {
     return this.#users === 0 && !this.#hasTold && !this.#speaks()
   }
 
-  /** Is not idle until the work is over. */
+  /** Keeps the tenant from being idle until the work is over. */
   async use<Value>(work: () => Promise<Value>): Promise<Value> {
     this.#users += 1
     try {
@@ -117,10 +117,10 @@ export class TenantFunds {
     }
   }
 
-  /** What there is to tell the other replicas now; `spool` names where settlements wait, if any do. */
+  /** The present report to the other replicas; `spool` names where settlements wait, if any do. */
   telling(spool?: string): Telling {
     const currencies = new Set([...this.#heldPico.keys(), ...this.#settledPico.keys()])
-    // From here on a row of ours may be there, whether or not anybody hears that it was written.
+    // From here on a row of this process may exist, even if the answer to the write is lost.
     this.#hasTold ||= this.#speaks()
     const spending = [...currencies].map((currency) => {
       const position = this.#lastPosition(currency)
@@ -141,7 +141,7 @@ export class TenantFunds {
     }
   }
 
-  /** The others have been told, unless a later telling has reached them before. */
+  /** The other replicas have this report, unless a later one reached them before. */
   exchanged(told: Telling): void {
     if (told.turn < this.#lastTold) return
     this.#lastTold = told.turn
@@ -149,12 +149,12 @@ export class TenantFunds {
     this.#hasTold = told.spending.some(({ heldPico, settledPico }) => heldPico + settledPico > 0n)
   }
 
-  /** Takes in a balance, unless a later one is known: readings overtake each other. */
+  /** Takes in a balance, unless a later one is known: readings can overtake each other. */
   learn(spendable: Spendable, readAt: ReadAt): void {
     const known = this.#known
     if (known !== undefined) {
-      // The ledger only goes on: what was read further along was read later, under the same lock where
-      // this was. What is settled up to there is counted there alone.
+      // The ledger's position never decreases: a reading further along was read later, under the
+      // same lock if this one was. Settlements up to there are counted by that reading alone.
       if (spendable.position < known.spendable.position) return
       if (readAt.turn < known.readAt.turn) return
     }
@@ -171,7 +171,7 @@ export class TenantFunds {
     this.#unprojected = left
   }
 
-  /** Settlements wait in the spool: those without a place are certainly not in the ledger. */
+  /** Settlements wait in the spool: those without a position are certainly not in the ledger. */
   keepUnplaced(nowMs: number): void {
     for (const entry of this.#unprojected) if (entry.position === undefined) entry.atMs = nowMs
   }

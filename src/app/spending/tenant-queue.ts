@@ -6,19 +6,19 @@ import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import type { Currency } from '../../kernel/money.ts'
 
 /**
- * Decisions about one balance, one after the other over all replicas: those that arrive while one is
- * made share the next transaction, under a lock per tenant and currency.
+ * Decides about one balance in sequence over all replicas, under a lock per tenant and currency.
+ * Requests that arrive during one decision share the next transaction.
  */
 
 /** First key of the advisory locks, so that they meet no other use. */
 const LOCK_SPACE = 7_207_002
-/** For the lock of a batch, also where it is taken twice. */
+/** For the lock of a batch, also when it is taken twice. */
 const LOCK_TIMEOUT_MS = 5_000
-/** Decided in one transaction; what arrives meanwhile goes into the next. */
+/** Most requests decided in one transaction; later ones go into the next. */
 const MAX_BATCH = 256
-/** Waiting for a tenant; more are refused as overload. */
+/** Most requests waiting for one tenant; further ones are refused as overload. */
 const MAX_WAITING = 2_000
-/** Who has waited for others this long is refused as well. */
+/** A request that waited this long is refused as overload. */
 const MAX_WAIT_MS = 4_000
 
 export interface BalanceKey {
@@ -26,11 +26,11 @@ export interface BalanceKey {
   readonly currency: Currency
 }
 
-/** A refusal or none for each request; none at all where there are no more. */
+/** A refusal or none for each request; an empty list when all pass. */
 export type Refusals = readonly (DomainError | undefined)[]
 
 export interface Decided {
-  /** Once what the decision writes was written; it is not waited for before the commit is sent. */
+  /** Settles once the decision's writes are done; the commit is sent without waiting for it. */
   readonly refusals: Promise<Refusals>
 }
 
@@ -39,8 +39,8 @@ export interface Deciding<Request> {
   /** Decides each of them in a transaction. */
   readonly decide: (client: PoolClient, batch: readonly Request[]) => Promise<Decided>
   /**
-   * One statement that lets all of them pass: it returns a row of which `passed` says whether it did. Only
-   * where it did not is each decided. Undefined where one statement cannot tell.
+   * One statement that admits all requests: it returns a row whose `passed` says whether it did.
+   * Otherwise each request is decided by itself. Undefined when one statement cannot decide.
    */
   readonly passAll?: (batch: readonly Request[]) => QueryConfig | undefined
 }
@@ -52,7 +52,7 @@ interface Waiting<Request> {
   readonly reject: (error: unknown) => void
 }
 
-/** The balance cannot be told: nothing was started. */
+/** The balance cannot be read: nothing was started. */
 export function balanceUntold(cause: unknown): DomainError {
   return new DomainError('database_unavailable', 'the balance cannot be checked at the moment', {
     reason: cause instanceof Error ? cause.message : 'overload',
@@ -60,8 +60,8 @@ export function balanceUntold(cause: unknown): DomainError {
 }
 
 /**
- * Returns what asks for a decision. It throws the refusal, or `database_unavailable` when the balance
- * cannot be told or too many are waiting.
+ * Returns the function that requests a decision. It throws the refusal, or `database_unavailable`
+ * when the balance cannot be read or too many requests are waiting.
  */
 export function createTenantQueue<Request extends BalanceKey>(
   pool: Pool,
@@ -80,7 +80,7 @@ export function createTenantQueue<Request extends BalanceKey>(
   const drain = async (key: string, queue: Waiting<Request>[]): Promise<void> => {
     for (;;) {
       const nowMs = monotonicClock.nowMs()
-      // The oldest wait in front.
+      // The oldest requests are at the front.
       while ((queue[0]?.untilMs ?? nowMs) < nowMs) queue.shift()?.reject(balanceUntold(undefined))
       const batch = queue.splice(0, MAX_BATCH)
       if (batch.length === 0) break
@@ -118,14 +118,14 @@ export function createTenantQueue<Request extends BalanceKey>(
     })
 }
 
-/** Begins a transaction that others who decide about the same wait for, until a time at most. */
+/** Begins a transaction under the lock of one balance; waits for the lock until a time. */
 function beginLocked(
   client: PoolClient,
   key: string,
   untilMs: number,
   settings: string,
 ): Promise<unknown> {
-  // 0 would be no bound.
+  // 0 would mean no timeout.
   const leftMs = Math.max(1, Math.ceil(untilMs - monotonicClock.nowMs()))
   return client.query(
     `begin; set local lock_timeout = ${leftMs}; ${settings}
@@ -134,8 +134,8 @@ function beginLocked(
 }
 
 /**
- * Statements are sent one behind the other and done in that order, each seeing what was committed before
- * it. A commit behind a statement that failed commits nothing.
+ * Sends statements without waiting for their answers. Postgres runs them in order, and each sees
+ * what was committed before it. A commit after a failed statement commits nothing.
  */
 async function inOneSession<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect()
@@ -144,18 +144,18 @@ async function inOneSession<T>(pool: Pool, work: (client: PoolClient) => Promise
     client.release()
     return result
   } catch (error) {
-    // Ends the session and with it the transaction and its lock.
+    // Closes the session, and with it the transaction and its lock.
     client.release(true)
     throw error
   }
 }
 
-/** To plan a statement of many parts takes several times as long as to carry it out. */
+/** Planning a statement with many parts takes several times as long as running it. */
 const PLANNED_ONCE = 'set local plan_cache_mode to force_generic_plan;'
 
 type Lock = (client: PoolClient, settings?: string) => Promise<unknown>
 
-/** One journey. */
+/** Takes one round trip. */
 async function allPass(pool: Pool, lock: Lock, statement: QueryConfig): Promise<boolean> {
   return inOneSession(pool, async (client) => {
     const [, { rows }] = await allOver([
@@ -167,7 +167,7 @@ async function allPass(pool: Pool, lock: Lock, statement: QueryConfig): Promise<
   })
 }
 
-/** Two journeys. */
+/** Takes two round trips. */
 async function underLock(
   pool: Pool,
   lock: Lock,

@@ -20,29 +20,30 @@ import { budgetReached, standing, type StandingBudget } from './standing.ts'
 import { readTold } from './told.ts'
 
 /**
- * How much may be spent in a day or a month. What is settled and what is held, here, by the other replicas
- * and by tasks under way, is taken off a budget; a request that holds more than is left is refused before
- * anything is sent.
+ * How much may be spent in a day or a month. A budget is reduced by settlements and by holds: of
+ * this replica, of the other replicas and of open tasks. A request that holds more than is left is
+ * refused before anything is sent.
  *
- * No call waits for a decision of all replicas: each knows what the ledger has and what it holds itself,
- * and about once a second tells the others and learns of them. So together they hold at most what each
- * further one admits within two seconds beyond a budget, where nothing was spent yet at most the budget
- * once more, and nothing more is admitted until that is over. A tenant without budgets costs a look into
- * memory.
+ * No call waits for a decision of all replicas. Each replica knows the ledger and its own holds,
+ * and about once a second it reports its holds to the others and reads theirs. So together the
+ * replicas exceed a budget at most by what each further one admits within two seconds: where
+ * nothing was spent yet, at most the budget once more. They admit nothing more until the excess is
+ * over. A tenant without budgets costs one look into memory.
  */
 export interface Budgets {
   /**
-   * Holds an amount against every budget of who spends it; undefined where none bounds them.
-   * @throws DomainError `budget_reached`, `database_unavailable` when what was spent cannot be told
+   * Holds an amount against every budget of the spender; undefined when it has no budget.
+   * @throws DomainError `budget_reached`, `database_unavailable` when the amount spent cannot be
+   *   read
    */
   readonly reserve: (
     who: Spender,
     currency: Currency,
     holdPico: bigint,
   ) => Promise<Reservation | undefined>
-  /** How the budgets of a token and of its user stand, as the ledger has it. */
+  /** The status of the budgets of a token and of its user, by the ledger. */
   readonly standings: (who: Spender) => Promise<readonly StandingBudget[]>
-  /** Tells and learns of all that is held. `spool` names where settlements wait for the log, if any do. */
+  /** Reports and reads all holds. `spool` names where settlements wait for the log, if any do. */
   readonly exchange: (spool?: string) => Promise<void>
 }
 
@@ -52,14 +53,14 @@ interface Spender {
   readonly tokenId: string
 }
 
-/** Before somebody is refused, what was read longer ago than this is read again. */
+/** Before a request is refused, a reading older than this is refreshed. */
 const RECHECK_AFTER_MS = 100
-/** Periods of subjects remembered; those that no call waits for or holds against are forgotten first. */
+/** Periods of subjects remembered; those without waiting calls and holds are forgotten first. */
 const MAX_KNOWN = 10_000
-/** Told and learnt of in one go. */
+/** Most keys reported and read in one exchange. */
 const MAX_EXCHANGED = 200
 
-/** One budget in its present period, as far as it is known here. */
+/** One budget in its present period, as this process knows it. */
 interface Running {
   readonly budget: Budget
   readonly tenantId: string
@@ -70,7 +71,7 @@ interface Running {
 export function createBudgets(deps: {
   readonly pool: Pool
   readonly facts: Pick<AccountFacts, 'of'>
-  /** Names this process among those that share the database, and no other at any time. */
+  /** Names this process among those that share the database; no other process ever has it. */
   readonly replica: string
   readonly clock: Clock
   readonly monotonic: Clock
@@ -100,7 +101,7 @@ export function createBudgets(deps: {
     const period = periodAt(kind, timeZone, clock.nowMs())
     const key = `${tenantId}\n${subjectName(subject)}\n${period.fromMs}-${period.toMs}`
     const known = running.get(key)
-    // What is left follows from the budget as it is now.
+    // The amount left is computed from the budget's present terms.
     if (known !== undefined) return { ...known, budget }
     if (running.size >= maxKnown) {
       forgetIdle(running, said, monotonic.nowMs())
@@ -123,7 +124,7 @@ export function createBudgets(deps: {
       if (subject.kind === 'token' && subject.tokenId !== tokenId) return []
       return [runningOf(tenantId, account.timeZone, budget)]
     })
-    // One of them may have been forgotten for the next.
+    // Adding one of them may have evicted another.
     for (const one of all) running.set(one.funds.tenantId, one)
     return all
   }
@@ -138,15 +139,15 @@ export function createBudgets(deps: {
     const spent = formatAmount(spentPico)
     logger.warn({ tenantId, subject, period, currency, soft, spent }, 'a soft budget is reached')
   }
-  /** The first that does not cover a hold, by what is known. */
+  /** The first budget that does not cover a hold, by what this process knows. */
   const refusing = (all: readonly Running[], holdPico: bigint) =>
     all.find((one) => {
       const leftPico = leftOf(one)
       return leftPico !== undefined && (leftPico < holdPico || leftPico <= 0n)
     })
-  /** Looked at and held at once: nobody else comes between. @throws DomainError `budget_reached` */
+  /** Checks and holds in one synchronous step. @throws DomainError `budget_reached` */
   const placed = (all: readonly Running[], currency: Currency, holdPico: bigint): Reservation => {
-    // What was never read is not taken for nothing spent.
+    // A budget that was never read must not count as unspent.
     if (all.some(({ funds }) => funds.ageMs(monotonic.nowMs()) === undefined))
       throw balanceUntold(undefined)
     for (const one of all) noteSoft(one)
@@ -163,7 +164,7 @@ export function createBudgets(deps: {
 
   return {
     reserve: async (who, currency, holdPico) => {
-      // Used as soon as they are found: none is forgotten in between.
+      // Used as soon as they are found, so none is evicted in between.
       const all = applying((await facts.of(who.tenantId)).budgets, who, currency)
       if (all.length === 0) return undefined
       const allFunds = all.map(({ funds }) => funds)
@@ -196,22 +197,22 @@ export function createBudgets(deps: {
   }
 }
 
-/** What is left of a hard budget; undefined where it has no such bound. */
+/** The amount left of a hard budget; undefined when the budget has no hard bound. */
 function leftOf({ budget, funds }: Running): bigint | undefined {
-  // Less than nothing is available: what was spent.
+  // `available` is negative: it is minus the amount spent.
   return budget.hard === undefined
     ? undefined
     : parseAmount(budget.hard) + funds.availablePico(budget.currency)
 }
 
-/** Those that nothing is held against and nobody asked for lately; of one that is being read nothing is known yet. */
+/** Forgets budgets without holds and without recent requests; budgets being read stay. */
 function forgetIdle(running: Map<string, Running>, said: Set<string>, nowMs: number): void {
   for (const [key, { funds }] of running)
     if (funds.isIdle() && (funds.ageMs(nowMs) ?? 0) > MAX_LAG_MS) running.delete(key)
   said.clear()
 }
 
-/** What was spent of each key as less than nothing: in the ledger, by tasks under way, and by other replicas. */
+/** Reads the amount spent of each key, negative: ledger, open tasks and other replicas. */
 async function readKeys(
   db: Queryable,
   keys: readonly string[],
@@ -219,7 +220,8 @@ async function readKeys(
   replica: string,
 ): Promise<ReadonlyMap<string, Spendable>> {
   const spentIn = spentReader(db)
-  // Told before the ledger is read: what is told of no more by then is in it.
+  // Reports are read before the ledger: a settlement that has left the reports by then is in the
+  // ledger.
   const told = await readTold(db, keys, replica)
   const inLedger = await Promise.all(
     keys.map(async (key) => {

@@ -5,7 +5,7 @@ import type { Budget, BudgetSubject } from '../../../domain/account/budgets.ts'
 import { type Currency, parseAmount } from '../../../kernel/money.ts'
 import { TimeZone } from '../../../kernel/time-zone.ts'
 
-/** What a user's token spent, or holds; an owner that is not known is everybody's. */
+/** What one user's tokens spent or hold; a part without a known owner counts for every user. */
 interface Part {
   readonly currency: Currency
   readonly userId: string | undefined
@@ -13,7 +13,7 @@ interface Part {
   readonly amountPico: bigint
 }
 
-/** What a tenant spent in a period and holds for tasks under way, told apart by who did. */
+/** What a tenant spent in a period and holds for open tasks, by spender. */
 class Spent {
   /** The ledger has the events up to here. */
   readonly position: bigint
@@ -39,7 +39,7 @@ class Spent {
   }
 }
 
-/** Reads of each tenant and period once, whoever asks. */
+/** Reads each tenant and period once, for all budgets. */
 export function spentReader(db: Queryable): (tenantId: string, period: Period) => Promise<Spent> {
   const read = new Map<string, Promise<Spent>>()
   return (tenantId, period) => {
@@ -51,9 +51,9 @@ export function spentReader(db: Queryable): (tenantId: string, period: Period) =
 }
 
 /**
- * What the ledger has of a tenant's spending in a period, and what its tasks hold. Read one after the
- * other so that what moves meanwhile is counted twice rather than not at all: the position before all,
- * holds before what they become.
+ * Reads a tenant's spending in a period from the ledger, and the holds of its tasks. The reads run
+ * one after the other, so that an amount that moves meanwhile is counted twice rather than not at
+ * all: first the position, then holds, then settlements.
  */
 export async function readSpent(db: Queryable, tenantId: string, period: Period): Promise<Spent> {
   const position = (await readCheckpoint(db, 'ledger'))?.position ?? -1n
@@ -74,7 +74,7 @@ export async function readSpent(db: Queryable, tenantId: string, period: Period)
   ])
 }
 
-/** A day or a month by the clocks of a zone, unix milliseconds; the end is exclusive. */
+/** A day or a month in a time zone, unix milliseconds; the end is exclusive. */
 export interface Period {
   readonly fromMs: number
   readonly toMs: number
@@ -94,7 +94,7 @@ function dayAfter(day: string): string {
   return date.toISOString().slice(0, 10)
 }
 
-/** Its first day and that of the next one. */
+/** The first day of a month and of the next one. */
 function monthOf(day: string): readonly [string, string] {
   const first = `${day.slice(0, 7)}-01`
   const date = new Date(`${first}T00:00:00Z`)

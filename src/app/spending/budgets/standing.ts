@@ -9,13 +9,13 @@ import { requireCaughtUp } from '../../read-models/caught-up.ts'
 import { type Period, periodAt, spentReader } from './spent.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 
-/** A budget, and how it stands in its present period by what the ledger has: calls under way are not in it. */
+/** A budget and its status in the present period by the ledger, without calls in flight. */
 export interface StandingBudget extends Budget {
   /** The present day or month. */
   readonly current: Period
-  /** Settled, and held by tasks under way. */
+  /** Settled amounts and the holds of open tasks. */
   readonly spentPico: bigint
-  /** Undefined without a hard bound; less than nothing where what was under way came to more than its holds. */
+  /** Undefined without a hard bound; negative when calls cost more than their holds. */
   readonly leftPico: bigint | undefined
   readonly softReached: boolean
 }
@@ -27,7 +27,7 @@ export interface StandingBudgets {
   readonly budgets: readonly StandingBudget[]
 }
 
-/** How budgets stand by what the ledger has. */
+/** Reads the status of budgets from the ledger. */
 export async function standing(
   db: Queryable,
   tenantId: string,
@@ -50,7 +50,7 @@ export async function standing(
   return { tenantId, revision, timeZone, budgets: await Promise.all(standings) }
 }
 
-/** Budgets are managed with how they stand. */
+/** The management API returns budgets with their status. */
 export const managedBudgets: ManagedSetting<'budgets', StandingBudgets> = {
   name: 'budgets',
   check: async ({ log, db }, tenantId, { budgets }) => {
@@ -65,7 +65,7 @@ export const managedBudgets: ManagedSetting<'budgets', StandingBudgets> = {
     return []
   },
   prepare: async (deps, tenantId, now, purpose) => {
-    // Tokens of budgets are looked up, and what was spent is shown.
+    // The answer resolves tokens of budgets and shows the amounts spent.
     if (purpose === 'set') await requireCaughtUp(deps, 'access')
     else if (now.budgets.length > 0) await requireCaughtUp(deps, 'ledger')
     return (budgets) => standing(deps.db, tenantId, budgets, deps.clock.nowMs())
@@ -88,8 +88,8 @@ async function requireTokens(
 const whose = { tenant: 'the tenant', user: 'this user', token: 'this token' } as const
 
 /**
- * A budget does not cover what a request holds: nothing was started. Details: currency, hold, available,
- * limitedBy, limit, resetsAt.
+ * A budget does not cover a request's hold: nothing was started. Details: currency, hold,
+ * available, limitedBy, limit, resetsAt.
  */
 export function budgetReached(
   { subject, currency, period: kind, hard = '0' }: Budget,

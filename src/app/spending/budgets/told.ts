@@ -2,20 +2,20 @@ import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import { type Currency, parseAmount } from '../../../kernel/money.ts'
 import { isFreshSql, SILENT_REPLICA_MS } from '../call-spending.ts'
 
-/** What another replica told of one key and currency. */
+/** What another replica reported for one key and currency. */
 export interface Told {
   readonly currency: Currency
   readonly heldPico: bigint
   readonly settledPico: bigint
-  /** Of the last settlement; undefined where one of them has no known place in the log. */
+  /** Position of the last settlement; undefined when the position of one is unknown. */
   readonly position: bigint | undefined
   /** Settlements may wait in a spool. */
   readonly isSpooled: boolean
-  /** Of a replica that died: the log had all it can have settled by here, but for what is spooled. */
+  /** Set once the replica died: up to here the log has all it settled, except spooled ones. */
   readonly closed: bigint | undefined
 }
 
-/** What the other replicas told that they have spoken for, by key. */
+/** Reads what the other replicas reported as spent or held, by key. */
 export async function readTold(
   db: Queryable,
   keys: readonly string[],

@@ -1,12 +1,12 @@
-/** How long it takes until a limit that is used up is whole again. */
+/** How long a used-up limit takes to be fully available again. */
 const MINUTE_MS = 60_000
 /**
- * More than a limit can be used: by a call that took more than was expected of it, and by replicas
- * that did not yet know of each other. It is paid back before anything new starts, but never for
- * longer than a further minute.
+ * More than a limit can be used: by a call that took more than expected, and by replicas that had
+ * not yet exchanged their use. The excess is paid back before anything new starts, but for at most
+ * one further minute.
  */
 export const MOST_USED_PER_LIMIT = 2
-/** Figures that were divided on their way are not exact: a thousandth of anything is nothing. */
+/** Divided figures are not exact: less than a thousandth counts as nothing. */
 const TOLERANCE = 0.001
 
 /** How long an amount takes to flow back. */
@@ -15,16 +15,16 @@ function flowingMs(amount: number, perMinute: number): number {
 }
 
 /**
- * One limit per minute of one token as this process knows it: what is used flows back evenly, so
- * that an unused limit may be taken at once and over time no more than the limit a minute. Two
+ * One limit per minute of one token as this process knows it. Used amounts flow back evenly, so an
+ * unused limit may be taken at once, and over time no more than the limit per minute. It keeps two
  * numbers, however much is used.
  *
- * The limit comes with every question, because it may change at any time.
+ * Every method takes the limit as a parameter, because it may change at any time.
  */
 export class Allowance {
   #used = 0
   #atMs: number
-  /** Of `#used`, what the other replicas have not been told; negative when something came back. */
+  /** The part of `#used` that the other replicas do not know; negative when something came back. */
   #untold = 0
 
   constructor(nowMs: number) {
@@ -40,42 +40,42 @@ export class Allowance {
     return this.#used
   }
 
-  /** What may be taken now, whole. */
+  /** How much may be taken now, rounded down. */
   remaining(perMinute: number, nowMs: number): number {
     return Math.max(0, Math.floor(perMinute - this.used(perMinute, nowMs) + TOLERANCE))
   }
 
-  /** Until this amount may be taken; 0 when it may be now. More than the limit may never be. */
+  /** Milliseconds until this amount may be taken, or 0. More than the limit never may be. */
   waitMs(amount: number, perMinute: number, nowMs: number): number {
     const missing = this.used(perMinute, nowMs) + amount - perMinute
     return missing <= TOLERANCE ? 0 : flowingMs(missing, perMinute)
   }
 
-  /** Until nothing is used. */
+  /** Milliseconds until nothing is used. */
   resetMs(perMinute: number, nowMs: number): number {
     return flowingMs(this.used(perMinute, nowMs), perMinute)
   }
 
-  /** Takes an amount, whether or not it is there; a negative one comes back. */
+  /** Takes an amount, whether or not it is available; a negative amount is returned. */
   take(amount: number, perMinute: number, nowMs: number): void {
     this.#used = Math.max(0, this.used(perMinute, nowMs) + amount)
     this.#untold += amount
   }
 
-  /** What the others have to be told; it counts as told from now on. */
+  /** Returns what to report to the other replicas, and counts it as reported from now on. */
   tell(perMinute: number, nowMs: number): number {
-    // What has flowed back since need not be told.
+    // What has flowed back since need not be reported.
     const untold = Math.min(this.#untold, this.used(perMinute, nowMs))
     this.#untold = 0
     return untold
   }
 
-  /** Telling failed. */
+  /** The report failed: the amount is to be reported again. */
   untell(untold: number): void {
     this.#untold += untold
   }
 
-  /** What all replicas used together, as far as they have told. */
+  /** Takes in what all replicas used together, as far as they reported. */
   learn(usedByAll: number, nowMs: number): void {
     this.#used = Math.max(0, usedByAll + this.#untold)
     this.#atMs = nowMs

@@ -1,7 +1,7 @@
 import { DomainError } from '../../../kernel/errors.ts'
 import type { Whose } from './holders.ts'
 
-/** What somebody can be refused for. */
+/** The limits that a request can be refused for. */
 export type LimitedBy =
   | 'requests'
   | 'tokens'
@@ -9,7 +9,7 @@ export type LimitedBy =
   | 'concurrent_calls'
   | 'concurrent_tasks'
 
-/** Clients of these wires obey no longer wait. */
+/** Clients of these protocols honor no longer wait. */
 const LONGEST_WAIT_MS = 60_000
 
 const words: Readonly<Record<LimitedBy, string>> = {
@@ -25,7 +25,7 @@ const subjects: Readonly<Record<Whose, string>> = {
   tenant: 'The tenant',
 }
 
-/** A limit that was reached, and until when it makes sense to wait. */
+/** A limit that was reached, and how long to wait before a retry. */
 export interface Breach {
   readonly whose: Whose
   readonly limitedBy: LimitedBy

@@ -3,32 +3,32 @@ import type { Reservation } from '../reservation.ts'
 import { limitReached } from './breach.ts'
 import type { Holder } from './holders.ts'
 
-/** Calls end at any time; who is refused may try again soon. */
+/** Calls end at any time, so a refused caller may retry soon. */
 const RETRY_AFTER_MS = 1_000
-/** What was learnt of the other replicas counts for so long. */
+/** What the other replicas reported counts for this long. */
 const LEARNT_FOR_MS = 10_000
 
-/** What this replica has under way of a holder. */
+/** The calls of one holder that this replica has in flight. */
 export interface OwnCalls {
   readonly holderId: string
   readonly calls: number
 }
 
-/** Tells what this replica has under way, and learns by holder id what all others have. */
+/** Reports this replica's calls in flight, and returns those of all other replicas by holder id. */
 export type ShareCalls = (own: readonly OwnCalls[]) => Promise<ReadonlyMap<string, number>>
 
 /**
- * Synchronous calls under way of every holder whose number is limited. Counted in memory, and told to the
- * other replicas about once a second: a replica that has heard nothing yet counts its own alone, so that
- * together they have at most the limit once more for every further one, and nothing more begins until
- * that is over.
+ * Counts the synchronous calls in flight of every holder with a limit. The count is in memory and
+ * shared with the other replicas about once a second. A replica that has received nothing yet
+ * counts only its own calls, so together the replicas exceed the limit by at most the limit once
+ * more for each further one, and start nothing more until the excess is over.
  */
 export interface CallsUnderWay {
-  /** A place with every holder; undefined where none limits. @throws DomainError `rate_limited` */
+  /** Takes a place with every limited holder, if any. @throws DomainError `rate_limited` */
   readonly enter: (holders: readonly Holder[]) => Reservation | undefined
-  /** How many are known to be under way, here and elsewhere. */
+  /** How many calls are known to be in flight, on this replica and the others. */
   readonly of: (holderId: string) => number
-  /** @throws what `share` throws: told again then */
+  /** @throws what `share` throws; the next exchange reports again */
   readonly exchange: (share: ShareCalls) => Promise<void>
 }
 
@@ -36,9 +36,9 @@ interface Counted {
   here: number
   elsewhere: number
   learntAtMs: number
-  /** What the others were told last. */
+  /** The number last reported to the other replicas. */
   told: number
-  /** Whether anybody asked since they were told. */
+  /** Whether a call was counted or refused since the last report. */
   isAsked: boolean
 }
 
@@ -82,7 +82,7 @@ export function createCallsUnderWay(monotonic: Clock): CallsUnderWay {
     exchange: async (share) => {
       const telling = [...counts].flatMap(([holderId, counted]) => {
         const { here, elsewhere, told, isAsked } = counted
-        // Whoever asked lately stays informed while others are busy.
+        // Holders with recent requests stay up to date while other replicas are busy.
         if (here > 0 || elsewhere > 0 || told > 0 || isAsked)
           return [{ holderId, calls: here, counted }]
         counts.delete(holderId)

@@ -6,17 +6,17 @@ import { limitReached } from './breach.ts'
 import type { Holder, Whose } from './holders.ts'
 
 /**
- * Tasks a token, a user or a tenant may have at a time, decided inside the transaction of an admission:
- * what the tasks projection knows to be open, and what was admitted and is not projected yet. Exact with
- * any number of replicas, because admissions of one holder wait for each other.
+ * Limits the concurrent tasks of a token, a user or a tenant, inside the transaction of an
+ * admission. It counts open tasks of the tasks projection and admitted ones not yet projected. The
+ * count is exact with any number of replicas, because admissions of one holder wait for each other.
  */
 
 /** First key of the advisory locks, so that they meet no other use. */
 const LOCK_SPACE = 7_207_003
-/** A task takes minutes; nobody knows how many. */
+/** A task takes minutes; how many is unknown. */
 const RETRY_AFTER_MS = 10_000
 
-/** A limit on the tasks of somebody. */
+/** A limit on the tasks of one holder. */
 export interface TaskLimit {
   readonly whose: Whose
   readonly holderId: string
@@ -28,18 +28,18 @@ export interface PlaceRequest {
   readonly tenantId: string
   readonly userId: string
   readonly tokenId: string
-  /** Nobody in it: any number may be had. */
+  /** Empty when no holder has a limit. */
   readonly taskLimits: readonly TaskLimit[]
 }
 
-/** Those of somebody's limits that are on tasks. */
+/** The limits of these holders that are on tasks. */
 export function taskLimitsOf(holders: readonly Holder[]): readonly TaskLimit[] {
   return holders.flatMap(({ whose, id, limits: { concurrentTasks: limit } }) =>
     limit === undefined ? [] : [{ whose, holderId: id, limit }],
   )
 }
 
-/** Whose tasks count against a limit of whoever asks. */
+/** Which tasks count against a limit of this caller. */
 export function taskOwnerOf(
   { tenantId, userId, tokenId }: Pick<PlaceRequest, 'tenantId' | 'userId' | 'tokenId'>,
   whose: Whose,
@@ -50,12 +50,12 @@ export function taskOwnerOf(
 
 /** The places of the holders of one batch; they last as long as the transaction. */
 export interface TaskPlaces {
-  /** The refusal, or undefined: then `take` it once everything else is there as well. */
+  /** The refusal, or undefined: `take` follows once everything else is available as well. */
   readonly refusal: (request: PlaceRequest) => DomainError | undefined
   readonly take: (request: PlaceRequest) => void
 }
 
-/** Somebody who is limited, and how many they have. */
+/** A holder with a limit, and its number of tasks. */
 interface Counted {
   readonly owner: TaskOwner
   readonly limit: number
@@ -63,8 +63,8 @@ interface Counted {
 }
 
 /**
- * Locks the holders that are limited and counts what they have. The requests are of one tenant.
- * Nothing is read where nobody is limited.
+ * Locks the holders with limits and counts their tasks. The requests are of one tenant. Without
+ * limits it reads nothing.
  */
 export async function readTaskPlaces(
   client: PoolClient,
@@ -82,7 +82,7 @@ export async function readTaskPlaces(
     return { refusal: () => undefined, take: () => undefined }
   await lockHolders(client, [...counted.keys()])
   const reserved = await unprojected(client, first.tenantId)
-  // Read later than the reservations: one that is projected in between is found here.
+  // Read after the reservations: a reservation that is projected in between is found here.
   const all = [...counted.values()]
   const mostAllowed = Math.max(...all.map(({ limit }) => limit))
   const { open, known } = await openTasks(
@@ -96,7 +96,7 @@ export async function readTaskPlaces(
     if (!known.has(platformId)) for (const one of all) if (isOf(place, one.owner)) one.taken += 1
   return {
     refusal: ({ platformId, taskLimits }) => {
-      // The same Idempotency-Key twice at once: the log will turn one of them away.
+      // The same Idempotency-Key twice at once: the log will refuse one of them.
       if (reserved.has(platformId)) return undefined
       const full = taskLimits.find(
         ({ holderId, limit }) => (counted.get(holderId)?.taken ?? 0) >= limit,
@@ -113,9 +113,9 @@ export async function readTaskPlaces(
   }
 }
 
-/** Who took a place of the tenant's. */
+/** The token and user that took one of the tenant's places. */
 interface Place {
-  /** Undefined where it was taken before users were told apart: it may be anybody's. */
+  /** Undefined when it was taken before places recorded users: it may be any user's. */
   readonly userId: string | undefined
   readonly tokenId: string
 }
@@ -128,14 +128,14 @@ function isOf(place: Place, owner: TaskOwner): boolean {
 async function lockHolders(client: PoolClient, holderIds: readonly string[]): Promise<void> {
   await client.query({
     name: 'task-places-lock',
-    // In the order of the keys: two batches must not wait for each other crosswise.
+    // In the order of the keys, so that two batches do not deadlock.
     text: `select pg_advisory_xact_lock($1, key) from (
              select distinct hashtext(id) as key from unnest($2::text[]) as id order by key) as keys`,
     values: [LOCK_SPACE, holderIds],
   })
 }
 
-/** Who took places by platform id that were admitted and may not be projected. */
+/** The admitted requests that may not be projected, by platform id. */
 async function unprojected(client: PoolClient, tenantId: string): Promise<Map<string, Place>> {
   const checkpoint = await readCheckpoint(client, 'tasks')
   const { rows } = await client.query<{

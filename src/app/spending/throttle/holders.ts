@@ -5,21 +5,21 @@ import { type LimitName, limitNames } from '../../../domain/token/limits.ts'
 /** Whose limit it is. */
 export type Whose = 'token' | 'user' | 'tenant'
 
-/** Somebody whose limits a request counts against. */
+/** A token, user or tenant whose limits a request counts against. */
 export interface Holder {
   readonly whose: Whose
-  /** Told apart from every other holder, of any tenant. */
+  /** Distinct from every other holder's, of any tenant. */
   readonly id: string
   readonly limits: Limits
 }
 
-/** Whoever asks for something that is counted. */
+/** The caller of a request that is counted. */
 export interface LimitedCaller {
   readonly tokenId: string
   readonly userId: string
   readonly tenantId: string
   readonly kind: TokenKind
-  /** Of the token; undefined means none. */
+  /** Limits of the token; undefined means none. */
   readonly limits: Limits | undefined
 }
 
@@ -28,7 +28,7 @@ export function ownHolder({ tokenId, limits }: LimitedCaller): readonly Holder[]
   return limits === undefined ? [] : [{ whose: 'token', id: tokenId, limits }]
 }
 
-/** Those that have limits of a token, its user and its tenant; tokens that call no model have only their own. */
+/** The token, user and tenant that have limits; tokens that call no model have only their own. */
 export function holdersOf(
   caller: LimitedCaller,
   account: AccountLimits | undefined,
@@ -45,7 +45,7 @@ export function holdersOf(
   return [...own, ...shared]
 }
 
-/** A line break is in no id. */
+/** No id contains a line break. */
 const tenantHolderId = (tenantId: string): string => `tenant\n${tenantId}`
 const userHolderId = (tenantId: string, userId: string): string => `user\n${tenantId}\n${userId}`
 
@@ -53,13 +53,13 @@ function whole(figures: LimitFigures): Limits {
   return { ...noLimits, ...figures }
 }
 
-/** What may be asked at a time; undefined is no limit. */
+/** How much is allowed per minute or at a time; undefined is no limit. */
 export interface Limits {
   /** Calls and creations of tasks. */
   readonly requestsPerMinute: number | undefined
   /** Tokens of text calls, in and out. */
   readonly tokensPerMinute: number | undefined
-  /** Synchronous calls under way. */
+  /** Synchronous calls in flight. */
   readonly concurrentCalls: number | undefined
   /** Asynchronous tasks that have not ended. */
   readonly concurrentTasks: number | undefined
@@ -72,7 +72,7 @@ export const noLimits: Limits = {
   concurrentTasks: undefined,
 }
 
-/** What was said for a token, and the operator's defaults where nothing was; undefined is none. */
+/** The token's limits, with the operator's defaults for unset ones; undefined is none. */
 export function limitsInForce(own: TokenLimits | undefined, defaults: Limits): Limits | undefined {
   const inForce = (name: LimitName): number | undefined => {
     const said = own?.[name]

@@ -17,16 +17,16 @@ export function perMinuteOf(limits: Limits, measure: Measure): number | undefine
   return limitOf[measure](limits)
 }
 
-/** How somebody stands with one limit. */
+/** The status of one limit of a holder. */
 export interface Standing {
   readonly limit: number
-  /** What may be taken now. */
+  /** How much may be taken now. */
   readonly remaining: number
-  /** Until nothing is used. */
+  /** Milliseconds until nothing is used. */
   readonly resetMs: number
 }
 
-/** What is missing of one limit, and for how long. */
+/** How much of one limit is missing, and for how long. */
 export interface Shortage {
   readonly measure: Measure
   readonly perMinute: number
@@ -53,12 +53,12 @@ export class MinuteUse {
     this.#limits = limits
   }
 
-  /** What a request takes of it. A call that alone needs more tokens than the limit may start once none are used. */
+  /** What a request takes. A call that needs more than the limit may start at zero use. */
   amountsOf(expectedTokens: number): Amounts {
     return { requests: 1, tokens: Math.min(expectedTokens, this.#limits.tokensPerMinute ?? 0) }
   }
 
-  /** What is not there of these amounts, with the longest wait; undefined when all is. */
+  /** The unavailable part of these amounts with the longest wait; undefined when none is. */
   shortage(amounts: Amounts): Shortage | undefined {
     const nowMs = this.#clock.nowMs()
     let longest: Shortage | undefined
@@ -71,7 +71,7 @@ export class MinuteUse {
     return longest
   }
 
-  /** Takes amounts, and gives what ends the call: how many tokens it used, or undefined for a request that counts nothing. */
+  /** Takes amounts; the returned function ends the call with its tokens, or undefined. */
   take(amounts: Amounts): (usedTokens: number | undefined) => void {
     this.#change(amounts)
     if (amounts.tokens > 0) this.#open += 1
@@ -93,7 +93,7 @@ export class MinuteUse {
     }
   }
 
-  /** The limits that are used, each with what is known of it. */
+  /** The limits with any use, each with its state. */
   inUse(): readonly {
     readonly measure: Measure
     readonly allowance: Allowance
@@ -108,7 +108,7 @@ export class MinuteUse {
     })
   }
 
-  /** Whether a call will still correct what it took. */
+  /** Whether a call has yet to correct what it took. */
   get isOpen(): boolean {
     return this.#open > 0
   }

@@ -4,27 +4,28 @@ import { pause } from '../../../kernel/pause.ts'
 import { limitReached } from './breach.ts'
 import type { LimitedCaller } from './holders.ts'
 
-/** Looks at its own, and requests that may be repetitions, of one token in one process (P10). */
+/** Reads, and requests that may be retries, of one token in one process (P10). */
 export const OWN_REQUESTS_PER_MINUTE = 1_200
-/** So much of it may begin at once. */
+/** This much of it may begin at once. */
 const AT_ONCE_MS = 1_000
-/** A turn that comes later is not waited for. */
+/** A request whose turn comes later is refused. */
 const LONGEST_WAIT_MS = 2_000
-/** Of all tokens; more are refused at once. */
+/** Requests waiting, over all tokens; further ones are refused at once. */
 const MAX_WAITING = 10_000
-/** The oldest are forgotten first. */
+/** Tokens remembered; the oldest are evicted first. */
 const MAX_TOKENS = 20_000
 
-/** Undefined: it begins at once. @throws DomainError `rate_limited` */
+/** Undefined: the request begins at once. @throws DomainError `rate_limited` */
 export type TakeTurn = (
   caller: Pick<LimitedCaller, 'tokenId' | 'kind'>,
 ) => Promise<void> | undefined
 
 /**
- * Paces what a model token asks for that starts nothing, or may turn out to start nothing: statuses,
- * lists, files, and everything under an `Idempotency-Key`. Evenly, so that a minute's worth at once takes
- * no processor from the others; in memory, and not shared with other replicas: neither Postgres nor the
- * log is asked. What is refused is held as long as what waits, so that a loop of refusals is slow, too.
+ * Paces requests of a model token that start nothing, or may turn out to start nothing: statuses,
+ * lists, files, and everything under an `Idempotency-Key`. The pace is even, so that a burst does
+ * not take the processor from other tokens. It is kept in memory and not shared with other
+ * replicas, so it queries neither Postgres nor the log. A refusal is delayed as long as a wait, so
+ * that a loop of refused requests is slow, too.
  */
 export function createOwnRequests(
   clock: Clock,
@@ -32,7 +33,7 @@ export function createOwnRequests(
   longestWaitMs: number = LONGEST_WAIT_MS,
 ): TakeTurn {
   const everyMs = 60_000 / perMinute
-  /** When the next one of a token is due if it begins none at once. */
+  /** When the next request of a token is due at the even pace; a burst may start before that. */
   const due = new LRUCache<string, number>({ max: MAX_TOKENS })
   let waiting = 0
   const wait = async (ms: number): Promise<void> => {

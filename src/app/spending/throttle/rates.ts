@@ -11,12 +11,12 @@ import {
   type Standing,
 } from './minute-use.ts'
 
-/** Holders remembered; the oldest that can be are forgotten first. */
+/** Holders remembered; the oldest without open calls are evicted first. */
 const MAX_HOLDERS = 20_000
-/** Limits whose use is told in one go. */
+/** Most limits reported in one exchange. */
 const MAX_TOLD = 5_000
 
-/** Use of one limit since it was last told to the other replicas. */
+/** Use of one limit since the last report to the other replicas. */
 export interface Use {
   readonly holderId: string
   readonly measure: Measure
@@ -27,30 +27,34 @@ export interface Use {
 
 /** What all replicas together use of a limit now. */
 export type SharedUse = Omit<Use, 'perMinute'>
-/** Tells and learns; a limit nobody ever told of is not answered. */
+/** Reports and reads; the answer omits a limit that no replica ever reported. */
 export type Share = (uses: readonly Use[]) => Promise<readonly SharedUse[]>
 
 export type Standings = Readonly<Partial<Record<Measure, Standing>>>
 
 /**
- * Requests and tokens per minute of every token, user and tenant. What is used is kept in memory and
- * told to the other replicas in the background (`sharing.ts`): no call waits for a database, and one of
- * a holder without limits costs nothing.
+ * Requests and tokens per minute of every token, user and tenant. Use is kept in memory and shared
+ * with the other replicas in the background (`sharing.ts`): no call waits for a database, and a
+ * call of a holder without limits costs nothing.
  *
- * What counts is what was started. A request that is refused, for whatever reason, counts nothing.
+ * Only started work counts. A refused request counts nothing, whatever the reason.
  */
 export interface Rates {
   /**
-   * Takes a request of every holder and, where a function says how many are expected, its tokens;
-   * undefined where nothing is limited. @throws DomainError `rate_limited`
+   * Takes a request of every holder and, when the caller passes a function for it, the expected
+   * tokens; undefined when no holder has a limit.
+   * @throws DomainError `rate_limited`
    */
   readonly take: (
     holders: readonly Holder[],
     expectedTokens?: () => number,
   ) => Reservation | undefined
-  /** How a holder stands with those limits that it has. */
+  /** The status of each limit that a holder has. */
   readonly standings: (holder: Holder) => Standings
-  /** Tells what was used and learns what all used. @throws what `share` throws: told again then */
+  /**
+   * Reports what was used and reads what all replicas used.
+   * @throws what `share` throws; the next exchange reports again
+   */
   readonly exchange: (share: Share) => Promise<void>
 }
 
@@ -79,7 +83,7 @@ export function createRates(clock: Clock): Rates {
         const use = useOf(holder)
         return { holder, use, amounts: use.amountsOf(tokens) }
       })
-      // All are looked at before any is changed: what is refused counts nothing.
+      // All are checked before any is changed: a refused request counts nothing.
       let longest: (Shortage & Pick<Holder, 'whose'>) | undefined
       for (const { holder, use, amounts } of wanted) {
         const shortage = use.shortage(amounts)

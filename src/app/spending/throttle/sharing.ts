@@ -7,25 +7,27 @@ import type { Share, SharedUse } from './rates.ts'
 import type { Throttle } from './throttle.ts'
 
 /**
- * Several replicas keep one limit: about once a second each tells what it took and learns what all
- * took. In between a replica knows only its own, so together they exceed a limit by what each admits
- * within a second: where nothing was used yet, at most the limit once more for every further replica,
- * later about a sixtieth of it. What was exceeded is paid back before more is admitted, so over
- * minutes the limit holds. With Postgres away each replica goes on limiting by what it knows.
+ * Several replicas keep one limit: about once a second each reports what it took and reads what all
+ * took. In between a replica knows only its own use, so together they exceed a limit by what each
+ * admits within a second: where nothing was used yet, at most the limit once more for every further
+ * replica, later about a sixtieth of it. The excess is paid back before more is admitted, so over
+ * minutes the limit holds. While Postgres is unavailable each replica goes on limiting by what it
+ * knows.
  */
-/** By then all of it has flowed back, and a little more. */
+/** By then all use has flowed back, with a margin. */
 const FORGET_AFTER_MS = MOST_USED_PER_LIMIT * 60_000 + 10_000
 const PURGE_LIMIT = 5_000
 
 /**
- * What of `u.used` has not flowed back by now; Postgres' clock is the only one that counts there. A time
- * ahead of it is of before it was set back, and as long ago as it is ahead at most: nobody waits for it.
+ * The part of `u.used` that has flowed back by now, by the clock of Postgres alone. A time in the
+ * future was written before that clock was set back; it counts as past by the same distance at
+ * most, so callers do not wait for it.
  */
 const flowed = (perMinute: string): string =>
   `greatest(0, u.used - ${perMinute} / 60
      * abs(extract(epoch from clock_timestamp() - u.at)::float8))`
 
-/** Tells and learns through `ops.rate_use`, in one statement. */
+/** Reports and reads through `ops.rate_use`, in one statement. */
 export function shareThrough(pool: Pool): Share {
   return async (uses) => {
     const { rows } = await pool.query<{
@@ -34,8 +36,8 @@ export function shareThrough(pool: Pool): Share {
       used: number
     }>({
       name: 'rate-use',
-      // Who has nothing to tell writes nothing. All write in the order of the keys: replicas that
-      // tell of the same limits must not wait for each other crosswise.
+      // A replica with nothing to report writes nothing. All write in the order of the keys, so
+      // that replicas that report the same limits do not deadlock.
       text: `with asked as (
                select * from unnest($1::text[], $2::text[], $3::float8[], $4::float8[])
                  as a (holder, measure, per_minute, used)),
@@ -63,10 +65,10 @@ export function shareThrough(pool: Pool): Share {
   }
 }
 
-/** Of a replica that told nothing for so long nothing is under way any more. */
+/** A replica that reported nothing for this long has no calls in flight any more. */
 const SILENT_REPLICA_MS = 10_000
 
-/** Tells and learns through `ops.calls_under_way`, in one statement; `replica` names this process. */
+/** As `shareThrough`, through `ops.calls_under_way`; `replica` names this process. */
 export function shareCallsThrough(pool: Pool, replica: string): ShareCalls {
   return async (own) => {
     const { rows } = await pool.query<{ holder: string; calls: string }>({
@@ -94,7 +96,7 @@ export function shareCallsThrough(pool: Pool, replica: string): ShareCalls {
   }
 }
 
-/** Exchanges what was used about once a second until stopped, and a last time then. */
+/** Exchanges use about once a second until stopped, and one last time then. */
 export function startSharing(deps: {
   readonly throttle: Pick<Throttle, 'rates' | 'calls'>
   readonly share: Share
@@ -112,7 +114,7 @@ export function startSharing(deps: {
   })
 }
 
-/** Drops what nobody used for long enough, a bounded number at a time. */
+/** Deletes limits that were not used for long enough, a bounded number at a time. */
 export async function purgeRateUse(db: Pool): Promise<void> {
   await db.query(
     `delete from ops.rate_use where (holder, measure) in (

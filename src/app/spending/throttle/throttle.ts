@@ -9,33 +9,33 @@ import { measures, type Standing } from './minute-use.ts'
 import { createOwnRequests, type TakeTurn } from './own-requests.ts'
 import { createRates, type Rates, type Standings } from './rates.ts'
 
-/** How a holder stands with its limits. */
+/** The status of a holder's limits. */
 export interface HolderStanding {
   readonly holder: Holder
   readonly perMinute: Standings
-  /** Synchronous calls under way. */
+  /** Synchronous calls in flight. */
   readonly calls: number
 }
 
-/** What tokens, users and tenants may ask at a time. A caller that nobody limits costs two looks into memory. */
+/** Limits what tokens, users and tenants ask for. Without limits it costs two memory reads. */
 export interface Throttle {
   /** Counts a request. @throws DomainError `rate_limited`, what the log throws */
   readonly request: (caller: LimitedCaller) => Promise<Reservation | undefined>
   /**
-   * Counts a synchronous call: a request, the tokens expected of it, and a place until it ends.
+   * Counts a synchronous call: a request, its expected tokens, and a place until it ends.
    * @throws as `request`
    */
   readonly call: (
     caller: LimitedCaller,
     expectedTokens?: () => number,
   ) => Promise<Reservation | undefined>
-  /** Counts a question of a token that calls no model. @throws DomainError `rate_limited` */
+  /** Counts a query of a token that calls no model. @throws DomainError `rate_limited` */
   readonly query: (caller: LimitedCaller) => void
-  /** Waits for the turn of a look, a deletion, or of what may repeat what was asked before. */
+  /** Waits for the turn of a read, a deletion, or a request that may be a retry. */
   readonly own: TakeTurn
-  /** Everybody whose limits a request of a caller counts against. @throws what the log throws */
+  /** Every holder whose limits a request of a caller counts against. @throws what the log throws */
   readonly holdersOf: (caller: LimitedCaller) => Promise<readonly Holder[]>
-  /** How a caller stands with the tightest of its limits a minute, by what is known now. */
+  /** The status of the caller's tightest limits per minute, by what is known now. */
   readonly standings: (caller: LimitedCaller) => Standings
   readonly standingOf: (holder: Holder) => HolderStanding
   readonly rates: Pick<Rates, 'exchange'>
