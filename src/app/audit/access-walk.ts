@@ -25,7 +25,7 @@ export interface WalkDeps {
   readonly findings: Findings
 }
 
-/** A table whose rows are told apart by one column within a tenant or a token. */
+/** A table whose rows have a unique column within a tenant or a token. */
 export interface Told {
   readonly table: StandingTable
   readonly by: string
@@ -35,9 +35,9 @@ export const tenants: Told = { table: accessTables.tenants, by: 'tenant_id' }
 const users: Told = { table: accessTables.users, by: 'user_id' }
 export const tokens: Told = { table: accessTables.tokens, by: 'token_id' }
 const secrets: Told = { table: accessTables.secrets, by: 'secret_hash' }
-/** The row of the timeline by which the history of a token or another thing is found. */
+/** The timeline's row by which it finds the history of a token or another source. */
 export const sources: Told = { table: timelineTables.sources, by: 'source_id' }
-/** Of what no provider has a name for. */
+/** For sources that no provider has a name for. */
 export const unnamedUpstream = { native_id: null }
 
 /** Rows of these tables by tenant or token, for a page of them, at one moment. */
@@ -55,7 +55,7 @@ async function readPage(pool: Pool, told: readonly Told[], column: string, after
   })
 }
 
-/** Compares the rows of one owner with what the log says of them. */
+/** Compares the rows of one owner with the log. */
 export function judge(
   findings: Findings,
   { table: { name: table }, by }: Told,
@@ -77,7 +77,7 @@ export function judge(
     findings.push(rowUnexplained({ table, key: nameOf(told), position: row['position'] }, row))
 }
 
-/** Compares tenants and users with the accounts of the log; those that are gone were found there. */
+/** Compares tenants and users with the log's accounts; the pass over the log finds missing ones. */
 export async function walkTenants({ pool, log, findings }: WalkDeps): Promise<number> {
   let compared = 0
   for (let after: string | undefined = ''; after !== undefined;) {
@@ -94,7 +94,7 @@ export async function walkTenants({ pool, log, findings }: WalkDeps): Promise<nu
   return compared
 }
 
-/** Compares tokens and their secrets with the streams of the log. */
+/** Compares tokens and their secrets with their streams. */
 export async function walkTokens({ pool, log, findings }: WalkDeps): Promise<number> {
   let compared = 0
   for (let after: string | undefined = ''; after !== undefined;) {

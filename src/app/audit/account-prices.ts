@@ -8,23 +8,23 @@ import { recomputeMultiplied } from './recompute.ts'
 import { readTo } from './streams.ts'
 
 /**
- * How long after a change a request may still be priced by what was before: a replica is late by half a
- * minute at most, and the clocks of gateways and log need not agree.
+ * How long after a change a request may still get the earlier price: a replica is late by half a
+ * minute at most, and the clocks of gateways and log may differ.
  */
 const ALLOWED_LATENESS_MS = 120_000
 /** Accounts read at once. */
 const CONCURRENT_READS = 16
 
-/** One line that was settled, and what is known of its result. */
+/** One settled line, with what is known of its result. */
 export interface PricedLine {
   readonly line: SettlementLine
   readonly tenantId: string
   readonly currency: string
-  /** What the price book it names has for its SKU. */
+  /** The entry for its SKU in the price book it names. */
   readonly list: PriceEntry | undefined
   /** When it was accepted or started: unix milliseconds. */
   readonly acceptedAtMs: number
-  /** Of its settlement. */
+  /** Position of its settlement. */
   readonly position: bigint
 }
 
@@ -44,23 +44,23 @@ interface SetPrices {
 }
 
 /**
- * Every price a tenant ever set, to hold settled prices against. They are set by hand: what is kept
- * grows with that, and with the tenants that settle something.
+ * Every price a tenant ever set, to check settled prices against. Operators set them by hand:
+ * memory grows with that, and with the tenants that have settlements.
  */
 export class AccountPriceHistory {
   readonly #log: EventLog
-  /** Of these tenants everything from before is known. */
+  /** Tenants whose earlier prices were all read. */
   readonly #recalled = new Set<string>()
   readonly #sets = new Map<string, SetPrices[]>()
   readonly #wholeLog: boolean
 
-  /** @param wholeLog the audit begins with the log: nothing comes before what it is given */
+  /** @param wholeLog the audit starts with the log, so there are no earlier prices to read */
   constructor(log: EventLog, wholeLog: boolean) {
     this.#log = log
     this.#wholeLog = wholeLog
   }
 
-  /** Reads what tenants of these events had set up to a position before them. */
+  /** Reads what the tenants of these events had set up to an earlier position. */
   async recall(events: readonly RecordedEvent[], upTo: bigint): Promise<void> {
     if (this.#wholeLog) return
     const unknown = new Set<string>()
@@ -86,7 +86,7 @@ export class AccountPriceHistory {
     this.#sets.set(data.tenantId, sets)
   }
 
-  /** What is wrong with a price; undefined where the book and the tenant's prices give it. */
+  /** What is wrong with a price; undefined when the book and the tenant's prices give it. */
   faultOf(priced: PricedLine): PriceFault | undefined {
     const { accountPrice } = priced.line
     const sets = this.#sets.get(priced.tenantId) ?? []
@@ -101,12 +101,12 @@ function listFault({ line, list }: PricedLine): PriceFault | undefined {
   return { code: 'price_not_in_book', message: `${priceOf(line)} is not in the price book` }
 }
 
-/** At a list price although the tenant had another for long enough that every replica knew. */
+/** Settled at a list price although every replica already knew the tenant's own price. */
 function overlooked(priced: PricedLine, sets: readonly SetPrices[]): PriceFault | undefined {
   if (sets.length === 0) return undefined
   const { sku } = priced.line
   const known = sets.findLastIndex((set) => isOld(set, priced))
-  // Before the first there were list prices.
+  // Before a tenant's first prices, list prices applied.
   const possible = sets.slice(Math.max(0, known)).filter((set) => set.position < priced.position)
   if (known < 0 || possible.some((set) => !changes(set, priced))) return undefined
   return {
@@ -160,7 +160,7 @@ function ownOf(
   return prices.find((entry) => entry.sku === line.sku && entry.currency === currency)
 }
 
-/** Set so long before a result was accepted that whoever priced it must have known. */
+/** Set so long before the result was accepted that every replica knew it. */
 function isOld({ recordedAtMs }: SetPrices, { acceptedAtMs }: PricedLine): boolean {
   return recordedAtMs + ALLOWED_LATENESS_MS < acceptedAtMs
 }

@@ -7,7 +7,7 @@ import { inSnapshot } from './snapshot.ts'
 
 const table = 'assets.counts'
 
-/** Whatever has a tenant of assets or of counts. */
+/** Every tenant with assets or with counts. */
 const ofTenants = [assetTables.assets.name, assetTables.groups.name, table].map((name) => ({
   table: name,
   column: 'tenant_id',
@@ -15,7 +15,7 @@ const ofTenants = [assetTables.assets.name, assetTables.groups.name, table].map(
 
 /**
  * Compares the counts of lists with the rows of assets and groups, which were compared with the log
- * before: a tenant at a time, each in a snapshot in which rows and counts are of one moment.
+ * before. Each tenant has its own snapshot, so that its rows and counts are of one moment.
  */
 export async function auditAssetCounts({
   pool,

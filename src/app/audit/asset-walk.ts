@@ -13,7 +13,7 @@ export const assets: Told = { table: assetTables.assets, by: 'asset_id' }
 export const assetGroups: Told = { table: assetTables.groups, by: 'group_id' }
 export const verifications: Told = { table: assetTables.verifications, by: 'verification_id' }
 
-/** What upstream calls it, as the timeline finds it by; the rest of its row was compared with the log. */
+/** The timeline's row for its upstream name; its other columns were compared with the log. */
 const source: RowOfStream = {
   told: sources,
   model: 'timeline',

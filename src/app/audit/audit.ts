@@ -21,7 +21,7 @@ import { readTo } from './streams.ts'
 import { TaskWalk } from './task-walk.ts'
 import { auditTotals } from './totals.ts'
 
-/** How often it is kept how far everything was found right, unless said otherwise. */
+/** How often the audit saves its state, by default. */
 const STATE_INTERVAL_MS = 5_000
 
 export interface AuditOptions {
@@ -29,9 +29,9 @@ export interface AuditOptions {
   readonly log: EventLog
   /** The read models as this program knows them. */
   readonly models: readonly ReadModel[]
-  /** Where an earlier audit came to; undefined audits from the start of the log. */
+  /** Where an earlier audit ended; undefined audits from the start of the log. */
   readonly resume?: AuditState | undefined
-  /** Keeps how far everything was found right. */
+  /** Saves how far the audit found everything correct. */
   readonly onState?: (state: AuditState) => Promise<void>
   readonly stateIntervalMs?: number
   readonly onProgress?: (done: number, what: string) => void
@@ -39,14 +39,14 @@ export interface AuditOptions {
 
 export interface AuditReport {
   readonly ok: boolean
-  /** Where this audit began: what came before was found right by an earlier one. */
+  /** Where this audit began: an earlier audit found everything before it correct. */
   readonly resumedFrom: string | undefined
-  /** What this audit did not compare because an earlier one did, in words; empty for a full audit. */
+  /** What an earlier audit compared and this one did not, in words; empty for a full audit. */
   readonly onTrust: readonly string[]
   /** Log and read models were compared up to here. */
   readonly position: string
   readonly events: number
-  /** Events that the ledger had not reached, so that only the log was checked there. */
+  /** Events beyond the ledger's position, which were checked in the log only. */
   readonly notCompared: number
   readonly settledSources: number
   /** Rows compared with the log. */
@@ -57,21 +57,21 @@ export interface AuditReport {
   readonly tenants: number
   readonly tokens: number
   readonly files: number
-  /** Files that providers keep. */
+  /** Files kept by providers. */
   readonly uploads: number
   readonly voices: number
   readonly assets: number
   readonly assetGroups: number
   readonly verifications: number
   readonly priceBooks: number
-  /** The hash chain over all lines there ever were. */
+  /** The hash chain over all lines ever settled. */
   readonly chain: {
     readonly lines: string
-    /** Hash of the last line as the log has it, hex. */
+    /** Hash of the last line by the log, hex. */
     readonly head: string
-    /** The same as it stands. */
+    /** Hash of the last line by the rows, hex. */
     readonly standing: string
-    /** Position of the line at which the two part; undefined where they do not. */
+    /** Position of the first line at which the two differ; undefined when none does. */
     readonly brokenAt: string | undefined
   }
   readonly findings: readonly Finding[]
@@ -79,8 +79,8 @@ export interface AuditReport {
 }
 
 /**
- * Compares every row of every read model with the log, which it reads from its start or from where an
- * earlier audit came to. Read-only, in bounded memory, beside a gateway that goes on.
+ * Compares every row of every read model with the log, which it reads from its start or from where
+ * an earlier audit ended. It only reads, in bounded memory, while the gateway goes on running.
  */
 export async function audit(options: AuditOptions): Promise<AuditReport> {
   const run = new Run(options)
@@ -92,9 +92,9 @@ class Run {
   readonly #findings = new Findings()
   readonly #pass: LogPass
   #walk: AuditState['walk']
-  /** Lines that an earlier audit compared are still those it compared. */
+  /** Whether the lines that an earlier audit compared are unchanged. */
   #linesHold = true
-  /** Until it is through, the walk over tasks is what is told of. */
+  /** Until the walk over tasks ends, progress reports show it. */
   #walking = true
   #keptMs = monotonicClock.nowMs()
   readonly #intervalMs: number
@@ -125,17 +125,17 @@ class Run {
     if (end !== undefined) await this.#pass.readTo(end)
     await this.#pass.close()
     await this.#keep(0)
-    // Postgres sums up while tasks are held beside the log.
+    // Postgres sums the periods while the audit compares tasks with the log.
     const [tasks, periods] = await allOver([this.#walkTasks(), this.#auditPeriods()])
     const tenants = await walkTenants({ pool, log, findings })
     const tokens = await walkTokens({ pool, log, findings })
     const walked = await walkFiles({ pool, log, findings })
     const library = await walkAssets({ pool, log, findings })
-    // What is counted of rows that are wrong is wrong with them.
+    // Counts over wrong rows would be reported a second time.
     if (!findings.of('assets.')) await auditAssetCounts({ pool, findings })
     const priceBooks = await comparePriceBooks({ pool, log, findings })
     findings.add(periods)
-    // What is of rows that are wrong is wrong with them.
+    // Totals over wrong rows would be reported a second time.
     if (!findings.of('ledger')) await auditTotals({ pool, findings })
     await this.#keep(0)
     return this.#report({ tasks, tenants, tokens, ...walked, ...library, priceBooks })
@@ -143,11 +143,11 @@ class Run {
 
   async #auditPeriods(): Promise<Findings> {
     const all = new Findings()
-    // What lines sum to that are not those of the log says nothing of the totals.
+    // If the lines themselves are not the log's, their sums prove nothing about the totals.
     if (!this.#linesHold) return all
     const { pool } = this.#options
     const { wrong, unappliedPeriods: missed } = this.#pass.ledger
-    // Side by side: most of it is Postgres summing up.
+    // Side by side, because Postgres does most of the work.
     const done = { days: 0, hours: 0, quarters: 0 }
     const audits = (['days', 'hours', 'quarters'] as const).map(async (table) => {
       const findings = new Findings()
@@ -197,13 +197,13 @@ class Run {
     return walk.compared
   }
 
-  /** Prices that settlements after this position may still be at. */
+  /** Reads the price books that settlements after this position may still use. */
   async #recallPriceBooks(position: bigint): Promise<void> {
     for await (const event of readTo(this.#options.log, priceBookStream, position))
       if (event.type === 'PriceBookPublished') this.#pass.checks.publish(event)
   }
 
-  /** Keeps how far it has come, unless something is wrong: whoever goes on finds that again. */
+  /** Saves the state, unless something is wrong: the next audit must find it again. */
   async #keep(intervalMs: number): Promise<void> {
     const { onState } = this.#options
     if (!onState || this.#findings.count > 0 || !this.#pass.models.complete) return

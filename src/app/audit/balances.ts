@@ -12,13 +12,13 @@ export interface ExpectedBalance {
   position: bigint
 }
 
-/** What a balance is told by. */
+/** The key of a balance. */
 export interface BalanceKey {
   readonly tenantId: string
   readonly currency: string
 }
 
-/** Balances by tenant and currency: as many as there are tenants, however many events. */
+/** Balances by tenant and currency: their number depends on tenants, not on events. */
 export class Balances {
   readonly #byKey = new Map<string, BalanceKey & { readonly balance: ExpectedBalance }>()
 
@@ -61,7 +61,7 @@ export class Balances {
   }
 }
 
-/** The row of a balance as the log says it, less what the ledger never took in of `unapplied`. */
+/** The row of a balance by the log, without the events in `unapplied`, which the ledger skipped. */
 export function balanceRow(
   { tenantId, currency }: BalanceKey,
   balance: ExpectedBalance | undefined,
@@ -77,7 +77,7 @@ export function balanceRow(
     credit_limit: formatAmount(balance?.limit ?? 0n),
     settled: amount('settled'),
     held: amount('held'),
-    // What came last cannot be said of a balance that something never came to.
+    // With an event missing, the balance's last position is not known.
     ...(unapplied ? {} : { position: balance?.position ?? -1n }),
   }
 }

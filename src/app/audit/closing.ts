@@ -9,8 +9,8 @@ import type { LineChain } from './line-chain.ts'
 import { scopeRow, type TaskPlaces } from './task-places.ts'
 
 /**
- * Rows that sum up everything before them, as they stood at one moment: they are compared when the log
- * was read exactly up to where their read model had come then.
+ * Rows that sum up everything before them, read at one moment. They are compared when the log was
+ * read exactly up to the position of their read model at that moment.
  */
 export type Closing =
   | {
@@ -25,7 +25,7 @@ export type Closing =
       readonly scopes: readonly StandingRow[]
     }
 
-/** Reads what closes a read model: rows by tenant, and the head of the chain. */
+/** Reads the closing rows of a read model: rows by tenant, and the head of the chain. */
 export async function readClosing(
   db: Queryable,
   model: Closing['model'],
@@ -36,7 +36,7 @@ export async function readClosing(
   return { model, position, balances, chain: await allRows(db, ledgerTables.chain) }
 }
 
-/** Compares balances with what the log says; returns how many rows there are. */
+/** Compares balances with the log; returns the number of rows. */
 export function compareBalances(
   rows: readonly StandingRow[],
   balances: Balances,
@@ -75,7 +75,7 @@ function isEmpty({ tenant_id: _tenant, currency: _currency, ...amounts }: Expect
   return Object.values(amounts).every((amount) => amount === '0')
 }
 
-/** Compares the head of the chain: it is that of the log, or that of the lines as they stand. */
+/** Compares the head of the chain: it must match the log, or the rows from a reported break on. */
 export function compareChain(
   [row]: readonly StandingRow[],
   chain: LineChain,
@@ -89,12 +89,12 @@ export function compareChain(
     return
   }
   const differences = differencesOf(expected, row)
-  // A chain that a line before has broken goes on from there: that was said.
+  // The chain goes on from a broken line, and that break is a finding already.
   const follows = row['hash'] === chain.standing && chain.brokenAt !== undefined
   if (differences.length > 0 && !follows) findings.push(rowDiffers(name, differences))
 }
 
-/** Compares how many tasks each tenant's lists have had. */
+/** Compares the number of tasks in each tenant's lists. */
 export function compareScopes(
   rows: readonly StandingRow[],
   places: TaskPlaces,

@@ -3,19 +3,19 @@ import { isJsonObject } from '../../kernel/json.ts'
 import { isStorable, toStorable } from '../../kernel/storable-text.ts'
 import type { Difference, Finding } from './findings.ts'
 
-/** A row as the log says it must be: what a JSON column holds is compared member by member. */
+/** A row as the log requires it; JSON columns are compared member by member. */
 export type Expected = Readonly<Record<string, unknown>>
 
-/** Longest value a finding repeats, and how many it repeats. */
+/** Longest value in a finding, and the most values in one. */
 const MAX_VALUE_LENGTH = 200
 const MAX_DIFFERENCES = 12
 
-/** Text as Postgres can hold it: what it cannot, NUL and halves of surrogate pairs, stands as U+FFFD. */
+/** Text as Postgres can store it: NUL and halves of surrogate pairs become U+FFFD. */
 export function plain(text: string): string {
   return isStorable(text) ? text : toStorable(text, text.length)
 }
 
-/** As events have it: a time that `Date` would say in the same way, told without asking it. */
+/** The format of times in events, which `Date` would print the same; a match saves the parsing. */
 const PLAIN_TIME =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/
 
@@ -37,7 +37,7 @@ function scalar(value: unknown): unknown {
   return value
 }
 
-/** Where a JSON value differs from what the log says. */
+/** Where a JSON value differs from the log. */
 function jsonDifferences(path: string, log: unknown, stands: unknown, found: Difference[]): void {
   if (log === stands) return
   if (isJsonObject(log) && isJsonObject(stands)) memberDifferences(path, log, stands, found)
@@ -74,7 +74,7 @@ function textOf(value: unknown): string | null {
   return written ? value.toString() : null
 }
 
-/** The columns in which a row is not as the log says. */
+/** The columns in which a row differs from the log. */
 export function differencesOf(expected: Expected, row: StandingRow): readonly Difference[] {
   const found: Difference[] = []
   for (const column of Object.keys(expected)) {
@@ -93,7 +93,7 @@ export function differencesOf(expected: Expected, row: StandingRow): readonly Di
   return found.slice(0, MAX_DIFFERENCES)
 }
 
-/** A row by its place: what a finding about it begins with. */
+/** The name of a row, with which a finding about it begins. */
 export interface RowName {
   readonly table: string
   readonly key: string
@@ -105,7 +105,7 @@ function named({ table, key, position }: RowName): Pick<Finding, 'table' | 'key'
   return { table, key, position: typeof at === 'string' ? at : '' }
 }
 
-/** A finding about a row that is not as the log says. */
+/** A finding about a row that differs from the log. */
 export function rowDiffers(name: RowName, differences: readonly Difference[]): Finding {
   const said = differences.map(
     ({ field, log, stands }) => `${field} is ${stands ?? 'none'}, the log says ${log ?? 'none'}`,
@@ -113,7 +113,7 @@ export function rowDiffers(name: RowName, differences: readonly Difference[]): F
   return { code: 'row_differs', ...named(name), message: said.join('; '), differences }
 }
 
-/** A finding about a row the log asks for; `says` is what it says of it. */
+/** A finding about a row that the log requires and the table lacks; `says` is its content. */
 export function rowMissing(name: RowName, says: Expected): Finding {
   return {
     code: 'row_missing',
@@ -122,7 +122,7 @@ export function rowMissing(name: RowName, says: Expected): Finding {
   }
 }
 
-/** A finding about a row that nothing in the log accounts for. */
+/** A finding about a row that no event explains. */
 export function rowUnexplained(name: RowName, row: StandingRow): Finding {
   return {
     code: 'row_unexplained',
@@ -131,7 +131,7 @@ export function rowUnexplained(name: RowName, row: StandingRow): Finding {
   }
 }
 
-/** What tells most of a row in one line. */
+/** The columns that identify a row best in one line. */
 const TELLING: ReadonlySet<string> = new Set([
   'tenant_id',
   'currency',

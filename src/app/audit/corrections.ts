@@ -1,9 +1,9 @@
-/** Keys kept at most; beyond it too much is wrong to say what follows from what. */
+/** Most keys kept; with more, too much is wrong to tell which finding follows from which. */
 const MAX_KEYS = 20_000
 
 /**
- * By how much sums over rows must be corrected because rows are known to be wrong: what is derived from
- * them is then not found a second time.
+ * How sums over rows must be corrected for rows known to be wrong, so that the sums are not
+ * reported a second time.
  */
 export class Corrections {
   readonly #byKey = new Map<string, readonly bigint[]>()
@@ -15,12 +15,12 @@ export class Corrections {
     else this.#byKey.set(key, before ? amounts.map((each, n) => each + (before[n] ?? 0n)) : amounts)
   }
 
-  /** What to add to the sums of a key; zeros where nothing is wrong. */
+  /** What to add to the sums of a key; zeros when nothing is wrong. */
   of(key: string, width: number): readonly bigint[] {
     return this.#byKey.get(key) ?? Array.from({ length: width }, () => 0n)
   }
 
-  /** Keys with a correction that begin so. */
+  /** Keys with a correction and this prefix. */
   keys(prefix = ''): readonly string[] {
     return [...this.#byKey].flatMap(([key, amounts]) =>
       key.startsWith(prefix) && amounts.some((each) => each !== 0n) ? [key] : [],

@@ -16,13 +16,13 @@ import { countKey } from './task-walk.ts'
 interface Deps {
   readonly pool: Pool
   readonly findings: Findings
-  /** By how much counts over the rows of tasks are known to be wrong. */
+  /** Corrections for counts over rows of tasks known to be wrong. */
   readonly corrections: Corrections
 }
 
 type Count = CountedTasks & { readonly scopeId: number }
 
-/** Judges one count and returns by how much it is not as the log says. */
+/** Judges one count and returns its difference from the log. */
 function judge(findings: Findings, corrections: Corrections, count: Count): bigint {
   const { scopeId, level, bucket, status, model, stands } = count
   const [correction = 0n] = corrections.of(countKey(count), 1)
@@ -34,7 +34,7 @@ function judge(findings: Findings, corrections: Corrections, count: Count): bigi
   return log - BigInt(stands)
 }
 
-/** Compares the buckets of one scope; returns by how much each count as a whole is off because of them. */
+/** Compares the buckets of one scope; returns the difference they make to each whole count. */
 async function auditBuckets(
   deps: Deps,
   scope: { readonly scopeId: number; readonly nextSeq: number },
@@ -58,8 +58,8 @@ async function auditBuckets(
 }
 
 /**
- * Compares the counts of lists with the rows of tasks, which were compared with the log before: some
- * buckets at a time, each in a snapshot of its own, in which tasks and counts are of one moment.
+ * Compares the counts of lists with the rows of tasks, which were compared with the log before.
+ * Each group of buckets has its own snapshot, so that tasks and counts are of one moment.
  */
 export async function auditCounts(deps: Deps): Promise<void> {
   const { pool, findings, corrections } = deps
@@ -72,7 +72,7 @@ export async function auditCounts(deps: Deps): Promise<void> {
   }
   for (const key of corrections.keys()) {
     if (judged.has(key)) continue
-    // What is counted agrees with a row that is wrong: the count is as wrong as the row.
+    // The count agrees with a wrong row, so it is wrong by as much.
     const [scopeId, level, bucket, status = '', model = ''] = key.split('\n')
     const place = { scopeId: Number(scopeId), level: Number(level), bucket: Number(bucket) }
     const stands = await inSnapshot(pool, ({ db }) =>

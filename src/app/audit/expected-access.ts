@@ -1,10 +1,10 @@
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { timeCell, type Expected } from './compare.ts'
 
-/** Rows by what they are told by. */
+/** Rows by their keys. */
 export type ExpectedRows = ReadonlyMap<string, Expected>
 
-/** What the events of a tenant's account leave in the access read model. */
+/** The rows that a tenant's account events leave in the access read model. */
 export async function accountRows(events: AsyncIterable<RecordedEvent>): Promise<{
   readonly tenants: ExpectedRows
   readonly users: ExpectedRows
@@ -41,7 +41,7 @@ export async function accountRows(events: AsyncIterable<RecordedEvent>): Promise
   return { tenants, users }
 }
 
-/** What the events of a token leave in the access read model. */
+/** The rows that a token's events leave in the access read model. */
 export async function tokenRows(events: AsyncIterable<RecordedEvent>): Promise<{
   readonly token: Expected | undefined
   readonly secrets: ExpectedRows

@@ -4,7 +4,7 @@ import { verificationEvents, type VerificationEvent } from '../../domain/verific
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { timeCell, type Expected } from './compare.ts'
 
-/** The auditor's own account of what the events of the asset library leave in its read model. */
+/** The auditor's own computation of what asset library events leave in the read model. */
 
 type Beginning = Extract<
   AssetEvent | AssetGroupEvent | VerificationEvent,
@@ -19,7 +19,7 @@ const isOfGroup = (event: RecordedEvent): event is RecordedEvent<AssetGroupEvent
 const isOfVerification = (event: RecordedEvent): event is RecordedEvent<VerificationEvent> =>
   event.type in verificationEvents
 
-/** What every one of them begins with. */
+/** The columns that every stream's first event sets. */
 function begun({ data }: Beginning): Expected {
   return {
     tenant_id: data.tenantId,
@@ -38,7 +38,7 @@ const errorOf = ({ code, message }: Fault): Expected => ({
   error_message: message,
 })
 
-/** The row of an asset after an event of its stream; a use leaves it as it was. */
+/** The row of an asset after an event of its stream; a use does not change it. */
 export function assetAfter(row: Expected | undefined, event: RecordedEvent): Expected | undefined {
   if (!isOfAsset(event)) return row
   const changed = (at: string, changes: Expected): Expected => ({

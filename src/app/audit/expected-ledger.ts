@@ -4,7 +4,7 @@ import { canonicalPrice, formatAmount, parseAmount } from '../../kernel/money.ts
 import { plain, timeCell, type Expected } from './compare.ts'
 import { holdEnd, type TaskState } from './expected-task.ts'
 
-/** What an event does to one balance, in pico. */
+/** How an event changes one balance, in pico. */
 export interface BalanceChange {
   readonly tenantId: string
   readonly currency: string
@@ -16,7 +16,7 @@ export interface BalanceChange {
   readonly limit?: bigint
 }
 
-/** Everything an event must have left in the ledger, as the log alone says it. */
+/** Everything that an event must have left in the ledger, by the log alone. */
 export interface LedgerEffect {
   readonly event: RecordedEvent
   readonly lines: readonly Expected[]
@@ -27,10 +27,10 @@ export interface LedgerEffect {
   readonly balance: BalanceChange | undefined
 }
 
-/** What settles a task or a call. */
+/** An event that settles a task or a call. */
 export type Settling = Extract<RecordedEvent, { type: 'TaskSettled' | 'CallSettled' }>
 
-/** What the lines of a settlement are of: a task or a call. */
+/** The source of a settlement's lines: a task or a call. */
 export function settledSource({ type, data }: Settling): string {
   return type === 'TaskSettled' ? data.platformId : data.callId
 }
@@ -65,7 +65,7 @@ function linesOf(event: Settling, settlement: Settlement): readonly Expected[] {
   }))
 }
 
-/** An amount moved from one account of a tenant to another; undefined where nothing is moved. */
+/** An amount moved between two accounts of a tenant; undefined for no amount. */
 function moved(
   event: RecordedEvent,
   of: { readonly sourceId: string; readonly tenantId: string; readonly currency: string },
@@ -98,7 +98,7 @@ function numbered(entries: readonly (Expected | undefined)[]): readonly Expected
     .map((entry, index) => ({ ...entry, n: index + 1 }))
 }
 
-/** What ends the hold of a task, if it still stands. */
+/** The end of a task's hold, if it is still open. */
 function holdEnded(event: RecordedEvent, task: TaskState | undefined): Expected | undefined {
   if (!task?.open) return undefined
   const captured = event.type === 'TaskSettled'
@@ -143,7 +143,7 @@ function settled(event: Settling, task: TaskState | undefined): LedgerEffect {
   }
 }
 
-/** The same of a settlement whose source was settled before: the first one counts. */
+/** The effect without money, for a source that was settled before: the first settlement counts. */
 export function withoutSettlement(effect: LedgerEffect): LedgerEffect {
   const { entries, balance } = effect
   return {
@@ -151,7 +151,7 @@ export function withoutSettlement(effect: LedgerEffect): LedgerEffect {
     lines: [],
     settlements: [],
     entries: numbered(entries.filter(({ kind }) => kind !== 'settled')),
-    // What moves nothing leaves no trace in the row either.
+    // A settlement without effect does not touch the balance's row either.
     balance: balance?.held ? { ...balance, settled: 0n } : undefined,
   }
 }
@@ -228,8 +228,8 @@ function released(event: RecordedEvent, task: TaskState | undefined): LedgerEffe
 }
 
 /**
- * What an event must have left in the ledger, given its task before it; undefined for nothing. It is a
- * second account of what moves money, and a test compares it with the facts of every event.
+ * What an event must have left in the ledger, given its task before it; undefined for nothing. It
+ * is a second computation of money movements, and a test compares it with the facts of every event.
  */
 export function ledgerEffect(
   event: RecordedEvent,

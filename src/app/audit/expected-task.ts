@@ -13,7 +13,7 @@ export function isTaskEvent(event: RecordedEvent): event is RecordedEvent<TaskEv
   return event.type in taskEvents
 }
 
-/** What an audit has to know of a task to judge its next event. */
+/** What the audit needs to know of a task to judge its next event. */
 export interface TaskState {
   readonly platformId: string
   readonly tenantId: string
@@ -21,7 +21,7 @@ export interface TaskState {
   readonly quote: Quote
   /** RFC 3339. */
   readonly requestedAt: string
-  /** Its hold stands: nothing has ended the task. */
+  /** Its hold is open: no event has ended the task. */
   readonly open: boolean
   readonly settled: boolean
   /** The event before this one was its success. */
@@ -69,7 +69,7 @@ export function advance(
 
 const ms = (time: string): number => Date.parse(time)
 
-/** What one event sets in the row of its task as it was, other than what every event sets. */
+/** The columns that one event sets in the row of its task, beyond those that every event sets. */
 function changes(before: Expected, event: TaskEvent): Expected {
   const at = ms(timeOf(event))
   switch (event.type) {
@@ -134,7 +134,7 @@ function changes(before: Expected, event: TaskEvent): Expected {
   }
 }
 
-/** The row of a task as its events say it, without its place in the list; undefined for no task. */
+/** The row of a task by its events, without its place in the list; undefined for no task. */
 export function taskRow(history: TaskHistory): Expected | undefined {
   const [first] = history
   if (first?.type !== 'TaskRequested') return undefined
@@ -171,7 +171,7 @@ export function taskRow(history: TaskHistory): Expected | undefined {
   return { ...row, visible, revision: last.revision, position: last.position }
 }
 
-/** The upstream's id of a task as its events last name it. */
+/** The upstream's id of a task by its last event that names it. */
 export function nativeId(history: TaskHistory): string | null {
   const named = history.findLast(({ data }) => 'nativeId' in data)
   return named && 'nativeId' in named.data ? plain(named.data.nativeId) : null
@@ -184,7 +184,7 @@ const kindBySubmission: Readonly<Record<string, string>> = {
   lost: 'finish',
 }
 
-/** The row by which a task is asked for upstream, or made; undefined where it needs neither. */
+/** The row by which workers poll or make a task; undefined when it needs neither. */
 export function pollRow(task: Expected | undefined): Expected | undefined {
   if (task === undefined) return undefined
   const unended = task['status'] === 'queued' || task['status'] === 'running'
@@ -202,7 +202,7 @@ export function pollRow(task: Expected | undefined): Expected | undefined {
   return { ...Object.fromEntries(copied.map((column) => [column, task[column]])), kind }
 }
 
-/** Whether a row asks for a task that was given up: who asks ends that, and the log does not say when. */
+/** Whether a row watches a task that was given up: its end is not in the log. */
 export function isWatch(task: Expected | undefined, poll: StandingRow | undefined): boolean {
   return task?.['submission'] === 'not_accepted' && poll?.['kind'] === 'watch'
 }

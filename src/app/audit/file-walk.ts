@@ -43,7 +43,7 @@ function fileAfter(row: Expected | undefined, event: RecordedEvent): Expected | 
   }
 }
 
-/** What came before uploads had an end has none. */
+/** Uploads recorded before they had an expiry have none. */
 function expiryCell(expiresAt: string | undefined) {
   return expiresAt === undefined ? null : timeCell(expiresAt)
 }
@@ -85,7 +85,7 @@ function voiceAfter(row: Expected | undefined, event: RecordedEvent): Expected |
   }
 }
 
-/** Compares the rows of files, uploads and voices with their streams; those that are gone were found in the log. */
+/** Compares files, uploads and voices with their streams; the log pass finds missing rows. */
 export async function walkFiles(deps: WalkDeps): Promise<{
   readonly files: number
   readonly uploads: number

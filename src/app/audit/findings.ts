@@ -1,11 +1,11 @@
-/** A column or member that is not as the log says, with both values as text; null is none. */
+/** A column or member that differs from the log, with both values as text; null is none. */
 export interface Difference {
   readonly field: string
   readonly log: string | null
   readonly stands: string | null
 }
 
-/** One thing that is not as the promises say. */
+/** One thing that breaks a promise. */
 export interface Finding {
   readonly code:
     | 'success_without_settlement'
@@ -17,39 +17,39 @@ export interface Finding {
     | 'price_not_in_book'
     /** The tenant's prices that a line names do not give its price. */
     | 'account_price_wrong'
-    /** Priced by what was in force before, longer after the change than a replica may be late. */
+    /** The line has an earlier price, longer after the change than a replica may be late. */
     | 'account_price_outdated'
-    /** A read model has nothing at all of an event it must have applied. */
+    /** A read model has no trace of an event it must have applied. */
     | 'event_not_applied'
     | 'row_missing'
     | 'row_unexplained'
     | 'row_differs'
-    /** The hash chain over the lines is not the log's, and no row says why. */
+    /** The hash chain over the lines differs from the log's, and no row explains it. */
     | 'chain_broken'
     | 'read_model_stopped'
     | 'read_model_behind'
-    /** Too much is wrong to say whether this is. */
+    /** Too much is wrong to compare this. */
     | 'not_compared'
   /** The table, e.g. `ledger.lines`; `log` for what is wrong in the log itself. */
   readonly table: string
-  /** What the row is told by: its key, in words where there are several columns. */
+  /** The row's key; with several columns, as readable text. */
   readonly key: string
-  /** Position in the log it belongs to; empty where there is none. */
+  /** Position in the log it belongs to; empty when there is none. */
   readonly position: string
   readonly message: string
   readonly differences?: readonly Difference[]
 }
 
-/** Findings kept; more are counted only. */
+/** Findings kept; further ones are only counted. */
 export const MAX_FINDINGS = 1_000
 
-/** The first findings, and how many there are: memory stays flat however much is wrong. */
+/** The first findings, and the number of all: memory stays bounded however much is wrong. */
 export class Findings {
   readonly kept: Finding[] = []
   count = 0
   readonly #tables = new Set<string>()
 
-  /** Whether anything was found of tables whose name begins so. */
+  /** Whether there is a finding about a table whose name has this prefix. */
   of(prefix: string): boolean {
     return [...this.#tables].some((table) => table.startsWith(prefix))
   }
@@ -59,7 +59,7 @@ export class Findings {
     this.#keep(found, found.length)
   }
 
-  /** Adds all that others found beside this one. */
+  /** Adds the findings of a parallel comparison. */
   add(others: Findings): void {
     for (const table of others.#tables) this.#tables.add(table)
     this.#keep(others.kept, others.count)

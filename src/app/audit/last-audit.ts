@@ -1,7 +1,7 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import type { Migrations } from '../../storage/postgres/migrate.ts'
 
-/** Keeps that an audit came to its end, and what it found, for those who watch. */
+/** Records that an audit ended, and what it found, for monitoring. */
 export async function keepLastAudit(
   db: Queryable,
   report: { readonly findingsInAll: number; readonly position: string },
@@ -14,15 +14,15 @@ export async function keepLastAudit(
   )
 }
 
-/** How long ago an audit last came to its end, and how much it found. */
+/** How long ago an audit last ended, and how much it found. */
 export interface LastAudit {
   readonly ageSeconds: number
   readonly findings: number
 }
 
-/** The last audit; undefined when none ever came to its end. */
+/** The last audit; undefined when none ever ended. */
 export async function readLastAudit(db: Queryable): Promise<LastAudit | undefined> {
-  // Both times are the database's: what other clocks say does not matter.
+  // Both times are the database's, so other clocks do not matter.
   const { rows } = await db.query<{ age: number; findings: string }>(
     `select extract(epoch from now() - ended_at)::float8 as age, findings from ops.last_audit`,
   )

@@ -27,7 +27,7 @@ import {
 } from './match.ts'
 import { standExactly } from './stretch-digest.ts'
 
-/** Events the ledger never took in, kept to excuse what follows from that. */
+/** Events that the ledger skipped, kept to excuse what follows from them. */
 const MAX_UNAPPLIED = 10_000
 
 const lines: Appended = { table: ledgerTables.lines, key: 'line_id', unique: true }
@@ -53,9 +53,9 @@ export const ledgerStretches: readonly Appended[] = Object.values(appended)
 
 /** Compares lines, settlements and entries with the log, a stretch at a time. */
 export class LedgerRows {
-  /** By how much the sums over the lines are known to be wrong. */
+  /** Corrections for sums over lines known to be wrong. */
   readonly wrong = new LineCorrections()
-  /** The same for events that the ledger never took in: what follows may lack them or not. */
+  /** The same for events that the ledger skipped: derived rows may lack them or not. */
   readonly unappliedPeriods = new LineCorrections()
   /** What the balances may lack because of such events. */
   readonly unappliedBalances = new Balances()
@@ -79,11 +79,11 @@ export class LedgerRows {
     this.#log = deps.log
   }
 
-  /** Compares a stretch that the ledger has come through. */
+  /** Compares a stretch that the ledger has passed. */
   async compare(look: Look, effects: readonly LedgerEffect[]): Promise<void> {
     const due = effects.flatMap((effect) => effect.lines)
     const links = this.#chain.ahead(due)
-    // Asked for together: Postgres looks for the next while what it found is compared.
+    // Queried together: Postgres reads the next table while the audit compares the last.
     const [inLines, ...inOthers] = await allOver([
       this.#match(look, 'lines', due, links && atPlaces(due, links)),
       ...besideLines.map((kind) => {
@@ -113,7 +113,7 @@ export class LedgerRows {
     return { of, found: await matchStretch(look, of, expected, this.#relocated, exact) }
   }
 
-  /** What is not there of these; one finding where that is all there is of an event. */
+  /** Findings about missing rows; one finding when all rows of an event are missing. */
   #missingOf(effects: readonly LedgerEffect[], absent: ReadonlySet<Expected>): Finding[] {
     const findings: Finding[] = []
     if (absent.size === 0) return findings
@@ -122,7 +122,7 @@ export class LedgerRows {
       const gone = rows.filter((row) => absent.has(row))
       const all = gone.length > 0 && gone.length === rows.length
       if (all) this.#excuse(effect)
-      // Where the log asks for a single row, that it is gone says more.
+      // When the log requires only one row, the finding names that row.
       findings.push(
         ...(all && rows.length > 1 ? [notApplied(effect)] : this.#missing(effect, gone)),
       )
@@ -131,8 +131,8 @@ export class LedgerRows {
   }
 
   /**
-   * What counts of these: of a settlement whose source the log settled before, no money. It is a finding;
-   * the ledger passes over it. Looked for where the rows are not those that the log asks for.
+   * The effects that count: of a settlement whose source the log settled before, no money. It is a
+   * finding, and the ledger skips it. This is only checked where the rows differ from the log.
    */
   async counted(
     { db, digests }: Pick<Look, 'db' | 'digests'>,
@@ -163,7 +163,7 @@ export class LedgerRows {
     return counted
   }
 
-  /** What follows from an event of which nothing is there may lack it too: that is not said again. */
+  /** Excuses derived rows that lack this event: the finding is not repeated for them. */
   #excuse({ event, balance, lines: unbilled }: LedgerEffect): void {
     if (this.unapplied.size < MAX_UNAPPLIED) this.unapplied.add(event.position)
     if (balance) this.unappliedBalances.apply(balance, event.position)
@@ -179,7 +179,7 @@ export class LedgerRows {
     })
   }
 
-  /** Lines and their places in the chain: of a line that differs, the place is not reported separately. */
+  /** Judges lines and their places in the chain; a line that differs gets one finding. */
   #judgeLines(expected: readonly Expected[], matched: Matched): readonly Finding[] {
     const findings: Finding[] = []
     const standing = new Map(matched.pairs)

@@ -3,7 +3,7 @@ import type { StandingRow } from '../../../projections/engine/standing.ts'
 import type { Expected } from './compare.ts'
 import type { Difference } from './findings.ts'
 
-/** What a line's hash covers, in this order: written a second time on purpose (see `chained`). */
+/** What a line's hash covers, in this order: repeated here on purpose (see `chained`). */
 const covered = [
   'line_id',
   'settled_at',
@@ -27,7 +27,7 @@ const covered = [
   'request_id',
   'position',
 ] as const
-/** What lines have been given since: covered where it is there. */
+/** A column added to lines later: the hash covers it when it is set. */
 const COVERED_WHERE_SET = 'account_prices'
 
 /** Before the first line: 32 zero bytes, hex. */
@@ -36,14 +36,15 @@ export const NO_LINES = '00'.repeat(32)
 function form(column: string, value: unknown): unknown {
   if (column === 'quantity' || column === 'per' || column === COVERED_WHERE_SET)
     return Number(value)
-  // A row shows microseconds, the chain has milliseconds.
+  // A row shows microseconds, the chain uses milliseconds.
   if (column === 'settled_at') return String(value).replace(/000Z$/, 'Z')
   return typeof value === 'bigint' ? value.toString() : (value ?? null)
 }
 
 /**
- * The hash of a line as the chain of the ledger has it, after the hash of the line before it, both in
- * hex. Written a second time on purpose: an auditor that shares what it checks would share its faults.
+ * The hash of a line in the ledger's chain, given the hash of the line before it, both in hex.
+ * Computed a second time on purpose: an auditor that shared the code it checks would share its
+ * faults.
  */
 export function chained(previous: string, line: Expected | StandingRow): string {
   const isSet = (line[COVERED_WHERE_SET] ?? null) !== null
@@ -62,7 +63,7 @@ export interface ChainHead {
   readonly hash: string
 }
 
-/** What a line's place in the chain leaves in its row. */
+/** What a line's place in the chain sets in its row. */
 export interface Link {
   readonly seq: bigint
   /** Hex. */
@@ -70,15 +71,15 @@ export interface Link {
 }
 
 /**
- * The chain as the log has it, beside the chain as it stands. Where they part a finding says why; from
- * there on a line is right when its hash follows from the line before it as that stands, so that one
- * break is not a finding for every later line.
+ * The chain by the log, and the chain by the rows. Where they differ a finding says why. From there
+ * on a line is correct when its hash follows from the row before it, so that one break does not
+ * cause a finding for every later line.
  */
 export class LineChain {
   #head: ChainHead
-  /** The last line as it stands. */
+  /** The last line by the rows. */
   #standing: Link
-  /** A row that nothing accounts for, standing where a later line may have been chained to it. */
+  /** A row that no event explains, and to which a later line may have been chained. */
   #stray: Link | undefined
   #brokenAt: string | undefined
 
@@ -87,22 +88,22 @@ export class LineChain {
     this.#standing = { seq: head.lines, hash: head.hash }
   }
 
-  /** Of the chain as the log has it. */
+  /** Head of the chain by the log. */
   get head(): ChainHead {
     return this.#head
   }
 
-  /** The hash of the last line as it stands. */
+  /** The hash of the last line by the rows. */
   get standing(): string {
     return this.#standing.hash
   }
 
-  /** Position of the line at which the chain that stands left that of the log; undefined while it is that. */
+  /** Position of the line at which the rows' chain left the log's; undefined while they agree. */
   get brokenAt(): string | undefined {
     return this.#isWhole() ? undefined : this.#brokenAt
   }
 
-  /** The places that the next lines have where nothing is wrong; undefined once something was. */
+  /** The links of the next lines if nothing is wrong; undefined once something was. */
   ahead(lines: readonly Expected[]): readonly Link[] | undefined {
     if (!this.#isWhole() || this.#stray !== undefined) return undefined
     let { lines: seq, hash: last } = this.#head
@@ -113,7 +114,7 @@ export class LineChain {
     })
   }
 
-  /** Takes lines that stand at the places that `ahead` gave them. */
+  /** Takes lines whose rows have the links that `ahead` returned. */
   advance(links: readonly Link[]): void {
     const last = links.at(-1)
     if (last === undefined) return
@@ -122,8 +123,8 @@ export class LineChain {
   }
 
   /**
-   * Takes the next line of the log and the row that stands for it. Returns in what its place in the chain
-   * is neither what the log says nor what follows from the line before it as that stands.
+   * Takes the next line of the log and its row. Returns the link columns that match neither the log
+   * nor the row before it.
    */
   next(line: Expected, row: StandingRow | undefined): readonly Difference[] {
     const before = this.#standing
@@ -149,7 +150,7 @@ export class LineChain {
     return found
   }
 
-  /** Takes a row that nothing in the log accounts for. */
+  /** Takes a row that no event explains. */
   stray(row: StandingRow): void {
     this.#stray = linkOf(row)
   }

@@ -3,7 +3,7 @@ import { parseAmount } from '../../kernel/money.ts'
 import type { Expected } from './compare.ts'
 import { Corrections } from './corrections.ts'
 
-/** Characters of a time in UTC that say its day, and those that say its hour with the colon. */
+/** Characters of a UTC time up to its day, and up to its hour with the colon. */
 const DAY_CHARACTERS = 10
 const HOUR_CHARACTERS = 14
 
@@ -13,13 +13,13 @@ function quarterOf(at: string): string {
   return `${at.slice(0, HOUR_CHARACTERS)}${begins}`
 }
 
-/** By how much the totals by time must be corrected because lines are known to be wrong. */
+/** How the totals by time must be corrected for lines known to be wrong. */
 export class LineCorrections {
   readonly days = new Corrections()
   readonly hours = new Corrections()
   readonly quarters = new Corrections()
 
-  /** A line more (1) or one less (-1) than what the lines sum to. */
+  /** Adds one line (1), or removes one (-1), from what the lines sum to. */
   add(line: Expected | StandingRow, sign: 1n | -1n): void {
     const at = String(line['settled_at'])
     const { tenant_id: tenant, currency, sku, unit, model } = line

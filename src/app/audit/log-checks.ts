@@ -11,8 +11,8 @@ import { recomputeLine } from './recompute.ts'
 import type { TaskState } from './expected-task.ts'
 
 /**
- * Calls remembered as settled, to see a second settlement of one; of those long past the ledger's own rows
- * tell.
+ * Settled calls remembered, to see a second settlement of one; for older ones the ledger's own rows
+ * show it.
  */
 const MAX_REMEMBERED_CALLS = 50_000
 
@@ -30,7 +30,7 @@ export class LogChecks {
     this.#accountPrices = accountPrices
   }
 
-  /** Reads what these events build on from before a position; to be called before they are checked. */
+  /** Reads what these events build on from before a position. Call it before `check`. */
   recall(events: readonly RecordedEvent[], upTo: bigint): Promise<void> {
     return this.#accountPrices.recall(events, upTo)
   }
@@ -44,7 +44,7 @@ export class LogChecks {
     else if (event.type === 'CallSettled') this.#checkCall(event)
   }
 
-  /** A price book that lines may be settled by. */
+  /** Takes a price book that later lines may name. */
   publish({ data }: Extract<RecordedEvent, { type: 'PriceBookPublished' }>): void {
     const entries = data.entries.map((entry): [string, PriceEntry] => [
       `${entry.sku} ${entry.currency}`,
@@ -53,7 +53,7 @@ export class LogChecks {
     this.#books.set(data.version, new Map(entries))
   }
 
-  /** A success whose settlement is not the next event of its task. */
+  /** A success whose next event is not its settlement. */
   unsettled(task: TaskState): void {
     this.#findings.push({
       code: 'success_without_settlement',
@@ -64,14 +64,14 @@ export class LogChecks {
     })
   }
 
-  /** A settlement of what is settled already; named once. */
+  /** A second settlement of one source; reported once. */
   settledTwice(event: Settling, why: string): void {
     if (this.#repeats.get(event.position)) return
     this.#repeats.set(event.position, true)
     this.#find('settled_twice', settledSource(event), event, why)
   }
 
-  /** P2: the event after a success in its stream is its settlement, by the same command. */
+  /** P2: in its stream the event after a success is its settlement, by the same command. */
   #expectSettlement(event: RecordedEvent, task: TaskState): void {
     const adjacent =
       event.type === 'TaskSettled' &&
@@ -89,7 +89,7 @@ export class LogChecks {
       this.#find('settlement_without_success', platformId, event, 'no success precedes it')
     if (task?.settled) this.settledTwice(event, 'an earlier settlement exists')
     if (task) this.#checkQuote(event, settlement, task.quote)
-    // One that was never requested is a finding already.
+    // A task that was never requested is a finding already.
     this.#checkSettlement(event, task?.requestedAt ?? event.data.settledAt)
   }
 
@@ -138,7 +138,7 @@ export class LogChecks {
     this.settled += 1
   }
 
-  /** P4: every settled price was frozen in the quote at acceptance. */
+  /** P4: the quote at acceptance fixed every settled price. */
   #checkQuote(event: Settling, settlement: Settlement, quote: Quote): void {
     for (const line of settlement.lines) {
       const frozen = quote.candidates.some(

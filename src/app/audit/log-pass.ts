@@ -36,11 +36,11 @@ import {
 
 /** Events compared in one snapshot. */
 const STRETCH_EVENTS = 2_000
-/** Before every position, those a row was given by hand included. */
+/** Before every position, also those that someone wrote into a row by hand. */
 export const BEFORE_ALL = -(2n ** 63n)
 const BEYOND_ALL = 2n ** 63n - 1n
 
-/** What a pass over the log begins with. */
+/** The state that a pass over the log starts from. */
 export interface Beginning {
   readonly position: bigint
   readonly chain: ChainHead
@@ -50,7 +50,7 @@ export interface Beginning {
   readonly last: LastEvent | undefined
 }
 
-/** An event by its places in the log. */
+/** An event by its positions in the log. */
 export type LastEvent = Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'position'>
 
 export interface PassDeps {
@@ -58,7 +58,7 @@ export interface PassDeps {
   readonly log: EventLog
   readonly models: readonly ReadModel[]
   readonly findings: Findings
-  /** After each stretch. */
+  /** Called after each stretch. */
   readonly onStretch: () => Promise<void>
 }
 
@@ -68,7 +68,7 @@ interface Effects {
   readonly timeline: readonly TimelineEffect[]
 }
 
-/** What stands of a stretch; undefined of a read model that is not followed there. */
+/** The rows of a stretch; undefined for a read model that is not followed there. */
 interface Standing {
   readonly digests: StandingDigests
   readonly holds: readonly StandingRow[] | undefined
@@ -76,9 +76,9 @@ interface Standing {
 }
 
 /**
- * Reads the log in order with a fold of its own and compares what is appended in the read models beside
- * it: rows of one stretch at a time, each in a snapshot that is let go of at once. What it holds grows
- * with tenants, not with events.
+ * Reads the log in order, computes the expected rows, and compares them with the append-only
+ * tables. It compares the rows of one stretch at a time, each in its own short snapshot. Its memory
+ * grows with tenants, not with events.
  */
 export class LogPass {
   readonly balances: Balances
@@ -89,10 +89,10 @@ export class LogPass {
   readonly places: TaskPlaces
   readonly models: ReadModels
   events = 0
-  /** Events that the ledger had not come to. */
+  /** Events beyond the ledger's position. */
   notCompared = 0
   balancesCompared = 0
-  /** Everything up to here was read and, where a read model had come so far, compared. */
+  /** Everything up to here was read and, as far as the read models had come, compared. */
   position: bigint
   /** The last event read. */
   last: LastEvent | undefined
@@ -116,21 +116,22 @@ export class LogPass {
   }
 
   /**
-   * Reads on to a position, or to the end of the log where that comes first.
-   * @throws `log_unavailable` when what is read ends before the last event that a read model has
-   *   applied up to there, and the log holds it: the node that answered is behind
+   * Reads on to a position, or to the end of the log when that comes first.
+   * @throws `log_unavailable` when the read ends before the last event that a read model has
+   *   applied up to there, although the log holds it: the node that answered is behind
    */
   async readTo(
     position: bigint,
     applied?: { model: string; event?: EventReference | undefined },
   ): Promise<void> {
     if (position <= this.position) return
-    // From an event's own position: what lies between two events is no place to read from.
+    // Read from an event's own position, because the log cannot be read from a position between
+    // two.
     const from = this.last === undefined ? {} : { from: placeOf(this.last.position) }
     let events: RecordedEvent[] = []
     for await (const event of this.#deps.log.readAll(from)) {
       if (event.position > position) {
-        // The log goes on behind the position, so nothing up to it is missing.
+        // The log goes on after the position, so nothing up to it is missing.
         await this.#advance(events, position)
         return
       }
@@ -142,14 +143,14 @@ export class LogPass {
     const last = events.at(-1) ?? this.last
     if (applied?.event !== undefined && last?.id !== applied.event.id) {
       const unmet = await notMet(this.#deps.log, applied.model, applied.event)
-      // Of a log that is older, the rows that no event explains are the findings.
+      // In an older log, the rows that no event explains are the findings.
       if (!(unmet instanceof LogOlderError)) throw unmet
     }
-    // What was not met is not claimed: the node that answered may be behind.
+    // Positions the read did not reach are not claimed: the node that answered may be behind.
     await this.#advance(events, applied ? position : (last?.position ?? this.position))
   }
 
-  /** Closes what is still followed: reads on to where each read model is now, and compares its sums. */
+  /** Closes what is still followed: reads on to each read model's position, compares its sums. */
   async close(): Promise<void> {
     const closings = await inSnapshot(this.#deps.pool, async ({ db, position, lastEvent }) => {
       const followed = (['ledger', 'tasks'] as const).filter((model) => this.models.follows(model))
@@ -166,14 +167,14 @@ export class LogPass {
     }
     await this.#compareBeyond()
     for (const task of this.#memory.unsettled()) {
-      // Its settlement may be the very next event, which was not read any more.
+      // Its settlement may be the next event, which this pass did not read.
       const events = await this.#deps.log.readStream(`task-${task.platformId}`)
       const next = events.find(({ position }) => position > (task.succeeded?.position ?? -1n))
       if (next?.type !== 'TaskSettled') this.checks.unsettled(task)
     }
   }
 
-  /** Takes the next stretch; a read model that comes no further ends within it. */
+  /** Takes the next stretch; a read model that makes no progress is left within it. */
   async #advance(events: readonly RecordedEvent[], upTo: bigint): Promise<void> {
     let rest = events
     for (const { name, position } of await this.models.reach(upTo)) {
@@ -191,7 +192,7 @@ export class LogPass {
     await this.#deps.onStretch()
   }
 
-  /** Compares the sums of a read model that halted here, unless it went on meanwhile. */
+  /** Compares the sums of a read model that halted here, unless it made progress meanwhile. */
   async #leave(name: string): Promise<void> {
     this.models.leave(name)
     if (name !== 'ledger' && name !== 'tasks') return
@@ -208,7 +209,7 @@ export class LogPass {
     const stretch = { after: this.position, upTo }
     const requested = this.places.take(events)
     const { ledger } = await inSnapshot(this.#deps.pool, async ({ db }) => {
-      // Postgres looks at what stands while the log says what must.
+      // Postgres reads the rows while the audit computes the expected ones.
       const [stands, effects] = await allOver([
         this.#lookAt(db, requested, stretch),
         Promise.resolve(events).then((all) => this.#effectsOf(all)),
@@ -225,7 +226,7 @@ export class LogPass {
     this.last = events.at(-1) ?? this.last
   }
 
-  /** What stands of a stretch in the read models that have come through it. */
+  /** Reads the rows of a stretch in the read models that have passed it. */
   async #lookAt(
     db: Queryable,
     requested: readonly Requested[],
@@ -274,7 +275,7 @@ export class LogPass {
     await comparePresence(db, events, findings, (model) => this.models.follows(model))
   }
 
-  /** Rows that claim to be of events after the last one their read model has considered. */
+  /** Finds rows whose positions are after the last event of their read model. */
   async #compareBeyond(): Promise<void> {
     await inSnapshot(this.#deps.pool, async ({ db, position }) => {
       const beyond = (model: string): Look => ({ db, after: position(model), upTo: BEYOND_ALL })

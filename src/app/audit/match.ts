@@ -10,20 +10,20 @@ import {
   type Stretch,
 } from './stretch-digest.ts'
 
-/** Rows found elsewhere that are remembered, so that they are not said again where they stand. */
+/** Rows found at another position that are remembered, so that they are not reported twice. */
 const MAX_RELOCATED = 10_000
 
 /** A table whose rows each belong to one event and never change. */
 export interface Appended extends Digested {
-  /** The column that tells the rows of one event apart. */
+  /** The column that distinguishes the rows of one event. */
   readonly key: string
-  /** Whether no two rows of the table have one key: a row is then found wherever it stands. */
+  /** Whether the key is unique in the table: a row is then found at any position. */
   readonly unique: boolean
   /** What a finding calls a row. */
   readonly nameOf?: (row: Expected) => string
 }
 
-/** What the log asks for beside what stands. */
+/** Rows paired with what the log requires. */
 interface Paired {
   readonly pairs: readonly (readonly [expected: Expected, row: StandingRow])[]
   readonly missing: readonly Expected[]
@@ -38,9 +38,9 @@ function placeOf(of: Appended, row: Expected): string {
   return `${of.table.name} ${keyOf(of, row)}`
 }
 
-/** The same, with what need not be held beside it row by row. */
+/** The same, without rows whose digest already agreed. */
 export interface Matched extends Paired {
-  /** Rows that are all as the log says, and were not read therefore. */
+  /** Number of rows that agree with the log and were therefore not read. */
   readonly agreed: number
 }
 
@@ -49,7 +49,7 @@ export function nameOf(of: Appended, row: Expected): string {
   return of.nameOf?.(row) ?? String(row[of.key])
 }
 
-/** Rows at one position that fit nothing and what is missing there are the same, with another key. */
+/** Pairs rows that matched nothing with missing ones at the same position: their key differs. */
 function pairLeftOver(missing: readonly Expected[], unexplained: readonly StandingRow[]): Paired {
   const left = new Map<string, StandingRow[]>()
   for (const row of unexplained) {
@@ -66,7 +66,7 @@ function pairLeftOver(missing: readonly Expected[], unexplained: readonly Standi
   return { pairs, missing: stillMissing, unexplained: [...left.values()].flat() }
 }
 
-/** Puts each row beside what the log says of it. */
+/** Pairs each row with what the log requires. */
 function pairRows(
   of: Appended,
   expected: readonly Expected[],
@@ -87,17 +87,17 @@ function pairRows(
   return { ...rest, pairs: [...pairs, ...rest.pairs] }
 }
 
-/** Where rows are looked for, and what is known of them before. */
+/** Where rows are read, and what is known of them before. */
 export interface Look extends Stretch {
   readonly db: Queryable
-  /** What stands, where it was asked for. */
+  /** Digests of the rows, when they were queried. */
   readonly digests?: StandingDigests | undefined
 }
 
 /**
- * Rows of a stretch beside what the log asks for there. `relocated` remembers rows that stand elsewhere
- * from one stretch to the next; `exact` are the expected rows with all that must stand in them,
- * undefined where that cannot be told beforehand.
+ * Pairs the rows of a stretch with what the log requires there. `relocated` remembers, between
+ * stretches, rows at another position. `exact` are the expected rows in full, or undefined when
+ * they cannot be known in advance.
  */
 export async function matchStretch(
   { db, digests, ...stretch }: Look,
@@ -114,7 +114,7 @@ export async function matchStretch(
     relocated.size === 0 ? rows : rows.filter((row) => !relocated.has(placeOf(of, row)))
   const matched = { ...pairRows(of, expected, inPlace), agreed: 0 }
   if (!of.unique || matched.missing.length === 0) return matched
-  // A row with another position is not gone: it is found by its key and differs.
+  // A row with another position is not missing: it is found by its key and differs.
   const keys = matched.missing.map((row) => String(row[of.key]))
   const elsewhere = await rowsByKey(db, of.table, of.key, keys)
   const found = new Map(elsewhere.map((row) => [String(row[of.key]), row]))
@@ -129,7 +129,7 @@ export async function matchStretch(
   return { ...matched, pairs, missing }
 }
 
-/** Findings about the rows that stand: those that differ, and those nothing accounts for. */
+/** Findings about existing rows: those that differ, and those that no event explains. */
 export function judge(of: Appended, { pairs, unexplained }: Matched): readonly Finding[] {
   const table = of.table.name
   const differing = pairs.flatMap(([expected, row]) => {
@@ -144,7 +144,7 @@ export function judge(of: Appended, { pairs, unexplained }: Matched): readonly F
   return [...differing, ...strangers]
 }
 
-/** Adds findings in the order of the log: what comes first may be the cause of the others. */
+/** Adds findings in the order of the log: the first may be the cause of the others. */
 export function pushInOrder(findings: Findings, found: readonly Finding[]): void {
   const at = ({ position }: Finding): bigint => BigInt(position === '' ? 0 : position)
   findings.push(...[...found].sort((a, b) => Number(at(a) - at(b))))

@@ -15,22 +15,22 @@ import type { Corrections } from './corrections.ts'
 import { MAX_FINDINGS, type Difference, type Finding, type Findings } from './findings.ts'
 import { inSnapshot } from './snapshot.ts'
 
-/** Lines summed in one snapshot, about: a single day is not divided. */
+/** Lines summed in one snapshot, approximately: a single day is not divided. */
 const RANGE_LINES = 500_000
 /** Days planned at once. */
 const PLANNED_DAYS = 400
-/** `maxTotals`, unless said otherwise. */
+/** Default of `maxTotals`. */
 const MAX_TOTALS = 50_000
 
 interface Deps {
   readonly pool: Pool
   readonly table: PeriodTable
   readonly findings: Findings
-  /** By how much the sums over the lines are known to be wrong. */
+  /** Corrections for sums over lines known to be wrong. */
   readonly corrections: Corrections
-  /** The same for events that the ledger never took in: the totals may lack them or not. */
+  /** The same for events that the ledger skipped: the totals may lack them or not. */
   readonly unapplied: Corrections
-  /** Totals compared in one snapshot at most, where it is known that some are wrong. */
+  /** Most totals compared in one snapshot, when some are known to be wrong. */
   readonly maxTotals?: number
 }
 
@@ -53,7 +53,7 @@ function differences(log: readonly bigint[], stands: readonly bigint[]): readonl
   )
 }
 
-/** Judges one total; what is known to be wrong with its lines is corrected first. */
+/** Judges one total, corrected by what is known to be wrong with its lines. */
 function judge(deps: Deps, { key, summed, stands }: PeriodComparison): void {
   const sum = amountsOf(summed)
   const correction = deps.corrections.of(keyOf(key), fields.length)
@@ -68,8 +68,9 @@ function judge(deps: Deps, { key, summed, stands }: PeriodComparison): void {
 }
 
 /**
- * Compares the totals by time with the lines, which were compared with the log before: in ranges of days of
- * one tenant at a time, each in a snapshot of its own, in which lines and totals are of one moment.
+ * Compares the totals by time with the lines, which were compared with the log before. It takes
+ * ranges of days of one tenant, each in its own snapshot, so that lines and totals are of one
+ * moment.
  */
 export async function auditPeriods(deps: Deps, onTenant: (tenants: number) => void): Promise<void> {
   const { pool, table, findings, corrections } = deps
@@ -93,7 +94,7 @@ export async function auditPeriods(deps: Deps, onTenant: (tenants: number) => vo
     onTenant(tenants)
     after = tenantId
   }
-  // Of these neither a line nor a total is there.
+  // These have neither a line nor a total.
   for (const key of corrections.keys()) if (!judged.has(key)) judge(deps, absent(key))
 }
 

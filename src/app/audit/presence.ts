@@ -9,7 +9,7 @@ import { rowMissing } from './compare.ts'
 import { files, uploads, voices } from './file-walk.ts'
 import type { Findings } from './findings.ts'
 
-/** What begins with an event of this type has a row in a read model's table. */
+/** The event types whose events each create a row in a read model's table. */
 const beginnings: readonly {
   readonly model: string
   readonly told: Told
@@ -25,7 +25,7 @@ const beginnings: readonly {
   { model: 'assets', told: verifications, type: 'VerificationStarted' },
 ]
 
-/** Whether the tenants, tokens, files, assets and the like that begin in a stretch of the log have rows at all. */
+/** Checks that tenants, tokens, files, assets and the like that begin in a stretch have rows. */
 export async function comparePresence(
   db: Queryable,
   events: readonly RecordedEvent[],

@@ -46,7 +46,7 @@ export async function comparePriceBooks(deps: {
 }): Promise<number> {
   const { pool, log, findings } = deps
   const table = priceTables.books.name
-  // They are published by hand: there are never many.
+  // Operators publish them by hand, so there are few.
   const { rows, position } = await inSnapshot(pool, async (snapshot) => ({
     rows: await allRows(snapshot.db, priceTables.books),
     position: snapshot.position('prices'),

@@ -5,9 +5,9 @@ import { readCheckpoints, type Checkpoint } from '../../../projections/engine/ch
 import type { Finding, Findings } from './findings.ts'
 import { BEFORE_ALL, appliedTo } from './snapshot.ts'
 
-/** A read model that comes no further is given this long. */
+/** How long a read model may make no progress. */
 const STANDSTILL_MS = 30_000
-/** How often it is asked how far the read models are. */
+/** How often the audit asks for the read models' positions. */
 const LOOK_MS = 200
 
 /** After every position. */
@@ -19,19 +19,19 @@ export interface ReadModel {
   readonly version: number
 }
 
-/** A read model that does not come on, and how far it has come. */
+/** A read model that makes no progress, and its position. */
 export interface Halted {
   readonly name: string
   readonly position: bigint
 }
 
-/** Whether the read models that are audited have come as far as the log was read. */
+/** Whether the audited read models have reached the position up to which the log was read. */
 export class ReadModels {
   readonly #pool: Pool
   readonly #findings: Findings
   readonly #versions: ReadonlyMap<string, number>
   readonly #following: Set<string>
-  /** As far as they are known to be: asking is only needed beyond. */
+  /** The position they are known to have reached; only beyond it must the audit ask. */
   #reached = BEFORE_ALL
 
   constructor(pool: Pool, models: readonly ReadModel[], findings: Findings) {
@@ -46,7 +46,7 @@ export class ReadModels {
     return this.#following.has(name)
   }
 
-  /** No later stretch is compared with it. */
+  /** Stops comparing later stretches with it. */
   leave(name: string): void {
     this.#following.delete(name)
   }
@@ -57,8 +57,8 @@ export class ReadModels {
   }
 
   /**
-   * Waits until every read model has come to a position. Those that come no further are returned, the one
-   * furthest behind first, each with a finding that says why.
+   * Waits until every read model has reached a position. It returns those that make no progress,
+   * the one furthest behind first, each with a finding that says why.
    */
   async reach(position: bigint): Promise<readonly Halted[]> {
     if (position <= this.#reached) return []
@@ -86,7 +86,7 @@ export class ReadModels {
 
   #positionOf(checkpoints: ReadonlyMap<string, Checkpoint>, name: string): bigint {
     const found = checkpoints.get(name)
-    // Tables of another version are being rebuilt: what stands is not what this program would make.
+    // Tables of another version are being rebuilt: this program would write other rows.
     return found?.version === this.#versions.get(name) ? appliedTo(found) : BEFORE_ALL
   }
 
@@ -101,7 +101,7 @@ export class ReadModels {
   }
 }
 
-/** A read model that stands still is a finding: what it would not take is shown and billed to nobody. */
+/** A read model without progress is a finding: its pending events are not shown or billed. */
 function whyHalted(
   { name, position }: Halted,
   checkpoints: ReadonlyMap<string, Checkpoint>,

@@ -1,7 +1,7 @@
 import type { SettlementLine } from '../../domain/pricing/settlement.ts'
 
 /**
- * Quantity × price ÷ per in pico, written a second time on purpose: an auditor that shares the
+ * Quantity × price ÷ per in pico, computed a second time on purpose: an auditor that shared the
  * arithmetic it checks would share its faults. @throws RangeError when it is not exact.
  */
 export function recomputeLine(line: Pick<SettlementLine, 'quantity' | 'price' | 'per'>): bigint {
@@ -15,8 +15,8 @@ export function recomputeLine(line: Pick<SettlementLine, 'quantity' | 'price' | 
 const MICRO = 1_000_000n
 
 /**
- * A price times a multiplier, rounded half away from zero to 6 decimals: as decimal text, written a
- * second time on purpose.
+ * A price times a multiplier, rounded half away from zero to 6 decimals, as decimal text; computed
+ * a second time on purpose.
  */
 export function recomputeMultiplied(price: string, multiplier: string): string {
   const product = microOf(price) * microOf(multiplier)

@@ -14,10 +14,10 @@ import type { Beginning, LogPass } from './log-pass.ts'
 import { inSnapshot } from './snapshot.ts'
 import type { AuditState } from './state.ts'
 
-/** Lines looked at in one snapshot. */
+/** Lines read in one snapshot. */
 const PAGE_LINES = 5_000
 
-/** What a pass over the log begins with after an earlier audit. */
+/** What a pass over the log starts from after an earlier audit. */
 export function beginningOf(state: AuditState): Beginning {
   const balances = new Balances()
   for (const { tenantId, currency, ...amounts } of state.balances)
@@ -45,7 +45,7 @@ export function beginningOf(state: AuditState): Beginning {
   }
 }
 
-/** What an audit that goes on from here takes over from the earlier one without looking at it again. */
+/** What this audit takes over from the earlier one without comparing it again. */
 export function onTrust({ position, walk }: AuditState): readonly string[] {
   const appended = [...ledgerStretches, ...timelineStretches]
     .map(({ table }) => table.name)
@@ -61,7 +61,7 @@ export function onTrust({ position, walk }: AuditState): readonly string[] {
   ]
 }
 
-/** What a later audit needs to go on; undefined before the first event. */
+/** What a later audit needs to continue; undefined before the first event. */
 export function stateOf(pass: LogPass, walk: AuditState['walk']): AuditState | undefined {
   const { position, last, chain } = pass
   if (last === undefined) return undefined
@@ -97,8 +97,9 @@ export function stateOf(pass: LogPass, walk: AuditState['walk']): AuditState | u
 }
 
 /**
- * Whether the log is the one the earlier audit read. @throws DomainError `audit_state_foreign` when it
- * has another event, or none, where that audit ended
+ * Checks that the log is the one the earlier audit read.
+ * @throws DomainError `audit_state_foreign` when it has another event, or none, where that audit
+ *   ended
  */
 export async function checkSameLog(log: EventLog, { last }: AuditState): Promise<void> {
   const from = BigInt(last.revision)
@@ -112,9 +113,9 @@ export async function checkSameLog(log: EventLog, { last }: AuditState): Promise
 }
 
 /**
- * Checks the lines that an earlier audit compared with the log by their hashes alone, from the rows as
- * they stand to the head that was right then: whatever was changed since is found, the first line only.
- * Returns whether they hold.
+ * Checks the lines that an earlier audit compared with the log by their hashes alone, from the rows
+ * to the head that was correct then. It finds any later change, and reports the first changed line
+ * only. Returns whether all are unchanged.
  */
 export async function checkEarlierLines(
   pool: Pool,

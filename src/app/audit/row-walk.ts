@@ -5,18 +5,18 @@ import type { Expected } from './compare.ts'
 import { inSnapshot } from './snapshot.ts'
 import { readTo } from './streams.ts'
 
-/** Rows looked at in one snapshot. */
+/** Rows read in one snapshot. */
 const PAGE_KEYS = 200
 
 /** A row that a stream leaves in a table of a read model. */
 export interface RowOfStream {
   readonly told: Told
   readonly model: string
-  /** What an event leaves of the row there was. */
+  /** The row after an event, given the row before it. */
   readonly after: (row: Expected | undefined, event: RecordedEvent) => Expected | undefined
 }
 
-/** A kind of streams, each with a row in one table, by which they are walked, and perhaps in others. */
+/** A kind of streams: each has a row in the table the walk pages through, or in others. */
 export interface OfStreams {
   /** The stream of a row. */
   readonly stream: (key: string) => string
@@ -24,8 +24,8 @@ export interface OfStreams {
 }
 
 /**
- * Compares the rows there are with their streams, each as far as its read model had come; those that
- * are gone were found in the log. Returns how many rows the first table has.
+ * Compares the existing rows with their streams, each up to its read model's position; the pass
+ * over the log finds missing rows. Returns the number of rows in the first table.
  */
 export async function walkRows(
   { pool, log, findings }: WalkDeps,

@@ -6,28 +6,28 @@ import {
 } from '../../../projections/engine/checkpoint.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 
-/** Longest statement of an audit: it looks at a stretch of a table, never at all of one. */
+/** Longest statement of an audit: each reads a stretch of a table, never all of it. */
 const STATEMENT_TIMEOUT_MS = 300_000
-/** An audit that freezes must not hold a snapshot for ever. */
+/** Ends the snapshot of an audit that hangs. */
 const IDLE_TIMEOUT_MS = 60_000
 
-/** Rows of one moment, and up to which event each read model had come then. */
+/** Rows of one moment, with each read model's last event at that moment. */
 export interface Snapshot {
   readonly db: Queryable
   readonly position: (model: string) => bigint
-  /** That event. */
+  /** The last event of a read model. */
   readonly lastEvent: (model: string) => EventReference | undefined
 }
 
-/** What comes before the position of every event. */
+/** Before the position of every event. */
 export const BEFORE_ALL = -1n
 
-/** The last position of an event that a read model has surely considered. */
+/** The last position whose event a read model has certainly processed. */
 export function appliedTo(checkpoint: Checkpoint | undefined): bigint {
   return checkpoint?.position ?? BEFORE_ALL
 }
 
-/** Looks at one moment and lets go: no snapshot lives longer than the statements of one stretch. */
+/** Reads at one moment: a snapshot lives no longer than the statements of one stretch. */
 export async function inSnapshot<T>(
   pool: Pool,
   look: (snapshot: Snapshot) => Promise<T>,

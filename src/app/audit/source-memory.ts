@@ -6,12 +6,12 @@ import { verificationStream } from '../../domain/verification/events.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { advance, isTaskEvent, type TaskState } from './expected-task.ts'
 
-/** Tasks, tokens and the like remembered; of any other the log is asked again when it is needed. */
+/** Sources remembered, such as tasks and tokens; others are read from the log again when needed. */
 const MAX_REMEMBERED = 20_000
-/** Streams asked for at once. */
+/** Streams read at once. */
 const CONCURRENT_READS = 16
 
-/** Whose a task, a token or a thing of the asset library is, and how far a task has come. */
+/** The owner of a task, a token or an object of the asset library, and a task's state. */
 export interface KnownSource {
   readonly tenantId: string
   readonly userId: string | undefined
@@ -19,9 +19,9 @@ export interface KnownSource {
 }
 
 /**
- * What came before in streams whose later events do not name their tenant, in bounded memory: the least recently seen are
- * forgotten and read from the log again, so that it does not matter how far apart a task's events lie
- * nor where an audit begins.
+ * Earlier state of streams whose later events do not name their tenant, in bounded memory. The
+ * least recently seen are evicted and read from the log again, so it does not matter how far apart
+ * a task's events are or where an audit begins.
  */
 export class SourceMemory {
   readonly #sources = new Map<string, KnownSource>()
@@ -33,7 +33,7 @@ export class SourceMemory {
     this.#onForgotten = onForgotten
   }
 
-  /** Reads what these events build on and is not remembered; to be called before they are taken. */
+  /** Reads what these events build on and memory lacks. Call it before `take`. */
   async recall(events: readonly RecordedEvent[]): Promise<void> {
     const unknown = new Map<string, RecordedEvent>()
     const begun = new Set<string>()
@@ -55,13 +55,13 @@ export class SourceMemory {
       if (event.position < before.position) this.take(event, id)
   }
 
-  /** What is known of an event's source before it. */
+  /** What is known of an event's source before the event. */
   before(event: RecordedEvent): KnownSource | undefined {
     const id = streamOwner(event)
     return id === undefined ? undefined : this.#sources.get(id)
   }
 
-  /** Takes an event in; returns what is known after it. */
+  /** Takes an event; returns what is known after it. */
   take(event: RecordedEvent, id = streamOwner(event)): KnownSource | undefined {
     if (id === undefined) return undefined
     const known = this.#sources.get(id)
@@ -69,7 +69,7 @@ export class SourceMemory {
       ? ofTask(advance(known?.task, event))
       : (begunBy(event) ?? known)
     if (next === undefined) return undefined
-    // Set anew, it is the youngest of the map: the first one is the least recently seen.
+    // Set again, it becomes the map's youngest entry: the first one is the least recently seen.
     this.#sources.delete(id)
     this.#sources.set(id, next)
     if (this.#sources.size > MAX_REMEMBERED) this.#forgetOldest()
@@ -94,7 +94,7 @@ function ofTask(task: TaskState | undefined): KnownSource | undefined {
   return task && { tenantId: task.tenantId, userId: task.userId, task }
 }
 
-/** What the first event of a source says of it. */
+/** What the first event of a source says about it. */
 function begunBy(event: RecordedEvent): KnownSource | undefined {
   const { data } = event
   if (!begins(event) || !('userId' in data)) return undefined
@@ -103,7 +103,7 @@ function begunBy(event: RecordedEvent): KnownSource | undefined {
 
 const remembered = [tokenStream, assetStream, assetGroupStream, verificationStream]
 
-/** The source an event's stream is of: calls, files and accounts have nothing to remember. */
+/** The source of an event's stream: calls, files and accounts need no memory. */
 function streamOwner(event: RecordedEvent): string | undefined {
   if (isTaskEvent(event)) return event.data.platformId
   const id = sourceOf(event)

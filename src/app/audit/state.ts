@@ -4,23 +4,23 @@ import { Value } from '@sinclair/typebox/value'
 const Whole = Type.String({ pattern: '^-?\\d{1,39}$' })
 
 /**
- * How far an audit found everything right: what a later one needs to go on from there. It is kept by
- * the auditor, outside the database that is audited: whoever changes rows does not change this with
- * them. What came before is bound by the head of the hash chain, as the log has it.
+ * How far an audit found everything correct: what a later one needs to continue from there. The
+ * auditor keeps it outside the audited database, so that a person who changes rows does not change
+ * it with them. The head of the hash chain, by the log, fixes everything before.
  */
 const AuditStateSchema = Type.Object(
   {
     version: Type.Literal(1),
     /** Everything up to this position was compared. */
     position: Whole,
-    /** The last event up to there: a log that has another one is another log. */
+    /** The last event up to there: a log with another event there is another log. */
     last: Type.Object({
       id: Type.String(),
       stream: Type.String(),
       revision: Whole,
       position: Whole,
     }),
-    /** How many lines the log has up to there, and the hash of the last, hex. */
+    /** The number of lines in the log up to there, and the hash of the last, hex. */
     lines: Whole,
     head: Type.String({ pattern: '^[0-9a-f]{64}$' }),
     balances: Type.Array(
@@ -43,11 +43,11 @@ const AuditStateSchema = Type.Object(
         nextSeq: Whole,
       }),
     ),
-    /** The rows of tasks are compared up to this one; those before it last changed at `tasksFrom` or earlier. */
+    /** How far the walk over the rows of tasks has come. */
     walk: Type.Object({
-      /** Rows last changed at this position or before were compared; absent before the first time. */
+      /** Rows last changed up to this position were compared; absent before the first walk. */
       done: Type.Optional(Whole),
-      /** Of a comparison under way: where the log was when it began, and the last row compared. */
+      /** Of a walk in progress: the log's position when it began, and the last row compared. */
       began: Type.Optional(Whole),
       after: Type.Optional(Type.String()),
     }),
@@ -56,7 +56,7 @@ const AuditStateSchema = Type.Object(
 )
 export type AuditState = Static<typeof AuditStateSchema>
 
-/** Reads what `writeState` wrote. @throws SyntaxError, TypeError for anything else */
+/** Parses the output of `writeState`. @throws SyntaxError, TypeError for anything else */
 export function parseState(text: string): AuditState {
   const value: unknown = JSON.parse(text)
   if (Value.Check(AuditStateSchema, value)) return value

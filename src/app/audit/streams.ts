@@ -22,7 +22,7 @@ export async function readTasks(
   return histories
 }
 
-/** A stream of any length, up to and including a position. */
+/** Reads a stream of any length, up to and including a position. */
 export async function* readTo(
   log: EventLog,
   stream: string,

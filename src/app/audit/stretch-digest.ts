@@ -9,7 +9,7 @@ import { allOver } from '../../kernel/all-over.ts'
 import { newUuid } from '../../kernel/ids.ts'
 import { plain, type Expected } from './compare.ts'
 
-/** Rows looked at in one stretch of the log; more stand for a table that was filled by hand. */
+/** Most rows read in one stretch of the log; a table filled by hand may have more. */
 export const MAX_ROWS = 100_000
 
 /** A stretch of the log: after one position up to another. */
@@ -18,7 +18,7 @@ export interface Stretch {
   readonly upTo: bigint
 }
 
-/** Of this run alone: no row can have been written with them. */
+/** Random for this run: no existing row can contain them. */
 const marks = { between: newUuid().slice(0, 8), null: newUuid().slice(0, 8) }
 
 function cellOf(value: unknown): string {
@@ -28,7 +28,7 @@ function cellOf(value: unknown): string {
   return JSON.stringify(value)
 }
 
-/** Events come in order; the rows of one are put in the order of their key. */
+/** Keeps the order of events, and sorts the rows of one event by their key. */
 function inOrder(rows: readonly Expected[], key: string): readonly Expected[] {
   const isBefore = (a: Expected, b: Expected): boolean => String(a[key]) < String(b[key])
   const isSorted = rows.every((row, at) => {
@@ -43,22 +43,22 @@ function inOrder(rows: readonly Expected[], key: string): readonly Expected[] {
   })
 }
 
-/** What is asked of a table: the columns that events tell of, by the order of a key. */
+/** What is queried of a table: the columns that events set, in the order of a key. */
 export interface Digested {
   readonly table: StandingTable
   readonly key: string
-  /** Columns that no event tells of. */
+  /** Columns that no event sets. */
   readonly untold?: readonly string[]
 }
 
-/** Digests of what stands of a stretch, by table. */
+/** Digests of the rows of a stretch, by table. */
 export type StandingDigests = ReadonlyMap<StandingTable, StandingDigest>
 
 function toldColumns({ table, untold = [] }: Digested): readonly string[] {
   return Object.keys(table.columns).filter((column) => !untold.includes(column))
 }
 
-/** Of these tables, in a stretch; to be asked for before it is known what the log says of it. */
+/** Queries the digests of these tables in a stretch, before the expected rows are known. */
 export async function digestsOf(
   db: Queryable,
   tables: readonly Digested[],
@@ -73,8 +73,8 @@ export async function digestsOf(
 }
 
 /**
- * Whether what stands is exactly these rows, in every column that events tell of. Where not, or where
- * JSON was written in another way than today, the rows themselves tell.
+ * Whether the rows are exactly these, in every column that events set. If not, or if JSON was
+ * written in another form than today, the caller compares the rows themselves.
  */
 export function standExactly(
   of: Digested,

@@ -6,7 +6,7 @@ import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { differencesOf, rowDiffers, rowMissing, type Expected } from './compare.ts'
 import type { Findings } from './findings.ts'
 
-/** Tasks whose row is gone or elsewhere, kept to excuse what follows from that. */
+/** Tasks whose row is missing or misplaced, kept to excuse what follows from that. */
 const MAX_ASTRAY = 1_000
 
 /** A tenant's tasks of one family, numbered from 0 in the order of the log. */
@@ -15,11 +15,11 @@ export interface Scope {
   readonly tenantId: string
   readonly family: string
   nextSeq: bigint
-  /** How many rows are known to be missing: the rows after them may be numbered without them. */
+  /** The number of rows known to be missing: later rows may be numbered without them. */
   missing: bigint
 }
 
-/** A task's place: which list, and where in it. */
+/** A task's list and its place in it. */
 export interface Place {
   readonly scopeId: number
   readonly seq: bigint
@@ -32,11 +32,11 @@ export interface Requested {
   readonly seq: bigint
 }
 
-/** Where the log puts every new task in its tenant's list, and whether its rows are there. */
+/** Where the log puts every new task in its tenant's list, and whether its row exists. */
 export class TaskPlaces {
-  /** Rows that are gone, with the place they should have. */
+  /** Missing rows, with the place they should have. */
   readonly missing = new Map<string, Place>()
-  /** Rows that stand at another place than this. */
+  /** Rows that have another place than this. */
   readonly displaced = new Map<string, Place>()
   overflowed = false
   readonly #scopes = new Map<string, Scope>()
@@ -63,7 +63,7 @@ export class TaskPlaces {
     })
   }
 
-  /** Whether the rows of new tasks are there, at their place. */
+  /** Checks that the rows of new tasks exist, at their places. */
   compare(requested: readonly Requested[], rows: readonly StandingRow[]): void {
     const standing = new Map(rows.map((row) => [row['platform_id'], row]))
     for (const { platformId, position, scope, seq } of requested) {
@@ -77,7 +77,7 @@ export class TaskPlaces {
         scope.missing += 1n
         continue
       }
-      // A row that was never made leaves the later ones with smaller numbers.
+      // If a row was never made, the later ones have smaller numbers.
       const without = { ...expected, seq: seq - scope.missing }
       if (differencesOf(without, row).length === 0) continue
       const differences = differencesOf(expected, row)
@@ -87,7 +87,7 @@ export class TaskPlaces {
     }
   }
 
-  /** Whether the holds of new tasks are there, save those the ledger never took in. */
+  /** Checks that the holds of new tasks exist, except those the ledger skipped. */
   compareHolds(
     requested: readonly Requested[],
     rows: readonly StandingRow[],
@@ -116,7 +116,7 @@ export class TaskPlaces {
   }
 }
 
-/** The rows that stand for new tasks. */
+/** Reads the rows of new tasks. */
 export function placesOf(
   db: Queryable,
   requested: readonly Requested[],
@@ -124,7 +124,7 @@ export function placesOf(
   return rowsByKey(db, taskTables.places, 'platform_id', idsOf(requested))
 }
 
-/** The holds that stand for new tasks. */
+/** Reads the holds of new tasks. */
 export function holdsOf(
   db: Queryable,
   requested: readonly Requested[],
@@ -140,7 +140,7 @@ function keyOf({ tenantId, family }: Pick<Scope, 'tenantId' | 'family'>): string
   return `${family} ${tenantId}`
 }
 
-/** The row of a scope as the log says it. */
+/** The row of a scope by the log. */
 export function scopeRow(scope: Scope): Expected {
   return {
     scope_id: scope.scopeId,

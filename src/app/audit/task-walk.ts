@@ -21,7 +21,7 @@ import type { Place, TaskPlaces } from './task-places.ts'
 /** Tasks looked at in one snapshot. */
 const PAGE_TASKS = 250
 
-/** Rows of one page of tasks, and how far their read models had come. */
+/** Rows of one page of tasks, and the positions of their read models. */
 interface Page {
   readonly ids: readonly string[]
   readonly rows: Readonly<Record<'tasks' | 'polls' | 'holds' | 'sources', Rows>>
@@ -29,7 +29,7 @@ interface Page {
 }
 type Rows = ReadonlyMap<string, StandingRow>
 
-/** The count a task is part of, at a level that has buckets. */
+/** The key of the count that includes a task, at a level that has buckets. */
 export function countKey(count: {
   readonly scopeId: number
   readonly level: number
@@ -42,12 +42,11 @@ export function countKey(count: {
 }
 
 /**
- * Compares the rows of tasks, which change, one by one with the stream of their task: as far as the read
- * model had come at the moment the row was read, so that it does not matter what is written meanwhile.
- * Nothing is remembered from one page to the next.
+ * Compares the rows of tasks one by one with their streams, up to the read model's position when
+ * the row was read, so that writes meanwhile do not matter. It remembers nothing between pages.
  */
 export class TaskWalk {
-  /** By how much counts over the rows of tasks are known to be wrong. */
+  /** Corrections for counts over rows of tasks known to be wrong. */
   readonly corrections = new Corrections()
   compared = 0
   readonly #pool: Pool
@@ -60,7 +59,7 @@ export class TaskWalk {
     readonly pool: Pool
     readonly log: EventLog
     readonly findings: Findings
-    /** Events that the ledger is known never to have taken in. */
+    /** Events that the ledger is known to have skipped. */
     readonly unapplied: ReadonlySet<bigint>
     readonly places: TaskPlaces
   }) {
@@ -71,7 +70,7 @@ export class TaskWalk {
     this.#places = deps.places
   }
 
-  /** Compares the next page after a platform id; returns the last one of it, undefined at the end. */
+  /** Compares the next page after a platform id; returns its last id, undefined at the end. */
   async page(after: string, changedAfter: bigint | undefined): Promise<string | undefined> {
     const page = await inSnapshot(this.#pool, (snapshot) => readPage(snapshot, after, changedAfter))
     const histories = await readTasks(this.#log, page.ids)
@@ -79,7 +78,7 @@ export class TaskWalk {
     return page.ids.length < PAGE_TASKS ? undefined : page.ids.at(-1)
   }
 
-  /** Rows that are gone are part of no count: what the counts say of them is right. */
+  /** Sums over rows lack missing rows, although the counts include them correctly. */
   async countMissing(position: bigint): Promise<void> {
     const { missing } = this.#places
     for (const [id, history] of await readTasks(this.#log, [...missing.keys()])) {
@@ -93,7 +92,7 @@ export class TaskWalk {
     const task = taskRow(events)
     const standing = rows.tasks.get(id)
     this.compared += standing ? 1 : 0
-    // A row that is gone was found where its task begins in the log.
+    // The pass over the log reports a missing row where its task begins.
     const displaced = this.#places.displaced.get(id)
     if (standing && (this.#judge(taskTables.tasks, id, task, standing) || displaced)) {
       const place = { scopeId: Number(standing['scope_id']), seq: BigInt(String(standing['seq'])) }
@@ -115,7 +114,7 @@ export class TaskWalk {
       this.#judge(timelineTables.sources, id, { native_id: nativeId(told) }, source)
   }
 
-  /** Whether a row is not as its stream says, and if so says how. */
+  /** Whether a row differs from its stream; adds the finding. */
   #judge(
     { name: table }: StandingTable,
     key: string,
@@ -163,7 +162,7 @@ async function readPage(
   const walked = [
     { table: taskTables.tasks.name, column: 'platform_id', changedAfter },
     { table: ledgerTables.holds.name, column: 'source_id', changedAfter },
-    // Polls have no position: those of tasks that did not change are left to a full audit.
+    // Polls have no position: a full audit compares those of unchanged tasks.
     ...(changedAfter === undefined
       ? [{ table: taskTables.polls.name, column: 'platform_id' }]
       : []),

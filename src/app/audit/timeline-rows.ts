@@ -25,10 +25,10 @@ const sources: Appended = {
   table: timelineTables.sources,
   key: 'source_id',
   unique: true,
-  // It comes later, and is compared with the stream.
+  // It is set later, and compared with the stream.
   untold: ['native_id'],
 }
-/** What is compared a stretch at a time. */
+/** What is compared stretch by stretch. */
 export const timelineStretches: readonly Appended[] = [events, sources]
 
 /** What an event must have left in the timeline. */
@@ -43,7 +43,7 @@ export function timelineEffect(
   event: RecordedEvent,
   known: KnownSource | undefined,
 ): TimelineEffect | undefined {
-  // The price book is everybody's.
+  // The price book belongs to no tenant.
   if (event.type === 'PriceBookPublished') return undefined
   const { data, position } = event
   const sourceId = sourceOf(event)
@@ -69,14 +69,14 @@ export function timelineEffect(
   }
 }
 
-/** What a stretch of the log asks of the timeline, beside what stands. */
+/** The timeline rows that the log requires for a stretch, and the existing ones. */
 export interface FoundTimeline {
   readonly effects: readonly TimelineEffect[]
   readonly inEvents: Matched
   readonly inSources: Matched
 }
 
-/** Compares events and sources of the timeline with the log, a stretch at a time. */
+/** Compares events and sources of the timeline with the log, stretch by stretch. */
 export class TimelineRows {
   compared = 0
   readonly #relocated = new Set<string>()
@@ -86,7 +86,7 @@ export class TimelineRows {
     this.#findings = findings
   }
 
-  /** The rows of a stretch, to be judged. */
+  /** Reads the rows of a stretch, to be judged. */
   async find(look: Look, effects: readonly TimelineEffect[]): Promise<FoundTimeline> {
     const rows = effects.map(({ event }) => event)
     const begun = effects.flatMap(({ source }) => (source ? [source] : []))
@@ -106,7 +106,7 @@ export class TimelineRows {
   }
 }
 
-/** What is not there of an event; one finding where that is all of it. */
+/** Findings about missing rows of an event; one finding when all are missing. */
 function missingOf(effect: TimelineEffect, absent: ReadonlySet<Expected>): readonly Finding[] {
   const { event, source } = effect
   const position = event['position']

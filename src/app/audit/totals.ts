@@ -67,9 +67,9 @@ function differences(log: Sum, stands: Sum): readonly Difference[] {
 }
 
 /**
- * Compares the totals over all tenants with the lines, entries and holds they are of, which were
- * compared with the log before. Totals and holds are of one moment; lines and entries up to then
- * never change and are summed afterwards, stretch by stretch.
+ * Compares the totals over all tenants with their lines, entries and holds, which were compared
+ * with the log before. Totals and holds are read at one moment; lines and entries up to then never
+ * change and are summed afterwards, stretch by stretch.
  */
 export async function auditTotals(deps: {
   readonly pool: Pool
