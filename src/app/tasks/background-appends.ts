@@ -5,7 +5,7 @@ import type { Log } from '../../kernel/log.ts'
 import { spread } from '../../kernel/random.ts'
 import { pause } from '../../kernel/pause.ts'
 
-/** Facts that could not be appended when they happened; the reconciler is the net below. */
+/** Retries events that could not be appended; the reconciler finds what is lost here. */
 
 const MAX_PENDING = 1_000
 const GIVE_UP_AFTER_MS = 10 * 60_000
@@ -14,16 +14,16 @@ const LONGEST_PAUSE_MS = 10_000
 
 export interface BackgroundAppends {
   /**
-   * Runs `work` again until it succeeds, refuses for good, or its time is over. False when too
-   * many are waiting: then only the reconciler will find it.
+   * Runs `work` again until it succeeds, fails for good, or its time is over. False when too many
+   * are waiting: then only the reconciler will find it.
    */
   readonly keepTrying: (name: string, platformId: string, work: () => Promise<unknown>) => boolean
   readonly pending: () => number
-  /** Stops trying and waits for what is under way. */
+  /** Stops retrying and waits for the running work. */
   readonly stop: () => Promise<void>
 }
 
-/** Whether trying the same again may help. */
+/** Whether a retry may help. */
 export function isLogOutage(error: unknown): boolean {
   return (
     isDomainError(error, 'log_unavailable') ||

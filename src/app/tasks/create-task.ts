@@ -16,24 +16,24 @@ import { type Intent, newCommandId, quietly, recordRequested } from './task-log.
 import { type BegunTask, submit } from './submit.ts'
 import type { CreatedTask, CreateTask, CreateTaskInput, PricedTask, TaskOrder } from './types.ts'
 
-/** An end upstream is looked for this long after it must have come. */
+/** The gateway looks for an end upstream this long after it must have come. */
 const EXPIRY_GRACE_MS = 3_600_000
 
-/** What creations of a kind do beside what is the same for all of them. */
+/** The steps in which one kind of creation differs from the others. */
 interface CreationSteps<Order extends TaskOrder> {
-  /** Fills in what is only found out once it is known to be no repetition, and within the rate. @throws DomainError */
+  /** Looks up the rest, for a request that is no retry and within the rate. @throws DomainError */
   readonly complete?: (order: Order, model: TaskModel) => Promise<Order>
-  /** The channel that is written down, held until `finish`. @throws DomainError where there is none */
+  /** The channel the event names, held until `finish`. @throws DomainError when there is none */
   readonly choose: (order: Order, wish: ChannelWish) => ChannelLease
-  /** What must be durable before the request is. */
+  /** Stores what must be durable before the request is. */
   readonly keep?: (order: Order, request: TaskRequest) => Promise<void>
-  /** What was kept is of no use: the request was not recorded. */
+  /** Deletes what `keep` stored: the request was not recorded. */
   readonly discard?: (request: TaskRequest) => Promise<void>
-  /** Once the intent is durable (P1). */
+  /** Called once the intent is durable (P1). */
   readonly finish: (order: Order, begun: BegunTask) => Promise<CreatedTask>
 }
 
-/** Creations that are sent upstream as soon as they are recorded. */
+/** Creates tasks that are sent upstream as soon as they are recorded. */
 export function createCreateTask(deps: TaskDeps): CreateTask {
   return createTaskWith(deps, {
     complete: (input, model) => withAssets(deps, input, model),
@@ -46,7 +46,7 @@ export function createCreateTask(deps: TaskDeps): CreateTask {
   })
 }
 
-/** Creates tasks of one kind, and counts how that ended. */
+/** Creates tasks of one kind, and counts the outcomes. */
 export function createTaskWith<Order extends TaskOrder>(
   deps: TaskDeps,
   steps: CreationSteps<Order>,
@@ -54,9 +54,9 @@ export function createTaskWith<Order extends TaskOrder>(
   return async (order) => {
     const model = modelFor(deps, order)
     const startedMs = deps.monotonic.nowMs()
-    // P9: with the log away nothing begins.
+    // P9: without the log nothing begins.
     await deps.log.ready()
-    // P4: a key has one id on every replica, so that the log decides which request was first.
+    // P4: a key gives the same id on every replica, so the log decides which request was first.
     const chosen = await chooseIdentity(deps, order)
     if (chosen.kind === 'replay') return chosen.task
     const { platformId } = chosen
@@ -82,8 +82,8 @@ interface NewTask<Order extends TaskOrder> {
 }
 
 /**
- * One creation of any kind of task; money moves in the order of the lines, and the intent is durable before
- * anything is sent (P1).
+ * One creation of any kind of task. Money moves in the order of these lines, and the intent is
+ * durable before anything is sent (P1).
  */
 async function createTask<Order extends TaskOrder>(
   deps: TaskDeps,
@@ -97,7 +97,7 @@ async function createTask<Order extends TaskOrder>(
   try {
     held.add(await deps.throttle.request(asked.principal))
     if (steps.complete !== undefined) order = await steps.complete(asked, model)
-    // P4: the prices of now are those of its settlement.
+    // P4: the settlement will use the prices of this moment.
     const prices = await deps.prices.of(order.principal.tenantId)
     const quote = deps.catalog.taskFamily(order.family).quote(model.name, order.facts, prices)
     const wish = wishOf(order, model)
@@ -112,12 +112,13 @@ async function createTask<Order extends TaskOrder>(
     held.add(await reserveFunds(deps, request, taskLimits))
     deps.crashPoint('create.before-requested')
     intent = await recordRequested(deps, request, newCommandId(deps.clock.nowMs()))
-    // Where the log did not say, it may be there: what it holds stays until the log was asked.
+    // If the log did not answer, the intent may be there: the hold stays until the sweep asks the
+    // log.
     if (intent.kind !== 'exists') held.commit({ amountPico, tokens: 0, position: intent.position })
     if (intent.kind === 'unknown') throw intent.error
     deps.crashPoint('create.after-requested')
   } finally {
-    // Does nothing once it is committed.
+    // Does nothing after a commit.
     held.release('not_started')
     if (begun !== undefined && intent.kind !== 'recorded') await abandon(deps, steps, begun, intent)
   }
@@ -125,7 +126,7 @@ async function createTask<Order extends TaskOrder>(
   return steps.finish(order, begun)
 }
 
-/** Lets the channel go, and what was kept for a request that is certainly not recorded. */
+/** Releases the channel, and deletes what was stored for a request certainly not recorded. */
 async function abandon<Order extends TaskOrder>(
   deps: TaskDeps,
   { discard }: CreationSteps<Order>,
@@ -137,7 +138,7 @@ async function abandon<Order extends TaskOrder>(
     await quietly(deps, request.platformId, discard(request))
 }
 
-/** Finds the assets it uses, each the caller's and usable, and goes to the account that has them. */
+/** Checks that the caller may use each asset, and chooses the account that has them. */
 async function withAssets(
   deps: TaskDeps,
   input: CreateTaskInput,
@@ -177,7 +178,7 @@ function wishOf(order: TaskOrder, { name, region }: TaskModel): ChannelWish {
   }
 }
 
-/** What is written down of a creation before it is sent. */
+/** The request as its event records it, before it is sent. */
 function requestOf(
   deps: TaskDeps,
   { order, model, platformId }: Omit<NewTask<TaskOrder>, 'startedMs'>,
@@ -188,7 +189,7 @@ function requestOf(
   const rules = deps.catalog.taskFamily(order.family)
   const { principal, idempotencyKey, callerMarker } = order
   const nowMs = deps.clock.nowMs()
-  // One that is made here is not looked for upstream.
+  // The gateway does not look upstream for a task that it executes itself.
   const graceMs = rules.madeHere === undefined ? EXPIRY_GRACE_MS : 0
   const expiryMs = (order.executionExpiresAfterS ?? rules.defaultExpiryS) * 1_000 + graceMs
   const secret = deps.markerSecret
@@ -223,7 +224,7 @@ function requestOf(
   }
 }
 
-/** Funds and a place among the tasks, under one lock. @throws as `Admissions.admit` */
+/** Reserves funds and a place among the tasks, under one lock. @throws as `Admissions.admit` */
 async function reserveFunds(
   deps: TaskDeps,
   request: TaskRequest,
@@ -236,7 +237,7 @@ async function reserveFunds(
     await deps.admissions.admit(asked)
   } catch (error) {
     if (!isDomainError(error, 'rate_limited') || deps.recent.of(tenantId) === undefined) throw error
-    // A task whose end was written here a moment ago keeps its place until it is projected.
+    // A task keeps its place until its end is projected, so wait for ends appended a moment ago.
     await catchUp(deps, 'tasks', tenantId)
     await deps.admissions.admit(asked)
   }
@@ -246,7 +247,7 @@ async function reserveFunds(
         void quietly(deps, platformId, deps.admissions.recorded(platformId, position))
     },
     release: () => {
-      // A keyed id may be another request's too: its reservation is left to the sweep.
+      // Two requests may share a keyed id: its reservation is left to the sweep.
       if (idempotency === undefined)
         void quietly(deps, platformId, deps.admissions.withdraw(platformId))
     },
@@ -266,17 +267,18 @@ const nothingBegun: ReadonlySet<DomainCode> = new Set<DomainCode>([
   'asset_region_mismatch',
 ])
 
-/** Once an id names something, whoever asked must learn it, whatever went wrong. */
+/** Once an id names a task, every error names it to the caller. */
 function withPlatformId(error: unknown, platformId: string): unknown {
   if (!isDomainError(error) || 'platformId' in error.details) return error
-  // Nothing was written or sent yet: there is nothing to find under the id, and trying again is safe.
+  // Nothing was written or sent yet: the id names nothing, and a retry is safe.
   if (nothingBegun.has(error.code)) return error
   return new DomainError(error.code, error.message, { ...error.details, platformId })
 }
 
 /**
- * What a creation would hold and may be settled at. Nothing is held, written or sent.
- * @throws DomainError `unknown_model`, `model_not_allowed`, `price_not_configured`, those of `CheckAssets`
+ * What a creation would hold and may be settled at. It holds, writes and sends nothing.
+ * @throws DomainError `unknown_model`, `model_not_allowed`, `price_not_configured`, those of
+ *   `CheckAssets`
  */
 export async function quoteTask(
   { catalog, prices, checkAssets }: Pick<TaskDeps, 'catalog' | 'prices' | 'checkAssets'>,

@@ -15,10 +15,10 @@ import { viewOf } from './reads.ts'
 import { callOptions, callUpstream, REFRESH_TIMEOUT_MS } from '../channels/call-upstream.ts'
 import { providerOf } from './submit.ts'
 
-/** A refresh older than this says too little about whether the task is still queued. */
+/** A refresh older than this does not show whether the task is still queued. */
 const MAX_REFRESH_AGE_MS = 200
 const REFRESHES_BEFORE_FORWARDING = 3
-/** Upstream may answer the deletion before its own queries show it. */
+/** Upstream may confirm the deletion before its own queries show it. */
 const CONFIRMATIONS = 5
 const CONFIRMATION_PAUSE_MS = 200
 
@@ -26,14 +26,14 @@ interface Removal {
   readonly row: TaskRow
   readonly requestId: string
   readonly tokenId: string
-  /** What becomes of one that has ended by itself, or before. */
+  /** Handles a task that ended by itself, now or before. */
   readonly ended: (status: string) => Promise<void>
 }
 
 /**
- * DELETE of a task. An ended task is hidden, after settlement; a queued one
- * is cancelled upstream and confirmed; a running one is refused. Deleting an ended record upstream
- * would destroy its usage, so nothing but `queued` is ever forwarded.
+ * DELETE of a task. An ended task is hidden, after settlement; a queued one is cancelled upstream
+ * and confirmed; a running one is refused. Deleting an ended record upstream would destroy its
+ * usage, so the gateway forwards only deletions of queued tasks.
  */
 export function createDeleteTask(deps: TaskDeps, refresher: Refresher): DeleteTask {
   const removals = createSingleFlight<void>()
@@ -45,15 +45,15 @@ export function createDeleteTask(deps: TaskDeps, refresher: Refresher): DeleteTa
     await removals.run(platformId, () =>
       remove(deps, refresher, { ...removal, ended: () => hide(deps, removal) }),
     )
-    // What this answer says must hold on every replica.
+    // Every replica must agree with this answer.
     await quietly(deps, platformId, catchUp(deps, 'tasks', principal.tenantId))
     return { platformId }
   }
 }
 
 /**
- * The same for a caller who only wants it cancelled: whether that or its own end came first is what the
- * log has, and an end stays as it is.
+ * Cancels a task without hiding it. The log decides whether the cancellation or the task's own end
+ * came first, and an end does not change.
  */
 export function createCancelTask(deps: TaskDeps, refresher: Refresher): CancelTask {
   const cancels = createSingleFlight<void>()
@@ -81,9 +81,9 @@ async function remove(deps: TaskDeps, refresher: Refresher, removal: Removal): P
   for (let attempt = 0; attempt < REFRESHES_BEFORE_FORWARDING; attempt += 1) {
     const { seen, outcome } = await ask(refresher, removal)
     const seenAtMs = monotonicClock.nowMs()
-    // Another DELETE was quicker: what this one asked for has come to be.
+    // Another DELETE was first: the task is cancelled already.
     if (seen.status === 'cancelled') return undefined
-    // A success is settled by the refresh itself, before anything is hidden.
+    // The refresh itself settles a success, before anything is hidden.
     if (outcome.ended) return removal.ended(seen.status)
     if (seen.status === 'gone') throw vanished(deps, removal)
     if (seen.status !== 'queued') throw running(row)
@@ -103,7 +103,7 @@ async function ask(refresher: Refresher, { row, requestId }: Removal): Promise<R
   }
 }
 
-/** Sends the deletion upstream, only right after the task was seen queued there. */
+/** Sends the deletion upstream, only right after upstream reported the task as queued. */
 async function forward(
   deps: TaskDeps,
   { row, requestId }: Removal,
@@ -123,7 +123,7 @@ async function forward(
     })
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error
-    // Whatever became of it, the next query tells.
+    // The next query shows the outcome.
     deps.logger.warn({ platformId: row.platformId, requestId, kind: error.kind }, 'deletion failed')
     return 'forwarded'
   }
@@ -145,7 +145,7 @@ function cancelUpstream(
   )
 }
 
-/** What upstream's answer to a deletion means is only known from a query after it. */
+/** Only a later query shows what upstream's answer to a deletion means. */
 async function confirm(deps: TaskDeps, refresher: Refresher, removal: Removal): Promise<void> {
   const { row } = removal
   for (let look = 0; look < CONFIRMATIONS; look += 1) {
@@ -153,9 +153,9 @@ async function confirm(deps: TaskDeps, refresher: Refresher, removal: Removal): 
     const { seen, outcome } = await ask(refresher, removal)
     deps.crashPoint('delete.after-confirm')
     if (seen.status === 'gone') throw vanished(deps, removal)
-    // Recorded as cancelled by the refresh: the task stays visible as such.
+    // The refresh recorded it as cancelled: the task stays visible as cancelled.
     if (seen.status === 'cancelled') return
-    // It was quicker than the deletion: its end is recorded and settled.
+    // The task ended before the deletion: its end is recorded and settled.
     if (outcome.ended) return removal.ended(seen.status)
     if (seen.status !== 'queued') throw running(row)
   }
@@ -197,7 +197,7 @@ function unavailable(row: TaskRow): DomainError {
   )
 }
 
-/** A record that vanished may have been rendered and billed: uncertain, never `cancelled` (P5). */
+/** Upstream may have billed a record that vanished: uncertain, never `cancelled` (P5). */
 function vanished(deps: TaskDeps, { row, requestId }: Removal): DomainError {
   deps.logger.error(
     { platformId: row.platformId, requestId },

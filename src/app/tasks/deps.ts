@@ -21,7 +21,7 @@ import type { BackgroundAppends } from './background-appends.ts'
 import type { PutTaskUrls } from './result-urls.ts'
 import type { RecentWrites } from '../access/recent-writes.ts'
 
-/** What the task use cases and the policies stand on. */
+/** The dependencies of the task use cases and the policies. */
 export interface TaskDeps {
   readonly pool: Pool
   readonly log: EventLog
@@ -43,7 +43,7 @@ export interface TaskDeps {
   readonly checkAssets: CheckAssets
   readonly metrics: TaskMetrics
   readonly clock: Clock
-  /** Of durations. */
+  /** For durations. */
   readonly monotonic: Clock
   readonly logger: Log
   readonly crashPoint: CrashPoint
@@ -51,19 +51,20 @@ export interface TaskDeps {
   readonly markerSecret: string
 }
 
-/** A task as far as this process has seen its stream. */
+/** A task as far as this process has read its stream. */
 export interface KnownTask {
   readonly state: TaskState
-  /** Of the stream's last event. */
+  /** Revision of the stream's last event. */
   readonly revision: bigint
 }
 
-/** The oldest are forgotten first: they are read from the log again. */
+/** The oldest are evicted first: they are read from the log again. */
 const MAX_TASKS = 5_000
 
 /**
- * Open tasks as this process last wrote them, so that what upstream says next is decided without
- * reading the stream. Others may have written meanwhile: an append at the revision known here tells.
+ * Open tasks as this process last wrote them, so that it decides about the next upstream answer
+ * without reading the stream. If another process has written meanwhile, the append at this revision
+ * fails.
  */
 export type KnownTasks = LRUCache<string, KnownTask>
 

@@ -5,9 +5,9 @@ import type { TaskObservation } from '../ports/provider.ts'
 import { type CommandContext, executeTaskCommand, newCommandId, quietly } from './task-log.ts'
 import type { TaskDeps } from './deps.ts'
 
-/** The one path by which what upstream says of a task changes ours. */
+/** The one path by which upstream's answers change a task. */
 
-/** Tasks whose last word this process remembers, so that hearing it again costs nothing. */
+/** Tasks whose last answer this process remembers, so that a repeated answer costs nothing. */
 const MAX_REMEMBERED = 100_000
 
 const terminal: ReadonlySet<string> = new Set(['succeeded', 'failed', 'expired', 'cancelled'])
@@ -26,22 +26,22 @@ export interface ObserveInput {
 }
 
 export interface ObserveOutcome {
-  /** The task has an end in the log, from this observation or before. */
+  /** The log has the task's end, from this observation or before. */
   readonly ended: boolean
-  /** Where the change stands in the log; undefined when there was none. */
+  /** Position of the change in the log; undefined when nothing changed. */
   readonly position: bigint | undefined
 }
 
 export type Observe = (input: ObserveInput) => Promise<ObserveOutcome>
 
-/** Builds the path. @throws the log's codes; upstream will be asked again then. */
+/** Builds the path. @throws the log's codes; the poller asks upstream again then. */
 export function createObserve(deps: TaskDeps): Observe {
   const lastWords = new LRUCache<string, string>({ max: MAX_REMEMBERED })
 
   return async ({ platformId, tenantId, observation, correlationId }) => {
     const word = `${observation.status} ${observation.upstreamStatus}`
     const says = !isTerminal(observation.status)
-    // A queued task is where every task begins; a word already recorded decides to nothing again.
+    // Every task begins as queued, and a recorded answer leads to no event again.
     if (says && (observation.status === 'queued' || lastWords.get(platformId) === word))
       return { ended: false, position: undefined }
     const nowMs = deps.clock.nowMs()
@@ -73,7 +73,7 @@ export function createObserve(deps: TaskDeps): Observe {
   }
 }
 
-/** Caches result URLs until they end; without any, that there are none for now. */
+/** Caches result URLs until they expire; without any, it caches their absence. */
 export async function rememberUrls(
   deps: Pick<TaskDeps, 'putTaskUrls' | 'clock'>,
   platformId: string,

@@ -5,17 +5,17 @@ import { type LookUp, viewOf } from './reads.ts'
 import { taskError } from './task-log.ts'
 import type { OpenResult, OpenedResult, TaskView } from './types.ts'
 
-/** Files handed on at once by one process: each holds a connection to its end. */
+/** Files streamed at once by one process: each holds a connection until it ends. */
 const MAX_OPEN = 256
-/** From asking to the head of the answer, redirects included. */
+/** From the request to the head of the answer, redirects included. */
 const FIRST_BYTE_TIMEOUT_MS = 30_000
 /** Longest silence within a file. */
 const IDLE_TIMEOUT_MS = 60_000
 
-/** Upstream's words for a link that has ended: signed, or taken too often. */
+/** Upstream's statuses for a link that has ended: signed, or used too often. */
 const ENDED: ReadonlySet<number> = new Set([401, 403, 404, 410])
 
-/** Hands on what a result link leads to, as it comes. */
+/** Streams the file behind a result link. */
 export function createOpenResult(deps: TaskDeps, lookUp: LookUp): OpenResult {
   let open = 0
   return async ({ linkOf, range, signal, ...key }) => {

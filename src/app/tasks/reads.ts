@@ -11,10 +11,10 @@ import { findTaskUrls } from './result-urls.ts'
 import { loadTask } from './task-log.ts'
 import type { GetTask, ListTasks, PageTasks, TaskKey, TaskView } from './types.ts'
 
-/** A task not ended is asked for upstream when it was last observed longer ago than this. */
+/** The gateway refreshes an open task that was last observed longer ago than this. */
 const STALE_AFTER_MS = 1_000
 
-/** A task and its result links, fresh from upstream where that can tell more than we know. */
+/** A task and its result links, refreshed from upstream when that can add something. */
 export type LookUp = (key: TaskKey) => Promise<{
   readonly row: TaskRow
   readonly urls: Readonly<Record<string, string>> | undefined
@@ -32,7 +32,7 @@ export function createLookUp(deps: TaskDeps, refresher: Refresher): LookUp {
       if (result === undefined || !result.outcome.ended) {
         if (result?.outcome.position === undefined) return row
       }
-      // Ended without an event of ours: another process was quicker, and its append is in the log.
+      // No event of this process: another one was first, and its append is in the log.
       const position = result.outcome.position ?? (await deps.log.endPosition())
       if (!(await isProjected(deps, position))) return row
       return await findOwnTask(deps, { ...key, id: row.platformId })
@@ -60,7 +60,7 @@ export function createGetTask(deps: TaskDeps, lookUp: LookUp): GetTask {
 function isStale(row: TaskRow, nowMs: number): boolean {
   if (row.submission !== 'submitted' || isTerminal(row.status)) return false
   const ageMs = nowMs - (row.observedAtMs ?? row.updatedAtMs)
-  // Observed in the future: by a clock that was set back since.
+  // A future time comes from a clock that was set back since.
   return ageMs > STALE_AFTER_MS || ageMs < -STALE_AFTER_MS
 }
 
@@ -83,7 +83,7 @@ async function urlsFor(
   }
 }
 
-/** A tenant's tasks from our own records, never by asking upstream. */
+/** A tenant's tasks from our own records; it never queries upstream. */
 export function createListTasks(deps: TaskDeps): ListTasks {
   return async ({ principal, ...filter }) => {
     const { tenantId } = principal
@@ -96,7 +96,7 @@ export function createListTasks(deps: TaskDeps): ListTasks {
   }
 }
 
-/** A tenant's tasks of several families, from our own records, read on from one to the next. */
+/** A tenant's tasks of several families, page by page, from our own records. */
 export function createPageTasks(deps: TaskDeps): PageTasks {
   return async ({ principal, families, order, after, limit }) => {
     const { tenantId } = principal
@@ -125,8 +125,8 @@ export function createPageTasks(deps: TaskDeps): PageTasks {
 /** A task as its tenant sees it. */
 export function viewOf(row: TaskRow, urls: Readonly<Record<string, string>> | undefined): TaskView {
   const shown = row.status === 'succeeded' && row.settled
-  // Between two batches a read model may have the end and not yet what it cost, which is written with it: a success
-  // without its result would be taken for one that has none.
+  // Between two batches a read model may have the end without the cost, which is written with it: a
+  // success without its result would look like one that has none.
   const isEarly = row.status === 'succeeded' && !row.settled
   return {
     family: row.family,
@@ -145,12 +145,12 @@ export function viewOf(row: TaskRow, urls: Readonly<Record<string, string>> | un
   }
 }
 
-/** The log is asked for no longer: whoever queries a task waits for its state, not for what it cost. */
+/** The log gets this long: the caller waits for a task's state, not for its cost. */
 const LOG_TIMEOUT_MS = 1_000
 
 /**
- * What a task was settled at: out of the ledger, or of the task's own events where the ledger has not
- * come to them yet. Undefined for one that is not settled, and while neither can be read.
+ * The settled amount of a task: from the ledger, or from the task's own events while the ledger
+ * does not have them. Undefined for an unsettled task, and while neither can be read.
  */
 export async function costOfTask(
   { pool, log, logger }: Pick<TaskDeps, 'pool' | 'log' | 'logger'>,

@@ -13,7 +13,7 @@ import { callOptions, callUpstream, REFRESH_TIMEOUT_MS } from '../channels/call-
 import { inTurn } from '../channels/in-turn.ts'
 import { providerOf } from './submit.ts'
 
-/** Asking upstream for one task because a caller asked us. */
+/** Queries upstream for one task because a caller asked for it. */
 
 export interface Refreshed {
   readonly seen: TaskObservation | TaskGone
@@ -22,14 +22,14 @@ export interface Refreshed {
 
 export interface Refresher {
   /**
-   * Asks and records, joined with whoever else asks for the same task now. Undefined when the
-   * channel's bound on queries is reached or the channel is no longer configured.
+   * Queries and records, shared with concurrent requests for the same task. Undefined when the
+   * channel is at its limit of queries or is no longer configured.
    * @throws ProviderError, the log's codes
    */
   readonly ifFree: (row: TaskRow, requestId: string) => Promise<Refreshed | undefined>
-  /** The same, never joined and waiting for its turn: for whoever must know what is true now. */
+  /** Waits for its turn and is never shared: for callers that need the present state. */
   readonly now: (row: TaskRow, requestId: string) => Promise<Refreshed>
-  /** Fresh result URLs of a succeeded task; undefined when upstream cannot be asked. */
+  /** Fresh result URLs of a succeeded task; undefined when upstream cannot be queried. */
   readonly urls: (
     row: TaskRow,
     requestId: string,
@@ -114,7 +114,7 @@ async function askAndRecord(deps: TaskDeps, observe: Observe, query: Query): Pro
   return { seen, outcome }
 }
 
-/** An answer is one also where it says that there is no such task. */
+/** An answer that there is no such task counts as an answer. */
 function noteSeen(deps: TaskDeps, platformId: string): Promise<unknown> {
   return quietly(
     deps,
@@ -123,12 +123,12 @@ function noteSeen(deps: TaskDeps, platformId: string): Promise<unknown> {
   )
 }
 
-/** A turn is waited for no longer than a query may take. */
+/** A request waits for its turn no longer than a query may take. */
 export function patience(): AbortSignal {
   return AbortSignal.timeout(REFRESH_TIMEOUT_MS)
 }
 
-/** A record that is gone has no URLs to give; that is remembered like an expired one. */
+/** A record that is gone has no URLs; that is cached like an expired one. */
 function withoutEnd(seen: TaskObservation | TaskGone): TaskObservation {
   return seen.status === 'gone'
     ? { nativeId: seen.nativeId, status: 'unknown', upstreamStatus: 'gone', output: {} }

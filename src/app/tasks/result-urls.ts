@@ -4,21 +4,21 @@ import type { Migrations } from '../../storage/postgres/migrate.ts'
 
 /** The short-lived cache of result URLs: signed, so never in the log (P7). */
 
-/** Shown no longer than this before its signature ends, so that a caller can still download. */
+/** Not shown within this time before its signature ends, so that a caller can still download. */
 const SAFETY_MARGIN_MS = 60_000
-/** What a URL lives when it does not say. */
+/** Lifetime of a URL that does not state one. */
 const DEFAULT_LIFE_MS = 24 * 3_600_000
-/** Found expired or absent upstream: not asked again before this. */
+/** Expired or absent upstream: not queried again before this. */
 const ABSENT_LIFE_MS = 60_000
 const PURGE_LIMIT = 5_000
 
 interface CachedUrls {
-  /** Empty: upstream has none to give at the moment. */
+  /** Empty: upstream has none at the moment. */
   readonly urls: Readonly<Record<string, string>>
   readonly expiresAtMs: number
 }
 
-/** Unix milliseconds at which a signed URL ends, read from the URL itself where it says so. */
+/** Unix milliseconds at which a signed URL ends, read from the URL when it states that. */
 export function signedUntilMs(url: string): number | undefined {
   if (!URL.canParse(url)) return undefined
   let date: string | undefined
@@ -28,7 +28,7 @@ export function signedUntilMs(url: string): number | undefined {
     if (/(?:^|-)expires$/i.test(name) && /^\d{1,10}$/.test(value)) lifeS = Number(value)
   }
   if (lifeS === undefined) return undefined
-  // Beyond any life in seconds it is itself a time.
+  // A number beyond any lifetime in seconds is a time.
   if (lifeS > 1_000_000_000) return lifeS * 1_000
   const parts = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(date ?? '')
   if (parts === null) return undefined
@@ -37,7 +37,7 @@ export function signedUntilMs(url: string): number | undefined {
   return Number.isNaN(signedMs) ? undefined : signedMs + lifeS * 1_000
 }
 
-/** What to cache of a finished task's URLs; those already over are left out. */
+/** What to cache of a finished task's URLs; ended ones are left out. */
 export function cacheableUrls(
   urls: Readonly<Record<string, string>> | undefined,
   times: { readonly nowMs: number; readonly renderedAtMs: number | undefined },
@@ -57,10 +57,10 @@ export function cacheableUrls(
 /** Remembers URLs until their expiry. */
 export type PutTaskUrls = (platformId: string, cached: CachedUrls) => Promise<void>
 
-/** What is lost is asked for upstream again. */
+/** A lost entry is queried upstream again. */
 export function createUrlCache(pool: Pool): PutTaskUrls {
   const write = createBatchedWriter<CachedUrls & { readonly platformId: string }>(pool, (batch) => {
-    // Of one task only the last: a statement may touch a row once.
+    // The last one of each task: a statement may touch a row only once.
     const entries = [...new Map(batch.map((entry) => [entry.platformId, entry])).values()]
     return {
       text: `insert into ops.task_urls (platform_id, urls, expires_at)
@@ -79,7 +79,7 @@ export function createUrlCache(pool: Pool): PutTaskUrls {
   return (platformId, cached) => write({ platformId, ...cached })
 }
 
-/** Unexpired URLs by platform id; an id without an entry has to be asked for upstream. */
+/** Unexpired URLs by platform id; for an id without an entry upstream must be queried. */
 export async function findTaskUrls(
   db: Pool,
   platformIds: readonly string[],
@@ -94,7 +94,7 @@ export async function findTaskUrls(
   return new Map(rows.map((row) => [row.platform_id, row.urls]))
 }
 
-/** Drops expired entries, a bounded number at a time. Returns how many went. */
+/** Deletes expired entries, a bounded number at a time. Returns their number. */
 export async function purgeTaskUrls(db: Pool, nowMs: number): Promise<number> {
   const { rowCount } = await db.query(
     `delete from ops.task_urls where platform_id in (

@@ -16,14 +16,14 @@ import { callOptions, callUpstream } from '../channels/call-upstream.ts'
 
 /** Channels tried for one creation. */
 const MAX_CHANNELS_A_CREATION = 3
-/** Sending begins within this, or never: from then on the others reckon that upstream has it or will not. */
+/** Sending begins within this, or never: later, others decide whether upstream has it. */
 const SENDING_BEGINS_MS = 30_000
 
 /** A creation whose intent is durable. */
 export interface BegunTask {
   readonly request: TaskRequest
   readonly lease: ChannelLease
-  /** Of the monotonic clock when the use case began. */
+  /** Monotonic time at which the use case began. */
   readonly startedMs: number
 }
 
@@ -43,7 +43,7 @@ export async function submit(
 ): Promise<CreatedTask> {
   const { request, startedMs } = submission
   const sentMs = deps.monotonic.nowMs()
-  // A process that was frozen may come back long after its creation was given up.
+  // A process that was suspended may resume long after its creation was given up.
   const isLate = deps.monotonic.nowMs() - submission.startedMs > SENDING_BEGINS_MS
   const sent = isLate ? tooLate(submission) : await send(deps, input, submission)
   const answeredMs = deps.monotonic.nowMs()

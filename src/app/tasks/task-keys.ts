@@ -9,11 +9,11 @@ import { loadTask, taskError } from './task-log.ts'
 import type { CreatedTask, TaskOrder } from './types.ts'
 
 /**
- * `Idempotency-Key`: the platform id follows from tenant, surface and key, so that the log itself
- * decides who was first. A refused attempt frees the key for the next.
+ * `Idempotency-Key`: the platform id is derived from tenant, surface and key, so that the log
+ * decides which request was first. A refused attempt frees the key for the next.
  */
 
-/** A request without an outcome for longer than this was cut short: its outcome is uncertain. */
+/** A request without an outcome for longer than this was interrupted: its outcome is uncertain. */
 const IN_PROGRESS_FOR_MS = 120_000
 
 export type Identity =
@@ -21,7 +21,7 @@ export type Identity =
   | { readonly kind: 'replay'; readonly task: CreatedTask }
 
 /**
- * The id a creation is to use, or the task it repeats.
+ * The id for a creation, or the task of which it is a retry.
  * @throws DomainError `idempotency_key_reused`, `idempotency_in_progress`, `submission_uncertain`
  */
 export async function chooseIdentity(deps: TaskDeps, input: TaskOrder): Promise<Identity> {
@@ -44,7 +44,7 @@ export async function chooseIdentity(deps: TaskDeps, input: TaskOrder): Promise<
   )
 }
 
-/** Another request under the same key was recorded first. @throws as `chooseIdentity` */
+/** The log recorded another request under the same key first. @throws as `chooseIdentity` */
 export async function keyConflict(
   deps: TaskDeps,
   input: TaskOrder,
@@ -55,7 +55,7 @@ export async function keyConflict(
   throw inProgress(platformId)
 }
 
-/** The task a request repeats; undefined when that attempt was refused, so that a new one may be. */
+/** The task that a request repeats; undefined if that attempt was refused. */
 function repeated(deps: TaskDeps, input: TaskOrder, state: TaskState): CreatedTask | undefined {
   if (state.phase === 'none') return undefined
   const { platformId, idempotency, requestedAt } = state.request
@@ -70,7 +70,7 @@ function repeated(deps: TaskDeps, input: TaskOrder, state: TaskState): CreatedTa
   switch (state.phase) {
     case 'refused':
       return undefined
-    // Made here: its creation was answered as soon as it was recorded, whatever becomes of it.
+    // Executed by the gateway: its creation was answered as soon as it was recorded.
     case 'started':
       return { ...replay, nativeId: platformId }
     case 'active':
@@ -79,7 +79,7 @@ function repeated(deps: TaskDeps, input: TaskOrder, state: TaskState): CreatedTa
       if (state.request.madeHere) return { ...replay, nativeId: platformId }
       if (state.nativeId !== undefined)
         return { ...replay, nativeId: state.nativeId, usage: state.usage }
-      // Upstream certainly never had it: a refusal that took its time.
+      // Upstream certainly never had it: a late refusal.
       if (state.absence !== undefined) return undefined
       throw uncertain(platformId)
     case 'uncertain':
@@ -87,7 +87,7 @@ function repeated(deps: TaskDeps, input: TaskOrder, state: TaskState): CreatedTa
       throw uncertain(platformId)
     case 'requested':
       if (state.request.madeHere) return { ...replay, nativeId: platformId }
-      // Requested in the future: by a clock that was set back since.
+      // A future time comes from a clock that was set back since.
       if (Math.abs(deps.clock.nowMs() - createdAtMs) < IN_PROGRESS_FOR_MS)
         throw inProgress(platformId)
       throw uncertain(platformId)
@@ -114,7 +114,7 @@ function uncertain(platformId: string): DomainError {
 
 /** Names derived with a key that every replica shares (`MARKER_SECRET`). */
 
-/** A rejected attempt frees its key; this many of them and the key is spent. */
+/** A refused attempt frees its key; after this many attempts the key is used up. */
 const MAX_ATTEMPTS_PER_KEY = 16
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const ULID_LENGTH = 26
@@ -122,8 +122,8 @@ const TENANT_PART = 24
 const TASK_PART = 32
 
 /**
- * What upstream is told when the caller gave nothing to know a task by: stable per tenant in its
- * first part, unique per task as a whole, meaningless to anyone without the key.
+ * The marker sent upstream when the caller gave none: its first part is stable per tenant, the
+ * whole is unique per task, and it means nothing without the key.
  */
 export function markerOf(secret: string, tenantId: string, platformId: string): string {
   const tenant = keyedHash(secret, 'tenant', [tenantId]).toString('hex').slice(0, TENANT_PART)
@@ -133,7 +133,7 @@ export function markerOf(secret: string, tenantId: string, platformId: string): 
 
 /**
  * The platform id of the n-th attempt under an `Idempotency-Key`: the same on every replica, so
- * that the log's `no_stream` decides who is first.
+ * that the log's `no_stream` decides which request is first.
  */
 export function keyedPlatformId(
   secret: string,
@@ -151,7 +151,7 @@ export function keyedPlatformId(
   for (const byte of hash.subarray(0, 17)) bits = (bits << 8n) | BigInt(byte)
   let id = ''
   for (let index = 0; index < ULID_LENGTH; index += 1) {
-    // The first character of a ULID holds three bits only.
+    // The first character of a ULID has only three bits.
     const width = index === ULID_LENGTH - 1 ? 3n : 5n
     id = CROCKFORD.charAt(Number(bits & ((1n << width) - 1n))) + id
     bits >>= width
@@ -164,7 +164,7 @@ export function keyHashOf(secret: string, key: string): string {
   return keyedHash(secret, 'idempotency-key', [key]).toString('hex')
 }
 
-/** Keyed hash of the caller's body hash: bodies may be guessable, their hashes must not be. */
+/** Keyed hash of the caller's body hash: a body may be guessable, the recorded hash must not be. */
 export function bodyHashOf(secret: string, bodyHash: string): string {
   return keyedHash(secret, 'body', [bodyHash]).toString('hex')
 }

@@ -14,9 +14,9 @@ import { DomainError, type DomainCode, isDomainError } from '../../kernel/errors
 import { newId } from '../../kernel/ids.ts'
 import type { KnownTask, TaskDeps } from './deps.ts'
 
-/** What is written of a task, and what becomes of it while the log does not answer. */
+/** Appends a task's events, and handles a log that does not answer. */
 
-/** Who or what a command is run for; written beside the events. */
+/** The initiator of a command; recorded beside the events. */
 export interface CommandContext {
   /** The request id, or the name of the policy. */
   readonly correlationId: string
@@ -26,14 +26,14 @@ export interface CommandContext {
 
 export type TaskResult = ExecuteResult<TaskState, TaskEvent>
 
-/** A new command id: every attempt of ours is a command of its own, its retries are not. */
+/** A new command id: each attempt is a new command, its retries are the same one. */
 export function newCommandId(nowMs: number): string {
   return newId('cmd', nowMs)
 }
 
 /**
- * The one way state of a task changes; what is `known` of it need not be read. @throws what the decider and the event log throw; after
- * `log_outcome_unknown` the same command id may be run again.
+ * The only way to change a task's state; a `known` state is not read again. @throws what the
+ * decider and the event log throw; after `log_outcome_unknown` the same command id may be run again
  */
 export function executeTaskCommand(
   { log, catalog }: { readonly log: EventLog; readonly catalog: Pick<Catalog, 'taskDecider'> },
@@ -57,20 +57,20 @@ export function executeTaskCommand(
 /** Folds a task from its stream; `none` when there is no such stream. */
 export async function loadTask(log: EventLog, platformId: string): Promise<TaskState> {
   const events = await log.readStream(taskStream(platformId))
-  // A task stream holds only task events: its name comes from that aggregate.
+  // The stream name comes from the task aggregate, so it holds only task events.
   return events.reduce<TaskState>(
     (state, event) => evolveTask(state, event as unknown as TaskEvent),
     initialTaskState,
   )
 }
 
-/** What goes beside a creation's events. */
+/** The metadata of a creation's events. */
 function contextOf(request: TaskRequest): CommandContext {
   const { requestId, tenantId, tokenId } = request
   return { correlationId: requestId, tenantId, tokenId }
 }
 
-/** What became of an intent; `position` is undefined where the log did not say. */
+/** The outcome of recording an intent; `position` is undefined when the log did not answer. */
 export type Intent =
   | { readonly kind: 'recorded'; readonly position: bigint | undefined }
   | { readonly kind: 'exists' }
@@ -78,7 +78,8 @@ export type Intent =
 
 /**
  * Appends the intent (P1). `exists` when the id is taken, which only an `Idempotency-Key` can
- * bring about; `unknown` when it may be in the log. @throws DomainError `log_unavailable` (nothing is there)
+ * cause; `unknown` when the log may have it.
+ * @throws DomainError `log_unavailable` (the log does not have it)
  */
 export async function recordRequested(
   deps: TaskDeps,
@@ -99,7 +100,7 @@ export async function recordRequested(
   } catch (error) {
     if (isDomainError(error, 'task_state_conflict')) return { kind: 'exists' }
     if (isDomainError(error, 'log_outcome_unknown')) {
-      // It may be there, yet nothing was sent: say so as soon as the log answers again.
+      // The log may have it, but nothing was sent: record that as soon as the log answers again.
       deps.background.keepTrying('not-sent', platformId, () => refuseIfRecorded(deps, request))
       return { kind: 'unknown', position: undefined, error }
     }
@@ -112,7 +113,7 @@ export async function recordRequested(
 
 async function refuseIfRecorded(deps: TaskDeps, request: TaskRequest): Promise<void> {
   const state = await loadTask(deps.log, request.platformId)
-  // Not there after all, or another request under the same key was first: that one goes on.
+  // The log does not have it, or has another request under the same key, which goes on.
   if (state.phase === 'none' || state.request.requestId !== request.requestId) return
   try {
     await executeTaskCommand(
@@ -128,14 +129,14 @@ async function refuseIfRecorded(deps: TaskDeps, request: TaskRequest): Promise<v
       contextOf(request),
     )
   } catch (error) {
-    // The reconciler or the deadline was quicker.
+    // The reconciler or the deadline was first.
     if (!isDomainError(error, 'task_state_conflict')) throw error
   }
 }
 
 /**
- * Appends an outcome; when the log does not take it now, keeps trying behind the caller's back.
- * Returns whether it is durable.
+ * Appends an outcome; while the log is unavailable, it retries in the background. Returns whether
+ * the outcome is durable.
  */
 export async function recordOutcome(
   deps: TaskDeps,
@@ -168,7 +169,7 @@ export async function recordOutcome(
   }
 }
 
-/** Housekeeping that must not fail a request; what it leaves is swept later. */
+/** Housekeeping whose failure must not fail a request; a sweep repeats it. */
 export async function quietly(
   deps: Pick<TaskDeps, 'logger'>,
   platformId: string,

@@ -6,9 +6,9 @@ import type { OpenedUrl } from '../../kernel/public-fetch.ts'
 import type { Principal } from '../access/principal.ts'
 import type { AssetsPlace, AssetsWanted } from '../assets/types.ts'
 
-/** What the API asks of the task use cases, and what it gets back; no HTTP here. */
+/** Input and output of the task use cases; no HTTP here. */
 
-/** What every creation brings, of whatever family. */
+/** The fields of every creation, of any family. */
 export interface TaskOrder {
   readonly principal: Principal
   readonly family: string
@@ -18,33 +18,33 @@ export interface TaskOrder {
   /** External name, aliases already normalised. */
   readonly model: string
   readonly facts: TaskFacts
-  /** What the caller wants upstream to know the task by. */
+  /** The marker that the caller sends upstream. */
   readonly callerMarker: string | undefined
   readonly executionExpiresAfterS: number | undefined
   readonly idempotencyKey: string | undefined
-  /** Hash of the caller's own body, to tell a repeated request from a different one. */
+  /** Hash of the caller's own body, to distinguish a retry from a different request. */
   readonly bodyHash: string
-  /** Only this account will do: what was uploaded for the task lies there. */
+  /** Only this account can run it, because it has the uploads of the task. */
   readonly channelId?: string | undefined
 }
 
 export interface CreateTaskInput extends TaskOrder {
   /** The body for upstream without the model and the marker. */
   readonly upstreamBody: Readonly<Record<string, unknown>>
-  /** Present where it uses assets, whose ids upstream are found once it is known to be no repetition. */
+  /** Set when it uses assets; a retry does not look up their upstream ids. */
   readonly assets?: TaskAssets | undefined
 }
 
 /** The assets of a creation. */
 export interface TaskAssets extends Pick<AssetsWanted, 'assets' | 'projectName'> {
-  /** The body for upstream with its ids for them, by ours. */
+  /** The body for upstream with upstream's asset ids, given by ours. */
   readonly bodyWith: (nativeIds: AssetsPlace['nativeIds']) => Readonly<Record<string, unknown>>
 }
 
 export interface CreatedTask {
   readonly platformId: string
   readonly nativeId: string
-  /** What upstream said it counts, where it says so when it accepts a task. */
+  /** The usage that upstream reports, if it does so when it accepts a task. */
   readonly usage?: Usage | undefined
   readonly replayed: boolean
   /** Unix milliseconds. */
@@ -63,7 +63,7 @@ export type CreateTask = (input: CreateTaskInput) => Promise<CreatedTask>
 
 type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'expired' | 'cancelled'
 
-/** A task as its tenant may see it. */
+/** What its tenant may see of a task. */
 export interface TaskView {
   readonly family: string
   readonly platformId: string
@@ -73,10 +73,10 @@ export interface TaskView {
   readonly status: TaskStatus
   /** The caller's own settings by wire name, overridden by the actual specs once known. */
   readonly settings: Readonly<Record<string, string | number | boolean | null>>
-  /** What the caller wants upstream to know it by; our own marker stays inside. */
+  /** The caller's marker; the gateway's own is not shown. */
   readonly callerMarker: string | undefined
   readonly usage: Usage | undefined
-  /** What it was settled at; only a query of one task says it, and only once it is settled. */
+  /** The settled amount; only a query of one task returns it, and only after settlement. */
   readonly cost?: Cost | undefined
   readonly error: { readonly code: string; readonly message: string } | undefined
   /** Fresh signed URLs by wire name (`video_url`, `last_frame_url`), if known and not expired. */
@@ -84,7 +84,7 @@ export interface TaskView {
   /** Unix milliseconds. */
   readonly createdAtMs: number
   readonly updatedAtMs: number
-  /** When upstream last said how it stands; undefined before it was asked. */
+  /** When upstream last reported its state; undefined before the first query. */
   readonly observedAtMs: number | undefined
 }
 
@@ -120,10 +120,10 @@ export type ListTasks = (
 /** Codes: `task_not_found`, `task_running`, `upstream_unavailable`, `log_unavailable`. */
 export type DeleteTask = (key: TaskKey) => Promise<{ readonly platformId: string }>
 
-/** As `DeleteTask`, and besides `task_ended` (details: status): what has ended is neither hidden nor changed. */
+/** As `DeleteTask`, and `task_ended` (details: status): an ended task does not change. */
 export type CancelTask = (key: TaskKey) => Promise<TaskView>
 
-/** Of several families, in the order they were asked for. Code: `invalid_request` naming `after`. */
+/** Of several families, in the given order. Code: `invalid_request` naming `after`. */
 export type PageTasks = (input: {
   readonly principal: Principal
   readonly families: readonly string[]
@@ -133,12 +133,12 @@ export type PageTasks = (input: {
   readonly limit: number
 }) => Promise<{ readonly items: readonly TaskView[]; readonly hasMore: boolean }>
 
-/** A file of a result, its body to be read to the end or destroyed. */
+/** A file of a result; the caller must read its body to the end or destroy it. */
 export type OpenedResult = OpenedUrl
 
 /**
- * Opens what one of a task's result links leads to; `linkOf` names the link. Codes: `task_not_found`,
- * `result_not_available`, `upstream_unavailable`, `overloaded`.
+ * Opens the file behind one of a task's result links; `linkOf` names the link. Codes:
+ * `task_not_found`, `result_not_available`, `upstream_unavailable`, `overloaded`.
  */
 export type OpenResult = (
   input: TaskKey & {
@@ -149,14 +149,14 @@ export type OpenResult = (
   },
 ) => Promise<OpenedResult>
 
-/** What a task is priced by. */
+/** The facts that price a task. */
 export interface PricedTask extends Pick<TaskOrder, 'principal' | 'family' | 'model' | 'facts'> {
   readonly assets?: Pick<AssetsWanted, 'assets' | 'projectName'> | undefined
 }
 
 /**
- * Prices a task as its creation would, and does nothing else. Codes: those by which the creation would be
- * refused; balances, limits and whether a channel can be asked at the moment are not looked at.
+ * Prices a task as its creation would, and does nothing else. Codes: those of a refused creation;
+ * it does not check balances, limits or whether a channel is available.
  */
 type QuoteTask = (order: PricedTask) => Promise<RequestQuote>
 

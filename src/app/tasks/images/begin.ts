@@ -13,13 +13,13 @@ import { imageTaskFailure } from './failures.ts'
 import { MAKER } from './make.ts'
 import { readPayload } from './payload.ts'
 
-/** From a task that waits to one that is started: everything before its provider is called. */
+/** The start of a waiting task: everything before the call to its provider. */
 
-/** Whether a start is in the log is asked so often before it is left to its end. */
+/** After this many reads of the log for a start, the task is left to its deadline. */
 const START_TRIES = 6
 const START_PAUSE_MS = 5_000
 
-/** A waiting task that can be started: its order is read, and a channel is held for it. */
+/** A waiting task that can be started, with its order and a held channel. */
 export interface ReadyTask {
   readonly waiting: KnownImageTask
   readonly media: ImageMedia
@@ -29,7 +29,7 @@ export interface ReadyTask {
 }
 
 /**
- * `later`: it cannot be begun now. `ended`: there is nothing to begin any more.
+ * `later`: it cannot be started now. `ended`: nothing is left to start.
  * @throws the log's codes
  */
 export async function prepareImages(
@@ -39,7 +39,7 @@ export async function prepareImages(
 ): Promise<ReadyTask | 'later' | 'ended'> {
   const { media } = deps
   const state = await loadTask(deps.log, platformId)
-  // Begun by another or ended: the read model has not seen it yet.
+  // Another worker started it or it ended: the read model does not have that yet.
   if (state.phase !== 'requested') return 'later'
   const { request } = state
   const waiting = { state, revision: 0n }
@@ -79,8 +79,8 @@ async function readOrSay(
 }
 
 /**
- * Says that it is about to be sent, at the revision it was read at: of two workers one is told that
- * it must not. Undefined: another was first.
+ * Records that the task is about to be sent, at the revision it was read at: of two workers only
+ * one succeeds. Undefined: another worker was first.
  */
 export async function startImages(
   deps: ImageTaskDeps,
@@ -112,7 +112,7 @@ export async function startImages(
       return { state, revision }
     } catch (error) {
       if (isDomainError(error, 'task_state_conflict')) return giveBack(lease, undefined)
-      // Nothing was sent: it may be begun again, unless the start came to stand in the log.
+      // Nothing was sent: it may be started again, unless the log has the start after all.
       if (!isLogOutage(error)) return giveBack(lease, 'later')
       if (tries === START_TRIES) return giveBack(lease, 'later')
       await pause(START_PAUSE_MS * scale)

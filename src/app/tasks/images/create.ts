@@ -10,7 +10,7 @@ import type { ImageMedia, ImageTaskDeps } from './deps.ts'
 import { hashOfOrder, keepPayload, removePayload } from './payload.ts'
 import type { CreateImageTaskInput, ImageTaskUseCases } from './types.ts'
 
-/** One that was turned away because too many wait may ask again after this. */
+/** A request refused because too many wait may be retried after this. */
 const QUEUE_RETRY_MS = 10_000
 
 interface ImageTaskOrder extends TaskOrder {
@@ -19,15 +19,15 @@ interface ImageTaskOrder extends TaskOrder {
 }
 
 /**
- * Takes an order: what was asked goes into storage, then the hold, then `TaskRequested`. A payload
- * without its event is an orphan that the purge removes.
+ * Accepts an order: first the request goes into storage, then the hold, then `TaskRequested`. The
+ * purge removes a payload whose event is missing.
  */
 export function createCreateImageTask(deps: ImageTaskDeps): ImageTaskUseCases['create'] {
   const create = createTaskWith<ImageTaskOrder>(deps, {
     choose: (_order, wish) => {
       const [channel] = deps.channels.serving(wish)
       if (channel === undefined) throw nobodyToAsk(deps, wish, {})
-      // Nothing is sent now, so nothing is held: the worker chooses among all that serve it.
+      // Nothing is sent now, so no channel is held: the worker chooses one later.
       return { channel, release: () => undefined }
     },
     keep: async ({ media, images }, request) => {
@@ -47,7 +47,10 @@ export function createCreateImageTask(deps: ImageTaskDeps): ImageTaskUseCases['c
   })
 
   const rooms = createFetchRooms()
-  /** Where a form brings its pictures nothing is fetched; elsewhere a process that ends lets it end. */
+  /**
+   * // Pictures in a form need no fetch; for URLs, the shutdown of the process does not abort the
+   * fetch.
+   */
   const ready = async (input: Pick<CreateImageTaskInput, 'principal' | 'request'>) => {
     const room = rooms.enter()
     try {
@@ -74,7 +77,7 @@ export function createCreateImageTask(deps: ImageTaskDeps): ImageTaskUseCases['c
   }
 }
 
-/** Where results lie must be reachable by callers. @throws DomainError `storage_not_configured` */
+/** Requires storage with public URLs. @throws DomainError `storage_not_configured` */
 async function reachableMedia({ media, clock }: ImageTaskDeps): Promise<ImageMedia> {
   const url = await media?.store.publicUrl('results/reachable', clock.nowMs() + 1_000)
   if (media === undefined || url === undefined)
@@ -83,8 +86,8 @@ async function reachableMedia({ media, clock }: ImageTaskDeps): Promise<ImageMed
 }
 
 /**
- * Counted up to the bound and no further. What was accepted in the last moments is not counted yet,
- * so the bounds are passed by as much at most.
+ * Counts up to the bound only. Tasks accepted a moment ago are not counted yet, so the bounds are
+ * exceeded by at most their number.
  */
 async function refuseWhenFull({ pool, imageLimits }: ImageTaskDeps, tenantId: string) {
   const { maxWaiting } = imageLimits

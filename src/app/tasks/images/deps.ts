@@ -6,25 +6,26 @@ import type { TaskDeps } from '../deps.ts'
 import { createSealedObjects, type SealedObjects } from '../../../storage/sealed.ts'
 import type { ObjectStore } from '../../../storage/types.ts'
 
-/** Where requests wait and results are kept; nothing of either is in the log (P7). */
+/** Storage of requests and results; the log has neither (P7). */
 export interface ImageMedia {
   readonly store: ObjectStore
-  /** What was asked, until it is done. */
+  /** Requests, until their tasks end. */
   readonly payloads: SealedObjects
-  /** What callers are shown of a result beside its pictures. */
+  /** What callers see of a result beside its pictures. */
   readonly results: SealedObjects
 }
 
 /** Bounds of asynchronous images (P10). */
 export interface ImageTaskLimits {
   /**
-   * Tasks that no worker has begun, of all tenants; further ones are turned away. Of one tenant as many may
-   * wait as places are left, so that one alone has half of them and there is room for the next.
+   * Tasks that no worker has begun, of all tenants; further ones are refused. One tenant may have
+   * as many waiting as free places remain, so it takes at most half of them and leaves room for
+   * others.
    */
   readonly maxWaiting: number
-  /** Under way in one process: each holds its request and its answer. */
+  /** Tasks being made in one process: each holds its request and its answer. */
   readonly maxMaking: number
-  /** Of those, through one channel, so that none takes all there is. */
+  /** Of those, the most through one channel, so that no channel takes all places. */
   readonly maxMakingAChannel: number
 }
 
@@ -34,19 +35,19 @@ export const defaultImageTaskLimits: ImageTaskLimits = {
   maxMakingAChannel: 8,
 }
 
-/** What asynchronous images stand on beside what every task does. */
+/** The dependencies of asynchronous images, beside those of every task. */
 export interface ImageTaskDeps extends TaskDeps {
   readonly imageProviders: ReadonlyMap<string, ImageProvider>
   readonly openImageFile: OpenImageFile
   readonly fetchPublic: FetchPublic
-  /** Undefined: nothing can be kept here. */
+  /** Undefined: there is no storage. */
   readonly media: ImageMedia | undefined
   readonly imageLimits: ImageTaskLimits
-  /** Of what tenants keep: pictures that wait count. */
+  /** Quota of a tenant's storage: pictures of waiting tasks count. */
   readonly quota: UploadQuota
 }
 
-/** What is kept for asynchronous images in a store; `secret` is shared by all replicas. */
+/** Storage of asynchronous images in a store; all replicas share `secret`. */
 export function imageMediaIn(store: ObjectStore, secret: string): ImageMedia {
   return {
     store,

@@ -10,8 +10,8 @@ export interface KnownImageTask {
 }
 
 /**
- * Appends what became of a task, and lets go of what was asked: it is never sent again. While the
- * log does not take it, it is tried again in the background; past the task's end it says nothing.
+ * Appends the end of a task, and deletes its request: it is never sent again. While the log is
+ * unavailable, it retries in the background, until the task's deadline at most.
  */
 export async function recordEnd(
   deps: ImageTaskDeps,
@@ -57,7 +57,7 @@ function reportLeak(deps: ImageTaskDeps, { platformId, tenantId }: TaskRequest):
   )
 }
 
-/** What is left is purged later. */
+/** The purge deletes what is left. */
 export async function letGo(deps: ImageTaskDeps, request: TaskRequest): Promise<void> {
   if (deps.media !== undefined)
     await quietly(deps, request.platformId, removePayload({ ...deps, media: deps.media }, request))

@@ -2,20 +2,20 @@ import { DomainError } from '../../../kernel/errors.ts'
 import { ProviderError } from '../../ports/provider.ts'
 import type { AnsweredImages } from './results.ts'
 
-/** Why there are no pictures, as the task's own end says it: fixed words, for upstream's may quote a prompt (P7). */
+/** Why there are no pictures, in fixed texts, because upstream's may quote a prompt (P7). */
 export interface ImageTaskFailure {
-  /** As callers know it. */
+  /** The code that callers see. */
   readonly code: string
   readonly message: string
-  /** The provider may charge for what it did. */
+  /** The provider may charge for the work it did. */
   readonly possibleCostLeak: boolean
 }
 
-/** What came of sending an order. */
+/** The outcome of sending an order. */
 export type Sent =
   | ({ readonly kind: 'answered' } & AnsweredImages)
   | { readonly kind: 'failed'; readonly failure: ImageTaskFailure }
-  /** Nobody can say whether it was accepted. */
+  /** It is unknown whether the provider accepted it. */
   | { readonly kind: 'uncertain'; readonly reason: string }
 
 const words: Readonly<Record<string, string>> = {
@@ -45,10 +45,10 @@ const codeByKind = {
   malformed: 'upstream_error',
 } as const
 
-/** What a provider's failure means for a task whose creation was answered. */
+/** What a provider's failure means for a task whose creation the gateway has answered. */
 export function sentOf(error: ProviderError): Sent {
   const { kind, acceptance, code } = error
-  // An answer that cannot be read is the only one there will be: there is nothing to wait for.
+  // An unreadable answer is the only answer: there is nothing to wait for.
   if (acceptance === 'unknown' && kind !== 'malformed') return { kind: 'uncertain', reason: kind }
   const mayCost = acceptance !== 'ruled_out'
   if (kind !== 'invalid')
@@ -57,7 +57,7 @@ export function sentOf(error: ProviderError): Sent {
   return { kind: 'failed', failure: imageTaskFailure(known, mayCost) }
 }
 
-/** Why the pictures of an answer are not delivered; it was answered, so it may cost us. */
+/** Why an answer's pictures are not delivered; the provider answered, so it may charge. */
 export function undeliverable(error: unknown): ImageTaskFailure {
   if (error instanceof DomainError && error.code === 'suspected_black_image')
     return imageTaskFailure('suspected_black_image_from_upstream', true)

@@ -7,7 +7,7 @@ import type { WorkerSettings } from '../../queue/worker.ts'
 import type { ImageTaskDeps } from './deps.ts'
 import { letGo } from './end.ts'
 
-/** The end of what its worker did not end. Nothing that was begun is ever sent again. */
+/** Ends tasks that their worker did not end. A task that was begun is never sent again. */
 
 const LEASE_LIMIT = 100
 const LEASE_MS = 60_000
@@ -15,9 +15,9 @@ const PUT_OFF_MS = 5_000
 const FINISHER = 'policy-finish-images'
 
 /**
- * One round over what is due: at its deadline, or at once where whoever was making it has died. A
- * worker that was only held ends its task as long as the deadline has not passed. `making` is what this
- * process makes itself: it is of the same kind once it is begun.
+ * One round over due tasks: at their deadline, or at once when their worker has died. A worker that
+ * was only suspended ends its task until the deadline. `making` are the tasks this process makes
+ * itself: their rows have the same kind once begun.
  */
 export function createFinishRound(
   deps: ImageTaskDeps,
@@ -56,7 +56,7 @@ async function finishOrSay(deps: ImageTaskDeps, poll: DuePoll): Promise<number |
 async function finish(deps: ImageTaskDeps, poll: DuePoll): Promise<number | undefined> {
   const { platformId, tenantId } = poll
   const state = await loadTask(deps.log, platformId)
-  // Ended: the read model has not seen it yet.
+  // It ended: the read model does not have that yet.
   if (state.phase !== 'started' && state.phase !== 'uncertain') return undefined
   const nowMs = deps.clock.nowMs()
   const expiresAtMs = fromTimestamp(state.request.expiresAt)

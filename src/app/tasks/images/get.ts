@@ -6,14 +6,14 @@ import type { ImageTaskDeps } from './deps.ts'
 import { shownResult } from './results.ts'
 import type { ImageTaskUseCases, ImageTaskView } from './types.ts'
 
-/** Of a task whose outcome nobody saw by its deadline. */
+/** The error of a task without a known outcome at its deadline. */
 const UNKNOWN_OUTCOME = {
   code: 'outcome_unknown',
   message:
     'It is not known whether the model service made the images. They are not delivered and not billed; ask again if they are still wanted.',
 } as const
 
-/** Query of one task, from our own records: nobody else knows of it. */
+/** Query of one task, from our own records: no provider knows it. */
 export function createGetImageTask(deps: ImageTaskDeps): ImageTaskUseCases['get'] {
   const families = deps.catalog.imageFamilies.map(({ name }) => name)
   return async ({ principal, id }) => {

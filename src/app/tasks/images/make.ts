@@ -9,7 +9,7 @@ import { type ImageTaskFailure, type Sent, undeliverable } from './failures.ts'
 import { type AnsweredImages, keepResult } from './results.ts'
 import { send, type SendingTask } from './send.ts'
 
-/** A store that is away is waited for, while the pictures are held in memory. */
+/** While the store is unavailable, the worker holds pictures in memory and retries after this. */
 const STORE_PAUSE_MS = 2_000
 const STORE_PATIENCE_MS = 120_000
 
@@ -20,15 +20,15 @@ export interface MakingTask extends Omit<SendingTask, 'platformId' | 'requestId'
   readonly media: ImageMedia
 }
 
-/** Whether pauses are shortened, and the signal by which a process that ends breaks calls off. */
+/** The factor on pauses, and the signal with which a process that shuts down aborts calls. */
 export interface MakingTimes {
   readonly scale: number
   readonly signal: AbortSignal
 }
 
 /**
- * Makes a started task: sends it, keeps its pictures, and writes down what became of it. Success and
- * settlement are one append, once the pictures are kept.
+ * Makes a started task: sends it, stores its pictures, and records the outcome. Success and
+ * settlement are one append, after the pictures are stored.
  */
 export async function makeImages(
   deps: ImageTaskDeps,
@@ -52,10 +52,10 @@ export async function makeImages(
       deps.crashPoint('image.after-storage')
       const command = {
         kind: 'succeed',
-        // The provider has no task of it.
+        // The provider has no task for it.
         nativeId: platformId,
         seen: kept.seen,
-        // Where its pictures lie follows from this.
+        // The names of its pictures are derived from this.
         at: toTimestamp(kept.atMs),
       } as const
       return recordEnd(deps, known, command, MAKER)
@@ -91,7 +91,7 @@ async function keep(
   }
 }
 
-/** @throws what the last try did */
+/** @throws the error of the last try */
 async function putInTime(
   deps: ImageTaskDeps,
   work: () => Promise<void>,

@@ -9,7 +9,7 @@ import type { SentImage } from '../../ports/images.ts'
 import { reserveWhileWaiting } from '../../files/uploads/quota.ts'
 import type { ImageMedia, ImageTaskDeps } from './deps.ts'
 
-/** What was asked, as it waits in object storage, encrypted: a length, a head in JSON, the pictures. */
+/** A waiting request in object storage, encrypted: a length, a head in JSON, the pictures. */
 
 type Picture =
   | Extract<SentImage, { readonly from: 'url' }>
@@ -19,7 +19,7 @@ type Picture =
 
 interface Head {
   readonly request: Omit<ReadyImages, 'inputs' | 'mask'>
-  /** The mask last, where there is one. */
+  /** The mask is last, if there is one. */
   readonly pictures: readonly Picture[]
   readonly hasMask: boolean
 }
@@ -51,7 +51,7 @@ function* encoded(images: ReadyImages): Generator<Uint8Array, void> {
 
 function decoded(bytes: Buffer): ReadyImages {
   const end = LENGTH_BYTES + bytes.readUInt32BE(0)
-  // Sealed by us: it is what was put.
+  // The gateway sealed it, so it has this shape.
   const head = JSON.parse(bytes.toString('utf8', LENGTH_BYTES, end)) as Head
   let at = end
   const pictures = head.pictures.map((picture): SentImage => {
@@ -68,7 +68,7 @@ function decoded(bytes: Buffer): ReadyImages {
   }
 }
 
-/** What tells an order from another one that came under the same key. */
+/** Distinguishes an order from another one under the same key. */
 export function hashOfOrder(images: ReadyImages): string {
   const hashes = picturesOf(images).map((picture) =>
     picture.from === 'upload' ? sha256Hex(picture.bytes) : picture.url,
@@ -82,13 +82,13 @@ interface PayloadDeps extends Pick<ImageTaskDeps, 'pool' | 'quota'> {
 
 type Named = Pick<TaskRequest, 'platformId' | 'requestId'>
 
-/** One key for each request: of two under the same `Idempotency-Key` each keeps its own. */
+/** One object name for each request: two under one `Idempotency-Key` have their own. */
 function keyOf({ platformId, requestId }: Named): string {
   return `${payloadKey(platformId)}/${requestId}`
 }
 
 /**
- * Pictures that are kept count in the quota of the tenant until the task ends.
+ * Stored pictures count in the tenant's quota until the task ends.
  * @throws DomainError `storage_unavailable`, `object_too_large`, those of `UploadQuota.take`
  */
 export async function keepPayload(
@@ -105,7 +105,7 @@ export async function keepPayload(
   await media.payloads.put(keyOf(task), Readable.from(encoded(images), { objectMode: false }))
 }
 
-/** Undefined: it is gone. @throws DomainError `storage_unavailable` */
+/** Undefined: it is deleted. @throws DomainError `storage_unavailable` */
 export async function readPayload(
   { payloads }: ImageMedia,
   task: Named,
@@ -114,7 +114,7 @@ export async function readPayload(
   return found && decoded(await buffer(found))
 }
 
-/** Nobody will send it any more. */
+/** Deletes a request that will not be sent any more. */
 export async function removePayload({ media, quota }: PayloadDeps, task: Named): Promise<void> {
   await quota.free(keyOf(task))
   await media.store.remove(keyOf(task))

@@ -8,7 +8,7 @@ const MAKE_IDLE_MS = 250
 const LONGEST_MAKE_IDLE_MS = 750
 const FINISH_IDLE_MS = 2_000
 
-/** What the workers do about images, to be run beside their other policies. */
+/** The image policies, which the workers run beside the others. */
 export function imagePolicies(deps: ImageTaskDeps, settings: WorkerSettings): PolicySet {
   const maker = createImageMaker(deps, settings)
   return {

@@ -11,13 +11,13 @@ import type { ImageAnswer } from '../../ports/images.ts'
 import type { ImageMedia, ImageTaskDeps } from './deps.ts'
 
 /**
- * What came of a task, in object storage: its pictures, and an encrypted document that names them.
- * The names follow from the task and the moment it succeeded by a key of ours, so a URL can be made
- * again from the task alone, and nothing that leads to a picture is in the log (P7).
+ * The result of a task in object storage: its pictures, and an encrypted document that names them.
+ * The names are derived by a secret key from the task and the time of its success. So a URL can be
+ * made again from the task alone, and the log has nothing that leads to a picture (P7).
  */
 
 interface ResultDocument {
-  /** In the order upstream gave them: a picture's `url` is the key it is kept under. */
+  /** In upstream's order: a picture's `url` is its object name. */
   readonly data: readonly JsonObject[]
   readonly shown: JsonObject
 }
@@ -31,18 +31,18 @@ function keyOf(secret: string, platformId: string, part: string, atMs: number, t
 
 interface ResultOf {
   readonly platformId: string
-  /** When it succeeded, Unix milliseconds: part of its keys. */
+  /** Time of success, Unix milliseconds: part of the object names. */
   readonly atMs: number
 }
 
-/** An answer and where it came from. */
+/** An answer and its origin. */
 export interface AnsweredImages {
   readonly answer: ImageAnswer
   readonly channel: Channel
 }
 
 /**
- * Checks and keeps the pictures of an answer; the document last. Answers with what is settled of it.
+ * Checks and stores the pictures of an answer; the document last. Returns what is settled.
  * @throws as `deliver`, and what `put` throws
  */
 export async function keepResult(
@@ -75,14 +75,14 @@ export async function keepResult(
   return seen
 }
 
-/** How things are put where they are kept. */
+/** How objects are written to the store. */
 export interface KeepingPlace {
   readonly put: (key: string, bytes: Uint8Array) => Promise<void>
   readonly putSealed: (key: string, bytes: Uint8Array) => Promise<void>
   readonly signal: AbortSignal
 }
 
-/** What callers are shown of a result until it expires. */
+/** What callers see of a result until it expires. */
 export interface ShownResult {
   readonly data: readonly JsonObject[]
   readonly shown: JsonObject
@@ -98,7 +98,7 @@ export async function shownResult(
   if (clock.nowMs() >= expiresAtMs) return undefined
   const found = await results.open(keyOf(markerSecret, platformId, 'document', atMs, DOCUMENT_TYPE))
   if (found === undefined) return undefined
-  // Sealed by us: it is what was put.
+  // The gateway sealed it, so it has this shape.
   const document = JSON.parse(await text(found)) as ResultDocument
   const data = await Promise.all(
     document.data.map(async (item): Promise<JsonObject> => {

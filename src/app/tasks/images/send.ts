@@ -8,12 +8,12 @@ import { callOptions, callUpstream } from '../../channels/call-upstream.ts'
 import type { ImageTaskDeps } from './deps.ts'
 import { imageTaskFailure, type Sent, sentOf } from './failures.ts'
 
-/** Channels tried one after another, each only after the one before ruled acceptance out. */
+/** Channels tried one after another, each only if the one before ruled out acceptance. */
 const MAX_CHANNELS = 3
-/** While every channel is busy a started task waits for one … */
+/** While every channel is busy, a started task waits for one, first this long … */
 const FIRST_BUSY_MS = 1_000
 const LONGEST_BUSY_MS = 20_000
-/** … so long in all: with a channel's longest answer it is less than a task may take. */
+/** … and in all this long: together with a channel's longest answer, less than a task may take. */
 const BUSY_PATIENCE_MS = 120_000
 
 export interface SendingTask {
@@ -26,8 +26,8 @@ export interface SendingTask {
 }
 
 /**
- * Sends a started task upstream until a channel answers, or may have: what may have been accepted is
- * never sent again (P5). `scale` multiplies every pause.
+ * Sends a started task upstream until a channel answers or may have accepted it: it is never sent
+ * again after possible acceptance (P5). `scale` multiplies every pause.
  */
 export async function send(
   deps: ImageTaskDeps,
@@ -49,7 +49,7 @@ export async function send(
 interface Busy {
   readonly kind: 'busy'
   readonly retryAfterMs: number | undefined
-  /** What it is when nobody waits any longer. */
+  /** The outcome when the wait is over. */
   readonly otherwise: Sent
 }
 
@@ -94,7 +94,7 @@ async function sendOnce(
   return { kind: 'failed', failure: imageTaskFailure(failure.code, true) }
 }
 
-/** Nothing was begun there, and it may be in a moment. */
+/** The channel began nothing, and may be free in a moment. */
 function isBusy({ acceptance, kind }: ProviderError): boolean {
   return acceptance === 'ruled_out' && (kind === 'rate_limited' || kind === 'unavailable')
 }

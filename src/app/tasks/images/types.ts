@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../kernel/json.ts'
 import type { RequestQuote } from '../../finance/prices/tenant-prices.ts'
 import type { Principal } from '../../access/principal.ts'
 
-/** What the API asks of asynchronous images, and what it gets back; no HTTP here. */
+/** Input and output of the asynchronous image use cases; no HTTP here. */
 
 export interface CreateImageTaskInput {
   readonly principal: Principal
@@ -25,7 +25,7 @@ interface CreatedImageTask {
   readonly createdAtMs: number
 }
 
-/** As its tenant may see it; times in Unix milliseconds. */
+/** What its tenant may see; times in Unix milliseconds. */
 export type ImageTaskView = {
   readonly platformId: string
   readonly model: string
@@ -35,13 +35,13 @@ export type ImageTaskView = {
   | {
       readonly status: 'completed'
       readonly completedAtMs: number
-      /** What it was settled at; undefined while that cannot be read. */
+      /** The settled amount; undefined while it cannot be read. */
       readonly cost?: Cost | undefined
-      /** After this there are no URLs of it any more. */
+      /** After this no more URLs are given out. */
       readonly expiresAtMs: number
-      /** `{url, …}` of each picture, or `{error}` of one that was not made; none once expired. */
+      /** `{url, …}` of each picture, or `{error}` of one that was not made; empty once expired. */
       readonly data: readonly JsonObject[]
-      /** What the model service said beside, e.g. `usage`. */
+      /** What the model service returned beside the pictures, e.g. `usage`. */
       readonly shown: JsonObject
     }
   | {
@@ -52,7 +52,7 @@ export type ImageTaskView = {
 
 export interface ImageTaskUseCases {
   /**
-   * Domain error codes: those of `CreateTask` but for what a provider says, `n_not_supported`,
+   * Domain error codes: those of `CreateTask` except the provider's, `n_not_supported`,
    * `storage_not_configured`, `storage_unavailable`, and `rate_limited` when too many are waiting.
    */
   readonly create: (input: CreateImageTaskInput) => Promise<CreatedImageTask>

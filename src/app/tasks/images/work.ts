@@ -8,26 +8,26 @@ import { prepareImages, startImages } from './begin.ts'
 import type { ImageTaskDeps } from './deps.ts'
 import { makeImages } from './make.ts'
 
-/** Ample from taking a task to saying that it is begun; what a dead worker has is freed sooner. */
+/** Ample from a lease to the recorded start; a dead worker's leases are freed sooner. */
 const LEASE_MS = 600_000
-/** With no room one of what is under way is waited for, and the signal is looked at. */
+/** Without room, the round waits for running work, and checks the signal this often. */
 const LOOK_AGAIN_MS = 1_000
-/** What cannot be begun now is looked at again after this, doubled with every time. */
+/** Work that cannot begin now is retried after this, doubled every time. */
 const PUT_OFF_MS = 1_000
 const LONGEST_PUT_OFF_MS = 30_000
-/** A process that ends lets calls go on for so long, then breaks them off: their outcome is unknown. */
+/** At shutdown the process waits this long for calls, then aborts: their outcome is unknown. */
 const DRAIN_MS = 20_000
 
 export interface ImageMaker {
-  /** One round: leases what waits, tenant by tenant in turn and as far as there is room, and begins it. */
+  /** One round: leases waiting tasks, tenants in turn, as far as there is room, and begins them. */
   readonly round: (signal: AbortSignal) => Promise<RoundOutcome>
-  /** Waits for what is under way, and breaks off what takes too long. */
+  /** Waits for running work, and aborts what takes too long. */
   readonly drain: () => Promise<void>
-  /** Tasks that are under way here. */
+  /** Tasks that this process is making. */
   readonly making: () => Iterable<string>
 }
 
-/** Begins what waits; rounds do not wait for it to be made. */
+/** Begins waiting tasks; rounds do not wait until they are made. */
 export function createImageMaker(deps: ImageTaskDeps, settings: WorkerSettings): ImageMaker {
   const { maxMaking, maxMakingAChannel } = deps.imageLimits
   const { owner, scale } = settings
@@ -49,19 +49,20 @@ export function createImageMaker(deps: ImageTaskDeps, settings: WorkerSettings):
   const take = (channelId: string, change: 1 | -1): void => {
     byChannel.set(channelId, (byChannel.get(channelId) ?? 0) + change)
   }
-  /** Those through which as much is made as may be. */
+  /** Channels at their limit. */
   const full = (): ReadonlySet<string> =>
     new Set([...byChannel].filter(([, count]) => count >= maxMakingAChannel).map(([id]) => id))
 
   const lease = (wish: ChannelWish): ChannelLease | undefined => deps.channels.lease(wish, full())
 
-  /** How many more can be begun, and of which families none: what would only be put off is left alone. */
+  /** How many more can begin, and the families that cannot: their tasks stay where they are. */
   const room = (): { readonly limit: number; readonly besides: readonly string[] } => {
     const left = new Map(capacity)
     for (const family of underWay.values()) left.set(family, (left.get(family) ?? 0) - 1)
     const besides = [...left].filter(([, count]) => count <= 0).map(([family]) => family)
     const open = [...left.values()].filter((count) => count > 0)
-    // All that are taken may be of one family. Without any channel what waits too long ends all the same.
+    // All leased tasks may be of one family. Without any channel, tasks still end by waiting too
+    // long.
     const most = capacity.size > 0 && open.length === 0 ? 0 : Math.min(maxMaking, ...open)
     return { limit: Math.min(maxMaking - underWay.size, most), besides }
   }
@@ -99,7 +100,7 @@ export function createImageMaker(deps: ImageTaskDeps, settings: WorkerSettings):
     }
     try {
       const isPutOff = await work(poll).catch((error: unknown) => {
-        // What was begun ends as that of a worker that died does.
+        // A begun task ends like that of a worker that died.
         report(error)
         return 'later'
       })

@@ -7,31 +7,31 @@ import { executeTaskCommand, newCommandId } from '../task-log.ts'
 import type { TaskDeps } from '../deps.ts'
 
 /**
- * When a submission without an outcome is certainly not upstream: pure, in milliseconds. Two lists,
- * each read whole and begun after upstream could no longer accept it, must lack its marker.
+ * When a submission without an outcome is certainly not upstream: pure, in milliseconds. Two
+ * complete lists, each begun after upstream could no longer accept it, must lack its marker.
  */
 
-/** A request may wait in a queue upstream for so long after we gave up on it. */
+/** Upstream may queue a request for this long after the gateway gave up on it. */
 export const ACCEPTANCE_GRACE_MS = 120_000
-/** The two lists are begun at least so far apart. */
+/** The two lists begin at least this far apart. */
 export const LOOKS_APART_MS = 60_000
 
-/** What a look at upstream saw. */
+/** What the lists of one look showed. */
 export interface Look {
   /** By channel id. */
   readonly listings: ReadonlyMap<string, Listing>
-  /** Listed tasks that are ours already, with the marker each was sent with. */
+  /** Listed tasks that the gateway knows, with their markers. */
   readonly known: ReadonlyMap<string, string>
-  /** When it began, Unix milliseconds. */
+  /** When the look began, Unix milliseconds. */
   readonly askedMs: number
 }
 
-/** After this upstream does not accept a request any more that it has not accepted by then. */
+/** After this upstream does not accept the request any more. */
 export function latestAcceptanceMs(request: TaskRequest, channels: readonly Channel[]): number {
   return fromTimestamp(request.requestedAt) + sendingTimeMs(channels) + ACCEPTANCE_GRACE_MS
 }
 
-/** Whether the lists of all these channels reach back to before a request was sent. */
+/** Whether the lists of all these channels reach back to before the request was sent. */
 export function reachBack(
   request: TaskRequest,
   channels: readonly Channel[],
@@ -45,9 +45,9 @@ export function reachBack(
 }
 
 /**
- * Whether a look in which nothing carries a request's marker proves that nothing is there; `channels`
- * are those still configured. One it may have been sent through and that is not among them, or was
- * never written down, cannot be ruled out.
+ * Whether a look without the request's marker proves that upstream does not have it; `channels` are
+ * those still configured. It proves nothing when the request may have used a channel that is not
+ * among them or was never recorded.
  */
 export function provesAbsence(
   request: TaskRequest,
@@ -69,8 +69,8 @@ export function provesAbsence(
 }
 
 /**
- * Whether a channel shows what it has: some task of ours, with the marker it was sent with. An empty
- * list may be another account's, and in one without our markers there is nothing to find them by.
+ * Whether a channel shows its tasks: some task of ours, with its marker. An empty list may be
+ * another account's, and a list without our markers cannot show one.
  */
 function showsMarkers({ newest }: Listing, known: ReadonlyMap<string, string>): boolean {
   return newest.some(
@@ -78,19 +78,19 @@ function showsMarkers({ newest }: Listing, known: ReadonlyMap<string, string>): 
   )
 }
 
-/** Whether a second look that proves absence, begun at `askedMs`, agrees with a first one. */
+/** Whether a second look, begun at `askedMs`, is late enough after the first to confirm it. */
 export function isConfirmed(firstMs: number | undefined, askedMs: number): firstMs is number {
   return firstMs !== undefined && askedMs >= firstMs + LOOKS_APART_MS
 }
 
 /**
  * Ends a submission that upstream certainly never accepted, unless it was adopted since. Returns
- * whether it has ended. @throws the log's codes; the next look finds the same proof.
+ * whether it has ended. @throws the log's codes; the next look repeats the proof
  */
 export async function giveUp(
   deps: TaskDeps,
   task: { readonly platformId: string; readonly tenantId: string },
-  /** When the two looks that prove it began, Unix milliseconds. */
+  /** When the two looks began, Unix milliseconds. */
   looks: { readonly firstMs: number; readonly lastMs: number },
 ): Promise<boolean> {
   const { platformId, tenantId } = task

@@ -9,10 +9,10 @@ import type { TaskDeps } from '../deps.ts'
 import { providerOf } from '../submit.ts'
 import type { DuePoll } from './task-work.ts'
 
-/** What came of asking upstream for a task. */
+/** The result of asking upstream for a task. */
 export type Seen = TaskObservation | TaskGone | ProviderError
 
-/** Answers by native id: in one list where that works, one by one what it left open. */
+/** Answers by native id: from one list where that works, then one query for each task left open. */
 export async function askAll(
   deps: TaskDeps,
   channel: Channel,
@@ -37,7 +37,7 @@ export async function askAll(
     if (!(listed instanceof ProviderError))
       for (const item of listed.items) if (saysAll(item)) answers.set(item.nativeId, item)
   }
-  // What a list leaves out is not gone for that: only a query of its own tells.
+  // A task missing from a list may still exist: only its own query shows that.
   await Promise.all(
     nativeIds
       .filter((id) => !answers.has(id))
@@ -53,12 +53,12 @@ export async function askAll(
   return answers
 }
 
-/** A list may leave out what a success used, which a query of its own tells. */
+/** A list may leave out the usage of a success, which its own query returns. */
 function saysAll({ status, usage }: TaskObservation): boolean {
   return status !== 'succeeded' || usage !== undefined
 }
 
-/** A failure as what was seen of a task. */
+/** A failure as the result for a task. */
 export function failureOf(error: unknown): ProviderError {
   if (error instanceof ProviderError) return error
   return new ProviderError('unavailable', 'ruled_out', 'The query was not made.', { cause: error })

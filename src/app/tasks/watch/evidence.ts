@@ -9,18 +9,18 @@ import type { DuePoll } from './task-work.ts'
 import { type Listing, listSince } from './listing.ts'
 import { listFromMs, mayBeUnmarked } from './match.ts'
 
-/** What a round of reconciliation goes by: the requests as the log has them, upstream's lists. */
+/** The evidence of a reconciliation round: the requests in the log, and upstream's lists. */
 
-/** The read model must have seen every task of ours before a listed one counts as unknown. */
+/** A listed task counts as unknown only after the read model has every task of ours. */
 const CATCH_UP_MS = 10_000
 
-/** A request that is looked for upstream, and the channels it may have gone through. */
+/** A request that the reconciler looks for, and the channels it may have used. */
 export interface Sought {
   readonly request: TaskRequest
   readonly channels: readonly Channel[]
 }
 
-/** One without a known outcome. */
+/** A request without a known outcome. */
 export interface Open extends Sought {
   readonly phase: 'requested' | 'uncertain'
 }
@@ -33,7 +33,7 @@ export async function loadOpen(deps: TaskDeps, poll: DuePoll): Promise<Open | 's
   return { request, phase, channels: channelsOf(deps, request) }
 }
 
-/** The channels a request may have gone through, those that are still configured. */
+/** The configured channels that a request may have used. */
 export function channelsOf(deps: Pick<TaskDeps, 'channels'>, request: TaskRequest) {
   const { family, region, model, channelId, channelIds = [] } = request
   const sentBy = [channelId, ...channelIds].flatMap((id) => deps.channels.byId(id) ?? [])
@@ -41,8 +41,8 @@ export function channelsOf(deps: Pick<TaskDeps, 'channels'>, request: TaskReques
 }
 
 /**
- * What every channel concerned lists, once for all requests, back to the oldest of them: each says
- * by itself whether that reaches back to its own start. Never throws.
+ * Lists each channel once for all requests, back to the oldest of them; every request checks by
+ * itself whether that covers its own start. Never throws.
  */
 export async function listAll(
   deps: TaskDeps,
@@ -71,7 +71,7 @@ export async function listAll(
   return new Map(listings)
 }
 
-/** Whether a listed task may be one of these requests'. */
+/** Whether a listed task may belong to one of these requests. */
 function soughtBy(requests: readonly TaskRequest[], channel: Channel) {
   const markers = new Set(requests.map(({ marker }) => marker))
   return (task: TaskObservation): boolean =>
@@ -79,13 +79,13 @@ function soughtBy(requests: readonly TaskRequest[], channel: Channel) {
     requests.some((request) => mayBeUnmarked(request, { channel, task }))
 }
 
-/** Native ids that are tasks of ours already, by family, each with the marker it was sent with. */
+/** Native ids of known tasks, by family, each with its marker. */
 export type Known = ReadonlyMap<string, ReadonlyMap<string, string>>
 
 /**
- * Which listed tasks are ours already. Read after the listing and after the read model passed the log's
- * end: whoever made a listed task had recorded its intent before (P1). Undefined when the read model
- * stays behind; then nothing is adopted.
+ * Which listed tasks are ours already. Read after the listing and after the read model passed the
+ * log's end, because every listed task of ours had its intent recorded before (P1). Undefined when
+ * the read model stays behind; then nothing is adopted.
  */
 export async function knownOf(
   deps: TaskDeps,

@@ -2,23 +2,23 @@ import { toTimestamp } from '../../../kernel/clock.ts'
 import { executeTaskCommand, newCommandId } from '../task-log.ts'
 import type { TaskDeps } from '../deps.ts'
 
-/** The end of what never came to an end anybody saw. */
+/** Ends tasks whose end the gateway never saw. */
 
-/** On top of the family's longest expiry: after both nothing is waited for. */
+/** Added to the family's longest expiry: after both, the gateway stops waiting. */
 const GRACE_MS = 3_600_000
 
 export type LastWord =
-  /** Upstream has no such task, or its whole list has nothing of ours. */
+  /** Upstream has no such task, or its complete list does not have it. */
   | 'absent'
   /** Upstream still works on it. */
   | 'open'
-  /** Upstream could not be asked. */
+  /** Upstream could not be queried. */
   | 'unreachable'
 
 /**
- * Whether a task past its deadline is given up. A task still worked on or an upstream that is away
- * is waited for up to the family's longest expiry: giving up early would lose its settlement. The
- * time is that of asking: a process held since then knows nothing of the deadline.
+ * Whether to give up a task past its deadline. If upstream still works on it or is unavailable, the
+ * gateway waits up to the family's longest expiry: giving up early would lose its settlement. The
+ * time is that of the query: a process suspended since then knows nothing newer.
  */
 export function mayExpire(
   { catalog }: Pick<TaskDeps, 'catalog'>,
@@ -36,15 +36,15 @@ export function mayExpire(
 }
 
 /**
- * Ends a task at its deadline and reports it as a possible cost leak, unless it was submitted or
- * adopted since it was leased. Returns whether it has ended.
+ * Ends a task at its deadline and reports a possible cost leak, unless it was submitted or adopted
+ * since its lease. Returns whether it has ended.
  */
 export async function expireTask(
   deps: TaskDeps,
   task: {
     readonly platformId: string
     readonly tenantId: string
-    /** What it was asked for by; null where it was looked for without. */
+    /** The id in the query; null when the search had no id. */
     readonly nativeId: string | null
   },
   correlationId: string,

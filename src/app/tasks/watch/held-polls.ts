@@ -2,19 +2,19 @@ import type { Observation } from '../../../../projections/tasks/query.ts'
 import { HeldJobs } from '../../queue/held.ts'
 import type { DuePoll } from './task-work.ts'
 
-/** About 100 bytes each; of what is beyond a later answer is written. */
+/** About 100 bytes each; beyond this an answer is not noted, only a later one. */
 const MAX_SEEN = 50_000
 
-/** Tasks that stay leased until they are asked for again, and when upstream answered for them. */
+/** Tasks that stay leased until their next poll, and when upstream answered for them. */
 export class HeldPolls extends HeldJobs<DuePoll> {
-  /** When upstream answered for tasks that were kept since, as far as no row has it, in Unix milliseconds. */
+  /** When upstream last answered for held tasks, as far as no row has it, in Unix milliseconds. */
   readonly #seen = new Map<string, number>()
 
   constructor() {
     super(({ platformId }) => platformId)
   }
 
-  /** Whether one that upstream answered for is held until it is due: its row has to say all of that otherwise. */
+  /** Whether the task stays held until it is due; otherwise the caller must write its row. */
   keepSeen(task: DuePoll, dueAtMs: number, observedAtMs: number): boolean {
     // Lists show by the row whether upstream ever answered for a task.
     if (task.observedAtMs === undefined || !this.keep(task, dueAtMs)) return false
@@ -23,7 +23,7 @@ export class HeldPolls extends HeldJobs<DuePoll> {
     return true
   }
 
-  /** Up to `limit` answers that no row has, those that wait longest first; they are given out once. */
+  /** Up to `limit` answers that no row has, the longest waiting first; each is returned once. */
   takeSeen(limit: number): readonly Observation[] {
     const seen: Observation[] = []
     for (const [platformId, observedAtMs] of this.#seen) {

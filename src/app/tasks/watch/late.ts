@@ -11,24 +11,24 @@ import { createRound } from '../../queue/leases.ts'
 import type { WorkerSettings } from '../../queue/worker.ts'
 
 /**
- * Looks on for what was given up as never accepted. Its caller was told that it failed, so one that
- * appears after all is never billed: it is written down as what it may have cost us.
+ * Keeps looking for tasks that were given up as never accepted. Their callers were answered that
+ * they failed, so one that appears after all is never billed: it is recorded as a possible cost.
  */
 
 /** Watched for a day after the list that proved its absence … */
 const WATCH_MS = 86_400_000
-/** … and, where upstream cannot be asked at the end of that, no longer than for two. */
+/** … and, when upstream cannot be queried at the end of that, for two days at most. */
 const LAST_WATCH_MS = 2 * WATCH_MS
 const LEASE_LIMIT = 500
 const LEASE_MS = 600_000
 
 interface Watched extends Sought {
   readonly poll: DuePoll
-  /** When the list began that proved its absence, Unix milliseconds. */
+  /** When the list that proved its absence began, Unix milliseconds. */
   readonly absentAtMs: number
 }
 
-/** One round over what is due; upstream is listed once per channel for all of it. */
+/** One round over due tasks; each channel is listed once for all of them. */
 export function createWatchRound(deps: TaskDeps, { owner, scale }: WorkerSettings) {
   const next = ({ platformId, attempts }: DuePoll): RescheduledPoll => ({
     id: platformId,
@@ -46,7 +46,7 @@ export function createWatchRound(deps: TaskDeps, { owner, scale }: WorkerSetting
   })
 }
 
-/** Looks for all that is due; returns those whose watch is over. */
+/** Looks for all due tasks; returns those whose watch is over. */
 async function look(
   deps: TaskDeps,
   due: readonly DuePoll[],
@@ -66,7 +66,7 @@ async function look(
   return over
 }
 
-/** Undefined when there is nothing to watch any more, or it cannot be read: it stays in its place. */
+/** Undefined when nothing is left to watch, or the stream cannot be read: its row then stays. */
 async function load(deps: TaskDeps, poll: DuePoll): Promise<Watched | undefined> {
   const { platformId } = poll
   try {
@@ -93,7 +93,7 @@ function isOver({ absentAtMs }: Watched, askedMs: number, isWhole: boolean): boo
   return askedMs >= absentAtMs + (isWhole ? WATCH_MS : LAST_WATCH_MS)
 }
 
-/** One that cannot be written down now must not keep the others from it. */
+/** A failed write for one task must not keep the others from being recorded. */
 async function reportOrSay(deps: TaskDeps, one: Watched, found: ListedTask): Promise<void> {
   try {
     await report(deps, one, found)

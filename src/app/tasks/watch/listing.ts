@@ -9,31 +9,31 @@ import type { TaskDeps } from '../deps.ts'
 import { callOptions, callUpstream } from '../../channels/call-upstream.ts'
 import type { ListedTask } from './match.ts'
 
-/** What a channel's account has made since a time, as far as it can be listed. */
+/** The tasks of a channel's account since a time, as far as it lists them. */
 
-/** Tries of one page: what a list holds is worth more than one failed query of many. */
+/** Tries of one page: one failed query must not discard the whole list. */
 const PAGE_TRIES = 3
-/** A list that takes longer is broken off; within a lease of the reconciler. */
+/** A longer listing is aborted; less than a lease of the reconciler. */
 const MAX_LISTING_MS = 300_000
-/** Tasks kept of one list; with more that are looked for, it is not complete. */
+/** Tasks kept of one list; if more match, it is not complete. */
 const MAX_KEPT = 10_000
-/** Tasks looked at to tell whether a list shows what there is. */
+/** Tasks kept to check whether a list shows markers. */
 const MAX_SHOWN = 500
 
 export interface Listing {
-  /** Those that were looked for, each once. */
+  /** The matching tasks, each once. */
   readonly tasks: readonly ListedTask[]
-  /** The newest of all, looked for or not; a bounded number. */
+  /** The newest tasks, matching or not; a bounded number. */
   readonly newest: readonly TaskObservation[]
-  /** Whatever was made after this, Unix milliseconds, has been listed; ∞: nothing is certain. */
+  /** All tasks made after this, Unix milliseconds, were listed; ∞: nothing is certain. */
   readonly completeAfterMs: number
 }
 
 type Page = Awaited<ReturnType<TaskProvider['list']>>
 
 /**
- * Lists newest first back to `sinceMs`, page by page. An upstream that fails or contradicts itself
- * gives what it gave so far, and says nothing of what is older.
+ * Lists newest first back to `sinceMs`, page by page. If upstream fails or contradicts itself, the
+ * result has what was read so far and claims nothing about older tasks.
  */
 export async function listSince(
   deps: Pick<TaskDeps, 'logger' | 'metrics' | 'paces'>,
@@ -69,13 +69,13 @@ export async function listSince(
 interface Place {
   /** The next page to read. */
   readonly page: number
-  /** It is read for the second time, after something was taken out before it. */
+  /** It is read for the second time, because a task before it was removed. */
   readonly again: boolean
-  /** Tasks there were in all when the page before was read first, and how many a page takes. */
+  /** The total when the page before was first read, and the size of a page. */
   readonly total: number
   readonly size: number
   readonly completeAfterMs: number
-  /** Everything that was given could be read and fits together. */
+  /** All answers so far were readable and consistent. */
   readonly sound: boolean
   readonly ended: boolean
 }
@@ -91,9 +91,9 @@ const firstPlace: Place = {
 }
 
 /**
- * Where a list goes on after a page. New tasks push others to later pages, so that some come twice
- * and none is missed. Taken out, as the total tells, they let others slip to a page that was read:
- * that one is read again.
+ * Where a list continues after a page. New tasks push others to later pages, so some appear twice
+ * and none is missed. Removed tasks, which the total shows, pull others onto a page that was read
+ * already: that page is read again.
  */
 function follow(place: Place, answer: Page, askedSize: number, sinceMs: number): Place {
   const { page, again } = place
@@ -101,11 +101,11 @@ function follow(place: Place, answer: Page, askedSize: number, sinceMs: number):
   const total = answer.total ?? Number.POSITIVE_INFINITY
   const removed = page > 1 || again ? Math.max(0, place.total - total) : 0
   if (removed > 0 && !again) return { ...place, page: page - 1, again: true }
-  // An upstream may give smaller pages than it was asked for.
+  // Upstream may return smaller pages than requested.
   const size = page === 1 ? Math.min(askedSize, Math.max(1, count)) : place.size
   const listed = (page - 1) * size + count
   const isLast = count === 0 || listed >= total
-  // A page with a gap, or a list that ends before its total, leaves out what may be ours.
+  // A page with a gap, or a list that ends before its total, may leave out our task.
   const isShort = answer.total !== undefined && count < size && listed < total
   const sound = place.sound && answer.unreadable === 0 && !isShort && removed <= size
   const newestMs = Math.max(...answer.items.map(({ createdAtMs }) => createdAtMs ?? Infinity))
@@ -115,7 +115,7 @@ function follow(place: Place, answer: Page, askedSize: number, sinceMs: number):
     again: false,
     total: answer.total ?? 0,
     size,
-    // Within a page the order is not relied on: what is younger than its youngest came before it.
+    // The order within a page is not relied on: tasks younger than its youngest came before it.
     completeAfterMs: completeAfter(place.completeAfterMs, sound, isLast, newestMs),
     sound,
     ended: isLast || passed,
@@ -132,7 +132,7 @@ function completeAfter(
   return isLast ? Number.NEGATIVE_INFINITY : Math.min(beforeMs, newestMs)
 }
 
-/** One page; undefined when it cannot be had. */
+/** One page; undefined when it cannot be read. */
 async function readPage(
   deps: Pick<TaskDeps, 'logger' | 'metrics' | 'paces'>,
   provider: TaskProvider,

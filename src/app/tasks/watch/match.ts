@@ -3,18 +3,18 @@ import type { TaskRequest } from '../../../domain/task/state.ts'
 import { fromTimestamp } from '../../../kernel/clock.ts'
 import type { Channel, TaskObservation } from '../../ports/provider.ts'
 
-/** Which upstream tasks may be the one a request of unknown outcome made: pure. */
+/** Which upstream tasks a request of unknown outcome may have created: pure. */
 
-/** Upstream's clock and ours may differ by this where a match of times decides … */
+/** Tolerance between upstream's clock and ours when matching times … */
 const SKEW_MS = 10_000
-/** … and by this where a list is to leave nothing out: going further back costs only pages. */
+/** … and when a list must leave nothing out: going further back only costs pages. */
 const LISTING_SKEW_MS = 300_000
-/** On top of the time all tries of a creation may take. */
+/** Added to the time that all tries of a creation may take. */
 const SENDING_SLACK_MS = 30_000
 const MOST_TRIES = 3
-/** Settings upstream fills in by itself: what it says of them need not be what was asked. */
+/** Settings that upstream may choose: its value need not be the requested one. */
 const AUTOMATIC: ReadonlySet<unknown> = new Set([-1, 'adaptive', null, undefined])
-/** A model id of this form is a name of the account's own and says nothing to compare. */
+/** A model id of this form is the account's own name and cannot be compared. */
 const ENDPOINT_PREFIX = 'ep-'
 const VERSION_SUFFIX = /^-\d{6,8}$/
 
@@ -23,23 +23,23 @@ export interface ListedTask {
   readonly task: TaskObservation
 }
 
-/** Milliseconds a request may have been under way, its last try included. */
+/** The longest time a request may have been in flight, its last try included, in milliseconds. */
 export function sendingTimeMs(channels: readonly Channel[]): number {
   const longest = Math.max(0, ...channels.map((channel) => channel.timeoutMs))
   return longest * MOST_TRIES + SENDING_SLACK_MS
 }
 
-/** Upstream cannot have made a request's task before this time. */
+/** Upstream cannot have created a request's task before this time. */
 function earliestMs(request: TaskRequest): number {
   return fromTimestamp(request.requestedAt) - SKEW_MS
 }
 
-/** A list that reaches back to this time has a request's task, if there is one. */
+/** A list that reaches back to this time includes a request's task, if there is one. */
 export function listFromMs(request: TaskRequest): number {
   return fromTimestamp(request.requestedAt) - LISTING_SKEW_MS
 }
 
-/** Listed tasks that carry a marker only this request has ever had. */
+/** Listed tasks with a marker that only this request ever had. */
 export function certainMatches(
   request: TaskRequest,
   listed: readonly ListedTask[],
@@ -48,7 +48,7 @@ export function certainMatches(
   return listed.filter(({ task }) => task.marker === request.marker)
 }
 
-/** Listed tasks that agree with a request in everything both sides know, its marker where lists show one. */
+/** Listed tasks that agree with a request in everything both sides know, marker included. */
 export function possibleMatches(
   request: TaskRequest,
   listed: readonly ListedTask[],
@@ -64,10 +64,7 @@ export function possibleMatches(
   )
 }
 
-/**
- * Whether a task that upstream shows without any marker may be a request's: only what both sides
- * know and differ in rules it out.
- */
+/** Whether a task without a marker may be a request's: only known differences rule it out. */
 export function mayBeUnmarked(request: TaskRequest, { channel, task }: ListedTask): boolean {
   const { upstreamModel, createdAtMs } = task
   const sent = channel.models[request.model]
@@ -82,7 +79,7 @@ export function mayBeUnmarked(request: TaskRequest, { channel, task }: ListedTas
 function sameModel(listed: string | undefined, sent: string | undefined): boolean {
   if (listed === undefined || sent === undefined) return false
   if (sent.startsWith(ENDPOINT_PREFIX)) return true
-  // Upstream answers with the versioned name also where the plain one was sent.
+  // Upstream answers with the versioned name even for a plain one.
   return (
     listed === sent || (listed.startsWith(sent) && VERSION_SUFFIX.test(listed.slice(sent.length)))
   )
@@ -109,8 +106,8 @@ function sameSettings(
 }
 
 /**
- * What is only likely to be a request's is not adopted from this time on: whoever else may have made it
- * is open until then, however short it waits, and one that has ended would not be seen as a rival.
+ * From this time on, a merely likely match is not adopted. Until then every rival request is still
+ * open, however short its expiry; an ended one would not be seen as a rival.
  */
 export function lastLikelyMs(
   { requestedAt, expiresAt }: TaskRequest,
@@ -122,8 +119,8 @@ export function lastLikelyMs(
 }
 
 /**
- * The one listed task that can only be this request's: it has no other candidate, and the candidate
- * has no other request. Undefined when there is none or any doubt.
+ * The one listed task that must be this request's: neither has another candidate. Undefined when
+ * there is none or any doubt.
  */
 export function onlyMatch(
   request: TaskRequest,

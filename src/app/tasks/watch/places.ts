@@ -1,14 +1,14 @@
 import { pause } from '../../../kernel/pause.ts'
 
-/** How long to look away before asking again whether a place is free. */
+/** How long to wait before checking again for a free place. */
 const LOOK_AGAIN_MS = 20
 
-/** Work under way per channel, so that none takes all there is. */
+/** Running work per channel, limited so that no channel takes all places. */
 export interface Places {
   readonly free: (channelId: string) => boolean
-  /** Runs it; a failure is only reported. */
+  /** Runs the work; a failure is only reported. */
   readonly take: (channelId: string, work: () => Promise<void>) => void
-  /** Waits until not every place of every channel is taken, or the signal aborts. */
+  /** Waits until some channel has a free place, or the signal aborts. */
   readonly someFree: (signal: AbortSignal) => Promise<void>
   readonly drain: () => Promise<void>
 }

@@ -8,18 +8,18 @@ import { createWatchRound } from './late.ts'
 
 /** How often an idle policy looks for work. */
 const POLL_IDLE_MS = 200
-/** What becomes due while nothing was is late by this at most. */
+/** When nothing is due, new work is noticed at most this late. */
 const LONGEST_POLL_IDLE_MS = 600
 const RECONCILE_IDLE_MS = 1_000
 const LONGEST_RECONCILE_IDLE_MS = 3_000
 const WATCH_IDLE_MS = 5_000
 const SWEEP_IDLE_MS = 2_000
-/** How often the last answers are written to the rows of held tasks, however often upstream is asked. */
+/** How often answers are written to the rows of held tasks, however often they are polled. */
 const SEEN_IDLE_MS = 2_000
 
 /**
- * The background reactions to tasks: polling, reconciliation, expiry (part of both), the watch over what was given
- * up, and tidying.
+ * The background policies of tasks: polling, reconciliation, expiry (part of both), the watch over
+ * given-up tasks, and tidying.
  */
 export function taskPolicies(deps: TaskDeps, settings: WorkerSettings): PolicySet {
   const observe = createObserve(deps)

@@ -25,43 +25,43 @@ import {
   pollIntervalMs,
 } from './intervals.ts'
 
-/** Asks upstream for every open task until its end; never gives up by count. */
+/** Polls upstream for every open task until its end; it never gives up after a number of polls. */
 
-/** Tasks leased at once. What a worker that died has leased is freed before its lease ends (`queue/presence.ts`). */
+/** Tasks leased at once. A dead worker's leases are freed before they end (`queue/presence.ts`). */
 const LEASE_LIMIT = 400
-/** Lists of one channel under way or waiting for its pace. */
+/** Lists of one channel running or waiting for its pace. */
 const CHUNKS_A_CHANNEL = 8
-/** Tasks asked for one by one in one place, where upstream does not list them by id: within a lease at any pace. */
+/** Tasks queried one by one in one place, where lists by id are missing: fits in a lease. */
 const SINGLES_A_CHUNK = 25
-/** A busy channel's further tasks are looked at again after this. */
+/** A busy channel's further tasks are retried after this. */
 const PUT_OFF_MS = 1_000
 /** Rows of held tasks in one statement: a write of some 20 ms. */
 const SEEN_LIMIT = 1_000
 
-/** What upstream said of a task. */
+/** Upstream's answer about a task. */
 interface Look {
   readonly task: DuePoll
   readonly seen: Seen
-  /** Unix milliseconds before it was asked: what it said is no younger. */
+  /** Unix milliseconds before the query: the answer is not older. */
   readonly askedMs: number
 }
 
 export interface Poller {
-  /** One round: leases what is due and begins asking, channel by channel. */
+  /** One round: leases due tasks and starts polling them, channel by channel. */
   readonly round: (signal: AbortSignal) => Promise<RoundOutcome>
-  /** Writes down when upstream answered for held tasks, for a bounded number of them. */
+  /** Writes when upstream answered for held tasks, for a bounded number of them. */
   readonly writeSeen: () => Promise<RoundOutcome>
-  /** Waits for what is under way. */
+  /** Waits for running polls. */
   readonly drain: () => Promise<void>
 }
 
 /**
- * Rounds do not wait for their answers, so that a channel that hangs does not hold up the others:
- * it only fills its own places.
+ * Rounds do not wait for answers, so a channel that hangs fills only its own places and does not
+ * delay the others.
  */
 export function createPoller(deps: TaskDeps, observe: Observe, settings: WorkerSettings): Poller {
   const places = createPlaces(CHUNKS_A_CHANNEL, deps.channels.all.length, (channelId, error) => {
-    // The tasks are asked for again at the end of their leases, or before.
+    // The tasks are polled again when their leases end, or before.
     deps.metrics.policyFailures.inc({ policy: 'poll' })
     deps.logger.warn({ channelId, err: error }, 'poll broken off')
   })
@@ -87,7 +87,7 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: WorkerS
         orHeld(
           asking,
           chunk,
-          // A channel that has all it can take is asked when it may have caught up.
+          // A channel at its limit is tried again when it may have caught up.
           () =>
             free ? pollChunk(asking, channel, chunk, signal) : putOff(asking, chunk, againAtMs()),
           againAtMs,
@@ -98,22 +98,22 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: WorkerS
   return {
     drain: places.drain,
     writeSeen: async () => {
-      // What fails is not put back: a later answer says more.
+      // A failed write is not repeated: a later answer replaces it.
       await noteObservations(deps.pool, held.takeSeen(SEEN_LIMIT))
       return 'idle'
     },
     round: async (signal) => {
       await places.someFree(signal)
       const nowMs = deps.clock.nowMs()
-      // What cannot be asked for is left where it is, for whoever can.
+      // A task that this process cannot poll now stays in the queue for other workers.
       const busy = deps.channels.all.flatMap(({ id }) => (places.free(id) ? [] : [id]))
       const mayAsk = ({ channelId }: DuePoll): boolean => !busy.includes(channelId)
       const again = await dueAgain(asking, nowMs, LEASE_LIMIT, mayAsk)
       const due = await leases.take({ nowMs, limit: LEASE_LIMIT, besidesChannels: busy })
-      // Only now: a statement that fails before leaves them held.
+      // Only now: if a statement before this fails, they stay held.
       held.drop(again)
       if (due.length > 0) deps.crashPoint('poll.after-lease')
-      // One whose lease has ended may be among both.
+      // A task whose lease has ended may be in both.
       const all = new Map([...again, ...due].map((task) => [task.platformId, task]))
       for (const [channelId, tasks] of groupByChannel(all.values())) begin(channelId, tasks, signal)
       if (all.size === 0) return 'idle'
@@ -122,7 +122,7 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: WorkerS
   }
 }
 
-/** What asking for tasks stands on. */
+/** The dependencies of polling. */
 interface Asking {
   readonly deps: TaskDeps
   readonly observe: Observe
@@ -151,7 +151,7 @@ function inChunks<Item>(items: readonly Item[], size: number): readonly (readonl
   return chunks
 }
 
-/** A channel that was taken out of the configuration: its tasks wait for it to come back. */
+/** A channel that was removed from the configuration: its tasks wait until it returns. */
 async function withoutChannel(
   { deps, settings, leases }: Asking,
   channelId: string,
@@ -178,7 +178,7 @@ async function pollChunk(
   const items = await Promise.all(
     tasks.map(async (task) => {
       const seen = answers.get(task.nativeId ?? '')
-      // Stopped before it was asked for: its lease is freed.
+      // Stopped before the poll: its lease is freed.
       if (seen === undefined) return undefined
       const item = await record(deps, observe, settings, { task, seen, askedMs })
       if (item === undefined) leases.forget([task.platformId])
@@ -215,7 +215,7 @@ async function record(
   }
 }
 
-/** When to ask again; undefined once nothing is left to ask. */
+/** When to poll again; undefined when nothing is left to poll. */
 async function settle(
   deps: TaskDeps,
   settings: WorkerSettings,

@@ -29,20 +29,20 @@ import {
 import { providerOf } from '../submit.ts'
 import type { WorkerSettings } from '../../queue/worker.ts'
 
-/** Finds out what became of submissions without a known outcome. */
+/** Finds the outcomes of submissions that have none. */
 
 const LEASE_LIMIT = 100
-/** Ample for a long list; what a worker that died has leased is freed sooner (`queue/presence.ts`). */
+/** Ample for a long list; a dead worker's leases are freed sooner (`queue/presence.ts`). */
 const LEASE_MS = 600_000
-/** What could not be looked at for a reason of our own is tried again after this. */
+/** A look that failed on our side is repeated after this. */
 const PUT_OFF_MS = 15_000
-/** Further requests with the same marker looked at; with more, nothing is unambiguous. */
+/** Further requests with the same marker considered; with more, no match is unambiguous. */
 const MAX_RIVALS = 50
 
-/** `missing`: a list that had to show it does not. `absent`: one that proves nothing. */
+/** `missing`: a list that must show it does not. `absent`: a list that proves nothing. */
 type Verdict = 'adopted' | 'missing' | 'absent' | 'ambiguous' | 'unreachable' | 'settled'
 
-/** One round over what is due; upstream is listed once per channel for all of it. */
+/** One round over due requests; each channel is listed once for all of them. */
 export function createReconcileRound(deps: TaskDeps, observe: Observe, settings: WorkerSettings) {
   const { owner } = settings
   return createRound({
@@ -53,7 +53,7 @@ export function createReconcileRound(deps: TaskDeps, observe: Observe, settings:
   })
 }
 
-/** Looks for all that is due; returns when to look again for what is still open. */
+/** Looks for all due requests; returns when to look again for those still open. */
 async function look(
   deps: TaskDeps,
   observe: Observe,
@@ -68,7 +68,7 @@ async function look(
   const open = [...loaded.values()].filter((one) => typeof one === 'object')
   const askedMs = deps.clock.nowMs()
   const listings = await listAll(deps, open, signal)
-  // The leases of one that stops are freed with it.
+  // A worker that stops frees its leases.
   if (signal.aborted) return []
   const known = await knownOf(deps, listings)
   const items: RescheduledPoll[] = []
@@ -84,7 +84,7 @@ async function look(
   return items
 }
 
-/** One stream that cannot be read must not keep the others from being looked for. */
+/** One unreadable stream must not keep the reconciler from the others. */
 async function loadOrSay(deps: TaskDeps, poll: DuePoll): Promise<Open | 'settled' | 'unreadable'> {
   try {
     return await loadOpen(deps, poll)
@@ -112,7 +112,7 @@ interface Case {
   readonly known: Known | undefined
   /** Native ids adopted in this round. */
   readonly adopted: Set<string>
-  /** Unix milliseconds before upstream was listed. */
+  /** Unix milliseconds before the listing. */
   readonly askedMs: number
 }
 
@@ -154,7 +154,7 @@ async function treat(
 
 async function decide(deps: TaskDeps, observe: Observe, given: Case): Promise<Verdict> {
   const { one, listings, adopted, askedMs } = given
-  // Its outcome is in the log; the read model only has to catch up.
+  // The log has its outcome; the read model only has to catch up.
   if (one === 'settled') return 'settled'
   const { request, phase, channels } = one
   await declareUncertain(deps, one, phase)
@@ -183,7 +183,8 @@ async function decide(deps: TaskDeps, observe: Observe, given: Case): Promise<Ve
     return 'absent'
   const rivals = await rivalsOf(deps, request, showsMarkers)
   const only = rivals && onlyMatch(request, rivals, agreeing, windowMs, showsMarkers)
-  // Asked after the rivals: one whose outcome was recorded since the listing is a rival or known.
+  // Checked after the rivals: a request whose outcome was recorded since the listing is a rival or
+  // known.
   if (only !== undefined && !(await isKnown(deps, request, only))) {
     await adopt(deps, observe, request, only)
     adopted.add(only.task.nativeId)
@@ -195,7 +196,7 @@ async function decide(deps: TaskDeps, observe: Observe, given: Case): Promise<Ve
   return candidates.length === 0 ? 'absent' : report(deps, request, candidates.length)
 }
 
-/** A page that moved while it was listed shows a task twice, as do two channels of one account. */
+/** A list that moved while it was read shows a task twice, as do two channels of one account. */
 function distinct(listed: readonly ListedTask[]): readonly ListedTask[] {
   return [...new Map(listed.map((one) => [one.task.nativeId, one])).values()]
 }
@@ -213,7 +214,7 @@ function report(deps: TaskDeps, request: TaskRequest, candidates: number): Verdi
   return 'ambiguous'
 }
 
-/** A request without an outcome, longer than any try could take, was cut short by a crash. */
+/** A request without an outcome, for longer than any try could take, was interrupted by a crash. */
 async function declareUncertain(
   deps: TaskDeps,
   { request, channels }: Open,
@@ -232,8 +233,9 @@ async function declareUncertain(
 }
 
 /**
- * Other requests without an outcome the read model knows of, of the same marker where lists show it; one
- * that has it since is still a rival for what was listed before. Undefined when there are too many.
+ * Other requests without an outcome in the read model, with the same marker where lists show it;
+ * one that got its outcome since is still a rival for the earlier listing. Undefined when there are
+ * too many.
  */
 async function rivalsOf(
   deps: TaskDeps,

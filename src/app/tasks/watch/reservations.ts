@@ -5,16 +5,17 @@ import { closeSilentReplicas, purgeCallSpending } from '../../spending/call-spen
 import type { TaskDeps } from '../deps.ts'
 
 /**
- * Ends reservations: those that are projected, and those whose task never came to be. How long one
- * has stood as it is is measured from when it was first seen here: no clock of any machine that is set ends one.
+ * Ends reservations that are projected, and those whose task was never recorded. A reservation's
+ * age is measured from when this process first saw it unchanged, so that setting a machine's clock
+ * never ends one.
  */
 
-/** A reservation whose place in the log was never noted is looked up after this … */
+/** A reservation without a noted log position is looked up after this … */
 const LOOK_UP_AFTER_MS = 5_000
-/** … and given back after this if the log has nothing: over three times what an append can take. */
+/** … and released after this if the log has nothing: over three times what an append can take. */
 const GIVE_BACK_AFTER_MS = 30_000
 const MAX_LOOK_UPS = 200
-/** An admission under way may have read the balance of a moment ago: no reservation goes sooner. */
+/** A running admission may have read an earlier balance: no reservation is deleted sooner. */
 const KEEP_FOR_MS = 60_000
 
 type SweepDeps = Pick<TaskDeps, 'pool' | 'monotonic'> & {
@@ -22,16 +23,16 @@ type SweepDeps = Pick<TaskDeps, 'pool' | 'monotonic'> & {
   readonly admissions: Pick<TaskDeps['admissions'], 'recorded'>
 }
 
-/** What was projected at a time; positions only grow, but for a read model that begins anew. */
+/** The position projected at a time; positions only grow, except when a read model is rebuilt. */
 interface Sample {
   readonly atMs: number
   readonly position: bigint
 }
 
-/** One round after the other, by one process. */
+/** Each call is one round of the sweep, all by one process. */
 export function createReservationSweep(deps: SweepDeps): () => Promise<void> {
   let samples: readonly Sample[] = []
-  /** When each was first seen without a place in the log, by what it was then. */
+  /** When each was first seen without a log position, and its state then. */
   let unplaced: ReadonlyMap<string, Unplaced & { readonly sinceMs: number }> = new Map()
 
   return async () => {
@@ -58,8 +59,8 @@ export function createReservationSweep(deps: SweepDeps): () => Promise<void> {
 }
 
 /**
- * What all read models that take a reservation over have: holds are in the ledger, places of
- * concurrent tasks in the tasks. Undefined before they have begun.
+ * The position that both read models have reached: the ledger takes over holds, the tasks
+ * projection takes over places of concurrent tasks. Undefined before they have begun.
  */
 async function dropSpending(db: Pool): Promise<bigint | undefined> {
   const checkpoints = await readCheckpoints(db)
@@ -73,14 +74,14 @@ async function dropReservations(db: Pool, position: bigint): Promise<void> {
   await db.query('delete from ops.admissions where position <= $1', [position])
 }
 
-/** A reservation as it was seen: one that is renewed under an `Idempotency-Key` is another. */
+/** A reservation as it was read: renewed under an `Idempotency-Key`, it counts as another one. */
 interface Unplaced {
   readonly platformId: string
-  /** As Postgres says it, to the microsecond. */
+  /** As Postgres prints it, to the microsecond. */
   readonly admittedAt: string
 }
 
-/** Reservations left by a process that died, whose note was lost, or which is just being written. */
+/** Reservations of a process that died, with a lost note, or being written at the moment. */
 async function unplacedReservations(db: Pool): Promise<readonly Unplaced[]> {
   const { rows } = await db.query<{ platform_id: string; admitted_at: string }>(
     `select platform_id, admitted_at::text from ops.admissions where position is null
@@ -90,7 +91,7 @@ async function unplacedReservations(db: Pool): Promise<readonly Unplaced[]> {
   return rows.map((row) => ({ platformId: row.platform_id, admittedAt: row.admitted_at }))
 }
 
-/** The log says what it is. */
+/** Asks the log whether the task was recorded. */
 async function resolve(deps: SweepDeps, seen: Unplaced, seenForMs: number): Promise<void> {
   const { platformId } = seen
   if (seenForMs < LOOK_UP_AFTER_MS) return
@@ -99,7 +100,7 @@ async function resolve(deps: SweepDeps, seen: Unplaced, seenForMs: number): Prom
   else if (seenForMs > GIVE_BACK_AFTER_MS) await withdraw(deps.pool, seen)
 }
 
-/** Only as it was seen: since the log was asked it may have been renewed, or recorded. */
+/** Deletes it only if unchanged: it may have been renewed or recorded since the log was asked. */
 async function withdraw(db: Pool, { platformId, admittedAt }: Unplaced): Promise<void> {
   await db.query(
     `delete from ops.admissions

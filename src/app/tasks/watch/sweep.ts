@@ -10,11 +10,12 @@ import { createReservationSweep } from './reservations.ts'
 import { taskWork } from './task-work.ts'
 
 /**
- * Tidies operational tables: reservations that are projected, what expired, what a clock that was set
- * left behind. One process does it for all, so that it costs the same however many workers there are.
+ * Tidies operational tables: reservations that are projected, expired rows, and rows left behind by
+ * a clock that was set. One process does it for all, so that it costs the same with any number of
+ * workers.
  */
 
-/** A leader that does not say anything for so long is frozen or cut off: Postgres ends its session. */
+/** A leader silent for this long hangs or is disconnected: Postgres ends its session. */
 const SILENT_LEADER_MS = 15_000
 
 export interface Sweep {
@@ -40,11 +41,11 @@ export function createSweep(
       showOwnGauges(deps)
       const leading = await lead.hold()
       if (leading === undefined) {
-        // The leader tells it for all.
+        // Only the leader reports this gauge.
         deps.metrics.openTasks.reset()
         return 'idle'
       }
-      // One that begins to lead knows nothing of what the last one saw.
+      // A new leader knows nothing of what the last one saw.
       if (leading.isNew) sweepReservations = createReservationSweep(deps)
       const nowMs = deps.clock.nowMs()
       await showBacklog(deps, nowMs)

@@ -9,7 +9,7 @@ import {
 import { leaseRows, type LeaseTerms, type Rescheduled, type WorkTable } from '../../queue/tables.ts'
 import type { TaskDeps } from '../deps.ts'
 
-/** What workers do about tasks: the projection puts a row there for each task that needs it. */
+/** The workers' queue of tasks: the projection writes a row for each task that needs work. */
 
 type TaskNote = 'observed_at_ms' | 'absent_at_ms'
 export type RescheduledPoll = Rescheduled<TaskNote>
@@ -19,14 +19,14 @@ export const taskWork: WorkTable<TaskNote> = {
   id: 'platform_id',
   lane: 'kind',
   notes: {
-    /** When upstream was asked, if it answered. */
+    /** When upstream was queried, if it answered. */
     observed_at_ms: 'last',
-    /** When a look began that upstream had to be shown in and was not. */
+    /** When a look began that must have shown the task and did not. */
     absent_at_ms: 'first',
   },
 }
 
-/** A task that has to be asked for upstream, leased to the caller. */
+/** A task to poll upstream, leased to the caller. */
 export interface DuePoll {
   readonly platformId: string
   readonly tenantId: string
@@ -36,11 +36,11 @@ export interface DuePoll {
   readonly kind: PollKind
   readonly requestedAtMs: number
   readonly expiresAtMs: number
-  /** How often it was asked for since it is of this kind. */
+  /** How often it was polled since its row has this kind. */
   readonly attempts: number
-  /** When the first look began that proves, if a later one agrees, that upstream lacks it. */
+  /** When the first look began that proves the task absent, if a later one agrees. */
   readonly absentAtMs: number | undefined
-  /** When upstream last answered for it, as far as that is written down. */
+  /** When upstream last answered for it, as far as a row has that. */
   readonly observedAtMs: number | undefined
   /** When the lease ends. */
   readonly leasedUntilMs: number
@@ -60,7 +60,7 @@ interface PollRecord {
   readonly observed_at_ms: string | null
 }
 
-/** Which of the tasks that are due are leased. */
+/** Which due tasks are leased. */
 interface PollQuery extends LeaseQuery {
   /** None of these families. */
   readonly besides?: readonly string[]
@@ -82,12 +82,13 @@ export function leaseDuePolls(db: Queryable, lease: PollLease): Promise<readonly
   })
 }
 
-/** How many further candidates are looked at for each that is leased: another replica may lock some of them. */
+/** Further candidates read for each leased task: another replica may have locked some of them. */
 const CANDIDATES = 4
 
 /**
- * The same of tasks that wait for a worker of ours, tenant by tenant in turn: first those of the tenant of
- * which the fewest are leased, by all replicas together. A tenant's own go in the order in which they are due.
+ * The same for tasks that wait for our own workers, tenants in turn: first the tenant with the
+ * fewest leases over all replicas. A tenant's own tasks are leased in the order in which they are
+ * due.
  */
 export function leaseInTurn(db: Queryable, lease: PollLease): Promise<readonly DuePoll[]> {
   return leasePolls(db, lease, {
