@@ -12,8 +12,8 @@ import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
 
 /**
- * The settings of accounts: read from the account in the log, cached, and replaced when the log has a
- * later event. Each event says all of its setting.
+ * The settings of accounts: read from the account in the log, cached, and replaced by later events
+ * of the log. Each event has all of its setting.
  */
 
 /** A cached account is read again after this, so a lost event delays a change by this at most. */
@@ -81,7 +81,7 @@ interface CachedAccount extends ReadAccount {
   readonly readAtMs: number
 }
 
-/** Of a tenant that was not read before, a cached event only keeps a read under way from missing it. */
+/** For a tenant not read before, a cached event only keeps a running read from missing it. */
 const neverRead: CachedAccount = { settings: {}, next: 0n, readAtMs: Number.NEGATIVE_INFINITY }
 
 export function createAccountFacts(
@@ -137,7 +137,8 @@ export async function followAccounts(deps: {
     const changes = log.subscribe({
       ...(end === undefined ? {} : { from: placeOf(end) }),
       streamPrefix: accountStreams,
-      // It is a newer program's: what was read serves for its time, what follows is noticed.
+      // A newer program wrote it: the cached settings stay valid for their time, and later events
+      // are noticed.
       onUnknown: ({ type, stream }) => logger.warn({ type, stream }, 'an event is not understood'),
       signal,
     })

@@ -24,20 +24,20 @@ export interface AccessDeps {
   readonly log: EventLog
   readonly catalog: Catalog
   readonly clock: Clock
-  /** Written beside the events: what did it, e.g. `cli` or `first-start`. */
+  /** Recorded beside the events: what ran the command, e.g. `cli` or `first-start`. */
   readonly correlationId: string
-  /** Written beside the events too: who had it done, a person's name or this program's. */
+  /** Recorded as well: who requested it, a person's name or this program's. */
   readonly actor: string
 }
 
-/** Who is named for what the program does by itself. */
+/** The actor of what the program does by itself. */
 export const PROGRAM_ACTOR = 'tollgate'
 
-/** What came of a command. */
+/** The outcome of a command. */
 export interface Changed {
-  /** False when all of it was so before. */
+  /** False when nothing had to change. */
   readonly changed: boolean
-  /** Where it stands in the log; undefined when nothing changed. */
+  /** Position in the log; undefined when nothing changed. */
   readonly position: bigint | undefined
 }
 
@@ -47,7 +47,7 @@ export async function changeAccount(deps: AccessDeps, command: AccountCommand): 
   return { changed: events.length > 0, position }
 }
 
-/** The same, with what the account is afterwards. @throws DomainError of the account decider */
+/** The same, and returns the account afterwards. @throws DomainError of the account decider */
 export function decideOnAccount(deps: AccessDeps, command: AccountCommand) {
   const { tenantId } = command
   return executeCommand({
@@ -76,7 +76,7 @@ async function decideOnToken(
   return { changed: result.events.length > 0, position: result.position }
 }
 
-/** External names, each once; an alias stands for its model, as it does in a call. */
+/** External names, each once; an alias means its model, as in a call. */
 function namedModels({ catalog }: AccessDeps, names: readonly string[]): string[] {
   return [...new Set(names.map(catalog.externalModelName))]
 }
@@ -85,7 +85,7 @@ function now(deps: AccessDeps): string {
   return toTimestamp(deps.clock.nowMs())
 }
 
-/** Opens a tenant; the same again changes nothing. @throws DomainError `tenant_exists` */
+/** Opens a tenant; a repetition changes nothing. @throws DomainError `tenant_exists` */
 export async function openTenant(
   deps: AccessDeps,
   input: { readonly tenantId?: string; readonly name: string },
@@ -114,8 +114,8 @@ export async function addUser(
 }
 
 /**
- * Refuses users that the tenant does not have: a token of nobody could never be used and would look as
- * if it could. From the log: who was added a moment ago counts.
+ * Refuses users that the tenant does not have: a token of an unknown user could never be used. It
+ * reads the log, so a user added a moment ago counts.
  * @throws DomainError `tenant_not_found`, `user_not_found`
  */
 export async function requireUsers(
@@ -133,7 +133,7 @@ export async function requireUsers(
     )
 }
 
-/** Users of a tenant, straight from the log. @throws DomainError `tenant_not_found` */
+/** Users of a tenant, from the log. @throws DomainError `tenant_not_found` */
 export async function usersOf(
   log: EventLog,
   tenantId: string,
@@ -143,7 +143,7 @@ export async function usersOf(
   return events.flatMap((event) => (event.type === 'UserAdded' ? [event.data] : []))
 }
 
-/** A token's secret, shown this once and kept nowhere. */
+/** A token's secret: shown only once, and stored nowhere. */
 export interface IssuedSecret extends Changed {
   readonly tokenId: string
   readonly secret: string
@@ -154,12 +154,12 @@ export interface IssueTokenInput {
   readonly userId: string
   readonly kind: TokenKind
   readonly name: string
-  /** Of query and admin tokens only. */
+  /** For query and admin tokens only. */
   readonly scope?: QueryScope
-  /** Of model tokens only, as are limits. */
+  /** For model tokens only, like limits. */
   readonly models?: readonly string[]
   readonly limits?: TokenLimits
-  /** Addresses and ranges of them it may be used from, as somebody wrote them. */
+  /** Addresses and address ranges it may be used from, as the administrator wrote them. */
   readonly addresses?: readonly string[]
   /** RFC 3339. */
   readonly expiresAt?: string
@@ -185,12 +185,12 @@ export async function issueToken(deps: AccessDeps, input: IssueTokenInput): Prom
   return { tokenId, secret, ...changed }
 }
 
-/** The longest that an old secret stays valid beside its successor. */
+/** The longest time that an old secret stays valid beside the new one. */
 export const MAX_OVERLAP_MS = 30 * 24 * 60 * 60 * 1_000
 
 /**
  * Gives a token a new secret; the old one stays valid for the overlap.
- * @throws DomainError of the token decider; `token_expiry_invalid` for an overlap that is too long
+ * @throws DomainError of the token decider; `token_expiry_invalid` for too long an overlap
  */
 export async function rotateToken(
   deps: AccessDeps,
@@ -221,7 +221,7 @@ export async function rotateToken(
 }
 
 /**
- * Changes what a token is called, what bounds it and what it may use; the same again changes nothing.
+ * Changes a token's name, bounds and permissions; a repetition changes nothing.
  * @throws DomainError of the token decider
  */
 export function changeToken(
@@ -229,7 +229,7 @@ export function changeToken(
   input: {
     readonly tokenId: string
     readonly changes: TokenChanges
-    /** Of whoever may not widen it: the limits in force where nothing was said for the token. */
+    /** Set for a caller that may not widen it: the limits in force where the token has none. */
     readonly onlyNarrower?: DefaultTokenLimits
   },
 ): Promise<Changed> {
@@ -248,7 +248,7 @@ export function changeToken(
   })
 }
 
-/** Changes what a token may use; the same again changes nothing. */
+/** Changes a token's limits; a repetition changes nothing. */
 export function changeTokenLimits(
   deps: AccessDeps,
   input: { readonly tokenId: string; readonly changes: TokenLimitChanges },
@@ -257,7 +257,7 @@ export function changeTokenLimits(
   return changeToken(deps, { tokenId, changes: { limits: changes } })
 }
 
-/** Ends a token at once. */
+/** Disables a token at once. */
 export function disableToken(
   deps: AccessDeps,
   input: { readonly tokenId: string; readonly reason: string },

@@ -7,21 +7,21 @@ import { newId, sha256Hex } from '../../kernel/ids.ts'
 import type { Currency } from '../../kernel/money.ts'
 import { type AccessDeps, changeAccount, type Changed } from './bootstrap.ts'
 
-/** What moves a tenant's money: each has an id, and under the same id it moves once. */
+/** Commands that move a tenant's money: each has an id, and moves money once under one id. */
 
-/** Hex digits of an id made from what a request says: 128 bits. */
+/** Hex digits of an id derived from a request: 128 bits. */
 const DERIVED_ID_LENGTH = 32
 
-/** What names one movement of money, as a caller may name it. */
+/** The kinds of money movements that a caller may name. */
 export type Posting = 'grant' | 'limit'
 
-/** A key that a request came under, and the id that follows from it. */
+/** A request's idempotency key, and the id derived from it. */
 export interface KeyedPosting {
   readonly id: string
   readonly keyHash: string
 }
 
-/** Of one key each tenant and each kind of posting has an id; the key itself is kept nowhere. */
+/** Each tenant and kind of posting has its own id for one key; the key itself is not stored. */
 export function keyedPosting(posting: Posting, tenantId: string, key: string): KeyedPosting {
   const keyHash = sha256Hex(JSON.stringify([posting, tenantId, key]))
   return { id: `${posting}_${keyHash.slice(0, DERIVED_ID_LENGTH)}`, keyHash }
@@ -29,7 +29,7 @@ export function keyedPosting(posting: Posting, tenantId: string, key: string): K
 
 export interface GrantInput {
   readonly tenantId: string
-  /** The same id again gives nothing; without one every request gives. */
+  /** A repeated id grants nothing; without an id every request grants. */
   readonly grantId?: string
   readonly currency: Currency
   /** Positive decimal string. */
@@ -39,7 +39,7 @@ export interface GrantInput {
 }
 
 /**
- * Gives credit; a repeated grant id with the same figures changes nothing.
+ * Grants credit; a repeated grant id with the same figures changes nothing.
  * @throws DomainError of the account decider; `posting_outcome_unknown`
  */
 export async function grantCredit(
@@ -53,7 +53,7 @@ export async function grantCredit(
 
 export interface CreditLimitInput {
   readonly tenantId: string
-  /** The same id again sets nothing, whatever was set since; without one only another limit is set. */
+  /** A repeated id sets nothing, whatever was set since; without one only another limit does. */
   readonly limitId?: string
   readonly currency: Currency
   /** Decimal string, not negative. */
@@ -75,10 +75,10 @@ export async function setCreditLimit(deps: AccessDeps, input: CreditLimitInput):
 
 export interface AdjustmentInput {
   readonly tenantId: string
-  /** The same id again posts nothing. */
+  /** A repeated id posts nothing. */
   readonly adjustmentId: string
   readonly currency: Currency
-  /** Signed decimal string: positive gives to the tenant. */
+  /** Signed decimal string: positive credits the tenant. */
   readonly amount: string
   readonly correction: Correction
   readonly reason: string
@@ -93,7 +93,7 @@ export function postAdjustment(deps: AccessDeps, input: AdjustmentInput): Promis
   return post(deps, command, input.adjustmentId, 'adjustment_id')
 }
 
-/** The id of an adjustment that was given none: said again in the same words it is the same one. */
+/** The id of an adjustment without one: the same request gives the same id. */
 export function adjustmentIdOf({
   tenantId,
   currency,
@@ -105,12 +105,12 @@ export function adjustmentIdOf({
   return `adjustment_${sha256Hex(JSON.stringify(said)).slice(0, DERIVED_ID_LENGTH)}`
 }
 
-/** An id for a posting that was given none. */
+/** An id for a posting without one. */
 export function newPostingId(posting: Posting, { clock }: Pick<AccessDeps, 'clock'>): string {
   return newId(posting, clock.nowMs())
 }
 
-/** Says under which id to send again what may be written or not. */
+/** On an unknown outcome, the error names the id for the retry. */
 async function post(
   deps: AccessDeps,
   command: AccountCommand,

@@ -2,7 +2,7 @@ import { currencies } from '../../kernel/money.ts'
 import { type AccessDeps, addUser, type IssuedSecret, issueToken, openTenant } from './bootstrap.ts'
 import { grantCredit } from './credit.ts'
 
-/** What the first start of the embedded default opens. */
+/** What the first start of the embedded default creates. */
 
 const DEMO_TENANT_ID = 'tenant_demo'
 const DEMO_USER_ID = 'user_demo'
@@ -15,13 +15,13 @@ export interface DemoTenant {
   readonly profileToken: string
   readonly queryToken: string
   readonly adminToken: string
-  /** Of the last event, to wait for. */
+  /** Position of the last event, to wait for. */
   readonly position: bigint | undefined
 }
 
 /**
- * Opens the demo tenant with credit in both currencies and issues a token of each kind. Repeating
- * it after a crash gives new tokens and no second credit.
+ * Opens the demo tenant with credit in both currencies and issues a token of each kind. A
+ * repetition after a crash issues new tokens and grants no second credit.
  */
 export async function openDemoTenant(deps: AccessDeps): Promise<DemoTenant> {
   const tenantId = DEMO_TENANT_ID

@@ -5,18 +5,18 @@ import { didYouMean } from '../../kernel/nearest-name.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { Clock } from '../../kernel/clock.ts'
 
-/** Tells names of models apart from slips of them. */
+/** Distinguishes model names from misspelt ones. */
 export interface KnownModels {
-  /** Those of the names that no model has. */
+  /** The names that no model has. */
   readonly unknown: (names: readonly string[]) => Promise<readonly string[]>
   readonly known: () => Promise<ReadonlySet<string>>
-  /** What a message about an unknown one ends in. */
+  /** The end of a message about an unknown name. */
   readonly hint: (name: string) => Promise<string>
 }
 
 /**
- * A model is known by the catalog, by a channel that serves it, or by a price of it in the book in
- * effect: that is how a model to come is announced.
+ * A model is known when the catalog has it, a channel serves it, or the book in effect prices it: a
+ * price announces a future model.
  */
 export function createKnownModels(deps: {
   readonly db: Queryable
@@ -47,10 +47,11 @@ export function createKnownModels(deps: {
 }
 
 /**
- * Looks at the models that a token is to be bound to. What is unknown opens nothing until a model of
- * that name comes, which may be meant: it is answered in words.
+ * Checks the models of a token. An unknown name allows nothing until a model of that name exists,
+ * which may be intended: it gives a warning.
  *
- * @throws DomainError `token_models_invalid` for a known name but for a letter or two
+ * @throws DomainError `token_models_invalid` for a name that differs from a known one in a letter
+ *   or two
  */
 export async function checkTokenModels(
   known: KnownModels,

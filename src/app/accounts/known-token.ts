@@ -4,16 +4,16 @@ import type { IssuedToken } from '../../domain/token/decider.ts'
 import { lastUsesOf } from './last-uses.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 
-/** What is known of a token: all but its secret, which is known nowhere. Times are unix milliseconds. */
+/** A token without its secret, which is stored nowhere. Times are unix milliseconds. */
 export type KnownToken = Omit<TokenRow, 'disabledReason'>
 
-/** As it is shown. */
+/** A token as the API shows it. */
 export interface ShownToken extends KnownToken {
   /** About a minute late; undefined: never, as far as is known. */
   readonly lastUsedAtMs: number | undefined
 }
 
-/** With when they were last used. */
+/** Adds when the tokens were last used. */
 export async function shownTokens(
   db: Queryable,
   tokens: readonly KnownToken[],
@@ -25,7 +25,7 @@ export async function shownTokens(
   return tokens.map((token) => ({ ...token, lastUsedAtMs: uses.get(token.tokenId) }))
 }
 
-/** As the events of its stream leave it. */
+/** A token by the events of its stream. */
 export function knownToken(tokenId: string, token: IssuedToken): KnownToken {
   const msOf = (time: string | undefined): number | undefined =>
     time === undefined ? undefined : fromTimestamp(time)

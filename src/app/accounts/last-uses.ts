@@ -7,21 +7,21 @@ import { startExchanging } from '../queue/exchanging.ts'
 import type { Migrations } from '../../storage/postgres/migrate.ts'
 
 /**
- * When each token last opened something, so that one that nobody needs any more can be found. It is kept
- * in memory and told in the background (`ops.token_uses`), of each token at most once a minute: what was
- * used a moment ago may show a minute late, and a process that is killed takes up to a minute with it.
+ * When each token was last used, so that operators can find unused tokens. It is kept in memory and
+ * written in the background (`ops.token_uses`), for each token at most once a minute: a use may
+ * show a minute late, and a killed process loses up to a minute.
  */
 interface LastUses {
-  /** Costs a look into a map. */
+  /** Costs one map look-up. */
   readonly used: (tokenId: string) => void
-  /** Tells of those whose last telling is old, or of all. @throws what the database throws; told again then */
+  /** Writes the uses with an old write, or all. @throws what the database throws; then repeat */
   readonly tell: (options?: { readonly all?: boolean }) => Promise<void>
 }
 
 const TOLD_EVERY_MS = 60_000
-/** Those used longest ago are forgotten first: they are told of again when they are used again. */
+/** The longest unused are evicted first: their next use is written again. */
 const MAX_TOKENS = 50_000
-/** Told of in one statement. */
+/** Most uses written in one statement. */
 const MAX_TOLD = 5_000
 
 interface Use {
@@ -36,7 +36,7 @@ export function createLastUses(pool: Pool, clock: Clock): LastUses {
     const told = some.map(([tokenId, { usedAtMs }]) => ({ tokenId, usedAtMs }))
     await pool.query({
       name: 'token-uses',
-      // Replicas that tell of the same tokens must not wait for each other crosswise.
+      // In the order of the ids, so that replicas that write the same tokens do not deadlock.
       text: `insert into ops.token_uses as u (token_id, used_at)
              select token_id, to_timestamp(used_ms / 1000)
              from unnest($1::text[], $2::float8[]) as t (token_id, used_ms) order by token_id
@@ -55,14 +55,15 @@ export function createLastUses(pool: Pool, clock: Clock): LastUses {
     },
     tell: async ({ all = false } = {}) => {
       const leastMs = all ? 1 : TOLD_EVERY_MS
-      // A clock that was set back tells nothing until it is where it was: the later time stays.
+      // A clock that was set back writes nothing until it is past its old time: the later time
+      // stays.
       const due = [...uses].filter(([, { usedAtMs, toldAtMs }]) => usedAtMs - toldAtMs >= leastMs)
       for (let at = 0; at < due.length; at += MAX_TOLD) await write(due.slice(at, at + MAX_TOLD))
     },
   }
 }
 
-/** Tells about once a second until stopped, and of all then. */
+/** Writes about once a second until stopped, and everything at the stop. */
 export function startTelling(uses: LastUses, logger: Log): { readonly stop: () => Promise<void> } {
   const telling = startExchanging({
     exchange: () => uses.tell(),
@@ -79,7 +80,7 @@ export function startTelling(uses: LastUses, logger: Log): { readonly stop: () =
   }
 }
 
-/** When tokens were last used, as far as it was told: unix milliseconds by token id. */
+/** When tokens were last used, as far as written: unix milliseconds by token id. */
 export async function lastUsesOf(
   db: Queryable,
   tokenIds: readonly string[],

@@ -22,39 +22,39 @@ import { requireCaughtUp } from '../read-models/caught-up.ts'
 import { isWithin, type Reach, requireOperator } from './reach.ts'
 
 interface AfterId {
-  /** Id of the last one already seen. */
+  /** Id of the last one on the page before. */
   readonly after: string | undefined
   readonly limit: number
 }
 
 /**
- * Tenants, their users and their credit as whoever is sent by an admin token may manage them: a tenant
- * outside the reach is `tenant_not_found`, exactly like none (P8). New tenants and credit are an
- * operator's: `scope_denied` for others.
+ * Tenants, their users and their credit as the bearer of an admin token may manage them. A tenant
+ * outside the token's scope is `tenant_not_found`, exactly like a missing one (P8). Only operators
+ * open tenants and grant credit: `scope_denied` for others.
  */
 export interface ManagedTenants {
   readonly list: (reach: Reach, page: AfterId) => Promise<readonly TenantRow[]>
   readonly find: (reach: Reach, tenantId: string) => Promise<TenantRow>
-  /** The same id and name again change nothing. */
+  /** A repetition with the same id and name changes nothing. */
   readonly open: (
     reach: Reach,
     by: ByToken,
     input: { readonly tenantId?: string; readonly name: string },
   ) => Promise<TenantRow>
   readonly users: (reach: Reach, tenantId: string, page: AfterId) => Promise<readonly UserRow[]>
-  /** The same id and name again change nothing. */
+  /** A repetition with the same id and name changes nothing. */
   readonly addUser: (
     reach: Reach,
     by: ByToken,
     input: Parameters<typeof addUser>[1],
   ) => Promise<UserRow>
-  /** Under the same id or key it is given once. */
+  /** One id or key grants once. */
   readonly grant: (
     reach: Reach,
     by: ByToken,
     input: Omit<GrantInput, 'grantId' | 'keyHash'> & PostingName,
   ) => Promise<Posted>
-  /** Likewise. */
+  /** One id or key sets once. */
   readonly setLimit: (
     reach: Reach,
     by: ByToken,
@@ -62,30 +62,30 @@ export interface ManagedTenants {
   ) => Promise<Posted>
 }
 
-/** What makes a retry of a posting the same posting: its id, else one that follows from the key. */
+/** Identifies retries of a posting: its id, or the id derived from its key. */
 export type PostingName =
   | { readonly id: string; readonly key: undefined }
   | { readonly id: string | undefined; readonly key: string }
 
-/** What came of a posting. */
+/** The outcome of a posting. */
 export interface Posted {
   readonly id: string
-  /** False: it had been posted before. */
+  /** False: it was posted before. */
   readonly changed: boolean
 }
 
-/** What can name a tenant: nothing else is looked for. */
+/** The format of tenant ids: others are not looked up. */
 const tenantIdShape = /^[^\p{Cc}\p{Cs}]{1,128}$/u
 
 function requireWithin(reach: Reach, tenantId: string): void {
   if (!isWithin(reach, { tenantId }) || !tenantIdShape.test(tenantId)) notFound()
 }
 
-/** Tenants whose ids are compared with one that is not there. */
+/** Tenants whose ids are compared with an unknown one. */
 const MAX_COMPARED = 1_000
 
 /**
- * A tenant within the reach. Whoever reaches all of them is answered with the nearest id.
+ * A tenant within the scope. For a caller that reaches all tenants, the error names the nearest id.
  * @throws DomainError `tenant_not_found`
  */
 export async function findTenant(
@@ -94,7 +94,7 @@ export async function findTenant(
   tenantId: string,
 ): Promise<TenantRow> {
   requireWithin(reach, tenantId)
-  // From the log itself: what was opened a moment ago, on whichever replica, counts.
+  // From the log, so a tenant that any replica opened a moment ago counts.
   const [opened] = await log.readStream(accountStream(tenantId), { limit: 1 })
   if (opened?.type === 'TenantOpened') {
     const { name, openedAt } = opened.data

@@ -21,30 +21,30 @@ import { requireCaughtUp } from '../read-models/caught-up.ts'
 import { isWithin, type Reach, requireIssuable, requireManageable } from './reach.ts'
 import { type KnownToken, knownToken, type ShownToken, shownTokens } from './known-token.ts'
 
-/** A token and its secret, which is shown this once. */
+/** A token and its secret, which is shown only once. */
 export interface ShownSecret {
   readonly token: ShownToken
   readonly secret: string
 }
 
-/** What came of it, and what may not have been meant, in words. */
+/** The result, with warnings about what may not be intended. */
 type Warned<T> = T & { readonly warnings: readonly string[] }
 
 export interface TokenPage {
   readonly tenantId: string | undefined
   readonly userId: string | undefined
-  /** Id of the last token already seen. */
+  /** Id of the last token on the page before. */
   readonly after: string | undefined
   readonly limit: number
 }
 
 /**
- * Tokens as whoever is sent by a token may manage them. A token outside the reach is
- * `token_not_found`, exactly like none (P8); one that could do more than its manager, and whatever
- * would be wider, is `scope_denied`.
+ * Tokens as the bearer of a token may manage them. A token outside the scope is `token_not_found`,
+ * exactly like a missing one (P8); one with more rights than its manager, and any widening, is
+ * `scope_denied`.
  */
 export interface ManagedTokens {
-  /** In the order of issue, with everything that the log had when it was asked for. */
+  /** In the order of issue, with everything the log had at the request. */
   readonly list: (reach: Reach, page: TokenPage) => Promise<readonly ShownToken[]>
   readonly find: (reach: Reach, tokenId: string) => Promise<ShownToken>
   readonly issue: (
@@ -52,7 +52,7 @@ export interface ManagedTokens {
     by: ByToken,
     input: IssueTokenInput,
   ) => Promise<Warned<ShownSecret>>
-  /** The same again changes nothing. */
+  /** A repetition changes nothing. */
   readonly change: (
     reach: Reach,
     by: ByToken,
@@ -63,7 +63,7 @@ export interface ManagedTokens {
     by: ByToken,
     input: { readonly tokenId: string; readonly overlapMs: number },
   ) => Promise<ShownSecret>
-  /** Ends it at once; again it changes nothing. */
+  /** Disables it at once; a repetition changes nothing. */
   readonly disable: (reach: Reach, by: ByToken, tokenId: string) => Promise<ShownToken>
 }
 
@@ -77,7 +77,7 @@ export function createManagedTokens(
   const { log, defaultLimits } = deps
   const known = createKnownModels(deps)
 
-  // From the log itself: what was done a moment ago, on whichever replica, counts.
+  // From the log, so a change that any replica made a moment ago counts.
   const find = async (reach: Reach, tokenId: string): Promise<ShownToken> => {
     const token = isTokenId(tokenId) ? await readToken(tokenId) : undefined
     const [shown] =
@@ -143,7 +143,7 @@ export function createManagedTokens(
   }
 }
 
-/** Tokens of one user that are not disabled; those made at the same moment may go beyond it. */
+/** Tokens of one user that are not disabled; concurrent requests may exceed it. */
 const MAX_USER_TOKENS = 1_000
 
 /** @throws DomainError `token_bound_reached` */
@@ -159,7 +159,7 @@ async function requireRoom(
   )
 }
 
-/** What nothing was said for. */
+/** Values of what the request does not set. */
 const unbound = {
   limits: {},
   models: undefined,
@@ -168,7 +168,7 @@ const unbound = {
 } as const
 
 /**
- * Of a tenant or a user that is not there the list would be empty, as of one without tokens.
+ * Without this check, the list of a missing tenant or user would be empty, like one without tokens.
  * @throws DomainError `tenant_not_found`, `user_not_found`
  */
 async function requireOwners(
@@ -182,7 +182,7 @@ async function requireOwners(
     throw new DomainError('user_not_found', `there is no user ${userId}`, {})
 }
 
-/** Whose tokens of a list lie within the reach; undefined: nobody's. */
+/** The owners whose tokens of a list are in scope; undefined: none. */
 function narrowed(
   reach: Reach,
   { tenantId, userId }: TokenPage,

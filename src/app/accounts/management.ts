@@ -5,7 +5,7 @@ import type { EventLog } from '../../eventlog/log/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { AccessDeps } from './bootstrap.ts'
 
-/** What managing accounts and tokens by tokens stands on. */
+/** The dependencies of managing accounts and tokens by tokens. */
 export interface ManagementDeps {
   readonly log: EventLog
   readonly catalog: Catalog
@@ -13,23 +13,23 @@ export interface ManagementDeps {
   readonly clock: Clock
 }
 
-/** Who has something done: written beside its events. */
+/** The token behind a change: recorded beside its events. */
 export interface ByToken {
   readonly tokenId: string
   readonly requestId: string
 }
 
-/** What is managed is shown from these. */
+/** The read models from which managed objects are shown. */
 type ManagedReadModel = 'access' | 'ledger' | 'prices'
 
-/** Who changed something waits so long to see it. */
+/** After a change, the caller waits this long to see it. */
 const SHOWN_MS = 3_000
 
 export function depsOf({ log, catalog, clock }: ManagementDeps, by: ByToken): AccessDeps {
   return { log, catalog, clock, correlationId: by.requestId, actor: by.tokenId }
 }
 
-/** Waits until a read model shows what was written; gives up quietly, because it is written. */
+/** Waits until a read model shows a durable write; gives up without an error. */
 export async function shown(
   { db }: ManagementDeps,
   readModel: ManagedReadModel,

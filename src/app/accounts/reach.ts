@@ -2,19 +2,19 @@ import type { QueryScope, TokenKind } from '../../domain/token/events.ts'
 import { unreachable } from '../../kernel/assert.ts'
 import { DomainError } from '../../kernel/errors.ts'
 
-/** Whose accounts and tokens somebody manages: a user's own, those of a tenant, or all. */
+/** Which accounts and tokens a caller manages: a user's own, those of a tenant, or all. */
 export type Reach =
   | { readonly kind: 'user'; readonly tenantId: string; readonly userId: string }
   | { readonly kind: 'tenant'; readonly tenantId: string }
   | { readonly kind: 'all' }
 
-/** What of a token decides how far it reaches itself. */
+/** The fields of a token that decide its own rights. */
 interface Authority {
   readonly kind: TokenKind
   readonly scope: QueryScope | undefined
 }
 
-/** How far an admin token reaches: one that is not bound to its tenant is an operator's. */
+/** The scope of an admin token: one that is not bound to its tenant is an operator's. */
 export function reachOfAdmin(token: {
   readonly tenantId: string
   readonly scope: QueryScope | undefined
@@ -24,7 +24,7 @@ export function reachOfAdmin(token: {
   return { kind: 'tenant', tenantId }
 }
 
-/** Whether a record of this owner can be seen at all; what cannot reads exactly like none (P8). */
+/** Whether the caller may see this owner's records; others read like missing ones (P8). */
 export function isWithin(
   reach: Reach,
   owner: { readonly tenantId: string; readonly userId?: string },
@@ -47,8 +47,8 @@ function deny(param: string, message: string): never {
 }
 
 /**
- * Refuses a token that could do more than whoever manages it: with its next secret that would be
- * theirs. @throws DomainError `scope_denied`
+ * Refuses to manage a token with more rights than its manager, who would get them with its next
+ * secret. @throws DomainError `scope_denied`
  */
 export function requireManageable(reach: Reach, { kind, scope }: Authority): void {
   if (reach.kind === 'all') return
@@ -60,7 +60,7 @@ export function requireManageable(reach: Reach, { kind, scope }: Authority): voi
     deny('scope', 'With a profile token a scope can only be current_user')
 }
 
-/** As `requireManageable`, of a token that is to be made. @throws DomainError `scope_denied` */
+/** As `requireManageable`, for a new token. @throws DomainError `scope_denied` */
 export function requireIssuable(reach: Reach, asked: Authority): void {
   requireManageable(reach, asked)
   if (reach.kind === 'user' && asked.kind === 'profile')

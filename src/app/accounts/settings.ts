@@ -16,13 +16,13 @@ import type { ManagedTenants } from './managed-tenants.ts'
 import { type ByToken, depsOf, type ManagementDeps, shown } from './management.ts'
 import { type Reach, requireOperator } from './reach.ts'
 
-/** What settings are checked against. */
+/** The dependencies of checking settings. */
 export interface CheckDeps extends Pick<ManagementDeps, 'log' | 'db'> {
   readonly catalog: Catalog
-  /** What channels serve; undefined where that is not known. */
+  /** What channels serve; undefined when that is unknown. */
   readonly servedModels: () => Promise<readonly ServedModel[] | undefined>
   readonly resolveHost: ResolveHost
-  /** Origins the operator named, whose addresses are not judged. */
+  /** Origins the operator named, whose addresses are not checked. */
   readonly trustedOrigins: readonly string[]
 }
 
@@ -30,10 +30,10 @@ export interface SettingDeps extends ManagementDeps, CheckDeps {
   readonly markerSecret: string
 }
 
-/** How a setting is managed; `Shown` is the setting with what is shown beside it. */
+/** How a setting is managed; `Shown` is the setting with what the API shows beside it. */
 export interface ManagedSetting<Name extends SettingName, Shown> {
   readonly name: Name
-  /** What of it cannot be, and in words what may be meant otherwise. @throws DomainError */
+  /** Refuses impossible values; returns warnings about unlikely ones. @throws DomainError */
   readonly check?: (
     deps: CheckDeps,
     tenantId: string,
@@ -41,8 +41,8 @@ export interface ManagedSetting<Name extends SettingName, Shown> {
     now: SettingValueOf<Name>,
   ) => Promise<readonly string[]>
   /**
-   * Reads what can be read before anything is written, so that it cannot fail what was done, and shows the
-   * setting then.
+   * Reads what it needs before the write, so that a failed read cannot fail a finished change, and
+   * returns the function that shows the setting.
    */
   readonly prepare: (
     deps: SettingDeps,
@@ -50,11 +50,11 @@ export interface ManagedSetting<Name extends SettingName, Shown> {
     now: SettingValueOf<Name>,
     purpose: 'show' | 'set',
   ) => Promise<(value: SettingValueOf<Name>) => Shown | Promise<Shown>>
-  /** The read model that follows the setting, where one does: a change waits for it. */
+  /** The read model of the setting, if there is one: a change waits for it. */
   readonly readModel?: 'access'
 }
 
-/** Limits have nothing beside them. */
+/** Limits have nothing to show beside them. */
 export const managedLimits: ManagedSetting<'limits', SettingValueOf<'limits'>> = {
   name: 'limits',
   check: async ({ log }, tenantId, { limits }) => {
@@ -66,7 +66,7 @@ export const managedLimits: ManagedSetting<'limits', SettingValueOf<'limits'>> =
 }
 
 /**
- * Sets all of a setting; the same again changes nothing. It is not checked before.
+ * Replaces a whole setting; a repetition changes nothing. It does not check it.
  * @throws DomainError of the account decider
  */
 export async function setSetting<Name extends SettingName>(
@@ -84,8 +84,8 @@ export async function setSetting<Name extends SettingName>(
 }
 
 /**
- * Settings of tenants as they are managed by tokens: those of a tenant outside the reach read exactly like
- * those of none (P8).
+ * Settings of tenants as tokens manage them: those of a tenant outside the scope read exactly like
+ * those of a missing one (P8).
  */
 export interface ManagedSettings {
   /** @throws DomainError `tenant_not_found` */
@@ -95,8 +95,9 @@ export interface ManagedSettings {
     tenantId: string,
   ) => Promise<Shown>
   /**
-   * `wanted` is read once the token may set anything of it.
-   * @throws DomainError `scope_denied`, `tenant_not_found`, those of `check` and of the account decider
+   * `wanted` is only called once the token may set anything of it.
+   * @throws DomainError `scope_denied`, `tenant_not_found`, those of `check` and of the account
+   *   decider
    */
   readonly set: <Name extends SettingName, Shown>(
     setting: ManagedSetting<Name, Shown>,
@@ -127,7 +128,7 @@ export function createManagedSettings(
     set: async (setting, reach, by, { tenantId, basis, ...input }) => {
       const { name } = setting
       const { operatorsOnly } = definitionOf(name)
-      // An operator reaches every tenant, and the decider refuses one that does not exist.
+      // An operator's scope includes every tenant, and the decider refuses a missing one.
       if (operatorsOnly === 'all') requireOperator(reach)
       const wanted = input.wanted()
       if (operatorsOnly !== 'all') await tenants.find(reach, tenantId)
@@ -141,7 +142,8 @@ export function createManagedSettings(
       const { changed, position, value } = await setSetting(depsOf(deps, by), name, {
         tenantId,
         wanted,
-        // What an administrator may set follows from what was looked at, so it must not have changed.
+        // An administrator's rights were checked against these settings, so they must not have
+        // changed.
         basis: basis ?? (isBound ? now.revision : undefined),
       })
       if (setting.readModel !== undefined) await shown(deps, setting.readModel, position)

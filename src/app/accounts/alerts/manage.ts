@@ -6,28 +6,28 @@ import { checkPublicUrl } from '../../../kernel/public-url.ts'
 import type { CheckDeps, ManagedSetting } from '../settings.ts'
 import { webhookSecret } from './signature.ts'
 
-/** A balance that is low, and how telling it stands; times are unix milliseconds. */
+/** A low balance and the state of its notification; times are unix milliseconds. */
 export interface LowBalance {
   readonly currency: Currency
-  /** Decimal string: what was left when it was seen. */
+  /** Decimal string: what was left when the policy saw it. */
   readonly balance: string
   readonly seenAtMs: number
-  /** Of webhooks that were sent. */
+  /** Webhooks sent. */
   readonly tries: number
   readonly toldAtMs: number | undefined
   readonly givenUpAtMs: number | undefined
-  /** Why the last try was not taken. */
+  /** Why the last try failed. */
   readonly lastFailure: string | undefined
 }
 
 export interface ShownBalanceAlerts extends BalanceAlerts {
   readonly tenantId: string
-  /** What webhooks are signed with; undefined without one. */
+  /** The signing secret of webhooks; undefined without a webhook. */
   readonly webhookSecret: string | undefined
   readonly low: readonly LowBalance[]
 }
 
-/** Balance alerts are managed with the balances that are low. */
+/** The management API returns balance alerts with the balances that are low. */
 export const managedBalanceAlerts: ManagedSetting<'balanceAlerts', ShownBalanceAlerts> = {
   name: 'balanceAlerts',
   check: async (deps, _tenantId, { webhookUrl }) => {
@@ -39,7 +39,7 @@ export const managedBalanceAlerts: ManagedSetting<'balanceAlerts', ShownBalanceA
   readModel: 'access',
 }
 
-/** With how they stand. */
+/** Reads the alerts with their state. */
 export async function showBalanceAlerts(
   db: Queryable,
   markerSecret: string,

@@ -13,9 +13,9 @@ import type { PolicySet } from '../../queue/worker.ts'
 import { countLowBalances, seeLowBalances } from './seen.ts'
 import { tellDue } from './tell.ts'
 
-/** How late a low balance is seen, beside what the ledger is behind. */
+/** How late a low balance is noticed, beyond the ledger's lag. */
 const IDLE_MS = 2_000
-/** A leader that does not say anything for so long is frozen or cut off: Postgres ends its session. */
+/** A leader silent for this long hangs or is disconnected: Postgres ends its session. */
 const SILENT_LEADER_MS = 30_000
 
 export interface BalanceAlertDeps {
@@ -29,8 +29,9 @@ export interface BalanceAlertDeps {
 }
 
 /**
- * Watches over balances below their thresholds and tells of them: of all workers, one. A low balance is told
- * once, again only after it was not low; by a webhook at least once, under the same id each time.
+ * Watches for balances below their thresholds and sends alerts, in one worker at a time. A low
+ * balance is alerted once, and again only after it was not low; by a webhook at least once, under
+ * the same id each time.
  */
 export function balanceAlertPolicies(deps: BalanceAlertDeps): PolicySet {
   const { pool, log, clock, logger, registry } = deps
@@ -55,12 +56,12 @@ export function balanceAlertPolicies(deps: BalanceAlertDeps): PolicySet {
       return 'idle'
     }
     const signal = AbortSignal.any([stopping, leading.lost])
-    // Whoever begins to lead does not know what was found before.
+    // A new leader does not know what was found before.
     if (leading.isNew) isWatching = true
     const isAny = await hasThresholds(pool)
-    // One more round, to its end, after the last threshold is gone: what was found is over.
+    // After the last threshold is removed, one more complete round ends the alerts found before.
     if (!isAny && !isWatching) return 'idle'
-    // A ledger that has to catch up may know of what was spent, and not of what was given.
+    // A ledger that is catching up may have spending and lack grants.
     if (isAny) await requireCaughtUp({ db: pool, log }, 'ledger')
     for (const seen of await seeLowBalances(pool, newId('alert', clock.nowMs())))
       logger.warn(seen, 'a balance is low')

@@ -3,7 +3,7 @@ import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import { remainingSql } from '../../../../projections/ledger/query.ts'
 import type { Currency } from '../../../kernel/money.ts'
 
-/** A balance that is low, and was not when it was looked at before. */
+/** A balance that is low and was not at the last look. */
 export interface SeenLow {
   readonly tenantId: string
   readonly currency: Currency
@@ -12,7 +12,7 @@ export interface SeenLow {
   readonly balance: string
 }
 
-/** A tenant that never had anything in a currency has nothing left of it. */
+/** A tenant that never had a currency has nothing left of it. */
 const lowBalancesSql = `
   select t.tenant_id, t.currency, t.below, coalesce(b.balance, 0) as balance,
          coalesce(b.position, -1) as position
@@ -20,8 +20,8 @@ const lowBalancesSql = `
   where coalesce(b.balance, 0) < t.below`
 
 /**
- * Writes down which balances are low now, and forgets those that are not any more: the next time they are, it
- * is told again. An alert of a threshold that is gone is gone with it.
+ * Records which balances are low now, and deletes those that are not any more, so that they are
+ * alerted again the next time. An alert whose threshold was removed is deleted as well.
  */
 export async function seeLowBalances(
   db: Queryable,

@@ -4,8 +4,8 @@ import { keyedHash } from '../../../kernel/keyed-hash.ts'
 const PREFIX = 'whsec_'
 
 /**
- * The secret that a tenant's webhooks are signed with, as the libraries of the Standard Webhooks
- * specification take it. It follows from what all replicas share and is kept nowhere.
+ * The secret that signs a tenant's webhooks, in the format of the Standard Webhooks libraries. It
+ * is derived from the secret that all replicas share, and stored nowhere.
  */
 export function webhookSecret(markerSecret: string, tenantId: string, version: number): string {
   const key = keyedHash(markerSecret, 'webhook', [tenantId, String(version)])
@@ -13,14 +13,14 @@ export function webhookSecret(markerSecret: string, tenantId: string, version: n
 }
 
 export interface SignedMessage {
-  /** The same for whatever is sent again. */
+  /** The same for every retry. */
   readonly id: string
-  /** Unix seconds: who receives it refuses what is old. */
+  /** Unix seconds: the receiver rejects old messages. */
   readonly timestampS: number
   readonly body: string
 }
 
-/** Headers of a message, signed with each of these secrets: who knows one of them can check it. */
+/** Headers of a message, signed with each of these secrets: a receiver checks any of them. */
 export function signedHeaders(
   { id, timestampS, body }: SignedMessage,
   secrets: readonly string[],

@@ -6,14 +6,14 @@ import { FetchFault, type PostOut } from '../../../kernel/public-fetch.ts'
 import { signedHeaders, webhookSecret } from './signature.ts'
 import type { Migrations } from '../../../storage/postgres/migrate.ts'
 
-/** Of one try, from resolving the host to the status. */
+/** For one try, from resolving the host to the status. */
 const TRY_TIMEOUT_MS = 10_000
 /** Waits between tries: doubled up to the longest. */
 const FIRST_WAIT_S = 10
 const LONGEST_WAIT_S = 3_600
-/** Nobody is told of what is older. */
+/** Older alerts are not sent. */
 const GIVE_UP_AFTER_S = 86_400
-/** Tried at once, and in one round. */
+/** Most alerts sent in parallel, and in one round. */
 const MAX_AT_ONCE = 16
 
 interface TellDeps {
@@ -25,7 +25,7 @@ interface TellDeps {
 
 type TellOutcome = 'told' | 'failed' | 'given_up'
 
-/** A low balance that its tenant is to be told of. */
+/** A low balance that its tenant is to be alerted of. */
 interface Due {
   readonly tenant_id: string
   readonly currency: Currency
@@ -36,8 +36,8 @@ interface Due {
 }
 
 /**
- * Sends what is due, once each. What was sent and not written down as told, because the process died, is sent
- * again under the same id.
+ * Sends what is due, once each. If the process dies between sending and recording, the alert is
+ * sent again under the same id.
  */
 export async function tellDue(
   deps: TellDeps,
@@ -61,7 +61,7 @@ export async function tellDue(
     const webhook = webhooks.get(due.tenant_id)
     if (webhook === undefined) return []
     const failure = await send(deps, due, webhook, signal)
-    // Of what was broken off because we leave, nothing is written: another tries it.
+    // A try aborted by shutdown records nothing: another worker repeats it.
     if (failure !== undefined && signal.aborted) return []
     const outcome = await note(deps, due, failure)
     return outcome === undefined ? [] : [[due.tenant_id, outcome, failure] as const]
@@ -69,7 +69,7 @@ export async function tellDue(
   return (await Promise.all(told)).flat()
 }
 
-/** Undefined when it was taken; else why not, in words of ours. */
+/** Undefined when the receiver accepted it; else the reason, in our words. */
 async function send(
   { post, markerSecret, nowMs }: TellDeps,
   due: Due,
@@ -86,7 +86,7 @@ async function send(
       threshold: due.below,
     },
   })
-  // The one before as well: who receives it may not have the new one yet.
+  // Also with the previous secret: the receiver may not have the new one yet.
   const secrets = [secretVersion, secretVersion - 1]
     .filter((version) => version >= 1)
     .map((version) => webhookSecret(markerSecret, due.tenant_id, version))
@@ -101,7 +101,7 @@ async function send(
   }
 }
 
-/** Undefined when the alert is over meanwhile. */
+/** Undefined when the alert has ended meanwhile. */
 async function note(
   { pool }: TellDeps,
   { tenant_id, currency, alert_id }: Due,
