@@ -15,15 +15,15 @@ import type { Authenticate, Principal } from './principal.ts'
 import { TokenLookUp } from './token-look-up.ts'
 import { UnknownSecrets } from './unknown-secrets.ts'
 
-/** From a bearer secret to who is calling. */
+/** From a bearer secret to the caller. */
 
 const MAX_SECRET_LENGTH = 256
 
 export interface Authenticator {
   readonly authenticate: Authenticate
-  /** Tells of an event of the log: what it changes is not served from memory again. */
+  /** Called with every event of the log: memory does not serve a changed token again. */
   readonly noticed: (event: RecordedEvent) => void
-  /** The same of an event that this program does not understand: whatever it says changes its token. */
+  /** Called with an event that this program does not understand: it invalidates its token. */
   readonly noticedUnknown: (event: UnknownEvent) => void
 }
 
@@ -31,14 +31,14 @@ export function createAuthenticator(deps: {
   readonly pool: Pool
   readonly log: EventLog
   readonly catalog: Catalog
-  /** Says which tokens have ended. */
+  /** Decides which tokens have expired. */
   readonly clock: Clock
-  /** Says how long ago one was looked up. */
+  /** Measures how long ago a token was looked up. */
   readonly monotonic?: Clock
   readonly logger: Log
-  /** Of tokens for which nothing else was said. */
+  /** Limits of tokens without their own. */
   readonly defaultLimits?: Limits
-  /** Of query tokens among them, which start nothing. */
+  /** Of those, for query tokens, which start nothing. */
   readonly queryLimits?: Limits
   /** Unknown secrets a minute that one address may try. */
   readonly unknownPerMinute?: number
@@ -70,7 +70,7 @@ export function createAuthenticator(deps: {
         if (waitMs > 0) return tooMany(waitMs)
         const { token } = known ?? { token: await tokens.lookUp(hash) }
         if (token === undefined || !sameHash(token.secretHash, hash)) {
-          // Whoever sends one and the same again guesses nothing.
+          // A caller that repeats one secret is not guessing.
           const overMs = known === undefined && address !== undefined ? guesses.tried(address) : 0
           return overMs > 0 ? tooMany(overMs) : { ok: false, reason: 'unknown' }
         }
@@ -136,14 +136,14 @@ export async function followTokens(deps: {
   readonly signal: AbortSignal
 }): Promise<{ readonly done: Promise<void> }> {
   const { log, pool, authenticator, logger, signal } = deps
-  // What the read model has seen needs no telling: nothing is cached yet.
+  // Events up to the read model's checkpoint need no notice: nothing is cached yet.
   const checkpoint = await readCheckpoint(pool, 'access')
   const from = checkpoint === undefined || checkpoint.position < 0n ? undefined : checkpoint.at
   const follow = async (): Promise<void> => {
     const changes = log.subscribe({
       ...(from === undefined ? {} : { from }),
       streamPrefix: tokenStreams,
-      // It is a newer program's: what follows still has to be noticed here.
+      // A newer program wrote it: later events must still be noticed.
       onUnknown: (event) => {
         logger.warn({ type: event.type, stream: event.stream }, 'an event is not understood')
         authenticator.noticedUnknown(event)

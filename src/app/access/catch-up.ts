@@ -1,8 +1,8 @@
-/** Between two runs at least this: an attacker's unknown tokens cost the log no more than that. */
+/** Least pause between two runs, which bounds what an attacker's unknown tokens cost the log. */
 const LEAST_PAUSE_MS = 50
 
 /**
- * Shares a catching-up among all who ask: each gets a run that began after it asked, and at most
+ * Shares catch-ups among concurrent callers: each gets a run that began after its call, and at most
  * one runs at a time.
  */
 export function createSharedCatchUp(run: () => Promise<void>): () => Promise<void> {
@@ -11,7 +11,7 @@ export function createSharedCatchUp(run: () => Promise<void>): () => Promise<voi
 
   const start = (): Promise<void> => {
     const started = run()
-    // Failed or not, the place is held for the pause.
+    // The next run waits for the pause, also after a failure.
     running = Promise.allSettled([
       started,
       new Promise((resolve) => setTimeout(resolve, LEAST_PAUSE_MS)),

@@ -6,10 +6,10 @@ import { taskLimitsOf, taskOwnerOf } from '../spending/throttle/concurrent-tasks
 import type { HolderStanding, Throttle } from '../spending/throttle/throttle.ts'
 import type { Principal } from './principal.ts'
 
-/** Open tasks are counted up to this many. */
+/** Open tasks are counted up to this number. */
 const MOST_COUNTED = 100_000
 
-/** What a token is, and how it and those it belongs to stand with their limits now. Times are unix milliseconds. */
+/** A token, with the limit status of its holders. Times are unix milliseconds. */
 export interface KeyStanding {
   readonly tokenId: string
   readonly name: string
@@ -22,17 +22,17 @@ export interface KeyStanding {
   readonly addresses: readonly string[] | undefined
   readonly issuedAtMs: number
   readonly expiresAtMs: number | undefined
-  /** The token, its user and its tenant, those of them that have limits. */
+  /** Those of the token, its user and its tenant that have limits. */
   readonly limits: readonly KeyLimits[]
 }
 
-/** How somebody stands with their limits. */
+/** The limit status of one holder. */
 export interface KeyLimits extends HolderStanding {
-  /** Tasks that have not ended; undefined where their number is not limited. */
+  /** Tasks that have not ended; undefined when their number is not limited. */
   readonly tasks: number | undefined
 }
 
-/** Shows a token to whoever sends it. @throws what the database and the log throw */
+/** Shows a token to its bearer. @throws what the database and the log throw */
 export type ReadKey = (principal: Principal) => Promise<KeyStanding>
 
 export function createReadKey({
@@ -56,7 +56,7 @@ export function createReadKey({
   return async (principal) => {
     const { tokenId, tenantId, userId, models, addresses } = principal
     const token = await findToken(db, tokenId)
-    // It was there a moment ago, or nobody would have asked.
+    // It existed a moment ago, because it authenticated this request.
     if (token === undefined)
       throw new DomainError('read_model_behind', 'the token cannot be read at the moment', {})
     return {

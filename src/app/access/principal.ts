@@ -1,7 +1,7 @@
 import type { QueryScope, TokenKind } from '../../domain/token/events.ts'
 import type { Limits } from '../spending/throttle/holders.ts'
 
-/** Who is calling: what a valid token stands for. */
+/** The caller, by its valid token. */
 export interface Principal {
   readonly tokenId: string
   readonly kind: TokenKind
@@ -13,18 +13,18 @@ export interface Principal {
   readonly addresses: readonly string[] | undefined
   /** Undefined means none. */
   readonly limits: Limits | undefined
-  /** Of query tokens only. */
+  /** For query tokens only. */
   readonly scope: QueryScope | undefined
 }
 
-/** `too_many_unknown`: of secrets nobody has, from there; this one was not looked up, or is one more of them. */
+/** `too_many_unknown`: the address tried too many unknown secrets, with this one or before it. */
 export type Refused =
   | { readonly reason: 'unknown' | 'expired' | 'disabled' | 'unavailable' }
   | { readonly reason: 'too_many_unknown'; readonly waitMs: number }
 
 /**
- * Looks a bearer secret up: cached, refreshed from the log, constant time, never throws. `address` is where
- * the caller is, where that is known.
+ * Looks up a bearer secret: cached, refreshed from the log, in constant time; never throws.
+ * `address` is the caller's, if known.
  */
 export type Authenticate = (
   secret: string,

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 
-/** How far this process wrote for each tenant, so that it reads its own writes. */
+/** The position of this process's last write for each tenant, so that it reads its own writes. */
 
 const MAX_TENANTS = 10_000
 
@@ -8,7 +8,7 @@ export interface RecentWrites {
   readonly note: (tenantId: string, position: bigint | undefined) => void
   /** Position the projection must have passed before this tenant's reads are its own writes. */
   readonly of: (tenantId: string) => bigint | undefined
-  /** The projection has passed this position: nothing is left to wait for, unless more was written. */
+  /** The projection has passed this position: readers need not wait, unless more was written. */
   readonly seen: (tenantId: string, position: bigint) => void
 }
 

@@ -3,14 +3,15 @@ import { keyedHash } from '../../kernel/keyed-hash.ts'
 import type { Migrations } from '../../storage/postgres/migrate.ts'
 
 /**
- * That all replicas have one `MARKER_SECRET`. With two of them a creation sent again to another replica
- * would be another task, its own marker would not be found upstream, and the ids of responses would
- * open on some replicas only. The first to start notes a fingerprint, the others compare. It is kept
- * beside the read models and not in the log: it says who may run together now, and is no part of what
- * happened. Where the database was made anew the next start notes it again.
+ * Makes sure that all replicas have one `MARKER_SECRET`. With two of them, a creation retried on
+ * another replica would be another task, its marker would not be found upstream, and ids of
+ * responses would open on some replicas only. The first replica to start records a fingerprint, the
+ * others compare theirs. Postgres keeps it rather than the log, because it is no event: it says
+ * which replicas may run together now. After a rebuild of the database the next start records it
+ * again.
  */
 
-/** Another secret than the one the others have. */
+/** This replica's secret differs from the others'. */
 export class MarkerSecretError extends Error {
   override readonly name = 'MarkerSecretError'
 
@@ -27,7 +28,7 @@ function fingerprintOf(secret: string): string {
   return keyedHash(secret, 'fingerprint of the secret itself', []).toString('hex')
 }
 
-/** Notes the secret if it is the first. @throws MarkerSecretError if another one is noted */
+/** Records the secret if it is the first. @throws MarkerSecretError if another one is recorded */
 export async function agreeOnSecret(db: Queryable, secret: string): Promise<void> {
   const fingerprint = fingerprintOf(secret)
   await db.query('insert into ops.marker_secret (fingerprint) values ($1) on conflict do nothing', [
@@ -41,7 +42,7 @@ export async function agreeOnSecret(db: Queryable, secret: string): Promise<void
     throw new MarkerSecretError(noted.notedAt)
 }
 
-/** Makes this the secret that replicas must have; false when it is already. */
+/** Makes this the secret of all replicas; false when it is already. */
 export async function replaceSecret(db: Queryable, secret: string): Promise<boolean> {
   const { rowCount } = await db.query(
     `insert into ops.marker_secret as known (fingerprint) values ($1)

@@ -4,13 +4,13 @@ import type { Clock } from '../../kernel/clock.ts'
 
 /** About 1 KiB each. */
 const MAX_KNOWN = 200_000
-/** Those that guess push out no token. */
+/** A separate bound, so that guesses evict no token. */
 const MAX_UNKNOWN = 20_000
-/** Then it is looked at again, and serves meanwhile: the log tells of every change, so that it is seldom another. */
+/** After this it is refreshed while memory serves it; every change arrives from the log anyway. */
 const FRESH_FOR_MS = 30_000
-/** It serves no longer, whatever became of those who tell. */
+/** After this memory does not serve it, even if the log subscription fails. */
 const KNOWN_FOR_MS = 120_000
-/** A secret the log confirmed as unknown; issuing it drops the entry by its hash. */
+/** A secret that the log confirmed as unknown; issuing it deletes the entry by its hash. */
 const UNKNOWN_FOR_MS = 5_000
 
 interface Known {
@@ -21,7 +21,7 @@ interface Known {
 export interface CachedToken {
   /** Undefined: there is no such token. */
   readonly token: FoundToken | undefined
-  /** It should be looked at again. */
+  /** It should be refreshed. */
   readonly isOld: boolean
 }
 
@@ -29,7 +29,7 @@ export interface CachedToken {
 export class TokenCache {
   readonly #known = new LRUCache<string, Known>({ max: MAX_KNOWN })
   readonly #unknown = new LRUCache<string, number>({ max: MAX_UNKNOWN })
-  /** Secrets of each token, so that a change of it is no walk through all; some may be gone. */
+  /** Hashes of each token, so that a change need not scan all; some may be evicted already. */
   #hashes = new Map<string, readonly string[]>()
   readonly #clock: Clock
 
@@ -37,7 +37,7 @@ export class TokenCache {
     this.#clock = clock
   }
 
-  /** Undefined where it is not known, or was read too long ago. */
+  /** Undefined when it is not cached, or was read too long ago. */
   get(hash: string): CachedToken | undefined {
     const nowMs = this.#clock.nowMs()
     const known = this.#known.get(hash)
@@ -50,7 +50,7 @@ export class TokenCache {
     return { token: undefined, isOld: false }
   }
 
-  /** As it was read just now. */
+  /** Stores the result of a read. */
   set(hash: string, token: FoundToken | undefined): void {
     const readAtMs = this.#clock.nowMs()
     if (token === undefined) {
@@ -65,19 +65,19 @@ export class TokenCache {
     if (this.#hashes.size > 2 * MAX_KNOWN) this.#index()
   }
 
-  /** A secret is not what it was. */
+  /** Drops a changed secret. */
   delete(hash: string): void {
     this.#known.delete(hash)
     this.#unknown.delete(hash)
   }
 
-  /** All secrets of a token. */
+  /** Drops all secrets of a token. */
   forget(tokenId: string): void {
     for (const hash of this.#hashes.get(tokenId) ?? []) this.#known.delete(hash)
     this.#hashes.delete(tokenId)
   }
 
-  /** Leaves out what has been pushed out since. */
+  /** Removes evicted entries from the index. */
   #index(): void {
     const hashes = new Map<string, readonly string[]>()
     for (const [hash, { token }] of this.#known)

@@ -11,10 +11,10 @@ import { TokenCache } from './token-cache.ts'
 
 const CATCH_UP_MS = 2_000
 const MAX_CHANGED = 10_000
-/** Tokens looked at again at once, of those that serve meanwhile. */
+/** Tokens refreshed in parallel while memory serves them. */
 const MAX_REFRESHING = 8
 
-/** What a read found, and the generation that it began in. */
+/** A row, and the generation in which its read began. */
 interface Read {
   readonly token: FoundToken | undefined
   readonly readAt: number
@@ -27,9 +27,9 @@ export class TokenLookUp {
   readonly #cache: TokenCache
   readonly #catchUp: () => Promise<void>
   readonly #refreshing = new Set<string>()
-  /** Positions the read model must have passed before a token's row is believed. */
+  /** Positions the read model must have passed before a token's row is trusted. */
   readonly #changed = new LRUCache<string, bigint>({ max: MAX_CHANGED })
-  /** Counts what was noticed: a read that began before something was noticed is not kept. */
+  /** Counts the noticed events: a read that began before an event is not cached. */
   #generation = 0
 
   constructor(deps: {
@@ -61,7 +61,7 @@ export class TokenLookUp {
   async lookUp(hash: string): Promise<FoundToken | undefined> {
     let found = await this.#read(hash)
     if (found.token === undefined) {
-      // It may have been issued a moment ago: the log has the last word on what does not exist.
+      // It may have been issued a moment ago: only the log proves that a token does not exist.
       await this.#catchUp()
       found = await this.#read(hash)
     }
@@ -98,7 +98,7 @@ export class TokenLookUp {
     if (readAt === this.#generation) this.#cache.set(hash, token)
   }
 
-  /** The row of a secret, no older than the changes noticed by then. */
+  /** The row of a secret, no older than the changes noticed before. */
   async #read(hash: string): Promise<Read> {
     for (;;) {
       const readAt = this.#generation

@@ -8,8 +8,8 @@ import { Allowance } from '../spending/throttle/allowance.ts'
 const MAX_BLOCKS = 20_000
 
 /**
- * How many unknown secrets each address was told of as unknown: so many a minute, and no more are looked up
- * until one has flowed back. Of IPv6 what one customer has, a /64, is one address.
+ * Counts the unknown secrets that each address tried: at its limit per minute, no more are looked
+ * up until one has flowed back. An IPv6 /64, which one customer has, counts as one address.
  */
 export class UnknownSecrets {
   readonly #blocks = new LRUCache<string, Allowance>({ max: MAX_BLOCKS })
@@ -28,18 +28,18 @@ export class UnknownSecrets {
     })
   }
 
-  /** Until another may be tried from there, in milliseconds; 0 when it may be now. */
+  /** Milliseconds until the address may try another; 0 when it may now. */
   waitMs(address: string): number {
     const known = this.#blocks.get(addressBlock(address))
     return this.#counted(known?.waitMs(1, this.#perMinute, this.#clock.nowMs()) ?? 0)
   }
 
-  /** One was tried: 0 where it may be called unknown, otherwise how long to wait, in milliseconds. */
+  /** Counts a try: 0 when the answer may be "unknown", else how long to wait, in milliseconds. */
   tried(address: string): number {
     const nowMs = this.#clock.nowMs()
     const block = addressBlock(address)
     const allowance = this.#blocks.get(block) ?? new Allowance(nowMs)
-    // The youngest again: whoever goes on is not forgotten.
+    // Makes it the youngest, so that an address that goes on is not evicted.
     this.#blocks.set(block, allowance)
     const waitMs = allowance.waitMs(1, this.#perMinute, nowMs)
     if (waitMs > 0) return this.#counted(waitMs)

@@ -8,11 +8,11 @@ import { isPlatformId } from '../../kernel/ids.ts'
 import type { ReadModels } from '../read-models/read-models.ts'
 import type { RecentWrites } from './recent-writes.ts'
 
-/** Reading one's own writes: what the log has, a read must not miss. */
+/** Reads of one's own writes: a read must include what the log has. */
 
-/** Before an id is said not to exist, the projection may take this long to catch up. */
+/** The projection may take this long to catch up before an id counts as missing. */
 const CONFIRM_ABSENCE_MS = 3_000
-/** A read of what this process wrote itself waits this long at most. */
+/** A process waits at most this long to read its own write. */
 const CATCH_UP_MS = 1_500
 
 interface FindDeps {
@@ -23,8 +23,8 @@ interface FindDeps {
 }
 
 /**
- * Waits until reads show what this process wrote for the tenant, as `recent` of this read model has it;
- * gives up quietly.
+ * Waits until reads include what this process wrote for the tenant, by this read model's `recent`;
+ * gives up without an error.
  */
 export async function catchUp(
   deps: Pick<FindDeps, 'pool' | 'recent'>,
@@ -52,7 +52,7 @@ export async function findOwnTask(
   deps: FindDeps,
   key: {
     readonly tenantId: string
-    /** Those whose tasks the caller asks for. */
+    /** The families whose tasks the caller asks for. */
     readonly families: readonly string[]
     readonly id: string
   },
@@ -69,9 +69,9 @@ export async function findOwnTask(
 }
 
 /**
- * As `findOwnTask`; a row without a native id is believed only once the projection has passed the
- * log's end: another replica may have submitted the task a moment ago. @throws `read_model_behind`
- * when that takes too long
+ * As `findOwnTask`; a row without a native id is trusted only once the projection has passed the
+ * log's end, because another replica may have submitted the task a moment ago.
+ * @throws `read_model_behind` when that takes too long
  */
 export async function findOwnSubmittedTask(
   deps: FindDeps,
@@ -84,16 +84,16 @@ export async function findOwnSubmittedTask(
   return findOwnTask(deps, key)
 }
 
-/** Waits for the projection to pass what the log had when asked; false if there is nothing to wait for. */
+/** Waits for the projection to pass the log's end of now; false if there is nothing to wait for. */
 async function mayBeBehind(
   deps: FindDeps,
   { tenantId, families, id }: Parameters<typeof findOwnTask>[1],
 ): Promise<boolean> {
   if (isPlatformId(id)) {
-    // The id names its stream: one look tells whether there is anything to wait for.
+    // The id names its stream, so one read shows whether there is anything to wait for.
     const [first] = await deps.log.readStream(taskStream(id), { limit: 1 })
     if (first?.type !== 'TaskRequested') return false
-    // Another tenant's is as good as none (P8), and so is one that is asked for elsewhere.
+    // Another tenant's task counts as missing (P8), and so does one of another family.
     if (first.data.tenantId !== tenantId || !families.includes(first.data.family)) return false
   }
   const end = await deps.log.endPosition()
