@@ -5,31 +5,31 @@ import type { AssetDeps } from './deps.ts'
 import type { Doing } from './streams.ts'
 import type { Asking } from './types.ts'
 
-/** Who asks, by which request: as events keep it. */
+/** The token and request of a caller, as events record them. */
 export function askerOf({ principal, requestId }: Asking): Omit<AssetActor, 'at'> {
   const { tenantId, userId, tokenId } = principal
   return { tenantId, userId, tokenId, requestId }
 }
 
-/** Who acts, and when. */
+/** The caller, with the present time. */
 export function actorOf({ clock }: Pick<AssetDeps, 'clock'>, asking: Asking): AssetActor {
   return { ...askerOf(asking), at: toTimestamp(clock.nowMs()) }
 }
 
-/** A caller's own command: with the same request it is the same command. */
+/** A caller's own command: the same request gives the same command. */
 export function byCaller(asking: Asking): Doing {
   return doingOf(askerOf(asking))
 }
 
-/** Likewise, of whoever has asked before. */
+/** The same for the token of an earlier request. */
 export function doingOf({ tenantId, tokenId, requestId }: Omit<AssetActor, 'at'>): Doing {
   return { tenantId, tokenId, correlationId: requestId, commandId: requestId }
 }
 
-/** What names the requests that nobody asked for. */
+/** Correlation id of work without a request. */
 export const POLICY_CORRELATION = 'policy-assets'
 
-/** What we do by ourselves; `correlationId` is the request that made us, where one did. */
+/** A command of the gateway itself; `correlationId` is the request that led to it, if any. */
 export function byPolicy(
   { clock }: Pick<AssetDeps, 'clock'>,
   tenantId: string,

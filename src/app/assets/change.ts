@@ -7,7 +7,7 @@ import { findOwnAsset, findOwnGroup } from './own.ts'
 import { onAsset, onGroup } from './streams.ts'
 import type { AssetUseCases } from './types.ts'
 
-/** Names and descriptions are kept here alone: upstream knows a thing by our id. */
+/** Names and descriptions are only stored here: upstream knows an object by our id. */
 export function createChanges(deps: AssetDeps): Pick<AssetUseCases, 'updateAsset' | 'updateGroup'> {
   return {
     updateAsset: async (key) => {
@@ -26,7 +26,7 @@ export function createChanges(deps: AssetDeps): Pick<AssetUseCases, 'updateAsset
   }
 }
 
-/** @throws DomainError `asset_action_not_enabled` for what is in the general library */
+/** @throws DomainError `asset_action_not_enabled` for objects in the general library */
 export function requireChangeable({ groupType }: { readonly groupType: AssetGroupType }): void {
   if (canBeDeleted(groupType)) return
   throw new DomainError(

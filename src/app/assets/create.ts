@@ -15,8 +15,8 @@ import { type Doing, onAsset, onGroup } from './streams.ts'
 import type { Asking, AssetUseCases } from './types.ts'
 
 /**
- * What is created is recorded first, under the name that upstream gets it by. Whatever ends the process
- * or the answer then, it is found again by that name and never sent twice.
+ * A creation is recorded first, under the name that upstream gets. If the process dies or the
+ * answer is lost, the background finds it again by that name and never sends it twice.
  */
 
 const NOT_CONFIRMED_RETRY_MS = 5_000
@@ -81,7 +81,7 @@ export function createCreations(
         },
         execute: (command, doing) =>
           onAsset(deps, assetId, command === 'create' ? { kind: command, asset } : command, doing),
-        // A deletion of the group that is not in the log by now finds this asset in it.
+        // A group deletion that the log does not have by now will find this asset in the group.
         ...(canBeDeleted(groupType) && { recheck: () => usableGroup(deps, order) }),
       })
       return { assetId }
@@ -89,7 +89,7 @@ export function createCreations(
   }
 }
 
-/** What a creation says of its thing after the first event. */
+/** The outcome of a creation, recorded after its first event. */
 type Outcome =
   | {
       readonly kind: 'accept'
@@ -102,17 +102,17 @@ type Outcome =
 type Ask = (options: CallOptions) => Promise<{ readonly nativeId: string }>
 
 interface Creation {
-  /** How upstream is asked for it: found out before anything is recorded. */
+  /** Prepares the upstream request before anything is recorded. */
   readonly prepare: () => Promise<Ask>
   readonly execute: (command: 'create' | Outcome, doing: Doing) => Promise<unknown>
-  /** What it stands on, looked at again once its creation is in the log. @throws DomainError where it is gone */
+  /** Checks its prerequisites again once the log has it. @throws DomainError when they are gone */
   readonly recheck?: () => Promise<unknown>
 }
 
 /**
- * Records it, asks upstream for it once, records what upstream said. Where nobody knows whether upstream
- * took it, it is created all the same, and looked for. @throws DomainError `submission_refused` where
- * upstream certainly did not take it
+ * Records it, asks upstream for it once, and records the answer. If it is unknown whether upstream
+ * accepted it, it counts as created, and the background looks for it. @throws DomainError
+ * `submission_refused` when upstream certainly did not accept it
  */
 async function createOnce(
   deps: AssetDeps,
@@ -128,7 +128,7 @@ async function createOnce(
     correlationId: requestId,
     commandId: newId('cmd', clock.nowMs()),
   })
-  /** What cannot be recorded now is found by its name, or nowhere, later. */
+  /** If this append fails, the background finds the object by its name later, or never. */
   const record = async (outcome: Outcome): Promise<void> => {
     await execute(outcome, ours()).catch((error: unknown) =>
       logger.warn({ requestId, err: error }, 'what became of an asset was not recorded'),
@@ -164,7 +164,7 @@ async function createOnce(
   })
 }
 
-/** The caller's group, where something can be put into it. @throws DomainError as `findOwnGroup` */
+/** The caller's group, if assets can be added to it. @throws DomainError as `findOwnGroup` */
 async function usableGroup(
   deps: AssetDeps,
   order: Parameters<AssetUseCases['createAsset']>[0],
@@ -174,7 +174,7 @@ async function usableGroup(
   throw new DomainError('asset_group_not_found', 'the asset group does not exist', {})
 }
 
-/** Nobody knows yet whether upstream has the group: it is looked for before anything is put into it. */
+/** Looks for a group of unknown upstream outcome before it adds an asset to it. */
 async function findNativeGroup(
   deps: AssetDeps,
   { group }: SomeGroup,
@@ -195,7 +195,7 @@ async function findNativeGroup(
   )
 }
 
-/** Only what was begun counts against the token's rate. */
+/** Only started requests count against the token's rate. */
 async function counted<Result>(
   deps: AssetDeps,
   { principal }: Asking,
@@ -210,7 +210,7 @@ async function counted<Result>(
   }
 }
 
-/** What upstream said, or how asking it failed. */
+/** Upstream's answer, or its failure. */
 async function sent(
   deps: AssetDeps,
   requestId: string,

@@ -15,9 +15,9 @@ import type { Room } from './room.ts'
 
 /** Times of the asset library. */
 export interface AssetLimits {
-  /** What upstream does not list so long after it was asked for, it never took. */
+  /** An object that upstream does not list this long after the request was never accepted. */
   readonly lostAfterMs: number
-  /** What is worked on upstream for longer has failed. */
+  /** An asset that upstream processes for longer has failed. */
   readonly longestProcessingMs: number
   /** How long a started verification may be confirmed. */
   readonly verificationMs: number
@@ -26,14 +26,15 @@ export interface AssetLimits {
 const MINUTE_MS = 60_000
 
 export const defaultAssetLimits: AssetLimits = {
-  // A creation is waited for a minute at most; a list may be behind.
+  // The gateway waits a minute at most for a creation; a list may be behind.
   lostAfterMs: 10 * MINUTE_MS,
   longestProcessingMs: 24 * 60 * MINUTE_MS,
-  // Upstream's credential lives for thirty; a result at its very end is asked for a little later.
+  // Upstream's credential is valid for thirty; a result at its very end may be queried a little
+  // later.
   verificationMs: 40 * MINUTE_MS,
 }
 
-/** What the asset library stands on. */
+/** The dependencies of the asset library. */
 export interface AssetDeps {
   readonly pool: Pool
   readonly log: EventLog
@@ -43,7 +44,7 @@ export interface AssetDeps {
   readonly paces: ChannelPaces
   readonly throttle: Throttle
   readonly readModels: ReadModels
-  /** Of the asset library alone. */
+  /** For the asset library only. */
   readonly recent: RecentWrites
   readonly room: Room
   readonly metrics: Pick<TaskMetrics, 'upstreamCalls' | 'upstreamSeconds' | 'policyFailures'>

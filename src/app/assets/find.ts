@@ -9,22 +9,22 @@ import { byPolicy, POLICY_CORRELATION } from './asker.ts'
 import type { AssetDeps } from './deps.ts'
 import { type Doing, onAsset, onGroup } from './streams.ts'
 
-/** Finds what upstream may have taken by the name that it alone has, and records what is found. */
+/** Looks for objects that upstream may have accepted by their unique names, and records them. */
 
-/** A name is one thing's alone: a second of it was made by nobody of us. */
+/** A name is unique: another object of that name is not ours. */
 const PAGE = { pageNumber: 1, pageSize: 10 } as const
 type Kept = Pick<AssetEventData<'AssetCreated'>, 'tenantId' | 'groupType' | 'projectName'>
 
-/** Where it may be. */
+/** Where to look for it. */
 export interface Place {
   readonly channel: Channel
-  /** Ends the waiting for a turn, and the look. */
+  /** Ends the wait for a turn, and the look. */
   readonly signal: AbortSignal
-  /** The request it is done for, where there is one. */
+  /** The request behind the look, if any. */
   readonly requestId?: string
 }
 
-/** Upstream's id of a group, recorded; undefined where no list has it. @throws ProviderError, codes of the log */
+/** Records and returns upstream's id of a group, if listed. @throws ProviderError, log codes */
 export function findGroup(
   deps: AssetDeps,
   group: Kept & Pick<AssetGroupEventData<'AssetGroupCreated'>, 'groupId'>,
@@ -40,7 +40,7 @@ export function findGroup(
   )
 }
 
-/** Likewise of an asset. */
+/** The same for an asset. */
 export function findAsset(
   deps: AssetDeps,
   asset: Kept & Pick<AssetEventData<'AssetCreated'>, 'assetId'>,

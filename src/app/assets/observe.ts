@@ -5,15 +5,15 @@ import type { AssetDeps } from './deps.ts'
 import { byPolicy } from './asker.ts'
 import { onAsset } from './streams.ts'
 
-/** What upstream says when it made nothing of an asset and gave no reason. */
+/** Upstream's failure of an asset without a reason. */
 const NO_REASON = { code: 'ProcessingFailed', message: 'The asset could not be processed.' }
-/** Upstream let go of it by itself. */
+/** Upstream deleted it by itself. */
 const GONE_UPSTREAM = {
   code: 'ResourceNotFound',
   message: 'The asset is not kept any more.',
 }
 
-/** Whether what upstream does not show can still be on its way: what answers may be behind what took it. */
+/** Whether a missing object may still appear: upstream's reads may be behind its writes. */
 export function isYoung(
   { clock, assetLimits }: Pick<AssetDeps, 'clock' | 'assetLimits'>,
   createdAtMs: number,
@@ -21,7 +21,7 @@ export function isYoung(
   return clock.nowMs() - createdAtMs <= assetLimits.lostAfterMs
 }
 
-/** What a look at an asset says of it; undefined while it says nothing new. */
+/** What a look at an asset changes; undefined for no change. */
 export function saidBy(
   deps: Pick<AssetDeps, 'clock' | 'assetLimits'>,
   createdAtMs: number,
@@ -33,14 +33,14 @@ export function saidBy(
       return 'active'
     case 'failed':
       return { failed: seen.error ?? NO_REASON }
-    // A word we do not know is no failure.
+    // An unknown status is no failure.
     case 'processing':
     case 'unknown':
       return undefined
   }
 }
 
-/** Records what an asset has become: the one way its state follows upstream's, whoever looked. */
+/** Records an asset's new state: the one way by which its state follows upstream's. */
 export async function observeAsset(
   deps: AssetDeps,
   { asset }: Pick<SomeAsset, 'asset'>,

@@ -7,8 +7,8 @@ import { readAsset, readGroup } from './streams.ts'
 import type { Naming } from './types.ts'
 
 /**
- * The caller's own, by its id; not found comes before anything else that may be wrong with it, so that
- * another's reads exactly like none (P8).
+ * Finds the caller's own objects by id. A missing object is refused before any other fault, so that
+ * another tenant's reads exactly like a missing one (P8).
  */
 
 /** @throws DomainError `asset_not_found`, `asset_region_mismatch` */

@@ -4,12 +4,12 @@ import type { Channel } from '../ports/provider.ts'
 import type { AssetDeps } from './deps.ts'
 import type { Naming, Placing } from './types.ts'
 
-/** Where things of the library are kept. */
+/** Where objects of the library are stored. */
 
-/** What a caller that names no project means. */
+/** The project of callers that name none. */
 const DEFAULT_PROJECT = 'default'
 
-/** What a caller's project is called: here, and at accounts that have none of their own. */
+/** Name of a caller's project: here, and at accounts without their own. */
 export function projectOf(named: string | undefined): string {
   return named ?? DEFAULT_PROJECT
 }
@@ -40,7 +40,7 @@ export function placeOf(
   return { family, region }
 }
 
-/** Of a thing that is named by its id. @throws DomainError as `placeOf`, `asset_region_mismatch` */
+/** For an object named by its id. @throws DomainError as `placeOf`, `asset_region_mismatch` */
 export function requireRegion(
   deps: Pick<AssetDeps, 'catalog'>,
   { principal, model }: Pick<Naming, 'principal' | 'model'>,
@@ -53,8 +53,9 @@ export function requireRegion(
 }
 
 /**
- * The account whose library a tenant's new things go to: each tenant has its own order of accounts, the
- * same in every process, so that what it has can be used together. @throws DomainError `channel_not_available`
+ * The account whose library gets a tenant's new objects. Each tenant has its own order of accounts,
+ * the same in every process, so that its objects can be used together. @throws DomainError
+ * `channel_not_available`
  */
 export function libraryFor(
   { channels, markerSecret }: Pick<AssetDeps, 'channels' | 'markerSecret'>,
@@ -73,7 +74,7 @@ export function libraryFor(
   return first?.channel ?? refuse(region)
 }
 
-/** The account that has a thing. @throws DomainError `channel_not_available` once it is not configured any more */
+/** The account that has an object. @throws DomainError `channel_not_available` if it was removed */
 export function libraryAt(
   { channels }: Pick<AssetDeps, 'channels'>,
   { channelId, region }: { readonly channelId: string; readonly region: Channel['region'] },

@@ -12,7 +12,7 @@ import { placeOf, projectOf } from './place.ts'
 import type { AssetGroupListing, AssetUseCases } from './types.ts'
 import { assetViewOf, faultOf, groupViewOf, statusOf } from './view.ts'
 
-/** Reading: single things from the log and, where it can say more, from upstream; lists from our records. */
+/** Reads single objects from the log and, if needed, upstream; lists from our records. */
 export function createReads(
   deps: AssetDeps,
 ): Pick<AssetUseCases, 'getAsset' | 'getGroup' | 'listAssets' | 'listGroups'> {
@@ -43,7 +43,7 @@ export function createReads(
   }
 }
 
-/** What a list shows, once the read model has what this process wrote for the tenant. */
+/** The filter of a list, once the read model has what this process wrote for the tenant. */
 async function filterOf(deps: AssetDeps, listing: AssetGroupListing) {
   const { model, principal, projectName, requestId: _requestId, ...filter } = listing
   const region = model === undefined ? undefined : placeOf(deps, { principal, model }).region
@@ -54,8 +54,8 @@ async function filterOf(deps: AssetDeps, listing: AssetGroupListing) {
 }
 
 /**
- * Asks upstream how it stands and where it can be looked at. A caller's look waits for nobody: with the
- * library busy or away it gets what is known.
+ * Queries upstream for its state and URL. A caller's read does not wait: while the library is busy
+ * or unavailable, the caller gets the recorded state.
  */
 async function refreshed(
   deps: AssetDeps,
@@ -83,7 +83,7 @@ async function refreshed(
     const next = await observeAsset(deps, state, said, requestId)
     return { state: next.phase === 'none' ? state : next, url }
   } catch (error) {
-    // What upstream says can be recorded later.
+    // A later look can record upstream's answer.
     if (isDomainError(error))
       deps.logger.warn({ assetId: asset.assetId, requestId, err: error }, 'asset not observed')
     else if (!(error instanceof ProviderError)) throw error

@@ -20,15 +20,16 @@ import { onAsset, onGroup, readAsset } from './streams.ts'
 import type { Asking, AssetUseCases } from './types.ts'
 
 /**
- * Deletions are recorded first, as a withdrawal that stops every use; then upstream lets go, then that is
- * recorded. Whatever breaks it off in between, the same request and the background go on from there.
+ * A deletion is recorded first, as a withdrawal that stops every use; then upstream deletes, then
+ * that is recorded. After any interruption, the same request and the background continue from
+ * there.
  */
 
-/** The library is waited for no longer, the turn to ask it included. */
+/** The request waits no longer for the library, including its turn. */
 const DELETION_TIMEOUT_MS = 20_000
-/** Assets of one group that are written down at once. */
+/** Assets of one group recorded in parallel. */
 const AT_ONCE = 8
-/** Whether upstream has it is known sooner or later. */
+/** It becomes known sooner or later whether upstream has it. */
 const NOT_CONFIRMED_RETRY_MS = 5_000
 
 export function createRemovals(
@@ -73,7 +74,7 @@ async function withdrawAsset(deps: AssetDeps, by: AssetActor, assetId: string): 
   await onAsset(deps, assetId, { kind: 'withdraw', by }, doingOf(by))
 }
 
-/** What cannot be finished now is not used any more, and is tried again. `work` says whether it is finished. */
+/** Leaves unfinished work to the background. `work` returns whether it is finished. */
 async function letGo(work: () => Promise<boolean>): Promise<void> {
   const isDone = await work().catch((error: unknown) => {
     if (error instanceof ProviderError) throw notDeletedYet(error)
@@ -90,7 +91,7 @@ function notDeletedYet({ kind, retryAfterMs }: Partial<ProviderError>): DomainEr
   )
 }
 
-/** Of an asset as it was before it was withdrawn. */
+/** Takes the asset as it was before its withdrawal. */
 async function deleteWithdrawn(deps: AssetDeps, known: SomeAsset, place: Place): Promise<boolean> {
   if (known.phase !== 'refused') return deleteAssetUpstream(deps, known, place)
   // Upstream certainly never had it.
@@ -99,8 +100,9 @@ async function deleteWithdrawn(deps: AssetDeps, known: SomeAsset, place: Place):
 }
 
 /**
- * Has upstream let go of a withdrawn asset, and records it; whether that is done. One of unknown outcome is looked
- * for, and may arrive as long as it is young. @throws ProviderError, codes of the log
+ * Deletes a withdrawn asset upstream, and records that; returns whether it is done. It looks for an
+ * asset of unknown outcome, which may appear as long as it is young. @throws ProviderError, codes
+ * of the log
  */
 export async function deleteAssetUpstream(
   deps: AssetDeps,
@@ -110,7 +112,7 @@ export async function deleteAssetUpstream(
   const { channel, signal, requestId } = place
   const { asset } = known
   const { assetId, projectName } = asset
-  // Counted from before the look.
+  // The age is that before the look.
   const mayArrive = isYoung(deps, fromTimestamp(asset.createdAt))
   const nativeId = known.nativeId ?? (await findAsset(deps, asset, place))
   if (nativeId === undefined) {
@@ -126,7 +128,7 @@ export async function deleteAssetUpstream(
   return true
 }
 
-/** It is gone upstream. */
+/** Records that upstream does not have it any more. */
 export async function confirmAssetDeleted(
   deps: AssetDeps,
   { assetId, tenantId }: { readonly assetId: string; readonly tenantId: string },
@@ -137,8 +139,8 @@ export async function confirmAssetDeleted(
 }
 
 /**
- * Withdraws every asset of a withdrawn group, has upstream let go of all, and records it. It can be done
- * again from anywhere. @throws ProviderError, DomainError `read_model_behind`, codes of the log
+ * Withdraws every asset of a withdrawn group, deletes all upstream, and records it. It can be
+ * repeated from any point. @throws ProviderError, DomainError `read_model_behind`, codes of the log
  */
 export async function deleteGroupUpstream(
   deps: AssetDeps,
@@ -170,7 +172,7 @@ export async function deleteGroupUpstream(
   await onGroup(deps, groupId, { kind: 'confirmDeleted', at }, doing)
 }
 
-/** Every asset of a group that is not deleted yet: nothing may be missed that was created before. */
+/** Every asset of a group that is not deleted, including those created a moment ago. */
 async function assetsIn({ pool, log }: AssetDeps, groupId: string): Promise<readonly string[]> {
   await requireCaughtUp({ db: pool, log }, 'assets')
   return assetsOfGroup(pool, groupId)

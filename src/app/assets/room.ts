@@ -1,11 +1,11 @@
 import { DomainError } from '../../kernel/errors.ts'
 
-/** Requests of callers to one library under way at once; what waits besides is turned away. */
+/** Concurrent requests of callers to one library; further ones are refused. */
 const MAX_UNDER_WAY = 128
 
-/** Bounds what callers have under way at each library (P10). */
+/** Bounds the callers' concurrent requests to each library (P10). */
 export interface Room {
-  /** @throws DomainError `overloaded` when the library has all it may */
+  /** @throws DomainError `overloaded` when the library is at its limit */
   readonly within: <Result>(channelId: string, work: () => Promise<Result>) => Promise<Result>
 }
 

@@ -19,57 +19,57 @@ import type { EventLog } from '../../eventlog/log/types.ts'
 import { isAssetGroupId, isAssetId } from '../../kernel/ids.ts'
 import type { AssetDeps } from './deps.ts'
 
-/** The three aggregates of the library, as the log has them: what any process wrote a moment ago is seen. */
+/** The library's three aggregates, from the log, so that any process's last write counts. */
 
 type Reading = Pick<EventLog, 'readStream'>
 
-/** What is no id of ours names no stream, and so nothing. */
+/** A text that is no id of ours names no stream. */
 export async function readAsset(log: Reading, id: string): Promise<AssetState> {
   return (await readAssetAt(log, id))?.state ?? assetDecider.initial
 }
 
-/** An asset as its stream has it up to a revision. */
+/** An asset by its stream up to a revision. */
 export interface AssetAt {
   readonly state: SomeAsset
   readonly revision: bigint
 }
 
-/** Likewise, and where in its stream that is; undefined where there is none. */
+/** The same with the revision; undefined when there is none. */
 export async function readAssetAt(log: Reading, id: string): Promise<AssetAt | undefined> {
   const events = isAssetId(id) ? await log.readStream(assetStream(id)) : []
-  // A stream holds only events of its own aggregate: its name comes from that aggregate.
+  // The stream name comes from this aggregate, so the stream holds only its events.
   const { evolve, initial } = assetDecider
   const state = (events as unknown as readonly AssetEvent[]).reduce(evolve, initial)
   const revision = events.at(-1)?.revision
   return state.phase === 'none' || revision === undefined ? undefined : { state, revision }
 }
 
-/** Likewise. */
+/** The same for a group. */
 export async function readGroup(log: Reading, id: string): Promise<AssetGroupState> {
   const events = isAssetGroupId(id) ? await log.readStream(assetGroupStream(id)) : []
   const { evolve, initial } = assetGroupDecider
   return (events as readonly AssetGroupEvent[]).reduce(evolve, initial)
 }
 
-/** The id is a hash of ours, so anything names a stream. */
+/** The id is a hash of ours, so any text names a stream. */
 export async function readVerification(log: Reading, id: string): Promise<VerificationState> {
   const events = await log.readStream(verificationStream(id))
   const { evolve, initial } = verificationDecider
   return (events as readonly VerificationEvent[]).reduce(evolve, initial)
 }
 
-/** Whose doing a command is, and what names it for ever on its stream. */
+/** Who runs a command, and its permanent id on its stream. */
 export interface Doing {
   readonly tenantId: string
-  /** Absent: our own. */
+  /** Absent: the gateway itself. */
   readonly tokenId?: string
   readonly correlationId: string
   readonly commandId: string
-  /** The stream has nothing yet. */
+  /** The stream is empty. */
   readonly isNew?: true
 }
 
-/** Where commands are executed. */
+/** Dependencies of executing commands. */
 type On = Pick<AssetDeps, 'log' | 'recent'>
 
 async function executed<State, Command, Event extends AnyEvent>(
@@ -89,7 +89,7 @@ async function executed<State, Command, Event extends AnyEvent>(
   return result
 }
 
-/** A command to one aggregate of the library. @throws what its decider throws, and the codes of the log */
+/** Runs a command on one aggregate. @throws what its decider throws, and the log's codes */
 function on<State, Command, Event extends AnyEvent>(
   streamOf: (id: string) => ExecuteInput<State, Command, Event>['stream'],
   decider: ExecuteInput<State, Command, Event>['decider'],
@@ -103,8 +103,8 @@ export const onGroup = on(assetGroupStream, assetGroupDecider)
 export const onVerification = on(verificationStream, verificationDecider)
 
 /**
- * Likewise a use, decided on what is known: a stream that is long is not read for it. Returns what is
- * known then.
+ * The same for a use, decided on the known state, so that a long stream is not read for it. Returns
+ * the new state.
  */
 export async function useAsset(
   deps: On,

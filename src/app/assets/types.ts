@@ -3,20 +3,26 @@ import type { AssetGroupType, AssetType } from '../../domain/asset/events.ts'
 import type { Principal } from '../access/principal.ts'
 import type { Channel } from '../ports/provider.ts'
 
-/** What the API asks of the asset library, and what it gets back; no HTTP here. */
+/** Input and output of the asset library's use cases; no HTTP here. */
 
 export interface Asking {
   readonly principal: Principal
   readonly requestId: string
 }
 
-/** `model` is the caller's name of one, which says where it is kept; undefined in `projectName` is `default`. */
+/**
+ * `model` is the caller's name of a model, which decides where it is stored; an undefined
+ * `projectName` is `default`.
+ */
 export interface Placing extends Asking {
   readonly model: string
   readonly projectName: string | undefined
 }
 
-/** One thing by our id. Where a model or a project is named, the thing must be of that region and project. */
+/**
+ * One object by our id. If the request names a model or a project, the object must be of that
+ * region and project.
+ */
 export interface Naming extends Asking {
   readonly id: string
   readonly model: string | undefined
@@ -40,9 +46,9 @@ export interface AssetView extends KeptView {
   readonly assetId: string
   readonly assetType: AssetType
   readonly status: AssetStatus
-  /** Of one that failed. */
+  /** Of a failed asset. */
   readonly error: AssetFault | undefined
-  /** Where it can be looked at for a short while, if upstream says it; never in a list. */
+  /** A short-lived URL for viewing, if upstream gives one; never in a list. */
   readonly url: string | undefined
 }
 
@@ -53,14 +59,14 @@ export interface AssetGroupView extends KeptView {
 export const assetSorts = ['CreateTime', 'UpdateTime', 'GroupId'] as const
 export type AssetSort = (typeof assetSorts)[number]
 
-/** A page of what a caller has. `pageNumber` begins at 1. */
+/** A page of the caller's objects. `pageNumber` starts at 1. */
 export interface AssetGroupListing extends Asking {
-  /** Undefined: of every region. */
+  /** Undefined: every region. */
   readonly model: string | undefined
   readonly projectName: string | undefined
   readonly groupType: AssetGroupType
   readonly groupIds: readonly string[] | undefined
-  /** What their name begins with. */
+  /** Prefix of the name. */
   readonly name: string | undefined
   readonly pageNumber: number
   readonly pageSize: number
@@ -77,33 +83,35 @@ export interface AssetPage<View> {
   readonly total: number
 }
 
-/** A started verification as its caller gets it: none of it is ever kept. */
+/** A started verification as its caller gets it: the gateway stores none of it. */
 export interface VerificationTicket {
-  /** The one-time credential that its result is asked for with. */
+  /** The one-time credential that queries its result. */
   readonly credential: string
-  /** Where the person goes. */
+  /** The page that the person opens. */
   readonly link: string
 }
 
 /**
- * The asset library. Codes of all: those of the log and the read models, `rate_limited`; what names a
- * model: `unknown_model`, `model_not_allowed`, `channel_not_available`; what names a thing:
- * `asset_not_found` or `asset_group_not_found` (also for another's), `asset_region_mismatch`.
+ * The asset library. Codes of all: those of the log and the read models, `rate_limited`; for a
+ * named model: `unknown_model`, `model_not_allowed`, `channel_not_available`; for a named object:
+ * `asset_not_found` or `asset_group_not_found` (also for another tenant's),
+ * `asset_region_mismatch`.
  */
 export interface AssetUseCases {
   readonly findAssetTypes: FindAssetTypes
   /**
-   * Of the general library alone. One whose outcome upstream is unknown is answered too, and looked
-   * for in the background. Codes: `submission_refused` (details: kind, upstreamCode, retryAfterMs).
+   * For the general library only. A group of unknown upstream outcome counts as created, and the
+   * background looks for it. Codes: `submission_refused` (details: kind, upstreamCode,
+   * retryAfterMs).
    */
   readonly createGroup: (
     order: Placing & { readonly name: string; readonly description: string },
   ) => Promise<{ readonly groupId: string }>
-  /** Likewise. Code: `upstream_unavailable` while nobody knows whether upstream has the group. */
+  /** The same. Code: `upstream_unavailable` while it is unknown whether upstream has the group. */
   readonly createAsset: (
     order: Placing & {
       readonly groupId: string
-      /** Public; upstream fetches it. */
+      /** Public, because upstream fetches it. */
       readonly url: string
       readonly assetType: AssetType
       readonly name: string
@@ -113,25 +121,25 @@ export interface AssetUseCases {
   readonly getGroup: (key: Naming) => Promise<AssetGroupView>
   readonly listAssets: (listing: AssetListing) => Promise<AssetPage<AssetView>>
   readonly listGroups: (listing: AssetGroupListing) => Promise<AssetPage<AssetGroupView>>
-  /** Codes of these four: `asset_action_not_enabled` for the caller's own of the general library. */
+  /** Codes of these four: `asset_action_not_enabled` for objects in the general library. */
   readonly updateAsset: (key: Naming & { readonly name: string }) => Promise<void>
   readonly updateGroup: (
     key: Naming & { readonly name: string | undefined; readonly description: string | undefined },
   ) => Promise<void>
   /**
-   * From the first moment nothing uses it. Where upstream fails the same deletion can be asked for
-   * again, and is tried in the background. Codes: `upstream_unavailable`.
+   * No new request can use it from the start. If upstream fails, the caller may retry, and the
+   * background retries as well. Codes: `upstream_unavailable`.
    */
   readonly deleteAsset: (key: Naming) => Promise<void>
-  /** With every asset of it. */
+  /** Deletes all its assets as well. */
   readonly deleteGroup: (key: Naming) => Promise<void>
   /** Codes: `call_refused`, `upstream_unavailable`. */
   readonly startVerification: (
     order: Placing & { readonly callbackUrl: string },
   ) => Promise<VerificationTicket>
   /**
-   * Undefined while the person is not verified yet. Codes: `verification_not_found` (also expired, and
-   * another's), `asset_region_mismatch`, `upstream_unavailable`.
+   * Undefined while the person is not verified. Codes: `verification_not_found` (also expired, and
+   * another tenant's), `asset_region_mismatch`, `upstream_unavailable`.
    */
   readonly verificationResult: (
     key: Placing & { readonly credential: string },
@@ -158,25 +166,26 @@ export interface AssetsWanted {
   readonly requestId: string
   /** Of the model. */
   readonly region: Channel['region']
-  /** Only where the request carries one. */
+  /** Set only when the request names one. */
   readonly projectName: string | undefined
   readonly assets: readonly WantedAsset[]
 }
 
 /**
- * Finds the assets that a creation uses, and has it written down of those that can be deleted: of a use
- * and a deletion the log has one first, and that one has won.
- * @throws DomainError naming the member: `asset_not_found`, `asset_not_active`, `asset_region_mismatch`,
- *   `invalid_request` for one of another type, or that is kept elsewhere than those before it
+ * Finds the assets that a creation uses, and records the use of those that can be deleted: the log
+ * orders a concurrent use and deletion, and the first one wins.
+ * @throws DomainError naming the member: `asset_not_found`, `asset_not_active`,
+ *   `asset_region_mismatch`, `invalid_request` for one of another type, or in another place than
+ *   those before it
  */
 export type UseAssets = (wanted: AssetsWanted) => Promise<AssetsPlace>
 
-/** Whether a creation could use them, for one that is only asked about. @throws DomainError as `UseAssets` */
+/** Whether a creation could use them, for a price query. @throws DomainError as `UseAssets` */
 export type CheckAssets = (wanted: Omit<AssetsWanted, 'requestId'>) => Promise<void>
 
 /**
- * Of which type a caller's assets are or were, by id: what is deleted is told by its type too, so that a
- * repetition is known as one. @throws DomainError `asset_not_found`
+ * The types of a caller's assets by id, deleted ones included, so that a retry is recognized.
+ * @throws DomainError `asset_not_found`
  */
 export type FindAssetTypes = (
   principal: Pick<Principal, 'tenantId' | 'userId'>,

@@ -6,7 +6,7 @@ import { createRemovals } from './remove.ts'
 import type { AssetUseCases } from './types.ts'
 import { createVerifications } from './verify.ts'
 
-/** The asset library, as callers may use it. */
+/** The use cases of the asset library. */
 export function createAssetUseCases(
   deps: AssetDeps,
   findAssetTypes: AssetUseCases['findAssetTypes'],

@@ -18,7 +18,7 @@ import type {
 /** Active assets whose streams are not read again. */
 const MAX_KNOWN = 10_000
 
-/** What of an asset never changes is true of any state of it; what does is decided where its stream is written. */
+/** An asset's constant facts are valid from any state; changing ones are decided by the append. */
 type Known = LRUCache<string, AssetAt>
 type UseDeps = Pick<AssetDeps, 'log' | 'recent' | 'clock'>
 
@@ -28,7 +28,7 @@ export function createUseAssets(deps: UseDeps): {
   readonly findAssetTypes: FindAssetTypes
 } {
   const known: Known = new LRUCache({ max: MAX_KNOWN })
-  /** Each in turn: the first that is wrong is the one that is named. */
+  /** In order: the error names the first faulty one. */
   const checkAll = async (
     trusted: Known | undefined,
     wanted: Omit<AssetsWanted, 'requestId'>,
@@ -54,7 +54,7 @@ export function createUseAssets(deps: UseDeps): {
       return checkAll(known, wanted, (found, { param }) => use(deps, known, asking, found, param))
     },
     checkAssets: async (wanted) => {
-      // A check is followed by no decision, so it reads the log.
+      // No decision follows a check, so it reads the log.
       await checkAll(undefined, wanted, async () => {})
     },
     findAssetTypes: async (principal, wanted) => {
@@ -70,7 +70,7 @@ export function createUseAssets(deps: UseDeps): {
   }
 }
 
-/** As it is known here, or as the log has it; undefined where there is none. */
+/** The known state, or the log's; undefined when there is none. */
 async function stateOf(
   { log }: UseDeps,
   known: Known | undefined,
@@ -111,7 +111,7 @@ async function checked(
   if (!canBeDeleted(asset.groupType)) return found
   const group = await readGroup(deps.log, asset.groupId)
   if (group.phase !== 'accepted') {
-    // Of what is known only the log says whether it still holds.
+    // The known state may be outdated: the log decides.
     known?.delete(assetId)
     const now = await readAsset(deps.log, assetId)
     throw now.phase === 'deleted' ? notFound(param) : notActive(assetId, param)
@@ -119,7 +119,7 @@ async function checked(
   return found
 }
 
-/** Has the use of what can be deleted written down; what is known of it may be old, the log decides. */
+/** Records the use of an asset that can be deleted. The known state may be old; the log decides. */
 async function use(
   deps: UseDeps,
   known: Known,

@@ -14,13 +14,13 @@ import { onGroup, onVerification, readVerification } from './streams.ts'
 import type { AssetUseCases } from './types.ts'
 
 /**
- * Real persons. The one-time credential passes through and is kept nowhere: a keyed hash of it names the
- * verification, so that only who has it finds it.
+ * Verifications of real persons. The gateway passes on the one-time credential and stores none of
+ * it: a keyed hash names the verification, so that only the bearer of the credential finds it.
  */
 
-/** Hexadecimal digits of the hash: nobody meets another's by chance. */
+/** Hexadecimal digits of the hash: enough that none can be guessed. */
 const ID_DIGITS = 40
-/** A result is waited for no longer, its turn included. */
+/** A caller waits no longer for a result, including the turn. */
 const RESULT_TIMEOUT_MS = 20_000
 
 export function createVerifications(
@@ -80,7 +80,7 @@ export function createVerifications(
       return deps.room.within(channelId, async () => {
         const asked = { credential, projectName }
         const options = callOptions(requestId, AbortSignal.timeout(RESULT_TIMEOUT_MS))
-        // Callers ask again and again: they share the account's pace with everybody who looks.
+        // Callers poll this, so they share the account's pace with the other readers.
         const seen = await askInTurn(deps, channel, 'verify', options.signal, () =>
           provider.verificationResult(channel, asked, options),
         ).catch((error: unknown) => {
@@ -104,7 +104,7 @@ export function createVerifications(
   }
 }
 
-/** The group of a verified person, made where it is not there yet; its id. */
+/** Creates the group of a verified person unless it exists; returns its id. */
 export async function personGroup(
   deps: AssetDeps,
   state: VerificationState,
@@ -116,7 +116,7 @@ export async function personGroup(
   const { groupId, tenantId } = kept
   const said = { groupType: 'LivenessFace', name: '', description: '', createdAt } as const
   const command = { kind: 'create', group: { ...kept, ...said }, nativeId } as const
-  // With the same name every time: it is made once, whoever comes first.
+  // The command id is always the same, so the group is created once, whichever process is first.
   const doing = { ...byPolicy(deps, tenantId, requestId), commandId: kept.verificationId }
   await onGroup(deps, groupId, command, doing)
   return groupId
@@ -126,7 +126,7 @@ function notFound(): DomainError {
   return new DomainError('verification_not_found', 'the verification does not exist', {})
 }
 
-/** Asked again it does no harm: nothing of it costs anything or is kept. */
+/** A retry is harmless: nothing costs money or is stored. */
 function asRefusal(error: unknown): unknown {
   return error instanceof ProviderError ? askingRefusal(error) : error
 }

@@ -4,10 +4,10 @@ import { unreachable } from '../../kernel/assert.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import type { AssetGroupView, AssetStatus, AssetView } from './types.ts'
 
-/** What callers are told of an asset that is on its way out. */
+/** The error of an asset that is being deleted. */
 const WITHDRAWN = { code: 'AssetWithdrawn', message: 'The asset is being deleted.' }
 
-/** What callers call the phases. */
+/** The phases by their API names. */
 export function statusOf(phase: SomeAsset['phase']): AssetStatus {
   switch (phase) {
     case 'created':
@@ -25,12 +25,12 @@ export function statusOf(phase: SomeAsset['phase']): AssetStatus {
   }
 }
 
-/** Why it cannot be used, where that is for good. */
+/** Why an asset is permanently unusable. */
 export function faultOf({ phase, error }: Pick<SomeAsset, 'phase' | 'error'>): AssetView['error'] {
   return phase === 'withdrawn' ? WITHDRAWN : error
 }
 
-/** As its events tell it; `url` is of this moment. */
+/** An asset by its events, with a fresh `url`. */
 export function assetViewOf(state: SomeAsset, url: string | undefined): AssetView {
   const { assetId, groupId, groupType, assetType, region, projectName, createdAt } = state.asset
   return {

@@ -9,8 +9,8 @@ import { leaseRows, type LeaseTerms, type WorkTable } from '../../queue/tables.t
 import type { Migrations } from '../../../storage/postgres/migrate.ts'
 
 /**
- * What workers do about the library. What there is to do is in the read model; a row here, which begins with
- * the first lease, only says when it is due and to whom it is leased. Each account is a lane.
+ * The workers' queue of the library. The work itself is in the read model; a row here, which the
+ * first lease creates, only has its due time and its lease. Each account is a lane.
  */
 export const assetWork: WorkTable<never> = {
   name: 'ops.asset_work',
@@ -20,11 +20,11 @@ export const assetWork: WorkTable<never> = {
 }
 
 export interface AssetQuery extends LeaseQuery {
-  /** What was created or withdrawn later is still being asked for by the caller's request. */
+  /** Younger objects are left to the caller's request, which is still at work on them. */
   readonly askedBeforeMs: number
 }
 
-/** Leases what is due at one account, the longest due first. */
+/** Leases due work at one account, the longest due first. */
 export async function leaseAssetWork(
   db: Queryable,
   { lane, ...lease }: AssetQuery & LeaseTerms & { readonly lane: string },
@@ -58,7 +58,7 @@ export async function leaseAssetWork(
   })
 }
 
-/** A row for each that has none of this lane. */
+/** Adds a row for each object without a row in this lane. */
 async function enqueue(
   db: Queryable,
   { lane, nowMs }: { readonly lane: string; readonly nowMs: number },
@@ -66,7 +66,7 @@ async function enqueue(
 ): Promise<void> {
   if (works.length === 0) return
   await db.query({
-    // Where there is one, a release that knew no lanes has made it.
+    // An existing row comes from a release without lanes.
     text: `insert into ops.asset_work as w (id, channel_id, due_at_ms, attempts)
            select id, $2, $3::bigint, 0 from unnest($1::text[]) as new (id) order by id
            on conflict (id) do update set channel_id = excluded.channel_id`,
@@ -74,7 +74,7 @@ async function enqueue(
   })
 }
 
-/** Forgets the schedule of what has not been due for long: it has ended, or begins anew. */
+/** Deletes rows that have not been due for long: their work has ended, or will start again. */
 export async function forgetAssetWork(db: Queryable, beforeMs: number): Promise<void> {
   await db.query({
     name: 'assets.work.forget',
@@ -86,7 +86,7 @@ export async function forgetAssetWork(db: Queryable, beforeMs: number): Promise<
 export const assetMigrations: Migrations = {
   owner: 'assets',
   steps: [
-    // When each thing of the library is worked on next; what it is stands in the read model.
+    // When each object of the library is worked on next; its kind is in the read model.
     `
 create table ops.asset_work (
   id text primary key,
@@ -94,7 +94,7 @@ create table ops.asset_work (
   attempts integer not null
 );
 `,
-    // To whom it is leased, and at which account. A release that knows of neither leaves both out.
+    // Owner and account of the lease. A release that knows neither leaves both out.
     `
 alter table ops.asset_work add column channel_id text not null default '', add column lease_owner text;
 `,

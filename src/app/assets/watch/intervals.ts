@@ -2,23 +2,23 @@ import { spread } from '../../../kernel/random.ts'
 import type { AssetWorkKind } from '../../../../projections/assets/query.ts'
 import { unreachable } from '../../../kernel/assert.ts'
 
-/** When a thing of the library is worked on next: pure, in milliseconds. */
+/** When an object of the library is worked on next: pure, in milliseconds. */
 
-/** What is new is looked at this often … */
+/** New objects are polled this often … */
 const SHORTEST_LOOK_MS = 1_000
-/** … and what is old this often; in between a tenth of its age. */
+/** … and old ones this often; in between a tenth of their age. */
 const LONGEST_LOOK_MS = 30_000
 const SHARE_OF_AGE = 10
-/** What may not be there, and what upstream does not let go of: at first, doubled with every time. */
+/** Objects that may not exist upstream, and failing deletions: at first, doubled every time. */
 const FIRST_RETRY_MS = 2_000
 const LONGEST_RETRY_MS = 300_000
-/** Spreads what was created together. */
+/** Spreads objects that were created together. */
 const JITTER = 0.1
 
-/** A creation is asked for so long at most; it is looked for after a share of that. */
+/** A creation takes at most this long; the search for it starts after a share of that. */
 export const FIND_AFTER_MS = 15_000
 
-/** Further ahead nothing is ever due, but for a lease. */
+/** Work is never due further ahead, except for a lease. */
 export function farthestWorkMs(scale: number): number {
   return LONGEST_RETRY_MS * scale * (1 + JITTER)
 }

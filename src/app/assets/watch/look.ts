@@ -8,24 +8,24 @@ import type { Channel } from '../../ports/provider.ts'
 import type { AssetDeps } from '../deps.ts'
 import { POLICY_CORRELATION } from '../asker.ts'
 
-/** Looks at what upstream works on, with as few requests as it takes. */
+/** Polls what upstream is processing, with as few requests as possible. */
 
-/** A page of a list is worth asking for as many by themselves. */
+/** One page of a list replaces this many single queries. */
 const PAGE_IS_WORTH = 4
-/** News is read so far at most; a look at each finds what lies further. */
+/** Pages of the list of ended assets read at most; single queries find what lies further. */
 const NEWS_PAGES = 20
-/** Twice as much as a list shows of an account. */
+/** Twice the length of an account's list. */
 const MAX_ENDED = 20_000
-/** Waiting at once for a turn to be asked for by itself: callers wait behind no more than these. */
+/** Single queries that wait for a turn at the same time: callers wait behind no more than these. */
 const SINGLE_AT_ONCE = 8
 
-/** What upstream says of one. */
+/** Upstream's answer about one asset. */
 export type Looked = SeenAsset | 'gone'
 
-/** Called once for each that upstream says something of, as soon as it does. */
+/** Called once for each asset with an answer, as soon as it arrives. */
 export type Told = (work: AssetWork, looked: Looked) => void
 
-/** What upstream has been seen to have ended and was not looked for yet, by its ids at one account. */
+/** Ended assets in lists that were not looked for yet, by upstream's ids at one account. */
 export type Ended = LRUCache<string, SeenAsset>
 
 export function createEnded(): Ended {
@@ -34,18 +34,18 @@ export function createEnded(): Ended {
 
 export interface LookOptions {
   readonly signal: AbortSignal
-  /** Kept from look to look: a list is read as far as it is news, so what it showed too early is kept. */
+  /** Kept between looks: the list is only read as far as it is new, so earlier entries are kept. */
   readonly ended: Ended
   /**
-   * Looks at each, also at those that no list of what has ended shows. Without it many are looked for
-   * in the news of that list alone: what it does not show is worked on.
+   * Also queries assets that no list of ended ones shows. Otherwise, when many are looked for, only
+   * the new entries of that list are read: what it does not show is still being processed.
    */
   readonly isWhole: boolean
 }
 
 /**
- * Looks at these until the signal ends it, and tells what is seen of each. Those that upstream could not
- * be asked about are not told of.
+ * Polls these until the signal aborts, and calls `told` with each answer. Assets that could not be
+ * queried get no call.
  */
 export async function lookAtAll(
   deps: AssetDeps,
@@ -62,14 +62,14 @@ export async function lookAtAll(
     const isMany = wanted.size >= PAGE_IS_WORTH
     const isAnswered = await isListed(place, 'ended')
     if (isMany && !isWhole) continue
-    // In this order: what ends in between is in the second list.
+    // In this order: an asset that ends in between is in the second list.
     if (isAnswered && (await isListed(place, 'processing'))) await isListed(place, 'ended')
-    // What no list shows, or what is fewer requests this way.
+    // Those in no list, or fewer than a page is worth.
     await askForEach(place)
   }
 }
 
-/** Those that stand in one list. */
+/** Groups the assets that one list can show. */
 function scopesOf(works: readonly AssetWork[]): readonly (readonly AssetWork[])[] {
   const scopes = new Map<string, AssetWork[]>()
   for (const work of works) {
@@ -84,14 +84,14 @@ function scopesOf(works: readonly AssetWork[]): readonly (readonly AssetWork[])[
 interface Looking {
   readonly deps: AssetDeps
   readonly channel: Channel
-  /** What nothing is known of yet, by upstream's ids. */
+  /** Those without an answer yet, by upstream's ids. */
   readonly wanted: Map<string, AssetWork>
   readonly ended: Ended
   readonly told: Told
   readonly signal: AbortSignal
 }
 
-/** Tells of what was seen; whether it was news: wanted, or ended and not known to have. */
+/** Reports an answer; returns whether it was new: wanted, or ended and not known as such. */
 function show({ wanted, ended, told }: Looking, seen: SeenAsset | undefined): boolean {
   if (seen === undefined) return false
   const { nativeId } = seen
@@ -104,8 +104,8 @@ function show({ wanted, ended, told }: Looking, seen: SeenAsset | undefined): bo
 }
 
 /**
- * Tells of what a list shows, newest first: of what has ended as long as it is news, else for as long as it may take
- * fewer requests than asking for each. Whether upstream could be asked.
+ * Reports the entries of a list, newest first: ended ones as long as they are new, others as long
+ * as the list may save requests. Returns whether upstream answered.
  */
 async function isListed(looking: Looking, standing: 'processing' | 'ended'): Promise<boolean> {
   const { deps, channel, wanted, ended, signal } = looking
@@ -131,7 +131,8 @@ async function isListed(looking: Looking, standing: 'processing' | 'ended'): Pro
     const isLast = pageNumber * pageSize >= (listed.total ?? Number.POSITIVE_INFINITY)
     if (listed.items.length === 0 || isLast || (isNews && news === 0)) break
   }
-  // Only now: where reading broke off, all of it is news once more. What was told is kept too.
+  // Only after complete reading: if it was interrupted, all entries count as new again. Reported
+  // ones are kept as well.
   if (isNews) for (const seen of read) ended.set(seen.nativeId, { ...seen, url: undefined })
   return true
 }

@@ -14,31 +14,31 @@ import { type AssetQuery, assetWork, forgetAssetWork, leaseAssetWork } from './a
 import { createEnded } from './look.ts'
 import { doWork } from './work.ts'
 
-/** Of one account in one round. */
+/** For one account in one round. */
 const LEASE_LIMIT = 10_000
 const LEASE_MS = 120_000
-/** A round looks no longer, so that its leases are not over before it is; what it leaves is due again soon. */
+/** A round ends before its leases do; work left undone is due again soon. */
 const LOOK_MS = LEASE_MS / 2
-/** So often each that is due is looked at, also those that no list of what has ended shows … */
+/** This often each due asset is queried, also those that no list of ended ones shows … */
 const WHOLE_LOOK_EVERY_MS = 60_000
-/** … for so long, in which most are due. */
+/** … for this long, in which most become due. */
 const WHOLE_LOOK_MS = 15_000
-/** By then the read model shows what was just written. */
+/** By then the read model shows a fresh write. */
 const PROJECTED_MS = 1_000
 const WORK_IDLE_MS = 500
 const LONGEST_WORK_IDLE_MS = 2_000
 const VERIFY_IDLE_MS = 5_000
 const VERIFY_LIMIT = 500
-/** A group that is still missing so long after its verification was left by a process that died. */
+/** A group still missing this long after its verification was left by a process that died. */
 const GROUP_MISSING_MS = 30_000
-/** Older ones have theirs; if not, it is made when their result is asked for again. */
+/** Older ones have their group; if not, the next query of their result creates it. */
 const GROUP_LOOKED_FOR_MS = 7 * 24 * 3_600_000
-/** A schedule that is so old is of what has ended. */
+/** A row this old belongs to ended work. */
 const FORGET_AFTER_MS = 3_600_000
 
 /**
- * What the workers do for the library, beside their other policies: each account has a loop of its own, so
- * that one that hangs holds up no other. Leases keep replicas apart.
+ * The library's policies, which workers run beside the others. Each account has its own loop, so
+ * that an account that hangs does not delay others. Leases keep replicas apart.
  */
 export function assetPolicies(deps: AssetDeps, settings: WorkerSettings): PolicySet {
   const ofChannels = deps.channels.all
@@ -57,7 +57,7 @@ export function assetPolicies(deps: AssetDeps, settings: WorkerSettings): Policy
   return { policies: ofChannels.length === 0 ? [] : [...ofChannels, verifications] }
 }
 
-/** A look at what is due at one account, round by round. */
+/** One round of polls at one account. */
 function workRound(
   deps: AssetDeps,
   channel: Channel,
@@ -90,7 +90,7 @@ function workRound(
       const look = { ended, isWhole, signal: lookSignal }
       const over = await doWork(deps, channel, works, { signal, look })
       const doneMs = deps.clock.nowMs()
-      // What is over may have something else to do at any time, once the read model shows that it is over.
+      // Finished work may be followed by other work once the read model shows the end.
       const projectedMs = doneMs + PROJECTED_MS * scale
       return {
         again: works.map((work) =>
@@ -106,7 +106,7 @@ async function verificationRound(deps: AssetDeps, scale: number): Promise<'more'
   const nowMs = deps.clock.nowMs()
   await forgetAssetWork(deps.pool, nowMs - FORGET_AFTER_MS)
   const ahead = { leaseMs: LEASE_MS, waitMs: farthestWorkMs(scale) }
-  // Rows of a release that knew no lanes have none.
+  // Rows of a release without lanes have none.
   const lanes = ['', ...deps.channels.all.map(({ id }) => id)]
   await recallStray(deps.pool, assetWork, nowMs, Object.fromEntries(lanes.map((id) => [id, ahead])))
   const open = await openVerifications(deps.pool, {

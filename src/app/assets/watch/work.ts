@@ -11,16 +11,16 @@ import { deleteAssetUpstream, deleteGroupUpstream } from '../remove.ts'
 import { onAsset, onGroup, readAsset, readGroup } from '../streams.ts'
 import { lookAtAll, type Looked, type LookOptions, type Told } from './look.ts'
 
-/** Upstream does not list what it was asked for long ago: it never took it. */
+/** Upstream does not list an old request: it never accepted it. */
 const LOST = { code: 'UploadLost', message: 'The upload did not arrive; create it again.' }
-/** Upstream has worked on it for longer than anything takes. */
+/** Upstream has processed it for longer than any asset takes. */
 const TIMED_OUT = { code: 'ProcessingTimedOut', message: 'The asset was not processed in time.' }
-/** Of one round under way at once, beside what the pace of the account allows. */
+/** Concurrent work in one round, within the account's pace. */
 const AT_ONCE = 16
 
 /**
- * Does what can be done now for each; those whose work is over. What fails is logged and is not over, nor is what the
- * signal, or that of the look, leaves undone.
+ * Does what can be done now for each; returns those whose work is over. Failures are logged and not
+ * over, nor is work that the signal, or that of the look, interrupts.
  */
 export async function doWork(
   deps: AssetDeps,
@@ -31,7 +31,7 @@ export async function doWork(
   const over = new Set<AssetWork>()
   const turn = pLimit(AT_ONCE)
   const doing: Promise<void>[] = []
-  /** Begins as soon as something is known: nothing waits for the rest of the round. */
+  /** Starts each one at its answer, without waiting for the rest of the round. */
   const begin = (work: AssetWork, done: () => Promise<boolean>): void => {
     doing.push(
       turn(async () => {
@@ -85,7 +85,7 @@ function finish(
   }
 }
 
-/** What it has become is recorded; what is worked on for ever has failed. */
+/** Records an asset's new state; one processed for too long has failed. */
 async function follow(
   deps: AssetDeps,
   { id, createdAtMs }: AssetWork,
@@ -101,8 +101,8 @@ async function follow(
 }
 
 /**
- * Looks for what may have arrived, until no list can show it any more; then it never came. Whether that
- * time is over counts from before the look.
+ * Looks for an object that may have arrived, until no list can show it any more; then it never
+ * came. Its age is that before the look.
  */
 async function lookFor(
   deps: AssetDeps,
@@ -140,7 +140,7 @@ async function finishAsset(deps: AssetDeps, work: AssetWork, place: Place): Prom
   return deleteAssetUpstream(deps, state, place)
 }
 
-/** Goes on with a deletion in the name of whoever asked for it. */
+/** Continues a deletion for the token that requested it. */
 async function finishGroup(deps: AssetDeps, { id }: AssetWork, place: Place): Promise<boolean> {
   const state = await readGroup(deps.log, id)
   if (state.phase !== 'withdrawn') return true
