@@ -28,8 +28,9 @@ import {
 } from './settle.ts'
 
 /**
- * One synchronous call of any family, settled before it returns; money moves in the order of the lines.
- * A caller who leaves does not stop it: it ends within its channel's timeout and is settled.
+ * One synchronous call of any family, settled before it returns; money moves in the order of these
+ * lines. The call goes on when its caller leaves: it ends within its channel's timeout and is
+ * settled.
  *
  * @throws as `admit`, `attempt` and `settle`, and `SettledRefusal`
  */
@@ -43,7 +44,7 @@ export async function answerCall<Input extends CallInput, Request, Seen, Body>(
   const { callId } = call
   const options = { signal: stopped, requestId: input.requestId }
   try {
-    // It may be long: no channel is held yet.
+    // It may take long, so no channel is held yet.
     await family.prepare?.(request, options)
     const { channel, lease, result } = await attempt(deps, call, (asked) =>
       family.ask(input, asked, request, options),
@@ -51,7 +52,7 @@ export async function answerCall<Input extends CallInput, Request, Seen, Body>(
     endAttempt(deps, call, lease, undefined)
     deps.crashPoint('call.after-provider')
     const served = { channel, upstreamRequestId: result.upstreamRequestId }
-    // P5: a failed result is not billed, and is written down as our cost.
+    // P5: a failed result is not billed, and is recorded as our cost.
     if (result.failed !== undefined)
       return await deliverFailed(deps, call, served, { ...result, failed: result.failed })
     const body = result.refusal ?? (await deliverable(deps, call, served, result))
@@ -73,8 +74,8 @@ export async function answerCall<Input extends CallInput, Request, Seen, Body>(
 }
 
 /**
- * Everything that can be refused before anything is sent, with the request to send; what was reserved until
- * then is given back.
+ * Makes every check that can refuse the call before anything is sent, and returns the request to
+ * send. After a refusal it releases what it reserved.
  *
  * @throws RepeatedAnswer; DomainError `model_not_allowed`, `unknown_model`, `log_unavailable`,
  *   `rate_limited`, `price_not_configured`, `insufficient_balance`, `budget_reached`, and those of
@@ -87,19 +88,19 @@ export async function admit<Input extends CallInput, Request, Seen>(
   streamed: boolean,
 ): Promise<{ readonly call: AdmittedCall<Seen>; readonly request: Request }> {
   const { principal, keyed } = input
-  // Also before an answer is repeated: it may be of a model that the token may not use.
+  // Also before a stored answer: it may be of a model that the token may not use.
   checkMayUse(input)
-  // P4: a key makes one call over all replicas. A repeated answer needs no log, channel or funds.
+  // P4: a key makes one call over all replicas. A stored answer needs no log, channel or funds.
   const claim = keyed && (await deps.claims.take(principal, keyed))
   const held = createReservations()
   try {
     if (claim !== undefined) keyed?.taken(claim)
     const offered = resolveOffered(deps, input, (serving) => resolve(input, serving))
     const { request, wish, expectedTokens, price } = offered
-    // P9: with the log away nothing begins.
+    // P9: without the log nothing begins.
     if (!deps.log.healthy()) await deps.log.ready()
     held.add(await deps.throttle.call(principal, expectedTokens))
-    // P4: the prices of now are those of its settlement.
+    // P4: the settlement will use the prices of this moment.
     const terms = price(await deps.prices.of(principal.tenantId))
     await orSmaller(terms, async ({ currency, holdPico }) => {
       held.add(await deps.budgets.reserve(principal, currency, holdPico))
@@ -120,8 +121,8 @@ export async function admit<Input extends CallInput, Request, Seen>(
 }
 
 /**
- * What a call would hold and may be settled at, by the rules by which it would be admitted. Nothing is
- * held, taken or sent. @throws as `admit`, but for balances, limits and the log
+ * What a call would hold and may be settled at, by the rules of its admission. It holds, takes and
+ * sends nothing. @throws as `admit`, except for balances, limits and the log
  */
 export async function quoteCall<Input extends CallInput, Request, Seen>(
   deps: Pick<CallDeps, 'channels' | 'prices'>,
@@ -136,7 +137,7 @@ export async function quoteCall<Input extends CallInput, Request, Seen>(
   return { priceBookVersion, currency, hold: formatAmount(holdPico), candidates }
 }
 
-/** What a call needs, of a model that is served here. @throws DomainError `unknown_model`, and those of `resolve` */
+/** Resolves a call of an offered model. @throws DomainError `unknown_model`, those of `resolve` */
 function resolveOffered<Request, Seen>(
   { channels }: Pick<CallDeps, 'channels'>,
   { family, model }: Pick<CallInput, 'family' | 'model'>,
@@ -154,7 +155,7 @@ function checkMayUse({ principal, model }: Pick<CallInput, 'principal' | 'model'
     throw new DomainError('model_not_allowed', `this token may not use ${model}`, { model })
 }
 
-/** Where too little is left for it, the refusal says what would fit. @throws what `reserve` throws */
+/** When too little is left, the refusal names the amount that fits. @throws as `reserve` */
 async function orSmaller<Seen>(
   terms: CallTerms<Seen>,
   reserve: (terms: CallTerms<Seen>) => Promise<void>,
@@ -182,7 +183,7 @@ function keptOf({
   return { principal, family, surface, requestId, model, callerGone }
 }
 
-/** A result that the provider itself calls failed: delivered as it is, and free. */
+/** Delivers a result that the provider itself calls failed: unchanged, and free. */
 async function deliverFailed<Seen, Body>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
@@ -193,12 +194,12 @@ async function deliverFailed<Seen, Body>(
   noteFailure(deps, call, served, failedResult(failed, seen))
   if (refusal !== undefined) throw withCallId(refusal, callId)
   deps.metrics.ended.inc({ family: call.input.family, outcome: 'failed' })
-  // It cost nothing: asked for again it is made again.
+  // It cost nothing, so a retry makes it again.
   await call.claim?.release()
   return { callId, body: await body(), settlement: freeOfCharge(call), measurement: 'reported' }
 }
 
-/** What the caller gets. What cannot be delivered is our cost, whatever came of it upstream (P5). */
+/** The body for the caller. An undeliverable result is our cost, whatever upstream did (P5). */
 async function deliverable<Seen, Body>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,

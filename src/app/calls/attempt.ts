@@ -10,7 +10,7 @@ import type { AdmittedCall } from './family.ts'
 import type { CallDeps } from './deps.ts'
 import { failureOf, isNoteworthy, noteFailure } from './settle.ts'
 
-/** A channel that answered, still leased. */
+/** The answer of a channel, with its lease still held. */
 export interface Attempt<Result> {
   readonly channel: Channel
   readonly lease: ChannelLease
@@ -18,8 +18,8 @@ export interface Attempt<Result> {
 }
 
 /**
- * Finds an admitted call a channel that answers it. A failure of a provider that was reached is
- * noted with its channel.
+ * Finds a channel that answers an admitted call. When a provider was reached and failed, the
+ * failure is recorded with its channel.
  *
  * @throws ProviderError of the last channel, DomainError `no_channel`, `kept_unavailable`,
  *   `rate_limited` or `overloaded`
@@ -53,7 +53,7 @@ export async function attempt<Seen, Result extends { readonly restMs: number | u
   }
 }
 
-/** Gives the lease of a call that was answered back; undefined means that it went well to its end. */
+/** Releases the lease of an answered call; undefined means that it ended well. */
 export function endAttempt<Seen>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,

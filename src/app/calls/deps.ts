@@ -12,9 +12,9 @@ import type { Funds } from '../spending/funds.ts'
 import type { Throttle } from '../spending/throttle/throttle.ts'
 import type { CallMetrics } from './metrics.ts'
 
-/** What every synchronous call stands on, whatever its family. */
+/** The dependencies of every synchronous call, of any family. */
 export interface CallDeps {
-  /** Only asked whether it takes work; writing goes through the journal. */
+  /** Only asked for its health; the journal writes. */
   readonly log: Pick<EventLog, 'healthy' | 'ready'>
   readonly catalog: Catalog
   readonly journal: Pick<Journal, 'record' | 'pending'>
@@ -23,7 +23,7 @@ export interface CallDeps {
   readonly funds: Funds
   readonly budgets: Pick<Budgets, 'reserve' | 'exchange'>
   readonly throttle: Throttle
-  /** Of calls under an `Idempotency-Key`. */
+  /** For calls under an `Idempotency-Key`. */
   readonly claims: CallClaims
   readonly metrics: CallMetrics
   readonly clock: Clock
@@ -32,20 +32,20 @@ export interface CallDeps {
   readonly limits: CallLimits
 }
 
-/** Every bound of synchronous calls and their streams (P10); those of a channel are with the channel. */
+/** Bounds of synchronous calls and their streams (P10); channels have their own. */
 export interface CallLimits {
   /** Calls in flight in this process, drained ones included; more are refused as `overloaded`. */
   readonly maxCalls: number
   /** Channels tried for one call. */
   readonly maxAttempts: number
-  /** UTF-16 units of frames held back until a stream is settled; more than the largest frame there is. */
+  /** UTF-16 units of frames withheld until a stream is settled; more than the largest frame. */
   readonly maxWithheldBytes: number
-  /** A caller who takes no frame for this long counts as gone. */
+  /** A caller that takes no frame for this long counts as disconnected. */
   readonly consumerStallMs: number
-  /** How long and how far a stream is read on after its caller has gone, unless its channel says. */
+  /** How long and how far a stream is read after its caller disconnected; a channel may differ. */
   readonly drainTimeoutMs: number
   readonly drainMaxBytes: number
-  /** Failed calls waiting to be written down, all of those in flight at once; more are only counted. */
+  /** Failed calls waiting to be recorded, enough for all in flight; others are only counted. */
   readonly maxPendingFailures: number
 }
 

@@ -8,7 +8,7 @@ import type { Principal } from '../access/principal.ts'
 import type { Reservation } from '../spending/reservation.ts'
 import type { CallClaim, KeyedRequest } from './claims/types.ts'
 
-/** What every synchronous call comes with, whatever its family; no HTTP here. */
+/** Input of every synchronous call, of any family; no HTTP here. */
 export interface CallInput {
   readonly principal: Principal
   /** The upstream interface that serves it: the `family` of its channels. */
@@ -20,17 +20,17 @@ export interface CallInput {
   readonly model: string
   /** Aborts when the caller goes away. */
   readonly callerGone: CallerGone
-  /** Asked for under an `Idempotency-Key`: it is made once for it. */
+  /** Set under an `Idempotency-Key`: the call is made once for it. */
   readonly keyed?: KeyedRequest
 }
 
-/** A call as it is priced without being made: no caller waits for it. */
+/** A call to be priced without being made: no caller waits for it. */
 export type Unmade<Input> = Omit<Input, 'callerGone'>
 
-/** Whether the caller has gone, as a signal says it. */
+/** Whether the caller has disconnected, as a signal. */
 export type CallerGone = Pick<AbortSignal, 'aborted' | 'addEventListener'>
 
-/** A call that is over, and settled where it cost something. */
+/** A call that has ended, and was settled if it cost something. */
 export interface CompletedCall<Body> {
   readonly callId: string
   readonly body: Body
@@ -41,40 +41,41 @@ export interface CompletedCall<Body> {
 export interface StreamedCall<Frame> {
   readonly callId: string
   /**
-   * Frames as they come; terminal ones only after `CallSettled` is durable (P3). A failure after the
-   * first frame is thrown as a `DomainError` for the surface to shape into a frame of its own.
+   * Frames as they arrive; terminal ones only after `CallSettled` is durable (P3). A failure after
+   * the first frame is thrown as a `DomainError`, which the surface makes an error frame.
    */
   readonly frames: AsyncIterable<Frame>
-  /** What it was settled at once that is durable; undefined before, and of what failed. */
+  /** The settlement once it is durable; undefined before, and for a failure. */
   readonly settlement: () => Settlement | undefined
 }
 
 /**
- * What a synchronous family says of its calls: everything else of a call is
- * the same for all of them: `answer-call.ts`, `stream.ts`, `settle.ts`.
+ * The parts in which one synchronous family differs. Everything else of a call is the same for all
+ * families: `answer-call.ts`, `stream.ts`, `settle.ts`.
  *
- * @typeParam Input what the API hands over
- * @typeParam Request what is sent upstream, but for what depends on the channel
- * @typeParam Seen what was seen of an answer, to settle on
+ * @typeParam Input what the API passes
+ * @typeParam Request what is sent upstream, except what depends on the channel
+ * @typeParam Seen what was received of an answer, for the settlement
  * @typeParam Body what the caller gets
  */
 export interface CallFamily<Input extends CallInput, Request, Seen, Body> {
   /**
-   * Looks up what the input names, as one of the calls in flight, before anything of it is judged.
+   * Looks up what the input names, before anything of it is checked; counted among the calls in
+   * flight.
    * @throws DomainError, which the caller gets
    */
   readonly ready?: <Asked extends Unmade<Input>>(input: Asked) => Promise<Asked>
   /**
    * What a call needs before it is admitted. `serving`: every channel of its model.
-   * @throws DomainError for what cannot be asked
+   * @throws DomainError for an impossible request
    */
   readonly resolve: (
     input: Unmade<Input>,
     serving: readonly Channel[],
   ) => ResolvedCall<Request, Seen>
   /**
-   * Gets what is sent, once the call is admitted and before a channel is held for it: fetching it
-   * may be long. @throws DomainError, which the caller gets
+   * Fetches what is sent, after admission and before a channel is held, because it may take long.
+   * @throws DomainError, which the caller gets
    */
   readonly prepare?: (request: Request, options: CallOptions) => Promise<void>
   /** Asks one channel, once, for a whole answer. @throws ProviderError */
@@ -84,76 +85,76 @@ export interface CallFamily<Input extends CallInput, Request, Seen, Body> {
     request: Request,
     options: CallOptions,
   ) => Promise<WholeAnswer<Seen, Body>>
-  /** A provider's failure as callers are told of it: `refusalOf`, and exceptions. */
+  /** Converts a provider's failure for the caller: `refusalOf`, with exceptions. */
   readonly refusal: (error: ProviderError, callId: string) => DomainError
 }
 
-/** What a family that streams says of its streams beside that; carrying them is `pump.ts`. */
+/** The same for a family that streams; `pump.ts` carries its streams. */
 export interface StreamFamily<Input extends CallInput, Request, Seen, Chunk, Frame> {
-  /** Asks one channel, once; resolves when it has begun to answer. @throws ProviderError */
+  /** Asks one channel, once; resolves when its answer has begun. @throws ProviderError */
   readonly open: (
     input: Input,
     channel: Channel,
     request: Request,
     options: CallOptions,
   ) => Promise<AnswerStream<Chunk, Seen>>
-  /** Where they are not those of every stream (`limits.ts`). */
+  /** Bounds that differ from those of every stream (`limits.ts`). */
   readonly boundsOf?: (channel: Channel) => Partial<StreamBounds>
-  /** A piece as its caller gets it. */
+  /** A chunk as its caller gets it. */
   readonly frameOf: (chunk: Chunk) => Frame
 }
 
 /** Bounds of one stream (P10). */
 export interface StreamBounds {
-  /** How long and how far it is read on after its caller has gone. */
+  /** How long and how far it is read after its caller disconnected. */
   readonly drainTimeoutMs: number
   readonly drainMaxBytes: number
-  /** UTF-16 units held back until it is settled. */
+  /** UTF-16 units withheld until it is settled. */
   readonly maxWithheldBytes: number
 }
 
-/** A call that may be made, if it can be paid for. */
+/** A valid call that is not paid for yet. */
 export interface ResolvedCall<Request, Seen> {
   readonly request: Request
-  /** Which channels may serve it. */
+  /** The channels that may serve it. */
   readonly wish: ChannelWish
-  /** Tokens it counts towards a limit a minute until it ends; only asked where there is one. */
+  /** Tokens it counts towards a limit per minute until it ends; only called when there is one. */
   readonly expectedTokens: () => number
   /** @throws DomainError `price_not_configured` */
   readonly price: (book: PriceBook) => CallTerms<Seen>
 }
 
-/** What came of an attempt that was answered. */
+/** An answered attempt. */
 export interface WholeAnswer<Seen, Body> {
   /**
-   * Makes what the caller gets, once, before it is settled: what is left to do may be long, such as
-   * keeping what a URL will lead to. What it throws is told to the caller, who is billed nothing.
+   * Builds the caller's body, once, before the settlement. It may take long, such as storing what a
+   * URL will lead to. If it throws, the caller gets the error and is billed nothing.
    */
   readonly body: () => Body | Promise<Body>
   readonly upstreamRequestId: string | undefined
-  /** Upstream wants no further call of this model for so long: its limit is used up. */
+  /** Upstream's rate limit for this model is used up for this long. */
   readonly restMs: number | undefined
   readonly seen: Seen
-  /** What is settled once the body is made, where not all that was seen could be delivered. */
+  /** What to settle once the body is built, if not all that was received could be delivered. */
   readonly delivered?: () => Seen
-  /** Set where the answer is a failure: its code. Delivered as it is, and never billed. */
+  /** The failure code when the answer is a failure: delivered unchanged, and never billed. */
   readonly failed: string | undefined
-  /** Told to the caller in place of the body: an answer that is settled may be a refusal all the same. */
+  /** Sent to the caller in place of the body: a settled answer may still be a refusal. */
   readonly refusal?: DomainError
 }
 
-/** A call that was admitted: priced, its money and places reserved, nothing sent yet. */
+/** An admitted call: priced, with its reservations; nothing was sent yet. */
 export interface AdmittedCall<Seen> {
   readonly callId: string
-  /** Nothing of the request itself: a stream outlives what began it, and that may be large. */
+  /** Without the request itself, which may be large: a stream lives longer. */
   readonly input: CallInput
-  /** Of a call under an `Idempotency-Key`. */
+  /** For a call under an `Idempotency-Key`. */
   readonly claim: CallClaim | undefined
-  /** Which channels may serve it. */
+  /** The channels that may serve it. */
   readonly wish: ChannelWish
   readonly streamed: boolean
   readonly startedAtMs: number
   readonly terms: CallTerms<Seen>
-  /** All that was reserved for it: requests, tokens, a place, budgets and funds. */
+  /** Everything reserved for it: requests, tokens, a place, budgets and funds. */
   readonly held: Reservation
 }

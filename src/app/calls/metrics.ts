@@ -4,18 +4,18 @@ import type { SpoolState } from '../../eventlog/journal/spool.ts'
 
 /** Counters of synchronous calls. Labels are few and bounded: never tenants, never models. */
 export interface CallMetrics {
-  /** Calls that came to an end, by family and how; refusals by their code. */
+  /** Ended calls, by family and outcome; refusals by their code. */
   readonly ended: Counter<'family' | 'outcome'>
   readonly estimated: Counter<'family' | 'why'>
   /** What failed calls probably cost us, at the prices their callers would have paid. */
   readonly absorbed: Counter<'family' | 'currency'>
-  /** Settled calls that upstream answered with another model or tier of service than asked for. */
+  /** Settled calls that upstream answered with another model or service tier than requested. */
   readonly answeredOtherwise: Counter<'family' | 'what'>
   readonly attempts: Counter<'channel' | 'outcome'>
   readonly inFlight: Gauge
   /** From the provider's last byte until the settlement was durable. */
   readonly settleSeconds: Histogram
-  /** Failures that were not written down because too many were waiting. */
+  /** Failures that were not recorded because too many were waiting. */
   readonly unrecordedFailures: Counter
 }
 
@@ -104,9 +104,9 @@ export function journalMetrics(registry: Registry): JournalObserver {
   }
 }
 
-/** What waits in the spool, as operators see it. */
+/** The spool's contents, for operators. */
 export interface Backlog extends Omit<SpoolState, 'oldestAtMs'> {
-  /** Of the oldest record; 0 when nothing waits. */
+  /** Age of the oldest record; 0 when nothing waits. */
   readonly ageMs: number
 }
 
@@ -114,7 +114,7 @@ export function backlogAt({ oldestAtMs, ...state }: SpoolState, nowMs: number): 
   return { ...state, ageMs: oldestAtMs === undefined ? 0 : Math.max(0, nowMs - oldestAtMs) }
 }
 
-/** What waits in the spool, asked at every scrape. */
+/** Registers metrics of the spool, read at every scrape. */
 export function useBacklogMetrics(registry: Registry, backlog: () => Backlog): void {
   const gauge = (name: string, help: string, value: (backlog: Backlog) => number): void => {
     const registered: Gauge = new Gauge({
@@ -143,13 +143,13 @@ export function useBacklogMetrics(registry: Registry, backlog: () => Backlog): v
   )
 }
 
-/** What the log refused for good and an operator has not decided on, asked at every scrape. */
+/** Registers the number of settlements that the log refused and operators have not decided. */
 export function useRefusedMetric(registry: Registry, count: () => Promise<number>): void {
   const registered: Gauge = new Gauge({
     name: 'tollgate_spool_refused_records',
     help: 'Settlements and failures that the log refused for good and no operator has decided on.',
     registers: [registry],
-    // One that cannot be counted must not take all other metrics with it.
+    // A failed count must not fail the whole scrape.
     collect: async () => registered.set(await count().catch(() => Number.NaN)),
   })
 }

@@ -16,29 +16,29 @@ import {
 } from './settle.ts'
 import type { StreamBounds } from './family.ts'
 
-/** A piece of a stream, as far as carrying it goes. */
+/** A piece of a stream, as the pump sees it. */
 export interface PumpedChunk {
   readonly data: string
-  /** Says that the result is whole: to be withheld, with all that follows, until settled (P3). */
+  /** The result is complete: withheld, with all that follows, until settled (P3). */
   readonly terminal: boolean
 }
 
-/** What was seen of a stream, as far as ending it goes. */
+/** What was received of a stream, as far as its end needs it. */
 export interface PumpedTally {
-  /** Upstream said that the result is whole. */
+  /** Upstream reported the result as complete. */
   readonly finished: boolean
-  /** Why a result that was delivered is none. */
+  /** Why a delivered result counts as a failure. */
   readonly failure: { readonly code: string } | undefined
 }
 
-/** A stream that has begun upstream, and all it takes to end it properly. */
+/** A stream that has begun upstream, with everything needed to end it properly. */
 export interface OpenCall<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
   readonly call: AdmittedCall<Seen>
   readonly served: Served
   readonly lease: ChannelLease
   readonly source: Pick<AnswerStream<Chunk, Seen>, 'read' | 'tally' | 'receivedBytes' | 'cancel'>
   readonly bounds: StreamBounds
-  /** A piece as its caller gets it. */
+  /** A chunk as its caller gets it. */
   readonly frameOf: (chunk: Chunk) => Frame
   readonly refusal: (error: ProviderError, callId: string) => DomainError
 }
@@ -47,18 +47,17 @@ const OVER = { done: true, value: undefined } as const
 
 /**
  * Carries one stream from its provider to its caller, frame by frame, only as fast as the caller
- * takes them. Frames that say that the result is whole, and whatever follows, are held back until
- * `CallSettled` is durable (P3). When the caller goes, the rest is read without it, within a bound,
- * and settled all the same.
+ * reads them. The terminal frame and all after it are withheld until `CallSettled` is durable (P3).
+ * When the caller disconnects, the pump reads the rest within a bound, and settles all the same.
  *
- * A whole result is settled, and so is a reading that our own bound ended after the caller had left.
- * Anything else is a failure, also one that the provider wrote into a stream it ended in order: it
- * costs the caller nothing and what it probably cost us is noted (P5).
+ * A complete result is settled, and so is a stream that our own bound ended after the caller
+ * disconnected. Every other end is a failure, also an error that the provider wrote into a properly
+ * ended stream: the caller pays nothing, and our probable cost is recorded (P5).
  *
  * @see docs/money.md, "What a text call costs", which names every end
  */
 export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
-  /** Settles when everything about this call is done. */
+  /** Settles when all work for this call is done. */
   readonly done: Promise<void>
   #finish: () => void = () => undefined
   #ready: readonly Chunk[] = []
@@ -66,16 +65,16 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
   readonly #withheld: Chunk[] = []
   #withheldBytes = 0
   #withholding = false
-  /** `flowing` until the source has ended; nobody reads it after that. */
+  /** `flowing` until the source has ended; after that it is not read any more. */
   #state: 'flowing' | 'ending' | 'over' = 'flowing'
   #abandoned = false
-  /** We gave up reading for a caller who had left, and not the provider. */
+  /** Our bound ended a drain; the provider did not. */
   #drainEnded = false
   #reading: Promise<readonly Chunk[] | undefined> | undefined
-  /** Thrown to the caller after the frames that came before it. */
+  /** Thrown to the caller after the frames before it. */
   #error: unknown
   #settlement: Settlement | undefined
-  /** When the caller last had a frame and did not ask for the next; undefined while it waits. */
+  /** When the caller last took a frame without asking for the next; undefined while it waits. */
   #idleSinceMs: number | undefined = monotonicClock.nowMs()
   readonly #deps: CallDeps
   readonly #open: OpenCall<Chunk, Seen, Frame>
@@ -89,12 +88,12 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     else callerGone.addEventListener('abort', () => this.abandon(), { once: true })
   }
 
-  /** What it was settled at, once that is durable. */
+  /** The settlement, once it is durable. */
   settlement(): Settlement | undefined {
     return this.#settlement
   }
 
-  /** Milliseconds the caller has not asked for anything. */
+  /** Milliseconds since the caller last asked for a frame. */
   idleMs(nowMs: number): number {
     return this.#idleSinceMs === undefined ? 0 : nowMs - this.#idleSinceMs
   }
@@ -108,14 +107,14 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     }
   }
 
-  /** The caller has gone: the rest is read without it. */
+  /** The caller disconnected: the pump reads the rest alone. */
   abandon(): void {
     if (this.#abandoned || this.#state !== 'flowing') return
     this.#abandoned = true
     void this.#drain()
   }
 
-  /** Upstream is not to be waited for any longer: the end of this process bounds every reading. */
+  /** Stops waiting for upstream: the shutdown of this process bounds every stream. */
   cancel(): void {
     if (this.#abandoned) this.#endDrain()
     else this.#open.source.cancel()
@@ -144,7 +143,7 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     }
   }
 
-  /** Reads once; at the end of the source, ends the call. */
+  /** Reads once; at the end of the source, it ends the call. */
   async #advance(): Promise<void> {
     let chunks: readonly Chunk[] | undefined
     let broken: unknown
@@ -154,7 +153,7 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     } catch (error) {
       broken = error
     }
-    // Whoever drains has waited for the same reading and goes on from it.
+    // The drain waited for the same read and continues from it.
     if (this.#abandoned) return
     this.#reading = undefined
     if (chunks !== undefined) {
@@ -174,7 +173,7 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
       this.#error = await this.#end(broken)
       this.#ready = [...left, ...this.#withheld]
     } catch (error) {
-      // Not settled: then what was held back is never delivered.
+      // Not settled, so the withheld frames are never delivered.
       this.#ready = []
       this.#error = error
       this.#countEnd(isDomainError(error) ? error.code : 'internal')
@@ -182,7 +181,7 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     this.#over()
   }
 
-  /** Everything from the first terminal chunk on is held back. */
+  /** Withholds everything from the first terminal chunk on. */
   #sort(chunks: readonly Chunk[]): void {
     const first = this.#withholding ? 0 : chunks.findIndex((chunk) => chunk.terminal)
     this.#readyAt = 0
@@ -198,7 +197,7 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     }
   }
 
-  /** Reads on for the figures alone, as long and as far as the channel allows. */
+  /** Reads on only for the usage figures, as long and as far as the channel allows. */
   async #drain(): Promise<void> {
     const { source, bounds } = this.#open
     const maxBytes = source.receivedBytes() + bounds.drainMaxBytes
@@ -229,7 +228,8 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
   }
 
   /**
-   * Settles or notes what came of the call; returns the error that its caller gets after all frames.
+   * Settles the call or records its failure; returns the error that its caller gets after all
+   * frames.
    * @throws the journal's errors
    */
   async #end(broken: unknown): Promise<DomainError | undefined> {
@@ -258,7 +258,7 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     return this.#open.refusal(error, call.callId)
   }
 
-  /** What is settled is counted where it is settled. */
+  /** Counts a failure; `settle` counts settlements. */
   #countEnd(outcome: string): void {
     this.#deps.metrics.ended.inc({ family: this.#open.call.input.family, outcome })
   }
@@ -271,14 +271,14 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     this.#state = 'over'
     const { held, claim } = this.#open.call
     held.release('failed')
-    // A stream is not kept: what was settled has no answer to repeat, anything else may be made again.
+    // Streams are not stored: a settled one has no answer to repeat, any other may be made again.
     void claim?.keep(undefined)
     void claim?.release()
     this.#finish()
   }
 }
 
-/** Upstream closed in order, but before its result was whole. */
+/** Upstream closed properly, but before its result was complete. */
 function endedEarly(): ProviderError {
   return new ProviderError('unavailable', 'certain', 'The model service broke off its answer.')
 }

@@ -13,9 +13,10 @@ import { isDomainError } from '../../kernel/errors.ts'
 import { eventId } from '../../kernel/ids.ts'
 
 /**
- * What an operator does with settlements that the log refused for good. Each is settled or given up by one
- * append at one place, the first of the stream named after it: of two operators the log takes one, and the
- * same again, after a crash, is recognised there. Only then it leaves the list.
+ * What an operator does with settlements that the log refused for good. Each is settled or given up
+ * by one append at one position, the first of the stream named after it. So of two operators only
+ * one succeeds, and a repetition after a crash is recognized. Only after the append it leaves the
+ * list.
  */
 
 export interface RefusedDeps {
@@ -34,14 +35,14 @@ export interface Refused extends Rejected {
 }
 
 export type RefusedOutcome =
-  /** Its event is in the log; `before` where it was there already. */
+  /** The log has its event; `before` when it had it already. */
   | { readonly kind: 'settled'; readonly before: boolean }
-  /** It is given up; with what the log says of it, and whether that was there already. */
+  /** It is given up; with the log's event, and whether that existed already. */
   | { readonly kind: 'written_off'; readonly before: boolean; readonly event: WriteOffEvent }
-  /** The log refuses it still. */
+  /** The log still refuses it. */
   | { readonly kind: 'refused'; readonly reason: string }
 
-/** What waits in a spool's directory for an operator, oldest first; `withEnded` with what was decided. */
+/** Lists refused events in a spool's directory, oldest first; `withEnded` adds decided ones. */
 export async function listRefused(
   directory: string,
   options: { readonly withEnded?: boolean } = {},
@@ -52,12 +53,12 @@ export async function listRefused(
   return { items: items.filter(isCall), unreadable }
 }
 
-/** Tries once more to bring an event into the log. @throws while the log is away */
+/** Tries once more to append an event. @throws while the log is unavailable */
 export async function retryRefused(deps: RefusedDeps, refused: Refused): Promise<RefusedOutcome> {
   return decide(deps, refused, refused.event)
 }
 
-/** Gives an event up, unless it is in the log. @throws while the log is away */
+/** Gives an event up, unless the log has it. @throws while the log is unavailable */
 export async function writeOffRefused(
   deps: RefusedDeps,
   { event, ...rest }: Refused,
@@ -104,7 +105,7 @@ export async function writeOffRefused(
   )
 }
 
-/** What a settlement amounts to. */
+/** The amount of a settlement. */
 export function moneyOf({ data }: Extract<RefusedEvent, { type: 'CallSettled' }>): {
   readonly currency: string
   readonly amount: string
@@ -117,7 +118,7 @@ function placeOf({ id }: NewEvent): string {
   return journalStream(id, 0)
 }
 
-/** Appends what an operator decided, unless the log has a decision. */
+/** Appends an operator's decision, unless the log has one. */
 async function decide(
   deps: RefusedDeps,
   refused: Refused,
@@ -126,7 +127,7 @@ async function decide(
 ): Promise<RefusedOutcome> {
   const { directory } = deps
   const { event } = refused
-  // From here on no drain brings the event to another place.
+  // From here on no drain appends the event elsewhere.
   await writeHandled(directory, event.id, 'begun')
   const end = async (outcome: RefusedOutcome, handling: Handling): Promise<RefusedOutcome> => {
     await writeHandled(directory, event.id, handling)
@@ -150,8 +151,8 @@ async function decide(
 }
 
 /**
- * Whether the event is in the log: at its own place, or where the drain takes what lost it, which is named
- * after the first event of its batch that was missing.
+ * Whether the log has the event: in its batch's stream, or where the drain appends events that the
+ * batch's stream lacks, which is named after the first of them.
  */
 async function isSettled(log: EventLog, { event, batch }: Refused): Promise<boolean> {
   const upTo = batch.events.findIndex(({ id }) => id === event.id) + 1

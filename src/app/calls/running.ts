@@ -17,29 +17,29 @@ import type {
 import type { PumpedChunk, PumpedTally } from './pump.ts'
 import { streamCall } from './stream.ts'
 
-/** How often streams are looked over for callers who take nothing. */
+/** How often streams are checked for callers that read nothing. */
 const STALL_CHECK_MS = 5_000
 const CLOSE_POLL_MS = 20
-/** What is cancelled at the deadline gets this long to be settled. */
+/** A stream cancelled at the deadline gets this long to be settled. */
 const CANCELLED_SETTLE_MS = 5_000
 
-/** A stream on its way to its caller. */
+/** A stream to its caller. */
 interface RunningStream {
-  /** Settles when everything about the call is done. */
+  /** Settles when all work for the call is done. */
   readonly done: Promise<void>
-  /** Milliseconds the caller has not asked for anything. */
+  /** Milliseconds since the caller last asked for a frame. */
   readonly idleMs: (nowMs: number) => number
-  /** The caller has gone: the rest is read without it. */
+  /** The caller disconnected: the rest is read without it. */
   readonly abandon: () => void
-  /** Upstream is not to be waited for any longer. */
+  /** Stops waiting for upstream. */
   readonly cancel: () => void
 }
 
-/** The calls of every family under way in this process, and their end at a shutdown. */
+/** The calls of every family in flight in this process, and their end at a shutdown. */
 export interface RunningCalls {
   /**
-   * Runs the use case of a call; `stopped` aborts when this process can wait no longer. A stream it
-   * begins is handed to `watch` before it returns.
+   * Runs the use case of a call; `stopped` aborts when this process can wait no longer. The use
+   * case passes a stream it begins to `watch` before it returns.
    * @throws DomainError `overloaded`, and what the use case throws
    */
   readonly run: <Result>(
@@ -47,11 +47,11 @@ export interface RunningCalls {
     work: (stopped: AbortSignal) => Promise<Result>,
   ) => Promise<Result>
   readonly watch: (stream: RunningStream) => void
-  /** Calls not ended and settled yet, those whose caller has gone included. */
+  /** Calls not ended and settled yet, those of disconnected callers included. */
   readonly inFlight: () => number
   /**
-   * Takes no more calls and waits for those in flight; what is not over at the deadline is cancelled
-   * upstream and settled from what had come. False when something was still open even then.
+   * Refuses new calls and waits for those in flight. At the deadline it cancels the rest upstream
+   * and settles what was received. False when a call was still open even then.
    */
   readonly close: (deadlineMs: number) => Promise<boolean>
 }
@@ -63,7 +63,7 @@ function outcomeOf(error: unknown): string {
 
 export function createRunningCalls(deps: Pick<CallDeps, 'limits' | 'metrics'>): RunningCalls {
   const { limits, metrics } = deps
-  /** Of calls whose use case has not returned yet. */
+  /** For calls whose use case has not returned yet. */
   const pending = new Set<AbortController>()
   const streams = new Set<RunningStream>()
   let closed = false
@@ -120,12 +120,12 @@ export function createRunningCalls(deps: Pick<CallDeps, 'limits' | 'metrics'>): 
 
 /** Runs, streams and prices calls of any family. */
 export interface CallRunner {
-  /** A whole answer, settled before it is here. */
+  /** A whole answer; the call is settled before it resolves. */
   readonly complete: <Input extends CallInput, Request, Seen, Body>(
     family: CallFamily<Input, Request, Seen, Body>,
     input: Input,
   ) => Promise<CompletedCall<Body>>
-  /** Resolves when upstream has begun to answer; `channel` is where. */
+  /** Resolves when upstream has begun to answer; `channel` is the one that answers. */
   readonly stream: <
     Input extends CallInput,
     Request,
@@ -140,7 +140,7 @@ export interface CallRunner {
       StreamFamily<Input, Request, Seen, Chunk, Frame>,
     input: Input,
   ) => Promise<StreamedCall<Frame> & { readonly channel: Channel }>
-  /** What a call would hold and may be settled at; nothing is held, taken or sent. */
+  /** What a call would hold and may be settled at; it holds, takes and sends nothing. */
   readonly quote: <Input extends CallInput, Request, Seen>(
     family: Pick<CallFamily<Input, Request, Seen, unknown>, 'ready' | 'resolve'>,
     input: Unmade<Input> & Unmade<CallInput>,

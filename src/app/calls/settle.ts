@@ -9,7 +9,7 @@ import { refusalOf } from '../ports/refusal.ts'
 import type { AdmittedCall } from './family.ts'
 import type { CallDeps } from './deps.ts'
 
-/** The ends of a call: settled, or failed and written down as our cost. */
+/** The ends of a call: settled, or failed and recorded as our cost. */
 
 type CallOutcome = CallEventData<'CallSettled'>['outcome']
 
@@ -17,8 +17,8 @@ type CallOutcome = CallEventData<'CallSettled'>['outcome']
  * Writes `CallSettled` and returns once it is durable: only then may a result be delivered (P3).
  *
  * @throws the journal's `log_unavailable` or `log_outcome_unknown`, those of `CallClaim.settling`,
- *   and `upstream_malformed` for a result that says too little to settle on, with the call's id:
- *   nothing may be delivered then
+ *   and `upstream_malformed` with the call's id for a result without the figures to settle; nothing
+ *   may be delivered then
  */
 export async function settle<Seen>(
   deps: CallDeps,
@@ -45,7 +45,7 @@ export async function settle<Seen>(
   return { settlement, measurement }
 }
 
-/** Nothing is settled under a key that is not ours any more: then another call may be settled under it. */
+/** Settles nothing under a key that this call has lost: another call may be settled under it. */
 async function claimSettlement<Seen>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
@@ -87,7 +87,7 @@ async function record<Seen>(
     call.claim?.settled()
     call.held.commit({ amountPico, tokens, position })
   } catch (error) {
-    // It may be in the log all the same.
+    // The log may have it all the same.
     if (isDomainError(error, 'log_outcome_unknown'))
       call.held.commit({ amountPico, tokens, position: undefined })
     else call.held.release('failed')
@@ -96,7 +96,7 @@ async function record<Seen>(
   }
 }
 
-/** A result nobody can be billed for is none: it is noted as our cost. */
+/** A result that cannot be billed to its caller is not delivered: it is recorded as our cost. */
 function unmeasured<Seen>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
@@ -112,28 +112,28 @@ function unmeasured<Seen>(
   return refusalOf(error, call.callId)
 }
 
-/** A settlement of nothing, for results that are failures. */
+/** A settlement of zero, for results that are failures. */
 export function freeOfCharge<Seen>({ terms }: AdmittedCall<Seen>): Settlement {
   const { priceBookVersion, currency } = terms
   return { priceBookVersion, currency, amount: '0', lines: [] }
 }
 
-/** What of a failure is written down: fixed words, because upstream's may quote a prompt (P7). */
+/** What a failure's record says: fixed texts, because upstream's may quote a prompt (P7). */
 interface Failure<Seen> {
   readonly code: string
   readonly message: string
-  /** Whether the provider may have done something, and what was seen of its answer. */
+  /** Whether the provider may have worked, and what was received of its answer. */
   readonly cost: 'none' | { readonly seen: Seen | undefined }
 }
 
-/** Whether a provider was reached and had to do with the call; limits and dead lines are not noted. */
+/** Whether to record a failure: busy or unreachable providers that accepted nothing are not. */
 export function isNoteworthy(error: ProviderError): boolean {
   return error.acceptance !== 'ruled_out' || error.kind === 'invalid' || error.kind === 'account'
 }
 
 const SAFE_CODE = /^[A-Za-z0-9_.-]{1,80}$/
 
-/** A provider's failure as it is written down, with what was seen of its answer until then. */
+/** A provider's failure for the record, with what was received of its answer. */
 export function failureOf<Seen>(error: ProviderError, seen?: Seen): Failure<Seen> {
   const code = error.code !== undefined && SAFE_CODE.test(error.code) ? error.code : error.kind
   return {
@@ -143,19 +143,19 @@ export function failureOf<Seen>(error: ProviderError, seen?: Seen): Failure<Seen
   }
 }
 
-/** A result that came and that the provider itself calls failed. */
+/** A received result that the provider itself calls failed. */
 export function failedResult<Seen>(code: string, seen: Seen): Failure<Seen> {
   return { code, message: 'the provider reported a failed result', cost: { seen } }
 }
 
-/** A result that came and that could not be settled, so that nobody gets it. */
+/** A received result that could not be settled, and is therefore not delivered. */
 export function withheldResult<Seen>(code: string, seen: Seen): Failure<Seen> {
   return { code, message: 'the result could not be settled and is withheld', cost: { seen } }
 }
 
 type Absorbed = NonNullable<CallEventData<'CallFailed'>['absorbed']>
 
-/** What a failed call probably cost us, counted for whoever watches. */
+/** Counts what a failed call probably cost us, for monitoring. */
 function absorb<Seen>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
@@ -164,12 +164,12 @@ function absorb<Seen>(
   if (cost === 'none') return {}
   const { usage, settlement } = call.terms.absorbed(cost.seen)
   const labels = { family: call.input.family, currency: settlement.currency }
-  // A figure to watch, not to account with: that is in the event, exact.
+  // For monitoring only: the event has the exact amount.
   deps.metrics.absorbed.inc(labels, Number(settlement.amount))
   return { absorbed: { usage: { ...usage }, settlement } }
 }
 
-/** Gives back what was reserved and notes a failure for support; the caller does not wait for the note. */
+/** Releases the reservations and records a failure for support, without delaying the caller. */
 export function noteFailure<Seen>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
@@ -202,7 +202,7 @@ export function noteFailure<Seen>(
     })
 }
 
-/** An error whose caller learns which call it is of. */
+/** An error that names its call to the caller. */
 export function withCallId({ code, message, details }: DomainError, callId: string): DomainError {
   return new DomainError(code, message, { ...details, callId })
 }
@@ -217,7 +217,7 @@ export class SettledRefusal extends DomainError {
   }
 }
 
-/** Where a call was answered. */
+/** The channel that answered a call. */
 export interface Served {
   readonly channel: Channel
   readonly upstreamRequestId: string | undefined
@@ -225,7 +225,7 @@ export interface Served {
 
 const MAX_ID_LENGTH = 200
 
-/** What every event of a call says of it. */
+/** The fields of every event of a call. */
 function factsOf<Seen>(call: AdmittedCall<Seen>, served: Served) {
   const { input } = call
   const { channel, upstreamRequestId } = served

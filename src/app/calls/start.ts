@@ -16,21 +16,21 @@ import {
 import { createRunningCalls, type RunningCalls } from './running.ts'
 
 export interface StartedCalls {
-  /** What the use cases of each family stand on. */
+  /** The dependencies of every family's use cases. */
   readonly deps: CallDeps
   readonly running: RunningCalls
   /** What waits for the log on local disk. */
   readonly backlog: () => Backlog
-  /** How many records the log refused for good and no operator has decided on. */
+  /** Records that the log refused for good and no operator has decided on. */
   readonly refused: () => Promise<number>
   /**
-   * Takes no more calls, waits for those in flight until the deadline, settles what is left, then
-   * flushes the journal; what only the spool took waits there for the next start.
+   * Refuses new calls, waits for those in flight until the deadline, settles what is left, then
+   * flushes the journal; what only the spool has waits there for the next start.
    */
   readonly stop: (deadlineMs: number) => Promise<void>
 }
 
-/** Opens the journal over its spool: the road that every synchronous call takes. */
+/** Opens the journal over its spool, which every synchronous call uses. */
 export async function startCalls(
   deps: Omit<CallDeps, 'journal' | 'log'> & {
     readonly log: EventLog
@@ -57,7 +57,7 @@ export async function startCalls(
   const road: CallDeps = { ...rest, journal }
   const running = createRunningCalls(road)
   const spoolId = await spoolIdentity(spoolDirectory, clock.nowMs())
-  /** What earlier processes left in the spool is in the log, and the others know it. */
+  /** Whether the log has the spooled records of earlier processes, and all replicas know it. */
   let hasEmptied = false
   const telling = startExchanging({
     exchange: async () => {

@@ -5,11 +5,11 @@ import type { CallDeps } from './deps.ts'
 import type { CallFamily, CallInput, StreamedCall, StreamFamily } from './family.ts'
 import { Pump, type PumpedChunk, type PumpedTally } from './pump.ts'
 
-/** A streamed call that has begun to be answered. */
+/** A streamed call whose answer has begun. */
 interface BegunStream<Seen extends PumpedTally, Chunk extends PumpedChunk, Frame> {
   readonly streamed: StreamedCall<Frame>
   readonly pump: Pump<Chunk, Seen, Frame>
-  /** Where it was answered. */
+  /** The channel that answers. */
   readonly channel: Channel
 }
 
@@ -61,7 +61,7 @@ export async function streamCall<
   }
 }
 
-/** The frames for one reader; one that stops early has gone. */
+/** The frames for one reader; a reader that stops early has disconnected. */
 function framesOf<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame>(
   pump: Pump<Chunk, Seen, Frame>,
 ): AsyncIterable<Frame> {

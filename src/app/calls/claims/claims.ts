@@ -20,10 +20,10 @@ import type { Log } from '../../../kernel/log.ts'
 import type { CrashPoint } from '../../crash-points.ts'
 import { forAll } from '../../../kernel/asked-by.ts'
 
-/** A key may be freed between trying to take it and looking at who has it, so often at most. */
+/** A key may be freed between the try and the look at its holder; this bounds the tries. */
 const MAX_TRIES = 3
 
-/** Keys of all replicas, in Postgres. `owner` names this process among those that are present. */
+/** Claims of keys over all replicas, in Postgres. `owner` names this process in `ops.workers`. */
 export function createCallClaims(
   deps: ClaimDeps & { readonly clock: Clock; readonly owner: string },
 ): CallClaims {
@@ -55,7 +55,7 @@ function untold(error: unknown): never {
   throw keyUntold(error)
 }
 
-/** Returns where the key has become free. @throws as `CallClaims.take` */
+/** Returns when the key has become free. @throws as `CallClaims.take` */
 async function refuse(deps: ClaimDeps, found: FoundClaim, bodyHash: string): Promise<void> {
   const { callId, answer } = found
   const refusal = (code: ConstructorParameters<typeof DomainError>[0], message: string) =>
@@ -83,13 +83,13 @@ async function refuse(deps: ClaimDeps, found: FoundClaim, bodyHash: string): Pro
 
 interface ClaimDeps {
   readonly pool: Pool
-  /** Every replica has the same. */
+  /** Shared by all replicas. */
   readonly secret: string
   readonly logger: Log
   readonly crashPoint: CrashPoint
 }
 
-/** Nobody can tell what became of a key. */
+/** The state of a key is unknown. */
 function keyUntold(cause: unknown): DomainError {
   const message = 'the Idempotency-Key cannot be checked at the moment'
   const reason = cause instanceof Error ? cause.message : 'unknown'
@@ -97,13 +97,13 @@ function keyUntold(cause: unknown): DomainError {
 }
 
 /**
- * A claim that was taken.
+ * A claim that this process took.
  *
- * What is safe once its holder died is decided by what stands in the claim itself, written before
- * the settlement is: `may_be_settled`. Where it is not set, nothing was settled and nothing can be any
- * more, for whoever is only slow finds its claim taken: the call may be made anew. Where it is set, it
- * never is: that the log has no settlement proves nothing, since the dead process may have left one in
- * its spool, to be brought to the log by its next start.
+ * When its holder dies, the claim itself says whether the call may be made again: `may_be_settled`,
+ * written before the settlement. If it is not set, nothing was settled, and nothing can be any
+ * more, because a holder that is only slow finds its claim taken: the call may be made again. If it
+ * is set, it never may: a log without a settlement proves nothing, because the dead process may
+ * have left one in its spool, which its next start brings to the log.
  */
 function heldClaim(deps: ClaimDeps, renewal: Renewal, name: ClaimName): CallClaim {
   const { pool, secret, logger, crashPoint } = deps
@@ -155,16 +155,16 @@ function heldClaim(deps: ClaimDeps, renewal: Renewal, name: ClaimName): CallClai
   }
 }
 
-/** Three renewals may fail before a lease is over. */
+/** Three renewals may fail before a lease ends. */
 const RENEW_EVERY_MS = LEASE_MS / 4
 
-/** The claims of this process whose calls are under way; there are no more than calls. */
+/** The claims of this process whose calls are in flight; there are no more than calls. */
 interface Renewal {
   readonly hold: (claim: ClaimName) => void
   readonly drop: (claim: ClaimName) => void
 }
 
-/** Renews what is held, together; while nothing is, nothing runs. */
+/** Renews all held claims together; without any, no timer runs. */
 export function createRenewal(
   { pool, logger }: { readonly pool: Pool; readonly logger: Log },
   everyMs: number = RENEW_EVERY_MS,

@@ -4,14 +4,14 @@ import { Readable } from 'node:stream'
 import { createSealedObjects, type SealedObjects } from '../../../storage/sealed.ts'
 import type { KeptAnswer } from './types.ts'
 
-/** Answers as they are kept beside their claim, encrypted: a head in JSON, a line break, the body. */
+/** Answers stored beside their claims, encrypted: a head in JSON, a line break, the body. */
 
-/** A larger answer is not kept: keys live a day, and the database holds all their answers. */
+/** A larger answer is not stored: keys live a day, and the database has all their answers. */
 export const MAX_KEPT_ANSWER_BYTES = 1024 * 1024
 
 const LINE_BREAK = 0x0a
 
-/** Room for one object. */
+/** A store for one object. */
 function sealedIn(held: { bytes: Buffer | undefined }, secret: string): SealedObjects {
   const store = {
     put: async (_key: string, body: Readable | Uint8Array) => {
@@ -27,7 +27,7 @@ function sealedIn(held: { bytes: Buffer | undefined }, secret: string): SealedOb
   return createSealedObjects(store, secret, 'call-answer')
 }
 
-/** Bound to its call: the answer of one cannot be put in the place of another's. */
+/** Bound to its call: one call's answer cannot replace another's. */
 export async function sealAnswer(
   secret: string,
   callId: string,
@@ -39,7 +39,7 @@ export async function sealAnswer(
   return held.bytes
 }
 
-/** @throws DomainError `storage_unavailable` for what was not sealed under this id with this secret */
+/** @throws DomainError `storage_unavailable` for bytes not sealed under this id and secret */
 export async function openAnswer(
   secret: string,
   callId: string,
@@ -49,7 +49,7 @@ export async function openAnswer(
   if (opened === undefined) return undefined
   const whole = await buffer(opened)
   const end = whole.indexOf(LINE_BREAK)
-  // Sealed by us: it is what was kept.
+  // The gateway sealed it, so it has this shape.
   const head = JSON.parse(whole.toString('utf8', 0, end)) as Omit<KeptAnswer, 'body'>
   return { ...head, body: whole.subarray(end + 1) }
 }

@@ -2,16 +2,16 @@ import type { Pool } from 'pg'
 import type { Migrations } from '../../../storage/postgres/migrate.ts'
 
 /**
- * The claims in Postgres, whose clock is the only one that counts: replicas need not agree on the
- * time. Nothing of a caller stands there in the clear: keys and bodies are keyed hashes, answers are
+ * The statements of claims. Only the clock of Postgres counts, so replicas need not agree on the
+ * time. The tables have no caller data in the clear: keys and bodies are keyed hashes, answers are
  * sealed.
  */
 
-/** A claim that is not renewed for this long is free, even where its process is present. */
+/** A claim that is not renewed for this long is free, even if its process is present. */
 export const LEASE_MS = 60_000
-/** A process that takes a key may have been forgotten before: it is present again within this. */
+/** A process that takes a key may have been removed before: it is present again within this. */
 const PRESENT_AGAIN_MS = 10_000
-/** What a key lives from its first request on. */
+/** Lifetime of a key from its first request on. */
 const KEY_LIFE_MS = 24 * 3_600_000
 const PURGE_LIMIT = 5_000
 
@@ -23,12 +23,14 @@ const ahead = (time: string, fromMs: number, toMs: number): string =>
      and clock_timestamp() + ${toMs} * interval '1 millisecond'`
 
 /**
- * Whether a claim is held: its lease stands and its process is present (`ops.workers`, a row that the process
- * renews every second and that the others remove after 5 s of silence). A process that was only frozen, or
- * cut off, may come back and find its claim taken: then its call is not settled.
+ * Whether a claim is held: its lease has not ended and its process is present (`ops.workers`, a row
+ * that the process renews every second and that the others remove after 5 s of silence). A process
+ * that was only suspended, or disconnected, may find its claim taken when it resumes: then its call
+ * is not settled.
  *
- * A lease that ends too far ahead is of before the clock was set back: its holder renews it, and no request
- * waits for a process that is dead. Two leases, as a clock may be mended by a little at any time.
+ * A lease that ends too far ahead was written before the clock was set back: its holder renews it,
+ * and no request waits for a dead process. The bound is two leases, because a clock may be adjusted
+ * a little at any time.
  */
 const isLeased = (claim: string): string =>
   `(${ahead(`${claim}.lease_until`, 0, 2 * LEASE_MS)}
@@ -36,13 +38,13 @@ const isLeased = (claim: string): string =>
           or exists (select from ops.workers w where w.owner = ${claim}.owner)
           or ${ahead(`${claim}.expires_at`, KEY_LIFE_MS - PRESENT_AGAIN_MS, KEY_LIFE_MS + PRESENT_AGAIN_MS)}))`
 
-/** Of a claim, and of the one call that is made under it. */
+/** Names a claim, and the one call that is made under it. */
 export interface ClaimName {
   readonly claimKey: string
   readonly callId: string
 }
 
-/** A claim that somebody holds or has held. */
+/** A claim with a present or past holder. */
 export interface FoundClaim {
   readonly callId: string
   readonly bodyHash: string
@@ -52,8 +54,8 @@ export interface FoundClaim {
 }
 
 /**
- * Takes a key that is new, that has lived its time, or whose holder died before its call may have been
- * settled; all three are one statement, so of several who try one succeeds.
+ * Takes a key that is new, that has expired, or whose holder died before its call may have been
+ * settled. All three are one statement, so of several requests only one succeeds.
  */
 export async function takeClaim(
   db: Pool,
@@ -105,7 +107,7 @@ export async function findClaim(db: Pool, claimKey: string): Promise<FoundClaim 
   )
 }
 
-/** False: another has taken the key since, or it is gone. */
+/** False: another process has taken the key since, or it is deleted. */
 export async function markSettling(db: Pool, { claimKey, callId }: ClaimName): Promise<boolean> {
   const { rowCount } = await db.query({
     name: 'call-claim-settling',
@@ -116,7 +118,7 @@ export async function markSettling(db: Pool, { claimKey, callId }: ClaimName): P
   return rowCount === 1
 }
 
-/** The end of a claim whose call is settled; without an answer there is nothing to repeat. */
+/** Ends a claim whose call is settled; without an answer there is nothing to repeat. */
 export async function endClaim(
   db: Pool,
   { claimKey, callId }: ClaimName,
@@ -141,7 +143,7 @@ export async function removeClaim(db: Pool, { claimKey, callId }: ClaimName): Pr
 export async function renewClaims(db: Pool, names: readonly ClaimName[]): Promise<void> {
   await db.query({
     name: 'call-claim-renew',
-    // All renew in the order of the keys: replicas must not wait for each other crosswise.
+    // All renew in the order of the keys, so that replicas do not deadlock.
     text: `update ops.call_claims c set lease_until = ${after('$3')}
            from (select c.claim_key from ops.call_claims c
                  join unnest($1::text[], $2::text[]) as held (claim_key, call_id)
@@ -152,7 +154,7 @@ export async function renewClaims(db: Pool, names: readonly ClaimName[]): Promis
   })
 }
 
-/** Drops keys that have lived their time, with their answers, a bounded number at a time. */
+/** Deletes expired keys with their answers, a bounded number at a time. */
 export async function purgeCallClaims(db: Pool): Promise<void> {
   await db.query(
     `delete from ops.call_claims where claim_key in (
@@ -179,7 +181,7 @@ create table ops.call_claims (
 alter table ops.call_claims alter column answer set storage external;
 create index call_claims_expiry on ops.call_claims (expires_at);
 `,
-    // Of a claim that a process of before this column took, its lease alone is known.
+    // A claim of a process from before this column has only its lease.
     `alter table ops.call_claims add column owner text`,
   ],
 }

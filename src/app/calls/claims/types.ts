@@ -2,19 +2,19 @@ import type { Principal } from '../../access/principal.ts'
 
 /** Calls that are made once for each `Idempotency-Key`; no HTTP here. */
 
-/** Under which key a call is asked for. */
+/** The key of a call's request. */
 export interface KeyedRequest {
   /** As the caller chose it. */
   readonly key: string
-  /** The path of the route it came to: a key of another path is another key. */
+  /** The path of its route: the same key on another path is another key. */
   readonly path: string
-  /** What tells its body from another one. */
+  /** Hash that distinguishes its body from another. */
   readonly bodyHash: string
-  /** Told of the claim once it is taken: who answers keeps the answer under it. */
+  /** Called with the claim once it is taken: the surface stores the answer under it. */
   readonly taken: (claim: CallClaim) => void
 }
 
-/** An answer as it was sent, to be sent again. */
+/** An answer as it was sent, for a retry. */
 export interface KeptAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -22,37 +22,37 @@ export interface KeptAnswer {
 }
 
 /**
- * The right to make the one call of a key. It is leased and renewed while the call is under way, so
- * a process that dies gives it back.
+ * The right to make the one call of a key. It is leased and renewed while the call is in flight, so
+ * it becomes free when its process dies.
  */
 export interface CallClaim {
-  /** Of the call that is made under it. */
+  /** Id of the call made under it. */
   readonly callId: string
   /**
-   * From now on the call may be settled, and is never made again. To be durable before a settlement
-   * is written.
-   * @throws DomainError `idempotency_in_progress` where another has taken the key since,
-   *   `database_unavailable` where nobody can tell; nothing may be settled then
+   * From now on the call may be settled, and is never made again. Must be durable before a
+   * settlement is written.
+   * @throws DomainError `idempotency_in_progress` when another process has taken the key since,
+   *   `database_unavailable` when that is unknown; nothing may be settled then
    */
   readonly settling: () => Promise<void>
   /** The settlement was certainly not written. */
   readonly unsettled: () => void
-  /** The settlement is durable: what is left is to `keep` the answer. */
+  /** The settlement is durable: only `keep` is left to call. */
   readonly settled: () => void
   /** Frees the key, unless its call may have been settled. Never throws. */
   readonly release: () => Promise<void>
   /**
-   * Of a call that is settled: its answer, or that there is none to repeat. Else nothing happens. Never
-   * throws: a caller gets an answer that could not be kept.
+   * Stores the answer of a settled call, or that there is none to repeat. Otherwise it does
+   * nothing. It never throws: the caller gets an answer even if it could not be stored.
    */
   readonly keep: (answer: KeptAnswer | undefined) => Promise<void>
 }
 
 export interface CallClaims {
   /**
-   * Takes a key for one call, across all replicas.
+   * Takes a key for one call, over all replicas.
    *
-   * @throws RepeatedAnswer where its call was made and its answer is kept; DomainError
+   * @throws RepeatedAnswer when its call was made and its answer is stored; DomainError
    *   `idempotency_key_reused`, `idempotency_in_progress`, `idempotency_answer_not_kept`,
    *   `database_unavailable`
    */
@@ -62,7 +62,7 @@ export interface CallClaims {
   ) => Promise<CallClaim>
 }
 
-/** Ends a request that repeats another one: it is answered as that was. */
+/** Ends a retry: the surface repeats the stored answer. */
 export class RepeatedAnswer extends Error {
   override readonly name = 'RepeatedAnswer'
   readonly answer: KeptAnswer

@@ -16,34 +16,35 @@ import { type Channel, ProviderError } from '../../ports/provider.ts'
 import { isBlack, LARGEST_BLACK_BYTES, sidesOf } from './pictures.ts'
 import type { ImageDeps, KeepImage } from './types.ts'
 
-/** No picture is larger: 4096x4096 without any loss. */
+/** Larger than any picture: 4096x4096 without compression. */
 const MAX_PICTURE_BYTES = 64 * 1024 * 1024
 const FETCH_TIMEOUT_MS = 60_000
-/** Characters of base64 that hold what tells pictures apart. */
+/** Characters of base64 that contain a picture's signature. */
 const HEAD_LENGTH = 64
-/** Characters of base64 of what may be black all over. */
+/** Characters of base64 of the largest picture that is checked for black. */
 const LONG_LENGTH = Math.ceil((LARGEST_BLACK_BYTES * 4) / 3)
-/** A URL is asked a second time where it led nowhere: what lies there is paid for. */
+/** A failed URL is fetched a second time, because its picture is paid for. */
 const FETCH_TRIES = 2
 
 export type DeliverDeps = Pick<ImageDeps, 'fetchPublic'>
 
-/** To whom and from where a picture is brought. */
+/** The caller and the channel of a picture. */
 export interface Way {
   readonly delivery: ImageDelivery
   readonly channel: Channel
   readonly signal: AbortSignal
-  /** Undefined: nothing can be kept here. */
+  /** Undefined: there is no storage. */
   readonly keepImage: KeepImage | undefined
 }
 
 type PictureItem = Extract<ImageItem, { readonly picture: MadePicture }>
 
 /**
- * A picture as its caller gets it: fetched where upstream told a URL, looked at, and kept where a URL
- * is asked for. One picture at a time is held.
+ * A picture as its caller gets it: fetched from upstream's URL, checked, and stored if the caller
+ * wants a URL. Only one picture at a time is held.
  *
- * @throws DomainError `suspected_black_image` and those of `KeepImage`; ProviderError for a picture that does not come, or is none
+ * @throws DomainError `suspected_black_image` and those of `KeepImage`; ProviderError for a picture
+ *   that cannot be fetched or decoded
  */
 export async function deliverPicture(
   deps: DeliverDeps,
@@ -52,7 +53,7 @@ export async function deliverPicture(
 ): Promise<JsonObject> {
   const said = typeof shown['size'] === 'string' ? parsePixels(shown['size']) : undefined
   if (way.delivery === 'b64_json' && said === undefined && isLong(picture)) {
-    // Too large to be of one colour, and not to be kept: its head says all there is to know.
+    // Too large to be of one color, and not to be stored: checking its head is enough.
     if (imageMediaType(Buffer.from(picture.base64.slice(0, HEAD_LENGTH), 'base64')) === undefined)
       throw unreadable()
     return { b64_json: picture.base64, ...shown }
@@ -74,13 +75,13 @@ function isLong(picture: MadePicture): picture is Extract<MadePicture, { base64:
   return 'base64' in picture && picture.base64.length > LONG_LENGTH
 }
 
-/** What callers know the loss of one of several pictures as. */
+/** The code that callers see for the loss of one of several pictures. */
 const lossCodes: Readonly<Partial<Record<DomainCode, string>>> = {
   suspected_black_image: 'suspected_black_image_from_upstream',
   image_not_kept: 'storage_unavailable',
 }
 
-/** Why one of several pictures was not delivered, as callers are told. @throws what is no such reason */
+/** Why one of several pictures was not delivered, for the caller. @throws any other error */
 export function lossOf(error: unknown): ImageItemError {
   if (error instanceof ProviderError)
     return { code: 'upstream_unavailable', message: error.message }
@@ -113,7 +114,7 @@ function notFetched(fault: FetchFault): ProviderError {
   })
 }
 
-/** Decoding passes over what is no base64: that is missing in the end. */
+/** Decoding skips characters that are no base64, so the result is too short. */
 function decoded(base64: string): Uint8Array {
   const bytes = Buffer.from(base64, 'base64')
   const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0
@@ -139,9 +140,9 @@ interface Delivered {
 }
 
 /**
- * The body a caller gets of an answer, and what is settled of it. With `settlesEach` a picture that
- * cannot be delivered becomes an error entry of the answer; when no picture is left, the first failure
- * is thrown.
+ * The caller's body of an answer, and what is settled of it. With `settlesEach` a picture that
+ * cannot be delivered becomes an error entry of the answer; when no picture is left, the first
+ * failure is thrown.
  *
  * @throws as `deliverPicture`
  */
@@ -164,7 +165,7 @@ export async function deliver(
       return { error: told }
     }
   }
-  // One after another: each may be many megabytes.
+  // In sequence: each may be many megabytes.
   for (const item of items) data.push(await one(item))
   if (losses.length > 0 && data.every((item) => 'error' in item)) throw losses[0]
   return {
@@ -173,14 +174,14 @@ export async function deliver(
   }
 }
 
-/** What was seen, less the pictures that did not reach their caller. */
+/** What was received, without the pictures that did not reach their caller. */
 export function withoutLost<Seen extends ImageSeen>(seen: Seen, lost: number): Seen {
   if (lost === 0) return seen
   const images = Math.max(0, (seen.usage[IMAGES] ?? 0) - lost)
   return { ...seen, usage: { ...seen.usage, [IMAGES]: images, [UNDELIVERED]: lost } }
 }
 
-/** @throws DomainError `n_not_supported` where no channel makes so many images at once */
+/** @throws DomainError `n_not_supported` when no channel makes so many images at once */
 export function checkImageCount(model: string, count: number, serving: readonly Channel[]): void {
   const largest = Math.max(1, ...serving.map((one) => one.largestImageCounts?.[model] ?? 1))
   if (count > largest)

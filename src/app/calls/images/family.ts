@@ -17,20 +17,20 @@ import type { ImageCallInput, ImageDeps } from './types.ts'
 import type { ReadyImages } from './inputs.ts'
 import { type DeliveredEvent, deliveredStream } from './stream.ts'
 
-/** An order whose pictures can be had. */
+/** An order whose pictures can be fetched. */
 export interface PicturedCall extends ImageCallInput {
-  /** Gets them when it is first asked. */
+  /** Fetches them on the first call. */
   readonly ready: (signal: AbortSignal) => Promise<ReadyImages>
 }
 
 type Deps = Pick<ImageDeps, 'catalog' | 'providers' | 'imagePlace' | 'fetchPublic' | 'clock'>
 
-/** Read on for a caller who has gone: as much as an answer may have that is not streamed. */
+/** Read for a disconnected caller: as much as an unstreamed answer may have. */
 const MAX_STREAM_BYTES = 192 << 20
-/** UTF-16 units: the last picture of a stream in base64, and room for more than were asked for. */
+/** UTF-16 units: the last picture of a stream in base64, with room for more. */
 const MAX_WITHHELD_BYTES = 192 << 20
 
-/** Images on the road of every call, whole or streamed. */
+/** The family of image calls, whole or streamed. */
 export type ImageCallFamily = CallFamily<
   PicturedCall,
   PicturedCall['ready'],
@@ -69,7 +69,8 @@ export function createImageFamily(deps: Deps): ImageCallFamily {
       const way = wayOf(deps, input, channel, options.signal)
       return deliveredStream(deps, way, source)
     },
-    // A caller who leaves does not shorten what upstream makes: it ends as one that is answered whole.
+    // A caller that disconnects does not shorten the work upstream: the stream ends like a whole
+    // answer.
     boundsOf: ({ timeoutMs }) => ({
       drainTimeoutMs: timeoutMs,
       drainMaxBytes: MAX_STREAM_BYTES,
@@ -92,7 +93,7 @@ function providerOf(
   return provider
 }
 
-/** A store is waited for as long as the channel is, at most. */
+/** The gateway waits for a store at most as long as for the channel. */
 function wayOf(
   { imagePlace }: Pick<Deps, 'imagePlace'>,
   { request }: ImageCallInput,
@@ -103,7 +104,7 @@ function wayOf(
   return { delivery: request.delivery, channel, signal, keepImage }
 }
 
-/** What one channel is asked. */
+/** The request to one channel. */
 function callAt({ model }: ImageCallInput, channel: Channel, images: ReadyImages): ImageCall {
   return { ...images, upstreamModel: channel.models[model] ?? model }
 }

@@ -11,14 +11,14 @@ import type { ImageCallInput, ImageDeps } from './types.ts'
 /** For all pictures of one call together. */
 const FETCH_TIMEOUT_MS = 30_000
 
-/** An order whose pictures are at hand; the channel alone is missing. */
+/** An order with its pictures; only the channel is missing. */
 export type ReadyImages = Omit<ImageCall, 'upstreamModel'>
 
 type InputDeps = Pick<ImageDeps, 'catalog' | 'openImageFile' | 'fetchPublic'>
 
 /**
- * Gets the pictures of an order: opens the caller's files, fetches what upstream would not, and
- * completes the order by what the base picture is.
+ * Fetches the pictures of an order: opens the caller's files, fetches what upstream would not, and
+ * adds what the base picture determines.
  *
  * @throws DomainError `invalid_request`, `image_too_large` naming the member; `overloaded`
  */
@@ -43,7 +43,7 @@ export async function readyImages(
     ])
     return { ...(await fitted(deps, request, at[0])), inputs: at, mask: ofMask }
   } catch (error) {
-    // The others are not worth waiting for.
+    // The call fails anyway, so the other fetches end.
     failed.abort()
     throw error
   }
@@ -115,19 +115,19 @@ async function fitted(
     : fit(sides)
 }
 
-/** Of all pictures that are being fetched for calls, or were for one that still runs, in one process. */
+/** All pictures fetched for running calls, in one process. */
 const MAX_FETCHED_BYTES = 512 * 1024 * 1024
 
-/** What one call holds of that room. */
+/** The part of that bound that one call uses. */
 interface FetchRoom {
-  /** @throws DomainError `overloaded` when there is not so much */
+  /** @throws DomainError `overloaded` when less is free */
   readonly take: (bytes: number) => void
   readonly give: (bytes: number) => void
-  /** The call is over. */
+  /** Ends the call's use. */
   readonly leave: () => void
 }
 
-/** Bounds what a process holds of fetched pictures, in addition to the bodies of requests (P10). */
+/** Bounds the fetched pictures in a process's memory, beside the bodies of requests (P10). */
 export function createFetchRooms(maxBytes = MAX_FETCHED_BYTES): {
   readonly enter: () => FetchRoom
 } {
@@ -137,7 +137,7 @@ export function createFetchRooms(maxBytes = MAX_FETCHED_BYTES): {
       let mineBytes = 0
       let isOver = false
       const give = (bytes: number): void => {
-        // What another failure overtook has been given back with the rest.
+        // Another fetch failed first: its bytes were released with the rest.
         if (isOver) return
         takenBytes -= bytes
         mineBytes -= bytes

@@ -10,15 +10,15 @@ import type { FileDeps } from '../../files/deps.ts'
 import { findOwnFile, openOwnFile } from '../../files/own-file.ts'
 import type { ImagePlace, KeepImage, OpenImageFile } from './types.ts'
 
-/** All pictures of one call together are waited for no longer. */
+/** Longest wait for all pictures of one call together. */
 const LONGEST_KEEP_MS = 60_000
-/** A store that failed is not relied on for so long: what cannot be delivered need not be made. */
+/** A store that failed counts as unavailable this long: its pictures need not be made. */
 const AWAY_MS = 2_000
 
 const late = (): DomainError =>
   new DomainError('storage_unavailable', 'Object storage does not answer in time', {})
 
-/** A store as the place that pictures of calls are kept in for a day. */
+/** A store that keeps pictures of calls for a day. */
 export function createImagePlace(store: ObjectStore, clock: Clock, monotonic: Clock): ImagePlace {
   let awayUntilMs = Number.NEGATIVE_INFINITY
 
@@ -26,7 +26,7 @@ export function createImagePlace(store: ObjectStore, clock: Clock, monotonic: Cl
     try {
       if (patienceMs <= 0) throw late()
       const kept = store.put(key, bytes, { sizeBytes: bytes.length })
-      // What comes to lie there too late is nobody's, and purged.
+      // A picture stored too late has no URL, and the purge removes it.
       kept.catch(() => undefined)
       await within(patienceMs, kept, () => {
         throw late()
@@ -65,7 +65,7 @@ export function createImagePlace(store: ObjectStore, clock: Clock, monotonic: Cl
   }
 }
 
-/** Of a file that is taken as a picture: as of one that is sent along. */
+/** For a file used as a picture: the same as for one in the request. */
 const MAX_FILE_BYTES = 50 * 1024 * 1024
 
 /** Opens files of tenants as pictures. */
@@ -78,7 +78,7 @@ export function createOpenImageFile(
     }
     const key = { principal: { tenantId }, fileId }
     const notThere = (error: unknown): never => {
-      // Another tenant's reads like none (P8).
+      // Another tenant's file reads like a missing one (P8).
       if (isDomainError(error, 'file_not_found')) refuse('names no file of yours')
       throw error
     }

@@ -1,23 +1,23 @@
 import type { Pixels } from '../../../domain/catalog/image-rules.ts'
 
-/** What reads pictures; only a gateway that has seen an image pays for loading it. */
+/** Loads the library that reads pictures; a gateway without images never does. */
 async function loadSharp() {
   const { default: sharp } = await import('sharp')
-  // No picture comes twice.
+  // No picture is read twice.
   sharp.cache(false)
   return sharp
 }
 
-/** No picture that is larger than this is one colour, whatever its format and its pixels. */
+/** A picture larger than this is not of one color, whatever its format and size. */
 export const LARGEST_BLACK_BYTES = 256 * 1024
-/** Of 255: what noise of a lossy format may leave of black. */
+/** Of 255: the noise that a lossy format may add to black. */
 const BLACKEST = 8
-/** Few rows tell nearly every picture from a black one, at a hundredth of the cost of all of them. */
+/** A few rows show that nearly any picture is not black, at a hundredth of the cost of all rows. */
 const FIRST_ROWS = 8
 
 /**
- * Whether a picture is black all over: how some providers deliver what their filter took away.
- * Only small files are looked into; one that cannot be read is not judged.
+ * Whether a picture is all black: some providers deliver that when their filter removed the
+ * content. Only small files are checked; an unreadable one counts as not black.
  */
 export async function isBlack(bytes: Uint8Array): Promise<boolean> {
   if (bytes.length > LARGEST_BLACK_BYTES) return false
@@ -35,7 +35,7 @@ export async function isBlack(bytes: Uint8Array): Promise<boolean> {
   }
 }
 
-/** Width and height of a picture, as its head says; undefined when that cannot be read. */
+/** Width and height of a picture, by its head; undefined when that cannot be read. */
 export async function sidesOf(bytes: Uint8Array): Promise<Pixels | undefined> {
   const sharp = await loadSharp()
   try {

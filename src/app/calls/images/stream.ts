@@ -9,8 +9,8 @@ export interface DeliveredEvent extends ImageFrame {
 }
 
 /**
- * A stream of pictures on its way to a caller: each is fetched and kept before its frame goes on. One
- * that cannot be delivered is told as one that was not made, and is not settled.
+ * A stream of pictures for a caller: each is fetched and stored before its frame is sent. A picture
+ * that cannot be delivered is reported as not made, and is not settled.
  */
 export function deliveredStream(
   deps: DeliverDeps,
@@ -48,7 +48,7 @@ export function deliveredStream(
       }
       const [event, ...rest] = waiting
       waiting = rest
-      // One at a time: a picture that is there does not wait for the next to be fetched.
+      // One at a time: a finished picture does not wait until the next is fetched.
       return event === undefined ? [] : [await deliver(event)]
     },
     tally: () => {

@@ -7,14 +7,14 @@ import type { ImageFrame, ImageProvider, SentImage } from '../../ports/images.ts
 import type { CallDeps } from '../deps.ts'
 import type { CallInput, CompletedCall, StreamedCall, Unmade } from '../family.ts'
 
-/** What the API asks of the synchronous image use cases, and what it gets back; no HTTP here. */
+/** Input and output of the synchronous image use cases; no HTTP here. */
 
 export interface ImageCallInput extends CallInput {
   /** Read by the family of its model. */
   readonly request: ImageRequest
 }
 
-/** Its body is `{created, data, …}` as callers of images know it. */
+/** Its body is `{created, data, …}`, as image callers expect it. */
 export type CompletedImageCall = CompletedCall<JsonObject>
 
 export type StreamedImageCall = StreamedCall<ImageFrame>
@@ -26,36 +26,37 @@ export type StreamedImageCall = StreamedCall<ImageFrame>
  */
 export interface ImageUseCases {
   readonly make: (input: ImageCallInput) => Promise<CompletedImageCall>
-  /** Of a request that is `streamed`. */
+  /** For a request that is `streamed`. */
   readonly stream: (input: ImageCallInput) => Promise<StreamedImageCall>
-  /** What a call would hold and may be settled at; its pictures are not looked into. */
+  /** What a call would hold and may be settled at; its pictures are not read. */
   readonly quote: (input: Unmade<ImageCallInput>) => Promise<RequestQuote>
 }
 
-/** Keeps a picture where a URL leads to it for a day. @throws DomainError `image_not_kept`, `image_url_not_available` */
+/** Stores a picture under a URL. @throws DomainError `image_not_kept`, `image_url_not_available` */
 export type KeepImage = (bytes: Uint8Array, mediaType: ImageMediaType) => Promise<string>
 
-/** Where pictures are kept. */
+/** Storage for pictures. */
 export interface ImagePlace {
-  /** @throws DomainError `storage_unavailable` while it is known to be away */
+  /** @throws DomainError `storage_unavailable` after a recent failure */
   readonly check: () => void
-  /** For the pictures of one call, which waits no longer than this for all of them together. */
+  /** For the pictures of one call, which waits at most this long for all of them. */
   readonly open: (longestMs: number) => KeepImage
 }
 
 /**
  * A file of this tenant as a picture.
- * @throws DomainError `invalid_request` naming `param` for one it does not have, or no picture
+ * @throws DomainError `invalid_request` naming `param` for a missing file, or one that is no
+ *   picture
  */
 export type OpenImageFile = (
   principal: Principal,
   file: { readonly fileId: string; readonly param: string },
 ) => Promise<SentImage>
 
-/** Dependencies of the image use cases, in addition to those of every call. */
+/** Dependencies of the image use cases, beside those of every call. */
 export interface ImageDeps extends CallDeps {
   readonly providers: ReadonlyMap<string, ImageProvider>
-  /** Undefined: nothing can be kept here. */
+  /** Undefined: there is no storage. */
   readonly imagePlace: ImagePlace | undefined
   readonly openImageFile: OpenImageFile
   readonly fetchPublic: FetchPublic

@@ -12,12 +12,12 @@ const notFetched = () => Promise.reject(new Error('the pictures of a quote are n
 export function createImageUseCases(deps: ImageDeps, running: RunningCalls): ImageUseCases {
   const family = createImageFamily(deps)
   const rooms = createFetchRooms()
-  /** Runs what a call does until it is answered, or its stream has begun: then nothing is sent again. */
+  /** Runs a call until it is answered or its stream began: then nothing is sent again. */
   const withPictures = async <Result>(
     input: ImageCallInput,
     work: (pictured: PicturedCall) => Promise<Result>,
   ): Promise<Result> => {
-    // Also where the family's default is a URL: whoever asked for none looks for one all the same.
+    // Also when a URL is the family's default: a caller that chose nothing still expects one.
     if (input.request.delivery === 'url') {
       if (deps.imagePlace === undefined)
         throw new DomainError('image_url_not_available', 'There is no place for images', {})

@@ -13,19 +13,19 @@ import { refusalOf } from '../../ports/refusal.ts'
 import type { OwnUpload } from '../../files/uploads/own-upload.ts'
 import { type MediaDeps, mediaOf, type UploadInput } from './types.ts'
 
-/** Ids tried until one is free: by chance the first is. */
+/** Ids tried until one is free: nearly always the first is. */
 const MAX_IDS = 3
 
 /**
- * Sends a file on as it comes and records where it is. It is sent once: where nobody can say whether it
- * arrived, none is recorded, and what upstream has of it is upstream's to forget.
+ * Streams a file to an account and records its place. It is sent once: if it is unknown whether it
+ * arrived, nothing is recorded, and upstream's copy is left to expire there.
  */
 export async function uploadMedia(
   deps: MediaDeps,
   input: UploadInput,
   stopped: AbortSignal,
 ): Promise<OwnUpload> {
-  // With the log away it could not be recorded.
+  // Without the log it could not be recorded.
   await deps.log.ready()
   const reserved = await deps.throttle.request(input.principal)
   try {
@@ -72,10 +72,10 @@ async function send(deps: MediaDeps, input: UploadInput, signal: AbortSignal): P
       const media = { purpose, filename, body: body.chunks() }
       const taken = await mediaOf(deps, family).upload(channel, media, { signal, requestId })
       if (body.isSent()) return taken
-      // What was answered before it had come is no answer to it.
+      // An answer before the end of the file is no answer to it.
       throw new ProviderError('malformed', 'unknown', 'The model service answered too early.')
     } catch (error) {
-      // What broke the body off is no fault of the provider's.
+      // The error of the body is not the provider's fault.
       throw body.fault() ?? error
     }
   })
@@ -93,7 +93,7 @@ async function send(deps: MediaDeps, input: UploadInput, signal: AbortSignal): P
 }
 
 /**
- * What a tenant uploads is kept together as far as that can be: a voice and its prompt must be at one
+ * Keeps a tenant's uploads together if possible, because a voice and its prompt must be at one
  * account. Each tenant has its own order of accounts, the same in every process.
  */
 function leaseFor(
@@ -112,7 +112,7 @@ function leaseFor(
   return undefined
 }
 
-/** A body on its way, held against its bound; nothing of it is kept. */
+/** A body in transit, checked against its bound; nothing of it is stored. */
 function counted(body: AsyncIterable<Uint8Array>, maxBytes: number) {
   let sizeBytes = 0
   let fault: unknown

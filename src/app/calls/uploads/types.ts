@@ -7,48 +7,48 @@ import type { OwnUpload, UploadKey } from '../../files/uploads/own-upload.ts'
 import type { UploadQuota } from '../../files/uploads/quota.ts'
 import type { CallDeps } from '../deps.ts'
 
-/** What the API asks of the use cases of uploads, and what it gets back; no HTTP here. */
+/** Input and output of the upload use cases; no HTTP here. */
 
 export interface UploadInput {
   readonly principal: Principal
   readonly requestId: string
   readonly purpose: UploadPurpose
-  /** As its uploader calls it, without a path. */
+  /** The uploader's name for it, without a path. */
   readonly filename: string
-  /** Read once, as it is sent; it may end in an error of its own. */
+  /** Read once, while it is sent; it may fail with its own error. */
   readonly body: AsyncIterable<Uint8Array>
 }
 
-/** Another tenant's upload is answered as one that never was (P8). */
+/** Another tenant's upload reads like a missing one (P8). */
 export interface MediaUseCases {
   /**
-   * Sends a file on as it comes and records where it is.
-   * @throws DomainError `rate_limited`, `no_channel`, `overloaded`, `object_too_large`, those of the
-   *   log and of a provider's failure; what the body throws
+   * Streams a file to an account and records its place.
+   * @throws DomainError `rate_limited`, `no_channel`, `overloaded`, `object_too_large`, those of
+   *   the log and of a provider's failure; what the body throws
    */
   readonly upload: (input: UploadInput) => Promise<OwnUpload>
   /** @throws DomainError `file_not_found`, those of the log */
   readonly findUpload: (key: UploadKey) => Promise<OwnUpload>
   /**
-   * Opens what the account keeps of an upload.
-   * @throws DomainError `file_not_found`, `overloaded`, `no_channel`, `kept_unavailable`, those of the
-   *   log and of a provider's failure; the body fails by itself
+   * Opens the account's copy of an upload.
+   * @throws DomainError `file_not_found`, `overloaded`, `no_channel`, `kept_unavailable`, those of
+   *   the log and of a provider's failure; the body fails by itself
    */
   readonly openUpload: (
     input: UploadKey & { readonly requestId: string; readonly signal: AbortSignal },
   ) => Promise<IncomingMedia & { readonly upload: OwnUpload }>
 }
 
-/** What the use cases of uploads stand on. */
+/** The dependencies of the upload use cases. */
 export interface MediaDeps extends Omit<CallDeps, 'log'> {
   readonly log: EventLog
-  /** By the name of their family. */
+  /** By family name. */
   readonly media: ReadonlyMap<string, MediaProvider>
   readonly markerSecret: string
   readonly quota: UploadQuota
 }
 
-/** The adapter of a family that keeps files. */
+/** The adapter of a family that stores files. */
 export function mediaOf({ media }: Pick<MediaDeps, 'media'>, family: string): MediaProvider {
   const provider = media.get(family)
   invariant(provider, `a family that takes uploads has their adapter: ${family}`)

@@ -7,7 +7,7 @@ import type { RunningCalls } from '../running.ts'
 import { uploadMedia } from './send.ts'
 import { type MediaDeps, mediaOf, type MediaUseCases } from './types.ts'
 
-/** The use cases of files that accounts keep for callers. */
+/** The use cases of files that accounts store for callers. */
 export function createMediaUseCases(deps: MediaDeps, running: RunningCalls): MediaUseCases {
   return {
     upload: (input) =>
@@ -19,9 +19,9 @@ export function createMediaUseCases(deps: MediaDeps, running: RunningCalls): Med
   }
 }
 
-/** Uploads handed on at once by one process: each holds a connection to its end. */
+/** Uploads streamed at once by one process: each holds a connection until it ends. */
 const MAX_OPEN = 64
-/** From asking to the head of the answer. */
+/** From the request to the head of the answer. */
 const FIRST_BYTE_TIMEOUT_MS = 30_000
 /** Longest silence within a file. */
 const IDLE_TIMEOUT_MS = 60_000
@@ -30,7 +30,7 @@ function left(): DomainError {
   return new DomainError('upstream_unavailable', 'the caller left before the file came', {})
 }
 
-/** Hands on what the account keeps of an upload, as it comes: it is kept nowhere here. */
+/** Streams the account's copy of an upload; the gateway stores nothing of it. */
 function createOpenUpload(deps: MediaDeps): MediaUseCases['openUpload'] {
   let open = 0
   return async ({ signal, requestId, ...key }) => {
@@ -54,7 +54,7 @@ function createOpenUpload(deps: MediaDeps): MediaUseCases['openUpload'] {
         mediaOf(deps, family)
           .open(channel, file, { signal, requestId })
           .catch((error: unknown) => {
-            // That the caller left says nothing of the account's health.
+            // A caller's disconnect says nothing about the account's health.
             throw signal.aborted ? left() : error
           }),
       )
