@@ -4,8 +4,8 @@ import { type Channel, ProviderError } from '../ports/provider.ts'
 import type { ChannelDirectory, ChannelLease, ChannelOutcome, ChannelWish } from './directory.ts'
 
 /**
- * How a call or a creation finds a channel that takes it: one loop, and one meaning of what a
- * channel answers, whoever asks.
+ * How a call or a creation finds a channel that accepts it: one loop with one interpretation of a
+ * channel's answers, for every caller.
  */
 
 export interface AttemptDeps {
@@ -13,29 +13,29 @@ export interface AttemptDeps {
 }
 
 export interface AttemptPlan {
-  /** Which channels will do. */
+  /** The channels that qualify. */
   readonly wish: ChannelWish
-  /** Channels tried at most, each only after the one before ruled acceptance out. */
+  /** Most channels tried, each only if the one before ruled out acceptance. */
   readonly maxChannels: number
-  /** The first of them, where it had to be known before anything was sent. */
+  /** The first of them, if it had to be known before anything was sent. */
   readonly first?: ChannelLease
-  /** Told of every channel that failed, with what it threw. */
+  /** Called with every channel that failed, and its error. */
   readonly onFailure: (channel: Channel, error: unknown) => void
 }
 
 export type Attempted<Result> =
-  /** The lease is still held: `endAttempt` gives it back. */
+  /** The lease is still held: `endAttempt` releases it. */
   | { readonly kind: 'answered'; readonly lease: ChannelLease; readonly result: Result }
-  /** No channel took it; this is how the last one failed. */
+  /** No channel accepted it; this is the failure of the last one. */
   | { readonly kind: 'failed'; readonly channel: Channel; readonly error: ProviderError }
-  /** No channel could be asked at all. */
+  /** No channel was available. */
   | { readonly kind: 'untried' }
 
 /**
  * Asks channel after channel until one answers. The next one is only asked when the last certainly
- * accepted nothing and the fault is not the caller's, so nothing is ever done twice (P5).
+ * accepted nothing and the caller is not at fault, so nothing is ever done twice (P5).
  *
- * @throws whatever `ask` throws that is no ProviderError
+ * @throws any error of `ask` that is no ProviderError
  */
 export async function attempt<Result>(
   deps: AttemptDeps,
@@ -63,7 +63,7 @@ export async function attempt<Result>(
   return last
 }
 
-/** Gives a lease back with what happened, and lets a busy channel rest; undefined went well. */
+/** Releases a lease with its outcome, and lets a busy channel rest; undefined went well. */
 export function endAttempt(
   deps: AttemptDeps,
   wish: ChannelWish,
@@ -75,7 +75,7 @@ export function endAttempt(
   lease.release(outcomeOf(error))
 }
 
-/** Asks nothing more of this model there for so long. */
+/** Starts no calls of this model there for this long. */
 export function restChannel(
   { channels }: AttemptDeps,
   { model }: ChannelWish,
@@ -85,16 +85,16 @@ export function restChannel(
   if (restMs !== undefined && model !== undefined) channels.rest(channel.id, model, restMs)
 }
 
-/** What an outcome says of the channel's health. */
+/** What an outcome shows about the channel's health. */
 function outcomeOf(error: unknown): ChannelOutcome {
   if (error === undefined) return 'success'
   if (!(error instanceof ProviderError)) return 'neutral'
   switch (error.kind) {
-    // A refusal that is the caller's fault still proves that the channel answers.
+    // A refusal for the caller's fault still proves that the channel answers.
     case 'invalid':
       return 'success'
-    // A busy channel rests by model, and an account may lack one model only: neither must close the
-    // channel for the others.
+    // A busy channel rests by model, and an account may lack only one model: neither may close the
+    // channel for other models.
     case 'rate_limited':
     case 'account':
       return 'neutral'
@@ -112,9 +112,9 @@ function isWorthAnotherChannel(error: ProviderError): boolean {
 }
 
 /**
- * Why no channel can be asked now: `rate_limited` while one rests, `overloaded` while one is merely
- * full, else `no_channel`, or `kept_unavailable` where another one would not know what the call
- * continues from.
+ * Why no channel is available now: `rate_limited` while one rests, `overloaded` while one is merely
+ * full, else `no_channel`, or `kept_unavailable` when other channels lack what the call continues
+ * from.
  */
 export function nobodyToAsk(
   { channels }: AttemptDeps,

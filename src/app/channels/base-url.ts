@@ -1,4 +1,4 @@
-/** Finds what is wrong with the address of an upstream; `where` is its place in the channel file. */
+/** Checks the address of an upstream; `where` is its place in the channel file. */
 export function checkBaseUrl(text: string, where: string, faults: string[]): void {
   if (!URL.canParse(text)) {
     faults.push(`${where} is not a URL`)

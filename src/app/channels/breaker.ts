@@ -1,9 +1,9 @@
 import { unreachable } from '../../kernel/assert.ts'
 
 /**
- * Decides whether a channel is worth trying: a pure state machine, time comes in. Closed, it counts
- * failures in a window; open, it lets nothing through until a pause is over; half open, it lets a
- * few probes through and follows their outcome.
+ * Decides whether a channel is worth trying: a pure state machine that takes the time as a
+ * parameter. Closed, it counts failures in a window; open, it lets nothing through until a pause is
+ * over; half open, it lets a few probes through and follows their outcome.
  */
 
 export interface BreakerSettings {
@@ -52,7 +52,7 @@ export type BreakerState =
 
 const noCounts = (startedAtMs: number): Counts => ({ startedAtMs, successes: 0, failures: 0 })
 
-/** A breaker that has seen nothing yet. */
+/** A breaker without any outcome yet. */
 export function closedBreaker(nowMs: number): BreakerState {
   return { kind: 'closed', current: noCounts(nowMs), previous: noCounts(nowMs) }
 }
@@ -88,7 +88,7 @@ export function onTry(state: BreakerState, nowMs: number, settings: BreakerSetti
   }
 }
 
-/** Two windows, the older one counted whole until the newer is full: cheap and steady enough. */
+/** Two windows, the older one counted whole until the newer is full: cheap, and steady enough. */
 function rolled(
   state: Extract<BreakerState, { kind: 'closed' }>,
   nowMs: number,
@@ -112,7 +112,7 @@ export function onSuccess(
       return { ...fresh, current: { ...fresh.current, successes: fresh.current.successes + 1 } }
     }
     case 'open':
-      // A late answer of a call that began before it opened proves nothing about now.
+      // A late answer to a call from before it opened shows nothing about its present health.
       return state
     case 'half_open': {
       const succeeded = state.succeeded + 1
@@ -125,7 +125,7 @@ export function onSuccess(
   }
 }
 
-/** A call failed for a reason that lies with the channel. */
+/** A call failed because of the channel. */
 export function onFailure(
   state: BreakerState,
   nowMs: number,

@@ -2,10 +2,10 @@ import { monotonicClock } from '../../kernel/clock.ts'
 import type { TaskMetrics } from '../metrics.ts'
 import { type CallOptions, type Channel, ProviderError } from '../ports/provider.ts'
 
-/** A caller's query of one thing may take this long upstream; then it gets what is known. */
+/** Timeout of a caller's query of one object upstream; then the caller gets the record. */
 export const REFRESH_TIMEOUT_MS = 5_000
 
-/** What a failure that is not a provider error means: ours, so nothing is ruled out. */
+/** Converts an error of our own code: acceptance is unknown. */
 function asProviderError(error: unknown): ProviderError {
   if (error instanceof ProviderError) return error
   return new ProviderError('malformed', 'unknown', 'The model service call failed.', {

@@ -18,36 +18,36 @@ const WAITING_PER_CONNECTION = 4
 
 export interface ChannelWish {
   readonly family: string
-  /** Absent where models belong to no region. */
+  /** Absent when models have no region. */
   readonly region?: Channel['region']
-  /** External name; absent where what is asked for is of no model. */
+  /** External name; absent for work without a model. */
   readonly model?: string
-  /** Only this one will do: it holds what the call continues from. */
+  /** Only this channel qualifies: it has what the call continues from. */
   readonly channelId?: string
-  /** Only an account that makes so many images at once will do. */
+  /** Only an account that makes this many images at once qualifies. */
   readonly imageCount?: number
-  /** Only an account of which its family says so will do. */
+  /** Only an account that its family accepts with this qualifies. */
   readonly suits?: (channel: Channel) => boolean
 }
 
 export type ChannelOutcome = 'success' | 'failure' | 'neutral'
 
-/** A channel a call may use now; `release` must be called once, with how it went. */
+/** A channel for one call; the caller must call `release` once, with the outcome. */
 export interface ChannelLease {
   readonly channel: Channel
   readonly release: (outcome: ChannelOutcome) => void
 }
 
-/** The upstream accounts there are, and which of them to use. */
+/** The configured upstream accounts, and the choice among them. */
 export interface ChannelDirectory {
-  /** The next channel for a call that starts now, not one of `excluded`; undefined if none will do. */
+  /** A channel for a call that starts now, not one of `excluded`; undefined if none qualifies. */
   readonly lease: (wish: ChannelWish, excluded?: ReadonlySet<string>) => ChannelLease | undefined
-  /** Upstream asked for quiet: no call of this model begins there for so long. */
+  /** Upstream's rate limit was reached: no call of this model begins there for this long. */
   readonly rest: (id: string, model: string, forMs: number) => void
-  /** Until the first channel of a model that rests is back; undefined when none rests. */
+  /** Milliseconds until the first resting channel of a model returns; undefined when none rests. */
   readonly restingForMs: (wish: ChannelWish) => number | undefined
   readonly byId: (id: string) => Channel | undefined
-  /** Every channel that may have been used for a model, whatever its health. */
+  /** Every channel that may have been used for a model, healthy or not. */
   readonly serving: (wish: ChannelWish) => readonly Channel[]
   readonly all: readonly Channel[]
   /** For metrics and readiness. */
@@ -120,7 +120,7 @@ class Slot {
 
   #note(outcome: ChannelOutcome): void {
     const nowMs = this.#clock.nowMs()
-    // A refusal that is the caller's fault still proves that the channel answers.
+    // A refusal for the caller's fault still proves that the channel answers.
     if (outcome === 'failure') this.#breaker = onFailure(this.#breaker, nowMs, this.#settings)
     else if (outcome === 'success') this.#breaker = onSuccess(this.#breaker, nowMs, this.#settings)
     else if (this.#breaker.kind === 'half_open')
@@ -133,7 +133,7 @@ export function createChannelDirectory(
   channels: readonly Channel[],
   deps: {
     readonly catalog: Pick<Catalog, 'callFamilyOf'>
-    /** Of durations alone. */
+    /** For durations only. */
     readonly clock: Clock
     readonly random?: Random
     readonly breaker?: BreakerSettings
@@ -191,7 +191,7 @@ function serves(channel: Channel, wish: ChannelWish): boolean {
   )
 }
 
-/** The lowest priority number that is left wins; within it chance follows the weights. */
+/** The lowest available priority number wins; among equals the weights decide at random. */
 function pickWeighted(slots: readonly Slot[], random: () => number): Slot | undefined {
   const first = Math.min(...slots.map((slot) => slot.channel.priority))
   const rivals = slots.filter((slot) => slot.channel.priority === first)

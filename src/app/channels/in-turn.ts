@@ -3,8 +3,8 @@ import { type Channel, ProviderError } from '../ports/provider.ts'
 import type { ChannelPaces } from './paces.ts'
 
 /**
- * Does something once it is its turn at the channel, whose pace is everybody's, callers and policies.
- * @throws ProviderError `unavailable` when the signal ends the waiting for a turn; what the work throws
+ * Runs work at its turn: callers and policies share the channel's pace.
+ * @throws ProviderError `unavailable` when the signal aborts the wait; what the work throws
  */
 export async function inTurn<Result>(
   { paces }: { readonly paces: ChannelPaces },

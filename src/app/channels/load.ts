@@ -8,17 +8,17 @@ import { checkBaseUrl } from './base-url.ts'
 import { readSecret, type SecretResolver, SecretSchema } from './secret-source.ts'
 import type { ChannelSettings, EntryPlace } from './settings.ts'
 
-/** The channel file: upstream accounts as an operator writes them down. */
+/** The channel file: upstream accounts as an operator configures them. */
 
 const MAX_CHANNELS = 200
-/** A creation may wait this long for its answer unless the channel says otherwise. */
+/** The timeout of a creation, unless the channel sets one. */
 export const DEFAULT_TIMEOUT_MS = 60_000
 const DEFAULT_MAX_CONCURRENT = 64
-/** A whole unstreamed answer; reasoning models think for minutes. */
+/** For a whole unstreamed answer; reasoning models take minutes. */
 const DEFAULT_CALL_TIMEOUT_MS = 600_000
-/** A call holds its connection until it is answered, or for as long as it streams. */
+/** A call holds its connection until it is answered, or while it streams. */
 const DEFAULT_MAX_CONCURRENT_CALLS = 2_048
-/** What every entry may say. */
+/** Members that every entry may have. */
 const common = {
   id: Type.String({ pattern: '^[a-z0-9][a-z0-9-]{0,63}$' }),
   family: Type.String(),
@@ -38,7 +38,7 @@ const channelSchema = ({ familyNames }: Catalog) =>
   Type.Object({ ...common, family: Type.Union(familyNames.map((family) => Type.Literal(family))) })
 type ChannelEntry = Static<ReturnType<typeof channelSchema>>
 
-/** Every fault of a channel file at once; never a credential. */
+/** Lists all faults of a channel file; never a credential. */
 export class ChannelFileError extends Error {
   override readonly name = 'ChannelFileError'
   readonly faults: readonly string[]
@@ -51,10 +51,10 @@ export class ChannelFileError extends Error {
   }
 }
 
-/** What the families of a channel file say of its entries. */
+/** The families' settings for entries of the channel file. */
 export interface ChannelFamilies {
   readonly catalog: Catalog
-  /** By the name of a family; a family that adds no settings has no entry. */
+  /** By family name; a family without its own settings has no entry. */
   readonly settings: ReadonlyMap<string, ChannelSettings>
 }
 
@@ -78,7 +78,7 @@ export function parseChannels(
   return channels
 }
 
-/** Whether an entry is of a schema; where it is not, the faults say why. */
+/** Whether an entry matches a schema; if not, it adds the reasons to the faults. */
 function isOf<Schema extends TSchema>(
   schema: Schema,
   entry: unknown,
@@ -91,7 +91,7 @@ function isOf<Schema extends TSchema>(
   return false
 }
 
-/** The channel of an entry; none where it has a fault. */
+/** The channel of an entry; undefined when it has a fault. */
 function readEntry(
   families: ChannelFamilies,
   entry: ChannelEntry,
@@ -113,7 +113,7 @@ function readEntry(
     : [fillIn(catalog, { ...commonOf(entry, credential), ...said })]
 }
 
-/** A member that no channel of the family has is a slip of the pen, or one of another family's. */
+/** A member that the family does not have is a typing error, or belongs to another family. */
 function refuseOthers(
   { catalog, settings }: ChannelFamilies,
   entry: ChannelEntry,
@@ -167,7 +167,7 @@ function checkEntry(catalog: Catalog, entry: ChannelEntry, where: string, faults
   }
 }
 
-/** Models of calls are whatever a channel says; they only must not take a name that is spoken for. */
+/** A channel may name any call models, except names that are already taken. */
 function checkCallModels(
   catalog: Catalog,
   calls: AnyCallFamily,
@@ -206,7 +206,7 @@ function commonOf(entry: ChannelEntry, credential: string) {
 
 type Defaulted = 'weight' | 'priority' | 'timeoutMs' | 'maxConcurrent'
 
-/** How many images each model makes at once, of channels that make any. */
+/** How many images each model makes at once, for channels that make images. */
 function imageCounts(
   catalog: Catalog,
   { models, largestImageCounts }: Pick<Channel, 'models' | 'largestImageCounts'>,
@@ -219,7 +219,7 @@ function imageCounts(
   return { largestImageCounts: { ...Object.fromEntries(usual), ...largestImageCounts } }
 }
 
-/** A channel with what was left out of it. */
+/** Fills in a channel's defaults. */
 export function fillIn(
   catalog: Catalog,
   given: Omit<Channel, Defaulted> & Partial<Pick<Channel, Defaulted>>,

@@ -1,17 +1,17 @@
 import type { Clock } from '../../kernel/clock.ts'
 import { pause } from '../../kernel/pause.ts'
 
-/** Bounds on what one channel is asked: how many at once, and how many a second. */
+/** Bounds on requests to one channel: concurrent ones, and starts per second. */
 export interface Pace {
-  /** Waits for a turn, runs, frees the place. Rejects when the signal aborts while waiting. */
+  /** Waits for a turn, runs, frees the place. Rejects when the signal aborts the wait. */
   readonly run: <Result>(signal: AbortSignal, work: () => Promise<Result>) => Promise<Result>
-  /** Runs now, or not at all: undefined when every turn is taken. */
+  /** Runs now or returns undefined when every turn is taken. */
   readonly tryRun: <Result>(work: () => Promise<Result>) => Promise<Result> | undefined
 }
 
 /**
- * At most `concurrent` at once and `perSecond` begun a second, evenly spaced after a burst of at
- * most `burst`. Turns are given in the order they were asked for.
+ * At most `concurrent` at once and `perSecond` starts per second, evenly spaced after a burst of at
+ * most `burst`. Turns are first come, first served.
  */
 export function createPace(
   limits: { readonly concurrent: number; readonly perSecond: number; readonly burst?: number },
@@ -23,7 +23,7 @@ export function createPace(
   /** When the next call would begin if all were evenly spaced. */
   let nextMs = 0
 
-  /** Takes the next start and says how long it is away. */
+  /** Takes the next start; returns the milliseconds until it. */
   const takeStart = (): number => {
     const nowMs = clock.nowMs()
     const startMs = Math.max(nextMs, nowMs - toleranceMs)

@@ -2,17 +2,17 @@ import type { Clock } from '../../kernel/clock.ts'
 import { createPace, type Pace } from './pace.ts'
 import type { Channel } from '../ports/provider.ts'
 
-/** Queries of one channel under way at once. */
+/** Concurrent queries of one channel. */
 const QUERIES_AT_ONCE = 8
-/** Queries begun together after a quiet time. */
+/** Queries that may start together after a pause. */
 const BURST = 4
 
-/** The bound on queries upstream, shared by the policies and the callers' refreshes. */
+/** The limit on queries upstream, shared by the policies and the callers' refreshes. */
 export interface ChannelPaces {
   readonly of: (channel: Channel) => Pace
 }
 
-/** `perSecond` holds for channels that set no bound of their own. */
+/** `perSecond` applies to channels without their own limit. */
 export function createChannelPaces(perSecond: number, clock: Clock): ChannelPaces {
   const paces = new Map<string, Pace>()
   return {

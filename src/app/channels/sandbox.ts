@@ -2,13 +2,13 @@ import type { Catalog } from '../../domain/catalog/catalog.ts'
 import type { AssetLibrary, Channel, SandboxAccount } from '../ports/provider.ts'
 import { fillIn } from './load.ts'
 
-/** How asset libraries of the sandbox are asked: it knows this key alone. */
+/** The key of the sandbox's asset libraries, which accept no other. */
 export const sandboxLibraryKey = {
   accessKeyId: 'AKSANDBOX',
   secretAccessKey: 'SKSANDBOX+secret/==',
 } as const
 
-/** Where the sandbox is, and what tests want otherwise. */
+/** The sandbox's address, with overrides for tests. */
 export interface SandboxPlace {
   /** `http://host:port` of the sandbox. */
   readonly baseUrl: string
@@ -16,7 +16,7 @@ export interface SandboxPlace {
   readonly timeoutMs?: number
 }
 
-/** What is used when no channels are configured: an account on the sandbox for every model. */
+/** The channels when none are configured: a sandbox account for every model. */
 export function sandboxChannels(
   catalog: Catalog,
   accounts: readonly SandboxAccount[],

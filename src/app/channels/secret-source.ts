@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 
-/** Where a channel file says that secrets are kept: it never holds one itself. */
+/** Where a channel file says that secrets are stored; the file itself has none. */
 export const SecretSchema = Type.Union([
   Type.Object({ env: Type.String({ minLength: 1 }) }, { additionalProperties: false }),
   Type.Object({ file: Type.String({ minLength: 1 }) }, { additionalProperties: false }),
@@ -8,10 +8,10 @@ export const SecretSchema = Type.Union([
 /** The name of an environment variable, or a file. */
 export type SecretSource = Static<typeof SecretSchema>
 
-/** Fetches a secret, or undefined when it is not there. */
+/** Reads a secret; undefined when it does not exist. */
 export type SecretResolver = (source: SecretSource) => string | undefined
 
-/** The secret without the space around it; undefined, and a fault that says where it should be, without one. */
+/** The secret without surrounding space; if it is missing, undefined and a fault. */
 export function readSecret(
   source: SecretSource,
   secretOf: SecretResolver,

@@ -3,15 +3,15 @@ import type { ImageFamily } from '../../domain/catalog/image-rules.ts'
 import type { Channel } from '../ports/provider.ts'
 import type { SecretResolver } from './secret-source.ts'
 
-/** The settings of a family's entries in the channel file, in addition to those of every entry. */
+/** A family's settings for its entries in the channel file, beside those of every entry. */
 export interface ChannelSettings {
   /** By their names in the file. */
   readonly members: TProperties
-  /** What they make of a channel. `entry` has been checked against `members`. */
+  /** Converts them to parts of a channel. `entry` was checked against `members`. */
   readonly read: (entry: object, at: EntryPlace) => OwnSettings
 }
 
-/** The part of a channel that its family says. */
+/** The parts of a channel that its family sets. */
 export type OwnSettings = Partial<
   Pick<Channel, 'credentialHeader' | 'largestImageCounts' | 'library' | 'settings'>
 >
@@ -22,7 +22,7 @@ export interface EntryPlace {
   readonly models: readonly string[]
   /** Its place in the file, such as `channels[3]`. */
   readonly where: string
-  /** Faults found so far, in words that begin with their place. */
+  /** Faults found so far; each begins with its place. */
   readonly faults: string[]
   readonly secretOf: SecretResolver
 }
@@ -32,11 +32,11 @@ export function channelSettings<const Members extends TProperties>(
   members: Members,
   read: (entry: Static<TObject<Members>>, at: EntryPlace) => OwnSettings,
 ): ChannelSettings {
-  // An entry is read only after it was checked against the members.
+  // An entry is only read after it was checked against the members.
   return { members, read: read as ChannelSettings['read'] }
 }
 
-/** Accounts whose credential may be sent in another header than the usual one of their family. */
+/** Accounts whose credential may be sent in a header other than their family's usual one. */
 export const credentialHeader = {
   credential_header: Type.Optional(Type.String({ pattern: '^[a-z0-9-]{1,64}$' })),
 }
@@ -52,7 +52,7 @@ export function credentialHeaderOf(entry: {
 /** No request can ask for more images. */
 const MAX_IMAGE_COUNT = 15
 
-/** What a channel of a family of images says. */
+/** The settings of a channel of image models. */
 export function imageChannel(family: ImageFamily): ChannelSettings {
   return channelSettings(
     {
