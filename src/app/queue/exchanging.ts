@@ -2,10 +2,10 @@ import type { Log } from '../../kernel/log.ts'
 import { pause } from '../../kernel/pause.ts'
 import { spread } from '../../kernel/random.ts'
 
-/** How often replicas exchange what they did, give or take a tenth. */
+/** How often replicas exchange their use, varied by a tenth. */
 const EXCHANGE_EVERY_MS = 1_000
 
-/** Exchanges something with the other replicas about once a second until stopped, and a last time then. */
+/** Exchanges data between replicas about once a second until stopped, and one last time then. */
 export function startExchanging(deps: {
   readonly exchange: () => Promise<void>
   /** For the log. */
@@ -21,7 +21,7 @@ export function startExchanging(deps: {
         await deps.exchange()
         isFailing = false
       } catch (error) {
-        // Once, not every second: who watches Postgres knows already.
+        // Once, not every second: operators monitor Postgres anyway.
         if (!isFailing) deps.logger.warn({ err: error }, `${deps.of} are not shared at the moment`)
         isFailing = true
       }

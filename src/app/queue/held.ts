@@ -1,16 +1,16 @@
 import type { LeaseQuery, Leases } from './leases.ts'
 
-/** What working on a job may take at the slowest pace: later in a lease nothing is begun. */
+/** The longest time that one job may take: no job begins later than this before its lease ends. */
 const WORKING_MS = 60_000
-/** About 500 bytes each; what is beyond is leased anew each time. */
+/** About 500 bytes each; further ones are leased anew each time. */
 const MAX_HELD = 50_000
 
 /**
- * Jobs that stay leased until they are due again. One that is due every second, written down each time as
- * leased and as due again, would be most of what Postgres does.
+ * Jobs that stay leased until they are due again. Writing a lease and a due time every second for
+ * each job would be most of Postgres' work.
  *
- * Nothing here is certain: before a job is worked on again, its row is read: its lease may have been lost. What is
- * lost with the process is leased to a process that died.
+ * Memory is not proof: the lease may have been lost, so the row is read before a job is worked on
+ * again. If the process dies, other workers free its leases.
  */
 export class HeldJobs<Item extends { readonly leasedUntilMs: number }> {
   readonly #held = new Map<string, { readonly item: Item; readonly dueAtMs: number }>()
@@ -20,22 +20,22 @@ export class HeldJobs<Item extends { readonly leasedUntilMs: number }> {
     this.#idOf = idOf
   }
 
-  /** Whether it is held until it is due: its row has to say when that is otherwise. */
+  /** Whether it stays held until it is due; otherwise the caller must write its due time. */
   keep(item: Item, dueAtMs: number): boolean {
     return dueAtMs + WORKING_MS <= item.leasedUntilMs && this.put(item, dueAtMs)
   }
 
-  /** The same whatever is left of its lease: for one whose row could not be written. */
+  /** The same, whatever is left of its lease: for a job whose row could not be written. */
   put(item: Item, dueAtMs: number): boolean {
     if (this.#held.size >= MAX_HELD) return false
     const id = this.#idOf(item)
-    // Behind all others.
+    // Moves it behind all others.
     this.#held.delete(id)
     this.#held.set(id, { item, dueAtMs })
     return true
   }
 
-  /** Up to `limit` of those that are due and may be worked on, the longest held first; they stay until dropped. */
+  /** Up to `limit` due jobs that `may` accepts, the longest held first; they stay until dropped. */
   due(nowMs: number, limit: number, may: (item: Item) => boolean = () => true): readonly Item[] {
     const due: Item[] = []
     for (const { item, dueAtMs } of this.#held.values()) {
@@ -55,7 +55,7 @@ export class HeldJobs<Item extends { readonly leasedUntilMs: number }> {
   }
 }
 
-/** What is held of a lane, and its leases. */
+/** The held jobs of a lane, and its leases. */
 interface Holding<Item extends { readonly leasedUntilMs: number }> {
   readonly held: HeldJobs<Item>
   readonly leases: Pick<
@@ -64,7 +64,7 @@ interface Holding<Item extends { readonly leasedUntilMs: number }> {
   >
 }
 
-/** Those that are due again and still leased to us; they stay held until they are dropped. @throws what Postgres does */
+/** Due jobs still leased to us; they stay held until dropped. @throws what Postgres does */
 export async function dueAgain<Item extends { readonly leasedUntilMs: number }>(
   { held, leases }: Holding<Item>,
   ...query: Parameters<HeldJobs<Item>['due']>
@@ -76,8 +76,8 @@ export async function dueAgain<Item extends { readonly leasedUntilMs: number }>(
 }
 
 /**
- * Works on leased jobs. Where that fails, those that are leased still are held and due again at a time: no other
- * process works on them. @throws what the work does
+ * Works on leased jobs. On failure, it holds those still leased until a time, and no other process
+ * works on them. @throws what the work does
  */
 export async function orHeld<Item extends { readonly leasedUntilMs: number }>(
   { held, leases }: Holding<Item>,
@@ -98,7 +98,7 @@ export async function orHeld<Item extends { readonly leasedUntilMs: number }>(
   }
 }
 
-/** Holds jobs until a time, or gives them back where they cannot be held so long. @throws what Postgres does */
+/** Holds jobs until a time, or gives them back if that is too long. @throws what Postgres does */
 export async function putOff<Item extends { readonly leasedUntilMs: number }>(
   { held, leases }: Holding<Item>,
   items: readonly Item[],

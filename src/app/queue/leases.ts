@@ -10,30 +10,30 @@ import {
   type WorkTable,
 } from './tables.ts'
 
-/** What a statement that failed left leased is due again after this: a round that fails again must not spin. */
+/** A failed statement's leased jobs are due again after this, so failing rounds do not spin. */
 const RECALL_MS = 2_000
 
-/** The time by which jobs are due, and how many are leased at most. */
+/** The time by which jobs are due, and the most to lease. */
 export type LeaseQuery = Pick<LeaseTerms, 'nowMs' | 'limit'>
 
 /**
- * The jobs of one lane that this process has leased. A statement that fails may have leased jobs that the
- * process does not know of, or may have left leased what it does not work on any more. Both are found by
- * comparing the rows with what is known here, before anything else is leased: no job waits for the end
- * of its lease because of a failed statement.
+ * The jobs of one lane that this process has leased. A failed statement may have leased jobs that
+ * the process does not know, or left jobs leased that it does not work on any more. Before the next
+ * lease, the process compares the rows with its memory and finds both: no job waits for the end of
+ * its lease because of a failed statement.
  */
 export interface Leases<Item, Query extends LeaseQuery, Note extends string> {
-  /** Leases what is due, one statement after the other. @throws what Postgres does */
+  /** Leases due jobs, one statement after the other. @throws what Postgres does */
   readonly take: (query: Query) => Promise<readonly Item[]>
-  /** Says when these are due next. @throws what Postgres does; they are leased still */
+  /** Sets when these are due next. @throws what Postgres does; they stay leased */
   readonly giveBack: (items: readonly Rescheduled<Note>[]) => Promise<void>
-  /** Nothing is left to do for these. @throws what Postgres does; they are leased still */
+  /** Ends jobs that are finished. @throws what Postgres does; they stay leased */
   readonly end: (ids: readonly string[]) => Promise<void>
-  /** Those of these that are still leased to us; the others are forgotten. @throws what Postgres does */
+  /** Returns those still leased to us, and forgets the others. @throws what Postgres does */
   readonly confirm: (items: readonly Item[]) => Promise<readonly Item[]>
-  /** These have ended, or are leased to another: nothing is left to give back. */
+  /** These have ended, or another process has them: they need not be given back. */
   readonly forget: (ids: Iterable<string>) => void
-  /** These are not worked on any more, and their rows still say that they are leased. */
+  /** This process does not work on these any more, but their rows still have its lease. */
   readonly abandon: (ids: Iterable<string>) => void
   readonly has: (id: string) => boolean
   readonly ids: () => Iterable<string>
@@ -50,7 +50,7 @@ export interface LeaseSettings<Item, Query extends LeaseQuery, Note extends stri
     lease: Query & LeaseTerms & { readonly lane: string },
   ) => Promise<readonly Item[]>
   readonly idOf: (item: Item) => string
-  /** Jobs that may be of this lane and are leased to this process by other means. */
+  /** Jobs of this lane that this process may have leased by other means. */
   readonly alsoKnown?: () => Iterable<string>
 }
 
@@ -60,7 +60,7 @@ export function createLeases<Item, Query extends LeaseQuery, Note extends string
 ): Leases<Item, Query, Note> {
   const { table, owner, lane, leaseMs, lease, idOf, alsoKnown = () => [] } = settings
   const known = new Set<string>()
-  /** How often a row was left that may say something else than `known`, and how many of those are mended. */
+  /** How often a row may have become different from `known`, and how many of those are fixed. */
   let doubts = 0
   let mended = 0
   const recall = async (nowMs: number): Promise<void> => {
@@ -87,7 +87,7 @@ export function createLeases<Item, Query extends LeaseQuery, Note extends string
   }
   return {
     take: (query) => {
-      // A recall while another lease is not answered yet would free what that one has leased.
+      // A recall during an unanswered lease would free the jobs of that lease.
       const taken = last.then(() => leaseNow(query))
       last = taken.catch(() => undefined)
       return taken
@@ -115,11 +115,11 @@ export function createLeases<Item, Query extends LeaseQuery, Note extends string
   }
 }
 
-/** What is to be done in rounds over whatever of a lane is due. */
+/** Work in rounds over the due jobs of a lane. */
 export interface LeasedJob<Item, Query extends LeaseQuery, Note extends string> {
   readonly leases: Leases<Item, Query, Note>
   readonly query: () => Query
-  /** Says which are due again and which are over. It names neither of those that have ended, or that it left undone. */
+  /** Returns jobs due again and finished ones, without those ended otherwise or not done. */
   readonly work: (
     items: readonly Item[],
     signal: AbortSignal,
@@ -127,11 +127,11 @@ export interface LeasedJob<Item, Query extends LeaseQuery, Note extends string> 
     readonly again: readonly Rescheduled<Note>[]
     readonly over?: readonly string[]
   }>
-  /** When one is due again after work that failed as a whole. */
+  /** When a job is due again after the work failed as a whole. */
   readonly putOff: (item: Item) => Rescheduled<Note>
 }
 
-/** One round of a job after the other: each waits for the work on all that it has leased. */
+/** Returns the function that runs one round, which waits for all work that it leased. */
 export function createRound<Item, Query extends LeaseQuery, Note extends string>({
   leases,
   query,
@@ -150,7 +150,7 @@ export function createRound<Item, Query extends LeaseQuery, Note extends string>
       })
       await leases.giveBack(again)
       await leases.end(over)
-      // What was left undone is freed as this process stops.
+      // This process is stopping, which frees the jobs it did not do.
       leases.forget(ids)
     } catch (error) {
       leases.abandon(ids)

@@ -4,34 +4,34 @@ import { spread } from '../../kernel/random.ts'
 import { createRetryLog } from '../../kernel/retry-log.ts'
 import type { TaskMetrics } from '../metrics.ts'
 
-/** Rests between rounds that failed: doubled up to the longest, never given up. */
+/** Rests between failed rounds: doubled up to the longest; the loop never gives up. */
 const FIRST_REST_MS = 500
 const LONGEST_REST_MS = 15_000
 
-/** What a policy is run with. */
+/** The dependencies of a policy loop. */
 export interface PolicyDeps {
   readonly logger: Log
   readonly metrics: Pick<TaskMetrics, 'policyFailures'>
 }
 
-/** Whether there is more to do at once, there was something and no more, or nothing. */
+/** `more`: more work is due now; `some`: all due work was done; `idle`: there was none. */
 export type RoundOutcome = 'more' | 'some' | 'idle'
 
-/** How a rest grows with each round that finds nothing. */
+/** Factor on the rest after each idle round. */
 const IDLE_GROWTH = 1.5
 
 export interface Policy {
   readonly name: string
-  /** The rest after a round that found something to do, and no more. */
+  /** The rest after a round that did all due work. */
   readonly idleMs: number
-  /** The longest rest while rounds find nothing at all: it grows up to there. Without it, it does not grow. */
+  /** The longest rest after idle rounds, up to which it grows; without it, it does not grow. */
   readonly longestIdleMs?: number
-  /** The longest rest after rounds that failed. */
+  /** The longest rest after failed rounds. */
   readonly longestRestMs?: number
   readonly round: (signal: AbortSignal) => Promise<RoundOutcome>
 }
 
-/** Runs rounds until stopped. A round that fails is counted and tried again later. */
+/** Runs rounds until stopped. It counts a failed round and retries later. */
 export async function runLoop(
   deps: PolicyDeps,
   policy: Policy,

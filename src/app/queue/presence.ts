@@ -6,36 +6,36 @@ import { freeLeases, type WorkTable } from './tables.ts'
 import type { Migrations } from '../../storage/postgres/migrate.ts'
 
 /**
- * Frees at once what a process that died had leased. Silence is measured here, by a clock that is
- * never set, and it is not death: a worker that was paused, or cut off from the database, may go on
- * with jobs that others have taken. That only does them twice, so a job must bear it: every change is
- * decided on the log, and a reschedule on the lease.
+ * Frees the leases of a dead process at once. This process measures a worker's silence with a clock
+ * that is never set. A silent worker need not be dead: one that was suspended, or disconnected from
+ * the database, may go on with jobs that others have taken. A job must therefore tolerate being
+ * done twice: the log decides every change, and the lease every reschedule.
  */
 
-/** A worker silent for this long is taken for dead; renewing fails a few times before that. */
+/** A worker silent for this long counts as dead; before that, several renewals must fail. */
 const SILENT_MS = 5_000
-/** A worker that leaves tries again to free what was locked. */
+/** How often a leaving worker retries to free rows that were locked. */
 const LEAVE_TRIES = 20
 const LEAVE_PAUSE_MS = 25
 
 export interface PresenceDeps {
   readonly pool: Pool
   readonly clock: Clock
-  /** Of durations. */
+  /** For durations. */
   readonly monotonic: Clock
   readonly logger: Log
 }
 
 export interface Presence {
-  /** Renews our own heartbeat and frees what silent workers hold. */
+  /** Renews this process's heartbeat and frees the leases of silent workers. */
   readonly round: () => Promise<'idle'>
-  /** Whether others know that we live: only then is anything leased. */
+  /** Whether the other workers see this process as alive: only then it leases jobs. */
   readonly known: () => boolean
-  /** Frees what we hold ourselves, so that the others need not wait for our silence. */
+  /** Frees this process's own leases, so that the others need not wait for its silence. */
   readonly leave: () => Promise<void>
 }
 
-/** The last heartbeat of a worker: another text each time, compared with no clock. */
+/** The last heartbeat of a worker: a new text each time, never compared with a clock. */
 interface Heartbeat {
   readonly owner: string
   readonly beat: string
@@ -46,7 +46,7 @@ interface SeenHeartbeat extends Heartbeat {
   readonly sinceMs: number
 }
 
-/** @param tables all that hold leases, so that a worker is not forgotten before each is free of it */
+/** @param tables all that have leases, so that a worker is not removed before each is free of it */
 export function createPresence(
   { pool, clock, monotonic, logger }: PresenceDeps,
   owner: string,
@@ -83,7 +83,7 @@ export function createPresence(
       const mine = (): Promise<readonly string[]> => Promise.resolve([owner])
       for (let tries = 1; ; tries += 1) {
         const { heldBy } = await free(pool, tables, clock.nowMs(), mine)
-        // What is left others free, once we are silent.
+        // The other workers free what is left, once this process is silent.
         if (heldBy.length === 0 || tries === LEAVE_TRIES) return
         await pause(LEAVE_PAUSE_MS)
       }
@@ -94,11 +94,11 @@ export function createPresence(
 interface Freed {
   readonly owners: readonly string[]
   readonly released: number
-  /** Those of the owners of whose leases some were locked: they are not forgotten, and freed again. */
+  /** Owners with leases that were locked: they are not removed, and freed again later. */
   readonly heldBy: readonly string[]
 }
 
-/** Frees and forgets together: of several that notice a silence, the first does both for all. */
+/** Frees and removes in one transaction: of several workers, the first does all. */
 async function free(
   pool: Pool,
   tables: readonly WorkTable[],
@@ -147,7 +147,7 @@ async function heartbeats(pool: Pool): Promise<readonly Heartbeat[]> {
   return rows
 }
 
-/** Locks workers whose heartbeats are still these; of several that try it, the first gets them. Returns their owners. */
+/** Locks workers with unchanged heartbeats, for the first caller; returns their owners. */
 async function takeSilentWorkers(
   client: PoolClient,
   silent: readonly Heartbeat[],
@@ -163,7 +163,7 @@ async function takeSilentWorkers(
   return rows.map(({ owner }) => owner)
 }
 
-/** Forgets workers, whatever their heartbeats are. */
+/** Removes workers, whatever their heartbeats are. */
 async function forgetWorkers(client: PoolClient, owners: readonly string[]): Promise<void> {
   await client.query({
     name: 'workers-forget',
@@ -173,7 +173,7 @@ async function forgetWorkers(client: PoolClient, owners: readonly string[]): Pro
 }
 
 export const workerMigrations: Migrations = {
-  // The name under which databases have applied them.
+  // Existing databases have recorded these migrations under this name.
   owner: 'tasks/watch',
   steps: [
     // Databases from before migrations were numbered have this table.

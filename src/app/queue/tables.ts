@@ -1,23 +1,23 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 
 /**
- * The statements over tables of leased work. A leased row is due again at the end of its lease, so another
- * process takes it when its owner has died. Each statement passes over rows that are locked: another
- * transaction is just moving or ending them, and waiting for two of those could wait for ever.
+ * The statements over tables of leased work. A leased row is due again when its lease ends, so
+ * another process takes it after its owner died. Each statement skips locked rows: another
+ * transaction is moving or ending them, and waiting for it could deadlock.
  */
 
 /**
- * A table with a row for each job: `due_at_ms`, `attempts` and `lease_owner` beside what the job is. The names
- * are written into statements.
+ * A table with a row for each job: `due_at_ms`, `attempts` and `lease_owner` beside the job itself.
+ * The names are written into statements.
  */
 export interface WorkTable<Note extends string = string> {
   /** With its schema. */
   readonly name: string
   /** Its primary key, a text. */
   readonly id: string
-  /** The column that says which lane a job is in: each round of a process leases one lane. */
+  /** The column with a job's lane: each round of a process leases one lane. */
   readonly lane: string
-  /** Columns of times that a reschedule may set: the `first` time stays, or the `last` one does. */
+  /** Time columns that a reschedule may set: either the `first` or the `last` value stays. */
   readonly notes: Readonly<Record<Note, 'first' | 'last'>>
 }
 
@@ -33,17 +33,17 @@ export interface LeaseTerms {
 export interface Rescheduled<Note extends string = string> {
   readonly id: string
   readonly dueAtMs: number
-  /** Where they count anew. */
+  /** Set when they count anew. */
   readonly attempts?: number
   /** Unix milliseconds. */
   readonly notes?: Readonly<Partial<Record<Note, number | undefined>>>
 }
 
 /**
- * Leases the jobs that a statement finds and locks. Its own values begin at `$5`; `$2` is the time and `$4`
- * the limit.
+ * Leases the jobs that a statement finds and locks. Its own values begin at `$5`; `$2` is the time
+ * and `$4` the limit.
  *
- * @param columns what is returned of each job, of the table `p`
+ * @param columns the columns to return of each job, of the table `p`
  */
 export async function leaseRows<Row extends object>(
   db: Queryable,
@@ -53,7 +53,7 @@ export async function leaseRows<Row extends object>(
   columns: string,
 ): Promise<readonly Row[]> {
   const { rows } = await db.query<Row>({
-    // Without a name: planned for the table as it is, which grows and shrinks by its whole size.
+    // Unnamed, so that it is planned for the table's present size, which varies widely.
     text: `with due as (${due.text})
            update ${name} p
            set due_at_ms = $2::bigint + $3::bigint, lease_owner = $1, attempts = p.attempts + 1
@@ -74,7 +74,7 @@ export async function stillLeased(
   if (ids.length === 0) return new Set()
   const { rows } = await db.query<{ id: string; lane: string; lease_owner: string | null }>({
     name: `${name}.leased`,
-    // By their ids alone: asked for the lane as well, Postgres may go through all that are of it.
+    // By their ids alone: with a condition on the lane, Postgres may scan the whole lane.
     text: `select ${id} as id, ${laneColumn} as lane, lease_owner from ${name}
            where ${id} = any($1::text[])`,
     values: [ids],
@@ -83,7 +83,7 @@ export async function stillLeased(
   return new Set(leased.map((row) => row.id))
 }
 
-/** Says when jobs are due next; those that this owner has not leased any more stay as they are. */
+/** Sets when jobs are due next; those that this owner does not lease any more stay unchanged. */
 export async function reschedule<Note extends string>(
   db: Queryable,
   { name, id, notes }: WorkTable<Note>,
@@ -118,7 +118,7 @@ export async function reschedule<Note extends string>(
   })
 }
 
-/** Ends jobs of a lane that this owner has leased: nothing is left to do. */
+/** Ends finished jobs of a lane that this owner has leased. */
 export async function endJobs(
   db: Queryable,
   { name, id, lane: laneColumn }: WorkTable,
@@ -136,7 +136,7 @@ export async function endJobs(
   })
 }
 
-/** Makes jobs of a lane that this owner has leased, besides these, due at a time. */
+/** Makes all other leased jobs of this owner in a lane due at a time. */
 export async function recallOwn(
   db: Queryable,
   { name, id, lane: laneColumn }: WorkTable,
@@ -159,13 +159,13 @@ export async function recallOwn(
   })
 }
 
-/** How many leases were freed, and which owners have more, whose rows were locked. */
+/** How many leases were freed, and which owners have more, in locked rows. */
 interface FreedLeases {
   readonly released: number
   readonly heldBy: readonly string[]
 }
 
-/** Makes what these owners have leased due now. */
+/** Makes the leased jobs of these owners due now. */
 export async function freeLeases(
   db: Queryable,
   { name, id }: WorkTable,
@@ -192,20 +192,20 @@ export async function freeLeases(
   return { released: row?.released ?? 0, heldBy: row?.held_by ?? [] }
 }
 
-/** How far ahead a lane's jobs are ever due, in milliseconds. */
+/** How far ahead a lane's jobs can be due, in milliseconds. */
 export interface Ahead {
   readonly leaseMs: number
   /** The longest pause between two leases. */
   readonly waitMs: number
 }
 
-/** Clocks of processes differ by less, and no statement waits longer to begin. */
+/** More than the difference between the processes' clocks, and than a statement's wait to begin. */
 const SKEW_MS = 60_000
 
 /**
- * Makes due now what is due further ahead than anything of its lane ever is: by a clock that was set back since.
- * What another process has just leased is not: its lease may have been taken by a clock that is ahead of ours,
- * and after the time that this statement goes by.
+ * Makes jobs due now that are due further ahead than their lane allows, because a clock was set
+ * back since. It skips jobs that another process has just leased: its clock may be ahead of ours,
+ * or the lease may be later than the time of this statement.
  */
 export async function recallStray(
   db: Queryable,

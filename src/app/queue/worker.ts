@@ -5,42 +5,42 @@ import { type Policy, type PolicyDeps, runLoop } from './policy-loop.ts'
 import { createPresence, type Presence, type PresenceDeps } from './presence.ts'
 import type { WorkTable } from './tables.ts'
 
-/** How often a worker says that it lives, also after it could not. */
+/** How often a worker renews its heartbeat, also after a failure. */
 const PRESENCE_IDLE_MS = 1_000
-/** A stop waits no longer for its leases to be freed: others will, once it is silent. */
+/** A stop waits no longer to free its leases: others free them once this process is silent. */
 const LEAVE_TIMEOUT_MS = 2_000
 
 export interface WorkerSettings {
   /** Names this process in leases. */
   readonly owner: string
-  /** Multiplies every interval. */
+  /** Factor on every interval. */
   readonly scale: number
 }
 
-/** What one part of the gateway has a worker do. */
+/** The work that one part of the gateway gives to workers. */
 export interface PolicySet {
-  /** Their rounds run only while the others know that this process lives; their rests become shorter with the scale. */
+  /** Rounds that only run while others see this process as alive; the scale shortens rests. */
   readonly policies: readonly Policy[]
-  /** These lease nothing and run always. */
+  /** Rounds that lease nothing, and always run. */
   readonly housekeeping?: readonly Policy[]
-  /** Waits for what is under way beyond a round. */
+  /** Waits for work that outlives a round. */
   readonly drain?: () => Promise<void>
-  /** Lets others go on with what this process led. */
+  /** Gives up leadership, so that another process can lead. */
   readonly leave?: () => Promise<void>
 }
 
 interface Worker {
-  /** Stops taking work, lets what is under way end or break off, frees its leases, then resolves. */
+  /** Takes no more work, lets running work end or abort, frees its leases, then resolves. */
   readonly stop: () => Promise<void>
 }
 
 type WorkerDeps = PresenceDeps & PolicyDeps
 
 /**
- * Starts the background work of a process. Any number of replicas may run it at once; leases and expected
- * revisions keep them apart.
+ * Starts the background work of a process. Any number of replicas may run it at once; leases and
+ * expected revisions keep them apart.
  *
- * @param tables all that hold leases of any process
+ * @param tables all that have leases of any process
  */
 export function startWorker(
   deps: WorkerDeps,
@@ -50,7 +50,7 @@ export function startWorker(
 ): Worker {
   const stopping = new AbortController()
   const { signal } = stopping
-  // Every exchange under way listens; how many those are is bounded by channel.
+  // Every running exchange listens to it; each channel bounds their number.
   setMaxListeners(0, signal)
   const presence = createPresence(deps, owner, tables)
   const scaled = (ms: number): number => ms * Math.min(1, scale)
@@ -77,8 +77,8 @@ export function startWorker(
 }
 
 /**
- * Keeps a process that does no work present: others would take what it holds in Postgres otherwise.
- * Resolves once it is.
+ * Keeps a process without background work present: otherwise others would take its claims in
+ * Postgres. Resolves once it is present.
  */
 export async function startPresence(
   deps: WorkerDeps,
