@@ -1,6 +1,6 @@
 /**
- * Named points between every two steps of a task's life and of a call's. The fault driver has the
- * process die there; otherwise they do nothing.
+ * Named points between every two steps of a task and of a call. The fault driver kills the process
+ * there; otherwise they do nothing.
  */
 export const crashPoints = [
   'create.before-admission',
@@ -59,7 +59,7 @@ export type CrashPointName = (typeof crashPoints)[number]
 /** Called at every point; may not return. */
 export type CrashPoint = (name: CrashPointName) => void
 
-/** What runs unless told otherwise. */
+/** The default. */
 export const noCrash: CrashPoint = () => undefined
 
 function isCrashPointName(name: string): name is CrashPointName {

@@ -8,25 +8,25 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 /** Counters of the task use cases and policies. */
 export interface TaskMetrics {
   readonly created: Counter<'model' | 'outcome'>
-  /** Tasks that came to an end, by how. */
+  /** Ended tasks, by outcome. */
   readonly ended: Counter<'model' | 'status'>
   readonly createOverhead: Histogram<'outcome'>
   readonly upstreamCalls: Counter<'channel' | 'operation' | 'outcome'>
   readonly upstreamSeconds: Histogram<'channel' | 'operation'>
-  /** Uncertain submissions by what became of them. */
+  /** Uncertain submissions by outcome. */
   readonly reconciled: Counter<'outcome'>
   readonly polls: Counter<'outcome'>
   /** Tasks that ended unseen at their deadline, or appeared after they were given up. */
   readonly possibleCostLeaks: Counter
   readonly policyFailures: Counter<'policy'>
   readonly lateAppends: Gauge
-  /** Tasks without an end yet: `poll` or `reconcile`, all and due. */
+  /** Open tasks: `poll` or `reconcile`, all and due. */
   readonly openTasks: Gauge<'kind' | 'state'>
   /** 0 closed, 1 half open, 2 open. */
   readonly channelBreaker: Gauge<'channel'>
 }
 
-/** A registry with the process's own metrics already in it, under the names every dashboard knows. */
+/** A registry with the process's own metrics, under the names that dashboards expect. */
 export function createMetricsRegistry(): Registry {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -122,7 +122,7 @@ function createPolicyMetrics(registers: Registry[]) {
   }
 }
 
-/** What the event log client reports, as metrics. */
+/** Metrics of the event log client. */
 export function eventLogMetrics(registry: Registry): EventLogObserver {
   const registers = [registry]
   const appends = new Counter({

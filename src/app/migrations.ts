@@ -26,7 +26,7 @@ export const allMigrations: readonly Migrations[] = [
   uploadMigrations,
 ]
 
-/** Creates and changes what the application keeps in Postgres; safe on every start of every replica. */
+/** Creates and changes the application's tables in Postgres; safe at every start of a replica. */
 export function migrateOps(pool: Pool): Promise<void> {
   return migrate(pool, allMigrations)
 }

@@ -3,10 +3,10 @@ import { waitForPosition } from '../../../projections/engine/wait.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { DomainError } from '../../kernel/errors.ts'
 
-/** Whoever must not miss anything waits so long for a read model. */
+/** A request that needs complete data waits this long for a read model. */
 const CATCH_UP_MS = 3_000
 
-/** Waits until a read model has what the log has now. @throws DomainError `read_model_behind` */
+/** Waits until a read model has all of the log now. @throws DomainError `read_model_behind` */
 export async function requireCaughtUp(
   { db, log }: { readonly db: Queryable; readonly log: Pick<EventLog, 'endPosition'> },
   readModel: string,

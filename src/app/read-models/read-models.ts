@@ -4,30 +4,30 @@ import { pause, within } from '../../kernel/pause.ts'
 import { remembered } from '../../kernel/remembered.ts'
 import { type ReadModelState, readModelStates, type ReadModelStatesDeps } from './states.ts'
 
-/** Whether what a route reads may be answered from. */
+/** Decides whether a route may answer from its read model. */
 
-/** Further behind than this a read model misleads who reads it. */
+/** A read model further behind than this would mislead its readers. */
 export const MAX_READ_MODEL_LAG_MS = 30_000
-/** Everybody who asks within this time gets the same look. */
+/** All requests within this time share one look. */
 export const LOOK_FOR_MS = 1_000
-/** A log that does not answer tells nothing of a lag: nobody waits longer for it. */
+/** The log must answer within this; without an answer the lag is unknown. */
 const LOOK_TIMEOUT_MS = 1_000
 /**
- * Before a reader is refused for a lag it is looked again, in a look of its own: after an idle hour the
- * first event makes what has not seen it yet an hour old for a moment.
+ * Before a request is refused for a lag, the gateway looks again: after an idle hour the first
+ * event makes a read model that has not processed it seem an hour behind for a moment.
  */
 const LOOK_AGAIN_MS = LOOK_FOR_MS + 100
 
 export interface ReadModels {
-  /** How each stands. @throws what the log or the database throws */
+  /** The state of each read model. @throws what the log or the database throws */
   readonly states: () => Promise<readonly ReadModelState[]>
-  /** @throws DomainError `read_model_behind` when it stands still or is too far behind */
+  /** @throws DomainError `read_model_behind` when it is halted or too far behind */
   readonly requireCurrent: (name: string) => Promise<void>
 }
 
 /**
- * What keeps a read model from being answered from, in words; nothing when all is well. One of an older
- * version serves, however far it has come: its successor is being built.
+ * Why a read model may not be read, in words; undefined when it may. One of an older version may
+ * always be read: its successor is being built.
  */
 export function shortcomingOf(state: ReadModelState): string | undefined {
   if (state.stopped !== undefined) return `stands still: ${state.stopped}`
@@ -41,7 +41,7 @@ export function createReadModels(
 ): ReadModels {
   const states = remembered(LOOK_FOR_MS, readModelStates(deps), deps.lookClock ?? monotonicClock)
   const look = async (name: string): Promise<ReadModelState | undefined> => {
-    // With the log away nothing new is written, and a database that is away fails the read itself.
+    // Without the log nothing new is written, and without the database the read itself fails.
     const unknown = (): readonly ReadModelState[] => []
     const all = await within(LOOK_TIMEOUT_MS, states().catch(unknown), unknown)
     return all.find((state) => state.name === name)

@@ -10,11 +10,11 @@ export interface ReadModelState {
   readonly name: string
   /** Position of the last event considered, as text; undefined before the first run. */
   readonly position: string | undefined
-  /** How old the oldest event not yet considered is; 0 when there is none. */
+  /** Age of the oldest event not yet processed; 0 when there is none. */
   readonly lagMs: number
-  /** Why it stands still, if it does: said without any data. */
+  /** Why it is halted, if it is; without any data of events. */
   readonly stopped: string | undefined
-  /** It is of an older version, and serves until the new one, built beside it, is in its place. */
+  /** It has an older version, and is read until the new one, built beside it, replaces it. */
   readonly rebuilding: boolean
 }
 
@@ -26,7 +26,7 @@ export interface ReadModelStatesDeps {
   readonly clock: Clock
 }
 
-/** Why a read model stands still, without any data of its events. */
+/** Why a read model is halted, without any data of its events. */
 function wordsFor({ kind, position, type }: StopReason, name: string): string {
   switch (kind) {
     case 'cannot_apply':
@@ -43,8 +43,8 @@ function wordsFor({ kind, position, type }: StopReason, name: string): string {
 }
 
 /**
- * How far every read model is behind the log. A lag is never longer than the time since it was last
- * seen to be none: the first event after an idle hour is not an hour behind.
+ * How far every read model is behind the log. A lag is at most the time since it was last zero: the
+ * first event after an idle hour does not mean a lag of an hour.
  */
 export function readModelStates(
   deps: ReadModelStatesDeps,
