@@ -8,7 +8,7 @@ import type { Throttle } from '../spending/throttle/throttle.ts'
 import type { UploadQuota } from './uploads/quota.ts'
 import type { ReadModels } from '../read-models/read-models.ts'
 
-/** What the use cases of files stand on. */
+/** The dependencies of the file use cases. */
 export interface FileDeps {
   readonly pool: Pool
   readonly log: EventLog

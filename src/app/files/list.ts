@@ -6,10 +6,10 @@ import type { FileDeps } from './deps.ts'
 import { findOwnFile, storeOf } from './own-file.ts'
 import type { FileUseCases } from './types.ts'
 
-/** A list waits so long at most for what its tenant wrote, here or, where it goes on after it, anywhere. */
+/** A list waits this long for this process's writes; a further page for any process's. */
 const CATCH_UP_MS = 1_500
 
-/** Lists of files; `recent` is told of what this process writes. */
+/** Lists of files; `recent` gets the position of every write of this process. */
 export function createFileList(deps: FileDeps): {
   readonly list: FileUseCases['list']
   readonly recent: RecentWrites

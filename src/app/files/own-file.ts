@@ -17,16 +17,16 @@ export function storeOf({ store }: Pick<FileDeps, 'store'>): ObjectStore {
 }
 
 /**
- * A file of the tenant, from its two events at most: what was written a moment ago, by any process, is
- * seen. @throws DomainError `file_not_found`
+ * A file of the tenant, read from its stream of at most two events, so that any process's last
+ * write counts. @throws DomainError `file_not_found`
  */
 export async function findOwnFile(
   { log, clock }: Pick<FileDeps, 'log' | 'clock'>,
   { principal, fileId }: FileKey,
 ): Promise<FileView> {
-  // What is no id of ours names no stream.
+  // A text that is no id of ours names no stream.
   const events = isFileId(fileId) ? await log.readStream(fileStream(fileId)) : []
-  // A stream holds only events of its own aggregate: its name comes from that aggregate.
+  // The stream name comes from this aggregate, so the stream holds only its events.
   const state = (events as readonly FileEvent[]).reduce(fileDecider.evolve, fileDecider.initial)
   const file = ownFile(state, principal.tenantId, toTimestamp(clock.nowMs()))
   const { purpose, filename, sizeBytes, uploadedAt, expiresAt } = file
@@ -40,7 +40,7 @@ export async function findOwnFile(
   }
 }
 
-/** Its bytes too. @throws DomainError `file_not_found`, `storage_unavailable` */
+/** The file with its bytes. @throws DomainError `file_not_found`, `storage_unavailable` */
 export async function openOwnFile(
   deps: Pick<FileDeps, 'log' | 'store' | 'clock'>,
   key: FileKey,
@@ -48,7 +48,7 @@ export async function openOwnFile(
   const store = storeOf(deps)
   const file = await findOwnFile(deps, key)
   const object = await store.open(fileKey(file.fileId))
-  // The log says it is there: somebody took it away behind our back.
+  // The log has the file: someone outside the gateway removed its bytes.
   if (object === undefined)
     throw storageUnavailable('refused', new Error('the bytes of a file are gone'))
   return { file, body: object.body }

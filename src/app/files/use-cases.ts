@@ -14,8 +14,9 @@ import { findOwnFile, openOwnFile, storeOf } from './own-file.ts'
 import type { FileUseCases, FileView, KeptBody } from './types.ts'
 
 /**
- * Files of tenants. Bytes are kept first and recorded then, deletions recorded first and carried out
- * then: whatever ends a process in between leaves bytes that no file has, and those are purged.
+ * The files of tenants. Bytes are stored before the file is recorded, and a deletion is recorded
+ * before the bytes are deleted. A process that dies in between leaves bytes without a file, which
+ * the purge removes.
  */
 export function createFileUseCases(deps: FileDeps): FileUseCases {
   const { list, recent } = createFileList(deps)
@@ -64,7 +65,7 @@ async function discard(deps: FileDeps, { fileId }: Pick<KeptBody, 'fileId'>): Pr
 
 async function keep(deps: FileDeps, principal: Principal, body: Readable): Promise<KeptBody> {
   const store = storeOf(deps)
-  // With the log away it could not be recorded.
+  // Without the log it could not be recorded.
   await deps.log.ready()
   const reserved = await deps.throttle.request(principal)
   const fileId = newFileId(deps.clock.nowMs())
@@ -108,7 +109,7 @@ async function record(
     throw error
   }
   deps.crashPoint('file.after-uploaded')
-  // Without it the file is counted with as much as was reserved, for an hour at most.
+  // If it fails, the reserved size counts for the file, for an hour at most.
   await place
     .keep(fileId)
     .catch((error: unknown) => deps.logger.warn({ err: error, fileId }, 'a quota is behind'))
@@ -127,7 +128,7 @@ async function remove(
   { principal, requestId, fileId }: Parameters<FileUseCases['remove']>[0],
 ): Promise<void> {
   storeOf(deps)
-  // What is no id of ours names no stream.
+  // A text that is no id of ours names no stream.
   if (!isFileId(fileId)) throw new DomainError('file_not_found', 'the file does not exist', {})
   const { tenantId, tokenId } = principal
   const at = toTimestamp(deps.clock.nowMs())

@@ -6,17 +6,17 @@ import type { Clock } from '../../../kernel/clock.ts'
 import type { Log } from '../../../kernel/log.ts'
 import type { NamespacedObjects } from '../../../storage/namespaced.ts'
 
-/** Two gateways that claim a namespace at once both look again after this: the later marker stands. */
+/** Gateways that claim one namespace check again after this: the later marker stays. */
 export const CLAIM_SETTLES_MS = 600_000
 
 /** What a purge may touch. */
 export type Claim =
-  /** Another log's gateway has the namespace, or the marker cannot be read: nothing. */
+  /** Nothing: another log's gateway has the namespace, or the marker cannot be read. */
   | 'none'
-  /** Claimed a moment ago: nothing yet. */
+  /** Nothing yet: it was claimed a moment ago. */
   | 'settling'
   | 'namespace'
-  /** Also what stands without a namespace, where the log says that it is ours. */
+  /** Also objects without a namespace, if the log shows that they are ours. */
   | 'namespace_and_unprefixed'
 
 export interface ClaimDeps {
@@ -29,10 +29,10 @@ export interface ClaimDeps {
 }
 
 /**
- * Looks at the marker of our namespace before each purge, and claims a namespace that has none. A log
- * is named by its first price book: when, and where in the log, it was written. Every gateway
- * publishes one before it serves, a rebuild of the database leaves it as it is, and no two logs have
- * the same.
+ * Checks the marker of our namespace before each purge, and claims a namespace without one. A log
+ * is identified by when, and at which position, its first price book was written. Every gateway
+ * publishes one before it serves, a rebuild of the database does not change it, and no two logs
+ * have the same.
  */
 export function createClaim(deps: ClaimDeps): () => Promise<Claim> {
   const { log, namespace, objects, clock, logger } = deps
@@ -43,7 +43,7 @@ export function createClaim(deps: ClaimDeps): () => Promise<Claim> {
   })
   return async () => {
     const [first] = await log.readStream(priceBookStream, { limit: 1 })
-    // Without prices nothing is sold, and nothing is kept.
+    // Without prices nothing is sold, so nothing is stored.
     if (first === undefined) return 'settling'
     const name = `${first.recordedAt.toISOString()} ${first.position}`
     const marker = await objects.marker()

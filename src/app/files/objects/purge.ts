@@ -15,9 +15,9 @@ import { type PolicyDeps, runLoop } from '../../queue/policy-loop.ts'
 import { createClaim } from './claim.ts'
 import { type Referenced, referencedFiles, referencedPayloads } from './referenced.ts'
 
-/** Removes objects that nobody can ask for any more. What is gone stays gone, so any round may end early. */
+/** Removes objects that no request can use any more. A round may end early. */
 
-/** Beyond its life a result stays for a download that began in time; others get this to be told of. */
+/** Results stay this long after their end for running downloads; others wait for their event. */
 const GRACE_MS = 3_600_000
 const ROUND_OBJECTS = 1_000
 const IDLE_MS = 300_000
@@ -26,7 +26,7 @@ export interface PurgeDeps extends PolicyDeps {
   readonly pool: Pool
   readonly log: EventLog
   readonly clock: Clock
-  /** As of the log. */
+  /** The namespace that the log identifies. */
   readonly namespace: string
   readonly objects: NamespacedObjects
   readonly registry: Registry
@@ -35,9 +35,10 @@ export interface PurgeDeps extends PolicyDeps {
 export type PurgeRound = (signal: AbortSignal) => Promise<'more' | 'idle'>
 
 /**
- * One round by the process that leads: of all processes that share the objects, one at a time. Objects
- * of our namespace go unless something needs them; objects without a namespace go only where the log
- * says that they were ours and have ended, results by their name and age. Without a claim nothing goes.
+ * One round, run by the leader: one process at a time of all that share the objects. Objects of our
+ * namespace are removed unless the log needs them. Objects without a namespace are removed only if
+ * the log shows that they were ours and have ended; results by their name and age. Without a claim
+ * nothing is removed.
  */
 export function createPurgeRound(
   deps: PurgeDeps,
@@ -91,21 +92,21 @@ export function createPurgeRound(
 interface PurgedPlace {
   readonly store: ObjectStore
   readonly clock: Clock
-  /** Whether all that stands there is ours. */
+  /** Whether all objects there are ours. */
   readonly isClaimed: boolean
-  /** How many objects a round removes of results, and looks at of the others. */
+  /** How many results one round removes, and how many other objects it checks. */
   readonly limit: number
   readonly remove: (purpose: string, object: ListedObject) => Promise<void>
 }
 
-/** Results stand in the order they were made in: the first that is young enough ends it. */
+/** Results are listed in the order of their creation: the first young one ends the round. */
 function purgeResults({ store, clock, isClaimed, limit, remove }: PurgedPlace): PurgeRound {
   return async (signal) => {
     const end = resultsMadeBefore(clock.nowMs() - RESULT_LIFE_MS - GRACE_MS)
     let removed = 0
     for await (const object of store.list(RESULTS)) {
       if (signal.aborted || object.key >= end) return 'idle'
-      // A result of any gateway has ended by then; something else that begins alike has not.
+      // Any gateway's result has ended by then; an object that only has the same prefix has not.
       if (!isClaimed && resultHourMs(object.key) === undefined) continue
       if (removed === limit) return 'more'
       await remove('results', object)
@@ -115,7 +116,7 @@ function purgeResults({ store, clock, isClaimed, limit, remove }: PurgedPlace): 
   }
 }
 
-/** Goes through all there are, so many a round, and then begins again. */
+/** Checks all objects, a number per round, and then starts again. */
 function purgeUnneeded(
   { store, clock, isClaimed, limit, remove }: PurgedPlace,
   { prefix, needed, ended }: Referenced,

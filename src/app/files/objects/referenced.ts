@@ -6,22 +6,23 @@ import type { EventLog } from '../../../eventlog/log/types.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { FILES, PAYLOADS } from '../../../storage/object-key.ts'
 
-/** Objects that are kept for as long as something in the log needs them. */
+/** Objects that are stored as long as some event needs them. */
 export interface Referenced {
-  /** What their keys begin with; an id follows, and what may stand below it. */
+  /** Prefix of their keys; an id follows, perhaps with a path below it. */
   readonly prefix: string
-  /** Those of some ids that are still needed: of objects that are ours, all others can go. */
+  /** The ids that are still needed: if all objects are ours, the others can be removed. */
   readonly needed: (ids: readonly string[]) => Promise<ReadonlySet<string>>
-  /** Those of some ids that were ours and are not needed: where objects may be another's, only these can go. */
+  /** The ids that were ours and ended: only these can be removed where objects may be another's. */
   readonly ended: (ids: readonly string[]) => Promise<ReadonlySet<string>>
 }
 
-/** A read model further behind than this for so long says nothing about what is needed. */
+/** After this wait a read model that is still behind cannot decide what is needed. */
 const CATCH_UP_MS = 5_000
 
 /**
- * An object is written before the event that needs it. Those old enough to be asked about had their
- * event before this reads where the log ends, or never will: a read model that came this far knows.
+ * An object is written before the event that needs it. Objects old enough to be checked had their
+ * event before this reads the log's end, or never will: a read model that has reached that end
+ * decides.
  */
 async function untilRead(pool: Pool, log: EventLog, projection: string): Promise<void> {
   const end = await log.endPosition()
@@ -29,7 +30,7 @@ async function untilRead(pool: Pool, log: EventLog, projection: string): Promise
     throw new Error(`the ${projection} read model is behind: nothing is purged by it`)
 }
 
-/** What requests of open tasks are kept as. */
+/** The stored requests of open tasks. */
 export function referencedPayloads(pool: Pool, log: EventLog): Referenced {
   return {
     prefix: PAYLOADS,
@@ -41,7 +42,7 @@ export function referencedPayloads(pool: Pool, log: EventLog): Referenced {
   }
 }
 
-/** The bytes of files that are there; those of no file were left by an upload or a deletion cut short. */
+/** The bytes of files; bytes without a file were left by an interrupted upload or deletion. */
 export function referencedFiles(pool: Pool, log: EventLog, clock: Clock): Referenced {
   return {
     prefix: FILES,

@@ -4,7 +4,7 @@ import { namedUpload } from './own-upload.ts'
 
 /** A file that a member of a request names. */
 export interface WantedFile {
-  /** As callers know it. */
+  /** The id that callers use. */
   readonly fileId: string
   readonly param: string
 }
@@ -18,9 +18,9 @@ export interface MediaPlace {
 }
 
 /**
- * Finds the files that a request for a video names; undefined where it names none.
- * @throws DomainError `invalid_request` naming the member: no such file of this tenant, one for another
- *   purpose, or one that is at another account than those before it
+ * Finds the files that a video request names; undefined when it names none.
+ * @throws DomainError `invalid_request` naming the member: no such file of this tenant, one for
+ *   another purpose, or one at another account than those before it
  */
 export type ResolveMediaFiles = (
   principal: UploadKey['principal'],
@@ -31,7 +31,7 @@ export function createMediaFiles(deps: UploadLookup): ResolveMediaFiles {
   return async (principal, wanted) => {
     const upstreamIds = new Map<string, string>()
     let channelId: string | undefined
-    // One after another: the first that is wrong is the one that is named.
+    // In sequence: the error names the first faulty one.
     for (const { fileId, param } of wanted) {
       if (upstreamIds.has(fileId)) continue
       const named = { param, purpose: 'video_generation_input' } as const
@@ -44,7 +44,7 @@ export function createMediaFiles(deps: UploadLookup): ResolveMediaFiles {
   }
 }
 
-/** What a file is refused with that is where the others of its request are not. */
+/** The refusal of a file at another account than the others of its request. */
 export function keptApart(param: string): DomainError {
   return new DomainError(
     'invalid_request',

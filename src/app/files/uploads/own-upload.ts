@@ -10,14 +10,14 @@ import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 import { isPositiveInt64 } from '../../../kernel/int64.ts'
 import type { Principal } from '../../access/principal.ts'
 
-/** Whose upload, by its id. */
+/** A tenant's upload, by its id. */
 export interface UploadKey {
   readonly principal: Pick<Principal, 'tenantId'>
-  /** As callers know it. */
+  /** The id that callers use. */
   readonly fileId: string
 }
 
-/** What an upload is found by. */
+/** The dependencies of finding an upload. */
 export interface UploadLookup {
   readonly log: Pick<EventLog, 'readStream'>
   readonly clock: Clock
@@ -26,16 +26,17 @@ export interface UploadLookup {
 export type OwnUpload = UploadEventData<'MediaUploaded'>
 
 /**
- * An upload of the tenant, from its one event: what was written a moment ago, by any process, is seen.
- * @throws DomainError `file_not_found`, also of another tenant's
+ * An upload of the tenant, read from its stream of one event, so that any process's last write
+ * counts.
+ * @throws DomainError `file_not_found`, also for another tenant's
  */
 export async function findOwnUpload(
   { log, clock }: UploadLookup,
   { principal, fileId }: UploadKey,
 ): Promise<OwnUpload> {
-  // What is no id names no stream.
+  // A text that is no id names no stream.
   const events = isPositiveInt64(fileId) ? await log.readStream(uploadStream(fileId)) : []
-  // A stream holds only events of its own aggregate: its name comes from that aggregate.
+  // The stream name comes from this aggregate, so the stream holds only its events.
   const state = (events as readonly UploadEvent[]).reduce(
     uploadDecider.evolve,
     uploadDecider.initial,
@@ -44,8 +45,9 @@ export async function findOwnUpload(
 }
 
 /**
- * The upload that a member of a request names, where it is for this.
- * @throws DomainError `invalid_request` naming `param`: another tenant's reads like none (P8)
+ * The upload that a member of a request names, if it has this purpose.
+ * @throws DomainError `invalid_request` naming `param`: another tenant's reads like a missing one
+ *   (P8)
  */
 export async function namedUpload(
   deps: UploadLookup,

@@ -4,11 +4,11 @@ import { DomainError } from '../../../kernel/errors.ts'
 import type { ReadModels } from '../../read-models/read-models.ts'
 import type { Migrations } from '../../../storage/postgres/migrate.ts'
 
-/** What one tenant may keep here and at providers, and for how long (P10). */
+/** How much one tenant may store here and at providers, and for how long (P10). */
 export interface UploadLimits {
   readonly maxBytes: number
   readonly maxFiles: number
-  /** Of an upload, from its end on; milliseconds. */
+  /** Lifetime after an upload's end; milliseconds. */
   readonly lifeMs: number
 }
 
@@ -19,36 +19,36 @@ export const defaultUploadLimits: UploadLimits = {
   lifeMs: 30 * DAY_MS,
 }
 
-/** What a tenant keeps now. */
+/** What a tenant has stored now. */
 interface UploadUse {
   readonly files: number
   readonly bytes: number
 }
 
-/** The place of one upload in the quota of its tenant. */
+/** The reservation of one upload in its tenant's quota. */
 export interface UploadPlace {
-  /** The bytes as they come, until the quota has no room for more. @throws as `take` */
+  /** Passes the bytes on until the quota is full. @throws as `take` */
   readonly counted: (body: AsyncIterable<Uint8Array>) => AsyncGenerator<Uint8Array, void>
-  /** All of it is kept, under this id in the read model that will count it. */
+  /** All of it is stored, under this id in the read model that will count it. */
   readonly keep: (uploadId: string) => Promise<void>
-  /** Nothing of it is kept. */
+  /** None of it is stored. */
   readonly release: () => Promise<void>
 }
 
 /**
- * Uploads that tenants keep: files, what was sent on to a provider, and pictures of tasks that wait.
- * Room is reserved in Postgres before bytes are taken, under a lock of the tenant: however many uploads
- * run at once, in however many processes, together they never pass the quota.
+ * Bounds what tenants store: files, uploads sent to a provider, and pictures of waiting tasks.
+ * Space is reserved in Postgres before bytes are accepted, under a lock of the tenant: any number
+ * of concurrent uploads, in any number of processes, never exceeds the quota.
  */
 export interface UploadQuota {
   readonly limits: UploadLimits
   /**
-   * Reserves a place, and this much of the bytes.
+   * Reserves a place for an upload, with this many bytes.
    * @throws DomainError `upload_quota_reached`, `storage_full`, `read_model_behind`,
    *   `database_unavailable`
    */
   readonly take: (tenantId: string, uploadId: string, sizeBytes?: number) => Promise<UploadPlace>
-  /** An upload is gone. */
+  /** Frees the place of a deleted upload. */
   readonly free: (uploadId: string) => Promise<void>
   readonly useOf: (tenantId: string) => Promise<UploadUse>
 }
@@ -61,16 +61,16 @@ interface UploadQuotaDeps {
   readonly checkDisk?: (() => Promise<void>) | undefined
 }
 
-/** Room is reserved in steps of so much, so that an upload of any length asks rarely. */
+/** Space is reserved in steps of this size, so that even a long upload queries rarely. */
 const STEP_BYTES = 8 * 1024 * 1024
-/** A reservation that is not renewed for so long is of a process that died; a read model knows the rest. */
+/** A reservation not renewed this long is of a dead process; a read model has the others. */
 const RESERVED_MS = 3_600_000
-/** Pictures of a task wait no longer than the task may take. */
+/** The longest time that a task may take, so its pictures wait no longer. */
 const WAITING_MS = 4 * DAY_MS
 
 const reservedUntil = (ms: number): string => `clock_timestamp() + ${ms} * interval '1 millisecond'`
 
-/** What a tenant keeps, without the upload named by $2. */
+/** What a tenant has stored, without the upload named by $2. */
 const keptSql = `
   with reserved as (
     select upload_id, size_bytes from ops.upload_reservations
@@ -100,7 +100,7 @@ async function readUse(db: Queryable, tenantId: string, without = ''): Promise<U
   return rows[0] ?? { files: 0, bytes: 0 }
 }
 
-/** The read models that count what is kept. */
+/** The read models that count stored uploads. */
 const COUNTED_BY = ['files', 'voices'] as const
 
 /** An upload of a tenant. */
@@ -153,7 +153,7 @@ export function createUploadQuota(deps: UploadQuotaDeps): UploadQuota {
   }
 }
 
-/** Reserves as much as there is room for, at most what is wanted; answers with how much that is. */
+/** Reserves at most the wanted bytes, as far as there is space; returns how many. */
 function reserve(
   { pool, limits }: Pick<UploadQuotaDeps, 'pool' | 'limits'>,
   { tenantId, uploadId }: UploadKey,
@@ -188,7 +188,7 @@ async function freeReservation(pool: Pool, uploadId: string): Promise<void> {
   })
 }
 
-/** Holds what a task waits with until the task ends. @throws as `UploadQuota.take` */
+/** Reserves what a task stores until it ends. @throws as `UploadQuota.take` */
 export async function reserveWhileWaiting(
   { pool, quota }: { readonly pool: Pool; readonly quota: UploadQuota },
   { tenantId, uploadId, sizeBytes }: UploadKey & { readonly sizeBytes: number },
