@@ -7,30 +7,30 @@ import { SILENT_REPLICA_MS } from '../spending/call-spending.ts'
 import type { Funds } from '../spending/funds.ts'
 import { spokenForSql } from '../spending/spendable.ts'
 
-/** What a tenant has in one currency, in pico. */
+/** A tenant's balance in one currency, in pico. */
 export interface StandingBalance {
   readonly currency: Currency
   readonly grantedPico: bigint
-  /** Signed: what corrections gave. */
+  /** Signed sum of corrections. */
   readonly adjustedPico: bigint
   readonly settledPico: bigint
-  /** Holds of tasks, and whatever runs or was settled and is not in the ledger yet. */
+  /** Holds of tasks and calls, and settlements not yet in the ledger. */
   readonly heldPico: bigint
   /** How far below zero it may go. */
   readonly creditLimitPico: bigint
-  /** `granted + adjusted + credit limit − settled − held`: what a new request may hold. */
+  /** `granted + adjusted + credit limit − settled − held`: how much a new request may hold. */
   readonly availablePico: bigint
 }
 
 export interface Balances {
-  /** By tenant; one that never had anything has none. */
+  /** By tenant; a tenant without any money movement is absent. */
   readonly byTenant: ReadonlyMap<string, readonly StandingBalance[]>
   /** The ledger has the events up to here; undefined before its first. */
   readonly asOf: bigint | undefined
 }
 
 /**
- * Balances of these tenants with everything that the log had when they were asked for.
+ * Reads balances of these tenants with everything that the log had at the call.
  * @throws DomainError `read_model_behind`; what the log or the database throws
  */
 export type ReadBalances = (
@@ -48,13 +48,13 @@ export function createReadBalances(deps: {
   return async (tenantIds, currency) => {
     await readModels.requireCurrent('ledger')
     await requireCaughtUp({ db, log: { endPosition: logEnd } }, 'ledger')
-    // What calls of this process hold is told to others now and then; here it counts at once.
+    // This process reports its holds only periodically; this read needs them at once.
     await funds.tell(tenantIds)
     return read(db, tenantIds, currency)
   }
 }
 
-/** One statement, so that what is in the ledger and what is not yet are of one moment. */
+/** One statement, so that the ledger and the amounts beyond it are of one moment. */
 async function read(
   db: Queryable,
   tenantIds: readonly string[],

@@ -12,7 +12,7 @@ import type { ManagedSetting } from '../../accounts/settings.ts'
 import { requireCaughtUp } from '../../read-models/caught-up.ts'
 import { parsedYaml } from './publish.ts'
 
-/** What a tenant's account said of its prices, each time they were set, the oldest first. */
+/** The prices a tenant's account ever had, the oldest first. */
 export async function accountPriceHistory(
   log: Pick<EventLog, 'readStream'>,
   tenantId: string,
@@ -23,15 +23,15 @@ export async function accountPriceHistory(
   return sets
 }
 
-/** A tenant's prices beside the list. */
+/** A tenant's prices with the list prices. */
 export interface ShownAccountPrices {
   readonly tenantId: string
   readonly prices: AccountPrices
-  /** In effect; undefined: none is. */
+  /** The book in effect; undefined: none is. */
   readonly book: PublishedPriceBook | undefined
 }
 
-/** Prices are managed with the list that they stand beside. */
+/** The API shows the list prices beside a tenant's prices. */
 export const managedAccountPrices: ManagedSetting<'prices', ShownAccountPrices> = {
   name: 'prices',
   check: async ({ catalog, servedModels }, _tenantId, wanted, now) =>
@@ -44,10 +44,11 @@ export const managedAccountPrices: ManagedSetting<'prices', ShownAccountPrices> 
 }
 
 /**
- * The prices of a document that are of SKUs nothing sells, in words: of a model to come, unless it is a
- * slip. What the tenant has such a price of already is not looked at.
+ * Warnings about prices in a document for SKUs that are not sold: of a future model, or misspelt.
+ * Prices that the tenant already has are not checked.
  *
- * @throws DomainError `account_prices_invalid` for a SKU that is a sold one but for a letter or two
+ * @throws DomainError `account_prices_invalid` for a SKU that differs from a sold one in a letter
+ *   or two
  */
 function unsoldPrices(
   catalog: Catalog,
@@ -72,7 +73,7 @@ function unsoldPrices(
   )
 }
 
-/** The prices a file describes. @throws DomainError `price_book_invalid`, `account_prices_invalid` */
+/** Parses a file of prices. @throws DomainError `price_book_invalid`, `account_prices_invalid` */
 export function accountPricesOfFile(yamlText: string): WantedAccountPrices {
   return accountPricesFromDocument(parsedYaml(yamlText, 'the file of account prices'))
 }

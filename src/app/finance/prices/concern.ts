@@ -6,7 +6,7 @@ import type { Channel } from '../../ports/provider.ts'
 import { type PriceBookSource, some } from './price-book.ts'
 import type { StartedBook } from './publish-at-start.ts'
 
-/** What channels serve, each model of a family once. */
+/** The models that channels serve, each model of a family once. */
 export function servedModels(channels: readonly Pick<Channel, 'family' | 'models'>[]) {
   const served = new Map<string, ServedModel>()
   for (const { family, models } of channels)
@@ -15,8 +15,8 @@ export function servedModels(channels: readonly Pick<Channel, 'family' | 'models
 }
 
 /**
- * What is wrong with the prices, for readiness. It never makes a replica unready: all replicas share
- * the prices, and each still serves what has some, and whatever was created before.
+ * What is wrong with the prices, for the readiness report. It never makes a replica unready: all
+ * replicas share the prices, and each still serves priced models, and tasks created before.
  */
 export function priceConcern(deps: {
   readonly catalog: Catalog
@@ -31,7 +31,7 @@ export function priceConcern(deps: {
     help: 'Served models some of whose requests the price book in effect has no price for.',
     registers: [deps.registry],
     async collect() {
-      // With the prices unreadable the last figure stands.
+      // While the prices are unreadable, the last figure stays.
       const models = await prices.current().then(
         (book) => unpricedModels(catalog, served, book),
         (error: unknown) => (isDomainError(error, 'price_not_configured') ? served : undefined),
@@ -41,7 +41,7 @@ export function priceConcern(deps: {
   })
   const look = async (): Promise<readonly string[]> => {
     try {
-      // Once: another book may come into effect at any moment.
+      // Read once: another book may come into effect at any moment.
       const book = await prices.current()
       const models = unpricedModels(catalog, served, book)
       if (models.length === 0) return withheld(started)

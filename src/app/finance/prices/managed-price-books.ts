@@ -16,26 +16,27 @@ import { findPriceBook } from './price-book.ts'
 import { WhatIf, type WhatIfInput } from './what-if.ts'
 import { publishIfWanted, readBook, type WantedPublication } from './publish.ts'
 
-/** Price books as operators manage them by tokens; for others everything is `scope_denied`. */
+/** Price books as operators manage them by tokens; every use by others is `scope_denied`. */
 export interface ManagedPriceBooks {
-  /** The latest to begin first. */
+  /** The latest start first. */
   readonly list: (
     reach: Reach,
     page: {
-      /** Version of the last one already seen. */
+      /** Version of the last one on the page before. */
       readonly after: string | undefined
       readonly limit: number
     },
   ) => Promise<readonly ListedPriceBook[]>
   /** @throws DomainError `price_book_not_found` */
   readonly find: (reach: Reach, version: string) => Promise<PublishedPriceBook>
-  /** What `version` has otherwise than `against`. @throws DomainError `price_book_not_found` */
+  /** How `version` differs from `against`. @throws DomainError `price_book_not_found` */
   readonly difference: (
     reach: Reach,
     books: { readonly version: string; readonly against: string },
   ) => Promise<PriceBookDifference>
   /**
-   * What settled usage would have cost under a book, to be read within the time of a query.
+   * What settled usage would have cost under a book; the caller must read it within the time of a
+   * query.
    *
    * @throws DomainError `price_book_not_found`, `tenant_not_found`
    */
@@ -52,9 +53,9 @@ export interface ManagedPriceBooks {
     reach: Reach,
     by: ByToken,
     input: {
-      /** As in a price book file. */
+      /** In the format of a price book file. */
       readonly document: unknown
-      /** Whether its demonstration prices are kept: only the sandbox sells at them. */
+      /** Whether to keep its demonstration prices, which only the sandbox uses. */
       readonly demonstrations: boolean
       readonly isConfirmed: boolean
     },

@@ -11,11 +11,11 @@ import { forAll } from '../../../kernel/asked-by.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 
-/** The prices in effect, from the read model, kept for a moment. */
+/** The prices in effect, from the read model, cached for a moment. */
 
 /** A newly published book is used at the latest after this. */
 const FRESH_FOR_MS = 2_000
-/** With Postgres away the last known book serves this long: prices rarely change. */
+/** While Postgres is unavailable the last known book serves this long: prices rarely change. */
 const STALE_FOR_MS = 60_000
 
 export interface PriceBookSource {
@@ -59,10 +59,10 @@ export function createPriceBookSource(
   }
 }
 
-/** Of a version that is not there, so much is repeated. */
+/** Of a missing version, the error repeats at most this much. */
 const MAX_SHOWN_CHARACTERS = 128
 
-/** A published book. @throws DomainError `price_book_not_found`, naming the latest there are */
+/** A published book. @throws DomainError `price_book_not_found`, naming the latest ones */
 export async function findPriceBook(
   db: Queryable,
   version: string,
@@ -78,10 +78,10 @@ export async function findPriceBook(
   )
 }
 
-/** Models, SKUs and books that are named; more are counted. */
+/** Models, SKUs and books named in a text; further ones are counted. */
 const MAX_NAMED = 20
 
-/** Names for people, however many there are. */
+/** Lists names for readers, however many there are. */
 export function some(names: readonly string[]): string {
   const more = names.length - MAX_NAMED
   return names.slice(0, MAX_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '')

@@ -21,27 +21,27 @@ import type { Log } from '../../../kernel/log.ts'
 import { programFile } from '../../../kernel/program-files.ts'
 import type { PriceBookSource } from './price-book.ts'
 
-/** Looks taken while other replicas publish as well. */
+/** Tries while other replicas publish as well. */
 const MAX_LOOKS = 5
 
-/** What came of the book a gateway was started with. */
+/** The outcome for the book that a gateway was started with. */
 export interface StartedBook {
   readonly version: string
   readonly outcome:
     | 'published'
     /** This book, or one with the same prices, is in effect or will be. */
     | 'known'
-    /** Another book has taken its place since. */
+    /** A later book has replaced it. */
     | 'replaced'
-    /** It lacks prices that are sold at: a person has to want that. */
+    /** It lacks prices that are sold at: a person must confirm that. */
     | 'withheld'
-  /** SKUs whose price it lacks; only of a withheld book. */
+  /** SKUs whose price it lacks; only for a withheld book. */
   readonly lacking: readonly string[]
 }
 
 /**
- * Publishes the book a gateway is started with, unless that took prices away from what is sold: a
- * restart must not strand models.
+ * Publishes the book that a gateway is started with, unless that would remove prices of sold SKUs:
+ * a restart must not leave models without prices.
  *
  * @throws DomainError `price_book_invalid`, `price_book_version_taken`, and the log's codes
  */
@@ -60,7 +60,7 @@ export async function publishAtStart(deps: PublishDeps, file: PriceBookFile): Pr
   }
 }
 
-/** Another replica published while we looked. */
+/** Another replica published meanwhile. */
 function wasOvertaken(error: unknown): boolean {
   return isDomainError(error, 'price_books_changed') || isDomainError(error, 'price_book_replaced')
 }
@@ -78,7 +78,7 @@ async function lookAt(
   const current = inEffectAt(books, Math.max(nowMs, fromTimestamp(book.effectiveFrom)))
   if (current === undefined) return { ...said, outcome: 'published' }
   const { added, removed, changed } = priceBookDifference(sold(current.entries, file), book.entries)
-  // A book that differs only in demonstrations nobody here sells at.
+  // A book that differs only in demonstration prices, which this gateway does not use.
   if (added.length + removed.length + changed.length === 0) return { ...said, outcome: 'known' }
   if (earlier === 'replaced') return { ...said, outcome: 'replaced' }
   if (removed.length === 0) return { ...said, outcome: 'published' }
@@ -109,7 +109,7 @@ function sold(
 
 const SHIPPED_PRICE_BOOK = 'infra/pricebook.yaml'
 
-/** Publishes the configured price book, or the shipped one, and says what came of it. */
+/** Publishes the configured price book, or the built-in one, and logs the outcome. */
 export async function publishPrices(options: {
   readonly config: { readonly priceBookFile: string | undefined }
   readonly sandbox: boolean
@@ -134,11 +134,11 @@ export async function publishPrices(options: {
 }
 
 /**
- * The prices of a source without its demonstrations, whoever published them: only the sandbox is
- * sold at those.
+ * The prices of a source without its demonstration prices, whichever gateway published them: only
+ * the sandbox sells at those.
  */
 export function withoutDemonstrationPrices(source: PriceBookSource): PriceBookSource {
-  /** One for each book: quotes are kept by it. */
+  /** One per book, because quotes are cached by it. */
   const narrowed = new WeakMap<PriceBook, PriceBook>()
   return {
     current: async () => {

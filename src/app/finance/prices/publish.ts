@@ -20,10 +20,10 @@ export interface PublishDeps {
   readonly clock: Clock
 }
 
-/** A price book file, and how much of it is meant. */
+/** A price book file, and whether its demonstration prices count. */
 export interface PriceBookFile {
   readonly yamlText: string
-  /** Whether its demonstration prices are kept: only the sandbox may sell at them. */
+  /** Whether to keep its demonstration prices, which only the sandbox may use. */
   readonly demonstrations: boolean
 }
 
@@ -35,15 +35,15 @@ interface PublishedPriceBook {
 }
 
 interface PublishedBy {
-  /** Of the look that was taken before: with another book since, nothing is published. */
+  /** Revision of an earlier look: if another book was published since, nothing is published. */
   readonly basis?: number
   readonly correlationId: string
-  /** Who has it done. */
+  /** The person or program that publishes. */
   readonly actor: string
 }
 
 /**
- * Publishes a price book file through the log; the same book again changes nothing.
+ * Publishes a price book file through the log; repeating the same book changes nothing.
  * @throws DomainError `price_book_invalid`, those of the price-book decider, and the log's codes
  */
 export async function publishPriceBook(
@@ -53,7 +53,7 @@ export async function publishPriceBook(
   return publishBook(deps, { ...input, book: bookOf({ yamlText, demonstrations }) })
 }
 
-/** The same of a book that is read already. @throws as `publishPriceBook` */
+/** The same for a parsed book. @throws as `publishPriceBook` */
 async function publishBook(
   deps: PublishDeps,
   { book, basis, correlationId, actor }: PublishedBy & { readonly book: PriceBookDocument },
@@ -76,9 +76,9 @@ async function publishBook(
 }
 
 /**
- * What publishing a book would change, straight from the log.
+ * What publishing a book would change, from the log.
  *
- * @param served what channels serve, undefined where they are not known
+ * @param served what channels serve, undefined when it is not known
  * @throws DomainError `price_book_version_taken`, `price_book_replaced`
  */
 export async function lookAtPublication(
@@ -89,24 +89,26 @@ export async function lookAtPublication(
   return lookAhead(deps.catalog, book, await publishedBooks(deps.log), served, deps.clock.nowMs())
 }
 
-/** Every published book, in order, straight from the log. */
+/** Every published book, in order, from the log. */
 export async function publishedBooks(log: EventLog): Promise<readonly PriceBookPublished[]> {
   const events = await log.readStream(priceBookStream)
   return events.flatMap((event) => (event.type === 'PriceBookPublished' ? [event.data] : []))
 }
 
-/** The book a file describes. @throws DomainError `price_book_invalid` */
+/** Parses a price book file. @throws DomainError `price_book_invalid` */
 export function bookOf({ yamlText, demonstrations }: PriceBookFile): PriceBookDocument {
   return readBook(parsedYaml(yamlText, 'the price book'), demonstrations)
 }
 
-/** The book a document describes, with or without its demonstration prices. @throws DomainError `price_book_invalid` */
+/**
+ * Parses a document with its demonstration prices or not. @throws DomainError `price_book_invalid`
+ */
 export function readBook(document: unknown, demonstrations: boolean): PriceBookDocument {
   const whole = priceBookFromDocument(document)
   return demonstrations ? whole : withoutDemonstrations(whole)
 }
 
-/** What a file of prices says. @throws DomainError `price_book_invalid`, naming `what` */
+/** Parses YAML of prices. @throws DomainError `price_book_invalid`, naming `what` */
 export function parsedYaml(yamlText: string, what: string): unknown {
   try {
     return parse(yamlText)
@@ -116,10 +118,10 @@ export function parsedYaml(yamlText: string, what: string): unknown {
   }
 }
 
-/** What came of a book that a person publishes. */
+/** The outcome of a publication by a person. */
 export interface WantedPublication {
   readonly publication: Publication
-  /** Why nothing was published, though it could be: it has to be wanted expressly. */
+  /** Why a valid book was not published: each reason must be confirmed. */
   readonly asked: readonly string[]
   /** False also when exactly this book was published before. */
   readonly published: boolean
@@ -127,8 +129,8 @@ export interface WantedPublication {
 }
 
 /**
- * Publishes a book by what a look at it showed: what takes prices away, or changes them at once or
- * never, only where that is wanted expressly.
+ * Publishes a book after a look at its changes: a change that removes prices, takes effect at once,
+ * or never does, must be confirmed.
  *
  * @throws DomainError those of the price-book decider, and the log's codes
  */
@@ -136,9 +138,9 @@ export async function publishIfWanted(
   deps: PublishDeps,
   input: {
     readonly book: PriceBookDocument
-    /** What channels serve, undefined where they are not known. */
+    /** What channels serve, undefined when it is not known. */
     readonly served: readonly ServedModel[] | undefined
-    /** It is wanted whatever it changes. */
+    /** Every change is confirmed. */
     readonly isConfirmed: boolean
     readonly correlationId: string
     readonly actor: string

@@ -5,14 +5,12 @@ import type { AccountFacts } from '../../accounts/account-facts.ts'
 import type { PriceBookSource } from './price-book.ts'
 import type { Quote, RatedSku } from '../../../domain/pricing/settlement.ts'
 
-/**
- * What a tenant pays: the book in effect, with the tenant's own prices over it.
- */
+/** The prices of a tenant: the book in effect, with the tenant's own prices over it. */
 
 export interface TenantPrices extends PriceBookSource {
   /**
-   * The book in effect as this tenant has it. Prices that cannot be known refuse the request: nobody
-   * is billed at list prices because something could not be read.
+   * The book in effect for this tenant. If the prices cannot be read, the request is refused: a
+   * read failure must not lead to billing at list prices.
    *
    * @throws as `current`, and what the log throws
    */
@@ -27,14 +25,14 @@ export function createTenantPrices(
   return {
     current: list.current,
     of: async (tenantId) => {
-      // The prices first: a book that comes into effect meanwhile is the one that counts.
+      // The tenant's prices first, so that a book that comes into effect meanwhile counts.
       const { prices } = await facts.of(tenantId)
       return views(await list.current(), prices)
     },
   }
 }
 
-/** One view for each book and set of prices: quotes are kept by it. */
+/** One view per book and set of prices, because quotes are cached by it. */
 function createViews(): (book: PriceBook, prices: AccountPrices | undefined) => PriceBook {
   const made = new WeakMap<PriceBook, WeakMap<AccountPrices, PriceBook>>()
   return (book, prices) => {
@@ -47,7 +45,7 @@ function createViews(): (book: PriceBook, prices: AccountPrices | undefined) => 
   }
 }
 
-/** What a request may cost: every SKU it can be settled at, with its price, and what is held for it. */
+/** A request's possible cost: every SKU it can be settled at with its price, and its hold. */
 export interface RequestQuote extends Readonly<Omit<Quote, 'candidates'>> {
   readonly candidates: readonly RatedSku[]
 }

@@ -20,10 +20,10 @@ export interface WhatIfRow {
   readonly lines: number
   readonly quantity: string
   readonly recorded: string
-  /** Null: the other book has no price for it, and it would have been refused. */
+  /** Null: the other book has no price for it, and would have refused it. */
   readonly whatIf: string | null
   readonly difference: string | null
-  /** Signed, two decimals; null also from nothing to something. */
+  /** Signed, two decimals; null also when the recorded amount is zero. */
   readonly percent: string | null
 }
 
@@ -34,7 +34,7 @@ export interface WhatIfTotal extends Pick<
 > {
   readonly whatIf: string
   readonly difference: string
-  /** Of what the other book has no price for; in none of the figures beside. */
+  /** Lines without a price in the other book; the other figures exclude them. */
   readonly unpriced: { readonly lines: number; readonly recorded: string }
 }
 
@@ -44,10 +44,10 @@ export interface WhatIfInput {
   readonly fromMs: number
   /** Settled before; unix milliseconds. */
   readonly toMs: number
-  /** One tenant; undefined: every one. */
+  /** One tenant; undefined: all. */
   readonly tenantId: string | undefined
   readonly onProgress?: (lines: number) => void
-  /** Ends it between two reads. */
+  /** Stops between two reads. */
   readonly signal?: AbortSignal
 }
 
@@ -57,9 +57,10 @@ interface WhatIfDeps {
 }
 
 /**
- * Rates what was settled anew under another book, a tenant at a time, and writes nothing. Of each line
- * the tenant's prices are those it was settled by: its own price stays, and its multiplier applies to
- * the other book. Under the book that lines were settled by, they cost what they cost, exactly.
+ * Prices settled usage again under another book, one tenant at a time, and writes nothing. Each
+ * line keeps the tenant's prices it was settled by: an own price stays, and a multiplier applies to
+ * the other book. Under the book that lines were settled by, the result is exactly the recorded
+ * amount.
  */
 export class WhatIf {
   readonly #deps: WhatIfDeps
@@ -73,7 +74,7 @@ export class WhatIf {
   }
 
   /**
-   * One row for each tenant, currency, SKU and unit; memory holds those of one tenant.
+   * One row per tenant, currency, SKU and unit; memory holds the rows of one tenant.
    *
    * @throws the reason of the signal
    */
@@ -83,7 +84,7 @@ export class WhatIf {
     for await (const tenant of ledgerTenants(this.#deps.pool)) yield* this.#ofTenant(tenant)
   }
 
-  /** Of the rows so far, a currency each: they are never added. */
+  /** Totals of the rows so far, one per currency: currencies are never added. */
   totals(): readonly WhatIfTotal[] {
     return [...this.#totals]
       .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -124,7 +125,7 @@ export class WhatIf {
     }
   }
 
-  /** The other book under each of the prices the tenant ever had. */
+  /** The other book under each set of prices the tenant ever had. */
   async #viewsOf(tenantId: string): Promise<ReadonlyMap<number, PriceBook>> {
     const sets = await accountPriceHistory(this.#deps.log, tenantId)
     return new Map(
@@ -176,15 +177,15 @@ function rowOf(tenantId: string, sum: Rerated): WhatIfRow {
   }
 }
 
-/** What a tenant pays for a SKU, beside the list. */
+/** A tenant's price for a SKU, with the list price. */
 interface ComparedPrice {
   readonly sku: string
   readonly currency: Currency
   /** Undefined: the list has none. */
   readonly list: PriceEntry | undefined
-  /** Undefined: the list price times the multiplier is too large to be one. */
+  /** Undefined: the list price times the multiplier exceeds the largest price. */
   readonly tenant: SoldPrice | undefined
-  /** By how much the tenant's is dearer, in per cent; undefined where that cannot be said. */
+  /** How much more the tenant pays, in per cent; undefined when that has no value. */
   readonly percent: string | undefined
 }
 

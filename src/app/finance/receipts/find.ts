@@ -7,29 +7,29 @@ import { writeReceipt } from './receipt.ts'
 import { isOpening, type Opening, standingOf } from './standing.ts'
 import type { Receipt } from './types.ts'
 
-/** Events that are looked through for what an id stands for: a request may refresh a page of tasks. */
+/** Most events read to find what an id stands for: a request may refresh a page of tasks. */
 export const MAX_RECEIPT_EVENTS = 10_000
-/** Corrections of one receipt that are shown. */
+/** Most corrections shown in one receipt. */
 export const MAX_RECEIPT_CORRECTIONS = 1_000
 
 export type FoundReceipt =
   | { readonly receipt: Receipt }
-  /** The ledger has to come to this position of the log first. */
+  /** The ledger must reach this position of the log first. */
   | { readonly behind: bigint }
 
-/** Whether it can stand as it was found: nothing that the log holds besides makes it another. */
+/** Whether nothing else in the log can change the receipt. */
 export function isFinal(found: FoundReceipt | undefined): boolean {
   if (found === undefined) return false
   if ('behind' in found) return true
   return found.receipt.state === 'settled' || found.receipt.state === 'not_billed'
 }
 
-/** A line is named by what it is of and its number. */
+/** The name of a line: its source and its number. */
 const lineName = /^(.+):([1-9]\d{0,3})$/
-/** Letters by which a request is told from what it began. */
+/** Prefix of request ids, which distinguishes a request from what it began. */
 const REQUEST = 'req_'
 
-/** Of several that share an id, the one that began last; of a request, what that began. */
+/** Of several with one id, the one that began last; for a request, what it began. */
 function openingOf(id: string, events: readonly RecordedEvent[]): Opening | undefined {
   return events
     .filter(isOpening)
@@ -37,8 +37,8 @@ function openingOf(id: string, events: readonly RecordedEvent[]): Opening | unde
 }
 
 /**
- * The receipt of what an id stands for within a scope: a task by platform or native id, a call, the
- * request that began either, or one of its ledger lines. Undefined where there is nothing.
+ * The receipt for an id within a scope: a task by platform or native id, a call, the request that
+ * began either, or one of its ledger lines. Undefined when there is nothing.
  */
 export async function findReceipt(
   db: Queryable,
@@ -60,7 +60,7 @@ export async function findReceipt(
   const events = own.map(({ event }) => event)
   const standing = standingOf(opening, events)
   const count = standing.state === 'settled' ? standing.settlement.lines.length : 0
-  // Lines are numbered from 1: what corrects them need not wait for them.
+  // Lines are numbered from 1, so their corrections can be read before the lines.
   const lineIds = Array.from({ length: count }, (_, index) => `${sourceId}:${index + 1}`)
   const [lines, corrections] = await Promise.all([
     count === 0 ? [] : linesOfSource(db, sourceId, count),

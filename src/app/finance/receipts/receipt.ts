@@ -5,14 +5,14 @@ import { type Opening, type Standing, standingOf } from './standing.ts'
 import type { Receipt, ReceiptLine } from './types.ts'
 import { verdictOf } from './verdict.ts'
 
-/** What a receipt is written from. */
+/** The data of a receipt. */
 export interface ReceiptParts {
   readonly opening: Opening
-  /** All of the task or call, oldest first. */
+  /** All events of the task or call, oldest first. */
   readonly events: readonly RecordedEvent[]
   readonly nativeId: string | undefined
   readonly lines: readonly AdjustedLine[]
-  /** Of these lines, oldest first; there may be more, and `adjusted` of the lines counts all. */
+  /** Corrections of these lines, oldest first; `adjusted` of the lines includes any others. */
   readonly corrections: readonly Correction[]
 }
 
@@ -48,7 +48,7 @@ function measurementOf(lines: readonly ReceiptLine[]): Receipt['measurement'] {
     : first.measurement
 }
 
-/** By which book, and in which currency. A call that failed says neither of its caller's money. */
+/** Its book and its currency. A failed call has neither. */
 function termsOf(
   opening: Opening,
   standing: Standing,

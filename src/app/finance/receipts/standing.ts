@@ -1,17 +1,17 @@
 import type { Settlement } from '../../../domain/pricing/settlement.ts'
 import type { RecordedEvent } from '../../../eventlog/log/types.ts'
 
-/** How a task or a call stands with money, out of its events. */
+/** The money status of a task or a call, by its events. */
 export type Standing =
   | { readonly state: 'settled'; readonly settlement: Settlement; readonly position: bigint }
-  /** `why` ends a sentence that says that nothing is billed. */
+  /** `why` ends the sentence that nothing is billed. */
   | { readonly state: 'not_billed'; readonly why: string }
-  /** What is held for it; `unknown` where the model service may have taken it or not. */
+  /** The amount held; `unknown` when the model service may have accepted it. */
   | { readonly state: 'running' | 'unknown'; readonly hold: string }
 
 type EventOf<Type extends RecordedEvent['type']> = Extract<RecordedEvent, { readonly type: Type }>
 
-/** What began a task, or is all there is of a call. */
+/** The event that began a task, or the only event of a call. */
 export type Opening = EventOf<'TaskRequested' | 'CallSettled' | 'CallFailed' | 'CallWrittenOff'>
 
 export function isOpening(event: RecordedEvent): event is Opening {
@@ -24,7 +24,7 @@ export function isOpening(event: RecordedEvent): event is Opening {
   )
 }
 
-/** Why an event ends what it is of without a bill; undefined for one that does not. */
+/** Why an event ends its task or call without a bill; undefined for other events. */
 function unbilledBy(event: RecordedEvent): string | undefined {
   if (event.type === 'CallFailed') return `the call failed (${event.data.code})`
   if (event.type === 'CallWrittenOff') return `its settlement was given up (${event.data.reason})`
@@ -38,7 +38,7 @@ function unbilledBy(event: RecordedEvent): string | undefined {
     : 'the task expired'
 }
 
-/** How its events, in their order, leave what they opened. */
+/** The status after the events, in their order. */
 export function standingOf(opening: Opening, events: readonly RecordedEvent[]): Standing {
   for (const event of events)
     if (event.type === 'TaskSettled' || event.type === 'CallSettled') {

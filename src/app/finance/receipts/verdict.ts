@@ -11,7 +11,7 @@ interface Figures {
   readonly net: string
 }
 
-/** How a task or a call stands with money, in a sentence or two. */
+/** The money status of a task or a call, in a sentence or two. */
 export function verdictOf(standing: Standing, figures: Figures): string {
   const currency = figures.currency ?? ''
   switch (standing.state) {
