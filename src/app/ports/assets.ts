@@ -2,22 +2,22 @@ import type { AssetGroupType, AssetType } from '../../domain/asset/events.ts'
 import type { AssetFault } from '../../domain/asset/decider.ts'
 import type { CallOptions, Channel } from './provider.ts'
 
-/** Where callers' assets meet the accounts that keep them: channels that have a `library`. */
+/** The port between callers' assets and the accounts that store them: channels with a `library`. */
 
-/** A thing of the library, by upstream's id. */
+/** An object of the library, by upstream's id. */
 export interface NativeKey {
   readonly nativeId: string
   readonly projectName: string
 }
 
-/** A group as upstream is asked for it. */
+/** A group to create upstream. */
 export interface GroupOrder {
-  /** What upstream calls it, which it is found again by: our id. */
+  /** Its name upstream, which is our id, so that it can be found again. */
   readonly name: string
   readonly projectName: string
 }
 
-/** An asset as upstream is asked for it. */
+/** An asset to create upstream. */
 export interface AssetOrder extends GroupOrder {
   readonly nativeGroupId: string
   /** Upstream fetches it from there. */
@@ -25,41 +25,41 @@ export interface AssetOrder extends GroupOrder {
   readonly assetType: AssetType
 }
 
-/** What upstream says of an asset. */
+/** An asset as upstream reports it. */
 export interface SeenAsset {
   readonly nativeId: string
-  /** What it was asked for as. */
+  /** The name it was created under. */
   readonly name: string | undefined
   readonly status: 'processing' | 'active' | 'failed' | 'unknown'
-  /** Of one that failed; scrubbed of what callers must not see. */
+  /** Of a failed asset; without anything that callers must not see. */
   readonly error: AssetFault | undefined
-  /** Short-lived: never kept. */
+  /** Short-lived: never stored. */
   readonly url: string | undefined
 }
 
-/** What upstream says of a group. */
+/** A group as upstream reports it. */
 export interface SeenGroup {
   readonly nativeId: string
   readonly name: string | undefined
 }
 
-/** A page of a list. `pageNumber` begins at 1; a page has at most `maxPageSize`. */
+/** A page of a list. `pageNumber` starts at 1; a page has at most `maxPageSize`. */
 export interface LibraryPage {
   readonly groupType: AssetGroupType
   readonly projectName: string
-  /** Exactly so. */
+  /** Exact match. */
   readonly name?: string
   readonly pageNumber: number
   readonly pageSize: number
 }
 
-/** The items that could be read; how many there are on all pages, where upstream says it. */
+/** The readable items, and the number on all pages, if upstream reports it. */
 export interface Listed<Item> {
   readonly items: readonly Item[]
   readonly total: number | undefined
 }
 
-/** A verification that upstream has begun. Both are one-time credentials: neither kept nor logged. */
+/** A verification that upstream began. Both are one-time credentials: never stored or logged. */
 export interface StartedVerification {
   readonly credential: string
   readonly link: string
@@ -71,7 +71,7 @@ export interface AssetProvider {
   readonly maxPageSize: number
   /** How far a list reaches: page number times page size. */
   readonly maxListed: number
-  /** Of the general library. */
+  /** In the general library. */
   readonly createGroup: (
     channel: Channel,
     order: GroupOrder,
@@ -90,7 +90,7 @@ export interface AssetProvider {
   readonly listAssets: (
     channel: Channel,
     page: LibraryPage & {
-      /** What upstream works on, newest first; or what it has ended, made or failed, the last of it first. */
+      /** Assets being processed, newest first; or ended ones, the last to end first. */
       readonly standing?: 'processing' | 'ended'
     },
     options: CallOptions,
@@ -100,9 +100,9 @@ export interface AssetProvider {
     page: LibraryPage,
     options: CallOptions,
   ) => Promise<Listed<SeenGroup>>
-  /** What is gone already is deleted. */
+  /** An object that is gone already counts as deleted. */
   readonly deleteAsset: (channel: Channel, key: NativeKey, options: CallOptions) => Promise<void>
-  /** With every asset of it. What is gone already is deleted. */
+  /** Deletes its assets as well. A group that is gone already counts as deleted. */
   readonly deleteGroup: (channel: Channel, key: NativeKey, options: CallOptions) => Promise<void>
   readonly startVerification: (
     channel: Channel,

@@ -3,22 +3,22 @@ import type { AsciiText } from '../../kernel/ascii-text.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import type { AnswerStream, CallOptions, Channel } from './provider.ts'
 
-/** Where callers' images meet the families that make them. */
+/** The port between callers' images and the families that make them. */
 
-/** A picture sent along, as it can be handed to upstream: what lies here or is fetched, as its bytes. */
+/** A picture in a request, ready for upstream: stored and fetched ones as bytes. */
 export type SentImage = Extract<ImageInput, { readonly from: 'upload' | 'url' }>
 
-/** An order for images as one channel gets it. */
+/** An image request to one channel. */
 export interface ImageCall extends Omit<ImageRequest, 'inputs' | 'mask'> {
   readonly upstreamModel: string
   readonly inputs: readonly SentImage[]
   readonly mask: SentImage | undefined
 }
 
-/** Where a picture is that upstream made: in base64 without a prefix, or at a URL of upstream's. */
+/** A picture made by upstream: base64 without a prefix, or a URL of upstream's. */
 export type MadePicture = { readonly base64: string | AsciiText } | { readonly url: string }
 
-/** Why one of several pictures was not made, as callers are told. */
+/** Why one of several pictures was not made, for the caller. */
 export interface ImageItemError {
   readonly code: string
   readonly message: string
@@ -28,15 +28,15 @@ export interface ImageItemError {
 export type ImageItem =
   | {
       readonly picture: MadePicture
-      /** What callers are shown of it beside; its `size` is looked at. */
+      /** The other fields for the caller; its `size` is checked. */
       readonly shown: JsonObject
     }
   | { readonly error: ImageItemError }
 
-/** An answer with pictures, or one that says that there are none. */
+/** An answer with pictures, or with the reason for having none. */
 export interface ImageAnswer {
   readonly upstreamRequestId: string | undefined
-  /** Upstream wants no further call of this model for so long: its limit is used up. */
+  /** Upstream's rate limit for this model is used up for this long. */
   readonly restMs: number | undefined
   /** Unix seconds. */
   readonly createdS: number | undefined
@@ -49,13 +49,13 @@ export interface ImageAnswer {
     | {
         readonly code: 'content_policy_violation' | 'no_image_generated' | 'upstream_unavailable'
         readonly message: string
-        /** The provider charges for the input all the same, and it is settled. */
+        /** The provider charges for the input all the same, so it is settled. */
         readonly isBilled: boolean
       }
     | undefined
 }
 
-/** An event as callers get it: JSON text, its model the external name. */
+/** An event for the caller: JSON text with the model's external name. */
 export interface ImageFrame {
   readonly event: string
   readonly data: string
@@ -64,19 +64,19 @@ export interface ImageFrame {
 /** An event of a stream of pictures. */
 export type ImageEvent =
   | { readonly kind: 'told'; readonly frame: ImageFrame; readonly terminal: boolean }
-  /** A picture that is to be delivered, and the frame of it or of its not being delivered. */
+  /** A picture to deliver, with the frames for its delivery and for its failure. */
   | {
       readonly kind: 'picture'
       readonly item: Extract<ImageItem, { readonly picture: MadePicture }>
       readonly delivered: (fields: JsonObject) => ImageFrame
       readonly lost: (error: ImageItemError) => ImageFrame
-      /** No other is to come. */
+      /** The last event. */
       readonly terminal: boolean
     }
 
 /** What was received of a stream of pictures so far. */
 export interface ImageTally extends ImageSeen {
-  /** Upstream said that the result is whole. */
+  /** Upstream reported the result as complete. */
   readonly finished: boolean
   /** Why there is no picture at all. */
   readonly failure: { readonly code: string } | undefined
@@ -84,13 +84,13 @@ export interface ImageTally extends ImageSeen {
 
 export type ImageStream = AnswerStream<ImageEvent, ImageTally>
 
-/** The adapter of a family of images. */
+/** The adapter of a family of image models. */
 export interface ImageProvider {
   readonly family: string
   /** @throws ProviderError */
   readonly make: (channel: Channel, call: ImageCall, options: CallOptions) => Promise<ImageAnswer>
   /**
-   * Resolves when upstream has begun to answer; undefined where the family does not stream.
+   * Resolves when upstream's answer has begun; undefined when the family does not stream.
    * @throws ProviderError
    */
   readonly stream:

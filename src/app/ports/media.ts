@@ -2,25 +2,25 @@ import type { Readable } from 'node:stream'
 import type { UploadPurpose } from '../../domain/upload/events.ts'
 import type { CallOptions, Channel } from './provider.ts'
 
-/** Where callers' files meet the accounts that keep them. */
+/** The port between callers' files and the accounts that store them. */
 
-/** A file on its way upstream. */
+/** A file to upload. */
 export interface OutgoingMedia {
   readonly purpose: UploadPurpose
   readonly filename: string
-  /** Read once, as it is sent: what it throws breaks the upload off. */
+  /** Read once, while it is sent: an error of it aborts the upload. */
   readonly body: AsyncIterable<Uint8Array>
 }
 
-/** A file on its way from upstream. */
+/** A file to download. */
 export interface IncomingMedia {
-  /** As upstream says it; undefined where it does not. */
+  /** By upstream; undefined when it does not report it. */
   readonly sizeBytes: number | undefined
-  /** Fails where it is longer than it may be, or stops midway. Whoever does not read it to the end destroys it. */
+  /** Fails when it is too long or is cut. The caller must read it to the end or destroy it. */
   readonly body: Readable
 }
 
-/** The adapter of what accounts keep for callers. */
+/** The adapter of a family whose accounts store files. */
 export interface MediaProvider {
   /** Sends a file, once. @throws ProviderError */
   readonly upload: (
@@ -28,7 +28,7 @@ export interface MediaProvider {
     media: OutgoingMedia,
     options: CallOptions,
   ) => Promise<{ readonly upstreamFileId: string }>
-  /** Opens a file that was sent. @throws ProviderError */
+  /** Opens an uploaded file. @throws ProviderError */
   readonly open: (
     channel: Channel,
     file: {

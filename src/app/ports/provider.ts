@@ -4,7 +4,7 @@ import type { TaskObservation } from '../../domain/task/observation.ts'
 
 export type { TaskObservation }
 
-/** Where faces upstream (`upstream` of each family) and faces callers (`api/`) meet. */
+/** The port between the upstream adapters of each family (`upstream`) and the surfaces (`api/`). */
 
 /** One upstream account; the credential stays inside the provider's client. */
 export interface Channel {
@@ -19,48 +19,48 @@ export interface Channel {
   readonly priority: number
   readonly timeoutMs: number
   readonly maxConcurrent: number
-  /** Words that must never reach a caller, beyond those derived from host and model names. */
+  /** Words that no caller may see, beside those derived from host and model names. */
   readonly redactWords?: readonly string[]
-  /** Bound on queries (not creations) a second; absent means the family's default. */
+  /** Limit on queries (not creations) per second; absent means the family's default. */
   readonly maxQueriesPerSecond?: number
-  /** Of image models: the most images of one request, by external name. */
+  /** For image models: the most images of one request, by external name. */
   readonly largestImageCounts?: Readonly<Record<string, number>>
-  /** Header the credential is sent in, where it is not the usual one of its family. */
+  /** Header of the credential, if it is not the family's usual one. */
   readonly credentialHeader?: string
-  /** Where the account keeps assets, if it does. */
+  /** Where the account stores assets, if it does. */
   readonly library?: AssetLibrary
-  /** What else its family lets an operator say; only the family reads it. */
+  /** Further settings of the family; only the family reads them. */
   readonly settings?: unknown
 }
 
-/** The asset library of an account: an interface of its own, whose requests are signed. */
+/** The asset library of an account: a separate interface with signed requests. */
 export interface AssetLibrary {
-  /** Its actions are asked for at this address. */
+  /** Address of its actions. */
   readonly baseUrl: string
-  /** As the signature names it. */
+  /** The region in the signature. */
   readonly signingRegion: string
   readonly accessKeyId: string
   readonly secretAccessKey: string
-  /** Whether real persons can be verified there. */
+  /** Whether it can verify real persons. */
   readonly verifiesPersons: boolean
-  /** The account's own project for everything; absent: what callers name. */
+  /** The account's own project for everything; absent: the caller's. */
   readonly projectName?: string
 }
 
-/** Where the sandbox plays the upstream of a family, and as what. */
+/** The sandbox's account for a family. */
 export interface SandboxAccount extends Pick<
   Channel,
   'id' | 'family' | 'region' | 'models' | 'largestImageCounts' | 'settings'
 > {
   /** Below the sandbox's own address. */
   readonly path: string
-  /** Of its asset library, if it has one: what is beside its own address. */
+  /** Its asset library, if it has one, without the address. */
   readonly library?: Pick<AssetLibrary, 'signingRegion' | 'verifiesPersons'> & {
     readonly path: string
   }
 }
 
-/** The upstream answered that it has no such task. */
+/** Upstream answered that it has no such task. */
 export interface TaskGone {
   readonly nativeId: string
   readonly status: 'gone'
@@ -68,28 +68,28 @@ export interface TaskGone {
 
 export type CancelOutcome = 'accepted' | 'running' | 'gone' | 'refused'
 
-/** A creation as the adapter of its family puts it on the wire. */
+/** A creation as its family's adapter sends it. */
 export interface TaskSubmission {
-  /** Upstream's name of it. */
+  /** Upstream's model name. */
   readonly model: string
   /** Upstream's body without the model and the marker. */
   readonly body: Readonly<Record<string, unknown>>
-  /** The caller's own settings, for what the body does not have: which creation it is, of several. */
+  /** The caller's own settings that are not in the body; they select one of several creations. */
   readonly settings: TaskFacts['settings']
-  /** What a list upstream may show of it, so that it can be found again. */
+  /** A marker that an upstream list may show, so that the task can be found again. */
   readonly marker: string
 }
 
-/** What an upstream says when it takes a task. */
+/** Upstream's answer when it accepts a task. */
 export interface AcceptedTask {
   readonly nativeId: string
-  /** What it counts, where only this answer says so. */
+  /** The usage, if only this answer reports it. */
   readonly usage?: Usage | undefined
 }
 
 export interface TaskProvider {
   readonly family: string
-  /** Most ids one `list` may ask for; 0 where upstream lists page by page alone. */
+  /** Most ids in one `list`; 0 when upstream only lists page by page. */
   readonly maxListIds: number
   /** Longest page of `list`, and how many pages there can be. */
   readonly maxListSize: number
@@ -116,9 +116,9 @@ export interface TaskProvider {
     options: CallOptions,
   ) => Promise<{
     readonly items: readonly TaskObservation[]
-    /** Items that came besides and could not be read. */
+    /** Number of items that could not be read. */
     readonly unreadable: number
-    /** On all pages, as far as upstream says it. */
+    /** On all pages, if upstream reports it. */
     readonly total: number | undefined
   }>
   readonly cancel: (
@@ -128,14 +128,14 @@ export interface TaskProvider {
   ) => Promise<CancelOutcome>
 }
 
-/** An answer that has begun and comes in pieces. */
+/** An answer that has begun and arrives in chunks. */
 export interface AnswerStream<Chunk, Tally> {
   readonly upstreamRequestId: string | undefined
-  /** Upstream wants no further call of this model for so long: its limit is used up. */
+  /** Upstream's rate limit for this model is used up for this long. */
   readonly restMs: number | undefined
   /**
-   * What has arrived since the last call, never an empty list; undefined at the end. Upstream is held
-   * back while nobody reads. One call at a time.
+   * What has arrived since the last call, never an empty list; undefined at the end. While the
+   * caller does not read, upstream is held back. One call at a time.
    * @throws ProviderError when it is cut, stalls, or reports an error
    */
   readonly read: () => Promise<readonly Chunk[] | undefined>
@@ -150,29 +150,29 @@ export interface CallOptions {
   readonly requestId: string
 }
 
-/** Whether the upstream may have accepted (and will bill) what we sent. */
+/** Whether the upstream may have accepted (and will bill) a request. */
 export type Acceptance = 'ruled_out' | 'certain' | 'unknown'
 
 export type ProviderErrorKind =
-  /** The caller's input: `code` and `message` may be shown. */
+  /** The caller's input is wrong: `code` and `message` may be shown. */
   | 'invalid'
   | 'rate_limited'
-  /** Our credential, contract or balance upstream: 503 to the caller. */
+  /** Our credential, contract or balance upstream is refused: 503 to the caller. */
   | 'account'
   | 'unavailable'
   | 'timeout'
   | 'malformed'
 
-/** A failed provider call; `message` is already scrubbed of upstream ids, hosts and vendor words. */
+/** A failed provider call; `message` has no upstream ids, hosts or vendor words. */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError'
   readonly kind: ProviderErrorKind
   readonly acceptance: Acceptance
-  /** Upstream's code where it may be shown to the caller. */
+  /** Upstream's code, if the caller may see it. */
   readonly code: string | undefined
   readonly param: string | undefined
   readonly retryAfterMs: number | undefined
-  /** HTTP status and error type of upstream's answer, where there was one. */
+  /** HTTP status and error type of upstream's answer, if there was one. */
   readonly status: number | undefined
   readonly type: string | undefined
 

@@ -2,7 +2,7 @@ import { unreachable } from '../../kernel/assert.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { ProviderError } from './provider.ts'
 
-/** From a provider's failure to what the surfaces know; `callId` where it was of a call. */
+/** Converts a provider's failure to a domain error; `callId` is set for a call. */
 export function refusalOf(error: ProviderError, callId?: string): DomainError {
   const details = {
     callId,
