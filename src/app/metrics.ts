@@ -38,7 +38,7 @@ export function createTaskMetrics(registry: Registry): TaskMetrics {
   return { ...createCallMetrics(registers), ...createPolicyMetrics(registers) }
 }
 
-/** Creations, ends, and the calls to upstream for them. */
+/** Metrics of creations, ends, and the calls to upstream for them. */
 function createCallMetrics(registers: Registry[]) {
   return {
     created: new Counter({
@@ -76,7 +76,7 @@ function createCallMetrics(registers: Registry[]) {
   }
 }
 
-/** What the policies find and do. */
+/** Metrics of the policies. */
 function createPolicyMetrics(registers: Registry[]) {
   return {
     reconciled: new Counter({

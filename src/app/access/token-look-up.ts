@@ -20,7 +20,7 @@ interface Read {
   readonly readAt: number
 }
 
-/** Tokens by the hash of a secret: from memory where that is allowed, else from the read model. */
+/** Tokens by the hash of a secret: from memory if that is recent enough, else the read model. */
 export class TokenLookUp {
   readonly #pool: Pool
   readonly #retries: RetryLog
@@ -35,7 +35,7 @@ export class TokenLookUp {
   constructor(deps: {
     readonly pool: Pool
     readonly log: Pick<EventLog, 'endPosition'>
-    /** Says how long ago a token was looked up. */
+    /** Measures how long ago a token was looked up. */
     readonly monotonic: Clock
     readonly retries: RetryLog
   }) {
@@ -50,14 +50,14 @@ export class TokenLookUp {
     })
   }
 
-  /** What memory holds of it; undefined where it holds nothing. */
+  /** The cached token; undefined when none is cached. */
   remembered(hash: string): { readonly token: FoundToken | undefined } | undefined {
     const cached = this.#cache.get(hash)
     if (cached?.isOld === true) void this.#refresh(hash)
     return cached
   }
 
-  /** @throws what Postgres and the log throw; where the read model is behind */
+  /** @throws what Postgres and the log throw, also when the read model is behind */
   async lookUp(hash: string): Promise<FoundToken | undefined> {
     let found = await this.#read(hash)
     if (found.token === undefined) {
@@ -70,7 +70,7 @@ export class TokenLookUp {
     return found.token
   }
 
-  /** What an event changes is not served from memory again. */
+  /** Memory does not serve a token again that an event changed. */
   noticed(event: RecordedEvent): void {
     if (event.type === 'TokenIssued') {
       this.#generation += 1
@@ -85,7 +85,7 @@ export class TokenLookUp {
     this.#changed.set(tokenId, event.position)
   }
 
-  /** The same of an event that this program does not understand: whatever it says changes its token. */
+  /** The same for an event that this program does not understand: it may change its token. */
   noticedUnknown({ stream, position }: UnknownEvent): void {
     this.#generation += 1
     const tokenId = stream.slice(tokenStreams.length)
@@ -93,7 +93,7 @@ export class TokenLookUp {
     this.#changed.set(tokenId, position)
   }
 
-  // A row that was read before a change arrives after it, however long another read has passed it.
+  // A read that began before a change may end after it, and after a later read.
   #remember(hash: string, { token, readAt }: Read): void {
     if (readAt === this.#generation) this.#cache.set(hash, token)
   }
@@ -111,7 +111,7 @@ export class TokenLookUp {
     }
   }
 
-  /** In the background: the caller is served from memory meanwhile. */
+  /** Reads in the background, while memory serves the caller. */
   async #refresh(hash: string): Promise<void> {
     if (this.#refreshing.size >= MAX_REFRESHING || this.#refreshing.has(hash)) return
     this.#refreshing.add(hash)

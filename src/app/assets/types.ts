@@ -184,7 +184,7 @@ export type UseAssets = (wanted: AssetsWanted) => Promise<AssetsPlace>
 export type CheckAssets = (wanted: Omit<AssetsWanted, 'requestId'>) => Promise<void>
 
 /**
- * The types of a caller's assets by id, deleted ones included, so that a retry is recognized.
+ * The types of a caller's assets by id, deleted ones included, so that a retry is recognised.
  * @throws DomainError `asset_not_found`
  */
 export type FindAssetTypes = (

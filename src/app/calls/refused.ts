@@ -15,7 +15,7 @@ import { eventId } from '../../kernel/ids.ts'
 /**
  * What an operator does with settlements that the log refused for good. Each is settled or given up
  * by one append at one position, the first of the stream named after it. So of two operators only
- * one succeeds, and a repetition after a crash is recognized. Only after the append it leaves the
+ * one succeeds, and a repetition after a crash is recognised. Only after the append it leaves the
  * list.
  */
 

@@ -54,7 +54,7 @@ export interface ChannelDirectory {
   readonly health: () => readonly { readonly id: string; readonly breaker: BreakerState['kind'] }[]
 }
 
-/** One channel: what is under way there, whether it fails, and which of its models rest. */
+/** One channel: its calls in flight, its breaker, and its resting models. */
 class Slot {
   readonly channel: Channel
   #breaker: BreakerState
@@ -94,7 +94,7 @@ class Slot {
     )
   }
 
-  /** Until when a model rests; what is of no model never does. */
+  /** Until when a model rests; work without a model never rests. */
   restUntilMs(model: string | undefined): number {
     return model === undefined ? 0 : (this.#restUntilMs.get(model) ?? 0)
   }

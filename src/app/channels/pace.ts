@@ -55,7 +55,7 @@ export function createPace(
   }
 }
 
-/** Places for so many at once, and the queue of those that wait for one. */
+/** A bounded number of places, and the queue of requests that wait for one. */
 class Places {
   readonly #count: number
   #taken = 0
@@ -90,7 +90,7 @@ class Places {
 
   leave(): void {
     const next = this.#waiting.shift()
-    // The place goes on to the one that waited longest.
+    // The place goes to the request that waited longest.
     if (next === undefined) this.#taken -= 1
     else next()
   }

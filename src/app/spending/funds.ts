@@ -127,7 +127,7 @@ export function createFunds({
   }
 }
 
-/** Tenants with calls in this process, and those it still remembers of before. */
+/** Tenants with calls in this process, and others that are not evicted yet. */
 class KnownTenants {
   readonly #byId = new Map<string, TenantFunds>()
   readonly #max: number
@@ -136,7 +136,7 @@ class KnownTenants {
     this.#max = max
   }
 
-  /** @throws DomainError `database_unavailable` where there is no room for another */
+  /** @throws DomainError `database_unavailable` when there is no space for another */
   of(tenantId: string): TenantFunds {
     const known = this.#byId.get(tenantId)
     if (known !== undefined) return known
@@ -146,7 +146,7 @@ class KnownTenants {
     return made
   }
 
-  /** Those that a call waits for or holds of: of all, or of these. */
+  /** The tenants with waiting calls or holds, of all or of these. */
   active(tenantIds?: readonly string[]): readonly TenantFunds[] {
     const some =
       tenantIds === undefined
@@ -155,7 +155,7 @@ class KnownTenants {
     return some.filter((funds) => !funds.isIdle())
   }
 
-  /** One that a call waits for or holds of stays: the other replicas would not learn what is held. */
+  /** A tenant with waiting calls or holds stays: otherwise its holds would go unreported. */
   #forgetOne(): void {
     for (const [tenantId, funds] of this.#byId)
       if (funds.isIdle()) {

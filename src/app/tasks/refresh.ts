@@ -64,7 +64,7 @@ export function createRefresher(deps: TaskDeps, observe: Observe): Refresher {
   }
 }
 
-/** One question to upstream about a task. */
+/** One query to upstream about a task. */
 interface Query {
   readonly row: TaskRow
   readonly channel: Channel
@@ -72,7 +72,7 @@ interface Query {
   readonly requestId: string
 }
 
-/** Undefined for a task that upstream cannot be asked about. */
+/** Undefined for a task that cannot be queried upstream. */
 function queryOf(
   { channels }: Pick<TaskDeps, 'channels'>,
   row: TaskRow,

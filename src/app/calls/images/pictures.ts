@@ -8,7 +8,7 @@ async function loadSharp() {
   return sharp
 }
 
-/** A picture larger than this is not of one color, whatever its format and size. */
+/** A picture larger than this is not of one colour, whatever its format and size. */
 export const LARGEST_BLACK_BYTES = 256 * 1024
 /** Of 255: the noise that a lossy format may add to black. */
 const BLACKEST = 8

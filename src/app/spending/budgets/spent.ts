@@ -80,7 +80,7 @@ export interface Period {
   readonly toMs: number
 }
 
-/** The day or the month in which a time lies. */
+/** The day or the month that includes a time. */
 export function periodAt(kind: Budget['period'], timeZone: string, nowMs: number): Period {
   const zone = TimeZone.named(timeZone)
   const today = zone.dayAt(nowMs)

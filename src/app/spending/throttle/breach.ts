@@ -9,7 +9,7 @@ export type LimitedBy =
   | 'concurrent_calls'
   | 'concurrent_tasks'
 
-/** Clients of these protocols honor no longer wait. */
+/** Clients of these protocols honour no longer wait. */
 const LONGEST_WAIT_MS = 60_000
 
 const words: Readonly<Record<LimitedBy, string>> = {

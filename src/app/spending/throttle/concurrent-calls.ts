@@ -100,7 +100,7 @@ export function createCallsUnderWay(monotonic: Clock): CallsUnderWay {
   }
 }
 
-/** Counts a call with each of these until it ends, however often that is reported. */
+/** Counts a call with each of these until its first end; later ends do nothing. */
 function placeWith(entered: readonly Counted[]): Reservation {
   for (const counted of entered) counted.here += 1
   let left = entered

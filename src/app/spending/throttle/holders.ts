@@ -23,7 +23,7 @@ export interface LimitedCaller {
   readonly limits: Limits | undefined
 }
 
-/** The token itself, where it has limits. */
+/** The token itself, if it has limits. */
 export function ownHolder({ tokenId, limits }: LimitedCaller): readonly Holder[] {
   return limits === undefined ? [] : [{ whose: 'token', id: tokenId, limits }]
 }

@@ -12,7 +12,7 @@ const limitOf: Readonly<Record<Measure, (limits: Limits) => number | undefined>>
   tokens: (limits) => limits.tokensPerMinute,
 }
 
-/** The limit of a measure; undefined where there is none. */
+/** The limit of a measure; undefined when there is none. */
 export function perMinuteOf(limits: Limits, measure: Measure): number | undefined {
   return limitOf[measure](limits)
 }

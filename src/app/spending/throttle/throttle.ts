@@ -97,7 +97,7 @@ export function createThrottle(deps: {
   }
 }
 
-/** Counts the refusals among what it runs. */
+/** Runs the work and counts its refusals. */
 function createRefusalCount(registry: Registry | undefined) {
   const refused = new Counter({
     name: 'tollgate_rate_limited_total',
