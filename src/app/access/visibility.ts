@@ -45,8 +45,8 @@ export function isProjected(deps: FindDeps, position: bigint | undefined): Promi
 
 /**
  * A tenant's visible task by platform or native id.
- * @throws DomainError `task_not_found` once the log confirmed it, `read_model_behind`; the log's codes
- *   when it cannot
+ * @throws DomainError `task_not_found` once the log confirmed it, `read_model_behind`; the log's
+ *   codes when it cannot
  */
 export async function findOwnTask(
   deps: FindDeps,

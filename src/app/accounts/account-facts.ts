@@ -95,7 +95,7 @@ export function createAccountFacts(
   const read = async (tenantId: string): Promise<AccountSettings> => {
     const readAtMs = monotonic.nowMs()
     const { settings: found, next } = await readAccount(log, tenantId, cached(tenantId))
-    // An event that was noticed during the read may be later than what the read found, for each setting.
+    // For each setting, an event noticed during the read may be later than what the read found.
     const settings = latestSettings(cached(tenantId).settings, found)
     accounts.set(tenantId, { settings, next, readAtMs })
     return settings

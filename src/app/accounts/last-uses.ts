@@ -14,7 +14,7 @@ import type { Migrations } from '../../storage/postgres/migrate.ts'
 interface LastUses {
   /** Costs one map look-up. */
   readonly used: (tokenId: string) => void
-  /** Writes the uses with an old write, or all. @throws what the database throws; then repeat */
+  /** Writes overdue uses, or all. @throws what the database throws; the next call repeats it */
   readonly tell: (options?: { readonly all?: boolean }) => Promise<void>
 }
 

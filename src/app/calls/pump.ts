@@ -93,7 +93,7 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     return this.#settlement
   }
 
-  /** Milliseconds since the caller last asked for a frame. */
+  /** Milliseconds since the caller took a frame without asking for the next; 0 while it waits. */
   idleMs(nowMs: number): number {
     return this.#idleSinceMs === undefined ? 0 : nowMs - this.#idleSinceMs
   }

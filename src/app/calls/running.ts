@@ -27,7 +27,7 @@ const CANCELLED_SETTLE_MS = 5_000
 interface RunningStream {
   /** Settles when all work for the call is done. */
   readonly done: Promise<void>
-  /** Milliseconds since the caller last asked for a frame. */
+  /** Milliseconds since the caller took a frame without asking for the next; 0 while it waits. */
   readonly idleMs: (nowMs: number) => number
   /** The caller disconnected: the rest is read without it. */
   readonly abandon: () => void

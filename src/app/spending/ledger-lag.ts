@@ -13,7 +13,7 @@ const FIRST_LOOK_MS = 50
 
 /** How far the ledger is behind the log, in time. */
 export interface LedgerLag {
-  /** For how long the ledger may lack something; infinite until it is first known to lack nothing. */
+  /** How long the ledger may have lacked events; infinite until it was once seen complete. */
   readonly lagMs: () => number
   /** Compares the ledger with the log. Concurrent callers share one comparison. */
   readonly look: () => Promise<void>

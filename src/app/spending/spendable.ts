@@ -49,8 +49,8 @@ export const spokenForSql = ({
              group by t.tenant_id, t.currency)`
 
 /**
- * What tenants may spend, as expressions of a `with`, the last of them `spendable`: `tenant_id`, `currency`,
- * `position`, `amount`. Its first placeholders are `spendableValues`.
+ * What tenants may spend, as expressions of a `with`, the last of them `spendable`: `tenant_id`,
+ * `currency`, `position`, `amount`. Its first placeholders are `spendableValues`.
  */
 export const spendableSql = `ledger as (${availableSql}),
            ${spokenForSql({ exceptReplica: '$2', silentMs: '$3' })},

@@ -112,8 +112,8 @@ async function createTask<Order extends TaskOrder>(
     held.add(await reserveFunds(deps, request, taskLimits))
     deps.crashPoint('create.before-requested')
     intent = await recordRequested(deps, request, newCommandId(deps.clock.nowMs()))
-    // If the log did not answer, the intent may be there: the hold stays until the sweep asks the
-    // log.
+    // If the log did not answer, the intent may be there: the hold stays until the log
+    // answers.
     if (intent.kind !== 'exists') held.commit({ amountPico, tokens: 0, position: intent.position })
     if (intent.kind === 'unknown') throw intent.error
     deps.crashPoint('create.after-requested')

@@ -19,7 +19,7 @@ const FRESH_FOR_MS = 2_000
 const STALE_FOR_MS = 60_000
 
 export interface PriceBookSource {
-  /** @throws DomainError `price_not_configured` before any book, `database_unavailable` when unreadable. */
+  /** @throws DomainError `price_not_configured` before any book, `database_unavailable` */
   readonly current: () => Promise<PriceBook>
 }
 

@@ -33,7 +33,7 @@ export interface Breach {
   readonly waitMs: number
 }
 
-/** A token, its user or its tenant is at a limit: nothing was started. Details: whose, limitedBy, limit, retryAfterMs. */
+/** A limit was reached: nothing was started. Details: whose, limitedBy, limit, retryAfterMs. */
 export function limitReached({ whose, limitedBy, limit, waitMs }: Breach): DomainError {
   return new DomainError(
     'rate_limited',

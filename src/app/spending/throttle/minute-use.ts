@@ -58,7 +58,7 @@ export class MinuteUse {
     return { requests: 1, tokens: Math.min(expectedTokens, this.#limits.tokensPerMinute ?? 0) }
   }
 
-  /** The unavailable part of these amounts with the longest wait; undefined when none is. */
+  /** The unavailable part of these amounts with the longest wait, if any. */
   shortage(amounts: Amounts): Shortage | undefined {
     const nowMs = this.#clock.nowMs()
     let longest: Shortage | undefined

@@ -19,7 +19,7 @@ const FORGET_AFTER_MS = MOST_USED_PER_LIMIT * 60_000 + 10_000
 const PURGE_LIMIT = 5_000
 
 /**
- * The part of `u.used` that has flowed back by now, by the clock of Postgres alone. A time in the
+ * The part of `u.used` that has not flowed back yet, by the clock of Postgres alone. A time in the
  * future was written before that clock was set back; it counts as past by the same distance at
  * most, so callers do not wait for it.
  */

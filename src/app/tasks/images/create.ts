@@ -47,10 +47,7 @@ export function createCreateImageTask(deps: ImageTaskDeps): ImageTaskUseCases['c
   })
 
   const rooms = createFetchRooms()
-  /**
-   * // Pictures in a form need no fetch; for URLs, the shutdown of the process does not abort the
-   * fetch.
-   */
+  /** Pictures in a form need no fetch; a shutdown does not abort the fetch of others. */
   const ready = async (input: Pick<CreateImageTaskInput, 'principal' | 'request'>) => {
     const room = rooms.enter()
     try {

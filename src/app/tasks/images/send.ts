@@ -13,7 +13,7 @@ const MAX_CHANNELS = 3
 /** While every channel is busy, a started task waits for one, first this long … */
 const FIRST_BUSY_MS = 1_000
 const LONGEST_BUSY_MS = 20_000
-/** … and in all this long: together with a channel's longest answer, less than a task may take. */
+/** … and in all this long: with a channel's longest answer, less than a task may take. */
 const BUSY_PATIENCE_MS = 120_000
 
 export interface SendingTask {

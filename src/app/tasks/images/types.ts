@@ -39,7 +39,7 @@ export type ImageTaskView = {
       readonly cost?: Cost | undefined
       /** After this no more URLs are given out. */
       readonly expiresAtMs: number
-      /** `{url, …}` of each picture, or `{error}` of one that was not made; empty once expired. */
+      /** `{url, …}` of each picture, or `{error}` of one not made; empty once expired. */
       readonly data: readonly JsonObject[]
       /** What the model service returned beside the pictures, e.g. `usage`. */
       readonly shown: JsonObject
