@@ -16,7 +16,7 @@ import { type Channel, ProviderError } from '../../ports/provider.ts'
 import { isBlack, LARGEST_BLACK_BYTES, sidesOf } from './pictures.ts'
 import type { ImageDeps, KeepImage } from './types.ts'
 
-/** Larger than any picture: 4096x4096 without compression. */
+/** Size of the largest picture: 4096x4096 without compression. */
 const MAX_PICTURE_BYTES = 64 * 1024 * 1024
 const FETCH_TIMEOUT_MS = 60_000
 /** Characters of base64 that contain a picture's signature. */
