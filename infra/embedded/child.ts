@@ -1,4 +1,4 @@
-/** What a supervised child process says to its parent, and how it hears that it should end. */
+/** Messages of a supervised child process to its parent, and the parent's request to stop. */
 
 type Level = 'debug' | 'info' | 'warn' | 'error' | 'fatal'
 
@@ -11,12 +11,14 @@ export function logLine(
   process.stderr.write(`${JSON.stringify({ level, msg, ...fields })}\n`)
 }
 
-/** Tells the parent, once, that this child serves `url`. */
+/** Reports to the parent, once, that this child serves `url`. */
 export function announceReady(url: string, fields: Readonly<Record<string, unknown>> = {}): void {
   process.stdout.write(`${JSON.stringify({ event: 'ready', url, ...fields })}\n`)
 }
 
-/** Tells the parent in words for the operator why this child is about to exit with a failure. */
+/**
+ * Reports to the parent, in words for the operator, why this child is about to exit with a failure.
+ */
 export function announceFailure(
   reason: string,
   fields: Readonly<Record<string, unknown>> = {},
@@ -38,7 +40,8 @@ export function onStopRequest(stop: (why: string) => void): void {
   }
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
     process.on(signal, () => once(signal))
-  // A dead parent no longer reads: without these, the next log line would end this process in disorder.
+  // A dead parent no longer reads: without these listeners, the next log line would crash this
+  // process.
   process.stdout.on('error', () => undefined)
   process.stderr.on('error', () => undefined)
   if (process.send === undefined) return

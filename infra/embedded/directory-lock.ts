@@ -10,7 +10,9 @@ const RETRY_INTERVAL_MS = 100
 /** A directory is already in use by a living process. */
 export class DirectoryLockedError extends Error {
   readonly code = 'directory_locked'
-  /** The process that holds the directory, as it wrote itself down; undefined when it has not yet. */
+  /**
+   * The process that holds the directory, by the pid that it wrote; undefined before it wrote one.
+   */
   readonly holderPid: number | undefined
 
   constructor(directory: string, holderPid: number | undefined) {
@@ -78,7 +80,7 @@ export async function lockDirectory(directory: string, waitMs = 0): Promise<Dire
         await new Promise((resolve) => setTimeout(resolve, RETRY_INTERVAL_MS))
         continue
       }
-      // Nothing is stored in it, so one that a power cut left unreadable is thrown away, once.
+      // The lock database stores nothing: one that a power cut left unreadable is deleted, once.
       const cause = error instanceof Error ? error.cause : undefined
       const corrupt = cause instanceof Error && 'code' in cause && cause.code === 'LEVEL_CORRUPTION'
       if (!corrupt || discarded) throw cause instanceof Error ? cause : error

@@ -41,7 +41,7 @@ export interface ReadyMessage {
   readonly [field: string]: unknown
 }
 
-/** Why a child ended when nobody asked it to. */
+/** Why a child ended without a request to stop. */
 export class ChildFailedError extends Error {
   readonly code = 'child_failed'
 
@@ -160,7 +160,8 @@ function live(
     execArgv: [...launch.execArgv, ...(options.execArgv ?? [])],
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     env: environmentOf(options.env),
-    // A session of its own: Ctrl-C in a terminal reaches the parent only, which drains before it ends its children.
+    // Its own session: Ctrl-C in a terminal reaches the parent only, which drains before it ends
+    // its children.
     detached: true,
   })
   const tail: string[] = []
@@ -204,8 +205,8 @@ function live(
 
 /**
  * Runs a module as a child process and keeps it running: restarts with bounded exponential backoff, forwards its
- * log, says when it gives up. The child hears of this process's death, however it dies, over the channel between
- * them (see `onStopRequest`).
+ * log, says when it gives up. The child notices this process's death, however it dies, by the
+ * channel between them (see `onStopRequest`).
  */
 export function superviseChild(options: SuperviseOptions): SupervisedChild {
   let message: ReadyMessage | undefined
@@ -220,7 +221,8 @@ export function superviseChild(options: SuperviseOptions): SupervisedChild {
     resolveReady = resolve
     rejectReady = reject
   })
-  // Whoever awaits it still sees the failure; this only keeps a caller that stops early from an unhandled one.
+  // A caller that awaits it still sees the failure; this only avoids an unhandled rejection for one
+  // that stops early.
   ready.catch(() => undefined)
 
   const start = (): void => {

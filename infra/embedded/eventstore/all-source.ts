@@ -1,8 +1,8 @@
 /**
- * `$all` as a subscription reads it. A filtered one goes in pages that end after so many matching
- * or so many considered events, and between pages it is told how far it has come: to its last
- * match, or, if the page had none, to just before the page, which is less than was considered.
- * The physical pages behind them are larger.
+ * `$all` as a subscription reads it. A filtered subscription goes in pages that end after so many
+ * matching or so many considered events. Between pages the server sends a checkpoint: the last
+ * match, or, if the page had none, the position just before the page, which is less than was
+ * considered. The physical pages behind them are larger.
  */
 
 import { checkpointFrame } from './frames.ts'
@@ -132,7 +132,7 @@ class AllSource implements Source {
     return page
   }
 
-  /** Begins a page where the subscription stands. */
+  /** Begins a page at the subscription's position. */
   #turnTo(considersStart: boolean): void {
     const { commit, prepare } = this.#sent
     const isSkipped = !considersStart && commit === prepare && commit <= this.#log.lastPosition
@@ -179,7 +179,7 @@ class AllSource implements Source {
     if (comparePositions(this.#sent, this.#pageStart) < 0) this.#sent = this.#pageStart
   }
 
-  /** Where the subscription stands; the newest generation says nothing twice, and not 2^64-1. */
+  /** Checkpoint of the subscription; the newest generation never repeats one nor sends 2^64-1. */
   #checkpoint(): readonly Buffer[] {
     const isSaid = comparePositions(this.#sent, this.#lastCheckpoint) <= 0
     if (this.#behaviour.checkpointOnGoingLive === 'raised' && isSaid) return []

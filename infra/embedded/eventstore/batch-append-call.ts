@@ -134,7 +134,7 @@ export class BatchAppendCall {
     }
   }
 
-  /** Who leads is told by ending the call, everything else in an answer. */
+  /** `NOT_LEADER` ends the call; every other error is an answer on it. */
   #refuse(target: BatchTarget, error: WireError): void {
     if (error.metadata.get('exception')[0] === 'not-leader') this.fail(error)
     else this.#send(failureResponse(target.correlationId, target, error))

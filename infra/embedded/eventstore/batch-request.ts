@@ -1,6 +1,6 @@
 /**
- * A request of `BatchAppend` as it came. Its events are read out of the bytes: a message object for
- * each of them, with a map of its properties, would cost more than storing it.
+ * A request of `BatchAppend` as received. Its events are read directly from the bytes: a message
+ * object for each event, with a map of its properties, would cost more than storing the event.
  */
 
 import shared from '@eventstore/db-client/generated/shared_pb.js'

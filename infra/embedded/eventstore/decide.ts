@@ -77,7 +77,7 @@ async function decideByRevision(
   ids: readonly string[],
 ): Promise<Decision> {
   if (expected > view.head.last) return WRONG
-  // At the expected revision ids are not looked at: the same ids are written again.
+  // At the expected revision EventStoreDB does not compare ids: it writes the same ids again.
   if (expected === view.head.last) return WRITE
   let last: { id: string; position: number } | undefined
   for (const [index, id] of ids.entries()) {

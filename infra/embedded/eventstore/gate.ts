@@ -1,6 +1,6 @@
 /**
- * Whom a node of a cluster serves, and what it says of the cluster. A node alone leads, and serves
- * everybody.
+ * Which callers a node of a cluster serves, and what it reports of the cluster. A single node is
+ * the leader and serves every caller.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -8,7 +8,7 @@ import type gossip from '@eventstore/db-client/generated/gossip_pb.js'
 
 export type NodeState = keyof typeof gossip.MemberInfo.VNodeState
 
-/** A node as gossip tells of it. */
+/** A node as gossip reports it. */
 export interface Member {
   readonly instanceId: string
   readonly host: string

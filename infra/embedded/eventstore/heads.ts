@@ -12,7 +12,7 @@ export interface StreamHead {
   readonly tombstoned: boolean
 }
 
-/** A stream nobody has written to. */
+/** A stream without any event. */
 export const EMPTY_HEAD: StreamHead = { last: -1, truncateBefore: 0, tombstoned: false }
 
 export function isSoftDeleted(head: StreamHead): boolean {

@@ -29,7 +29,7 @@ import { Tail } from './tail.ts'
 import { type CommandOutcome, LogError, type StreamCommand } from './types.ts'
 import { verifyEnd } from './verify.ts'
 
-/** Told of what an operator should know. */
+/** Called with events that an operator should see. */
 export type LogEvents = (
   event: 'write_failed' | 'recovered' | 'recovery_failed',
   detail: string,
@@ -259,7 +259,7 @@ export class EventLog {
       if (this.#state !== 'failed') return
       this.#state = 'writable'
       this.#report('recovered', `at position ${this.#lastPosition}`)
-      // What was being written when the disk refused may have survived.
+      // A write that the disk refused may still have become durable.
       for (const listener of this.#listeners) listener()
     }
   }

@@ -100,8 +100,8 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * Opens the log. A predecessor whose parent was killed may still be closing it in order: it is
- * waited for.
+ * Opens the log. A predecessor whose parent was killed may still be closing the log in order: wait
+ * for it.
  */
 async function openLog(dir: string): Promise<EventLog> {
   const untilMs = monotonicClock.nowMs() + LOCK_WAIT_MS
@@ -151,7 +151,7 @@ async function main(): Promise<void> {
     process.stdin.resume()
   }
   process.on('uncaughtException', (error) => {
-    // Nothing acknowledged can be lost by stopping here; going on in an unknown state could.
+    // Stopping here loses no acknowledged event; going on in an unknown state could lose one.
     report('error', 'unexpected', { reason: error.stack ?? error.message })
     process.exit(1)
   })

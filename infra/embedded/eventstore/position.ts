@@ -1,6 +1,6 @@
 /**
- * Positions in `$all`: pairs of commit and prepare. An event's own has both alike; a checkpoint's
- * may be `c/0`, which is just before the event at `c/c`.
+ * Positions in `$all`: pairs of commit and prepare. Both numbers of an event's position are equal;
+ * a checkpoint's may be `c/0`, which is just before the event at `c/c`.
  */
 
 import { failedInHandler } from './errors.ts'
@@ -11,10 +11,10 @@ export interface LogPosition {
   readonly prepare: number
 }
 
-/** Before everything, even before 0/0; on the wire it cannot be told from the end. */
+/** Before everything, even before 0/0; on the wire it looks the same as the end. */
 export const NOWHERE: LogPosition = { commit: -1, prepare: -1 }
 
-/** 2^64-1 in both numbers is the end of the log, whatever it is asked for as. */
+/** 2^64-1 in both numbers is the end of the log. */
 const WIRE_END = '18446744073709551615'
 const MAX_INT64 = 2n ** 63n - 1n
 
@@ -38,7 +38,10 @@ export function comparePositions(a: LogPosition, b: LogPosition): number {
   return a.commit === b.commit ? a.prepare - b.prepare : a.commit - b.commit
 }
 
-/** A 64-bit number of a request; what no double can hold is as good as the largest it can. */
+/**
+ * A 64-bit number of a request; a number that no double can hold becomes the largest one that it
+ * can.
+ */
 export function readNumber(decimal: string): number {
   return Math.min(Number(decimal), Number.MAX_SAFE_INTEGER)
 }
@@ -52,7 +55,7 @@ export function readPosition(commit: string, prepare: string): LogPosition | 'en
   const [committed, prepared] = [BigInt(commit), BigInt(prepare)]
   if (prepared > committed || committed > MAX_INT64) throw failedInHandler()
   const position = { commit: readNumber(commit), prepare: readNumber(prepare) }
-  // Two that are not the same stay so.
+  // Rounding to doubles must not make two different numbers equal.
   if (position.commit === position.prepare && prepared < committed)
     return { ...position, prepare: 0 }
   return position

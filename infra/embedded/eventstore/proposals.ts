@@ -17,7 +17,7 @@ export interface ProposedMessage {
   readonly metadata: Uint8Array
 }
 
-/** The event of a message of its own. */
+/** The event of its own message. */
 export function proposedIn(message: streams.AppendReq.ProposedMessage): ProposedMessage {
   const properties = message.getMetadataMap()
   return {

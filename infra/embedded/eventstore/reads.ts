@@ -1,6 +1,6 @@
 /**
  * Bounded reads of the database. Each opens an iterator for one page only, so that a slow reader
- * holds no snapshot and a reopened database is no concern of its.
+ * holds no snapshot and does not notice a reopened database.
  */
 
 import type { Database } from './database.ts'

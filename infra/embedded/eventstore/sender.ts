@@ -31,12 +31,12 @@ export class Sender {
     return this.#closed || this.#call.cancelled
   }
 
-  /** What the reader is to be told on being closed. */
+  /** The error that the reader receives on closing. */
   get failure(): Error | undefined {
     return this.#failure
   }
 
-  /** Stops sending and wakes whoever waits. */
+  /** Stops sending and wakes the waiting sender. */
   close(failure?: Error): void {
     this.#failure ??= failure
     this.#closed = true

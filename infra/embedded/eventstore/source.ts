@@ -4,12 +4,14 @@ export interface Source {
   readonly isAtEnd: boolean
   /** The next page up to the end of the log, or that this is reached, or that nothing is there. */
   readonly catchUp: () => Promise<readonly Buffer[] | 'end' | 'missing'>
-  /** What is said on having caught up. */
+  /** Messages to send on having caught up. */
   readonly goLive: () => readonly Buffer[]
   /** The messages of what was committed since, at most a page; undefined when there is no more. */
   readonly follow: () => Promise<readonly Buffer[] | undefined>
   /** Everything followed was sent. */
   readonly markSent: () => void
-  /** Forgets what was followed but not sent: catching up goes on there. Returns what is said. */
+  /**
+   * Forgets what was followed but not sent; catching up goes on there. Returns messages to send.
+   */
   readonly fallBehind: () => readonly Buffer[]
 }

@@ -1,8 +1,8 @@
 /**
  * `Streams.Read` as a catch-up subscription: everything after the start, then whatever is
  * committed, in log order, without gap or duplicate. Both are read from the durable log; a commit
- * only wakes the one who follows. A reader that falls behind while live catches up again, or is
- * ended, as its server's generation has it.
+ * only wakes the follower. A reader that falls behind while live catches up again, or is ended, as
+ * its server's generation has it.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -17,7 +17,7 @@ import type { Source } from './source.ts'
 import { streamSource } from './stream-source.ts'
 import type { Behaviour } from './versions.ts'
 
-/** What was committed while nobody waited for it. */
+/** Commits since the follower last waited. */
 interface Commits {
   unseen: boolean
 }
@@ -81,7 +81,7 @@ async function followLive(
     if (messages !== undefined) waiting.push(...messages)
     const overflows = waiting.length > MAX_LIVE_MESSAGES
     if (overflows && catchesUp) return
-    // A burst is no fault of a reader that reads.
+    // A burst alone does not end a reader that keeps reading.
     if (overflows && !sender.isReady) throw consumerTooSlow()
     if (sender.isReady) {
       sender.post(waiting.splice(0))

@@ -6,8 +6,8 @@ import type { SupervisedChild, SuperviseOptions } from '../supervisor.ts'
 const READY_TIMEOUT_MS = 60_000
 
 /**
- * What comes and goes with every event counts as memory of the process. Begun small, the heap would be collected
- * whole several times a second for it, at a fifth of the processor time. In MiB.
+ * The buffers of every event count as memory of the process. With a small initial heap V8 would run
+ * a full collection several times a second, at a fifth of the processor time. In MiB.
  */
 const INITIAL_HEAP = '--initial-old-space-size=128'
 

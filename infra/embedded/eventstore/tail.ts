@@ -1,5 +1,6 @@
 /**
- * The newest records in memory: whoever follows the log live is served without asking the database.
+ * The newest records in memory: live followers of the log are served from it without a database
+ * read.
  */
 
 import { MAX_TAIL_BYTES, PAGE_BYTES, PAGE_EVENTS } from './limits.ts'

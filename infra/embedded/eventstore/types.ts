@@ -26,7 +26,7 @@ export interface ProposedEvent {
 interface Command {
   readonly stream: string
   readonly expected: ExpectedRevision
-  /** True once nobody waits for the answer: a command still queued is then not carried out. */
+  /** True once the caller no longer waits for the answer: the log then drops a queued command. */
   readonly isAbandoned: () => boolean
 }
 
@@ -40,7 +40,7 @@ export type StreamCommand =
   | (Command & { readonly kind: 'delete' })
   | (Command & { readonly kind: 'tombstone' })
 
-/** What became of a command. Revisions are -1 for a stream without events. */
+/** Outcome of a command. Revisions are -1 for a stream without events. */
 export type CommandOutcome =
   | {
       readonly kind: 'done'

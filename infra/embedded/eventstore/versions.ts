@@ -5,14 +5,14 @@
 
 export const SERVER_VERSIONS = ['23.10', '24.10', '25.0'] as const
 
-/** The generation of server that is stood in for. */
+/** The generation of server that this program imitates. */
 export type ServerVersion = (typeof SERVER_VERSIONS)[number]
 
 /**
- * The newest asks most of a client whose mistakes cost money: its checkpoints run ahead of the log
- * (`L/0` before the event at `L/L` exists), so whoever keeps half a position loses an event, and
- * `caughtUp` comes again after every burst. The subscription that 23.10 ends, and the checkpoint
- * 2^64-1 of 24.10, were faults since mended; they are there to be asked for.
+ * The newest is the hardest for a client, whose mistakes cost money: its checkpoints run ahead of
+ * the log (`L/0` before the event at `L/L` exists), so a client that keeps half a position loses an
+ * event, and `caughtUp` comes again after every burst. The subscription that 23.10 ends, and the
+ * checkpoint 2^64-1 of 24.10, were defects fixed since; tests can still request them.
  */
 export const DEFAULT_SERVER_VERSION: ServerVersion = '25.0'
 
@@ -21,15 +21,15 @@ export interface Behaviour {
   /** What `GetSupportedMethods` reports. */
   readonly reportedVersion: string
   /**
-   * The checkpoint a filtered subscription is told on going live: none; where it stands, told again
-   * (2^64-1 while it stands nowhere); or that, raised to the start of the last page.
+   * The checkpoint that a filtered subscription receives on going live: none; its last one again
+   * (2^64-1 before the first); or that, raised to the start of the last page.
    */
   readonly checkpointOnGoingLive: 'none' | 'repeated' | 'raised'
   /** Whether the event a subscription starts behind counts as the first considered one. */
   readonly considersStart: boolean
-  /** What becomes of a live subscription whose buffer overflows. */
+  /** What happens to a live subscription whose buffer overflows. */
   readonly onLiveOverflow: 'ended' | 'catches_up'
-  /** Whether a subscription to a stream nobody has written to says that it has caught up. */
+  /** Whether a subscription to a stream without any event says that it has caught up. */
   readonly followsMissingStream: boolean
 }
 
@@ -61,7 +61,7 @@ export function behaviourOf(version: ServerVersion): Behaviour {
   return BEHAVIOURS[version]
 }
 
-/** @throws {TypeError} for a version that is not stood in for */
+/** @throws {TypeError} for a version that this program does not imitate */
 export function parseServerVersion(text: string): ServerVersion {
   const version = SERVER_VERSIONS.find((known) => known === text)
   if (version === undefined) {

@@ -45,7 +45,7 @@ export function streamIdentifier(stream: string): shared.StreamIdentifier {
   return new shared.StreamIdentifier().setStreamName(Buffer.from(stream))
 }
 
-/** Options of append, delete and tombstone requests all name the revision alike. */
+/** Options of append, delete and tombstone requests all name the revision the same way. */
 interface RevisionOptions {
   hasRevision(): boolean
   getRevision(): string

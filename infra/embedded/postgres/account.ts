@@ -44,7 +44,7 @@ function accounts(): readonly Account[] {
 
 /**
  * Chooses the account: none unless root, the owner of what exists, otherwise the first known one.
- * @throws PostgresFailure when existing data belongs to somebody this process cannot become.
+ * @throws PostgresFailure when existing data belongs to an account that this process cannot become.
  */
 export function chooseAccount(clusterDir: string): Account | undefined {
   const self = process.getuid?.()
@@ -100,9 +100,9 @@ function setpriv(account: Account, capability: string): readonly [string, ...str
 /**
  * Decides how to start Postgres so that it reaches its programs and its data.
  *
- * As root, the usual places (a checkout or a data directory below /root) are closed to every other account.
- * Opening them is not ours to do; where the system's `setpriv` can, Postgres is given the one permission to pass
- * through folders, still as an unprivileged account.
+ * As root, the usual places (a checkout or a data directory below /root) are closed to every other
+ * account. This process does not change their modes. Where the system has `setpriv`, it gives
+ * Postgres the one permission to pass through folders, still as an unprivileged account.
  *
  * @throws PostgresFailure naming the closed folder when there is no way in.
  */

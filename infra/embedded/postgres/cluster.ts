@@ -160,13 +160,16 @@ async function initialise(
   await rm(workshop, { recursive: true, force: true })
 }
 
-/** Removes what interrupted first starts left, after ending those that still go on without their parent. */
+/**
+ * Removes what interrupted first starts left, after ending the ones that still run without their
+ * parent.
+ */
 async function clearWorkshops(root: string): Promise<void> {
   const workshops = readdirSync(root).filter((name) => name.startsWith(INIT_PREFIX))
   if (workshops.length === 0) return
   endInitialisers(join(root, INIT_PREFIX))
   for (const name of workshops) {
-    // What is just being ended may still write a file or two behind our back.
+    // A process that is just ending may still write files meanwhile.
     await rm(join(root, name), {
       recursive: true,
       force: true,

@@ -50,7 +50,10 @@ function commandLines(): readonly (readonly [pid: number, command: string])[] {
   })
 }
 
-/** The server processes that run on this cluster, and nothing else: a pid in a file may be anybody's by now. */
+/**
+ * The server processes that run on this cluster, and nothing else: a pid in a file may belong to
+ * another process by now.
+ */
 function find(directory: string): readonly Found[] {
   const title = `postgres: ${clusterNameOf(directory)}: `
   return commandLines().flatMap(([pid, command]): Found[] => {
@@ -112,8 +115,8 @@ function namesAStranger(pidFile: string): boolean {
 }
 
 /**
- * Ends a server that a killed process left running on `directory`. The caller holds the lock of the directory, so
- * whatever runs there is nobody's.
+ * Ends a server that a killed process left running on `directory`. The caller holds the lock of the
+ * directory, so a server that runs there has no owner.
  * @returns how many processes were found.
  * @throws PostgresFailure when it cannot be ended.
  */
@@ -142,8 +145,8 @@ export async function endOrphans(
       }
     }
   }
-  // After a restart of the machine or the container the number may be that of any other program, at the sight of
-  // which Postgres would refuse to start. Nothing of ours runs, so the file is stale.
+  // After a restart of the machine or the container the pid may belong to any other program, and
+  // Postgres would then refuse to start. No server of this cluster runs, so the file is stale.
   const pidFile = join(directory, 'postmaster.pid')
   if (namesAStranger(pidFile)) await rm(pidFile, { force: true })
   return found.length

@@ -15,12 +15,12 @@ export interface Program {
   tail(): readonly string[]
 }
 
-/** The environment of every program: nothing of ours, no locale, no time zone but UTC. */
+/** The environment of every program: nothing of this process, no locale, no time zone but UTC. */
 const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', TZ: 'UTC' }
 
 /**
  * Starts a Postgres program under the chosen account.
- * @param onLine each line of its output, stdout and stderr alike.
+ * @param onLine each line of its output, from stdout and stderr.
  */
 export function run(
   runner: Runner,

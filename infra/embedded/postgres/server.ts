@@ -30,7 +30,7 @@ export interface Server {
   stop(): Promise<void>
 }
 
-/** Asks the kernel for a port of the loopback that nobody uses. */
+/** Asks the kernel for an unused port of the loopback. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer()
@@ -149,7 +149,7 @@ export async function ensureDatabase(cluster: Cluster, port: number): Promise<vo
     connectionString: urlOf(cluster, port, 'postgres'),
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   })
-  // The server's end is noticed and explained by whoever watches the server.
+  // The watcher of the server notices and explains its end.
   client.on('error', () => undefined)
   await client.connect()
   try {

@@ -89,7 +89,7 @@ export class ClusterState {
       admitWrite: (requiresLeader) => {
         if (this.#denied.has('append')) throw accessDenied()
         this.#admit(stateOf(), requiresLeader)
-        // What need not be done by the leader itself is forwarded to it.
+        // A follower forwards to the leader what the leader need not be asked directly.
         if (this.#leader()?.isAlive !== true) throw serverNotReady()
       },
     }

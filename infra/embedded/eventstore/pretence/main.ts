@@ -3,7 +3,7 @@
  *
  * `main.ts --data DIR [--port N]... [--server-version 23.10|24.10|25.0]`
  *
- * One member for each port, three on free ports unless told. Prints one JSON line
+ * One member for each port, three on free ports by default. Prints one JSON line
  * `{"event":"ready","url":"esdb://…","ports":[…]}` on stdout once all serve; obeys orders (see
  * orders.ts) that come as IPC messages; stops in order on SIGTERM, SIGINT or loss of its channel.
  */

@@ -1,6 +1,4 @@
-/**
- * What a test can tell a pretended cluster to do, over the channel to its process.
- */
+/** Orders that a test sends to a pretended cluster over the channel to its process. */
 
 import gossip from '@eventstore/db-client/generated/gossip_pb.js'
 import type { NodeState } from '../gate.ts'

@@ -1,6 +1,6 @@
 /**
  * Several servers over one log that pretend to be the members of a cluster, for tests of what a
- * client does when the leader changes, is gone, or nobody leads.
+ * client does when the leader changes or is gone, or while no member leads.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -113,7 +113,7 @@ export class PretendedCluster {
     await Promise.all(this.#nodes.map(({ server }) => server.stop()))
   }
 
-  /** Whoever lost the right is no longer told what comes. */
+  /** An account that lost the right receives no further events. */
   #endReads(): void {
     for (const { server } of this.#nodes) server.endCalls('reads_of_all', accessDenied())
   }
