@@ -5,7 +5,9 @@ import { type CallbackPlan, isTerminal, type Segment, timeline } from './tasks/r
 import type { StoredTask, TaskStore } from './tasks/store.ts'
 import type { SandboxOptions } from './options.ts'
 
-/** What a query would answer for a task in a given stretch of its life; null: nobody is told of it. */
+/**
+ * What a query would answer for a task in a given stretch of its life; null: no callback is sent.
+ */
 export type RenderCallback = (task: StoredTask, segment: Segment) => object | null
 
 /** Headers a family proves its callbacks with. */
@@ -62,7 +64,7 @@ export class Callbacks {
     this.#log = log
   }
 
-  /** Says how a family's tasks look, and how it signs what it says of them. */
+  /** Registers how a family's tasks are rendered, and how it signs its callbacks. */
   renderWith(family: string, render: RenderCallback, sign?: SignCallback): void {
     this.#renderers.set(family, render)
     if (sign !== undefined) this.#signers.set(family, sign)

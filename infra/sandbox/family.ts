@@ -18,7 +18,7 @@ export interface FamilyKit extends ExchangeKit {
   readonly calls: CallStore
   /** What asset libraries accepted. */
   readonly assets: LibraryStore
-  /** Has something of a family's own forgotten when everything is. */
+  /** Registers a function that clears a family's own state on a reset. */
   readonly onReset: (forget: () => void) => void
   /** Where result URLs point, without a trailing slash. */
   readonly baseUrl: () => string

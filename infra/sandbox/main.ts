@@ -2,7 +2,7 @@ import pino from 'pino'
 import { OptionError, parseOptions, type SandboxOptions } from './options.ts'
 import { startSandbox } from './server.ts'
 
-/** Log lines beyond this that nobody reads are dropped. */
+/** Unread log lines beyond this are dropped. */
 const MAX_LOG_BACKLOG_BYTES = 4 * 1024 * 1024
 
 /**
@@ -34,7 +34,7 @@ async function run(): Promise<void> {
   output.flushSync()
 }
 
-/** Says why it ends, once for whoever supervises it and once in the log. */
+/** Says why it ends, once for the supervisor and once in the log. */
 function complain(error: unknown, exitCode: number): never {
   const reason = reasonOf(error)
   process.stdout.write(`${JSON.stringify({ event: 'failed', reason })}\n`)

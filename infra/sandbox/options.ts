@@ -55,7 +55,7 @@ export const defaultOptions: SandboxOptions = {
   logLevel: 'info',
 }
 
-/** Whether a model is among those a sandbox was told to know besides its own. */
+/** Whether a model is among those the options add to the sandbox's own. */
 export function knownTo({ models }: Pick<SandboxOptions, 'models'>, name: string): boolean {
   return models.some((pattern) => {
     const source = pattern.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replace(/\*/g, '.*')

@@ -149,7 +149,7 @@ function idHeader(kit: FamilyKit): Readonly<Record<string, string>> {
   return { 'x-request-id': newRequestId(kit) }
 }
 
-/** What is said of one picture, in base64 or by URL. */
+/** The answer's entry for one picture, in base64 or by URL. */
 async function told({ kit, ask, id, faults }: Drawing, drawn: Drawn): Promise<object> {
   if (drawn.kind === 'failed') return { error: drawn.error }
   const name = fileName(id, drawn.index, ask, faults)

@@ -49,7 +49,7 @@ const CODE_OF_STATUS: Readonly<Record<number, string>> = {
 
 type Named = Readonly<Record<'action' | 'version' | 'region', string>>
 
-/** How one request is answered: what it asked for is said in every envelope. */
+/** How one request is answered: every envelope repeats what it asked for. */
 export class Envelope {
   readonly #kit: Pick<FamilyKit, 'random' | 'clock'>
   readonly #named: Named
@@ -128,7 +128,7 @@ export function mediaAnswer(
 /** An asset can be looked at for so long after it was asked for, seconds. */
 const URL_SECONDS = 600
 
-/** Why an asset failed that was given no reason. */
+/** The reason of a failed asset for which none was given. */
 const UNSAID = 'TranscodingFailed'
 
 /** As this wire writes times. */
@@ -153,7 +153,7 @@ export function assetShape(
     GroupId: groupId,
     Status: state.strange ?? status,
     ...(status === 'Active' ? { URL: url() } : {}),
-    // As upstreams do, it says more than anybody else should see.
+    // Like real upstreams, it says more than callers of the gateway should see.
     ...(status === 'Failed'
       ? { Error: { Code: code, Message: `The media was refused: ${code}. See ${url()}` } }
       : {}),

@@ -47,7 +47,7 @@ const WORDS: Readonly<Record<Language, Words>> = {
 
 const DEAD_STATUSES: Readonly<Record<DeadLink, number>> = { unknown: 404, used: 410, expired: 410 }
 
-/** The ticket in the address must reach nobody else, and no copy of the page be kept. */
+/** The ticket in the address must not leak, and no cache may keep a copy of the page. */
 const HEADERS = {
   'content-type': 'text/html; charset=utf-8',
   'cache-control': 'no-store',

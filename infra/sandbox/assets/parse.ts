@@ -27,7 +27,7 @@ export function bodyOf(body: Buffer): Fields {
   })
 }
 
-/** Members as this wire tells what is wrong with one: by a code that names it, by its path. */
+/** Members whose faults this wire reports by a code that names the member by its path. */
 export class LibraryMembers extends Members {
   readonly #path: string
 

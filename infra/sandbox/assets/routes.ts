@@ -51,14 +51,14 @@ function actionsOf(kit: FamilyKit, sessions: Sessions): ReadonlyMap<string, Acti
   ])
 }
 
-/** What a request says, as far as it can be read before anybody knows whose it is. */
+/** What a request says, as far as it can be read before its signature is checked. */
 interface Read {
   readonly name: string
   readonly version: string
   readonly bytes: Buffer
   readonly body: Fields
   readonly markers: PromptMarkers
-  /** What is wrong with its body, said once its signature was checked. */
+  /** What is wrong with its body; reported after the signature was checked. */
   readonly fault: Refusal | null
 }
 
@@ -101,7 +101,7 @@ function markerOf({ markers, body }: Read): string | null {
   return markers.clientMarker ?? (textIn(body, 'Name') || null)
 }
 
-/** Does what is asked for by whoever signed it. @throws Refusal */
+/** Does what the signer asks for. @throws Refusal */
 async function perform(
   { options }: FamilyKit,
   request: FastifyRequest,
@@ -170,7 +170,7 @@ function addActions(app: FastifyInstance, kit: FamilyKit, sessions: Sessions): v
 
 const NO_SUBJECT = { id: null, model: null, clientMarker: null, safetyIdentifier: null }
 
-/** What is open to whoever has the address. */
+/** Routes that need no signature, only the address. */
 function addOpenRoutes(app: FastifyInstance, kit: FamilyKit, sessions: Sessions): void {
   const handler =
     (op: string, perform: (request: FastifyRequest) => Answer | Promise<Answer>) =>

@@ -39,7 +39,7 @@ export class Sessions {
     this.#kit = kit
   }
 
-  /** Begins one. @throws Refusal */
+  /** Begins a verification. @throws Refusal */
   async create(ask: Ask): Promise<object> {
     const { faults } = ask
     const body = new LibraryMembers(ask.body)
@@ -64,7 +64,7 @@ export class Sessions {
     return { BytedToken: token, H5Link: link, CallbackURL: callbackUrl }
   }
 
-  /** What came of one: no group while that is not known. @throws Refusal */
+  /** Result of one: no group while the result is not known. @throws Refusal */
   result(ask: Ask): object {
     const body = new LibraryMembers(ask.body)
     const token = body.neededText('BytedToken', MAX_TOKEN_LENGTH)
@@ -139,7 +139,7 @@ export class Sessions {
     }
   }
 
-  /** As callbacks do, a browser goes to another origin where the sandbox is told so. */
+  /** As with callbacks, an option can send the browser to another origin. */
   #target(callbackUrl: string, query: URLSearchParams): URL {
     const url = new URL(callbackUrl)
     url.search = url.search === '' ? query.toString() : `${url.search}&${query.toString()}`

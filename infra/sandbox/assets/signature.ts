@@ -20,7 +20,7 @@ export const SERVICE = 'ark'
 const REGIONS = ['cn-beijing', 'ap-southeast-1'] as const
 export type Region = (typeof REGIONS)[number]
 
-/** The signature of this wire, as whoever checks it works it out again; pure. */
+/** The signature of this wire, as the checking side computes it; pure. */
 
 const ALGORITHM = 'HMAC-SHA256'
 /** How the scope of a signature ends. */
@@ -149,11 +149,11 @@ function scopeOf(credential: string): Scope & Caller {
   return { accessKeyId, date, region, service }
 }
 
-/** By the machine's clock: what a test moves is the sandbox's own time. */
+/** By the machine's clock: a test moves only the sandbox's own time. */
 function checkDate(at: string, date: string, maxSkewMs: number): void {
   const iso = at.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z')
   const skewMs = Math.abs(Date.parse(iso) - systemClock.nowMs())
-  // What is no date is no number, and not within anything.
+  // An invalid date becomes NaN, for which this comparison is false.
   if (iso === at || !(skewMs <= maxSkewMs))
     throw new Refusal('InvalidTimestamp', 'The request date is not valid or too far from now.')
   if (!at.startsWith(date))

@@ -10,7 +10,7 @@ export type AssetType = (typeof ASSET_TYPES)[number]
 export const GROUP_TYPES = ['AIGC', 'LivenessFace'] as const
 export type GroupType = (typeof GROUP_TYPES)[number]
 
-/** How an asset stands, in the words of this wire. */
+/** Status of an asset, in the words of this wire. */
 export const STATUSES = ['Processing', 'Active', 'Failed'] as const
 export type AssetStatus = (typeof STATUSES)[number]
 
@@ -82,7 +82,7 @@ export function assetState(asset: AssetRecord, nowMs: number): TaskState {
   return stateAt(asset, { ...NO_MARKS, deletedAtMs: asset.deletedAtMs }, nowMs, FOR_EVER)
 }
 
-/** The word of this wire for how a task stands. */
+/** The word of this wire for a task's status. */
 export function statusOf({ phase }: Pick<TaskState, 'phase'>): AssetStatus {
   switch (phase) {
     case 'queued':
@@ -102,7 +102,7 @@ export function groupExists(group: GroupRecord, nowMs: number): boolean {
   return group.deletedAtMs === null && nowMs >= group.acceptedAtMs
 }
 
-/** How a verification stands at a moment; its credential is good for nothing once it expired. */
+/** Status of a verification at a moment; its credential is invalid once it expired. */
 export function sessionStatus(
   session: SessionRecord,
   nowMs: number,

@@ -64,7 +64,7 @@ export async function runCall(
   return runOnWire(kit, wire, call, request, reply)
 }
 
-/** What a family says of a call it reads; the rest follows from a JSON body. */
+/** What a family states about a call it reads; the rest follows from a JSON body. */
 type ReadCall = Pick<CallRequest, 'userText' | 'perform'> & Partial<CallRequest>
 
 /** Adds a route of calls. */
@@ -153,7 +153,7 @@ export function answerOf(
   return { eol, ...result, status: 200, call, headers: { ...result.headers, ...EVENT_STREAM } }
 }
 
-/** Accepts a call and answers it, or tells the error that `fail` names. */
+/** Accepts a call and answers it, or answers with the error that `fail` names. */
 export async function answerCall(
   kit: Pick<FamilyKit, 'calls' | 'clock'>,
   wire: Wire,

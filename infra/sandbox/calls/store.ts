@@ -4,7 +4,7 @@ import { toTimestamp } from '../../../src/kernel/clock.ts'
 const MAX_HASHES = 1000
 const hashes = new Map<string, string>()
 
-/** The start of a credential's hash: tells accounts apart without keeping what they are opened with. */
+/** The start of a credential's hash: distinguishes accounts without keeping their credentials. */
 export function credentialHash(credential: string): string {
   const known = hashes.get(credential)
   if (known !== undefined) return known
@@ -24,7 +24,7 @@ type Ending =
   /** Given, but damaged: bytes that are no answer, or another status. */
   | 'damaged'
 
-/** What an answer is to who pays for it. */
+/** What an answer is to the payer. */
 export type CallOutcome = 'completed' | 'incomplete' | 'blocked' | 'failed'
 
 /** Figures of a call's usage, whatever its wire calls them. */
@@ -93,7 +93,7 @@ export class AcceptedCall {
     if (usage) this.usageSent = true
   }
 
-  /** The first ending said counts. */
+  /** The first reported ending counts. */
   end(ending: Ending): void {
     if (this.ending !== null) return
     this.ending = ending

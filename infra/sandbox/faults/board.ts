@@ -21,7 +21,7 @@ export interface FaultRule {
   readonly match?: FaultMatch | undefined
   /** It strikes at most this often, then it is spent. */
   readonly once?: number | boolean | undefined
-  /** Seed of its own dice; default from the sandbox's seed. */
+  /** Seed of the rule's own dice; default from the sandbox's seed. */
   readonly seed?: number | undefined
 }
 

@@ -3,7 +3,7 @@
  * in a prompt and the process-wide rules; each family reads the switches it can act on.
  */
 const SWITCHES = {
-  // What becomes of an accepted task.
+  // The outcome of an accepted task.
   fail: 'word',
   stall: 'flag',
   'stall-queued': 'flag',
@@ -79,9 +79,9 @@ const SWITCHES = {
   'retry-after': 'count',
   remaining: 'count',
   'reset-ms': 'count',
-  // How an envelope tells errors.
+  // How an envelope reports errors.
   'envelope-200': 'flag',
-  // What becomes of one exchange, before the request is acted on.
+  // What happens to one exchange before the request is acted on …
   refuse: 'word',
   http: 'count',
   down: 'flag',
@@ -110,7 +110,10 @@ export type Faults = ReadonlyMap<SwitchName, string>
 
 export const NO_FAULTS: Faults = new Map()
 
-/** A switch that does not exist or a value that does not fit: said, so that no test runs without its fault. */
+/**
+ * A switch that does not exist or a value that does not fit: an error, so that no test runs without
+ * its fault.
+ */
 export class UnknownSwitch extends Error {
   readonly code = 'unknown_switch'
 }
@@ -166,7 +169,7 @@ export function wordOf(faults: Faults, name: NamesOf<'word'>): string | null {
   return faults.get(name) ?? null
 }
 
-/** What a prompt says to the sandbox besides what it says to a model. */
+/** Instructions to the sandbox that a prompt carries besides its text for a model. */
 export interface PromptMarkers {
   readonly faults: Faults
   /** Text of `[[client=XYZ]]`, at most 200 characters: a test's own name for the request. */

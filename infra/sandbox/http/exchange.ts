@@ -96,7 +96,7 @@ async function answer(
   const { call } = result
   if (call !== undefined) {
     call.httpStatus = status
-    // Whatever kept the answer from being followed to its end also kept it from its caller.
+    // An error that stopped following the answer also kept the answer from the caller.
     if (status === null) call.end('cut')
   }
   return status

@@ -150,7 +150,7 @@ function planOf(faults: Faults): Plan {
   }
 }
 
-/** What becomes of the stream in place of its next frame; null: the frame goes out. */
+/** What happens to the stream in place of its next frame; null: the frame goes out. */
 type Turn = 'cut' | 'end' | 'error' | 'stall' | null
 
 function turnAt(plan: Plan, written: number, next: StreamFrame | null): Turn {

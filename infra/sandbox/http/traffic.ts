@@ -82,7 +82,7 @@ export interface LoggedRequest {
   readonly status: number | null
 }
 
-/** A request under way: what is kept until somebody reads the log. */
+/** A request under way: what is kept until a test reads the log. */
 export interface LogEntry {
   /** The answer's status; null while there is none. */
   status: number | null
@@ -93,7 +93,7 @@ interface Kept extends LogEntry {
   readonly request: LoggableRequest
 }
 
-/** What the log is told of a request. */
+/** What the log needs of a request. */
 export interface LoggableRequest {
   readonly route: string
   readonly method: string

@@ -47,7 +47,7 @@ export interface WireRules {
   readonly codeOfStatus: Readonly<Record<number, string>>
 }
 
-/** Makes a wire of what it says of itself; `apiKeys` are let in, any where there are none. */
+/** Makes a wire from its rules; `apiKeys` are let in, any where there are none. */
 export function wireOf(rules: WireRules, apiKeys: readonly string[]): Wire {
   const { family, codeOfStatus, answer } = rules
   const refusal = (code: string, faults: Faults): Answer =>

@@ -57,7 +57,7 @@ const still = readFileSync(programFile('infra/sandbox/media/still.mp4'))
 const SECONDS = 5
 const MAX_SECONDS = 120
 
-/** Where it says how long it lasts, whole or by frame: boxes, and bytes from their names on. */
+/** Where the file states its duration, whole or by frame: boxes, and bytes from their names on. */
 const LENGTHS = [
   ['mvhd', 20],
   ['tkhd', 24],

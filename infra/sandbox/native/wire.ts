@@ -104,7 +104,7 @@ export function targetOf(request: FastifyRequest): Target {
   return { model: target.slice(0, colon), method: target.slice(colon + 1), events }
 }
 
-/** How a family of this upstream is called and tells errors: by its key, in its envelope. */
+/** How a family of this upstream is called and reports errors: by its key, in its envelope. */
 export function keyedWire(family: string, { options }: FamilyKit): Wire {
   return wireOf(
     {

@@ -93,12 +93,12 @@ export function endedResponse(
   }
 }
 
-/** How the items of an answer stand when they are told in full. */
+/** The status of an answer's items when they are sent in full. */
 export function itemStatus({ script }: ResponsesAnswer): 'completed' | 'incomplete' {
   return script.end === 'length' ? 'incomplete' : 'completed'
 }
 
-/** One item of the output, with what its stream needs to tell it bit by bit. */
+/** One item of the output, with what its stream needs to send it piece by piece. */
 export type OutputItem =
   | {
       readonly kind: 'reasoning'
@@ -121,7 +121,7 @@ export const CODE = 'print(6 * 7)'
 const QUERY = 'sandbox question'
 const CONTENT = Buffer.from('what the sandbox thought').toString('base64')
 
-/** Items of an answer in the order they are told. */
+/** Items of an answer in the order they are sent. */
 export function itemsOf(script: Script, ids: IdMaker, whole: boolean): readonly OutputItem[] {
   const items: OutputItem[] = []
   if (script.usage.reasoning_tokens > 0 || script.thoughts.text !== '') {
@@ -162,7 +162,7 @@ function builtinItem(tool: string, id: string, status: string, done: boolean): o
   return { type: 'code_interpreter_call', id, status, code, container_id: 'cntr_sandbox', outputs }
 }
 
-/** An item as it is when it is told in full; `status` is that of the whole. */
+/** An item as sent in full; `status` is the whole answer's. */
 export function doneItem(item: OutputItem, status: 'completed' | 'incomplete'): object {
   switch (item.kind) {
     case 'reasoning': {

@@ -141,7 +141,7 @@ function formOf(body: Fields): AnswerForm {
     : { kind: 'text' }
 }
 
-/** This upstream says where a member went that other wires have. */
+/** For members of other wires, this upstream names the replacement. */
 const MOVED: Readonly<Record<string, string>> = {
   response_format:
     "Unsupported parameter: 'response_format'. In the Responses API, this parameter has moved to 'text.format'.",
@@ -150,7 +150,9 @@ const MOVED: Readonly<Record<string, string>> = {
   max_tokens: "Unsupported parameter: 'max_tokens'. In the Responses API, use 'max_output_tokens'.",
 }
 
-/** Reads a responses request; `continued` tells the tokens of what it goes on from. @throws Refusal */
+/**
+ * Reads a responses request; `continued` returns the tokens of what it continues. @throws Refusal
+ */
 export function parseResponses(
   body: Fields | null,
   options: SandboxOptions,

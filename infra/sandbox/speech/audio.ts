@@ -69,7 +69,7 @@ export function audioUrl(
   return signUrl(kit, `${AUDIO_PATH}/${fileName(id, audio)}`, kit.clock.nowMs(), seconds)
 }
 
-/** A result for whoever holds its URL. */
+/** A result; its URL is the only credential. */
 export function audioFile(kit: FamilyKit, request: FastifyRequest): Promise<Answer> {
   return signedFile(kit, request, AUDIO_PATH, (name) => {
     const audio = audioNamed(name)

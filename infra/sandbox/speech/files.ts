@@ -58,7 +58,7 @@ class FileStore {
 
 const stores = new WeakMap<object, FileStore>()
 
-/** The files of a sandbox: whatever speaks of the same accounts shares them. */
+/** The files of a sandbox: families with the same accounts share them. */
 export function filesOf(kit: FamilyKit): FileStore {
   const known = stores.get(kit)
   if (known !== undefined) return known
@@ -69,7 +69,7 @@ export function filesOf(kit: FamilyKit): FileStore {
 }
 
 const MB = 1024 * 1024
-/** Where files are downloaded, by whoever holds the URL. */
+/** Path of downloads; the URL is the only credential. */
 const DOWNLOADS_PATH = '/media/files'
 const DOWNLOAD_SECONDS = 9 * 3_600
 
@@ -172,7 +172,7 @@ export function fileAnswer(kit: FamilyKit, credential: string, id: string): Answ
   return succeeded(kit, { file: { ...shown(stored), download_url: url } })
 }
 
-/** The bytes of a file, to whoever holds its URL. */
+/** Serves the bytes of a file; its URL is the only credential. */
 export function addDownloadRoute(app: FastifyInstance, kit: FamilyKit): void {
   app.get(`${DOWNLOADS_PATH}/:account/:id`, (request, reply) => {
     const { account, id } = request.params as { readonly account: string; readonly id: string }

@@ -48,7 +48,7 @@ export function refusalAnswer(code: string, traceId: string, message = messageOf
 
 const PROXY_PAGES: ReadonlySet<number> = new Set([502, 503, 504])
 
-/** How speech, its files and its voices read credentials and tell errors. */
+/** How speech, its files and its voices read credentials and report errors. */
 export function speechWire({ random, options }: FamilyKit, family: string): Wire {
   const wire = wireOf(
     {

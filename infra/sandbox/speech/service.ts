@@ -8,7 +8,7 @@ import { type IdMaker, randomHex } from '../kit/clock.ts'
 import { audioUrl, bytesOf } from './audio.ts'
 import { parseSpeech, type SpeechAsk, refusalAnswer, refusalOf, SUCCESS } from './parse.ts'
 
-/** Names this upstream has voices of for everybody. */
+/** Names of voices that every account may use. */
 const BUILT_IN =
   /^(?:(?:male|female)-[a-z-]+|presenter_(?:male|female)|audiobook_(?:male|female)_[12]|clever_boy|cute_boy|lovely_girl|[A-Z][a-z]+(?: \([A-Z][a-z]+\))?_[A-Z]\w+)$/
 
@@ -28,7 +28,7 @@ export class Voices {
     return true
   }
 
-  /** As happens to a voice that nobody uses. */
+  /** Drops a voice, as the real upstream drops unused ones. */
   drop(voiceId: string): void {
     this.#cloned.delete(voiceId)
   }
@@ -89,7 +89,7 @@ export function speak(speakers: Speakers, body: Fields | null, asker: Asker, fau
     const extraInfo = {
       audio_length: ask.audio.durationMs,
       audio_sample_rate: ask.audio.sampleRate,
-      // Seen to be nothing although there is audio.
+      // Reported as 0 although there is audio.
       audio_size: isOn(faults, 'other-size') ? 0 : audio.length,
       bitrate: ask.audio.bitrate,
       word_count: ask.characters,
@@ -112,7 +112,7 @@ export function speak(speakers: Speakers, body: Fields | null, asker: Asker, fau
   })
 }
 
-/** Pieces, and at the end all of it once more unless that was not wanted. */
+/** Pieces, and at the end the whole audio again unless the caller excluded that. */
 function* framesOf(
   audio: Buffer,
   repeatsWhole: boolean,

@@ -1,7 +1,7 @@
 import { countOf, type Faults, isOn, wordOf } from '../faults/vocabulary.ts'
 import type { SandboxOptions } from '../options.ts'
 
-/** Where a task stands; a family says it in its own words. */
+/** Phase of a task; each family has its own words for it. */
 export type Phase = 'queued' | 'running' | 'succeeded' | 'failed' | 'expired' | 'cancelled'
 
 /** Everything decided about a task at the moment it is accepted; times are lengths in ms. */
@@ -94,7 +94,7 @@ export interface Retention {
 /** What a life follows from. */
 type Planned = Pick<TaskRecord, 'plan' | 'acceptedAtMs'>
 
-/** The whole life of a task if nobody cancels it: a pure function of its record. */
+/** The whole life of a task unless it is cancelled: a pure function of its record. */
 export function timeline(record: Planned): readonly Segment[] {
   const { plan, acceptedAtMs } = record
   const segments: Segment[] = [{ atMs: acceptedAtMs, phase: 'queued', strange: null }]
@@ -120,7 +120,7 @@ export function isTerminal(phase: Phase): boolean {
   return phase !== 'queued' && phase !== 'running'
 }
 
-/** What a task's life ends in if nobody cancels it, and when; null: it never ends. */
+/** What a task ends in unless it is cancelled, and when; null: it never ends. */
 export function ending(record: Planned): Segment | null {
   const last = timeline(record).at(-1)
   return last !== undefined && isTerminal(last.phase) ? last : null
@@ -166,7 +166,7 @@ function callbackOf(url: string | null, faults: Faults): CallbackPlan | null {
   }
 }
 
-/** What a creation decides of its own life, beside the switches. */
+/** What a creation decides about the task's life, besides the switches. */
 interface Life {
   readonly callbackUrl?: string | null
   /** Why it will fail; null: it will not. By default as the switches say. */
@@ -177,7 +177,7 @@ interface Life {
   readonly expiresAfterMs?: number | null
 }
 
-/** Everything that will become of a task, of whatever family. */
+/** The plan of a task's whole life, for every family. */
 export function taskPlan(faults: Faults, options: SandboxOptions, life: Life = {}): TaskPlan {
   const {
     callbackUrl = null,

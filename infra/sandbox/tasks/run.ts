@@ -11,7 +11,7 @@ export interface BodyWire {
   readonly parse: (body: Buffer | null) => Fields
   /** The prompt's markers, as far as a body can be read at all. @throws UnknownSwitch */
   readonly markersOf: (body: Fields) => PromptMarkers
-  /** The member that callers are known by, where there is one. */
+  /** The member that identifies callers, where there is one. */
   readonly safetyMember?: string
 }
 
@@ -92,7 +92,7 @@ export function taskHandlers(kit: FamilyKit, wire: Wire) {
           },
         }
       }),
-    /** For whoever has the URL. */
+    /** Without a credential: the URL is enough. */
     open: (op: string, act: (request: FastifyRequest) => Outcome, idOf: IdOf = () => ''): Handler =>
       handle((request) => ({ op, id: idOf(request), perform: () => act(request) })),
   }

@@ -64,7 +64,10 @@ export class FamilyTasks {
     return record
   }
 
-  /** A task as it stands now. @throws `missing` where none can be seen, or it is not of that credential */
+  /**
+   * A task's current state. @throws `missing` where none can be seen, or it is not of that
+   * credential
+   */
   find(id: string, credential?: string): FoundTask {
     const { store, clock } = this.#kit
     const task = store.get(id)

@@ -35,7 +35,7 @@ export interface StoreLimits extends Retention {
 /** A record before its sequence number. */
 export type NewTask = Omit<TaskRecord, 'seq'>
 
-/** What the sandbox accepted, in every family; the one thing it remembers. */
+/** The accepted tasks of every family; the only state that the sandbox keeps. */
 export class TaskStore {
   readonly #tasks = new Map<string, Entry>()
   readonly #reserved = new Set<string>()

@@ -127,7 +127,7 @@ export interface TextAsk {
   readonly reasoning: number | null
   /** Reasoning is to be shown. */
   readonly showThoughts: boolean
-  /** This wire counts what built-in tools found as input of its own kind. */
+  /** This wire counts the findings of built-in tools as a separate kind of input. */
   readonly countsToolPrompts: boolean
 }
 

@@ -101,7 +101,7 @@ const THOUGHTS = inPieces(
   24,
 )
 
-/** Pieces the arguments of a call are told in. */
+/** Pieces in which the arguments of a call are streamed. */
 export function argumentPieces(call: PlannedCall): readonly string[] {
   return inPieces(call.arguments, ARGUMENT_PIECE).pieces
 }

@@ -129,7 +129,7 @@ export function errorObject(
 const NO_KEY =
   "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY)."
 
-/** The wire of a family of this upstream; each answer has an id of its own. */
+/** The wire of a family of this upstream; each answer has its own id. */
 export function textWire(family: string, { options }: FamilyKit, ids: IdMaker): Wire {
   return wireOf(
     {

@@ -107,7 +107,7 @@ function ok(body: object): Answer {
   return { status: 200, body }
 }
 
-/** A result file for whoever holds its signed URL. */
+/** A result file; its signed URL is the only credential. */
 function resultFile(kit: FamilyKit, request: FastifyRequest): Promise<Answer> {
   return signedFile(kit, request, MEDIA_PATH, (name) => {
     const task = kit.store.get(/^(\d{15})\.mp4$/.exec(name)?.[1] ?? '')

@@ -63,7 +63,7 @@ class VideoService {
     const record = await this.#tasks.accept({
       id: this.#tasks.freshId(() => digits(random)),
       model,
-      // Where other wires have a field of its own for it.
+      // Other wires have a separate field for it.
       safetyIdentifier: payload === '' ? null : payload,
       clientMarker: parseMarkers(prompt).clientMarker,
       credential,
@@ -152,7 +152,7 @@ function ok(body: object): Answer {
   return { status: 200, body }
 }
 
-/** A result file for whoever holds its signed URL, in parts where it is asked for in parts. */
+/** A result file, or the part asked for; its signed URL is the only credential. */
 function resultFile(kit: FamilyKit, request: FastifyRequest): Promise<Answer> {
   const { range } = request.headers
   return signedFile(kit, request, MEDIA_PATH, async (name) => {
@@ -197,7 +197,7 @@ export const videoC: SandboxFamily = {
     kit.callbacks.renderWith(
       FAMILY,
       (task, segment) =>
-        // Nobody is told that a task waits.
+        // This wire sends no callback for a waiting task.
         segment.phase === 'running' || isTerminal(segment.phase)
           ? taskBody(kit, task, segment)
           : null,
