@@ -17,7 +17,7 @@ export interface ProposedMessage {
   readonly metadata: Uint8Array
 }
 
-/** The event of its own message. */
+/** The event of a `ProposedMessage`. */
 export function proposedIn(message: streams.AppendReq.ProposedMessage): ProposedMessage {
   const properties = message.getMetadataMap()
   return {
