@@ -17,7 +17,7 @@ export interface FamilyModule {
   readonly channel?: ChannelSettings
   /** The accounts by which the sandbox is its upstream. */
   readonly sandbox: readonly SandboxAccount[]
-  /** Its own prefixes; without any it is asked for at those that families share. */
+  /** Its own prefixes; without any, its routes are below the shared ones. */
   readonly mounts?: readonly Mount[]
   /** Makes its routes and what faces its upstream. */
   readonly open: (deps: FamilyDeps) => OpenedFamily
@@ -47,7 +47,7 @@ export interface OpenedFamily {
   readonly close: () => Promise<void>
 }
 
-/** All families of a process, by what is asked of them. */
+/** All families of a process, by capability. */
 export interface OpenedFamilies {
   readonly tasks: ReadonlyMap<string, TaskProvider>
   readonly images: ReadonlyMap<string, ImageProvider>
@@ -57,7 +57,7 @@ export interface OpenedFamilies {
   readonly close: () => Promise<void>
 }
 
-/** The catalog of a list: what asks for families by what they are, and knows none by name, is handed it. */
+/** The catalog of a list, for code that looks up families by kind instead of by name. */
 export function catalogOf(families: readonly FamilyModule[]): Catalog {
   return createCatalog(families.map(({ rules }) => rules))
 }

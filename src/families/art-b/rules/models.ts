@@ -20,7 +20,7 @@ export interface ArtBModel {
   readonly tiers: readonly string[]
   readonly fewestPixels: number
   readonly mostPixels: number
-  /** Pictures that can be sent along. */
+  /** Most pictures that a request may send along. */
   readonly maxReferences: number
   /** Several pictures of one request, streams and web search: all or none of them. */
   readonly makesGroups: boolean

@@ -16,7 +16,7 @@ const OPTIONS = 'sequential_image_generation_options'
 const SEARCH = { type: 'web_search' } as const
 const isSearch = (tool: unknown) => isJsonObject(tool) && tool['type'] === SEARCH.type
 
-/** Base64 without its head may be of any length: it is a URL that is none, and not a long one. */
+/** Base64 without its head may be of any length: report it as an invalid URL, not as a long one. */
 function pictureFault(url: string): string | undefined {
   if (!isDataUri(url)) return /^https?:/i.test(url) ? textFault(url, MAX_URL_LENGTH) : undefined
   const isWebp = /^data:image\/webp/i.test(url)
@@ -27,7 +27,7 @@ function pictureFault(url: string): string | undefined {
 
 const Picture = Type.String({ check: pictureFault, description: 'A public URL or a data URI.' })
 const unwanted = Unwanted('is not taken by this model: send pictures as `image`')
-/** Taken for those who send them to every model; upstream has neither. */
+/** Accepted because some callers send them to every model; upstream has neither. */
 const unheard = Type.Optional(Type.String({ maxLength: 64, description: 'Changes nothing.' }))
 
 export const artBBody = Type.Object(
@@ -198,7 +198,7 @@ function acceptGroup(
       `\`${OPTIONS}.max_images\` must be at most ${room}: with the pictures sent along a group has at most ${MAX_GROUP}`,
     )
   const count = most ?? room
-  // The number is always said: what is held for the call depends on it.
+  // The number is always set: the hold of the call depends on it.
   return {
     count,
     searches,

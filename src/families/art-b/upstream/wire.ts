@@ -22,7 +22,7 @@ import { SEARCHES } from '../rules/models.ts'
 
 /**
  * Usage of this wire as counts by unit. Pictures are those that came, or fewer where upstream says
- * that it charges fewer. A count that upstream does not tell is absent.
+ * that it charges fewer. A count that upstream does not report is absent.
  */
 function artBUsage(reported: unknown, came: number): Usage {
   const usage = objectOf(reported)
@@ -36,7 +36,9 @@ function artBUsage(reported: unknown, came: number): Usage {
   }
 }
 
-/** What callers see of a picture beside it: a layer says where it belongs. No link of upstream's is among it. */
+/**
+ * Members that callers see beside a picture: a layer's place in it. None is a link of upstream's.
+ */
 const SHOWN = [
   'size',
   'output_format',
@@ -69,13 +71,13 @@ function readError(body: unknown): UpstreamError | undefined {
   )
 }
 
-/** Why one picture of several was not made, as callers are told. */
+/** Why one picture of several was not made, as callers see it. */
 function itemError(error: JsonObject, scrub: Scrubber): ImageItemError {
   const read = dottedError(error)
   return { code: knownCode(read) ?? 'upstream_error', message: scrub(read.message) }
 }
 
-/** Why there is none at all, out of what is said of each. */
+/** Why there is no picture at all, from the errors of each. */
 function failureOf(errors: readonly ImageItemError[]): {
   readonly code: 'content_policy_violation' | 'upstream_unavailable'
   readonly message: string
@@ -152,7 +154,7 @@ function artBFrameReader(
       const error = readError(frame)
       if (error !== undefined) throw fromStreamError(error, scrub)
       if (type === MADE) return picture(frame)
-      // What is not known may hold a link of upstream's.
+      // An unknown event may hold a link of upstream's.
       if (type !== WHOLE) return undefined
       ;({ usage } = frame)
       finished = true
@@ -217,7 +219,7 @@ function readAnswer(
   const errors = items.flatMap((item) => ('error' in item ? [item.error] : []))
   const { error, usage } = body
   if (isJsonObject(error)) errors.push(itemError(error, scrub))
-  // Neither pictures nor a word on why: no answer; nothing may be delivered or billed for it (P5).
+  // Neither pictures nor errors: no answer; nothing may be delivered or billed for it (P5).
   if (came === 0 && errors.length === 0) return undefined
   return {
     // Both names were seen.

@@ -21,7 +21,7 @@ import {
 } from '../../text/surface/bodies.ts'
 import { chatRules } from '../rules/wire.ts'
 
-/** The body of a chat completion. What it does not describe is passed on as it came. */
+/** The body of a chat completion. Members that it does not describe are passed on unchanged. */
 
 const roles = ['system', 'developer', 'user', 'assistant', 'tool', 'function'] as const
 
@@ -101,7 +101,7 @@ export interface ChatRequest {
   readonly inputSize: InputSize
 }
 
-/** What an assistant says may be tool calls alone; files are named by nobody. */
+/** An assistant's message may hold tool calls alone; no message may name a file. */
 function checkContent({ role, content }: Static<typeof Message>, at: string): void {
   if (content === undefined && role !== 'assistant')
     refuse(`${at}.content`, `\`${at}.content\` is required`)
@@ -131,7 +131,7 @@ export function readChatRequest(sent: JsonObject): ChatRequest {
   if (body.response_format !== undefined) checkResponseFormat(body.response_format)
   if (options !== undefined && !stream)
     refuse('stream_options', '`stream_options` is only allowed when `stream` is true')
-  // Asking for usage is not the caller's business upstream.
+  // The gateway itself decides whether upstream reports usage.
   const written = sent['stream_options']
   const further = isJsonObject(written) ? without(written, ['include_usage']) : {}
   return {

@@ -33,7 +33,7 @@ function rewritten(data: string, includeUsage: boolean): string {
  */
 function chatChunk(frame: TextFrame, includeUsage: boolean): string | undefined {
   const { data } = frame
-  // The end is ours to say: after it nothing can be.
+  // The gateway writes the end mark itself, after everything else.
   if (data === '[DONE]' || (frame.usageOnly && !includeUsage)) return undefined
   const mentionsUsage = data.includes('"usage"')
   if (data.endsWith(NULL_USAGE))
@@ -46,8 +46,8 @@ function chatChunk(frame: TextFrame, includeUsage: boolean): string | undefined 
 }
 
 /**
- * A chunk of ours that says what the call cost, named like the one before it. It has no `usage`:
- * clients that gather chunks would take a null for the figures.
+ * The gateway's own chunk with the cost of the call, with the id of the one before it. It has no
+ * `usage`: clients that gather chunks would take a null for the figures.
  */
 function costChunk(before: string, cost: Cost): string {
   const chunk: unknown = JSON.parse(before)

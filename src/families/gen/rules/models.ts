@@ -6,14 +6,16 @@ export interface GenModel {
   readonly name: string
   /** Sizes it makes, the smallest first. */
   readonly tiers: readonly Tier[]
-  /** Whether upstream is told the size: the one that makes a single one refuses the word. */
+  /**
+   * Whether the request upstream names the size: the model with a single size refuses the member.
+   */
   readonly tellsSize: boolean
   readonly aspectRatios: readonly string[]
   /** An edit that names no size is made in that of its base picture, not in `DEFAULT_TIER`. */
   readonly infersSize: boolean
 }
 
-/** What a request that names no size is made in: upstream's own choice, said so that it is known. */
+/** Size of a request that names none: upstream's own default, sent so that it is known. */
 export const DEFAULT_TIER: Tier = '1K'
 
 const RATIOS = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9'] as const

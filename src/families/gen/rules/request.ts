@@ -90,7 +90,8 @@ const FOR_EDITS = /^(?:images?|image_urls|mask)(?:\[\])?$/
 
 function bodyOf<const Members extends TProperties>(kind: ImageKind, members: Members) {
   const names = Object.keys(members).join(', ')
-  // What other families know is taken where it asks for nothing; a wish that would go unheard is refused.
+  // Members of other families are taken where they ask for nothing; one that would be ignored is
+  // refused.
   const check = (value: unknown, name: string) => {
     const isEdit = kind === 'edit'
     if (asksForNothing(name, value) || (isEdit && name === 'image_urls[]')) return undefined
@@ -127,7 +128,7 @@ function editInputs(order: ImageOrder, body: Partial<Static<typeof genBodies.edi
   return { inputs, mask: mask && atHand(mask) }
 }
 
-/** Upstream takes bytes alone: a data URI is read, a URL will be fetched. */
+/** Upstream takes bytes only: the gateway decodes a data URI and fetches a URL. */
 function atHand(input: ImageInput): ImageInput {
   if (input.from === 'file') return { ...input, underBytes: INPUT_UNDER_BYTES }
   if (input.from !== 'url') return input

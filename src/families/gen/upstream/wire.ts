@@ -48,7 +48,7 @@ export function genUsage(usage: unknown): GenUsage | undefined {
   }
 }
 
-/** Told for the reader's sake: nothing is settled on it. */
+/** For information only: nothing is settled on it. */
 function modalities(usage: JsonObject, name: string): Modalities {
   const of = (modality: string): number =>
     objectsOf(usage[name])
@@ -98,7 +98,7 @@ function inline(picture: SentImage): JsonObject {
   return { inlineData: { mimeType: picture.mediaType, data: new InBase64(picture.bytes) } }
 }
 
-/** What upstream says of a caller's input in words of its own. */
+/** Upstream's own statuses for a caller's faulty input. */
 const INPUT_STATUSES = new Set(['INVALID_ARGUMENT', 'FAILED_PRECONDITION', 'OUT_OF_RANGE'])
 
 function readError(body: unknown): UpstreamError | undefined {
@@ -175,7 +175,7 @@ function reasonOf(feedback: JsonObject, candidates: readonly JsonObject[]): stri
   return reason !== undefined && /^[A-Z_]{1,40}$/.test(reason) ? reason : 'OTHER'
 }
 
-/** What moderation refused costs its caller nothing, whatever upstream counted of it. */
+/** The caller pays nothing for a picture that moderation refused, whatever upstream counted. */
 function failureOf(reason: string, hasInput: boolean): NonNullable<ImageAnswer['failure']> {
   return POLICY_REASONS.has(reason)
     ? {

@@ -28,8 +28,8 @@ import type { ImageTokenUnit } from '../rules/models.ts'
 
 /**
  * Usage of the Images API as counts by unit: what was read from a cache is not input besides. Where
- * only the sum of cached tokens is told, it is taken for pictures first, which is to the caller's
- * advantage. Undefined members: no figures, or figures that are none.
+ * upstream reports only the sum of cached tokens, it counts as pictures first, which is to the
+ * caller's advantage. Undefined members: no figures, or figures that are none.
  */
 function imageUsage(usage: JsonObject): Readonly<Partial<Record<ImageTokenUnit, number>>> {
   const details = objectOf(usage['input_tokens_details'])
@@ -144,7 +144,7 @@ function askedOf({ body, upstreamModel, streamed }: ImageCall): JsonObject {
   return { ...body, model: upstreamModel, ...(streamed ? { stream: true } : {}) }
 }
 
-/** A form while all pictures are at hand; one with a URL is told where they are. */
+/** A form when all pictures are bytes; JSON when one of them is a URL. */
 function editBody(call: ImageCall): JsonObject | BodyInPieces {
   const { inputs, mask } = call
   const body = askedOf(call)

@@ -112,7 +112,7 @@ export function readPlainError(body: unknown): UpstreamError | undefined {
   if (!isJsonObject(body)) return undefined
   const { error } = body
   if (isJsonObject(error)) return plainError(error)
-  // Clients take anything but nothing under this name for an error, and so do we.
+  // Clients treat any non-empty value under this name as an error, and so does the gateway.
   return typeof error === 'string' && error !== '' ? plainError({ message: error }) : undefined
 }
 
@@ -130,5 +130,5 @@ export function plainError(error: JsonObject): UpstreamError {
   }
 }
 
-/** An error of which nothing is said. */
+/** An error without any details. */
 export const unknownError: UpstreamError = plainError({})

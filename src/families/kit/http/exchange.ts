@@ -70,7 +70,7 @@ export function openExchange(origin: string, connections: number): Exchange {
     connect: buildConnector({ timeout: CONNECT_TIMEOUT_MS }),
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    // The one deadline of an exchange is its own; these only must not be shorter.
+    // The exchange has its own deadline; these timeouts must not be shorter.
     headersTimeout: 0,
     bodyTimeout: 0,
   })

@@ -22,7 +22,7 @@ function escaped(name: string): string {
   return name.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
 }
 
-/** The same with one file that passes through, piece by piece; how long it is nobody knows before. */
+/** The same with one file that passes through, piece by piece; its length is unknown in advance. */
 export function passingForm(
   fields: readonly (readonly [string, string])[],
   file: PassingFile,

@@ -6,7 +6,7 @@ import { malformed } from './refusals.ts'
 
 /** No frame of text is larger; inline images of native streams are the largest there are. */
 const MAX_FRAME_LENGTH = 16 * 1024 * 1024
-/** Once the result is whole, only figures are missing: upstream gets this long for them. */
+/** Once the result is whole, upstream has this long to send the missing usage. */
 const FINISHED_IDLE_MS = 10_000
 
 /** What a stream was seen to be, as far as reading it goes. */
@@ -122,7 +122,7 @@ class Chunks<Chunk, Tally extends FrameTally> {
   }
 }
 
-/** Whatever breaks a stream off does so after upstream accepted the call. */
+/** A stream can only break off after upstream accepted the call. */
 function asProviderError(error: unknown): unknown {
   if (error instanceof FrameTooLargeError) return malformed(error)
   if (!(error instanceof ExchangeError)) return error
@@ -177,7 +177,7 @@ export function createFrameParser(maxFrameLength: number): FrameParser {
     const ends = bare === undefined ? line.endsWith('}') : line === '}'
     bare = bare === undefined ? line : `${bare}\n${line}`
     tooLarge ||= bare.length > maxFrameLength
-    // The parser does not tell of blank lines: the object itself says where it ends.
+    // The parser does not report blank lines, so the end of the object ends it.
     if (ends) takeBare()
   }
   const parser = createParser({

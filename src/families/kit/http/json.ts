@@ -31,7 +31,7 @@ const heldLength = (value: Held): number =>
 /** JSON whose `InBase64` and `AsciiText` values are written when they are sent, piece by piece. */
 export function jsonInPieces(body: JsonObject): BodyInPieces {
   const held: Held[] = []
-  // Nobody who wrote a text of the body could know it.
+  // A random mark cannot occur in the texts of the body.
   const mark = newUuid()
   const hold = (value: Held): string => `${mark}${held.push(value) - 1};`
   const text = JSON.stringify(body, (_name, value: unknown) => {

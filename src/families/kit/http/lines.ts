@@ -27,7 +27,7 @@ export function createLines(options: {
   readonly connections: (channel: Channel) => number
   /** Where it is asked; by default at its base URL. */
   readonly address?: (channel: Channel) => string
-  /** What is said where upstream's own message has nothing that may be told. */
+  /** Message where upstream's own has nothing that callers may see. */
   readonly fallback?: string
 }): Lines {
   const { address = ({ baseUrl }: Channel) => baseUrl, fallback = FAILED_MESSAGE } = options
@@ -98,8 +98,8 @@ const PLAIN_WORDS = new Set(
 const SHORTEST_VENDOR_WORD = 3
 
 /**
- * The words that give an upstream away: labels of its host names, the alphabetic parts of its
- * model names, and what the channel lists. Derived, so that no vendor is named in the code.
+ * The words that identify an upstream: labels of its host names, the alphabetic parts of its model
+ * names, and what the channel lists. Derived, so that no vendor is named in the code.
  */
 export function vendorWords(
   baseUrls: readonly string[],

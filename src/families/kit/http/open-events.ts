@@ -7,7 +7,7 @@ import { type OpenedStream, readWhole, type StreamRequest, ExchangeError } from 
 /** No error is larger. */
 const MAX_ERROR_BYTES = 256 * 1024
 
-/** Of a failed exchange what callers know; anything else as it is. */
+/** Throws a failed exchange as a provider error; anything else unchanged. */
 export function rethrow(error: unknown): never {
   throw error instanceof ExchangeError ? fromExchange(error) : error
 }

@@ -18,7 +18,7 @@ export class ExchangeError extends Error {
 
 /** Bytes that may wait for a reader; then the upstream is held back. */
 const HIGH_WATER_BYTES = 64 * 1024
-/** How long the rest of a body that nobody wants may keep its connection. */
+/** How long the unread rest of a body may keep its connection. */
 const DISCARD_MS = 1_000
 
 /** What is sent; in pieces, whose length the headers say where it is known. */
@@ -36,7 +36,7 @@ export interface StreamRequest {
   readonly body?: SentBody
   /** Until the head of the answer has come. */
   readonly firstByteTimeoutMs: number
-  /** Longest silence while somebody waits for more. */
+  /** Longest silence while the reader waits for more. */
   readonly idleTimeoutMs: number
   readonly signal: AbortSignal
 }
@@ -145,7 +145,7 @@ class Body {
 
   abort(reason: ExchangeError['reason']): void {
     const error = new ExchangeError(reason, true)
-    // First: the connection's own complaint about being closed must not be the reason given.
+    // Called first: otherwise the connection's own error on closing would become the reason.
     this.fail(error)
     if (!this.#ended) this.#controller.abort(error)
   }

@@ -23,13 +23,16 @@ const HEADERS = { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 't
 export interface PublicFetchDeps {
   readonly resolveHost: ResolveHost
   /**
-   * Where an address is found, after it was judged; itself on the internet. Tests put a server of
-   * their own there, and judge all the same.
+   * Maps a checked address to the one to connect to; by default itself. Tests map it to their own
+   * server and keep the check.
    */
   readonly locate?: (address: string) => string
 }
 
-/** Every fetch has a connection of its own: no later one may be led by what an earlier one found. */
+/**
+ * Every fetch has its own connection: a later one must not reuse an address that an earlier one
+ * resolved.
+ */
 export function createPublicFetch(deps: PublicFetchDeps): FetchPublic {
   return async (url, bounds) => {
     const signal = AbortSignal.any([bounds.signal, AbortSignal.timeout(bounds.timeoutMs)])
@@ -62,7 +65,7 @@ export function createOpenPublic(deps: PublicFetchDeps): OpenPublic {
         ...(range === undefined ? {} : { headers: { range } }),
         ...(trustedOrigin === undefined ? {} : { trustedOrigin }),
       })
-      // One that is let go of fails without anybody who listens.
+      // An answer that the caller abandons may fail without a listener.
       answer.body.on('error', () => undefined).once('close', () => void client.destroy())
       const said = bodyHeaders.flatMap((name) => {
         const value = headerOf(answer.headers, name)
@@ -80,7 +83,7 @@ interface Road extends Pick<FetchBounds, 'timeoutMs' | 'signal' | 'trustedOrigin
   readonly deadline: AbortSignal
   /** Beside those of every fetch. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Longest silence within the body; none of its own without it. */
+  /** Longest silence within the body; absent: only the deadline bounds it. */
   readonly idleTimeoutMs?: number
 }
 
@@ -89,7 +92,7 @@ interface Visited {
   readonly answer: Dispatcher.ResponseData
 }
 
-/** Goes where a URL leads; whoever gets the answer lets go of the connection. */
+/** Follows a URL and its redirects; the caller closes the connection. */
 async function follow(deps: PublicFetchDeps, url: string, road: Road): Promise<Visited> {
   const endsAtMs = monotonicClock.nowMs() + road.timeoutMs
   let target = url
@@ -128,7 +131,7 @@ function originOf(url: string): string | undefined {
   return URL.canParse(url) ? new URL(url).origin : undefined
 }
 
-/** Answers the addresses that were judged, whatever the name resolves to by now. */
+/** Returns the checked addresses, whatever the name resolves to by now. */
 function fixedLookup(addresses: readonly string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }))
   return (_hostname, { all: wantsAll }, done) => {
@@ -149,7 +152,7 @@ async function visit(
       ...(addresses === undefined ? {} : { lookup: fixedLookup(addresses) }),
     }),
     maxHeaderSize: MAX_HEADER_BYTES,
-    // The one deadline of a fetch is its own.
+    // The fetch has its own deadline.
     headersTimeout: 0,
     bodyTimeout: idleTimeoutMs,
   })
@@ -222,7 +225,7 @@ interface PostOutDeps extends PublicFetchDeps {
   readonly trustedOrigins?: readonly string[]
 }
 
-/** Every message has a connection of its own, which ends with the status. */
+/** Every message has its own connection, which ends with the status. */
 export function createPostOut({
   resolveHost,
   locate = (address) => address,
@@ -250,7 +253,7 @@ export function createPostOut({
         body,
         signal: deadline,
       })
-      // Nobody reads it.
+      // The body is not read.
       answer.body.on('error', () => undefined)
       return answer.statusCode
     } catch (error) {

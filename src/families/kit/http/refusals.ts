@@ -10,7 +10,7 @@ import type { Scrubber } from './lines.ts'
 /** The `Retry-After` that a caller gets when upstream limits the gateway and names no time. */
 const DEFAULT_RETRY_AFTER_MS = 2_000
 const MAX_PARAM_LENGTH = 120
-/** Answered by a service that is there and does not want to: overloaded. */
+/** Statuses of an overloaded service. */
 const OVERLOADED = [503, 529]
 
 /** What an error envelope says. */
@@ -57,8 +57,8 @@ export function fromResponse(
   const details = { code: error?.code, type: error?.type, status }
   if (error?.account === true || status === 401 || status === 402 || status === 403)
     return accountError(status, error)
-  // Where what is missing is none of the members, nobody knows the path or the model: our
-  // configuration is wrong, not the call.
+  // Where the missing thing is no member of the body, upstream does not know the path or the model:
+  // the configuration is wrong, not the call.
   const names = error?.param !== undefined && error.param !== 'model'
   if ((status === 404 && !names) || status === 405) return accountError(status, error)
   if (status === 429) return limited('ruled_out', error, retryAfterMs(response.headers), status)
@@ -175,8 +175,8 @@ function durationMs(text: string): number | undefined {
 }
 
 /**
- * How long upstream wants no further call although this one was answered: until what is used up is
- * there again. Undefined when something is left.
+ * How long to send no further call although this one was answered: until the used-up limit is
+ * reset. Undefined when something is left.
  */
 export function restOf(headers: ExchangeResponse['headers']): number | undefined {
   let longestMs: number | undefined

@@ -12,7 +12,7 @@ export function idOf(value: unknown): string | undefined {
   return typeof digits === 'string' && isPositiveInt64(digits) ? digits : undefined
 }
 
-/** On this wire every answer is a 200, and `base_resp.status_code` says what became of it. */
+/** On this wire every answer is a 200, and `base_resp.status_code` is its outcome. */
 
 /** What an answer says of itself; undefined where it says nothing. */
 interface BaseResp {
@@ -21,7 +21,7 @@ interface BaseResp {
   readonly message: string
 }
 
-/** The audio was made, and then found wanting. */
+/** The audio was made, and moderation then refused it. */
 const OUTPUT_SENSITIVE = 1027
 
 /** The status each code stands for, in the manner of other wires. */

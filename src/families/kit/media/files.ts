@@ -74,7 +74,7 @@ export async function ask(
   const told = parsed(response.text)
   const refused = refusalIn(told, response, scrub)
   if (refused !== undefined) throw refused
-  // What does not say that it went well may have gone any way.
+  // An answer without a status has an unknown outcome.
   if (!isJsonObject(told) || !isJsonObject(told['base_resp'])) return unreadable()
   return { told, headers: response.headers }
 }

@@ -46,7 +46,7 @@ type Detail = Readonly<Record<string, unknown>>
 
 function detailsOf(failure: CallFailure): readonly Detail[] {
   const details: Detail[] = []
-  // Clients read why from here; the code is the one `/v1` shows.
+  // Clients read the reason here; the code is the one `/v1` shows.
   if (failure.code !== null && !/^[A-Z_]+$/.test(failure.code))
     details.push({
       '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
@@ -79,7 +79,7 @@ function bodyOf(failure: CallFailure): unknown {
   }
 }
 
-/** What a failure looks like in the middle of a stream: the same object as its body. */
+/** A failure in the middle of a stream: the same object as its body. */
 function v1betaFailureBody(error: unknown): unknown {
   return bodyOf(toCallFailure(error))
 }

@@ -66,7 +66,7 @@ function camelPart(value: unknown, at: string): unknown {
     const path = `${at}.${shown}`
     const inCamel = camelMembers(holder, path)
     part = { ...part, [name]: inCamel }
-    // What a function answered may hold media in parts of its own.
+    // A function's answer may hold media in its own parts.
     if (name === 'functionResponse' && Array.isArray(inCamel['parts']))
       part = { ...part, [name]: withParts(inCamel, path) }
   }
@@ -151,7 +151,7 @@ function nativeTools(body: JsonObject): readonly JsonObject[] | undefined {
   })
 }
 
-/** How closely media are looked at, where the whole request says so. */
+/** Resolution of media, where the whole request sets it. */
 function levelOf(config: JsonObject | undefined): JsonObject {
   const level = given(config ?? {}, 'mediaResolution')
   return level === undefined ? {} : { mediaResolution: { level } }
@@ -163,7 +163,7 @@ function levelOf(config: JsonObject | undefined): JsonObject {
  * @throws DomainError `invalid_request`, naming the field
  */
 export function readNativeRequest(model: string, sent: JsonObject): NativeRequest {
-  // Such a name is of no model, and too long to look for.
+  // No model has such a name, and it is too long to look up.
   if (model === '' || model.length > MAX_MODEL_CHARACTERS)
     refuse('model', 'The model in the path is not valid')
   const body = camelMembers(sent, '')
@@ -174,7 +174,8 @@ export function readNativeRequest(model: string, sent: JsonObject): NativeReques
     model,
     files,
     body: {
-      // The path says both: an account that read them here would answer another way than is billed.
+      // The path says both: an account that read them here would answer differently from what is
+      // billed.
       ...without(body, ['model', 'stream', 'generationConfig', ...flatNames]),
       contents,
       ...instruction,

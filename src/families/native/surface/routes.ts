@@ -19,14 +19,14 @@ import {
 } from './bodies.ts'
 import { type NativeRequest, readNativeRequest } from './request.ts'
 
-/** What judging files given by URL takes. */
+/** Dependencies of the check of files given by URL. */
 interface FileChecks {
   readonly resolveHost: ResolveHost
   /** Upstream would open files of our account that lie there by itself. */
   readonly upstreamHosts: ReadonlySet<string>
 }
 
-/** Files by URL are fetched by upstream; where they lie is checked like a callback. */
+/** Upstream fetches files by URL; the gateway checks their address like a callback's. */
 async function checkFiles(
   { files }: NativeRequest,
   { resolveHost, upstreamHosts }: FileChecks,

@@ -20,10 +20,10 @@ const MEDIA_PART_BYTES = 1_032
 const QUERY_LISTS = ['webSearchQueries', 'imageSearchQueries'] as const
 
 /**
- * Adds the searches a body tells of to those known. Upstream charges the models of this wire for
- * each query that differs and is not empty; one that is told again, by another candidate or frame,
- * was made once. (Models of the generation before are charged by request: where such a one is sold,
- * its price of a search has to allow for it.)
+ * Adds the searches that a body lists to those known. Upstream charges the models of this wire for
+ * each query that differs and is not empty; one that another candidate or frame repeats was made
+ * once. (Models of the generation before are charged by request: where such a one is sold, its
+ * price of a search has to allow for it.)
  */
 export function addSearches(body: JsonObject, known: Set<string>): void {
   for (const candidate of objectsOf(body['candidates'])) {

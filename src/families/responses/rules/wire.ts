@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../../kernel/json.ts'
 import { free, type TextWireRules } from '../../text/rules/wire.ts'
 
-/** What responses say of their requests. Types of tools begin so, where versions follow. */
+/** Rules of responses requests. Types of tools begin with these names, where versions follow. */
 export const responsesRules: TextWireRules = {
   name: 'responses',
   output: { bounds: ['max_output_tokens'] },
@@ -13,7 +13,7 @@ export const responsesRules: TextWireRules = {
     ['file_search*', 'file-search'],
   ],
   furtherTools: ['shell in a local environment'],
-  // A shell of the caller's own costs nothing; one in a container upstream costs by container.
+  // The caller's own shell costs nothing; one in a container upstream costs by container.
   isFree: ({ type, environment }) =>
     type === 'shell' && isJsonObject(environment) && environment['type'] === 'local',
   keepsAnswers: true,

@@ -22,7 +22,10 @@ import {
 } from '../../text/surface/bodies.ts'
 import { responsesRules } from '../rules/wire.ts'
 
-/** The body of a response, written the way upstream reads it. What it does not describe is passed on as it came. */
+/**
+ * The body of a response, written the way upstream reads it. Members that it does not describe are
+ * passed on unchanged.
+ */
 
 const Item = Type.Object({ type: Type.Optional(Type.String()) }, { ...open, knownExtraFields: '*' })
 
@@ -135,10 +138,10 @@ function upstreamPart(value: unknown, ofAssistant: boolean, at: string): JsonObj
 
 /**
  * What a responses request may say by id alone. Upstream keeps everything in an account that all
- * tenants share, so an id of it is only taken where it can be told to be the caller's (P8).
+ * tenants share, so the gateway accepts an id only where it can prove that it is the caller's (P8).
  */
 
-/** Whether an item of `input` only names one that is kept; whose it is is told later, by its id. */
+/** Whether an item of `input` only names one that is kept; its id later shows whose it is. */
 function isReference(item: JsonObject): boolean {
   const type = given(item, 'type')
   const isBare = type === undefined && given(item, 'role') === undefined

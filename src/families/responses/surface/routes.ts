@@ -16,8 +16,8 @@ function sequenceOf(data: string): number | undefined {
 }
 
 /**
- * How responses streams are written: every event as it comes, known or not. What callers of this
- * surface get beside it is in it already.
+ * How responses streams are written: every event as it comes, known or not. The events already hold
+ * what this surface adds.
  */
 function responsesDialect(): StreamDialect<TextFrame> {
   let last = ''

@@ -85,10 +85,10 @@ export function failureOf(
   }
 }
 
-/** How one call's caller names what upstream names otherwise. */
+/** The caller's names of one call, where upstream's differ. */
 export type Naming = Pick<TextRequest, 'model' | 'keptId'>
 
-/** Tokens of all that was said up to the end of a response; undefined while nothing says so. */
+/** Tokens of the conversation up to the end of a response; undefined without usage. */
 function conversationTokens({ usage }: JsonObject): number | undefined {
   const { input_tokens: input, output_tokens: output } = objectOf(usage)
   const [before, said] = [countOf(input), countOf(output)]

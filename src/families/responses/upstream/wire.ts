@@ -64,11 +64,11 @@ const TERMINAL = new Set(['response.completed', 'response.incomplete', 'response
 
 /** Follows a responses stream; events it does not know pass as they are. */
 export function responsesFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
-  // Nothing below may hold on to the request: a stream outlives it, and it may be large.
+  // Nothing below may keep a reference to the request: a stream outlives it, and it may be large.
   const { model, keptId } = request
   const said = answeredWith(request)
   const withOurIds = createEventRewriter(keptId)
-  /** Finished items as they were told, for terminal events that do not repeat them. */
+  /** Finished items as received, for terminal events that do not repeat them. */
   const items: JsonObject[] = []
   let usage: TextUsage | undefined
   let outputBytes = 0
