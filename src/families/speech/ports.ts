@@ -3,7 +3,7 @@ import type { AsciiText } from '../../kernel/ascii-text.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import type { AnswerStream, CallOptions, Channel } from '../../app/ports/provider.ts'
 
-/** Where faces upstream and faces callers meet in speech; `ports.ts` has what every family has. */
+/** Ports of speech to its upstream; the application's `ports.ts` has those of every family. */
 
 /** A voice a tenant cloned, as upstream knows it. */
 export interface ClonedVoice {
@@ -24,11 +24,11 @@ export interface SpeechCall {
 
 export interface SpeechAnswer {
   readonly upstreamRequestId: string | undefined
-  /** Upstream wants no further call of this model for so long: its limit is used up. */
+  /** For so long no further call of this model is sent: upstream's limit is used up. */
   readonly restMs: number | undefined
   /** In hexadecimal, or a URL of upstream's. */
   readonly audio: string | AsciiText
-  /** What is said of it besides, as callers see it: its length, its size. */
+  /** Its description as callers see it: its length, its size. */
   readonly shown: JsonObject
   readonly seen: SpeechSeen
 }
@@ -79,7 +79,7 @@ export interface CloneOrder {
 
 export interface CloneAnswer {
   readonly upstreamRequestId: string | undefined
-  /** Upstream wants no further clone for so long: its limit is used up. */
+  /** For so long no further clone is sent: upstream's limit is used up. */
   readonly restMs: number | undefined
   /** Of the audition, where it says so. */
   readonly characters: number | undefined

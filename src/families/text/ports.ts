@@ -1,7 +1,7 @@
 import type { TextSeen } from './rules/rules.ts'
 import type { AnswerStream, CallOptions, Channel } from '../../app/ports/provider.ts'
 
-/** Where faces upstream and faces callers meet in text; `ports.ts` has what every family has. */
+/** Ports of text to its upstream; the application's `ports.ts` has those of every family. */
 
 /** What upstream keeps and can be asked to continue from: a response, an item of one. */
 export type KeptKind = 'response' | 'item'
@@ -13,13 +13,13 @@ export interface TextRequest {
   /** Upstream's body without `model`. */
   readonly body: Readonly<Record<string, unknown>>
   /**
-   * The id by which the caller gets to know something upstream keeps: the same each time. `tokens` is
-   * the conversation up to the end of a response, where its usage is known when it is first named.
+   * The caller's id of something that upstream keeps: the same each time. `tokens` is the
+   * conversation up to the end of a response, where its usage is known when it is first named.
    */
   readonly keptId: (kind: KeptKind, upstreamId: string, tokens?: number) => string
 }
 
-/** Why a result that upstream delivered is none: shown to the caller within it, never billed. */
+/** Why a delivered result is a failure: shown to the caller within it, never billed. */
 export interface TextFailure {
   readonly code: string
   readonly message: string
@@ -34,7 +34,7 @@ export interface TextTally extends TextSeen {
 export interface TextAnswer {
   readonly body: Readonly<Record<string, unknown>>
   readonly upstreamRequestId: string | undefined
-  /** Upstream wants no further call of this model for so long: its limit is used up. */
+  /** For so long no further call of this model is sent: upstream's limit is used up. */
   readonly restMs: number | undefined
   /** Counts when asked: only needed where upstream reported no usage. */
   readonly tally: () => TextTally

@@ -87,7 +87,7 @@ const MODELS = [
   'text-tools',
   'gen-3-pro-preview-file',
 ] as const
-/** The sandbox answers with as much as it is told to; its models are taken for small ones. */
+/** The sandbox answers with as much as a test requests; its models count as small ones. */
 const LARGEST_OUTPUT_TOKENS = 8_192
 /** Answers name this version of each of them. */
 const VERSION = '2026-01-15'

@@ -22,8 +22,9 @@ const known = knownModel(resolveVideoBModel)
 export const videoBRules: TaskFamilyRules = {
   family: 'video-b',
   idKind: 'video',
-  // Upstream names none. A video takes minutes, and what it still works on is waited for longer: this
-  // only ends what it does not show, of which nothing can be proved.
+  // Upstream names none. A video takes minutes, and the gateway waits longer for one that upstream
+  // still works on: this only ends tasks that upstream does not show, whose outcome cannot be
+  // proved.
   defaultExpiryS: HOUR_S,
   longestExpiryS: 72 * HOUR_S,
   models: videoBModels,

@@ -21,7 +21,7 @@ const known = knownModel(resolveVideoCModel)
 export const videoCRules: TaskFamilyRules = {
   family: 'video-c',
   idKind: 'video',
-  // What waits for a quiet hour upstream is given up there after two days.
+  // Upstream gives up an off-peak task that has waited for two days.
   defaultExpiryS: 48 * HOUR_S,
   longestExpiryS: 72 * HOUR_S,
   models: videoCModels,

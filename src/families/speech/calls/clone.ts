@@ -40,13 +40,14 @@ interface FoundClone {
   readonly upstreamVoiceId: string
 }
 
-/** Hexadecimal digits of a name upstream: nobody guesses one, nor meets another's by chance. */
+/** Hexadecimal digits of a name upstream: too many to guess, or to collide by chance. */
 const NAME_DIGITS = 40
 
 /**
- * Finds what a clone is made of. The name upstream has for a new voice is one of this request alone: a
- * clone that is asked for again after nobody could say what became of it is another, and no attempt can
- * stand in its way. A voice that is there already keeps its name; upstream knows whether it still has it.
+ * Finds what a clone is made of. The name upstream of a new voice is unique to this request: a
+ * clone that is requested again after an unknown outcome gets another name, so the earlier attempt
+ * cannot conflict with it. A voice that exists already keeps its name; upstream knows whether it
+ * still has it.
  *
  * @throws DomainError `invalid_request` naming a file, `voice_exists`, `model_not_allowed`
  */
@@ -91,7 +92,7 @@ function foundOf({ found }: Pick<CloneCall, 'found'>): FoundClone {
   return found
 }
 
-/** Clones on the road of every call: the voice is recorded before its call is settled. */
+/** Clones as calls: the voice is recorded before its call is settled. */
 type CloneFamily = CallFamily<CloneCall, CloneRequest, CloneSeen, Cloned>
 
 function createCloneFamily(deps: CloneDeps): CloneFamily {
@@ -109,7 +110,7 @@ function createCloneFamily(deps: CloneDeps): CloneFamily {
       return {
         request,
         wish: { family, model, channelId },
-        // Limits a minute are of the tokens of text.
+        // Limits per minute count tokens of text.
         expectedTokens: () => 0,
         price: (book) => priceClone(audition, book),
       }
@@ -128,7 +129,7 @@ function createCloneFamily(deps: CloneDeps): CloneFamily {
   }
 }
 
-/** What the channel is asked, in its own words for everything. */
+/** The request to the channel, in the channel's own names. */
 function orderAt(input: CloneCall, channel: Channel): CloneOrder {
   const { audition, promptText, settings } = input.request
   const { file, prompt, upstreamVoiceId } = foundOf(input)

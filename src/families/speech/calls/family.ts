@@ -12,7 +12,7 @@ import { refusalOf } from '../../../app/ports/refusal.ts'
 import { speechSettings } from '../settings.ts'
 import type { CloneRequest } from '../rules/clone-request.ts'
 
-/** What is asked of speech and of clones, and what comes back; no HTTP here. */
+/** Requests and results of speech and of clones; no HTTP here. */
 
 export interface SpeechCallInput extends CallInput {
   readonly request: SpeechRequest
@@ -20,7 +20,9 @@ export interface SpeechCallInput extends CallInput {
   readonly voice: { readonly voiceId: string; readonly channelId?: string }
 }
 
-/** Audio as its caller gets it: in hexadecimal or as a URL with what is said of it, or its bytes alone. */
+/**
+ * Audio as its caller gets it: in hexadecimal or as a URL with its description, or its bytes alone.
+ */
 export type SpokenBody =
   | { readonly form: 'json'; readonly audio: string | AsciiText; readonly shown: JsonObject }
   | { readonly form: 'audio'; readonly bytes: Uint8Array }
@@ -46,11 +48,14 @@ export interface Cloned {
   readonly characters: number | undefined
 }
 
-/** Read on for a caller who has gone, and held back: as much as an answer may have that is not streamed. */
+/**
+ * Bound of what is read on for a caller who has gone, and of what is held back: that of an
+ * unstreamed answer.
+ */
 const MAX_STREAM_BYTES = 192 << 20
 /** Upstream's word for a voice it does not have. */
 const NO_SUCH_VOICE = '2042'
-/** Speech on the road of every call; what is sent is the upstream body. */
+/** Speech as a call; the upstream body is what is sent. */
 export type SpeechCallFamily = CallFamily<SpeechCallInput, JsonObject, SpeechSeen, SpokenBody> &
   StreamFamily<SpeechCallInput, JsonObject, SpeechTally, SpeechChunk, SpeechFrame>
 

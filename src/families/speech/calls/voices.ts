@@ -14,12 +14,12 @@ export interface VoiceBook {
   readonly find: FindVoice
 }
 
-/** Where a name leads never changes: what was found once is right for ever, and costs no second reading. */
+/** The voice of a name never changes: a found one is valid for ever and is not read again. */
 export function createVoiceBook(log: Pick<EventLog, 'readStream'>): VoiceBook {
   const known = new LRUCache<string, ClonedVoice>({ max: MAX_VOICES })
   return {
     find: async (tenantId, voiceId) => {
-      // What is no name of a voice names no stream.
+      // An invalid name names no stream.
       if (!isVoiceName(voiceId)) return undefined
       const key = voiceKey({ tenantId, voiceId })
       const found = known.get(key) ?? (await read(log, tenantId, voiceId))
@@ -35,7 +35,7 @@ async function read(
   voiceId: string,
 ): Promise<ClonedVoice | undefined> {
   const events = await log.readStream(voiceStream({ tenantId, voiceId }))
-  // A stream holds only events of its own aggregate: its name comes from that aggregate.
+  // A stream holds only events of one aggregate: its name comes from that aggregate.
   const state = (events as readonly VoiceEvent[]).reduce(voiceDecider.evolve, voiceDecider.initial)
   if (state.phase === 'none') return undefined
   const { upstreamVoiceId, channelId } = state.voice
@@ -53,8 +53,9 @@ interface ResolvedVoice {
 export type ResolveVoice = (tenantId: string, voiceId: string) => Promise<ResolvedVoice>
 
 /**
- * From a caller's word for a voice to upstream's: one that everybody may use, or one that its tenant has
- * cloned. Nothing else is ever sent, so that no voice of another tenant's can be named (P8).
+ * From a caller's word for a voice to upstream's: one that every tenant may use, or one that its
+ * tenant has cloned. The gateway sends nothing else, so that a caller cannot name another tenant's
+ * voice (P8).
  */
 export function createResolveVoice(findVoice: FindVoice): ResolveVoice {
   return async (tenantId, voiceId) => {

@@ -16,11 +16,11 @@ export interface Audition {
   /** External name. */
   readonly model: string
   readonly text: string
-  /** What upstream will count, as far as can be told before. */
+  /** What upstream is expected to count. */
   readonly characters: number
 }
 
-/** A request that was read; whose files and whose voice is meant is not known yet. */
+/** A parsed request; its files and its voice are not looked up yet. */
 export interface CloneRequest {
   /** As its tenant is to call it. */
   readonly voiceId: string

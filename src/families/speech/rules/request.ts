@@ -7,12 +7,12 @@ import { type JsonObject, membersGiven, pick } from '../../../kernel/json.ts'
 import { type AudioFormat, notOffered, speechBodies, type SpeechWay, type voice } from './body.ts'
 import { aliasedVoice, speechModel } from './voices.ts'
 
-/** Reads a request for speech: what its schema cannot say is judged here. */
+/** Reads a request for speech: this checks what its schema cannot express. */
 
 type Voice = Static<TObject<typeof voice>>
 type Body = Static<(typeof speechBodies)['call']>
 
-/** A request that was read; what is sent upstream takes its voice yet. */
+/** A parsed request; the voice is added before it is sent upstream. */
 export interface SpeechRequest {
   /** External name. */
   readonly model: string
@@ -75,13 +75,13 @@ export function readSpeech(sent: JsonObject, way: SpeechWay): SpeechRequest {
   }
 }
 
-/** What is sent, once it is known whose voice is meant. */
+/** The body to send, once the voice was looked up. */
 export function withVoice({ body }: Pick<SpeechRequest, 'body'>, voiceId: string): JsonObject {
   const setting: unknown = body['voice_setting']
   return { ...body, voice_setting: { ...Object(setting), voice_id: voiceId } }
 }
 
-/** What upstream will count, as far as can be told before: a Chinese character counts twice. */
+/** What upstream is expected to count: a Chinese character counts twice. */
 export function charactersOf(text: string): number {
   const timesIn = (pattern: RegExp): number => text.match(pattern)?.length ?? 0
   return text.length - timesIn(PAIRS) + timesIn(CHINESE)

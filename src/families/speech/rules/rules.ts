@@ -36,7 +36,7 @@ export const speechCallRules: CallFamilyRules<PricedSpeech, SpeechSeen> = {
   isModelName: (name) => offeredModels.includes(name),
   unpricedSkus: (model, book) =>
     [speechSku(model)].filter((sku) => book.lookup(sku, SPEECH_CURRENCY) === undefined),
-  // Limits a minute are of the tokens of text.
+  // Limits per minute count tokens of text.
   expectedTokens: () => 0,
   price: ({ model, facts }, book) => {
     const quote = quoteSpeech(model, facts, book)
@@ -67,7 +67,7 @@ export const speechCallRules: CallFamilyRules<PricedSpeech, SpeechSeen> = {
 /** Nothing lists what an account has made: a creation whose outcome is unknown is given up after this. */
 const LONGEST_S = 6 * 3_600
 
-/** Speech that is made as a task; how many characters it was is told when it is accepted. */
+/** Speech that is made as a task; upstream reports the characters when it accepts the task. */
 export const speechTaskRules: TaskFamilyRules = {
   family: SPEECH,
   idKind: 'speech',

@@ -1,6 +1,6 @@
 import type { TaskModel } from '../../../domain/catalog/task-rules.ts'
 
-/** Voices that everybody may use. */
+/** Voices that every tenant may use. */
 
 export const emotions = [
   'happy',
@@ -18,7 +18,7 @@ type Emotion = (typeof emotions)[number]
 
 interface AliasedVoice {
   readonly voiceId: string
-  /** How it speaks where nobody says how. */
+  /** Emotion where the request names none. */
   readonly emotion?: Emotion
 }
 
@@ -51,7 +51,10 @@ const namedOneByOne: ReadonlySet<string> = new Set(
 const namedByLanguage =
   /^(?:Chinese \(Mandarin\)|Cantonese|English|Japanese|Korean|Spanish|Portuguese|French|Indonesian|German|Russian|Italian|Dutch|Vietnamese|Arabic|Turkish|Ukrainian|Thai|Polish|Romanian|greek|czech|finnish|hindi)_[A-Za-z][\w ()&-]{0,80}$/
 
-/** Whether upstream has a voice of this name for everybody, or may have: nobody can clone one under it. */
+/**
+ * Whether upstream has, or may have, a built-in voice of this name: no tenant can clone one under
+ * it.
+ */
 export function isBuiltInVoice(name: string): boolean {
   return namedOneByOne.has(name) || namedByLanguage.test(name)
 }

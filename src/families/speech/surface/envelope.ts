@@ -31,7 +31,7 @@ const DOWNSTREAM = '1033'
 const DUPLICATE_VOICE = '2039'
 const NO_SUCH_VOICE = '2042'
 
-/** What cannot be found is a wrong parameter here, told with HTTP 200. */
+/** A missing thing is a wrong parameter on this wire, answered with HTTP 200. */
 const notFound = { code: INVALID, status: 400 } as const
 
 /** What can fail on `/provB/v1`, whatever is asked for there. */
@@ -39,7 +39,7 @@ const speechFailures = {
   ...eitherVersion,
   route_not_found: INVALID,
   no_channel: UNKNOWN_ERROR,
-  // The voice, or what one is made of, is at an account that cannot be asked now.
+  // The voice, or its sample, is at an account that is unavailable now.
   kept_unavailable: {
     code: UNKNOWN_ERROR,
     words:
@@ -83,10 +83,10 @@ export const creationFailures: readonly FailureCode[] = [
   ...ofVoices,
 ]
 
-/** What this wire tells with HTTP 200: whoever speaks it looks at `base_resp` alone. */
+/** Statuses that this wire answers with HTTP 200: its clients read `base_resp` alone. */
 const toldInBody: ReadonlySet<FailureStatus> = new Set([400, 402, 422])
 
-/** Upstream's numbers for an input it refuses, which tell callers what to mend. */
+/** Upstream's numbers for an input it refuses, which show callers what to correct. */
 const inputCodes: ReadonlySet<string> = new Set(
   '1026 1027 1042 1043 1044 2013 2037 2039 2042 2048 20132'.split(' '),
 )
@@ -98,7 +98,7 @@ function codeOf({ failure, rule, text }: Failure): string {
 
 const surface = createSurface(speechFailures)
 
-/** A failure as it stands in a body, whole or a frame of a stream. */
+/** A failure as a body, or as a frame of a stream. */
 function bodyOf(failure: Failure, requestId: string) {
   const { message } = failure
   return {
@@ -107,7 +107,7 @@ function bodyOf(failure: Failure, requestId: string) {
   }
 }
 
-/** What a failure looks like in the middle of a stream. */
+/** A failure in the middle of a stream. */
 export function failureFrame(error: unknown, requestId: string): unknown {
   return bodyOf(afterSending(surface.read(error)), requestId)
 }

@@ -53,7 +53,7 @@ function purposeOf(fields: FormFields): UploadPurpose {
 interface Passing {
   /** Settles with the upload itself. */
   readonly sent: Promise<OwnUpload>
-  /** The form is right to its end, or is not: only then what is sent is ended, or broken off. */
+  /** Called once the whole form was checked: completes the upload, or aborts it with the fault. */
   readonly end: (fault?: unknown) => void
 }
 
@@ -69,7 +69,7 @@ async function pass(send: Send, purpose: UploadPurpose, file: FormFile): Promise
   const rest = new Promise<void>((resolve, reject) => {
     end = (fault) => (fault === undefined ? resolve() : reject(fault))
   })
-  // It may fail with nobody waiting for it any more.
+  // It may fail after the caller stopped waiting for it.
   rest.catch(() => undefined)
   let taken: () => void = () => undefined
   const whole = new Promise<void>((resolve) => (taken = resolve))
@@ -135,7 +135,7 @@ export async function takeUpload(
   } catch (error) {
     if (passing === undefined) throw error
     passing.end(error)
-    // What is wrong with the form is said, and not how sending it ended then.
+    // The caller gets the fault of the form, not the failure of the upload that follows from it.
     await passing.sent.catch(() => undefined)
     throw error
   }
@@ -234,7 +234,7 @@ function send(
     'content-disposition': dispositionOf(filename),
     'cache-control': 'private',
   })
-  // Whatever else upstream calls it must not be shown as a page of ours.
+  // Any other type of upstream's must not be rendered as a page of the gateway.
   return reply.type(type.startsWith('audio/') ? type : 'application/octet-stream').send(body)
 }
 

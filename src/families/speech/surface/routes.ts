@@ -74,7 +74,7 @@ const cloneCall = (mount: Mount, { clones }: SpeechCalls): Surface =>
 export const provBV1: Mount = {
   prefix: '/provB/v1',
   envelopeOf: () => provBV1Envelope,
-  // Texts to be spoken.
+  // Bound for texts to be spoken.
   bodyBytes: 1024 * 1024,
   keepsAnswers: true,
   tags: [{ name: 'Speech', description: 'Speak texts, at once and asynchronously.' }],

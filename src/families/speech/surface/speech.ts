@@ -152,7 +152,7 @@ async function answerSpeechStream(
   return reply
 }
 
-/** Audio says nothing of its end: where not all of it comes, the connection is broken off. */
+/** Audio has no end mark: where not all of it comes, the gateway breaks the connection off. */
 async function* bytesOf(frames: AsyncIterable<SpeechFrame>): AsyncGenerator<Buffer, undefined> {
   let whole = false
   for await (const { data, terminal } of frames) {

@@ -61,7 +61,7 @@ export function speechFrameReader(
   let usage: SpeechTally['usage'] = {}
   let finished = false
   let begun = false
-  /** Audio alone says nothing of its end: the last of it is held back until the end is known. */
+  /** Audio alone has no end mark: the last piece is held back until the end is known. */
   let held: string | undefined
 
   // Audio alone is decoded here, where a wrong digit would end it in silence; JSON the callers decode.
@@ -78,7 +78,7 @@ export function speechFrameReader(
   const asAudio = (audio: string | undefined, isLast: boolean): SpeechChunk | undefined => {
     const before = held
     held = isLast ? undefined : audio
-    // The whole once more is only new where nothing of it came before.
+    // The last frame repeats the whole: it is only new where no piece came before.
     if (isLast) return { data: before ?? audio ?? '', terminal: true }
     return before === undefined ? undefined : { data: before, terminal: false }
   }

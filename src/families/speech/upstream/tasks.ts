@@ -21,7 +21,7 @@ const states: ReadonlyMap<string, TaskObservation['status']> = new Map([
   ['expired', 'expired'],
 ])
 
-/** Speech that is made as a task. Nothing lists them, and nothing ends them before their end. */
+/** Speech that is made as a task. Upstream cannot list them nor cancel them. */
 const speechTaskWire: TaskWire = {
   family: SPEECH,
   maxListIds: 0,

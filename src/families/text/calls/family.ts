@@ -36,7 +36,8 @@ function wishWithPriceMembers(
 ): PricedWish {
   const members = priceMembersOf(wire, body)
   if (members.length === 0) return { wish, serviceTier: undefined }
-  // Which of two an account would heed is not known: then it is a tier that none offers.
+  // Which of two members an account would follow is unknown: such a call asks for a tier that no
+  // channel offers.
   const serviceTier = members.filter(isServiceTier).length > 1 ? '' : serviceTierOf(body)
   const wishFor = (asked: readonly PriceMember[]): ChannelWish => {
     const names = asked.filter((member) => !isServiceTier(member)).map(({ name }) => name)
@@ -75,7 +76,7 @@ interface TextAsk {
   readonly bounds: AnswerBounds
 }
 
-/** Text on the road of every call. */
+/** Text as a call. */
 export type TextCallFamily = CallFamily<TextCallInput, TextAsk, TextTally, JsonObject> &
   StreamFamily<TextCallInput, TextAsk, TextTally, TextChunk, TextFrame>
 
@@ -157,7 +158,7 @@ function requestAt(
 
 function largestOutput(channels: readonly Channel[], model: string): number {
   const known = channels.map((channel) => textSettings(channel).largestOutputTokens?.[model])
-  // The channel file is refused without it.
+  // The channel file check requires it.
   invariant(!known.includes(undefined) && known.length > 0, `${model} has no largest output`)
   return Math.max(...known.map((tokens) => tokens ?? 0))
 }

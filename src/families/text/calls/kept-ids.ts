@@ -27,13 +27,13 @@ export interface AnswerBounds {
 
 /**
  * Ids of what upstream keeps for a tenant. All tenants share the account that keeps it, so what they
- * get to see is not upstream's id: it is bound to the tenant, tells nothing, and is worth nothing in
- * other hands (P8). It holds all that is needed, so any replica can read it at any later time.
+ * get to see is not upstream's id: it is bound to the tenant, reveals nothing, and is useless to
+ * another tenant (P8). It holds all that is needed, so any replica can read it at any later time.
  */
 export interface KeptIds {
   readonly seal: (tenantId: string, kind: KeptKind, kept: Kept) => string
   /**
-   * Names what one call of a tenant meets at a channel; frames repeat it, so it is sealed once. A
+   * Seals the ids of one call of a tenant at a channel, each once because frames repeat them. A
    * response that is named before its usage is known says the most its conversation may be.
    */
   readonly namer: (
@@ -45,7 +45,10 @@ export interface KeptIds {
   readonly open: (tenantId: string, kind: KeptKind, id: string) => Kept | undefined
 }
 
-/** Upstream's are a quarter of it. A longer one is cut: it is shown, and not known when it comes back. */
+/**
+ * Four times the length of upstream's ids. A longer one is cut: callers see it, but cannot use it
+ * again.
+ */
 const MAX_UPSTREAM_ID_LENGTH = 256
 /** Of ours: prefix, tag, figures, channel id and upstream id, each at its longest. */
 const MAX_KEPT_ID_LENGTH = 1_500
@@ -110,7 +113,7 @@ export function createKeptIds(secret: string): KeptIds {
       if (prefix === undefined) return undefined
       const text = id.slice(prefix.length + 1)
       const bytes = Buffer.from(text, 'base64url')
-      // Decoding forgives much; one id must have one spelling.
+      // Decoding is lenient; an id must have only one spelling.
       if (bytes.length <= TAG_BYTES || bytes.toString('base64url') !== text) return undefined
       const tag = bytes.subarray(0, TAG_BYTES)
       const content = createDecipheriv(CIPHER, cipherKey, tag).update(bytes.subarray(TAG_BYTES))

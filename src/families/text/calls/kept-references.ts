@@ -129,7 +129,7 @@ function createKeeper(
 
 /**
  * The body for one channel: whole items that were answered by it are named as it names them. To
- * another account they are text that came from nowhere.
+ * another account they are plain text without an id.
  */
 export function namedAt(
   keptIds: KeptIds,

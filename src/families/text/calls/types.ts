@@ -9,7 +9,7 @@ import type { InputSize } from '../rules/tokens.ts'
 import type { TextWireRules } from '../rules/wire.ts'
 import type { KeptIds } from './kept-ids.ts'
 
-/** What is asked of a wire of text, and what comes back; no HTTP here. */
+/** Requests and results of a wire of text; no HTTP here. */
 
 export interface TextCallInput extends CallInput {
   /** The upstream body without `model`; streaming members are the provider's business. */
@@ -18,7 +18,7 @@ export interface TextCallInput extends CallInput {
   readonly inputSize: InputSize
 }
 
-/** What a wire of text stands on beside the road of every call. */
+/** Dependencies of a wire of text, in addition to those of every call. */
 export interface TextDeps {
   readonly wire: TextWireRules
   readonly provider: TextProvider

@@ -3,7 +3,7 @@ import type { TextWireRules } from './wire.ts'
 
 /**
  * Output tokens a call counts towards its token's limit a minute until it ends, where the request
- * names no bound. A guess will do there; a hold reserves the largest output of the model.
+ * names no bound. A guess is enough there; a hold reserves the largest output of the model.
  */
 const ASSUMED_OUTPUT_TOKENS = 2_048
 
@@ -55,7 +55,7 @@ export function withHeldBound(wire: TextWireRules, body: JsonObject, largest: nu
   return { ...body, [holder]: { ...holderOf(wire, body), ...held } }
 }
 
-/** What a call is taken to answer with, as far as limits a minute go. */
+/** Output tokens that limits per minute assume for a call. */
 export function expectedOutput(wire: TextWireRules, body: JsonObject): number {
   return largestOutput(wire, body, boundOf(wire, body) ?? ASSUMED_OUTPUT_TOKENS)
 }

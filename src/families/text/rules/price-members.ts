@@ -52,7 +52,7 @@ const MEMBERS: Readonly<Record<string, IsUsual>> = {
   ),
 }
 
-/** Priced by a SKU of its own for each tier; a channel lists the tiers. */
+/** Each tier has its own SKU; a channel lists the tiers. */
 const SERVICE_TIER = 'service_tier'
 
 /** What a channel may list under `passes`. */
@@ -78,7 +78,7 @@ export function priceMembersOf(
   body: JsonObject,
 ): readonly PriceMember[] {
   const at = holder === undefined ? '' : `${holder}.`
-  // A count of answers of the wire's own is multiplied by.
+  // The hold already multiplies by the wire's own count of answers.
   const counted = answers === undefined ? undefined : `${at}${answers}`
   const inside = holder === undefined ? undefined : body[holder]
   return [

@@ -40,7 +40,7 @@ export const noTextUsage: TextUsage = {
 
 /**
  * Usage where a provider reports none (cut streams, vanished callers): settled from it, a line says
- * `estimated`. The arithmetic is plain on purpose, so that anybody can repeat it:
+ * `estimated`. The arithmetic is simple on purpose, so that a caller can repeat it:
  *
  * - input: one token for every 4 bytes of text begun, and one for every 512 bytes of inline media
  * - output: one token for every 4 UTF-8 bytes begun of what the provider sent — text, reasoning and
@@ -84,7 +84,7 @@ export function estimateText(size: InputSize, outputBytes: number): TextUsage {
 
 /**
  * Input that is not in the request itself: upstream keeps or fetches it, and what it counts there is
- * known only afterwards. A hold counts these figures for it; what is settled never follows from them.
+ * known only afterwards. A hold counts these figures for it; settlement never uses them.
  */
 
 /** Kinds of media that may be named by an address. */

@@ -28,7 +28,7 @@ interface OutputMembers {
   readonly answers?: string
 }
 
-/** What a wire of text says of its requests; all else is the same for every wire. */
+/** Rules of a wire's requests; everything else is the same for every text wire. */
 export interface TextWireRules {
   /** Its family; `text/<name>/…` are the rules of its settlements. */
   readonly name: string

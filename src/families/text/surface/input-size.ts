@@ -97,7 +97,7 @@ function addString(sum: Sum, text: string, place: Place): void {
   const inline = dataUri.exec(text.slice(0, 320))
   if (inline !== null) {
     sum.mediaBytes += Math.floor(((text.length - inline[0].length) * 3) / 4)
-    // How large a picture is, its bytes do not say.
+    // The byte count of a picture does not show its size in pixels.
     if (mediumOf(place, inline[1]) === 'image') sum.heldTokens += mediumTokens('image', detail)
   } else if (isThought(holder) && encoded.has(key)) addText(sum, text)
   else if (encoded.has(key) && base64Start.test(text)) {

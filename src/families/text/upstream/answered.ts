@@ -17,7 +17,7 @@ interface AnsweredWith {
   readonly otherwise: () => { readonly answeredOtherwise?: AnsweredOtherwise }
 }
 
-/** Compares with what upstream is asked for; holds on to nothing else of the request. */
+/** Compares with what upstream is asked for; keeps no other reference to the request. */
 export function answeredWith({ upstreamModel, body }: TextRequest): AnsweredWith {
   const askedTier = serviceTierOf(body)
   let model: string | undefined
@@ -137,7 +137,7 @@ export function expectedChoices(value: unknown): number {
 /**
  * Rewrites one member of a JSON object in its text, so that everything else stays byte for byte as
  * upstream wrote it (key order, digits beyond 2⁵³) and no frame is serialised anew. Only where the
- * key stands exactly once in the text can its place be told without parsing again; elsewhere the
+ * key stands exactly once in the text is its place known without parsing again; elsewhere the
  * object is serialised.
  */
 export type MemberRewriter = (json: string, parsed: JsonObject) => string

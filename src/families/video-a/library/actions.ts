@@ -25,7 +25,7 @@ interface Call {
   readonly asking: Asking
   /** As it was sent. */
   readonly body: JsonObject
-  /** To be told where what the request speaks of is kept, as soon as it is known. */
+  /** Called with the region of the thing that the request names, as soon as it is known. */
   readonly noteRegion: (region: Channel['region']) => void
 }
 
@@ -59,7 +59,10 @@ function lacking(param: string, words: string): never {
   throw new DomainError('invalid_request', `\`${param}\` ${words}`, { param, keyword: 'required' })
 }
 
-/** Text that cannot be an id is not looked up, and is of nothing. @throws DomainError `asset_not_found` */
+/**
+ * Text that cannot be an id is not looked up: it names nothing. @throws DomainError
+ * `asset_not_found`
+ */
 function assetIn(id: string): string {
   if (isAssetId(id)) return id
   throw new DomainError('asset_not_found', 'no such id', {})
@@ -109,7 +112,9 @@ async function urlIn(
 
 type ListAction = 'ListAssets' | 'ListAssetGroups'
 
-/** What is left out of a filter answers with everything, so nothing is that is meant to be in one. */
+/**
+ * A missing filter returns everything, so members that belong in a filter are refused elsewhere.
+ */
 function checkFilter(body: JsonObject): void {
   const names = Object.keys(FilterSchema.properties)
   const outside = names.find((name) => (body[name] ?? null) !== null)
@@ -132,7 +137,7 @@ function listingOf(call: Call, action: ListAction): AssetListing {
   return {
     ...scopeOf(call, body),
     groupType: GroupType,
-    // Naming none is no filter. What cannot be an id is of nothing, and is not looked for.
+    // An empty list is no filter. Text that cannot be an id names nothing and is not looked up.
     groupIds: GroupIds.length === 0 ? undefined : [...new Set(GroupIds)].filter(isAssetGroupId),
     statuses: Statuses.length === 0 ? undefined : [...new Set(Statuses)],
     name: Name === '' ? undefined : Name,
@@ -156,7 +161,9 @@ function shown<View>(
   }
 }
 
-/** What runs each action. What those of a verification speak of is never kept and never logged. */
+/**
+ * What runs each action. Credentials and links of a verification are never kept and never logged.
+ */
 export const actions: Readonly<Record<ActionName, RunAction>> = {
   CreateAssetGroup: async (call, { assets }) => {
     const body = readBodyWithoutNulls(bodies.CreateAssetGroup, call.body)

@@ -34,12 +34,12 @@ const ACCOUNT_CODES: ReadonlySet<string> = new Set([
 ])
 const LIMIT_CODES: ReadonlySet<string> = new Set(['FlowLimitExceeded', 'TooManyRequests'])
 const MISSING_CODES: ReadonlySet<string> = new Set(['ResourceNotFound', 'NotFound'])
-/** The service itself failed: whether before or after it had done its work, nobody knows. */
+/** The service itself failed, before or after it had done its work: the outcome is unknown. */
 const BROKEN_CODE = /^(?:Internal|ServiceUnavailable)|Timeout$/
 /** As the wire and as callers call the one-time credential of a verification. */
 const CREDENTIAL_NAMES = [/BytedToken/gi, 'ProviderToken'] as const
 
-/** The envelope's error; undefined where it tells of none. */
+/** The envelope's error; undefined where it holds none. */
 function readLibraryError(body: unknown): UpstreamError | undefined {
   const said = objectOf(objectOf(body)['ResponseMetadata'])['Error']
   if (!isJsonObject(said)) return undefined
@@ -61,9 +61,9 @@ function statusOf(statusCode: number, error: UpstreamError | undefined): number 
   if (error.account) return 403
   if (LIMIT_CODES.has(kind)) return 429
   if (statusCode >= 500) return statusCode
-  // Where no code says why, nobody knows what was done.
+  // Without a code the outcome is unknown.
   if (error.code === undefined ? isSuccess(statusCode) : BROKEN_CODE.test(kind)) return 500
-  // What is missing was named by the request, so the request is wrong.
+  // The request named the missing thing, so the request is wrong.
   return isSuccess(statusCode) || error.missing === true ? 400 : statusCode
 }
 
@@ -166,13 +166,13 @@ export function libraryOf({ id, library }: Channel): NonNullable<Channel['librar
   return library
 }
 
-/** It says that there is no such thing; an address that nobody knows answers without an envelope. */
+/** It says that there is no such thing; an unknown address answers without an envelope. */
 export function isMissing({ response, error }: Answered): boolean {
   if (error === undefined || error.account) return false
   return error.missing === true || response.statusCode === 404
 }
 
-/** What an answer says that went well. @throws ProviderError for any other, or one that is not JSON. */
+/** Result of a successful answer. @throws ProviderError for any other, or one that is not JSON. */
 export function resultIn({ response, body, error, scrub }: Answered): JsonObject {
   const statusCode = statusOf(response.statusCode, error)
   if (!isSuccess(statusCode))

@@ -34,7 +34,7 @@ import {
 /** From the wire of asset libraries to what the use cases understand. */
 
 const MAX_URL_LENGTH = 4_096
-/** What callers are told of an asset that failed for no given reason. */
+/** The reason that callers see for an asset that failed without one. */
 const NO_REASON = 'ProcessingFailed'
 
 const statuses: ReadonlyMap<unknown, SeenAsset['status']> = new Map([
@@ -43,7 +43,7 @@ const statuses: ReadonlyMap<unknown, SeenAsset['status']> = new Map([
   ['Failed', 'failed'],
 ])
 
-/** An asset, or undefined when it is none. A word for its status that nobody knows is no failure. */
+/** An asset, or undefined when it is none. An unknown word for its status is no failure. */
 function seenAsset(value: unknown, scrub: Scrubber): SeenAsset | undefined {
   const item = objectOf(value)
   const nativeId = upstreamIdOf(item['Id'])
@@ -89,7 +89,7 @@ function itemsOf(result: JsonObject, total: number | undefined): readonly unknow
   return items === null || (!isGiven(items) && total === 0) ? [] : undefined
 }
 
-/** A web link, for whoever asks now; undefined for anything else. */
+/** A web link, valid now; undefined for anything else. */
 function linkOf(value: unknown): string | undefined {
   const link = textOf(value)
   return link !== undefined && link.length <= MAX_URL_LENGTH && /^https?:\/\//i.test(link)
@@ -110,8 +110,8 @@ const MAX_LISTED = 10_000
 type Ask = Libraries['ask']
 
 /**
- * The adapter of asset libraries. `clock` is the wall clock: upstream refuses what is signed some
- * minutes beside its own.
+ * The adapter of asset libraries. `clock` is the wall clock: upstream refuses a signature whose
+ * date differs from its own by some minutes.
  */
 export function createAssetProvider(
   clock: Clock,
@@ -250,7 +250,7 @@ function projectIn(channel: Channel, projectName: string): string {
   return libraryOf(channel).projectName ?? projectName
 }
 
-/** A deletion says nothing but that it went well. @throws ProviderError where it does not */
+/** The answer to a deletion only reports success. @throws ProviderError where it does not */
 function assertDeleted(answered: Answered): void {
   if (isMissing(answered)) return
   resultIn(answered)

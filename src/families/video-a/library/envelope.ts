@@ -127,10 +127,10 @@ export const actionFailures: readonly FailureCode[] = [
 
 type Region = Channel['region']
 
-/** Said of every answer, whoever keeps the library. */
+/** The service in every answer, whichever account keeps the library. */
 const SERVICE = 'assets'
 
-/** What every answer says of its request. */
+/** Metadata of the request in every answer. */
 interface ResponseMetadata {
   readonly RequestId: string
   readonly Action?: string
@@ -139,7 +139,7 @@ interface ResponseMetadata {
   readonly Region?: 'overseas'
 }
 
-/** `region` is where the thing is kept, as far as it is known: only `overseas` is told. */
+/** `region` is where the thing is kept, as far as it is known: callers see only `overseas`. */
 export function metadataOf(
   requestId: string,
   { action, version }: Asked,
@@ -156,12 +156,12 @@ export function metadataOf(
 
 const regions = new WeakMap<FastifyRequest, Region>()
 
-/** Notes where what a request speaks of is kept: its failure tells it too. */
+/** Notes the region of the thing that a request names: a failure reports it too. */
 export function noteRegion(request: FastifyRequest, region: Region): void {
   regions.set(request, region)
 }
 
-/** Where what a request speaks of is kept; undefined until that was found out. */
+/** Region of the thing that a request names; undefined until it is known. */
 export function regionOf(request: FastifyRequest): Region | undefined {
   return regions.get(request)
 }

@@ -46,7 +46,7 @@ function actionOf(name: unknown): ActionName | undefined {
   return actionNames.find((known) => known === name)
 }
 
-/** What a URL asks for, right or wrong: for the failures of requests that nobody has read. */
+/** What a URL asks for, right or wrong: for the failures of unread requests. */
 export function askedOf(url: string): Asked {
   const at = url.indexOf('?')
   const query = new URLSearchParams(at === -1 ? '' : url.slice(at + 1))
@@ -163,7 +163,7 @@ export const FilterSchema = Type.Object(
   { additionalProperties: true, words: { required: 'is required, with a `GroupType` in it' } },
 )
 
-// Another way to page: who went by it would be given the first page for ever.
+// Another way to page: a caller that used it would get the first page for ever.
 const token = Unwanted('is not taken: pages go by `PageNumber` and `PageSize`')
 
 const listOf = (title: string) =>

@@ -134,7 +134,7 @@ function register(app: FastifyInstance, services: Services): void {
       noteRegion: (region: Channel['region']) => noteRegion(request, region),
     }
     const result = await actions[action](call, services)
-    // One-time credentials and short-lived addresses are among them.
+    // Answers hold one-time credentials and short-lived addresses.
     void reply.header('cache-control', 'no-store')
     const asked = { action, version: VERSION } as const
     return {
@@ -196,9 +196,9 @@ const headers = {
 } as const
 
 /**
- * A page for persons to come back to from their verification, for callers who have none of their own.
- * It is the same for everybody: it says nothing of how the verification went, and of its query, which
- * holds the one-time credential, nothing is read, shown, kept or logged.
+ * A page for persons to come back to from their verification, for callers without their own page.
+ * It is the same for every person and does not show how the verification went. Its query holds the
+ * one-time credential: the gateway does not read, show, keep or log it.
  */
 export const realPersonSurface: Surface = {
   mount: { prefix: PREFIX, isOpen: true, bodyBytes: 1024 },
@@ -206,7 +206,7 @@ export const realPersonSurface: Surface = {
   bodies: [],
   register: (app: FastifyInstance): void => {
     app.addHook('onRequest', (request, _reply, done) => {
-      // Whatever is said of this request from here on, its query cannot be in it.
+      // From here on no log line or error of this request can hold its query.
       request.raw.url = PATH
       done()
     })

@@ -1,7 +1,10 @@
 import { createHash, createHmac } from 'node:crypto'
 import { toTimestamp } from '../../../kernel/clock.ts'
 
-/** How asset libraries know who asks: a signature over the request, under a secret that is never sent. */
+/**
+ * Authentication at asset libraries: a signature over the request, with a secret that is never
+ * sent.
+ */
 
 const ALGORITHM = 'HMAC-SHA256'
 /** What the key is derived for last, and what a scope ends in. */
@@ -27,7 +30,10 @@ export interface UnsignedRequest {
   readonly query: Readonly<Record<string, string>>
   readonly contentType: string
   readonly body: string
-  /** Unix milliseconds, by the wall clock: some minutes beside upstream's it is refused. */
+  /**
+   * Unix milliseconds, by the wall clock: upstream refuses one that differs from its own by some
+   * minutes.
+   */
   readonly atMs: number
 }
 

@@ -43,7 +43,7 @@ export function projectName(documented: TSchemaOptions) {
   })
 }
 
-/** Of any model; the 2.5 models have their own, lower counts. */
+/** For every model; the 2.5 models have lower counts. */
 export const maxContentItems = 100
 
 /** What a caller may ask an execution to take at most, in seconds; upstream has it on every model. */

@@ -34,7 +34,7 @@ export interface AcceptedVideoA {
   readonly upstreamBody: JsonObject & { readonly content: readonly JsonObject[] }
   readonly safetyIdentifier: string | undefined
   readonly executionExpiresAfterS: number | undefined
-  /** Trimmed, `https:`; whether its host is public is for the caller of this function to find out. */
+  /** Trimmed, `https:`; the caller of this function checks whether its host is public. */
   readonly callbackUrl: string | undefined
   /** Without repetition. */
   readonly assets: readonly AssetReference[]
@@ -194,7 +194,7 @@ function searchesWeb(
   return true
 }
 
-/** An asset that is named as two kinds of thing is told twice: one of them is wrong. */
+/** An asset that is named as two kinds is listed twice: one of them is wrong. */
 function assetsOf(media: readonly MediaItem[]): readonly AssetReference[] {
   const named = media.flatMap(({ kind, url }) => {
     const assetId = assetIdOf(url)

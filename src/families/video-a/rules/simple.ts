@@ -29,7 +29,7 @@ function bodyOf(order: SimpleVideo): Readonly<Record<string, unknown>> {
         [`${kind}_url`]: { url },
       })),
     ],
-    // What upstream renders when it is not told.
+    // What upstream renders by default.
     duration: seconds ?? 5,
     resolution,
     ratio,

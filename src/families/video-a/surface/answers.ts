@@ -5,7 +5,7 @@ import type { ListTasksInput, TaskView } from '../../../app/tasks/types.ts'
 import { resolveVideoAModel } from '../rules/models.ts'
 import { COMPLETION_TOKENS, toolOf, TOTAL_TOKENS } from '../rules/pricing.ts'
 
-/** Shapes of the `/provA` task interface, and what is told of a task in them. */
+/** Shapes of the `/provA` task interface, and how a task is shown in them. */
 
 const TaskStatusSchema = Type.Enum(
   ['queued', 'running', 'succeeded', 'failed', 'expired', 'cancelled'],

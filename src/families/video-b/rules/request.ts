@@ -146,7 +146,7 @@ export const videoBBody = Type.Object(
 )
 
 type Locator =
-  /** Whether its host is public is for whoever may resolve it to find out. */
+  /** Code that may resolve names checks whether its host is public. */
   | { readonly from: 'web'; readonly url: string }
   | { readonly from: 'data'; readonly url: LongText }
   /** Of a file that was uploaded. */
@@ -175,14 +175,14 @@ interface AcceptedVideoB {
     readonly resolution: string
     readonly ratio: string
   }
-  /** Whether its host is public is for the caller of this function to find out. */
+  /** The caller of this function checks whether its host is public. */
   readonly callbackUrl: string | undefined
 }
 
 const known = knownModel(resolveVideoBModel)
 
 /**
- * Accepts a creation body or refuses it. Fields nobody knows are left out.
+ * Accepts a creation body or refuses it. Unknown fields are left out.
  *
  * @throws DomainError `invalid_request`, `invalid_duration`: see `readBody`
  */

@@ -67,7 +67,7 @@ function withUpstreamNumber(failure: Failure): Failure {
   return { ...failure, rule: { ...failure.rule, code, status } }
 }
 
-/** This shape has no place of its own for the field at fault. */
+/** This shape has no separate member for the field at fault. */
 function saying({ message, param = '' }: Failure): string {
   return param === '' || message.includes(param) ? message : `${message}: \`${param}\``
 }

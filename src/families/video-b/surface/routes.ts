@@ -19,7 +19,7 @@ import {
 import { CreatedVideoSchema, toVideo, VideoParamsSchema, VideoSchema } from './answers.ts'
 import { createFailures, describe, provBV2Envelope } from './envelope.ts'
 
-/** What of a request's media takes more than the request to judge. */
+/** Checks of a request's media that need more than the request. */
 
 interface MediaDeps {
   readonly resolveHost: ResolveHost

@@ -10,7 +10,7 @@ import type { Scrubber } from '../../kit/http/lines.ts'
 import { type TaskWire, type UpstreamError, observedTask } from '../../kit/task/wire.ts'
 import { videoBUnits } from '../rules/models.ts'
 
-/** The error envelope of the `/provB` video upstream: its numbers tell more than its types. */
+/** The error envelope of the `/provB` video upstream: its numbers say more than its types. */
 
 /** Our credential is unknown, belongs to another host, or our balance is used up. */
 const ACCOUNT_NUMBERS: ReadonlySet<string> = new Set(['1004', '1008', '2049'])
@@ -33,7 +33,7 @@ function readNumberedError(body: unknown): UpstreamError | undefined {
   }
 }
 
-/** Upstream knows uploaded files by a scheme of its own. */
+/** Upstream has its own scheme for uploaded files. */
 const OURS = /^media_file:\/\//
 const UPSTREAM_SCHEME = 'mm_file://'
 

@@ -32,7 +32,7 @@ function link(maxLength: number, description: string) {
   return Type.Optional(Type.String({ maxLength, description, check }))
 }
 
-/** What every mode has; fields that nobody knows are left out and never an error: upstream ignores them. */
+/** What every mode has; unknown fields are left out and never an error: upstream ignores them. */
 const common = {
   duration: Type.Optional(
     Type.Unsafe<unknown>({
@@ -81,7 +81,7 @@ function bodyOf(mode: VideoCMode, example: JsonObject) {
       images: imagesOf(mode),
       ...common,
       style: mode === 'text2video' ? Type.Optional(Type.Enum(['general', 'anime'])) : unwanted,
-      // What is made after pictures has their shape.
+      // A video from pictures has their aspect ratio.
       aspect_ratio: isDescribed
         ? Type.Optional(Type.Enum(['16:9', '9:16', '1:1', '4:3', '3:4']))
         : unwanted,
@@ -120,7 +120,7 @@ export interface AcceptedVideoC {
   readonly upstreamBody: JsonObject
   /** What the caller wants the task to be known by. */
   readonly payload: string | undefined
-  /** `https:`; whether its host is public is for the caller of this function to find out. */
+  /** `https:`; the caller of this function checks whether its host is public. */
   readonly callbackUrl: string | undefined
 }
 

@@ -12,7 +12,7 @@ import { deletionFailures, modelAway } from '../../../api/kit/route-failures.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { type Static, Type } from 'typebox'
 
-/** What cannot be cancelled is told as upstream tells it; where it stands, a query says. */
+/** A refused cancellation is reported as upstream reports it; a query shows the state. */
 const tooLate = (state: string) =>
   ({
     code: 'BadRequest',

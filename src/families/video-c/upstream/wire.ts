@@ -60,7 +60,7 @@ const statuses: Readonly<Record<string, TaskObservation['status']>> = {
   failed: 'failed',
 }
 
-/** Ends that somebody asked for: the caller's, or upstream's own of what waited too long. */
+/** Cancellations: by the caller, or by upstream after too long a wait. */
 const CANCELLED: ReadonlySet<string> = new Set(['UserCancelled', 'Canceled'])
 
 /** An id, which may come as a number. */
@@ -120,7 +120,7 @@ function observationOf(body: unknown, asked: string | undefined): TaskObservatio
   }
 }
 
-/** This wire has a name for what went wrong, and no words. */
+/** This wire has a code for a failure and no message. */
 function failureOf(code: string | undefined): NonNullable<TaskObservation['error']> {
   const named = code ?? 'InternalServiceFailure'
   return { code: named, message: `The model service could not make the video: ${named}.` }
@@ -155,7 +155,7 @@ export const videoCWire: TaskWire = {
   readTask: (body, _scrub, asked) => observationOf(body, asked),
   readList: (body) => {
     const tasks = isJsonObject(body) ? body['tasks'] : undefined
-    // How many there are in all is not told.
+    // The wire reports no total.
     return Array.isArray(tasks) ? { items: tasks, total: undefined } : undefined
   },
 }
