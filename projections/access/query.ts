@@ -20,8 +20,8 @@ export interface FoundToken extends TokenRow {
 }
 
 /**
- * Some are read so that the tables of earlier versions, which have no such column, answer too: while
- * they are rebuilt nobody's token must stop working.
+ * Some are read so that the tables of earlier versions, which have no such column, answer too:
+ * every token must keep working while they are rebuilt.
  */
 const tokenColumns = `t.token_id, t.tenant_id, t.user_id, t.kind, t.name, t.scope, t.models,
   to_jsonb(t) -> 'limits' as limits, to_jsonb(t) -> 'addresses' as addresses, t.expires_at, t.issued_at, t.rotated_at, t.last_four,
@@ -173,7 +173,7 @@ export async function listUsers(
   return rows.map(toUser)
 }
 
-/** Where a tenant is told of something, and which of its secrets that is signed with. */
+/** A tenant's webhook URL, and which of its secrets signs the messages. */
 export interface Webhook {
   readonly url: string
   readonly secretVersion: number

@@ -22,7 +22,7 @@ export class Conditions {
 
   /** A column is this; undefined does not narrow. */
   is(column: string, value: string | undefined): this {
-    // What Postgres cannot hold it was not given either.
+    // A value that Postgres cannot hold is in no row either.
     if (value !== undefined) this.#conditions.push(`${column} = ${this.add(storable(value))}`)
     return this
   }

@@ -17,7 +17,8 @@ export const assetRows = rowsOf<AssetChange>()({
     },
     AssetAccepted: ({ data: { nativeId, acceptedAt }, position }, { state }) => ({
       nativeId,
-      // One that was withdrawn meanwhile stays so: it is now known what to delete.
+      // An asset that was withdrawn meanwhile stays so; its id upstream, which to delete, is now
+      // known.
       state: state === 'created' ? 'processing' : state,
       updatedAt: acceptedAt,
       position,

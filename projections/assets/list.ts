@@ -28,8 +28,8 @@ export interface Listed<Row> {
 }
 
 /**
- * So many are found by what is asked for and then put in order; of more the first are soon met in the
- * order they are asked for.
+ * Up to so many rows are found by the filter and then sorted; with more, a walk along the order
+ * soon meets the first ones.
  */
 const SORTED_AT_MOST = 5_000
 
@@ -60,8 +60,8 @@ async function pageOf(
   const whole = listConditions(listed, 'walked', least)
   const keys = `select ${columns.join(', ')} from assets.${name} where ${least.sql}`
   const { rows } = await db.query<object & Record<string, unknown>>(
-    // `offset 0` keeps the planner from looking for few along the whole order. What was changed since
-    // it was counted is not shown as what it is no longer.
+    // `offset 0` keeps the planner from looking for few along the whole order. A row that changed
+    // since the count is checked again before it is shown.
     `select t.* from (
        select ${id} as key from (${keys} ${isFew ? 'offset 0' : ''}) as found
        order by ${order(fromEnd < offset ? !descends : descends)}
@@ -74,8 +74,9 @@ async function pageOf(
 }
 
 /**
- * A page of a tenant's assets, none that is deleted. Of 100,000 a page at any depth takes some milliseconds;
- * what takes longest is far in a list narrowed by a name that most of them begin with.
+ * A page of a tenant's assets, none that is deleted. Of 100,000 a page at any depth takes some
+ * milliseconds; the slowest is a deep page of a list narrowed by a name prefix that most assets
+ * share.
  */
 export async function findAssets(
   db: Queryable,

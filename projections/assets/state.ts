@@ -1,4 +1,4 @@
-/** Where an asset, a group or a verification stands, as its events leave it. */
+/** State of an asset, a group or a verification after its events. */
 
 export const assetStates = [
   'created',
@@ -17,11 +17,11 @@ export type GroupState = (typeof groupStates)[number]
 export const verificationStates = ['started', 'confirmed', 'expired'] as const
 export type VerificationState = (typeof verificationStates)[number]
 
-/** What its callers are told of an asset. */
+/** Statuses of an asset that callers see. */
 export const assetStatuses = ['Processing', 'Active', 'Failed'] as const
 export type AssetStatus = (typeof assetStatuses)[number]
 
-/** The states behind each status; of what is deleted callers are told nothing. */
+/** The states behind each status; callers do not see deleted assets. */
 export const statesOf: Readonly<Record<AssetStatus, readonly AssetState[]>> = {
   Processing: ['created', 'processing'],
   Active: ['active'],
@@ -31,7 +31,7 @@ export const statesOf: Readonly<Record<AssetStatus, readonly AssetState[]>> = {
 /** Groups that callers are shown. */
 export const shownGroupStates: readonly GroupState[] = ['created', 'accepted', 'withdrawn']
 
-/** What callers are told of an asset in this state; undefined of one that is deleted. */
+/** The status that callers see for this state; undefined for a deleted asset. */
 export function statusOf(state: string): AssetStatus | undefined {
   return assetStatuses.find((status) => statesOf[status].some((each) => each === state))
 }

@@ -4,7 +4,7 @@ import { Conditions } from './conditions.ts'
 import { toAssetRow, toGroupRow, type AssetRow, type GroupRow } from './tables.ts'
 import type { AssetState, GroupState } from './state.ts'
 
-/** Lists for support: whatever there was, deleted or not, of whoever lies in the scope. */
+/** Lists for support: every asset and group in the scope, deleted ones too. */
 
 /** Which groups; undefined does not narrow. `tenantId` and `userIds` are also the scope. */
 export interface GroupSearch {

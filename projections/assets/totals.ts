@@ -14,8 +14,8 @@ export interface Total {
 const MAX_REMEMBERED = 1_000
 
 /**
- * Totals that had to be counted row by row, each for as long as nothing of its list changes: whoever goes
- * through the pages of a list has it counted once. Belongs to one database.
+ * Totals that had to be counted row by row, each for as long as nothing of its list changes: a
+ * caller that goes through the pages of a list has it counted once. Belongs to one database.
  */
 export class CountedTotals {
   readonly #counted = new LRUCache<string, { readonly position: string; readonly total: number }>({
@@ -28,7 +28,7 @@ export class CountedTotals {
     const key = JSON.stringify([listed.name, sql, values])
     const known = this.#counted.get(key)
     if (known?.position === position) return known.total
-    // What changes while it is counted is counted, or has a later position than is remembered.
+    // A change during the count is either counted or has a later position than the remembered one.
     const total = await count()
     this.#counted.set(key, { position, total })
     return total

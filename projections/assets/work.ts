@@ -3,12 +3,12 @@ import type { Queryable } from '../engine/queryable.ts'
 
 /** What a worker does for a thing of the library until nothing is left to do. */
 export type AssetWorkKind =
-  /** Nobody knows whether upstream has it. */
+  /** It is unknown whether upstream has it. */
   | 'find-asset'
   | 'find-group'
   /** Upstream works on it. */
   | 'look'
-  /** Upstream is yet to let go of it. */
+  /** Upstream has not deleted it yet. */
   | 'delete-asset'
   | 'delete-group'
 
@@ -54,7 +54,7 @@ export async function dueAssetWork(
     readonly channelId: string
     readonly nowMs: number
     readonly limit: number
-    /** What was created or withdrawn later is still being asked for by the caller's request. */
+    /** The caller's own request is still working on anything created or withdrawn later. */
     readonly askedBeforeMs: number
   },
 ): Promise<readonly DueAssetWork[]> {
@@ -132,7 +132,10 @@ export async function openVerifications(
   return rows.map((row) => ({ verificationId: row.verification_id, tenantId: row.tenant_id }))
 }
 
-/** Assets of a group that are not deleted, refused ones too: upstream may have one that nobody knows of. */
+/**
+ * Assets of a group that are not deleted, refused ones too: upstream may have one without our
+ * knowing its id.
+ */
 export async function assetsOfGroup(db: Queryable, groupId: string): Promise<readonly string[]> {
   const { rows } = await db.query<{ asset_id: string }>({
     name: 'assets.of-group',

@@ -51,8 +51,8 @@ export function stepOf(batch: Batch, from: LogPosition): Step {
 }
 
 /**
- * Applies a batch and moves the checkpoint in one transaction; the checkpoint comes first. Nobody waits
- * for it: had it been moved by somebody else, all would be rolled back.
+ * Applies a batch and moves the checkpoint in one transaction; the checkpoint comes first. The rest
+ * does not wait for its result: if another process moved it, everything is rolled back.
  */
 async function applyOnce(
   pool: Pool,
@@ -70,7 +70,7 @@ async function applyOnce(
     })
     const applied = handled.length > 0 ? target.projection.apply(client, handled) : undefined
     await allOver([moved, applied]).catch(async (error: unknown) => {
-      // A checkpoint that somebody else had moved explains whatever else failed.
+      // A checkpoint that another process moved explains any other failure.
       await moved
       throw error
     })
@@ -80,8 +80,8 @@ async function applyOnce(
 /**
  * Applies a batch to a target whose checkpoint stands at `from`. When an event cannot be applied,
  * halves the batch until it is found, so that everything before it is applied.
- * @throws PoisonEventError naming the event; CheckpointMovedError when somebody else leads; whatever
- * the connection threw otherwise.
+ * @throws PoisonEventError naming the event; CheckpointMovedError when another process leads;
+ * whatever the connection threw otherwise.
  */
 export async function applyBatch(
   pool: Pool,

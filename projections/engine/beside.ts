@@ -15,9 +15,10 @@ export interface BesideOptions {
 }
 
 /**
- * While a program of another version leads, and moves what it knows along, builds what this one has in a newer
- * version beside it: whoever reads misses nothing meanwhile. Returns what begins to look, at most one look
- * at a time; what fails for good is left to whoever leads.
+ * While a program of another version leads and updates the read models it knows, builds the ones
+ * that this program has in a newer version, so that readers miss nothing meanwhile. Returns a
+ * function that checks for work, at most one check at a time; a permanent failure is left to the
+ * leader.
  */
 export function createBesideBuilder(options: BesideOptions) {
   const { pool, log, projections, logger, signal } = options

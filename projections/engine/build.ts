@@ -13,7 +13,7 @@ import { startFeed, type FeedLimits } from './feed.ts'
 import { LogOlderError, notMet } from './older-log.ts'
 import type { Projection } from './types.ts'
 
-/** Larger than those of live batches: nobody waits for what a rebuild writes. */
+/** Larger than those of live batches: no reader waits for a rebuild. */
 const LIMITS: FeedLimits = { maxEvents: 8_000, maxBytes: 16 * 1024 * 1024 }
 /** Most events that the swap itself may still have to apply. */
 const MAX_TAIL_EVENTS = 50_000
@@ -157,7 +157,7 @@ export class BuildTarget {
   /**
    * Whether everything up to the goal was read, the log having ended after `met`. Its place may lie
    * beyond our last event, where others' events went by; that event itself must have been met. False
-   * only when an older log is built from by force: what it is given next must not be passed over.
+   * only when an older log is built from by force: the events it gets next must not be skipped.
    */
   async #reaches({ lastEvent }: Goal, met: EventReference | undefined): Promise<boolean> {
     if (lastEvent === undefined || lastEvent.id === met?.id) return true

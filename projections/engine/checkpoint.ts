@@ -186,7 +186,7 @@ export async function moveCheckpoints(client: Queryable, moves: readonly Move[])
     throw new CheckpointMovedError(moves.map(({ name }) => name).join(', '))
 }
 
-/** Notes why a projection stands still, for whoever asks (also other processes). */
+/** Records why a projection is stopped, for every process that asks. */
 export async function recordStopped(
   db: Queryable,
   name: string,
@@ -198,7 +198,7 @@ export async function recordStopped(
   )
 }
 
-/** What of an event a read model did not take in, and why, so that it is never silent. */
+/** An event that a read model skipped, and why, so that a skip is never silent. */
 interface PassedOver {
   /** The read model, also where it is being rebuilt. */
   readonly projection: string

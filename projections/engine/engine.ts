@@ -19,7 +19,7 @@ const FEED_LIMITS: FeedLimits = { maxEvents: 2_000, maxBytes: 4 * 1024 * 1024 }
 const CANDIDATE_INTERVAL_MS = 1_000
 /** How long a program that is older than a read model leaves the lead to a newer one. */
 const YIELD_MS = 3 * CANDIDATE_INTERVAL_MS
-/** Between a reign that failed and the next try. */
+/** Pause between a failed leader session and the next try. */
 const FIRST_PAUSE_MS = 200
 const LONGEST_PAUSE_MS = 10_000
 
@@ -35,7 +35,7 @@ export interface EngineOptions {
   readonly limits?: FeedLimits
 }
 
-/** What this process knows; `readStatus` says it for all processes. */
+/** What this process knows; `readStatus` reports it for all processes. */
 export interface EngineStatus {
   /** Whether this process is the one that moves the projections. */
   readonly leading: boolean
@@ -79,7 +79,7 @@ function statusOf(current: Reign | undefined, nowMs: number): readonly Projectio
   })
 }
 
-/** What came of trying to lead. @throws what ended the reign. */
+/** Result of trying to lead. @throws the failure that ended the leader session. */
 async function leadOnce(
   { pool, log, projections, clock, logger, limits = FEED_LIMITS }: EngineOptions,
   stopping: AbortSignal,
@@ -114,8 +114,8 @@ async function leadOnce(
 
 /**
  * Keeps the projections up to date from one subscription for as long as this process leads; until
- * then it waits for the leadership. Any failure of Postgres or the log ends the reign, and after a
- * pause it begins anew from the checkpoints. Needs `migrateEngine` before.
+ * then it waits for the leadership. Any failure of Postgres or the log ends the leader session;
+ * after a pause it starts again from the checkpoints. Needs `migrateEngine` before.
  */
 export function startProjections(options: EngineOptions): Engine {
   const { pool, log, projections, clock, logger } = options

@@ -1,4 +1,6 @@
-/** Somebody else moved this checkpoint: we no longer lead. Nothing of the batch was kept. */
+/**
+ * Another process moved this checkpoint: this one no longer leads. Nothing of the batch was kept.
+ */
 export class CheckpointMovedError extends Error {
   override readonly name = 'CheckpointMovedError'
 
@@ -7,7 +9,7 @@ export class CheckpointMovedError extends Error {
   }
 }
 
-/** Why a projection stands still until somebody acts: a ledger never skips. */
+/** Why a projection is stopped until an operator acts: a ledger never skips. */
 export interface StopReason {
   readonly kind: 'cannot_apply' | 'newer_version' | 'rebuild_failed' | 'log_older'
   readonly reason: string
@@ -20,7 +22,7 @@ export interface StopReason {
 }
 
 /**
- * SQLSTATE classes that say nothing of the event: connection, resources, operator intervention,
+ * SQLSTATE classes that the event does not cause: connection, resources, operator intervention,
  * rollback for concurrency, object in use, system. Everything else is the event's or the code's.
  */
 const TRANSIENT_CLASSES = new Set(['08', '40', '53', '55', '57', '58', '25'])

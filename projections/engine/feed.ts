@@ -98,7 +98,7 @@ function take(buffer: Buffer, limits: FeedLimits): { batch: FeedBatch | undefine
         events: buffer.events.slice(count),
         sizeBytes: buffer.sizeBytes - sizeBytes,
       }
-  // `caughtUp` alone, before any place, moves nothing; it still has to be told.
+  // `caughtUp` alone, before any place, moves nothing; it must still be reported.
   if (at === undefined)
     return { batch: { events, at: BEFORE_FIRST, caughtUp: buffer.caughtUp }, rest }
   return { batch: { events, at, caughtUp: whole && buffer.caughtUp }, rest }

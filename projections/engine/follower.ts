@@ -114,7 +114,7 @@ function moved(follower: Follower, batch: Batch): void {
   follower.recordedAt = batch.events.at(-1)?.recordedAt ?? follower.recordedAt
 }
 
-/** Applies a batch; a poison event stops this follower and nobody else. */
+/** Applies a batch; a poison event stops this follower only. */
 async function advanceOne(pool: Pool, follower: Follower, batch: Batch): Promise<void> {
   const { projection } = follower
   try {
@@ -151,7 +151,7 @@ async function advanceIdle(
 
 /**
  * Moves every follower over a batch, all at once. Waits for all of them before it throws, so that
- * no transaction of ours is open when somebody starts again.
+ * none of its transactions is open at the next start.
  */
 export async function advanceAll(
   pool: Pool,

@@ -21,8 +21,8 @@ export interface Leadership {
 }
 
 /**
- * Tries to become the only holder of a name in this database: a session advisory lock on a
- * connection of its own, so a killed process frees it. Undefined when somebody else holds it.
+ * Tries to become the only holder of a name in this database: a session advisory lock on its own
+ * connection, so a killed process frees it. Undefined when another process holds it.
  */
 export async function tryLead(
   pool: Pool,
@@ -95,7 +95,7 @@ function startPings(client: PoolClient, lose: () => void): NodeJS.Timeout {
 
 /** A lead that is kept from round to round, and tried for again once it is lost. */
 export interface KeptLead {
-  /** Undefined while somebody else leads. `isNew`: it did not lead before. */
+  /** Undefined while another process leads. `isNew`: it did not lead before. */
   readonly hold: () => Promise<{ readonly lost: AbortSignal; readonly isNew: boolean } | undefined>
   /** Lets another lead at once. */
   readonly release: () => Promise<void>

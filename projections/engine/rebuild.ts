@@ -51,7 +51,7 @@ export interface RebuildResult {
   readonly events: number
 }
 
-/** Somebody else is rebuilding this projection. */
+/** Another process is rebuilding this projection. */
 export class RebuildRunningError extends Error {
   override readonly name = 'RebuildRunningError'
   readonly code = 'rebuild_running'
@@ -82,8 +82,8 @@ async function digestTables(client: PoolClient, projection: Projection): Promise
 }
 
 /**
- * The live tables as they are at one position, in a snapshot: nobody waits for it. Undefined when
- * there is nothing of this version to compare with.
+ * The live tables as they are at one position, in a snapshot: no writer waits for it. Undefined
+ * when there is nothing of this version to compare with.
  */
 async function digestLive(pool: Pool, projection: Projection): Promise<Live | undefined> {
   const { name, version } = projection
@@ -187,7 +187,8 @@ async function rebuildAlone(options: RebuildOptions, signal: AbortSignal): Promi
 
   let comparison: RebuildComparison | undefined
   if (before !== undefined) {
-    // What is live moved on meanwhile: first close to it, then exactly where the snapshot is.
+    // The live tables moved on meanwhile: catch up first, then read exactly to the snapshot's
+    // position.
     await target.readTo(await current())
     target.say('comparing')
     const live = await digestLive(pool, projection)

@@ -22,23 +22,25 @@ import type { Projection } from './types.ts'
 /** A checkpoint that only passes other namespaces' events is written at most this often. */
 const QUIET_CHECKPOINT_MS = 5_000
 
-/** How often it is looked whether somebody rebuilt a projection that stands still here. */
+/**
+ * How often the leader checks whether another process rebuilt a projection that is stopped here.
+ */
 const STOPPED_CHECK_MS = 5_000
-/** How often it is looked how far somebody else's rebuild is. */
+/** How often the leader checks the progress of another process's rebuild. */
 const REBUILDING_CHECK_MS = 1_000
 /** A program older than one of the read models leads for so long at a time, so that a newer one may. */
 const OUTDATED_REIGN_MS = 5_000
 
 /**
  * After a batch the engine rests for as many times as long as the batch took, so that what arrives
- * meanwhile shares the next one: many small transactions would cost whoever serves callers more than
- * the delay costs readers. What comes after a pause is applied at once, and nothing rests while the
- * feed is full.
+ * meanwhile shares the next one: many small transactions would cost the API more than the delay
+ * costs readers. What comes after a pause is applied at once, and nothing rests while the feed is
+ * full.
  */
 const REST_FACTOR = 4
 const MAX_REST_MS = 250
 
-/** What is to be seen of a reign while it lasts. */
+/** State of a leader session while it lasts. */
 export interface Reign {
   readonly followers: readonly Follower[]
   readonly buffered: () => number
@@ -74,7 +76,10 @@ async function aborted(signal: AbortSignal): Promise<void> {
   await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
 }
 
-/** True once it is of this program's version, whoever made it so; one that cannot be rebuilt is stopped. */
+/**
+ * True once it is of this program's version, whichever process rebuilt it; one that cannot be
+ * rebuilt is stopped.
+ */
 async function rebuildOne(
   options: ReignOptions,
   follower: Follower,
@@ -107,7 +112,7 @@ async function rebuildOne(
 
 /**
  * Rebuilds the projections of an older version beside what the others do. True when one was
- * rebuilt: the reign then begins anew with it. @throws what may pass by itself.
+ * rebuilt: the leader session then starts again with it. @throws what may pass by itself.
  */
 async function rebuildStale(
   options: ReignOptions,
@@ -171,7 +176,7 @@ async function follow(
   }
 }
 
-/** Calls back when a projection that stands still was rebuilt by somebody, so that it may go on. */
+/** Calls back when another process rebuilt a stopped projection, so that it may go on. */
 function watchStopped(
   pool: Pool,
   followers: readonly Follower[],
@@ -193,7 +198,7 @@ function watchStopped(
   return timer
 }
 
-/** Followers that go along the log together, by a subscription of their own. */
+/** Followers that share one subscription. */
 interface Road {
   readonly buffered: () => number
   readonly caughtUp: () => boolean

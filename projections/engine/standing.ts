@@ -2,8 +2,8 @@ import { invariant } from '../../src/kernel/assert.ts'
 import type { Queryable } from './queryable.ts'
 
 /**
- * Rows as they stand, for an auditor: every column as text in one canonical form, whatever its type,
- * so that a row can be held against what the log says without a number or a time losing digits.
+ * Stored rows, for an auditor: every column as text in one canonical form, whatever its type, so
+ * that a row can be held against what the log says without a number or a time losing digits.
  */
 
 /** How a column is read. `text` does for whatever has only one form as text. */

@@ -4,13 +4,13 @@ import type { FollowerState } from './follower.ts'
 import type { Queryable } from './queryable.ts'
 import type { Projection } from './types.ts'
 
-/** How one projection stands. */
+/** Status of one projection. */
 export interface ProjectionStatus {
   readonly name: string
   readonly state: FollowerState
   /** Position of the last event considered; -1 before the first. */
   readonly position: bigint
-  /** Events known to somebody here and not yet considered by this projection. */
+  /** Events that another projection or the log's end shows and this one has not yet considered. */
   readonly lagEvents: number
   /** Age of the last event considered while there are later ones; 0 when there are none. */
   readonly lagSeconds: number
@@ -23,8 +23,8 @@ export function secondsSince(time: Date | undefined, nowMs: number): number {
 }
 
 /**
- * How the projections stand according to their checkpoints: true for every process, whoever leads.
- * `end` is the position of the log's last event, if known. Lag in events is counted against the
+ * Status of the projections by their checkpoints: the same in every process, whichever leads. `end`
+ * is the position of the log's last event, if known. Lag in events is counted against the
  * projection that has come furthest.
  */
 export async function readStatus(

@@ -3,8 +3,8 @@ import type { AnyEventType } from '../../src/domain/any-event.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 
 /**
- * A read model: idempotent, disposable, built only from events. Its tables live in a Postgres
- * schema of their own so that a rebuild can happen beside it and be swapped in.
+ * A read model: idempotent, disposable, built only from events. Its tables live in their own
+ * Postgres schema so that a rebuild can run beside it and be swapped in.
  */
 export interface Projection {
   /** Also the name of its live Postgres schema. */

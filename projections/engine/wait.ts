@@ -5,8 +5,8 @@ import { readCheckpoints } from './checkpoint.ts'
 import type { Queryable } from './queryable.ts'
 
 /**
- * Waiting for a projection to have considered an event. Whoever waits on one database shares one
- * statement at a time, however many they are; while nobody waits nothing is asked.
+ * Waiting for a projection to have considered an event. All waiters on one database share one
+ * statement at a time; without waiters nothing is queried.
  */
 
 /** From the beginning of one look to that of the next at least. */
@@ -20,7 +20,7 @@ interface Waiter {
   readonly reject: (error: unknown) => void
 }
 
-/** Tells everybody who waits on a database. */
+/** Notifies every waiter on a database. */
 class PositionWatch {
   readonly #db: Queryable
   #waiting: readonly Waiter[] = []
@@ -44,7 +44,7 @@ class PositionWatch {
     while (this.#waiting.length > 0) {
       await pause(this.#restMs())
       this.#lookedMs = monotonicClock.nowMs()
-      // Who comes while it is asked waits for the next look: this one may be from before.
+      // A waiter that arrives during a query waits for the next one: this result may be older.
       const asking = this.#waiting
       this.#waiting = []
       try {
@@ -57,7 +57,7 @@ class PositionWatch {
     this.#isLooking = false
   }
 
-  /** Until the next look: sooner where somebody's time is over before. */
+  /** Until the next look: sooner when a waiter's timeout comes first. */
   #restMs(): number {
     const firstMs = Math.min(...this.#waiting.map(({ untilMs }) => untilMs))
     const nowMs = monotonicClock.nowMs()

@@ -58,8 +58,8 @@ async function settledAt(client: PoolClient, sourceId: string): Promise<string |
 
 /**
  * The source of a batch of one, where it is settled already; noted. Of more than one the second settlement
- * breaks a unique key, and the engine halves the batch until the event is alone: what is rare costs a look
- * there, and no batch of many does.
+ * breaks a unique key, and the engine halves the batch until the event is alone: only this rare
+ * case costs a query, not every batch.
  */
 async function settledBefore(
   client: PoolClient,

@@ -105,8 +105,8 @@ export async function balances(db: Queryable, tenantId: string): Promise<readonl
 
 /**
  * What the tenants of `$1` may spend, and the position it is known as of, as a query whose columns
- * are `tenant_id`, `currency`, `available` and `position`: for a statement that sets against it what
- * the ledger does not know yet. Without rows before the ledger first ran.
+ * are `tenant_id`, `currency`, `available` and `position`: for a statement that deducts holds and
+ * settlements not yet in the ledger. Without rows before the ledger first ran.
  */
 export const availableSql = `
   select b.tenant_id, b.currency, c.position,
@@ -148,7 +148,7 @@ export function repeatedSettlements(db: Queryable): Promise<number> {
   return countPassedOver(db, 'ledger')
 }
 
-/** What tasks under way hold, by whose they are. */
+/** What tasks under way hold, by token and user. */
 export interface HeldByOwner {
   readonly currency: Currency
   /** Undefined, as is the token, where the read model of tasks does not have them yet. */

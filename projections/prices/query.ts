@@ -5,7 +5,7 @@ export { priceTables } from './projection.ts'
 
 /** A published version with a look-up: also what rating asks for. */
 export interface PublishedPriceBook extends Readonly<PriceBookPublished> {
-  /** Undefined where nobody was named. */
+  /** Undefined where no publisher was named. */
   readonly publishedBy: string | undefined
   readonly position: bigint
   readonly lookup: (sku: string, currency: 'CNY' | 'USD') => PriceEntry | undefined

@@ -13,7 +13,7 @@ export const taskTables = {
   },
 } as const satisfies Readonly<Record<string, StandingTable>>
 
-/** Counts of lists: of what, as it was counted anew and as it stands. */
+/** Counts of lists: of what, as counted anew and as stored. */
 export interface CountedTasks {
   readonly level: number
   readonly bucket: number
@@ -83,7 +83,7 @@ export async function differingSums(
   return rows
 }
 
-/** The count that stands in one bucket. */
+/** The stored count of one bucket. */
 export async function standingCount(
   db: Queryable,
   key: { readonly scopeId: number } & Pick<CountedTasks, 'level' | 'bucket' | 'status' | 'model'>,

@@ -6,7 +6,10 @@ import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 export type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'expired' | 'cancelled'
 export type Submission =
   | 'requested'
-  /** Of a task a worker of ours makes: before it is begun, while it is made, with an unknown outcome. */
+  /**
+   * Phases of a task that a gateway worker makes: before its start, while it is made, with an
+   * unknown outcome.
+   */
   | 'waiting'
   | 'started'
   | 'lost'
@@ -18,8 +21,8 @@ export type Submission =
   | 'appeared_late'
 /**
  * How a task is asked for. poll: by its native id; reconcile: the submission has no known outcome; watch:
- * upstream did not have it, and is asked for a while whether it has it after all; make: one of our workers
- * is to make it; finish: a worker has begun to make it, and holds the lease while it lives.
+ * upstream did not have it, and the worker keeps checking for a while; make: a gateway worker is to
+ * make it; finish: a worker has begun to make it, and holds the lease while it lives.
  */
 export type PollKind = 'poll' | 'reconcile' | 'watch' | 'make' | 'finish'
 

@@ -3,7 +3,7 @@ import { listColumns, toTaskRow, type TaskRow } from './tables.ts'
 
 /** Tasks of several families in one list, by the time they were asked for: read on from any of them. */
 
-/** Where a task stands in such lists. */
+/** Place of a task in such lists. */
 export interface TaskPlace {
   readonly requestedAtMs: number
   readonly platformId: string

@@ -6,7 +6,10 @@ export interface Observation {
   readonly observedAtMs: number
 }
 
-/** Notes when upstream answered for tasks, outside the schedule. What ended meanwhile has no row. */
+/**
+ * Notes when upstream answered for tasks, outside the schedule. A task that ended meanwhile has no
+ * row.
+ */
 export async function noteObservations(
   db: Queryable,
   observations: readonly Observation[],

@@ -56,7 +56,7 @@ function tasksOf(filter: TaskQueryFilter, conditions: Conditions): string {
   return ['t.visible', ...conditions.texts.splice(from)].join(' and ')
 }
 
-/** From the counts where they tell the filter's parts apart, else counted one by one. */
+/** From the counts where they cover the filter's parts, else counted one by one. */
 function countSql(filter: TaskQueryFilter, conditions: Conditions): string {
   const { userIds, platformId, taskId, fromMs, toMs } = filter
   const scopes = scopesOf(filter, conditions)
@@ -123,8 +123,9 @@ export async function queryTasks(
 }
 
 /**
- * Tasks behind one, the newest first: for all of them, one page after the other. However many there are, each page
- * costs the same, and none is told twice or left out because others come or go meanwhile.
+ * Tasks behind one, the newest first: for all of them, one page after the other. However many there
+ * are, each page costs the same, and no task is repeated or left out because others come or go
+ * meanwhile.
  */
 export async function tasksBehind(
   db: Queryable,
@@ -151,7 +152,7 @@ export async function requestTimes(
   return new Map(rows.map((row) => [row.platform_id, Number(row.requested_at_ms)]))
 }
 
-/** Platform ids of the tasks with a native id, of whoever's. */
+/** Platform ids of the tasks with a native id, of any tenant. */
 export async function platformIdsOf(db: Queryable, nativeId: string): Promise<readonly string[]> {
   const { rows } = await db.query<{ platform_id: string }>({
     name: 'tasks.native',

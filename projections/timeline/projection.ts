@@ -15,12 +15,12 @@ import { fromTables } from '../engine/read-model.ts'
 import type { Projection } from '../engine/types.ts'
 import { events, sources } from './tables.ts'
 
-/** The price book is everybody's: it belongs to no tenant's timeline. */
+/** The price book applies to every tenant: it belongs to no tenant's timeline. */
 const handles = new Set(
   (Object.keys(eventSchemas) as AnyEventType[]).filter((type) => type !== 'PriceBookPublished'),
 )
 
-/** Whose an event is. */
+/** Owner of an event. */
 interface Owner {
   readonly tenantId: string
   readonly userId: string | undefined

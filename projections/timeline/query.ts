@@ -84,7 +84,7 @@ function pageOf(rows: readonly ItemRecord[], limit: number): TimelineItems {
 /**
  * A page of what an id stands for within a scope, in the order of the log. Of a task (platform or
  * native id), a call or a token it is every event; of a request every event of what it began, and
- * whatever else it caused. What several share an id is shown all of.
+ * whatever else it caused. If several share an id, the events of all of them are shown.
  */
 export async function historyOf(
   db: Queryable,

@@ -5,7 +5,10 @@ import { table } from '../engine/table.ts'
 /** Of events, those that a request led to: what policies and commands do names no request. */
 export const byRequestSql = `metadata->>'correlationId' like 'req\\_%'`
 
-/** Whose a task or a token is: events after the first do not all say it. Calls are not here: theirs do. */
+/**
+ * Owner of a task or a token, because not every later event names it. Events of calls do, so calls
+ * have no row.
+ */
 export const sources = table('timeline.sources', {
   columns: {
     source_id: text(),

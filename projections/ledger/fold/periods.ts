@@ -13,7 +13,7 @@ const longer = {
   days: (quarter: string): string => quarter.slice(0, 10),
 } as const
 
-/** What is told apart of a stretch: the stretch itself, and all that lines are summed by. */
+/** Key of a period: the period itself, and everything that lines are summed by. */
 function keyOf(begins: string, of: Omit<PeriodDelta, 'begins'> | LedgerLine): string {
   const { tenantId, currency, sku, unit, model, userId, tokenId, surface } = of
   return `${tenantId}\n${begins}\n${currency}\n${sku}\n${unit}\n${model}\n${userId}\n${tokenId}\n${surface}`

@@ -8,7 +8,7 @@ import {
   toLine,
 } from './list.ts'
 
-/** Of a settled line, what an adjustment is held against. */
+/** Facts of a settled line that an adjustment is checked against. */
 export interface LineFacts {
   readonly lineId: string
   readonly tenantId: string

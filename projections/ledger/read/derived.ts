@@ -32,7 +32,7 @@ const periods = {
   },
 } as const
 
-/** A total as the lines of its time sum to it and as it stands. */
+/** A total as summed from its lines, and as stored. */
 export interface PeriodComparison {
   readonly key: PeriodKey
   readonly summed: PeriodTotals

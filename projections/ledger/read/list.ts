@@ -93,7 +93,7 @@ export async function listLines(
   const limit = parameters.add(page.limit + 1)
   const newest = `select * from ledger.lines where ${conjunction(conditions)}
                   order by settled_at desc, seq desc limit ${limit}`
-  // The newest of each user are among the newest of all: nobody's others are read and sorted.
+  // The newest of all are among the newest of each user: only those are read and sorted.
   const found = isOfMany
     ? `unnest(${parameters.add(userIds)}::text[]) as asked (user_id) cross join lateral (${newest}) l`
     : `(${newest}) l`

@@ -36,7 +36,9 @@ export interface LogRow {
   readonly amount: string
 }
 
-/** Credits as rows with the facts of the line they are about; a grant is nobody's in particular. */
+/**
+ * Credits as rows with the facts of the line they are about; a grant belongs to no user or token.
+ */
 const creditsSql = `
   select 'topup' as kind, g.position, g.granted_at as at, g.grant_id as id, g.tenant_id,
          null as user_id, null as token_id, null as model, null as surface, null as source_id,

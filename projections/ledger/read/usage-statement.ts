@@ -9,7 +9,7 @@ import {
 } from './filter.ts'
 import { coverOf, cutAt, type Span, UTC_DAY_MS } from './spans.ts'
 
-/** What usage can be told apart by; a day is of the zone whose days are given. */
+/** Keys that usage can be grouped by; a day is of the zone whose days are given. */
 export type UsageKey = 'day' | 'model' | 'token' | 'user' | 'sku' | 'surface' | 'tenant'
 
 /** A day by its name, as unix milliseconds; the last is exclusive. */
@@ -87,7 +87,10 @@ export class UsageStatement {
     ]
   }
 
-  /** The number of the day of a time, as SQL: days are told apart by numbers, which cost less than names. */
+  /**
+   * The number of the day of a time, as SQL: days are grouped by numbers, which cost less than
+   * names.
+   */
   #dayOf(time: string): string {
     if (this.#days === 'none') return 'null::integer'
     return this.#days === 'utc'
@@ -187,7 +190,7 @@ export class UsageStatement {
     ]
   }
 
-  /** What rows are told apart by beside their day. */
+  /** What rows are grouped by in addition to their day. */
   facts(): readonly string[] {
     const keys = this.#query.groupBy.flatMap((key) => (key === 'day' ? [] : [columns[key]]))
     return [...keys, 'currency', 'unit']

@@ -6,7 +6,7 @@ import { columns, type UsageKey, type UsageQuery, UsageStatement } from './usage
 
 export type { NamedDay, UsageKey, UsageQuery } from './usage-statement.ts'
 
-/** Settled lines that are alike in the keys asked for, and of one currency. */
+/** Settled lines with the same values of the requested keys, in one currency. */
 export interface UsageGroup {
   readonly keys: Readonly<Partial<Record<UsageKey, string>>>
   readonly currency: string
@@ -18,7 +18,7 @@ export interface UsageGroup {
   readonly lines: number
 }
 
-/** What was used, told apart by the keys and by currency, keys in their order. */
+/** Usage grouped by the keys and by currency, keys in their order. */
 export async function usage(db: Queryable, query: UsageQuery): Promise<readonly UsageGroup[]> {
   const statement = new UsageStatement(query)
   const facts = statement.facts().join(', ')
