@@ -44,7 +44,7 @@ export type Reading = 'found' | 'walked'
 
 /**
  * What a list shows; in a statement that has conditions already, beside them. The type stands as it is:
- * each type has indexes of its own.
+ * each type has its own indexes.
  */
 export function listConditions(
   listed: ListedTable,

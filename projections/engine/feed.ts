@@ -6,7 +6,7 @@ import { BEFORE_FIRST } from './checkpoint.ts'
 /** Bounds of one batch, and of what is read ahead (one more batch). */
 export interface FeedLimits {
   readonly maxEvents: number
-  /** Of event data, about as JSON; a single larger event is a batch of its own. */
+  /** Of event data, about as JSON; a single larger event is a separate batch. */
   readonly maxBytes: number
 }
 
