@@ -52,9 +52,9 @@ export interface ApiDeps extends Omit<AccountsDeps, 'endpoints'>, PerToken {
   readonly logger: FastifyBaseLogger
   readonly clock: Clock
   readonly catalog: Catalog
-  /** Shows a token to whoever sends it. */
+  /** Shows a token to its holder. */
   readonly readKey: ReadKey
-  /** How the budgets of a token and of its user stand. */
+  /** Status of the budgets of a token and of its user. */
   readonly readOwnBudgets: ReadOwnBudgets
   /** Where our own HTTP metrics are added and what `/metrics` shows. */
   readonly metrics: Registry
@@ -74,20 +74,20 @@ export interface ApiDeps extends Omit<AccountsDeps, 'endpoints'>, PerToken {
   readonly media: MediaUseCases
   readonly files: FileUseCases
   readonly imageTasks: ImageTaskUseCases
-  /** How callers stand with their limits; without it answers say nothing of them. */
+  /** Status of callers' limits; without it answers do not show them. */
   readonly standingsOf?: StandingsOf
   readonly health: Health
   /** Of the gateway's own storage; undefined: it has none to serve. */
   readonly objects?: FindObject | undefined
   /** Whether readiness and metrics are on a port of their own (`buildOperationsApp`). */
   readonly operationsElsewhere?: boolean
-  /** Ranges of addresses whose `X-Forwarded-For` says who calls. */
+  /** Ranges of addresses whose `X-Forwarded-For` names the caller. */
   readonly trustedProxies?: readonly string[]
   /** True once the process is about to end: connections are then not kept for a next request. */
   readonly leaving?: () => boolean
   /** How callback hosts are resolved; `resolveByDns` in production. */
   readonly resolveHost: ResolveHost
-  /** Names of the hosts our accounts are at: what lies there is nobody's to refer to. */
+  /** Names of the hosts our accounts are at: no caller may refer to files there. */
   readonly upstreamHosts?: ReadonlySet<string>
   /** Version shown in the OpenAPI description. */
   readonly version: string
@@ -101,9 +101,12 @@ export interface ApiLimits {
   readonly bodyBytes: Readonly<Record<string, number>>
   /** Of one form with images, and of what is in it. */
   readonly imageForm: FormLimits
-  /** Of one uploaded file and what is said of it. */
+  /** For one uploaded file and its form fields. */
   readonly fileForm: FormLimits
-  /** Of one file that is sent on, and of what is said of it; the default is for the largest upload of the catalog. */
+  /**
+   * For one file that is sent on, and its form fields; the default is for the largest upload of the
+   * catalog.
+   */
   readonly mediaForm?: FormLimits
   /** Memory of all bodies being read or worked on at once, in one process, their copies included. */
   readonly bodyMemoryBytes: number
@@ -155,9 +158,9 @@ export function createServer(
   const app = Fastify({
     loggerInstance: deps.logger,
     logController: new LogController({ disableRequestLogging: true }),
-    // Never the caller's: ids in our logs and log are ours.
+    // Never the caller's: the gateway makes the ids in its logs and events.
     requestIdHeader: false,
-    // Who is believed when it says on whose behalf it asks: nobody, unless an operator says so.
+    // Proxies whose forwarded address is trusted: none, unless the operator configures them.
     trustProxy: [...(deps.trustedProxies ?? [])],
     genReqId: () => newRequestId(deps.clock.nowMs()),
     bodyLimit: 1024 * 1024,

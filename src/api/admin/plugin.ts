@@ -27,10 +27,13 @@ export interface AdminDeps extends CreditDeps {
   readonly countQuery?: CountQuery
 }
 
-/** What is said of an account is a few names and figures. */
+/** Bodies about an account hold a few names and figures. */
 const BODY_LIMIT_BYTES = 64 * 1024
 
-/** Tenants, users, credit, prices and tokens for whoever sends an admin token, to be registered under `/api/admin`. */
+/**
+ * Tenants, users, credit, prices and tokens for holders of an admin token, to be registered under
+ * `/api/admin`.
+ */
 export function adminPlugin(deps: AdminDeps) {
   const { managedSettings: settings } = deps
   // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it

@@ -7,7 +7,7 @@ import { byToken, success } from '../kit/account-surface.ts'
 import { NewTokenSchema, SecretAnswerSchema } from '../kit/tokens/schemas.ts'
 import { describe, reachOf } from './envelope.ts'
 
-/** Tokens of every kind and of everybody within the reach of the admin token. */
+/** Tokens of every kind and of every user within the scope of the admin token. */
 export function adminTokenRoutes(instance: FastifyInstance, tokens: ManagedTokens): void {
   const whose = 'everybody the admin token reaches'
   tokenRoutes(instance, { tokens, describe, reachOf, noun: 'Token', whose, filters: true })

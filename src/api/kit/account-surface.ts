@@ -23,7 +23,7 @@ export function accountEnvelope(surface: Surface): Envelope {
       status: rule.status,
       headers: {
         'cache-control': 'no-store',
-        // Of an answer that was to be CSV, the failure is still said in JSON.
+        // An answer that was to be CSV still reports its failure in JSON.
         'content-type': 'application/json; charset=utf-8',
         ...(rule.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
         ...retryHeaders(retry),
@@ -37,7 +37,7 @@ export function accountEnvelope(surface: Surface): Envelope {
   }
 }
 
-/** A success in this shape; what its caller may not have meant is said beside it. */
+/** A success in this shape; warnings name what the caller may not have meant. */
 export function success<T>(data: T, warnings: readonly string[] = []) {
   return { success: true as const, message: warnings.join('; '), data }
 }
@@ -50,7 +50,7 @@ export function successOf<T extends ReturnType<typeof Type.Object>>(data: T) {
   )
 }
 
-/** What is away is said in one way. */
+/** Every unavailable dependency is reported the same way. */
 const accountAway = {
   code: 'service_unavailable',
   words: 'The service cannot answer at the moment',

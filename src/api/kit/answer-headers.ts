@@ -23,7 +23,7 @@ export function useNoStore(app: FastifyInstance): void {
   })
 }
 
-/** What an answer cost: in its headers, or within a stream, whose headers were sent before. */
+/** The cost of an answer: in its headers, or within a stream, whose headers were sent before. */
 
 /** The request header that asks for it in a stream. */
 const COST_IN_STREAM = 'x-cost-in-stream'
@@ -51,7 +51,7 @@ export function setCallHeaders(
   })
 }
 
-/** What a stream may tell of its call, where its caller asked for it. */
+/** What a stream may report of its call, where its caller asked for it. */
 export function costInStream(
   { headers }: Pick<FastifyRequest, 'headers'>,
   settlement: () => Settlement | undefined,
@@ -78,8 +78,8 @@ export function withCost(json: string, cost: Cost | undefined): string {
 }
 
 /**
- * A dialect whose last frame tells the cost: what comes once it is known is held back by one, so that
- * the last is known too. `write` leaves out what is not for the caller.
+ * A dialect whose last frame holds the cost: once the cost is known, each frame is held back until
+ * the next one, to recognise the last. `write` leaves out what is not for the caller.
  */
 export function tellingAtTheEnd<Frame>(
   write: (frame: Frame, cost?: Cost) => string | undefined,

@@ -50,7 +50,7 @@ export function requireToken(
   keyHeaders: readonly string[] = [],
 ): void {
   const hook: onRequestAsyncHookHandler = async (request) => {
-    // An unknown route is the same 404 for everybody.
+    // An unknown route is the same 404 for every caller.
     if (request.is404) return
     const answer = await authenticate(secretOf(request, keyHeaders), addressOf(request))
     if (!answer.ok) throw refusalOf(answer)
@@ -108,7 +108,7 @@ export function principalOf(request: FastifyRequest): Principal {
   return principal
 }
 
-/** Who called, for logs: undefined when nobody was let pass. */
+/** The caller, for logs: undefined when none was authenticated. */
 export function callerOf(request: FastifyRequest): Principal | undefined {
   return principals.get(request)
 }
@@ -153,7 +153,7 @@ export type CountQuery = (principal: Principal) => void
 export function useQueryCount(app: FastifyInstance, count: CountQuery | undefined): void {
   if (count === undefined) return
   app.addHook('preHandler', (request, _reply, done) => {
-    // Of an unknown route nobody is asked who calls.
+    // An unknown route does not authenticate its caller.
     if (!request.is404) count(principalOf(request))
     done()
   })

@@ -185,7 +185,7 @@ function retryHeaders(retry: Failure['retry']): Record<string, string> {
   }
 }
 
-/** Upstream speaks of the caller's input: in its own code, where it gave one. */
+/** Upstream refused the caller's input: with its own code, where it gave one. */
 function refusedInput(rule: Rule, failure: Failure): Pick<CallFailure, 'status' | 'code'> {
   const status = failure.number('status')
   return {
@@ -197,7 +197,8 @@ function refusedInput(rule: Rule, failure: Failure): Pick<CallFailure, 'status' 
 /** What departs from the table once more is known of a call than its failure. */
 function withCircumstances(failure: Failure): Failure {
   const account = surface.ruleOf('refused_account')
-  // The name we sent is ours: a model upstream does not know is a fault of the channel.
+  // The gateway chose the name it sent: a model that upstream does not know is a fault of the
+  // channel.
   if (failure.failure === 'refused_invalid' && failure.text('upstreamCode') === 'model_not_found')
     return { ...failure, rule: account, message: account.words, retry: account.retry }
   return afterSending(failure)

@@ -19,7 +19,7 @@ export interface AskedCall extends Pick<
   readonly part: string
 }
 
-/** A body that was judged: what is asked of the family, and what else its answer takes. */
+/** A checked body: the family's input, and what else its answer takes. */
 interface AcceptedCall<Input> {
   readonly input: Unmade<Input> & Unmade<CallInput>
 }
@@ -48,7 +48,7 @@ interface Call<Input extends CallInput, Request, Seen, Accepted extends Accepted
   /** Of the channels that serve it. */
   readonly family: string
   readonly body: TSchema
-  /** How names of its members are judged; absent: as in other creations. */
+  /** How names of its members are checked; absent: as in other creations. */
   readonly names?: MemberNames
   /** The description of the route, without the body. */
   readonly documented: FastifySchema

@@ -93,7 +93,7 @@ const EXAMPLE_REQUEST = 'req_01KA0000000000000000000000'
 interface FailureShape {
   readonly envelope: Envelope
   readonly schema: TSchema
-  /** What a failure is called in an answer, and what is said of it. */
+  /** Name and message of a failure in an answer. */
   readonly read: (body: unknown) => { readonly name: string; readonly message: string }
 }
 
@@ -115,7 +115,7 @@ function plainError(failure: FailureCode): Error {
 
 /**
  * The failures of a route by status, each shown exactly as the envelope answers it. `further` are
- * errors that tell more than their kind, or of which one kind has several statuses; `headers` what
+ * errors that say more than their kind, or of which one kind has several statuses; `headers` what
  * they carry whatever they are.
  */
 export function failureResponses(

@@ -7,7 +7,7 @@ const SWEEP_MS = 50
 /** Turns of the event loop in which connections that wait to be taken are taken, at most. */
 const MAX_TAKING_TURNS = 1_000
 
-/** Open connections of a server: Node does not tell of those on which nothing was asked yet. */
+/** Open connections of a server: Node does not list those without a request yet. */
 const connections = new WeakMap<object, Set<Socket>>()
 
 /** Follows the connections of a server from its first one on, for `drain`. */
@@ -21,14 +21,15 @@ export function followConnections(app: FastifyInstance): void {
 }
 
 /**
- * While the process is about to leave, a connection ends with its answer, and the answer says so: whoever
- * kept it would send a next request just as it is closed, and could not tell whether that was begun.
+ * While the process is about to leave, a connection ends with its answer, and the answer says so: a
+ * client that kept it could send its next request just as it is closed, without knowing whether the
+ * gateway began it.
  */
 export function useLeaving(app: FastifyInstance, leaving: () => boolean): void {
   app.addHook('onRequest', (_request, reply, done) => {
     if (leaving()) void reply.header('connection', 'close')
-    // A stream that began before has promised to keep its connection: its end and that of the connection
-    // then go out together, before anybody can make use of the promise.
+    // A stream that began before has promised to keep its connection: its end and that of the
+    // connection then go out together, before the client can send another request on it.
     else
       reply.raw.once('prefinish', () => {
         if (leaving()) reply.raw.socket?.destroySoon()
@@ -110,7 +111,8 @@ const outageCodes: ReadonlySet<string> = new Set([
   '53100',
   '53200',
   '53300',
-  // No such schema, table or column: a read model of another version, or one dropped, whose tables are being made.
+  // No such schema, table or column: a read model of another version, or a dropped one whose tables
+  // are being created.
   '3F000',
   '42P01',
   '42703',

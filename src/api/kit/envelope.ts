@@ -28,12 +28,12 @@ export function sendFailure(
   const answer = envelope(error, request.id)
   if (isLeft(error, reply)) request.log.info('the caller left before it was answered')
   else if (answer.status >= 500) request.log.error({ err: error }, 'request failed')
-  // A reply that was to be something else, such as audio, may have said so already.
+  // A reply that was to be something else, such as audio, may have set its type already.
   void reply.removeHeader('content-type')
   return reply.code(answer.status).headers(answer.headers).send(answer.body)
 }
 
-/** Whether a stream that was to be sent ended because nobody is there for it. */
+/** Whether a stream ended because its caller left. */
 function isLeft(error: unknown, { raw }: FastifyReply): boolean {
   if (!raw.destroyed || !(error instanceof Error) || !('code' in error)) return false
   return error.code === 'ERR_STREAM_PREMATURE_CLOSE'
@@ -60,7 +60,10 @@ export function useEnvelopes(
   )
 }
 
-/** For the routes of a plugin below a prefix that another has: unknown routes are the other's to tell. */
+/**
+ * For the routes of a plugin below a prefix that another has: the other plugin answers unknown
+ * routes.
+ */
 export function useErrors(
   app: FastifyInstance,
   envelopeOf: (request: FastifyRequest) => Envelope,
@@ -103,7 +106,7 @@ function reasonOf(code: unknown): RequestError {
 
 /**
  * Answers what Node could not read as HTTP in the shape of the family it was meant for, as far as
- * that can be told, and closes the connection.
+ * the path shows, and closes the connection.
  */
 export function refuseUnreadable(
   error: Error,

@@ -23,7 +23,7 @@ export const defaultStreamLimits: StreamLimits = {
 export interface Started<Frame> {
   readonly headers: Readonly<Record<string, string>>
   readonly frames: AsyncIterable<Frame>
-  /** What it cost, once that is durable; absent where its caller is not told in the stream. */
+  /** Its cost, once that is durable; absent where the stream does not report it. */
   readonly cost?: (() => Cost | undefined) | undefined
 }
 
@@ -31,13 +31,13 @@ export interface Started<Frame> {
 export interface StreamDialect<Frame> {
   /**
    * The text of a frame, its empty line included; undefined drops it. `cost` comes with frames after
-   * the settlement, where the caller wants to be told.
+   * the settlement, where the caller asked for it.
    */
   readonly frame: (frame: Frame, cost?: Cost) => string | undefined
   readonly failure: (error: unknown) => string
   /** Written after the last frame, when nothing failed. */
   readonly end: string
-  /** Written before that, where the caller wants to be told what it cost. */
+  /** Written before that, where the caller asked for the cost. */
   readonly last?: (cost: Cost) => string
 }
 

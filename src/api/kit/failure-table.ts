@@ -27,9 +27,9 @@ export type FailureCode = DomainCode | RequestFault | `refused_${ProviderErrorKi
 
 export interface FailureRow {
   readonly status: FailureStatus
-  /** What happened, in plain words that tell nothing of the inside. */
+  /** What happened, in plain words without internal details. */
   readonly words: string
-  /** The error's own words are said where it has any: they name the field or the figure. */
+  /** Uses the error's own message where it has one: it names the field or the figure. */
   readonly ownWords?: boolean
   /**
    * Whether a client may send it again by itself: `never` where that could do it twice or cannot
@@ -38,7 +38,7 @@ export interface FailureRow {
   readonly retry?: 'never' | number
 }
 
-/** Where the error's own words may be told. */
+/** Rows that may show the error's own message. */
 const own = (status: FailureStatus, words: string, retry?: FailureRow['retry']): FailureRow => ({
   status,
   words,

@@ -78,7 +78,7 @@ export function counterpartOf(name: string, taken: ReadonlySet<string>): string 
   return counterparts.get(name)?.find((one) => taken.has(one))
 }
 
-/** What is said of a member of another interface. */
+/** The refusal of a member of another interface. */
 export function refusalOf(path: string, counterpart: string | undefined): string {
   const refused = `\`${path}\` is not taken here`
   return counterpart === undefined ? refused : `${refused}; use \`${counterpart}\``

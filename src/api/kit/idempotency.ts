@@ -104,7 +104,7 @@ async function keepAnswer(
   reply: FastifyReply,
   payload: unknown,
 ): Promise<unknown> {
-  // What is a fault of ours once it was settled is no answer to repeat.
+  // A failure of the gateway after the settlement is no answer to repeat.
   const body = reply.statusCode < 500 ? await bytesOf(reply, payload) : undefined
   const headers = Object.entries(reply.getHeaders()).flatMap(([name, value]) =>
     keptHeader.test(name) ? [[name, String(value)] as const] : [],

@@ -160,7 +160,7 @@ function checkEncoding(request: FastifyRequest): void {
 export interface JsonBodyOptions {
   /** String values may hold lone surrogates and NUL: they are passed on and not stored. */
   readonly anyText?: boolean
-  /** Nobody asks for `bodyHashOf` but under an `Idempotency-Key`. */
+  /** The caller uses `bodyHashOf` only under an `Idempotency-Key`. */
   readonly withoutHash?: boolean
   /** Long data URIs are left as bytes: see `parseMediaJson`. */
   readonly keepsMedia?: boolean

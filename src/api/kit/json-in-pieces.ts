@@ -6,7 +6,7 @@ import { AsciiText } from '../../kernel/ascii-text.ts'
 import { newUuid } from '../../kernel/ids.ts'
 import type { StreamLimits } from './event-stream.ts'
 
-/** What stands for bytes while JSON is written; nobody outside can know it. */
+/** Placeholder for bytes while JSON is written; random, so no caller can send it. */
 const mark = newUuid()
 const pattern = new RegExp(`"${mark}(\\d+)"`)
 

@@ -13,13 +13,13 @@ import type { ReadForm } from './multipart.ts'
 import { RequestError } from './request-error.ts'
 
 /**
- * Members of a body that are a known one but for case or a letter or two. Others that nobody knows
- * are passed on; these would be, too, and what was meant would silently not happen.
+ * Members of a body that are a known one but for case or a letter or two. Other unknown members are
+ * passed on; if these were too, the option that the caller meant would silently have no effect.
  */
 
 /** A longer name is no slip of any known one. */
 const MAX_LETTERS = 64
-/** Names that nobody knows are compared up to this many in one body. */
+/** At most this many unknown names are compared in one body. */
 const MAX_COMPARED = 64
 
 /** Names kept with what was meant by them, of each object. */
@@ -28,7 +28,7 @@ const MAX_JUDGED = 256
 /** What is known of one object, or of each item of a list. */
 interface Known {
   readonly names: ReadonlySet<string>
-  /** Those that a slip can be told of, in plain letters and as they are written. */
+  /** Names that a typo can be recognised for, in plain letters and as written. */
   readonly candidates: readonly Candidate[]
   /** What names that came before were meant to be, `''` for nothing: callers send the same again. */
   readonly judged: LRUCache<string, string>
@@ -109,11 +109,11 @@ const isSameButForCase = (one: string, other: string): boolean =>
 
 interface Misspelt {
   readonly path: string
-  /** What is said of it. */
+  /** The message of the refusal. */
   readonly message: string
 }
 
-/** Looks through a body; only names that nobody knows are compared. */
+/** Looks through a body; only unknown names are compared. */
 function firstMisspelt(
   body: unknown,
   known: Known,
@@ -160,7 +160,7 @@ function firstMisspelt(
 /** Tells the first misspelt member of a body, if it has one. */
 export type TellMisspelt = (body: unknown) => RequestError | undefined
 
-/** How names of members are judged beside the schema. */
+/** How names of members are checked in addition to the schema. */
 export interface MemberNames {
   readonly spellings?: Spellings
   /** Of a creation: members of other interfaces that are refused. */
@@ -201,7 +201,7 @@ export function misspeltRefusal(
   }
 }
 
-/** For routes whose readers judge the body: its schema documents it, and tells misspelt members. */
+/** For routes whose readers check the body: the schema documents it and finds misspelt members. */
 export function refuseMisspelt(names: MemberNames = {}): FastifySchemaCompiler<TSchema> {
   return ({ schema, httpPart }) => {
     if (httpPart !== 'body') return () => true

@@ -122,7 +122,7 @@ async function readParts(
       fields.set(name, [...(fields.get(name) ?? []), value])
     }
   } catch (error) {
-    // Nobody reads the rest: it is let go by, so that the caller gets to read the answer.
+    // The rest is discarded unread, so that the caller gets to read the answer.
     request.raw.unpipe()
     request.raw.resume()
     throw error === ofTaker ? error : toRefusal(error, limits)
@@ -202,7 +202,7 @@ const COUNTS: ReadonlySet<string> = new Set([
   'FST_FIELDS_LIMIT',
 ])
 
-/** What the reader says of a form, in words of ours. */
+/** The reader's error as a refusal of the gateway's. */
 function toRefusal(error: unknown, limits: FormLimits): RequestError {
   if (error instanceof RequestError) return error
   const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined

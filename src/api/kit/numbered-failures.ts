@@ -7,7 +7,7 @@ export const RATE_LIMITED = '1002'
 const NOT_AUTHORISED = '1004'
 const NO_BALANCE = '1008'
 
-/** What fails alike on both, and where it departs from the table. */
+/** Failures that both versions share, and where they depart from the table. */
 export const eitherVersion = {
   url_invalid: INVALID,
   headers_too_large: INVALID,

@@ -15,7 +15,7 @@ export const logRedaction = {
     '*.authorization',
     '*.cookie',
     '*.body',
-    // Signatures and one-time credentials stand in queries.
+    // Queries hold signatures and one-time credentials.
     'req.url',
     'req.query',
     '*.headers.authorization',
@@ -39,7 +39,7 @@ function routeOf(request: FastifyRequest): string {
   return request.routeOptions.url ?? 'none'
 }
 
-/** Stands for an answer that nobody waited for. */
+/** Status logged for an answer whose caller had left. */
 const CALLER_LEFT = 499
 
 /** Routes that are asked by machines, again and again. */
@@ -151,7 +151,7 @@ class RequestLog implements FastifyBaseLogger {
   }
 
   silent(..._line: readonly unknown[]): void {
-    // It is for what nobody is to see.
+    // Lines of this level are never written.
   }
 
   child(...of: Parameters<FastifyBaseLogger['child']>): FastifyBaseLogger {

@@ -53,7 +53,7 @@ function missingMember(issue: ValidationIssue | undefined): string | undefined {
 /** What is wrong with a member, in words that say what to do. */
 function ruleOf(issue: ValidationIssue | undefined): unknown {
   if (issue?.keyword === 'required') return 'is required'
-  // A schema that takes nothing stands where nothing further is known.
+  // A schema that takes nothing means that the member is unknown.
   if (issue?.keyword === 'boolean') return 'is not known here'
   return allowedValues(issue) ?? issue?.message
 }

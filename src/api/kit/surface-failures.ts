@@ -27,11 +27,11 @@ export interface Rule extends FailureRow, Named {}
 export interface Failure {
   readonly failure: FailureCode
   readonly rule: Rule
-  /** What is said of it. */
+  /** Its message. */
   readonly message: string
   /** The offending field, where there is one. */
   readonly param: string | undefined
-  /** Milliseconds the table or whoever failed asks to wait. */
+  /** Milliseconds to wait, from the table or from the failure itself. */
   readonly retry: FailureRow['retry']
   /** A detail of the error by its name; an empty text counts as absent. */
   readonly text: (name: string) => string | undefined
@@ -112,7 +112,7 @@ export function createSurface(entries: SurfaceFailures): Surface {
 /** Longest `Retry-After` we send: clients of this kind ignore longer ones. */
 const MAX_RETRY_AFTER_S = 60
 
-/** What an answer tells of sending the same again. */
+/** Headers of an answer about a retry. */
 export function retryHeaders(retry: Failure['retry']): Record<string, string> {
   if (retry === undefined) return {}
   if (retry === 'never') return { 'x-should-retry': 'false' }
@@ -140,8 +140,8 @@ export function failureHeaders(
 /** What departs from the table once more is known of a failure than what it is. */
 
 /**
- * What is said of a failure of ours once a task has its id: it may have been submitted, so a retry
- * by itself could make a second one. A refusal certainly started nothing.
+ * A failure of the gateway once a task has its id: it may have been submitted, so an automatic
+ * retry could make a second one. A refusal certainly started nothing.
  */
 export function afterAcceptance(failure: Failure): Failure {
   const { rule, retry } = failure
@@ -154,7 +154,7 @@ export function afterAcceptance(failure: Failure): Failure {
 }
 
 /**
- * What is said of a failed call once it was sent: it may have been made, and would be made and charged
+ * A failed call once it was sent: it may have been made, and a retry would make and charge it
  * twice.
  */
 export function afterSending(failure: Failure): Failure {
@@ -165,7 +165,8 @@ export function afterSending(failure: Failure): Failure {
       message: 'The call could not be recorded, so its result is withheld',
       retry: 'never',
     }
-  // It could not be told whether its key is still its own. Under the key it is safe to try again.
+  // The gateway could not check whether the call still owns its key. Under the key it is safe to
+  // try again.
   if (failure.failure === 'database_unavailable' && failure.text('callId') !== undefined)
     return {
       ...failure,

@@ -117,7 +117,7 @@ export interface Services {
   readonly streamLimits: StreamLimits
   /** What is left of a caller's limits. */
   readonly standingsOf: StandingsOf
-  /** Of one file that is sent on, and of what is said of it. */
+  /** For one file that is sent on, and its form fields. */
   readonly mediaForm: FormLimits
 }
 
@@ -164,7 +164,7 @@ export function useMount(
   const { envelopeOf } = mount
   if (envelopeOf !== undefined) {
     const shapeOf = (request: FastifyRequest): Envelope => {
-      // Of a prefix that several have, one says in whose shape there is no such route.
+      // Where several mounts share a prefix, one of them chooses the shape of its unknown routes.
       const { readEnvelopeOf, envelopeOf: ofUrl } = mountOf(others, request.url) ?? mount
       return readEnvelopeOf?.(request) ?? ofUrl?.(request.url) ?? envelopeOf(request.url)
     }

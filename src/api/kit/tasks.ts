@@ -84,7 +84,7 @@ export function taskAssetsOf(
 type Ordered = Pick<CreateTaskInput, 'model' | 'facts' | 'upstreamBody'> &
   Partial<Pick<CreateTaskInput, 'assets' | 'channelId' | 'callerMarker' | 'executionExpiresAfterS'>>
 
-/** @typeParam Accepted a body that was judged */
+/** @typeParam Accepted a checked body */
 export interface TaskCreation<Accepted> {
   /** Below the prefix of the mount. */
   readonly path: string

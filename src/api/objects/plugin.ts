@@ -14,7 +14,7 @@ export type FindObject = (
 /** What a page may show by itself; anything else is for a file. */
 const shown = /^(?:image|audio|video)\//
 
-/** Whether it ever was there, was purged, or the URL is not ours, is told to nobody. */
+/** Callers do not learn whether it never existed, was purged, or the URL is not the gateway's. */
 function notThere(): RequestError {
   return new RequestError('route_not_found', 'There is no such route')
 }
@@ -58,7 +58,7 @@ export function objectsPlugin(find: FindObject) {
             'content-disposition': `${shown.test(contentType) ? 'inline' : 'attachment'}; filename="${name}"`,
             'content-security-policy': "default-src 'none'; sandbox",
           })
-        // What it says of a failure is a page of its own; the status says enough.
+        // The sender would answer a failure with its own page; the status is enough.
         if (sent.type !== 'file') return reply.headers({ 'content-length': '0' }).send()
         void reply.type(contentType)
         // Nothing is sent of it: to HEAD, or because it is known.

@@ -10,7 +10,7 @@ function whyRefused(denial: string | undefined): string | undefined {
   return denial && `event_log refuses our account: ${denial}`
 }
 
-/** What a gateway's readiness stands on. */
+/** The checks behind a gateway's readiness. */
 export function createHealth(
   { pool, log, readModels }: Pick<TaskDeps, 'pool' | 'log' | 'readModels'>,
   { accepting, concerns }: Said,

@@ -50,7 +50,7 @@ export interface Readiness {
   readonly ready: boolean
   /** Why it is not ready. */
   readonly reasons: readonly string[]
-  /** It serves, and somebody must look: each by its name. */
+  /** Names of what the operator must look at although the gateway serves. */
   readonly degraded: readonly string[]
   readonly dependencies: Readonly<Record<string, 'up' | 'down'>>
   readonly projections: readonly ReadModelState[]
@@ -120,8 +120,8 @@ async function lookAround(health: Health): Promise<Found> {
 }
 
 /**
- * Says whether new requests should come here. What has to be asked for is shared for a while by all who
- * want to know; what this process knows by itself, that it is leaving above all, is said at once.
+ * Reports whether new requests should come here. Results of remote checks are shared for a while by
+ * all probes; what this process knows itself, above all that it is leaving, is reported at once.
  */
 export function createReadiness(health: Health): () => Promise<Readiness> {
   const found = remembered(LOOK_FOR_MS, () => lookAround(health))

@@ -52,7 +52,7 @@ type AddGauge = (
 /** What was settled, what is held, whether the books agree and were audited, asked at every scrape. */
 export function useLedgerMetrics(registry: Registry, figures: LedgerFigures): void {
   let reading: Promise<readonly Total[]> | undefined
-  /** One look serves all gauges of a scrape; what cannot be told is left out. */
+  /** One query serves all gauges of a scrape; unknown figures are left out. */
   const look: Totals = () => {
     reading ??= inTime(figures.totals)
       .catch((): readonly Total[] => [])
@@ -83,7 +83,7 @@ function gaugesIn(registry: Registry): AddGauge {
       registers: [registry],
       async collect() {
         registered.reset()
-        // Without labels it would stand at 0 from then on, which says something.
+        // Without labels it would stay at 0 from then on, which would be a false figure.
         if (labelNames.length === 0) registered.remove()
         for (const { labels, value } of await read()) registered.set(labels, value)
       },

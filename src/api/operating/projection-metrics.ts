@@ -6,7 +6,7 @@ import { inTime, type Health } from './health.ts'
 export function useProjectionMetrics(registry: Registry, health: Health): void {
   const labelNames = ['projection'] as const
   let states: Promise<readonly ReadModelState[]> | undefined
-  /** One look serves all gauges of a scrape; what cannot be told is left out. */
+  /** One query serves all gauges of a scrape; unknown figures are left out. */
   const look = (): Promise<readonly ReadModelState[]> => {
     states ??= inTime(health.projections)
       .catch((): readonly ReadModelState[] => [])

@@ -65,7 +65,7 @@ export interface AccountReads {
 /** The facts of lists are waited for no longer; what is not there by then is null. */
 const FACTS_WAIT_MS = 1_000
 
-/** What one answer about usage tells apart at most. */
+/** Most groups in one answer about usage. */
 const MAX_GROUPS = 50_000
 const NARROW = 'narrow it by tenant_id and by its times'
 

@@ -47,7 +47,7 @@ async function* rowsOf<Row, Shown extends Cells<Shown>>(
   }
 }
 
-/** Answers with a page of a list and what is said beside it, or with all of the list as a table. */
+/** Answers with a page of a list and its further members, or with all of the list as a table. */
 export async function sendList<Row, Shown extends Cells<Shown>, Beside extends object>(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -9,7 +9,7 @@ import type { QueryReads } from './reads.ts'
 /** How long who asks as of a position may wait for the ledger to come to it. */
 const CATCH_UP_MS = 3_000
 
-/** A position as it was asked for, whose form the schema has judged. */
+/** A requested position, whose form the schema has checked. */
 export function toPosition(text: string | undefined): bigint | undefined {
   return text === undefined ? undefined : BigInt(text)
 }

@@ -48,7 +48,7 @@ const kept = {
   project_name: Type.String(),
   group_type: GroupType,
 }
-/** What is said to operators alone. */
+/** Members that only operators see. */
 const upstream = {
   channel_id: OrNull,
   native_id: OrNull,

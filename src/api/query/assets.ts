@@ -50,7 +50,7 @@ function toKept(row: AssetRow | GroupRow, forOperator: boolean) {
   }
 }
 
-/** Shows assets as the API does, to whoever asks. */
+/** Shows assets to a principal as the API does. */
 export function showsAssets(principal: Principal): (row: AssetRow) => Asset {
   const forOperator = isOperator(principal)
   return (row) => ({

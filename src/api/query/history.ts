@@ -42,8 +42,9 @@ async function read(reads: QueryReads, principal: Principal, id: string) {
 }
 
 /**
- * Every event of a task, a call or a file, or of what a request did, oldest first, for whoever's scope it
- * lies in. @throws DomainError `task_not_found`, the same for what lies outside the scope (P8)
+ * Every event of a task, a call or a file, or of what a request did, oldest first, for principals
+ * whose scope holds it. @throws DomainError `task_not_found`, the same for what lies outside the
+ * scope (P8)
  */
 export async function readHistory(reads: QueryReads, principal: Principal, id: string) {
   const { items, forOperator } = await read(reads, principal, id)

@@ -111,7 +111,7 @@ export function useKnownNames(
       typeof query[name] === 'string' ? query[name] : undefined
     const model = text('model')
     if (model !== undefined) query.model = catalog.externalModelName(model)
-    // Outside of the scope nothing is said of what there is.
+    // The answer reveals no names outside the scope.
     const within = narrow(visibleTo(principalOf(request)), {
       tenantId: text('tenant_id'),
       userId: text('user_id'),

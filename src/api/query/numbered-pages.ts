@@ -5,7 +5,7 @@ import type { CsvRow } from '../kit/csv.ts'
 
 export const DEFAULT_PAGE_SIZE = 20
 export const MAX_PAGE_SIZE = 100
-/** A page further on than this is nobody's. */
+/** No page further on than this is served. */
 const MAX_PAGE = 10_000_000
 /** Rows of one read behind a CSV export. */
 const EXPORTED_AT_ONCE = 1_000

@@ -57,7 +57,7 @@ export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps)
   const receiptOf = async (id: string, scope: Visible): Promise<Receipt | undefined> => {
     const look = () => inTime(NARROW_HISTORY, () => findReceipt(db, id, scope))
     let found = await look()
-    // Neither that there is nothing nor that it still runs is said from what may be behind.
+    // A read model that may be behind must not answer that there is nothing or that it still runs.
     if (!isFinal(found) && (await confirmed('timeline', await logEnd()))) found = await look()
     if (found !== undefined && 'behind' in found && (await confirmed('ledger', found.behind)))
       found = await look()

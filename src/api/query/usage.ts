@@ -34,7 +34,7 @@ import {
 /** Days of one answer: ten years. */
 const MAX_DAYS = 3_660
 
-/** What usage can be told apart by, and what answers call it. */
+/** Keys that usage can be grouped by, and their names in answers. */
 const keyNames = {
   day: 'day',
   model: 'model',
@@ -179,7 +179,7 @@ function toCells(group: UsageGroup, groupBy: readonly Key[]): CsvRow {
   return [...named, currency, unit ?? null, quantity ?? null, amount, lines]
 }
 
-/** What was used, told apart by one or two keys, days of any zone among them. */
+/** Usage grouped by one or two keys, days of any zone among them. */
 export function usageRoute(instance: FastifyInstance, deps: AccountRouteDeps): void {
   const { accounts, ledgerPosition, clock } = deps
   instance.withTypeProvider<TypeBoxTypeProvider>().get(

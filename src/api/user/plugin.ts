@@ -24,7 +24,7 @@ export interface UserDeps {
   readonly countQuery?: CountQuery
 }
 
-/** What is said of a token is a few names and figures. */
+/** Bodies about a token hold a few names and figures. */
 const BODY_LIMIT_BYTES = 64 * 1024
 
 const BalanceQuerySchema = Type.Object({

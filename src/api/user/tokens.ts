@@ -10,7 +10,7 @@ import { userEnvelope } from './envelope.ts'
 
 const describe = (route: AccountRoute) => describeAccount(userEnvelope, 'profileToken', route)
 
-/** Whoever sends a profile token manages the tokens of its user. */
+/** The holder of a profile token manages the tokens of its user. */
 function reachOf(request: FastifyRequest) {
   const { tenantId, userId } = principalOf(request)
   return { kind: 'user', tenantId, userId } as const

@@ -33,7 +33,7 @@ export function describe(route: {
   readonly tag: 'Text' | 'Images' | 'Videos' | 'Files' | 'Prices'
   readonly operationId: string
   readonly summary: string
-  /** It has an id of its own. */
+  /** It has its own id. */
   readonly isCall?: boolean
   /** It says what it was settled at; a call always does. */
   readonly costs?: boolean

@@ -30,7 +30,7 @@ const typeByCode: Readonly<Record<string, string>> = { no_image_generated: 'gate
 /** Failures of tasks that are the caller's to change. */
 const ofInput: ReadonlySet<string> = new Set(['content_policy_violation', 'invalid_value'])
 
-/** The `type` of a failure that is told as a task's end. */
+/** The `type` of a failure that is reported as a task's end. */
 export function errorType(code: string): string {
   return typeByCode[code] ?? (ofInput.has(code) ? 'invalid_request_error' : 'server_error')
 }

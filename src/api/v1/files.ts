@@ -55,7 +55,7 @@ async function takeUpload(
     const purpose = purposeOf(fields)
     if (upload === undefined) refuse('file', '`file` is required')
     const { kept, filename } = upload
-    // From here on the use case lets go of what it cannot record.
+    // From here on the use case discards what it cannot record.
     upload = undefined
     const by = { principal: principalOf(request), requestId: request.id }
     return await files.record(kept, { ...by, purpose, filename })
@@ -263,7 +263,7 @@ const FileQuerySchema = Type.Object({
   purpose: Type.Optional(Purpose),
 })
 
-/** Of the form; how it is judged is said by the reader. */
+/** Documents the form; its reader checks it. */
 const UploadSchema = Type.Object({
   file: Type.Unsafe<unknown>({ type: 'string', format: 'binary' }),
   purpose: Purpose,

@@ -11,7 +11,7 @@ import { BudgetSchema, toBudget } from '../kit/balances.ts'
 import { behindToken } from '../kit/route-failures.ts'
 import { describe } from './documentation.ts'
 
-/** How the budgets of whoever asks stand. */
+/** Status of the caller's budgets. */
 export type ReadOwnBudgets = (who: Principal) => Promise<readonly StandingBudget[]>
 
 export interface KeyRouteDeps {

@@ -137,7 +137,7 @@ export function quotePlugin(deps: QuoteRouteDeps) {
   return async (app: FastifyInstance): Promise<void> => {
     app.post('/quote', {
       config: { startsNothing: true },
-      // The creation's own rules judge what would be sent.
+      // The creation's own rules check the body.
       validatorCompiler: refuseMisspelt(),
       schema: {
         ...describe({

@@ -118,7 +118,7 @@ function publishRoute(instance: FastifyInstance, books: ManagedPriceBooks): void
   })
 }
 
-/** Says what would change: somebody has to want that. */
+/** Reports what would change, for the operator to confirm. */
 function unconfirmed({ publication, asked }: WantedPublication): DomainError {
   const { removed, changed, added } = publication.difference
   const nameOf = ({ sku, currency }: PriceEntry): string => `${sku} ${currency}`

@@ -116,7 +116,9 @@ function readScope({ kind, scope: said }: NewToken): QueryScope | undefined {
   return { level, userIds: userIds ?? refuse('scope/user_ids', 'must name them') }
 }
 
-/** What is said of a token that is to be made, but whose it is. @throws RequestError `parameter_invalid` */
+/**
+ * The settings of a token to be issued, without its owner. @throws RequestError `parameter_invalid`
+ */
 export function readNewToken(body: NewToken): Omit<IssueTokenInput, 'tenantId' | 'userId'> {
   const { kind, name } = body
   const { models, addresses, limits, expiresAt } = readChanges(body)

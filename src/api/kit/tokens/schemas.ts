@@ -61,7 +61,7 @@ const ExpiryBody = Type.Union([Type.String({ maxLength: 40 }), Type.Null()], {
   description: 'RFC 3339, such as 2027-01-02T03:04:05Z; null: never.',
 })
 
-/** What can be said of a token when it is made, and changed later. */
+/** Settings of a token that can be given when it is issued, and changed later. */
 export const tokenMembers = {
   models: Type.Optional(ModelsBody),
   addresses: Type.Optional(AddressesBody),
@@ -90,7 +90,7 @@ const ScopeBody = Type.Object(
   },
 )
 
-/** What is said of a token that is to be made. */
+/** Settings of a token to be issued. */
 const newTokenMembers = {
   kind: Type.Enum(['model', 'profile', 'query', 'admin']),
   name: DisplayName,

@@ -140,7 +140,7 @@ export function asyncImageRoutes(
     handler: (request, reply) => create(deps, 'generation', request, reply),
   })
   app.post('/images/edits/async', {
-    // A form is judged when it is read.
+    // The reader of the form checks it.
     validatorCompiler: () => () => true,
     schema: {
       ...describe({

@@ -118,7 +118,10 @@ function typeOf(name: string, catalog: Catalog): unknown {
     .find((type) => type !== undefined)
 }
 
-/** What only other families know is taken where it asks for nothing: a wish would go unheard. */
+/**
+ * Members of other families are taken only where they ask for nothing: otherwise they would be
+ * ignored.
+ */
 function refuseOthers({ model, fields }: ImageOrder, schema: TObject, catalog: Catalog): void {
   for (const [name, value] of Object.entries(fields)) {
     // A form may say more in brackets.

@@ -31,13 +31,13 @@ const REFERENCE = 'input_reference'
 const MAX_REFERENCES = 50
 const NO_FILE_ID = 'takes a file itself or a URL, no `file_id`'
 
-/** A reference whose kind nobody has said yet: an asset has one. */
+/** A reference whose kind is not known yet: an asset has one. */
 interface NamedReference {
   readonly kind: MediaKind | undefined
   readonly url: string
 }
 
-/** What a data URI says that it is; anything else but an asset is a picture until it is said otherwise. */
+/** The kind that a data URI states; anything else but an asset is a picture by default. */
 function kindOf(url: string): NamedReference['kind'] {
   if (url.startsWith(ASSET_SCHEME)) return undefined
   return mediaKinds.find((kind) => url.startsWith(`data:${kind}/`)) ?? 'image'
@@ -94,7 +94,7 @@ export const CreateVideoBodySchema = Type.Object(
         documented: { type: 'boolean' },
       }),
     ),
-    // Whatever is wrong with one is said of them all.
+    // A fault in one is reported for the whole list.
     input_reference: Type.Optional(
       Type.Unsafe<unknown>({
         anyOf: [AnyReference, { items: AnyReference }],

@@ -153,7 +153,7 @@ async function sendContent(
   const { status, headers, body } = await openResult(asked)
   const { 'content-type': type = '', ...rest } = headers
   void reply.code(status).headers({ ...rest, 'cache-control': 'private' })
-  // Whatever else upstream calls it must not be shown as a page of ours.
+  // Any other type of upstream's must not be rendered as a page of the gateway.
   return reply.type(/^(?:video|image)\//.test(type) ? type : 'application/octet-stream').send(body)
 }
 
