@@ -14,7 +14,7 @@ const BACKOFF_MIN_MS = 100
 const BACKOFF_MAX_MS = 1_000
 /** Longest rest between two appends. */
 const MAX_REST_MS = 1_000
-/** A log that stays away is said once, and then this often. */
+/** An unavailable log is logged once, and then this often. */
 const WARN_INTERVAL_MS = 30_000
 /** How long a stop waits for the append under way; it is repeated exactly at the next start. */
 const STOP_WAIT_MS = 6_000
@@ -133,9 +133,9 @@ function joined(
 }
 
 /**
- * Brings the first of these batches into the log, and tells how many. An append is all there or not
- * at all; when batches that an earlier one had joined in another way are there already, fewer are
- * tried, and at the end each alone: at its place it is recognised.
+ * Appends the first of these batches to the log and returns how many. An append is atomic; when the
+ * log already has batches that an earlier append grouped differently, fewer are tried, and at the
+ * end each alone: the log recognises it by its place.
  * @throws while the log is away
  */
 async function land(deps: DrainDeps, batches: readonly PlacedBatch[]): Promise<number> {

@@ -213,7 +213,7 @@ export interface Recorded {
   readonly position?: bigint
 }
 
-/** A record that waits, and whoever waits for it. */
+/** A queued record, and the caller that waits for it. */
 export interface QueuedRecord {
   readonly event: NewEvent
   readonly sizeBytes: number

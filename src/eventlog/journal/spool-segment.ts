@@ -30,7 +30,7 @@ export interface SpoolSegment {
   readonly writable: () => boolean
   /**
    * Resolves once the batch is on disk. Rejects when it is not, and then it never will be.
-   * @throws SpoolUncertainError when that cannot be said
+   * @throws SpoolUncertainError when that is unknown
    */
   readonly append: (batch: PlacedBatch, atMs: number) => Promise<void>
   /** The oldest batches that together take no more bytes than that, or the oldest alone. */

@@ -167,7 +167,7 @@ class SpoolFiles {
 
 /**
  * Opens the spool of this process and what earlier ones left behind. A torn last record is cut off
- * and reported: nobody was told that it was durable.
+ * and reported: no caller got an answer that it was durable.
  */
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const { directory, clock } = options

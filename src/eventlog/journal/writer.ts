@@ -7,7 +7,7 @@ import { logOutcomeUnknown } from '../log/errors.ts'
 import type { EventLog, NewEvent } from '../log/types.ts'
 import { monotonicClock } from '../../kernel/clock.ts'
 
-/** Times a batch moves to a new stream because somebody else wrote to ours. */
+/** Times a batch moves to a new stream because another process wrote to this one. */
 const MAX_MOVES = 3
 
 export interface WriterDeps {
@@ -90,7 +90,8 @@ async function appendBatch(
         continue
       }
       if (isRefusedForGood(error)) throw error
-      // It may be in our stream or not: nobody may build on that, and only there is it tried again.
+      // The batch may be in this stream or not: nothing may be appended behind it, and it is
+      // retried only there.
       placement.leave()
       const spooled = spool === undefined ? 'no' : await trySpool(deps, spool, batch)
       if (spooled === 'no') throw error
@@ -180,8 +181,8 @@ export interface Route {
 }
 
 /**
- * After a refusal nobody waits for the log: what is spooled is the probe. Should that be held up by
- * something of its own, a log that counts as healthy is tried again after `retryMs`.
+ * After a refusal callers do not wait for the log: the spooled batches are the probe. Should these
+ * be blocked for another reason, a log that counts as healthy is tried again after `retryMs`.
  */
 export function createRoute(log: Pick<EventLog, 'healthy'>, retryMs: number): Route {
   let closedUntilMs = 0

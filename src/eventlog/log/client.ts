@@ -22,7 +22,7 @@ export interface EventLogOptions {
   readonly appendPath?: AppendPath
 }
 
-/** Health that probes by doing what failed, and tells whoever keeps logs and metrics. */
+/** Health that probes by doing what failed, and reports to logs and metrics. */
 function watchHealth(deps: ProbeDeps, observer: EventLogObserver, logger: Log): Health {
   const health: Health = createHealth({
     limits: deps.limits,

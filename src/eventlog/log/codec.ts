@@ -101,7 +101,7 @@ function parseJson(bytes: Uint8Array): unknown {
 /**
  * Parses, upcasts and validates.
  * @throws `event_invalid` naming stream, position and type: the log holds something this program
- * does not understand, and nobody may skip it.
+ * does not understand, and no reader may skip it.
  */
 export function decodeEvent(wire: WireEvent, namespace = ''): RecordedEvent {
   const { type } = wire
@@ -135,7 +135,7 @@ export function decodeEvent(wire: WireEvent, namespace = ''): RecordedEvent {
   } as RecordedEvent
 }
 
-/** An event in today's shape, of which nobody has said yet that type and data belong together. */
+/** An event in today's shape whose data is not yet validated against its type. */
 export interface KeptEvent extends Omit<WireEvent, 'data' | 'metadata'> {
   readonly data: unknown
   readonly metadata: unknown

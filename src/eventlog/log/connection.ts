@@ -196,8 +196,8 @@ class PulledRead {
 }
 
 /**
- * Ends a call nobody reads any more. The library remembers each until it is read to its end, and closes only then: what
- * has arrived of an answer that is over already is thrown away.
+ * Ends a call without a reader. The library keeps each call until its answer is read to the end and
+ * closes only then, so what has already arrived of a finished answer is discarded.
  */
 function letGo(call: ClientReadableStream<ReadAnswer>): void {
   call.cancel()

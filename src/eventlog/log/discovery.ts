@@ -21,8 +21,8 @@ export function withDiscovery(url: string): string {
 
 /**
  * Lets discovery go on until a node is found, however long the cluster has no leader. The library
- * gives up after some tries and then rejects a promise that nobody awaits, which ends the process;
- * every call has a deadline of its own, so nobody needs that. One discovery runs at a time.
+ * gives up after some tries and then rejects a promise without a handler, which ends the process;
+ * every call has its own deadline, so the limit is not needed. One discovery runs at a time.
  */
 export function discoverWithoutEnd(client: ClientInternals): { readonly stop: () => void } {
   const open = client.createChannel
@@ -33,7 +33,7 @@ export function discoverWithoutEnd(client: ClientInternals): { readonly stop: ()
       try {
         return await open()
       } catch {
-        // Whoever no longer wants a channel is not told: there is nobody to catch it.
+        // After a stop the promise stays pending: no caller would handle its rejection.
         if (stopped) return new Promise(() => undefined)
         await pause(PAUSE_MS)
       }
@@ -56,10 +56,10 @@ export function discoverWithoutEnd(client: ClientInternals): { readonly stop: ()
 export type LeaderCheck = (channel: CallChannel) => Promise<boolean>
 
 /**
- * To be asked about a call that is not answered: turns to the leader if it is another node by now.
- * A node that froze breaks no connection and ends no call, and the library, which turns to another
- * node only when it is told to, would find out by its keepalive after 15 s. Answers false where
- * nobody can say. Asked again while it looks, it looks once.
+ * Called for a call without an answer: connects to the leader if it is another node by now. A
+ * frozen node breaks no connection and ends no call, and the library, which does not change nodes
+ * by itself, would notice by its keepalive after 15 s. Returns false where the leader is unknown.
+ * Concurrent calls share one check.
  */
 export function createLeaderCheck(client: ClientInternals): LeaderCheck {
   let looking: Promise<void> | undefined
@@ -69,7 +69,7 @@ export function createLeaderCheck(client: ClientInternals): LeaderCheck {
     try {
       leader = await client.resolveUri()
     } catch {
-      // Nobody leads: the library has let go of the channel, and discovery goes on until somebody does.
+      // No node leads: the library has dropped the channel, and discovery goes on until one does.
       current.close()
       return
     }

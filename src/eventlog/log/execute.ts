@@ -59,7 +59,7 @@ async function load<State, Command, Event extends AnyEvent>(
   let { initial: state } = decider
   const own: (ExecutedEvent<Event> & { readonly position: bigint })[] = []
   for (const event of recorded) {
-    // A stream holds only events of its own aggregate: its name comes from that aggregate.
+    // A stream holds only events of one aggregate: its name comes from that aggregate.
     const ours = event as unknown as ExecutedEvent<Event> & { readonly position: bigint }
     state = decider.evolve(state, ours)
     if (

@@ -16,7 +16,7 @@ export type TryFailure =
     }
   | { readonly kind: 'too_large'; readonly limitBytes: number }
   | { readonly kind: 'rejected'; readonly reason: string }
-  /** The account of ours may not do this, or is not known. Nothing was appended. */
+  /** The gateway's account may not do this, or is unknown. Nothing was appended. */
   | { readonly kind: 'denied'; readonly reason: string }
 
 /**
@@ -43,9 +43,10 @@ export function isElsewhere(reason: string): boolean {
 }
 
 /**
- * What the end of a shared call says about a try that was written to it. The server may have ended it
- * because of another try, and carry this one out yet: only a call that reached no server, or one
- * whose account or method was refused before the server read from it, certainly appended nothing.
+ * What the end of a shared call means for a try that was written to it. The server may have ended
+ * it because of another try, and may still carry this one out: only a call that reached no server,
+ * or one whose account or method was refused before the server read from it, certainly appended
+ * nothing.
  */
 export function failureOfWritten(error: unknown, wasAnswered: boolean): TryFailure {
   const failure = failureOf(error)

@@ -20,7 +20,7 @@ export interface Health {
   readonly denial: () => string | undefined
   /**
    * Resolves at once while the log is well. In the first moments of an outage a bounded number of
-   * callers waits for its end, since a change of leader takes that long; later nobody waits.
+   * callers waits for its end, since a change of leader takes that long; later callers do not wait.
    * @throws `log_unavailable`
    */
   readonly admit: () => Promise<void>

@@ -28,7 +28,7 @@ export interface EventLogLimits {
   readonly unhealthyAfterFailures: number
   /** Pause between probes while unhealthy. */
   readonly probeIntervalMs: number
-  /** One probe; longer than an append takes on a busy log, shorter than anybody wants to wait. */
+  /** One probe; longer than an append takes on a busy log, shorter than a caller wants to wait. */
   readonly probeTryMs: number
   /** After the first failure of an outage, how long new callers wait for its end. */
   readonly outagePatienceMs: number

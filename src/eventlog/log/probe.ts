@@ -14,7 +14,7 @@ export interface ProbeDeps {
   readonly limits: EventLogLimits
 }
 
-/** Outside of what our readers take: nobody ever reads a probe. */
+/** Outside of the streams that readers take: probes are never read. */
 const PROBE_STREAM = 'probe'
 const EMPTY = Buffer.from('{}')
 const PROBE_BYTES = 200
@@ -33,7 +33,7 @@ export async function probeAppend(deps: ProbeDeps, tryMs: number): Promise<TryFa
   return answer.kind === 'success' ? undefined : answer
 }
 
-/** One try to read: the last event of all, whoever's. Undefined when it was answered. */
+/** One try to read: the last event of all, of any namespace. Undefined when it was answered. */
 export async function probeRead(deps: ProbeDeps, tryMs: number): Promise<TryFailure | undefined> {
   try {
     await readPlace(deps, readTipRequest(), tryMs)

@@ -150,7 +150,7 @@ export async function readStream(
 /**
  * `$all` of the namespace, exclusive of `from`, to the end of the log as its leader has it. Broken
  * reads go on where they stopped, and so does one whose node lost the lead meanwhile and may be
- * behind: the log ends where a call begun there shows nothing more.
+ * behind: the log ends where a call that begins there returns nothing more.
  * @throws `log_unavailable` when nothing came for the read deadline
  */
 export async function* readAll(
@@ -204,7 +204,9 @@ export async function* readAll(
 
 type ProbeDeps = Pick<ReadDeps, 'connection' | 'limits'>
 
-/** The place of the last event a read answers with, in a single try that tells the health nothing. */
+/**
+ * The place of the last event a read answers with, in a single try that does not affect the health.
+ */
 export async function readPlace(
   deps: ProbeDeps,
   request: ReadRequest,
@@ -240,7 +242,7 @@ export async function isAnyBehind(
 
 /** Finds the position of our last event in a log that others may fill faster than we do. */
 export interface EndFinder {
-  /** Nothing of ours up to there needs to be looked for: it was read. */
+  /** Everything up to there was read: the search need not start before it. */
   readonly passed: (at: LogPosition) => void
   /**
    * At least the position of our last event: where nothing is behind what was passed, how far that

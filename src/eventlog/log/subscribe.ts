@@ -16,7 +16,7 @@ export interface SubscribeDeps extends ReadDeps {
 /** An event on its way is given this long before a silent subscription counts as dead. */
 const STALL_GRACE_MS = 1_000
 
-/** Where a subscription stands: everything up to there was handed over. */
+/** Position of a subscription: everything up to there was handed over. */
 interface Cursor {
   at: LogPosition | undefined
 }

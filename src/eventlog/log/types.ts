@@ -91,7 +91,7 @@ export interface EventLog {
    * undefined in an empty log.
    */
   readonly endPosition: () => Promise<bigint | undefined>
-  /** Everything up to there is known to have been read: nobody needs to look there for our end. */
+  /** Everything up to there was read: the search for the end need not start before it. */
   readonly passed: (at: LogPosition) => void
   /**
    * Live `$all` of our namespace, exclusive of `from`. Survives errors and silent ends by
@@ -112,8 +112,8 @@ export interface EventLog {
   readonly healthy: () => boolean
   /**
    * Before new work is taken on: resolves while the log is well. In the first moments of an outage
-   * a bounded number of callers waits for its end, later nobody does. Every other call of this log
-   * but `readAll` and `subscribe` begins with the same. @throws `log_unavailable`
+   * a bounded number of callers waits for its end, later callers do not wait. Every other call of
+   * this log but `readAll` and `subscribe` begins with the same. @throws `log_unavailable`
    */
   readonly ready: () => Promise<void>
   /** Why the log refuses our account, while it does: nothing but an operator can change that. */
@@ -126,7 +126,7 @@ export interface EventLog {
   readonly close: () => Promise<void>
 }
 
-/** What the log client tells whoever keeps metrics; every member is optional and must not throw. */
+/** What the log client reports to metrics; every member is optional and must not throw. */
 export interface EventLogObserver {
   readonly appended?: (append: AppendObservation) => void
   readonly read?: (read: {

@@ -99,7 +99,7 @@ export function readLastRequest(prefixes: readonly string[]): ReadRequest {
   return readRequest(options)
 }
 
-/** The last event of all, whoever's: found at once. */
+/** The last event of all, of any namespace: found at once. */
 export function readTipRequest(): ReadRequest {
   const options = readOptions()
   options.setAll(allOptions('end'))
