@@ -5,7 +5,10 @@ const MAX_ACTOR_LENGTH = 128
 /** One line that can be read: no control characters. */
 const ACTOR = /^[^\p{Cc}\p{Cs}]+$/u
 
-/** Who has a command done: whoever was named, else the user of the operating system. @throws CommandError */
+/**
+ * The actor of a command: the named one, else the user of the operating system. @throws
+ * CommandError
+ */
 export function actorOf(named: string | undefined): string {
   const actor = (named ?? systemUser()).trim()
   if (actor.length > MAX_ACTOR_LENGTH || !ACTOR.test(actor))

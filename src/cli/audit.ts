@@ -41,7 +41,9 @@ export async function auditCommand(
   else for (const line of describe(report)) print(line)
 }
 
-/** Tells `/metrics` of it. Whoever audits with an account that may only read has audited all the same. */
+/**
+ * Records the result for `/metrics`. An audit with a read-only account succeeds without the record.
+ */
 async function tell(pool: Pool, report: AuditReport): Promise<void> {
   try {
     await migrateOps(pool)

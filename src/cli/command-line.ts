@@ -4,7 +4,7 @@ import { explain, messageOf } from './explain.ts'
 import { CommandError, note, OutputClosedError } from './output.ts'
 import { createProgram } from './program.ts'
 
-/** Where somebody may keep settings: in the folder the program is started in. */
+/** File of an operator's settings, in the folder the program is started in. */
 const ENVIRONMENT_FILE = '.env'
 
 /** Takes settings from the file, if there is one; what the environment says already wins. */
@@ -17,14 +17,14 @@ function readEnvironmentFile(): void {
   }
 }
 
-/** Runs a command to its end; what it says of a failure is said, and `process.exitCode` set. */
+/** Runs a command to its end; prints its failure and sets `process.exitCode`. */
 export async function runCommandLine(version: string, args: readonly string[]): Promise<void> {
   try {
     readEnvironmentFile()
     await createProgram(version).parseAsync(args, { from: 'user' })
   } catch (error) {
     if (error instanceof OutputClosedError) return
-    // What was asked wrongly was said already, and so was what help there is.
+    // Commander has already printed the usage error or the help.
     if (error instanceof CommanderError) {
       process.exitCode = error.exitCode
       return

@@ -51,7 +51,7 @@ export async function limitCommand(
   await session.projected('ledger', position)
 }
 
-/** `tollgate credit adjust`: said again in the same words it posts nothing. */
+/** `tollgate credit adjust`: repeated with the same arguments it posts nothing. */
 export async function adjustCommand(
   session: Session,
   amount: string,

@@ -1,8 +1,8 @@
-/** How the program ends, for whoever starts it again; docs/operations.md lists them. */
+/** Exit codes of the program, for its supervisor; docs/operations.md lists them. */
 export const exitCodes = {
   inOrder: 0,
   failed: 1,
-  /** Something went wrong that nobody had thought of. */
+  /** An unexpected failure. */
   defect: 70,
   /** The data, or the database, is of a newer release. */
   newer: 76,

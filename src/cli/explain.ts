@@ -11,7 +11,10 @@ const forOperators: ReadonlySet<string> = new Set([
   'LogOlderError',
 ])
 
-/** What an operator can act on is said in one message; anything else is a defect and keeps its stack. */
+/**
+ * A failure that the operator can act on becomes one message; any other is a defect and keeps its
+ * stack.
+ */
 export function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if ('code' in error && error.code === 'EADDRINUSE')

@@ -2,7 +2,7 @@ import { monotonicClock } from '../kernel/clock.ts'
 
 /** How commands speak: people get tables and progress on a terminal, machines get `--json`. */
 
-/** Whoever read our output has gone, as with `| head`: nothing is left to say, and nothing failed. */
+/** The reader of the output has gone, as with `| head`: no failure, and nothing left to print. */
 export class OutputClosedError extends Error {
   override readonly name = 'OutputClosedError'
 }
@@ -23,7 +23,10 @@ export function watchOutput(): void {
   process.stderr.on('error', () => undefined)
 }
 
-/** Writes a line of the command's result on stdout. @throws OutputClosedError when nobody reads it */
+/**
+ * Writes a line of the command's result on stdout. @throws OutputClosedError when its reader has
+ * gone
+ */
 export function print(line: string): void {
   if (closed) throw new OutputClosedError('the reader of the output is gone')
   process.stdout.write(`${line}\n`)

@@ -84,7 +84,7 @@ async function run(): Promise<void> {
       resolve()
     }),
   )
-  // Where the machine is short, whoever calls comes before what is shown later.
+  // On a busy machine callers come before the read models.
   setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
   const databaseUrl = variable('databaseUrl')
   // Alive from here on: stores that are away are waited for, not a reason to be restarted.

@@ -4,7 +4,10 @@ import type { Log } from '../kernel/log.ts'
 import { programFile } from '../kernel/program-files.ts'
 import { forward, reportRestart, type Stores } from './stores.ts'
 
-/** The environment of the child: addresses hold passwords, and arguments are for everybody to see. */
+/**
+ * The environment of the child: addresses hold passwords, and every user of the machine can read
+ * arguments.
+ */
 export const projectorVariables = {
   eventStoreUrl: 'EVENTSTORE_URL',
   databaseUrl: 'DATABASE_URL',
@@ -24,8 +27,8 @@ function passedOn(): Record<string, string> {
 }
 
 /**
- * Runs the projector in a process of its own beside the API: what moves the read models along takes
- * no turns of the event loop that callers wait for, and less of the machine.
+ * Runs the projector in a separate process beside the API: projecting then does not block the event
+ * loop that callers wait for, and runs at a lower priority.
  */
 export function openProjector(
   config: Config,

@@ -32,7 +32,7 @@ export async function serve(config: Config, version: string, roleList?: string):
   collectOldObjectsSoon()
   const logger = openLogger(config)
   const wanted = parseRoles(roleList)
-  // What the operator wrote down wrongly is said before anything is started.
+  // Configuration errors are reported before anything is started.
   const configured = await readChannels(config)
   const closers: (() => Promise<unknown>)[] = []
   const ended = waitForEnd(logger)
@@ -110,7 +110,7 @@ async function openStoresFor(
   fail: (reason: string) => void,
 ): Promise<Stores> {
   if (config.external === undefined) return startEmbeddedStores(config, logger, fail)
-  // The spool is this process's alone, whoever keeps the log.
+  // The spool belongs to this process alone, also with an external log.
   const dataDir = await prepareDataDir(config.dataDir)
   return { ...config.external, close: () => dataDir.release() }
 }
@@ -176,7 +176,7 @@ async function closeAll(
   logger.info({}, 'stopped')
 }
 
-/** @throws CommandError for a file whose tokens somebody still may need */
+/** @throws CommandError for a file whose tokens may still be needed */
 function parseDemo(path: string, text: string | undefined): object | undefined {
   if (text === undefined || text.trim() === '') return undefined
   try {
@@ -237,9 +237,9 @@ function explain(address: string, config: Config): void {
 }
 
 /**
- * What nobody caught ends the process, as nobody knows what state it is in; its last words are written out
- * before. What it was doing is taken up by others, or by itself once started again, as after any end.
- * Promises that nobody waits for come here as well.
+ * An uncaught error ends the process, because its state is unknown; its last log lines are flushed
+ * first. Other replicas take up its work, or the process itself after a restart, as after any end.
+ * Unhandled rejections end it as well.
  */
 export function endOnDefects(logger: Logger, flush: () => void): void {
   process.on('uncaughtException', (err, origin) => {

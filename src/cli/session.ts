@@ -31,14 +31,14 @@ const CAUGHT_UP_TIMEOUT_MS = 30_000
 /** How what was opened is let go again, the last first. */
 type OnClose = (close: () => Promise<unknown>) => void
 
-/** Runs a command with what it opens, and lets go of that whatever comes of it. */
+/** Runs a command, and closes what it opened whether or not it failed. */
 async function closing<T>(run: (logger: Logger, onClose: OnClose) => Promise<T>): Promise<T> {
   const logger = pino({ level: 'warn', base: null }, pino.destination(2))
   const closers: (() => Promise<unknown>)[] = []
   try {
     return await run(logger, (close) => closers.unshift(close))
   } finally {
-    // The command's own failure is the one to tell.
+    // The command's own failure is the one to report.
     for (const close of closers)
       await close().catch((error: unknown) => logger.warn({ err: error }, 'closing failed'))
   }
@@ -65,8 +65,8 @@ export function withLog<T>(run: (session: Pick<Session, 'log'>) => Promise<T>): 
 }
 
 /**
- * Opens the stores, runs the command, lets go. Beside no running gateway the projections run too, so
- * that what the command reads is what the log says.
+ * Opens the stores, runs the command, closes them. Without a running gateway the projections run
+ * too, so that the command reads what the log holds.
  */
 export function withSession<T>(run: (session: Session) => Promise<T>): Promise<T> {
   return closing(async (logger, onClose) => {
@@ -110,7 +110,7 @@ function waits(log: EventLog, pool: Pool): Pick<Session, 'projected' | 'caughtUp
   return {
     projected: async (name, position) => {
       if (position === undefined) return
-      // Not a failure: whoever took it for one would do the same a second time.
+      // Not a failure: an operator who took it for one would repeat the command.
       if (!(await waitForPosition(pool, name, position, PROJECTED_TIMEOUT_MS)))
         note(`it is written, but the ${name} read model is behind the log and shows it later`)
     },

@@ -33,14 +33,17 @@ interface Runtime {
   readonly sandboxUrl?: string | undefined
 }
 
-/** Starts the embedded event store and Postgres as supervised children; the data directory is ours. */
+/**
+ * Starts the embedded event store and Postgres as supervised children; this process owns the data
+ * directory.
+ */
 export async function startEmbeddedStores(
   config: Config,
   log: Log,
   onGiveUp: (reason: string) => void,
 ): Promise<Stores> {
   const dataDir = await prepareDataDir(config.dataDir)
-  // Whatever it says was said by one that was killed: nobody else holds the directory now.
+  // A killed process left this file: no other process holds the directory now.
   await removeRuntime(dataDir.path)
   const watch = (child: string) => ({
     onLine: (line: string) => forward(log, child, line),
@@ -74,20 +77,20 @@ interface Restart {
   readonly reason: string
 }
 
-/** How it ended, in a line: what it had said before was passed on when it said it. */
+/** How it ended, in a line: its log lines were forwarded as they came. */
 export function reportRestart(log: Log, child: string, restart: Restart): void {
   const [reason] = restart.reason.split('\n')
   log.warn({ child, ...restart, reason }, 'child restarts')
 }
 
 /**
- * A child's log line, JSON by convention, under the child's name in our log. What it tells about
- * itself while all is well is detail; what it warns of is not.
+ * A child's log line, JSON by convention, under the child's name in the gateway's log. Its info
+ * lines become debug lines; its warnings keep their level.
  */
 export function forward(log: Log, child: string, line: string): void {
   const said = parseLine(line)
   if (said === undefined) return log.warn({ child, line }, 'unreadable log line')
-  // Of the line itself, these are ours to say.
+  // The gateway's logger writes these members itself.
   const { level, msg, time: _time, pid: _pid, hostname: _host, name: _name, ...fields } = said
   const message = typeof msg === 'string' ? msg : 'said nothing'
   const severity =

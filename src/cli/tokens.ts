@@ -192,7 +192,7 @@ function kindOf(text: string): TokenKind {
   return kind
 }
 
-/** Unless it is said, a query token reads what is its user's and an admin token is an operator's. */
+/** By default a query token reads its user's data and an admin token is an operator's. */
 function scopeOf(
   kind: TokenKind,
   said: string | undefined,

@@ -8,7 +8,10 @@ import { createBackoff, pause } from '../kernel/pause.ts'
 import { awayStoreOf, type StoreName } from './away.ts'
 import { messageOf } from './explain.ts'
 
-/** A start waits for stores that are away: alive, not ready, until they answer or it is told to end. */
+/**
+ * A start waits for stores that are away: alive, not ready, until they answer or it is asked to
+ * stop.
+ */
 
 const RETRY_MIN_MS = 250
 const RETRY_MAX_MS = 5_000
@@ -33,8 +36,8 @@ interface WaitingOptions {
 }
 
 /**
- * Starts as often as it takes, with backoff, while what it fails by is a store that is away. Undefined
- * when it was told to end first. @throws what waiting does not mend
+ * Retries the start with backoff while it fails because a store is away. Undefined when it was
+ * asked to stop first. @throws what waiting does not solve
  */
 export async function startWhenStoresAnswer<Started>(
   options: WaitingOptions,

@@ -26,7 +26,7 @@ export async function onStores(
   })
 }
 
-/** Options of a command that changes something: who, and how the result is said. */
+/** Options of a command that changes something: the actor, and the form of the result. */
 export function changing(command: Command): Command {
   return command.option(...ACTOR_OPTION).option(...JSON_OPTION)
 }

@@ -11,7 +11,7 @@ const READ_TOGETHER = 32
 type KnownTask = Exclude<TaskState, { readonly phase: 'none' }>
 
 const columns = ['TASK', 'PHASE', 'MODEL', 'NATIVE ID', 'SETTLED', 'HIDDEN'] as const
-/** Wide enough for what stands in them, so that no row has to wait for the last. */
+/** Fixed widths, so that rows can be printed before the last one is known. */
 const widths = [32, 10, 34, 24, 18, 6] as const
 
 /** The state of a task at a moment. */

@@ -12,7 +12,7 @@ import { type TokenEvent, tokenEvents } from '../../domain/token/events.ts'
 /** How far the log's clock is trusted to step back: past the range by more, nothing of it follows. */
 const CLOCK_SLACK_MS = 600_000
 
-/** The stream that an id of ours names by its shape. */
+/** The stream that one of the gateway's ids names by its shape. */
 function streamOf(id: string): string | undefined {
   if (isPlatformId(id)) return taskStream(id)
   if (isAssetId(id)) return assetStream(id)
@@ -30,8 +30,8 @@ function beginsStream({ type }: RecordedEvent): boolean {
 }
 
 /**
- * Finds events in the log itself, whatever Postgres holds: an id of ours of a task, an asset, a group or a
- * verification names its stream, all else is looked for from the start of the log on.
+ * Finds events in the log itself, whatever Postgres holds: the gateway's id of a task, an asset, a
+ * group or a verification names its stream; any other id is searched for from the start of the log.
  */
 export function fromLog(log: EventLog, range: TimeRange): ReplaySource {
   return {
@@ -61,7 +61,7 @@ export function fromLog(log: EventLog, range: TimeRange): ReplaySource {
 
   /** By native id, by call or token, and by request: what a request began is all of it. */
   async function search(id: string): Promise<readonly RecordedEvent[]> {
-    // A verification is called by a hash, which has no shape of its own.
+    // The id of a verification is a hash without a recognisable shape.
     const verification = await log.readStream(verificationStream(id))
     if (verification.length > 0) return verification
     const found = new Map<bigint, RecordedEvent>()

@@ -13,7 +13,7 @@ import { MAX_EVENTS_OF_ID, type ReplaySource } from './source.ts'
 
 const PAGE_EVENTS = 1_000
 
-/** Finds events by the indexes of the timeline, which knows whose each is and when it came. */
+/** Finds events by the indexes of the timeline, which has the owner and the time of each. */
 export function fromTimeline({ pool, caughtUp }: Pick<Session, 'pool' | 'caughtUp'>): ReplaySource {
   let behind = false
   return {

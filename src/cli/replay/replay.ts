@@ -112,7 +112,7 @@ function isOfAssets({ stream }: RecordedEvent): boolean {
   return libraryStreams.some((prefix) => stream.startsWith(prefix))
 }
 
-/** What the events of one thing are of, and whose it is: the id it was found by may be another. */
+/** The thing that the events belong to, and its owner: it may have been found by another id. */
 function subjectOf([first]: readonly RecordedEvent[]): string {
   const tenant = first?.metadata.tenantId
   const names = [first && sourceOf(first), tenant && `of ${tenant}`]

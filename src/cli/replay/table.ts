@@ -5,7 +5,7 @@ import { toTimestamp } from '../../kernel/clock.ts'
 import { currencies, formatAmount, parseAmount, type Currency } from '../../kernel/money.ts'
 import { row } from '../output.ts'
 
-/** Wide enough for what stands in them, so that no row has to wait for the last. */
+/** Fixed widths, so that rows can be printed before the last one is known. */
 const TIME = 23
 const ELAPSED = 9
 const STEP = 23
