@@ -128,7 +128,7 @@ export function wordsOf<T extends AnyEventType>(event: EventOf<T>): string {
   return eventFacts[event.type].words(event.data)
 }
 
-/** How the names of our streams begin: whatever else a shared log holds is not ours. */
+/** Prefixes of the gateway's streams: other streams of a shared log belong to others. */
 export const streamPrefixes = [
   taskStreams,
   journalStreams,

@@ -17,7 +17,7 @@ export interface Budget {
   readonly period: 'day' | 'month'
   /** Decimal string: nothing is started that could go beyond it. */
   readonly hard?: string | undefined
-  /** Decimal string: it is said that it was reached. */
+  /** Decimal string: the gateway reports when it is reached. */
   readonly soft?: string | undefined
 }
 
@@ -40,7 +40,7 @@ export interface WantedBudgets {
 /** Keeps the event well under the log's 1 MiB an append. */
 export const MAX_BUDGETS = 1_000
 
-/** A subject in one word, told apart from every other of the tenant. */
+/** A subject in one word, unique within the tenant. */
 export function subjectName(subject: BudgetSubject): string {
   switch (subject.kind) {
     case 'tenant':

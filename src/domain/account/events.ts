@@ -39,15 +39,15 @@ const BudgetSchema = Type.Object({
   period: Type.Union([Type.Literal('day'), Type.Literal('month')]),
   /** Nothing is started that could go beyond it. */
   hard: Type.Optional(DecimalSchema),
-  /** It is said that it was reached. */
+  /** The gateway reports when it is reached. */
   soft: Type.Optional(DecimalSchema),
 })
 
 /** Each says all of a setting from now on. */
 const settingEvents = {
   /**
-   * The tenant's prices over those of the list from now on, all of them: with neither a multiplier nor
-   * prices of its own it has those of the list again.
+   * The tenant's prices over those of the list from now on, all of them: with neither a multiplier
+   * nor its own prices it has those of the list again.
    */
   AccountPricesSet: Type.Object({
     tenantId: Type.String(),
@@ -69,7 +69,7 @@ const settingEvents = {
     budgets: Type.Array(BudgetSchema),
     setAt: Type.String(),
   }),
-  /** When the tenant is told that a balance is low, and where, from now on: all of it. */
+  /** When and where the tenant is notified of a low balance, from now on: all of it. */
   BalanceAlertsSet: Type.Object({
     tenantId: Type.String(),
     /** Counts these events of the tenant from 1. */

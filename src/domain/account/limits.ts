@@ -16,7 +16,7 @@ export interface SubjectLimits extends LimitFigures {
   readonly subject: LimitedSubject
 }
 
-/** All limits of a tenant and of its users; those of tokens are said of tokens. */
+/** All limits of a tenant and of its users; those of tokens are set on tokens. */
 export interface AccountLimits {
   readonly revision: number
   readonly limits: readonly SubjectLimits[]

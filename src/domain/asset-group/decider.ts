@@ -11,11 +11,11 @@ export interface KnownGroup {
   readonly group: Created
   readonly name: string
   readonly description: string
-  /** What upstream calls it; undefined while nobody knows whether it has it. */
+  /** What upstream calls it; undefined while it is unknown whether upstream has it. */
   readonly nativeId: string | undefined
   /** When it last became another than it was. */
   readonly updatedAt: string
-  /** Who had it withdrawn, once somebody had. */
+  /** The actor of its withdrawal, once it is withdrawn. */
   readonly withdrawnBy: Omit<AssetActor, 'at'> | undefined
 }
 

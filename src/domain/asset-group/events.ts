@@ -10,7 +10,7 @@ import { failureWords, noWords, type FactsOf } from '../event-facts.ts'
 
 /** A group of assets; one of type `LivenessFace` is one person, who was verified. */
 export const assetGroupEvents = {
-  /** Before upstream is told of it; of a person once upstream has made it. */
+  /** Recorded before upstream is asked to create it; for a person once upstream has made it. */
   AssetGroupCreated: Type.Object({
     /** Ours, and its name upstream where we name it there: `group-<ULID>`. */
     groupId: Type.String(),
@@ -44,7 +44,9 @@ export const assetGroupEvents = {
     description: Type.String(),
     updatedAt: Type.String(),
   }),
-  /** Nothing of it is used from here on; its assets are withdrawn next, then upstream lets go of all. */
+  /**
+   * From here on nothing of it is used; its assets are withdrawn next, then upstream deletes all.
+   */
   AssetGroupWithdrawn: Type.Object({
     groupId: Type.String(),
     ...askedBy,

@@ -14,7 +14,7 @@ export interface AssetActor {
   readonly at: string
 }
 
-/** Why upstream does not have it, or made nothing of it, as callers are told. */
+/** Why upstream does not have it, or failed to process it, as callers see it. */
 export interface AssetFault {
   readonly code: string
   readonly message: string
@@ -25,7 +25,7 @@ export interface KnownAsset {
   readonly asset: Created
   /** As its tenant calls it now. */
   readonly name: string
-  /** What upstream calls it; undefined while nobody knows whether it has it. */
+  /** What upstream calls it; undefined while it is unknown whether upstream has it. */
   readonly nativeId: string | undefined
   readonly error: AssetFault | undefined
   /** When it last became another than it was. */
@@ -166,7 +166,7 @@ export const assetDecider: Decider<AssetState, AssetCommand, AssetEvent> = {
   },
 }
 
-/** Withdrawn before anybody knew what upstream calls it. */
+/** Withdrawn before its id upstream was known. */
 function isUnsaid(state: AssetState): state is SomeAsset {
   return state.phase === 'withdrawn' && state.nativeId === undefined
 }
@@ -186,7 +186,7 @@ function observed(
 function used(state: SomeAsset, { requestId, at }: AssetActor): readonly AssetEvent[] {
   const { assetId, groupType } = state.asset
   if (state.phase !== 'active') throw assetNotActive(assetId)
-  // What can never be deleted need not be told apart from what was.
+  // Assets that can never be deleted need no record of a use.
   return canBeDeleted(groupType)
     ? [{ type: 'AssetUsed', data: { assetId, requestId, usedAt: at } }]
     : []

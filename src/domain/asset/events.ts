@@ -31,11 +31,11 @@ export const keptAt = {
 export const LearntFromSchema = Type.Union([Type.Literal('answer'), Type.Literal('list')])
 
 /**
- * An asset of a tenant: a picture, a video or a sound that a provider keeps for it. Its address never
- * stands here, and neither does the address upstream shows it at.
+ * An asset of a tenant: a picture, a video or a sound that a provider keeps for it. Events never
+ * hold its address, nor the address upstream shows it at.
  */
 export const assetEvents = {
-  /** Before upstream is told of it: nothing is there that we do not know of. */
+  /** Recorded before upstream is asked to create it, so that upstream has no unrecorded asset. */
   AssetCreated: Type.Object({
     /** Ours, and its name upstream: `asset-<ULID>`. */
     assetId: Type.String(),

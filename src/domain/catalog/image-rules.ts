@@ -28,7 +28,10 @@ export function parsePixels(size: string): Pixels | undefined {
     : { width: Number(width), height: Number(height) }
 }
 
-/** What the families of images have in common: a call and a task are asked, priced and settled alike. */
+/**
+ * What the families of images have in common: calls and tasks have the same requests, prices and
+ * settlements.
+ */
 
 export const imageKinds = ['generation', 'edit'] as const
 

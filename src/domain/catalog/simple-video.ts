@@ -2,7 +2,7 @@ import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import type { AssetReference } from './checks/media.ts'
 import type { TaskFacts } from '../task/events.ts'
 
-/** A video as it can be asked of every family alike, and what each makes of it. */
+/** An order for a video in the same form for every family, and each family's translation. */
 
 /** A creation that names no family but by its model. Absent members are undefined. */
 export interface SimpleVideo {
@@ -60,8 +60,8 @@ export interface SimpleVideoRules {
 }
 
 /**
- * Runs the rules of a family on an order in the family's own words, so that what they refuse is told
- * in the caller's: `nameOf` says which member of the order a member of the family's body came from.
+ * Runs the rules of a family on an order in the family's own words, so that refusals use the
+ * caller's words: `nameOf` says which member of the order a member of the family's body came from.
  *
  * @throws RequestError
  */

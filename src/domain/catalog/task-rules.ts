@@ -37,8 +37,8 @@ export interface TaskFamilyRules {
   /** Present where callers may ask for less than what it is otherwise: the least they may. */
   readonly shortestExpiryS?: number
   /**
-   * Present where upstream has no tasks and a worker of ours makes each in one call. It is not waited
-   * for longer than this once it was started: longer than any channel may take to answer.
+   * Present where upstream has no tasks and a gateway worker makes each in one call. The gateway
+   * waits no longer than this after its start: longer than any channel may take to answer.
    */
   readonly madeHere?: { readonly longestS: number }
   /** Rows stay for ever: settling an old task needs its row. */

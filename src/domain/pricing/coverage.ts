@@ -8,8 +8,8 @@ export interface UnpricedModel extends ServedModel {
 }
 
 /**
- * Served models some of whose requests a book has no price for. Tools a request may offer are not
- * looked at: without a price they alone are refused.
+ * Served models some of whose requests a book has no price for. Tools that a request may offer are
+ * not checked: without a price they alone are refused.
  */
 export function unpricedModels(
   catalog: Catalog,

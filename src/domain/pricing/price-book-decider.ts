@@ -13,7 +13,7 @@ export interface PriceBookState {
 export interface PublishPriceBook {
   readonly kind: 'publish'
   readonly book: PriceBookDocument
-  /** How many books there were when it was looked at what this one changes; absent: nobody looked. */
+  /** How many books there were when the operator reviewed the changes; absent: not reviewed. */
   readonly basis?: number
   /** RFC 3339. */
   readonly at: string

@@ -78,8 +78,8 @@ export function priceEntriesFrom(prices: unknown, maxEntries: number): readonly 
 }
 
 /**
- * The book without its demonstration prices, under a version of its own: what anything but the
- * sandbox default must publish.
+ * The book without its demonstration prices, under its own version: what anything but the sandbox
+ * default must publish.
  */
 export function withoutDemonstrations(book: PriceBookDocument): PriceBookDocument {
   const entries = book.entries.filter((entry) => entry.demonstration !== true)

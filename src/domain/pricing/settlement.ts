@@ -20,8 +20,8 @@ export const PriceSchema = Price
 export const MultiplierSchema = Type.String({ pattern: '^\\d{1,3}(\\.\\d{1,6})?$' })
 
 /**
- * Why a price is not that of the price book: the tenant has prices of its own, and which of them
- * applied. `revision` counts the tenant's `AccountPricesSet` events from 1.
+ * Why a price is not that of the price book: which of the tenant's own prices applied. `revision`
+ * counts the tenant's `AccountPricesSet` events from 1.
  */
 const AccountPriceSchema = Type.Union([
   /** The tenant's own price of this SKU. */
@@ -136,7 +136,7 @@ interface CostPart {
   readonly amount: string
 }
 
-/** What of a settlement the caller who paid it is told beside its result. */
+/** The part of a settlement that the paying caller sees beside the result. */
 export interface Cost {
   /** Decimal string; `0` for what cost nothing. */
   readonly amount: string
@@ -146,9 +146,9 @@ export interface Cost {
   readonly split: readonly CostPart[]
 }
 
-/** SKUs that are told by name: a header has to hold them. No settlement has as many today. */
+/** SKUs that are shown by name: a header has to hold them. No settlement has as many today. */
 export const MAX_COST_PARTS = 16
-/** What the amount of all further ones is told as. */
+/** Name for the amount of all further ones. */
 export const OTHER_PARTS = 'other'
 
 /** The cost of what was settled so. */

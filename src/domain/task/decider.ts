@@ -61,7 +61,7 @@ export function createTaskDecider(
         case 'uncertain':
           return uncertain(command, state)
         case 'observe':
-          // Without a submission there is nothing of ours to observe; after the end it is too late.
+          // Without a submission there is no task to observe; after the end it is too late.
           return state.phase === 'active'
             ? observeTask(familyOf(state.request.family), state, command.observation, command.at)
             : []
@@ -132,7 +132,7 @@ function refuse(command: TaskCommandOf<'refuse'>, state: TaskState): readonly Ta
   ]
 }
 
-/** Whoever starts it sends it: of two that want to, the second is told that it must not. */
+/** The worker that starts it sends it: of two workers, the second is refused. */
 function start(command: TaskCommandOf<'start'>, state: TaskState): readonly TaskEvent[] {
   if (state.phase !== 'requested' || !state.request.madeHere) return conflict(state, 'start')
   const { channelId, expiresAt, at } = command
@@ -156,7 +156,7 @@ function succeed(
   )
 }
 
-/** One that was not started, too: its creation was answered, so its caller is told. */
+/** Also one that was not started: its creation was answered, so the caller must see its end. */
 function fail(command: TaskCommandOf<'fail'>, state: TaskState): readonly TaskEvent[] {
   if (state.phase === 'ended') return []
   if (state.phase !== 'requested' && !isStarted(state)) return conflict(state, 'fail')
@@ -205,8 +205,8 @@ function uncertain(command: TaskCommandOf<'uncertain'>, state: TaskState): reado
 }
 
 /**
- * Whatever had no visible end by its deadline may have been rendered and billed to us. One that has
- * been adopted, or submitted, since it was looked for was judged by what no longer holds.
+ * Whatever had no visible end by its deadline may have been rendered and billed to us. One that was
+ * adopted, or submitted, since the search is left alone: the search result is outdated.
  */
 function expire({ nativeId, at }: TaskCommandOf<'expire'>, state: TaskState): readonly TaskEvent[] {
   if (state.phase === 'none' || state.phase === 'refused' || state.phase === 'ended') return []

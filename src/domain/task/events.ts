@@ -42,7 +42,7 @@ export const taskEvents = {
     channelIds: Type.Optional(Type.Array(Type.String())),
     upstreamModel: Type.String(),
     facts: TaskFactsSchema,
-    /** A worker of ours makes it in one call: upstream has no task to ask for. */
+    /** A gateway worker makes it in one call: upstream has no task to ask for. */
     madeHere: Type.Optional(Type.Literal(true)),
     /** What upstream knows the request by: the caller's own word or, when absent, our marker. */
     marker: Type.String(),
@@ -54,7 +54,7 @@ export const taskEvents = {
     /** After this the task is expired even if the provider never says so. */
     expiresAt: Timestamp,
   }),
-  /** It is about to be sent by a worker of ours: from here on upstream may have accepted it. */
+  /** A gateway worker is about to send it: from here on upstream may have accepted it. */
   TaskStarted: Type.Object({
     platformId: Type.String(),
     /** Where it is sent first. */
@@ -124,7 +124,10 @@ export const taskEvents = {
     possibleCostLeak: Type.Optional(Type.Literal(true)),
     failedAt: Timestamp,
   }),
-  /** Upstream has after all what was told its caller as never accepted: our cost, nobody's bill. */
+  /**
+   * Upstream has a task that the caller saw as never accepted: the gateway bears the cost and bills
+   * no tenant.
+   */
   TaskAppearedLate: Type.Object({
     platformId: Type.String(),
     nativeId: Type.String(),

@@ -69,7 +69,7 @@ export function observeTask(
   }
 }
 
-/** What was said of it when it was accepted holds where nothing is said of it at its end. */
+/** The usage reported on acceptance holds where none is reported at the end. */
 function withUsage({ usage }: ActiveTask, seen: TaskObservation): TaskSeen {
   return { output: seen.output, usage: seen.usage ?? usage }
 }

@@ -27,14 +27,14 @@ export type TaskCommand =
       readonly at: string
     }
   | {
-      /** A worker of ours is about to send it. */
+      /** A gateway worker is about to send it. */
       readonly kind: 'start'
       readonly channelId: string
       readonly expiresAt: string
       readonly at: string
     }
   | {
-      /** A worker of ours has the result, and has kept it. */
+      /** A gateway worker has the result, and has stored it. */
       readonly kind: 'succeed'
       readonly nativeId: string
       readonly seen: TaskSeen
@@ -86,7 +86,7 @@ export type TaskState =
   | { readonly phase: 'none' }
   /** Durable intent; whether upstream has it is not known yet. */
   | { readonly phase: 'requested'; readonly request: TaskRequest }
-  /** A worker of ours makes it, or made it when it died. */
+  /** A gateway worker makes it, or died while making it. */
   | { readonly phase: 'started'; readonly request: TaskRequest }
   | { readonly phase: 'uncertain'; readonly request: TaskRequest }
   /** Upstream ruled acceptance out. Such a task is shown to no caller. */
@@ -96,7 +96,7 @@ export type TaskState =
       readonly request: TaskRequest
       readonly nativeId: string
       readonly status: 'queued' | 'running'
-      /** What upstream said it counts when it accepted it; undefined where it said nothing of it. */
+      /** What upstream said it counts when it accepted it; undefined where it reported none. */
       readonly usage: Usage | undefined
       /** Words of upstream that were recorded because we do not know them. */
       readonly unknownStatuses: readonly string[]

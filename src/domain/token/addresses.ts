@@ -1,7 +1,7 @@
 import { canonicalRange } from '../../kernel/address-ranges.ts'
 import { DomainError } from '../../kernel/errors.ts'
 
-/** Whoever needs more names larger ranges. */
+/** A tenant that needs more names larger ranges. */
 export const MAX_TOKEN_ADDRESSES = 100
 
 /** Ranges as they are written, each once; what is none stays as it was given. */

@@ -36,7 +36,7 @@ export interface Bounds {
   readonly limits: TokenLimits
 }
 
-/** What of a token can be changed, as it stands. */
+/** The changeable settings of a token, with their present values. */
 export interface Changeable extends Bounds {
   readonly kind: TokenKind
   readonly name: string
@@ -47,8 +47,8 @@ export interface ChangeToken {
   readonly tokenId: string
   readonly changes: TokenChanges
   /**
-   * Of whoever may not widen a token: the limits in force where nothing was said for it. Absent where
-   * it may be widened too.
+   * For an actor that may not widen a token: the limits in force by default. Absent where it may be
+   * widened too.
    */
   readonly onlyNarrower?: DefaultTokenLimits
   readonly at: string

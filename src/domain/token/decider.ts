@@ -160,7 +160,7 @@ function rotate(
   return bounded(state, [{ type: 'TokenRotated', data }])
 }
 
-/** Changes that a token can have beside its end; whoever needs more issues another. */
+/** Changes that a token can have beside its end; a tenant that needs more issues another. */
 export const MAX_TOKEN_CHANGES = 10_000
 
 const changed = (state: IssuedToken): IssuedToken => ({ ...state, changes: state.changes + 1 })

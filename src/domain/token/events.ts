@@ -38,7 +38,7 @@ const Limit = Type.Optional(
   Type.Union([Type.Integer({ minimum: 1, maximum: MAX_TOKEN_LIMIT }), Type.Null()]),
 )
 
-/** What a token may use, as far as it was said for this one. */
+/** What a token may use, as far as set for this one. */
 const TokenLimitsSchema = Type.Object({
   requestsPerMinute: Limit,
   /** Tokens of text, in and out. */
@@ -54,7 +54,7 @@ const tokenMembers = {
   tokenId: Type.String(),
   /** SHA-256 of the secret, hex; the secret itself is shown once and kept nowhere (P7). */
   secretHash: Type.String(),
-  /** The last four characters, for people to tell tokens apart. */
+  /** The last four characters, for people to recognise a token. */
   lastFour: Type.String(),
 }
 

@@ -12,7 +12,7 @@ export const limitNames: readonly LimitName[] = [
 /** A figure, null for no limit, or back to the operator's default; what is absent stays. */
 export type TokenLimitChanges = Readonly<Partial<Record<LimitName, number | null | 'default'>>>
 
-/** What is in force for tokens of which nothing else was said; absent is no limit. */
+/** Limits of tokens without their own; absent is no limit. */
 export type DefaultTokenLimits = Readonly<Partial<Record<LimitName, number | undefined>>>
 
 /** The limits after a change. */

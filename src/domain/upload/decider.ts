@@ -5,7 +5,7 @@ import type { UploadEvent, UploadEventData } from './events.ts'
 
 type Uploaded = UploadEventData<'MediaUploaded'>
 
-/** One id of an upload: nobody's, or taken for ever. */
+/** One id of an upload: free, or taken for ever. */
 export type UploadState =
   | { readonly phase: 'none' }
   | { readonly phase: 'uploaded'; readonly file: Uploaded }
@@ -15,7 +15,7 @@ export interface UploadCommand {
   readonly file: Uploaded
 }
 
-/** An id that is taken decides to nothing: whoever wanted it takes another. */
+/** A taken id decides to no event: the caller tries another id. */
 export const uploadDecider: Decider<UploadState, UploadCommand, UploadEvent> = {
   initial: { phase: 'none' },
   decide: ({ file }, state) =>

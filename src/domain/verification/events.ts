@@ -2,10 +2,13 @@ import { Type, type Static } from '@sinclair/typebox'
 import { askedBy, keptAt } from '../asset/events.ts'
 import { noWords, type FactsOf } from '../event-facts.ts'
 
-/** The verification of a real person. Its one-time credential never stands here, only a keyed hash of it. */
+/**
+ * The verification of a real person. Events never hold its one-time credential, only a keyed hash
+ * of it.
+ */
 export const verificationEvents = {
   VerificationStarted: Type.Object({
-    /** A keyed hash of the credential: whoever has the credential finds it, nobody else. */
+    /** A keyed hash of the credential: only a holder of the credential can find it. */
     verificationId: Type.String(),
     ...askedBy,
     ...keptAt,

@@ -39,7 +39,7 @@ export type VoiceEvent = {
 /** How the names of these streams begin. */
 export const voiceStreams = 'voice-'
 
-/** What tells voices of all tenants apart: a voice's own name has no slash. */
+/** Key that is unique over all tenants: a voice's own name has no slash. */
 export function voiceKey({
   tenantId,
   voiceId,
