@@ -33,7 +33,7 @@ export class AsciiText {
   }
 
   /**
-   * Gives the memory of its bytes back at once: nobody, not even a socket, may read them any more.
+   * Frees the memory of its bytes at once: no reader, not even a socket, may use them any more.
    * Short pieces may be slices of the pool that many buffers share, and are left to the collector.
    */
   free(): void {

@@ -1,8 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 /**
- * Which token asked for what is done now, in everything that follows from it. Work that several share
- * says so (`forAll`): the one whose request began it must not make the others wait.
+ * The token whose request caused the current work, in every call that follows. Work that several
+ * tokens share is marked (`forAll`): the limits of the one whose request began it must not delay
+ * the others.
  */
 
 const asking = new AsyncLocalStorage<string | undefined>()

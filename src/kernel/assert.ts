@@ -1,4 +1,4 @@
-/** Stops on a broken invariant: a defect of ours, never a caller's fault. */
+/** Stops on a broken invariant: a defect of the gateway, never a caller's fault. */
 export function invariant(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Error(`invariant broken: ${message}`)
 }

@@ -6,11 +6,13 @@ import { isJsonObject, type JsonObject } from './json.ts'
 import { textFault } from './storable-text.ts'
 
 /**
- * A body is described once, by a schema: it is read, documented and searched for misspelt names by the same one. Beside
- * the keywords of JSON Schema a node may have some of our own, which the OpenAPI description does not show:
+ * A body is described once, by a schema: it is read, documented and searched for misspelt names by
+ * the same one. Besides the keywords of JSON Schema a node may have the gateway's own, which the
+ * OpenAPI description does not show:
  *
- * - `words` is said of a fault in place of the usual words, such as `must be a boat`: one text for every fault but
- *   absence, or a text by the keyword that finds the fault, `required` for absence;
+ * - `words` is the message of a fault in place of the usual one, such as `must be a boat`: one text
+ * for every fault but absence, or a text by the keyword that finds the fault, `required` for
+ * absence;
  * - `check` is a function that finds what no keyword finds: of a value, and the name of the member that it is, it returns
  *   the words for it, or undefined;
  * - `knownExtraFields` are names of members that are taken or passed on without a description, blanks between them; `*`
@@ -38,10 +40,13 @@ const schemasBelow: ReadonlySet<string> = new Set([
 /** Of a text that must hold more than blanks. */
 export const NotBlank = { pattern: '\\S' } as const
 
-/** A member that is refused, and not documented; nothing further is said of its value. */
+/** A member that is refused, and not documented; its value is not described. */
 export const Unwanted = (words: string) => Type.Optional(Type.Never({ words }))
 
-/** One of some objects that a member tells apart, such as by its `type`: only faults of the one that it names count. */
+/**
+ * One of several objects that a member distinguishes, such as by its `type`: only faults of the one
+ * that it names count.
+ */
 export function Tagged<Value>(propertyName: string, oneOf: readonly TObject[]) {
   const tags = oneOf.map(({ properties }) => Reflect.get(properties[propertyName] ?? {}, 'const'))
   const words = { discriminator: `must be one of ${tags.join(', ')}` }
@@ -71,7 +76,7 @@ interface Node {
 interface FaultParams {
   readonly missingProperty?: string
   readonly additionalProperty?: string
-  /** Of objects that a member tells apart. */
+  /** The member that distinguishes several objects. */
   readonly tag?: string
 }
 

@@ -1,6 +1,6 @@
 /**
- * Every code of a broken rule, by what it speaks of. A surface that answers callers maps codes to
- * statuses; nothing here knows one.
+ * Every code of a broken rule, by subject. A surface that answers callers maps codes to statuses;
+ * nothing here knows one.
  */
 export const domainCodes = [
   // What was asked for.

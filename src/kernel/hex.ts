@@ -1,11 +1,11 @@
 import type { AsciiText } from './ascii-text.ts'
 
-/** Characters that tell what the rest is, at either end. */
+/** Characters that are checked at either end. */
 const END_LENGTH = 64
 
 /**
- * Whether a text is whole bytes in hexadecimal, as far as its ends tell: a long one is handed on as it
- * came, and reading it through would take longer than all the rest.
+ * Whether a text is whole bytes in hexadecimal, judging by its ends: a long one is passed on
+ * unchanged, and checking all of it would take longer than everything else.
  */
 export function looksLikeHex(text: string | AsciiText): boolean {
   const { length } = text

@@ -49,7 +49,7 @@ export function newId(prefix: string, nowMs: number): string {
   return `${prefix}_${nextUlid(nowMs)}`
 }
 
-/** A new id of a file, `file-<ULID>`: told from other ids the way clients of files know it. */
+/** A new id of a file, `file-<ULID>`: recognisable in the form that clients of files expect. */
 export function newFileId(nowMs: number): string {
   return `file-${nextUlid(nowMs)}`
 }
@@ -85,7 +85,7 @@ export function newUploadId(): string {
   return String(2n ** 52n + bits)
 }
 
-/** A new random UUID, for what the event store knows by one and nobody looks up later. */
+/** A new random UUID, for ids of the event store that are never looked up later. */
 export function newUuid(): string {
   return randomUUID()
 }
@@ -114,7 +114,7 @@ export function newSecret(prefix: string): string {
   return `${prefix}${randomBytes(32).toString('base64url')}`
 }
 
-/** Random bytes that make a derived key one of its own; no secret. */
+/** Random bytes that make a derived key unique; no secret. */
 export function randomSalt(sizeBytes: number): Buffer {
   return randomBytes(sizeBytes)
 }

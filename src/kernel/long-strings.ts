@@ -10,7 +10,9 @@ const OPENING = Buffer.from('"')
 /** Control characters that a broken encoder may leave in a text: it is parsed, and so refused. */
 const CONTROLS = [0x00, 0x09, 0x0a, 0x0d]
 
-/** What stands in parsed JSON for a string that was left where it is; nobody outside can know it. */
+/**
+ * Placeholder in parsed JSON for a string that was left in place; random, so no caller can send it.
+ */
 const mark = `${newUuid()} `
 
 export interface LiftedJson {
@@ -54,7 +56,7 @@ class Lifter {
   readonly #texts: AsciiText[] = []
   /** What is parsed, in order. */
   readonly #rest: Buffer[] = []
-  /** What came of the string that is open, in earlier pieces; undefined outside of any. */
+  /** Earlier pieces of the open string; undefined outside of any. */
   #string: Buffer[] | undefined
   /** Backslashes at the end of those. */
   #backslashes = 0

@@ -47,7 +47,7 @@ export function formatAmount(amountPico: bigint): DecimalString {
   return formatScaled(amountPico, PICO_DIGITS)
 }
 
-/** Writes pico with all twelve decimals, for whoever compares columns of figures. */
+/** Writes pico with all twelve decimals, for columns of figures that people compare. */
 export function formatFullAmount(amountPico: bigint): DecimalString {
   const [whole = '', fraction = ''] = formatAmount(amountPico).split('.')
   return `${whole}.${fraction.padEnd(PICO_DIGITS, '0')}`

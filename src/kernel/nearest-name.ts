@@ -2,7 +2,7 @@ import { distance } from 'fastest-levenshtein'
 
 /** Which known name another one is a slip of. */
 
-/** Too little stands in shorter ones to tell a slip from another name. */
+/** Shorter names have too few letters to distinguish a typo from another name. */
 export const MIN_LETTERS = 4
 /** In names of up to this many letters one slip, in longer ones two. */
 const ONE_SLIP_LETTERS = 5

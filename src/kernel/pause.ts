@@ -42,8 +42,8 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 /**
- * What a promise gives, or what `late` does when that takes longer; its own rejection then is left
- * to whoever awaits it next.
+ * What a promise gives, or what `late` does when that takes longer; its own rejection is then left
+ * to its next awaiter.
  */
 export async function within<Value, Late>(
   ms: number,

@@ -14,8 +14,8 @@ function findRoot(): URL {
 let root: URL | undefined
 
 /**
- * A file of the program by its path from the root of the checkout. The place of the code that asks says nothing: in a
- * build many modules stand in one file.
+ * A file of the program by its path from the root of the checkout. The location of the calling code
+ * is no help: a build joins many modules into one file.
  */
 export function programFile(path: string): URL {
   return new URL(path, (root ??= findRoot()))

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 
-/** Fetching what a URL leads to that somebody else wrote. */
+/** Fetching URLs that callers wrote. */
 
 export interface FetchBounds {
   /** Of the body: a larger one is not read to its end. */
@@ -9,15 +9,15 @@ export interface FetchBounds {
   readonly timeoutMs: number
   readonly signal: AbortSignal
   /**
-   * An origin the operator named, such as that of a channel: nothing more is reached by fetching
-   * from there than by calling it, so its address is not judged.
+   * An origin the operator named, such as that of a channel: fetching from there reaches nothing
+   * that calling it does not, so its address is not checked.
    */
   readonly trustedOrigin?: string
 }
 
 /**
  * The bytes a URL leads to, of `https:` or `http:`. Every host on the way must be publicly routable,
- * and is connected to at the very address that was judged.
+ * and is connected to at the very address that was checked.
  *
  * @throws FetchFault
  */
@@ -28,7 +28,7 @@ export interface OpenedUrl {
   readonly status: number
   /** Of the headers only those that say what the body is. */
   readonly headers: Readonly<Partial<Record<BodyHeader, string>>>
-  /** Whoever does not read it to the end destroys it. */
+  /** A caller that does not read it to the end destroys it. */
   readonly body: Readable
 }
 
@@ -58,9 +58,9 @@ export type OpenPublic = (
 ) => Promise<OpenedUrl>
 
 /**
- * Sends something to a URL that somebody else wrote, and answers with the status: `https:` to a publicly routable
- * host, connected to at the very address that was judged, or an origin the operator named. A redirection is a
- * status as any other. @throws FetchFault
+ * Sends a body to a URL that a caller wrote, and returns the status: `https:` to a publicly
+ * routable host, connected to at the very address that was checked, or an origin the operator
+ * named. A redirection is a status as any other. @throws FetchFault
  */
 export type PostOut = (
   url: string,

@@ -19,7 +19,7 @@ type PublicUrlVerdict =
 const MAX_URL_CHARACTERS = 2048
 /** How long resolving a host may take before it counts as not resolvable. */
 export const RESOLVE_TIMEOUT_MS = 3_000
-/** More addresses than this is not a host we want to judge. */
+/** A host with more addresses than this is refused unchecked. */
 const MAX_ADDRESSES = 64
 
 async function addressesOf(
@@ -43,7 +43,7 @@ const AUTHORITY: Readonly<Record<UrlUse, RegExp>> = {
 function parse(text: string, use: UrlUse): { url: URL; canonical: string } | string {
   if (text === '') return 'must not be empty'
   if (text.length > MAX_URL_CHARACTERS) return `must not exceed ${MAX_URL_CHARACTERS} characters`
-  // Readers of URLs disagree about these characters; the reader upstream may not be ours.
+  // Readers of URLs disagree about these characters; upstream's may differ from the gateway's.
   if (/[\s\\]|\p{Cc}/u.test(text)) return 'must not contain white space or backslashes'
   const authority = AUTHORITY[use].exec(text)?.[1]
   if (authority === undefined) return use === 'call' ? 'must use https' : 'must use https or http'
@@ -60,7 +60,7 @@ function parse(text: string, use: UrlUse): { url: URL; canonical: string } | str
 }
 
 /**
- * Checks that a URL is one we may hand out to be called, or fetch: `https`, no credentials, and
+ * Checks that the gateway may fetch a URL, or pass it on to be called: `https`, no credentials, and
  * a host all of whose addresses are publicly routable. Fails closed: a host that cannot be resolved
  * in time is refused. The answered URL is trimmed.
  */

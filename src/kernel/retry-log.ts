@@ -1,10 +1,10 @@
 import { monotonicClock } from './clock.ts'
 import type { Log } from './log.ts'
 
-/** What keeps failing is said again at most this often. */
+/** A repeated failure is logged at most this often. */
 const REPEAT_MS = 30_000
 
-/** For something that is tried again for ever: its first failure is said, then one in 30 s. */
+/** For an operation that is retried for ever: logs its first failure, then one in 30 s. */
 export interface RetryLog {
   readonly failed: (fields: object, message: string) => void
   /** It works: its next failure is a first one. */
