@@ -6,7 +6,7 @@ export const MAX_OBJECT_BYTES = 512 * 1024 * 1024
 
 export interface BodyBounds {
   readonly maxBytes: number
-  /** What it was said to have. */
+  /** Its declared size. */
   readonly saidBytes: number | undefined
 }
 
@@ -59,10 +59,10 @@ function join(chunks: readonly Uint8Array[]): Uint8Array {
   return chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks)
 }
 
-/** A source that fails with an error of ours, and ends when nobody reads it any more. */
+/** A source that fails with the gateway's error, and ends when its reader is gone. */
 export function guardedSource(source: Readable, toError: (error: unknown) => Error): Readable {
   const guarded = new PassThrough()
-  // Whoever reads it sees an error; before anybody does, it must not end the process.
+  // The reader sees an error; before there is a reader, it must not end the process.
   guarded.on('error', () => undefined)
   source.on('error', (error) => guarded.destroy(toError(error)))
   guarded.once('close', () => source.destroy())

@@ -8,7 +8,7 @@ export type StorageTrouble =
   /** It refuses our account, or has no such bucket or folder: the operator has to mend it. */
   | 'refused'
 
-/** What failed inside is told in `cause`, for the log alone. */
+/** `cause` holds the inner failure, for the log alone. */
 export function storageUnavailable(trouble: StorageTrouble, cause: unknown): DomainError {
   const error = new DomainError('storage_unavailable', `Object storage is ${trouble}`, { trouble })
   error.cause = cause
@@ -20,7 +20,7 @@ export function objectTooLarge(limitBytes: number): DomainError {
   return new DomainError('object_too_large', most, { limitBytes })
 }
 
-/** A body that ended before, or went on after, the size it was said to have. */
+/** A body that ended before, or went on after, its declared size. */
 export class IncompleteBodyError extends Error {
   override readonly name = 'IncompleteBodyError'
 

@@ -4,8 +4,8 @@ import type { ListedObject, ObjectStore } from './types.ts'
 
 /**
  * Several gateways may share one bucket or folder. The keys of each begin with its namespace, and one
- * marker object at the root of the namespace names the log whose gateway may purge there. Gateways
- * before this wrote keys without a namespace: those are still read, and purged by evidence alone.
+ * marker object at the root of the namespace names the log whose gateway may purge there. Earlier
+ * versions wrote keys without a namespace: those are still read, and purged by evidence alone.
  */
 export interface NamespacedObjects {
   /** Keys are those of `object-key.ts`: the namespace is added and taken away here. */

@@ -1,7 +1,7 @@
 /**
  * Names of objects. The first part is what they are for, results also say when they were made, and
- * the ending says what bytes they are: so a purge needs no table and a server no other file. Where
- * they are kept the namespace of the gateway stands before them (`namespaced.ts`).
+ * the ending says what bytes they are: so a purge needs no table and a server no other file. The
+ * store puts the gateway's namespace before them (`namespaced.ts`).
  */
 
 /** What can be given away under a name with an ending; anything else is plain bytes. */
@@ -62,7 +62,10 @@ export function resultsMadeBefore(unixMs: number): string {
 
 const resultPattern = /^results\/(\d{4}-\d\d-\d\dT\d\d)\/[\w-]{40,}(?:\.[a-z0-9]+)?$/
 
-/** When the hour began that a result was made in, Unix milliseconds; undefined for what is no result of ours. */
+/**
+ * When the hour began that a result was made in, Unix milliseconds; undefined for any key that is
+ * no result.
+ */
 export function resultHourMs(key: string): number | undefined {
   const hour = resultPattern.exec(key)?.[1]
   const beganMs = hour === undefined ? Number.NaN : Date.parse(`${hour}:00:00Z`)

@@ -6,7 +6,7 @@ import { boundedBody, MAX_OBJECT_BYTES, partsOf } from './body.ts'
 import { storageUnavailable } from './errors.ts'
 import type { ObjectStore } from './types.ts'
 
-/** Objects that nobody but us can read, whoever has the disk or the bucket. */
+/** Objects that only the gateway can read, not the owner of the disk or the bucket. */
 export interface SealedObjects {
   /** As `ObjectStore.put`. */
   readonly put: (key: string, body: Readable | Uint8Array) => Promise<void>
@@ -26,9 +26,9 @@ const CIPHER = 'aes-256-gcm'
 const NONCE_BYTES = 12
 
 /**
- * AES-256-GCM by segments. Each object has a key of its own, from the secret, a random salt that
- * stands before it, and the name it is kept under; the nonce is the segment's number and whether it
- * is the last, so none can be changed, moved, repeated or left out.
+ * AES-256-GCM by segments. Each object has its own key, from the secret, a random salt stored
+ * before it, and the object's name; the nonce is the segment's number and whether it is the last,
+ * so none can be changed, moved, repeated or left out.
  */
 export function createSealedObjects(
   store: Pick<ObjectStore, 'put' | 'open'>,

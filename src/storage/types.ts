@@ -38,7 +38,7 @@ export interface ObjectStore {
    * the stream is thrown as it is.
    *
    * @throws DomainError `object_too_large`, `storage_unavailable`; IncompleteBodyError for a body
-   * that is not as long as was said
+   * that differs from its declared length
    */
   readonly put: (
     key: string,
@@ -52,8 +52,8 @@ export interface ObjectStore {
   /** Those whose keys begin like this, in the order of their keys, from the first one past `after`. */
   readonly list: (prefix: string, after?: string) => AsyncIterable<ListedObject>
   /**
-   * Where anybody can read the object until then, by nothing but this URL; undefined: nowhere.
-   * It is a secret (P7). Whether the object is there is not looked at.
+   * URL that lets any holder read the object until then; undefined: the store has none. It is a
+   * secret (P7). The store does not check that the object exists.
    */
   readonly publicUrl: (key: string, expiresAtMs: number) => Promise<string | undefined>
   readonly close: () => Promise<void>

@@ -8,7 +8,7 @@ import { remembered } from '../../kernel/remembered.ts'
 
 const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 const REFUSED: ReadonlySet<unknown> = new Set(['EACCES', 'EPERM', 'EROFS'])
-/** Somebody may remove a folder that became empty while something is moved into it. */
+/** Another process may remove an empty folder while an object is moved into it. */
 const MAX_MOVES = 5
 
 export function codeOf(error: unknown): unknown {

@@ -7,7 +7,7 @@ import { codeOf, onDisk } from './disk.ts'
 async function namesIn(folder: string): Promise<readonly string[]> {
   try {
     const entries = await readdir(folder, { withFileTypes: true })
-    // With its slash a folder stands where its objects' keys do.
+    // With its slash a folder sorts where its objects' keys do.
     return entries
       .filter((entry) => entry.isFile() || entry.isDirectory())
       .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))

@@ -14,7 +14,9 @@ export interface LocalStoreOptions {
   readonly directory: string
   /** What every replica shares; URLs are signed with a key made from it. */
   readonly secret: string
-  /** What URLs begin with, without a slash at the end; undefined: nobody outside reaches us. */
+  /**
+   * What URLs begin with, without a slash at the end; undefined: the gateway has no public address.
+   */
   readonly baseUrl: () => string | undefined
   readonly clock: Clock
   readonly maxObjectBytes?: number

@@ -50,9 +50,9 @@ export function openQueryPool(
 }
 
 /**
- * Keeps the loss of a connection from ending the process: the pool itself only listens to idle ones,
- * and one that is lent out but between two queries has nobody else to tell. Whoever uses it next
- * learns of the loss from that query.
+ * Keeps the loss of a connection from ending the process: the pool itself only listens to idle
+ * ones, and a checked-out one between two queries has no other listener. Its next query reports the
+ * loss.
  */
 export function surviveLostConnections(pool: Pool, onLost: (error: Error) => void): void {
   pool.on('error', onLost)

@@ -4,7 +4,7 @@ import type { S3Client } from './client.ts'
 
 type UploadPart = Awaited<ReturnType<S3mini['uploadPart']>>
 
-/** Sends a body that has more than one part. Nobody sees it before all of it is there. */
+/** Sends a body that has more than one part. No reader sees it before it is complete. */
 async function uploadParts(
   client: S3Client,
   { key, contentType }: { readonly key: string; readonly contentType: string },
