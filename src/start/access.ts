@@ -10,8 +10,8 @@ import type { Config } from '../config.ts'
 import { newId } from '../kernel/ids.ts'
 
 /**
- * Who may call, in a process that is asked: tokens and their tenants' prices as the log says they change,
- * what tokens use of their limits told to the others, and when each was last used.
+ * Access in a process with callers: tokens and their tenants' prices as events of the log change
+ * them, the use of limits that replicas report to each other, and when each token was last used.
  */
 export async function startAccess(deps: {
   readonly config: Pick<Config, 'rateLimits' | 'queries' | 'unknownTokensPerMinute'>

@@ -111,11 +111,11 @@ export interface Parts {
   readonly media: Pick<MediaDeps, 'log' | 'media' | 'markerSecret' | 'quota'>
   readonly images: Pick<ImageDeps, 'providers' | 'imagePlace' | 'openImageFile' | 'fetchPublic'>
   readonly assets: AssetDeps & ReturnType<typeof createUseAssets>
-  /** Finishes what is under way in the background, then lets go of the providers. */
+  /** Finishes what is under way in the background, then closes the providers. */
   readonly stop: () => Promise<void>
 }
 
-/** Puts a gateway together, without HTTP; the program and the tests do it alike. */
+/** Puts a gateway together, without HTTP; the program and the tests both use it. */
 export function compose(ground: Ground): Parts {
   const { pool, log, clock, logger, crashPoint, markerSecret, store } = ground
   const { monotonic = monotonicClock, hosts = { resolveHost: resolveByDns } } = ground
@@ -180,7 +180,7 @@ export function compose(ground: Ground): Parts {
 function accountsOf(ground: Ground, facts: AccountFacts) {
   const { pool, clock, logger, metrics, monotonic = monotonicClock } = ground
   const books = createPriceBookSource(pool, clock, monotonic)
-  // Demonstrations are sold at on the sandbox alone, whoever published them.
+  // Demonstration prices apply on the sandbox only, whichever book holds them.
   const list = ground.sandbox ? books : withoutDemonstrationPrices(books)
   return {
     prices: createTenantPrices(list, facts),
@@ -196,7 +196,7 @@ function accountsOf(ground: Ground, facts: AccountFacts) {
   }
 }
 
-/** What tasks stand on, and calls with them. */
+/** Dependencies of tasks, which calls share. */
 function tasksOf(ground: Ground, facts: AccountFacts) {
   const { pool, log, clock, logger, metrics, crashPoint, markerSecret, breaker } = ground
   const { monotonic = monotonicClock } = ground

@@ -43,7 +43,7 @@ import type { ImageUseCases } from '../app/calls/images/types.ts'
 import { createImageUseCases } from '../app/calls/images/use-cases.ts'
 import { type CallRunner, createCallRunner } from '../app/calls/running.ts'
 
-/** What the HTTP interface is told of besides the parts that it stands on. */
+/** Options of the HTTP interface besides its services. */
 export interface ListenOptions {
   readonly config: Config
   readonly databaseUrl: string
@@ -53,7 +53,7 @@ export interface ListenOptions {
   readonly version: string
   /** How hosts that callers and providers name are found: by DNS, unless a test names its own. */
   readonly hosts?: PublicFetchDeps
-  /** Called right before the ports are listened on: what answered there meanwhile lets go of them. */
+  /** Called right before the ports are listened on: the interim server releases them. */
   readonly freePorts?: () => Promise<void>
 }
 
@@ -223,7 +223,7 @@ function management(
   }
 }
 
-/** All that callers can ask for; what is answered at once goes over the road of calls. */
+/** All use cases of callers; those that are answered at once are calls. */
 function useCases(
   { tasks, imageTasks, files, assets, images, media }: Parts,
   { deps, running }: Pick<StartedCalls, 'deps' | 'running'>,

@@ -16,7 +16,7 @@ export interface ProjectorOptions {
   readonly logger: Log
 }
 
-/** Moves the read models along on connections of its own; returns how to stop. Tables must exist. */
+/** Updates the read models on its own connections; returns how to stop. Tables must exist. */
 export function startProjector({ databaseUrl, log, logger }: ProjectorOptions) {
   const pool = openPool({
     databaseUrl,

@@ -60,7 +60,7 @@ export interface Gateway extends Addresses {
   readonly markReady: () => void
   /**
    * Leaves in order: says that it is not ready and serves on for the configured delay, stops listening,
-   * finishes what is in flight within the configured bound, lets go.
+   * finishes what is in flight within the configured bound, closes the stores.
    */
   readonly stop: () => Promise<void>
 }
