@@ -7,8 +7,8 @@ export type LogCall = 'append' | 'read'
 
 /**
  * Whether the log takes appends and answers reads: a small breaker for each, with probes in the
- * background while one of them is open. Each is closed only by a call of its own kind: a full disk,
- * or a leader without followers, still answers reads.
+ * background while one of them is open. Each is closed only by a call of the same kind: a full
+ * disk, or a leader without followers, still answers reads.
  */
 export interface Health {
   readonly succeeded: (call: LogCall) => void
