@@ -11,8 +11,8 @@ import { textFault } from './storable-text.ts'
  * OpenAPI description does not show:
  *
  * - `words` is the message of a fault in place of the usual one, such as `must be a boat`: one text
- * for every fault but absence, or a text by the keyword that finds the fault, `required` for
- * absence;
+ *   for every fault but absence, or a text by the keyword that finds the fault, `required` for
+ *   absence;
  * - `check` is a function that finds what no keyword finds: of a value, and the name of the member that it is, it returns
  *   the words for it, or undefined;
  * - `knownExtraFields` are names of members that are taken or passed on without a description, blanks between them; `*`
@@ -26,7 +26,7 @@ const ownKeywords: ReadonlySet<string> = new Set([
   'words',
   'check',
   'knownExtraFields',
-  // It would have to name schemas of their own.
+  // It would have to name separate schemas.
   'discriminator',
 ])
 /** Keywords that hold schemas, beside `properties`. */
