@@ -4,10 +4,9 @@ import type { Corrects } from '../pricing/settlement.ts'
 import type { AccountEventData } from './events.ts'
 
 /**
- * How far a line or a grant may be corrected. In the end a tenant pays for a settled line something
- * between nothing and what it was settled at, because that is the price that was agreed; and keeps
- * of a grant something between all of it and nothing. A further adjustment of the other sign takes
- * back an earlier one.
+ * Bounds of the corrections of a line or a grant. In total a tenant pays for a settled line between
+ * nothing and the settled amount, which is the agreed price; and keeps between all of a grant and
+ * nothing. A further adjustment of the other sign takes back an earlier one.
  */
 
 /** A settled line as the ledger has it: it never changes. */
@@ -24,7 +23,7 @@ export type Correction =
   | { readonly kind: 'line'; readonly line: SettledLineFacts }
   | { readonly kind: 'grant'; readonly grantId: string }
 
-/** What was granted and what was corrected so far: what further adjustments are held against. */
+/** What was granted and what was corrected so far: further adjustments are checked against it. */
 export interface Correctable {
   readonly grants: ReadonlyMap<string, Granted>
   /** Sums of the adjustments in pico, by what they correct. */

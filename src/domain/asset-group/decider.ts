@@ -13,7 +13,7 @@ export interface KnownGroup {
   readonly description: string
   /** What upstream calls it; undefined while it is unknown whether upstream has it. */
   readonly nativeId: string | undefined
-  /** When it last became another than it was. */
+  /** When it last changed. */
   readonly updatedAt: string
   /** The actor of its withdrawal, once it is withdrawn. */
   readonly withdrawnBy: Omit<AssetActor, 'at'> | undefined
@@ -50,7 +50,7 @@ export type AssetGroupCommand =
   | { readonly kind: 'confirmDeleted'; readonly at: string }
 
 /**
- * What upstream says that comes twice or late decides to nothing.
+ * A repeated or late observation of upstream decides to no event.
  *
  * @throws DomainError `asset_group_not_found`
  */

@@ -28,7 +28,7 @@ export interface KnownAsset {
   /** What upstream calls it; undefined while it is unknown whether upstream has it. */
   readonly nativeId: string | undefined
   readonly error: AssetFault | undefined
-  /** When it last became another than it was. */
+  /** When it last changed. */
   readonly updatedAt: string
 }
 
@@ -69,9 +69,9 @@ export type AssetCommand =
   | { readonly kind: 'confirmDeleted'; readonly at: string }
 
 /**
- * An asset is used while it is active, and never once it was withdrawn: of a use and a withdrawal the
- * one that is first in its stream has won. What upstream says that comes twice or late decides to
- * nothing.
+ * An asset is used while it is active, and never once it was withdrawn: when a use and a withdrawal
+ * race, the first in its stream wins. A repeated or late observation of upstream decides to no
+ * event.
  *
  * @throws DomainError `asset_not_found`, `asset_not_active`
  */
@@ -171,7 +171,7 @@ function isUnsaid(state: AssetState): state is SomeAsset {
   return state.phase === 'withdrawn' && state.nativeId === undefined
 }
 
-/** Only what upstream works on becomes something; later words of it change nothing. */
+/** Only an asset that upstream still processes changes; later observations change nothing. */
 function observed(
   state: AssetState,
   { seen, at }: Extract<AssetCommand, { kind: 'observe' }>,
@@ -201,7 +201,7 @@ export function canBeDeleted(groupType: AssetGroupType): boolean {
   return groupType === 'LivenessFace'
 }
 
-/** What belongs to a person who was verified is seen by the user who had them verified alone. */
+/** Assets of a verified person are visible only to the user who had the person verified. */
 export function isOwn(
   thing: Pick<Created, 'tenantId' | 'userId' | 'groupType'>,
   { tenantId, userId }: Pick<AssetActor, 'tenantId' | 'userId'>,

@@ -69,7 +69,7 @@ export const assetEvents = {
     message: Type.String(),
     failedAt: Type.String(),
   }),
-  /** Of assets that can be deleted: a creation uses it, and was first. */
+  /** For assets that can be deleted: a creation uses it, before any withdrawal. */
   AssetUsed: Type.Object({
     assetId: Type.String(),
     /** Of the creation. */
@@ -82,7 +82,7 @@ export const assetEvents = {
     name: Type.String(),
     updatedAt: Type.String(),
   }),
-  /** Nothing uses it from here on; upstream is yet to let go of it. */
+  /** From here on nothing uses it; upstream has not deleted it yet. */
   AssetWithdrawn: Type.Object({ assetId: Type.String(), ...askedBy, withdrawnAt: Type.String() }),
   AssetDeleted: Type.Object({ assetId: Type.String(), deletedAt: Type.String() }),
 } as const

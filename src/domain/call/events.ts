@@ -25,7 +25,10 @@ const callMembers = {
 export const callEvents = {
   CallSettled: Type.Object({
     ...callMembers,
-    /** How the call ended for the caller; one who left pays what the provider produced all the same. */
+    /**
+     * How the call ended for the caller; a caller who left still pays for what the provider
+     * produced.
+     */
     outcome: Type.Union([Type.Literal('completed'), Type.Literal('disconnected')]),
     /** What the settlement was made of, e.g. `input`, `cached-input`, `output`. */
     usage: UsageSchema,
@@ -56,8 +59,8 @@ export const callEvents = {
 /** What operators write about calls; no process writes it into its journal. */
 export const writeOffEvents = {
   /**
-   * An operator gives up what the log refused for good. It moves nothing: the call was not billed, and
-   * never will be.
+   * An operator gives up an event that the log refused for good. It moves no money: the call was
+   * not billed, and never will be.
    */
   CallWrittenOff: Type.Object({
     ...callMembers,

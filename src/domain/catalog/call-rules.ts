@@ -33,8 +33,8 @@ export interface CallTerms<Seen> {
   /** The most it is expected to cost: held while it runs. */
   readonly holdPico: bigint
   /**
-   * What a caller could make smaller so that no more than this is held, in words; undefined where
-   * nothing would do. Absent where there is nothing to make smaller.
+   * What a caller could reduce so that the hold is no more than this, in words; undefined where
+   * nothing is enough. Absent where there is nothing to make smaller.
    */
   readonly fitting?: (availablePico: bigint) => string | undefined
   /**
@@ -65,8 +65,8 @@ export interface CallFamilyRules<Request, Seen> {
   /** Whether a channel may offer a model under this external name. */
   readonly isModelName: (name: string) => boolean
   /**
-   * SKUs a book has no price for although every call of the model needs one. What only some requests
-   * need is not looked at: without a price they alone are refused.
+   * SKUs a book has no price for although every call of the model needs one. SKUs that only some
+   * requests need are not checked: without a price they alone are refused.
    */
   readonly unpricedSkus: (model: string, book: PriceBook) => readonly string[]
   /** SKUs that no model of tasks has, and that only some requests need. */

@@ -8,7 +8,7 @@ import type { SimpleVideoRules } from './simple-video.ts'
 import type { TaskFamilyRules, TaskModel } from './task-rules.ts'
 import { DomainError } from '../../kernel/errors.ts'
 
-/** The families there are, as everything that knows none of them by name asks for them. */
+/** The families, for code that knows none of them by name. */
 
 /** A record whose requests and answers only its own family can make. */
 export type AnyCallFamily = CallFamilyRules<never, never>

@@ -117,7 +117,7 @@ export interface MadeImages extends ImageSeen {
   readonly facts: TaskFacts
 }
 
-/** What a family of images says of itself. Pure. */
+/** Rules of a family of images. Pure. */
 export interface ImageFamily {
   /** As channels and events name it. */
   readonly name: string
@@ -138,8 +138,8 @@ export interface ImageFamily {
   /** @throws DomainError `invalid_request`, `n_not_supported`, `image_too_large`, `invalid_image_url`, naming the field */
   readonly read: (order: ImageOrder) => ImageRequest
   /**
-   * Completes a request by the sides of its base picture, which takes looking into it; undefined:
-   * this request says everything by itself.
+   * Completes a request by the sides of its base picture, which must be read first; undefined: this
+   * request says everything by itself.
    */
   readonly fitBase?: (request: ImageRequest) => ((base: Pixels) => ImageRequest) | undefined
   /** Every SKU the settlement of a request can use, with the rule that chooses it. */
@@ -235,7 +235,7 @@ function asMade({ usage, output }: ImageSeen): ImageSeen {
     : { usage: { ...others, [IMAGES]: (usage[IMAGES] ?? 0) + lost }, output }
 }
 
-/** What is not begun within this has waited too long. */
+/** A task that is not begun within this fails. */
 const LONGEST_WAIT_S = 6 * 3_600
 /** A channel answers within ten minutes or not at all; the rest is for keeping what it made. */
 const LONGEST_MAKING_S = 15 * 60

@@ -25,7 +25,7 @@ export interface TaskSuccess {
   readonly output: Readonly<Record<string, string | number | boolean | null>>
 }
 
-/** All that the life of a task asks of its family. Pure. */
+/** Rules of a family for the life of its tasks. Pure. */
 export interface TaskFamilyRules {
   /** Its name in channel files and events. */
   readonly family: string
@@ -34,7 +34,7 @@ export interface TaskFamilyRules {
   /** What upstream allows an execution to take when the caller says nothing, and at most. */
   readonly defaultExpiryS: number
   readonly longestExpiryS: number
-  /** Present where callers may ask for less than what it is otherwise: the least they may. */
+  /** The shortest expiry that callers may ask for; absent where they may not. */
   readonly shortestExpiryS?: number
   /**
    * Present where upstream has no tasks and a gateway worker makes each in one call. The gateway

@@ -25,7 +25,7 @@ export interface PublishPriceBook {
  *
  * @throws DomainError `price_book_version_taken` for the same version with other content,
  *   `price_book_replaced` when another has taken its place, `price_books_changed` when another was
- *   published since it was looked at what would change
+ *   published since the changes were reviewed
  */
 export const priceBookDecider: Decider<PriceBookState, PublishPriceBook, PriceBookEvent> = {
   initial: { books: [] },

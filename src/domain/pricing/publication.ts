@@ -12,7 +12,7 @@ import {
 } from '../catalog/catalog.ts'
 import { inEffectAt, type PriceBook, priceBookFromPublished } from './price-book.ts'
 
-/** What publishing a book would bring about, looked at before it is done. */
+/** The effects of publishing a book, for review before it is done. */
 export interface Publication {
   readonly version: string
   /** RFC 3339. */
@@ -70,7 +70,7 @@ export function lookAhead(
   }
 }
 
-/** Why a person has to want this: it takes prices away, or changes them at once or not at all. */
+/** Why a person must confirm this: it removes prices, or changes them at once or not at all. */
 export function whyAsked(publication: Publication): readonly string[] {
   const { difference, takesEffect, unpriced = [], unsold, replaces, effectiveFrom } = publication
   const lost = unpriced.filter(({ soldNow }) => soldNow).map(({ model }) => model)

@@ -140,7 +140,9 @@ function start(command: TaskCommandOf<'start'>, state: TaskState): readonly Task
   return [{ type: 'TaskStarted', data: { platformId, channelId, startedAt: at, expiresAt } }]
 }
 
-/** Also out of doubt: a worker that was only slow has its result all the same, until the end. */
+/**
+ * Also from `uncertain`: a worker that was only slow may still deliver its result, until the end.
+ */
 function succeed(
   { nativeId, seen, at }: TaskCommandOf<'succeed'>,
   state: TaskState,
@@ -187,7 +189,7 @@ function failed(
   }
 }
 
-/** Doubt comes too late once the outcome is known, and too early before anything was sent. */
+/** A submission cannot become uncertain once its outcome is known, nor before it was sent. */
 function uncertain(command: TaskCommandOf<'uncertain'>, state: TaskState): readonly TaskEvent[] {
   if (state.phase === 'none') return conflict(state, 'uncertain')
   const mayBeSent = state.phase === 'requested' && !state.request.madeHere

@@ -6,7 +6,7 @@ import type { TaskEvent, TaskEventData } from './events.ts'
 import type { Usage } from '../pricing/usage.ts'
 import type { TaskCommandOf, TaskState } from './state.ts'
 
-/** What an observation of an upstream task means for ours. */
+/** Events of the gateway's task from an observation of upstream's. */
 
 type ActiveTask = Extract<TaskState, { readonly phase: 'active' }>
 type Output = TaskEventData<'TaskSucceeded'>['output']
@@ -183,7 +183,7 @@ export function notAccepted(
   command: TaskCommandOf<'not-accepted'>,
   state: TaskState,
 ): readonly TaskEvent[] {
-  // What is made here has no list it could be missing in.
+  // A task that the gateway makes itself is in no list of upstream's.
   if (state.phase !== 'uncertain' || state.request.madeHere) return []
   if (!state.request.markerIsOurs) return []
   const { firstSeenAt, lastSeenAt, at } = command

@@ -15,7 +15,7 @@ export const verificationEvents = {
     /** What the person's group will be called. */
     groupId: Type.String(),
     startedAt: Type.String(),
-    /** What was not confirmed by then has expired. */
+    /** An unconfirmed verification expires then. */
     expiresAt: Type.String(),
   }),
   /** Upstream has verified the person, and made the group. */

@@ -27,8 +27,8 @@ export interface VoiceCommand {
 }
 
 /**
- * A name leads to one voice for ever. It is cloned again only where upstream took the same voice anew,
- * which it does once it has let go of it.
+ * A name refers to one voice for ever. It is cloned again only where upstream accepted the same
+ * voice anew, which it does once it has deleted it.
  *
  * @throws DomainError `voice_exists`
  */

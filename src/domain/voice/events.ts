@@ -3,7 +3,9 @@ import type { FactsOf } from '../event-facts.ts'
 
 /** A voice that a tenant had cloned, under the name its callers use. */
 export const voiceEvents = {
-  /** Written before the call that cloned it is settled. Again where upstream had let go of it. */
+  /**
+   * Written before the call that cloned it is settled. Written again where upstream had deleted it.
+   */
   VoiceCloned: Type.Object({
     /** As the tenant's callers call it. */
     voiceId: Type.String(),
