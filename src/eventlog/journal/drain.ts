@@ -9,7 +9,7 @@ import type { Spool } from './spool.ts'
 import type { EventLog } from '../log/types.ts'
 
 const APPEND_DEADLINE_MS = 5_000
-/** While the log is away what is spooled is the probe: its return is seen within this. */
+/** While the log is away the spooled batches are the probe: its return is noticed within this. */
 const BACKOFF_MIN_MS = 100
 const BACKOFF_MAX_MS = 1_000
 /** Longest rest between two appends. */
@@ -60,7 +60,7 @@ function createReport(logger: Log, spool: Spool) {
 /**
  * Brings spooled batches into the log, oldest first, many in one append, each exactly once; starts
  * at once. One append is under way at a time, and after each it rests as long as that took: at
- * least half of the log's time is left to what comes in meanwhile.
+ * least half of the log's time is left to new appends.
  */
 export function startDrain(deps: DrainDeps): Drain {
   const { spool, logger, limits } = deps

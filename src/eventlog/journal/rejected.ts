@@ -52,7 +52,7 @@ export async function readHandled(directory: string): Promise<ReadonlyMap<string
   for (const line of (await readIfThere(join(directory, HANDLED_FILE))).toString().split('\n')) {
     const [, id, handling] = HANDLED_LINE.exec(line) ?? []
     if (id === undefined || handling === undefined) continue
-    // What is ended stays so: two operators may be at it.
+    // An ended handling stays so: two operators may work on it.
     if (handling !== 'begun' || !handled.has(id)) handled.set(id, handling as Handling)
   }
   return handled
@@ -65,7 +65,7 @@ export async function writeHandled(
   handling: Handling,
 ): Promise<void> {
   const path = join(directory, HANDLED_FILE)
-  // A line that a process died in is ended first; empty lines say nothing.
+  // Ends a line that a process died in first; readers skip empty lines.
   await appendFile(path, `\n${eventId} ${handling}\n`, { mode: OWNER_ONLY, flush: true })
   // A new name is durable only once its directory is.
   const handle = await open(directory, 'r')
@@ -105,7 +105,7 @@ export async function readRejected(
   return { items: [...items.values()], unreadable }
 }
 
-/** Gives the disk back once nothing of it waits; for the process that has the directory. */
+/** Deletes the files once every batch is handled; for the process that owns the directory. */
 export async function removeIfHandled(directory: string): Promise<void> {
   const { items, unreadable } = await readRejected(directory)
   if (items.length > 0 || unreadable > 0) return

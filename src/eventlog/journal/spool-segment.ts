@@ -146,7 +146,7 @@ function createSegment(
       await writeFully(handle, record, endOffset)
       await handle.datasync()
     } catch (error) {
-      // What may be there of it must not be taken for a record later.
+      // A partial record must not be read as a whole one later.
       try {
         await handle.truncate(endOffset)
         await handle.datasync()
@@ -175,7 +175,7 @@ function createSegment(
     drop: (count) =>
       inTurn(async () => {
         for (const taken of index.splice(0, count)) records -= taken.records
-        // What may be in a broken file beside them is left to the next process.
+        // Anything else in a broken file is left to the next process.
         if (index.length > 0 || broken) return
         await handle.truncate(0)
         await handle.datasync()

@@ -10,7 +10,9 @@ import { ulid } from 'ulid'
 const SUFFIX = '.spool'
 const OWNER_ONLY = 0o700
 const DEFAULT_MAX_BYTES = 256 << 20
-/** A file is given back whole, once all of it is in the log: small enough to happen under load. */
+/**
+ * A file is deleted as a whole, once all of it is in the log: small enough to happen under load.
+ */
 const DEFAULT_SEGMENT_BYTES = 8 << 20
 const NUMBER_DIGITS = 6
 

@@ -42,7 +42,7 @@ export async function writeBatch(deps: WriterDeps, events: readonly NewEvent[]):
     return { to: 'spool' }
   }
   placement.leave()
-  // The last resort: whatever is known of the log, nothing is lost by asking it.
+  // The last resort: a try at the log costs nothing, whatever its health says.
   return spooled === 'no' ? appendBatch(deps, events, undefined) : appendInPlace(deps, batch)
 }
 
@@ -102,7 +102,7 @@ async function appendBatch(
   }
 }
 
-/** Whether the log answered, and will say the same whenever it is asked: nothing was appended. */
+/** Whether the log answered with a permanent refusal: nothing was appended. */
 export function isRefusedForGood(error: unknown): boolean {
   return (
     isDomainError(error, 'wrong_expected_revision') ||
@@ -126,7 +126,7 @@ async function trySpool(
   return 'yes'
 }
 
-/** Who brings a batch into the log: the journal at once, or the spool later. */
+/** The component that appends a batch to the log: the journal at once, or the spool later. */
 export type Carrier = 'journal' | 'spool'
 
 /** Where the next batch of a series of streams goes. */

@@ -164,7 +164,7 @@ function sendOn(
         const isSilent = () => lane.answeredMs < sentMs
         giveUp = () => {
           lane.waiting.delete(id)
-          // The next try had better not wait on this call.
+          // The next try should not wait on this call.
           if (isSilent()) lane.call.cancel()
         }
         fallSilent = () => {

@@ -4,8 +4,8 @@ import type { Readable } from 'node:stream'
 
 /**
  * What the client library keeps for its own commands: the channel with its discovery, leader
- * change, reconnection, credentials and keepalive. `connection.ts` is the one place that reaches
- * for it; the library's version is locked.
+ * change, reconnection, credentials and keepalive. Only `connection.ts` uses it; the library's
+ * version is locked.
  */
 export interface ClientInternals {
   readonly execute: <T>(
@@ -54,5 +54,8 @@ export class NoAnswerError extends Error {
 /** Beyond the server's own deadline, so that its answer wins over our timer. */
 export const TIMER_SLACK_MS = 250
 
-/** Unanswered for so long, a call may be with a node that no longer leads: it is asked who does. */
+/**
+ * A call without an answer for so long may be at a node that no longer leads: discovery checks the
+ * leader.
+ */
 export const SILENCE_MS = 1_000

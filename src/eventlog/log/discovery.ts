@@ -8,8 +8,8 @@ const PAUSE_MS = 100
 const GOSSIP_TIMEOUT_S = 2
 
 /**
- * The URL with what our own discovery needs: the library looks once through the hosts and says so,
- * and we look again. Options that come later in a URL win over those before them.
+ * The URL with the options of the gateway's own discovery: the library tries the hosts once and
+ * fails, and the gateway retries. Options that come later in a URL win over those before them.
  */
 export function withDiscovery(url: string): string {
   const options = [
@@ -52,7 +52,7 @@ export function discoverWithoutEnd(client: ClientInternals): { readonly stop: ()
   }
 }
 
-/** Whether a call on this channel had better be made again, because calls go elsewhere now. */
+/** Whether a call on this channel should be repeated, because calls go to another node now. */
 export type LeaderCheck = (channel: CallChannel) => Promise<boolean>
 
 /**

@@ -103,7 +103,7 @@ export async function executeCommand<State, Command, Event extends AnyEvent>(
       decided = input.decider.decide(input.command, state)
     } catch (error) {
       if (isRead) throw error
-      // Before a command is refused for what was only known, the log is asked.
+      // Before a command is refused on the caller's state, the stream is read.
       loaded = await load(input)
       isRead = true
       continue

@@ -62,7 +62,7 @@ export function createHealth(deps: HealthDeps): Health {
       await deps.probe(call)
       succeeded(call)
     } catch {
-      // The next one may be luckier.
+      // The next probe may succeed.
     }
   }
   const succeeded = (call: LogCall) => {
