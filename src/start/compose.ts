@@ -55,7 +55,7 @@ import {
 import { catalogOf, type FamilyModule, openFamilies } from '../families/module.ts'
 import type { ObjectStore } from '../storage/types.ts'
 
-/** What a gateway stands on. */
+/** What a gateway is built from. */
 export interface Ground {
   readonly pool: Pool
   readonly log: EventLog

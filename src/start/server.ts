@@ -136,7 +136,7 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
     : { address: undefined, operationsAddress: undefined }
   listensAt = addresses.address
   onStop(async () => {
-    // Nobody was told to come before it was ready.
+    // Before it was ready no load balancer sent requests, so no delay is needed.
     const delayMs = stage === 'serving' && options.roles.has('api') ? config.shutdownDelayMs : 0
     stage = 'leaving'
     await pause(delayMs)
@@ -201,7 +201,9 @@ function composeFor(
   })
 }
 
-/** Starts what no caller asks for: all of a worker's, or the presence of a process that only answers. */
+/**
+ * Starts background work: all of a worker's, or the presence of a process that only serves callers.
+ */
 async function startBackground(
   { config, roles, hosts = { resolveHost: resolveByDns } }: GatewayOptions,
   { tasks: deps, imageTasks, assets }: Parts,
