@@ -12,7 +12,7 @@ import { build } from 'esbuild'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
-/** Everything that runs as a process of its own. */
+/** Everything that runs as a separate process. */
 const entryPoints = [
   'src/main.ts',
   'src/cli/projector-process.ts',
