@@ -26,7 +26,7 @@ export interface SetOptions extends OfTenant {
   readonly currency?: string
 }
 
-/** `tollgate prices account set`: a file says all of them, the other options change some. */
+/** `tollgate prices account set`: a file replaces all of them, the other options change some. */
 export async function setAccountPricesCommand(
   session: Session,
   options: SetOptions,

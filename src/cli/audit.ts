@@ -84,7 +84,7 @@ function verdictOf({ ok, findingsInAll, onTrust }: AuditReport): string {
   return onTrust.length === 0 ? 'clean' : 'nothing wrong in what was compared'
 }
 
-/** How far the audits before came; undefined when there was none. */
+/** State of earlier audits; undefined when there was none. */
 async function readState(path: string): Promise<AuditState | undefined> {
   let text: string
   try {

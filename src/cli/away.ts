@@ -12,7 +12,7 @@ const PASSING: ReadonlySet<unknown> = new Set(['25006', '55P03', '40P01', '40001
 /** Depth of causes and of errors within errors that is looked at. */
 const MAX_DEPTH = 4
 
-/** The store that is away; undefined for what waiting does not mend. */
+/** The store that is away; undefined for a failure that waiting does not solve. */
 export function awayStoreOf(error: unknown, depth = 0): StoreName | undefined {
   if (!(error instanceof Error) || depth > MAX_DEPTH) return undefined
   if (isDomainError(error)) {

@@ -120,7 +120,7 @@ function namedId(id: string | undefined): string | undefined {
   throw new CommandError('--id must be 1 to 64 letters, digits, _ and -, beginning with no sign')
 }
 
-/** Before it is asked for: the answer may be lost. */
+/** Printed before the request: the answer may be lost. */
 function noteId(id: string): void {
   note(`if no answer comes, repeat it with --id ${id}: it counts once`)
 }
@@ -134,7 +134,7 @@ async function correctionOf(
   if (grant !== undefined) return { kind: 'grant', grantId: grant }
   const id = lineId ?? ''
   let line = await lineFacts(pool, id)
-  // One that was settled a moment ago counts.
+  // A line that was settled a moment ago counts.
   if (!line && (await caughtUp('ledger'))) line = await lineFacts(pool, id)
   if (!line) throw new CommandError(`the ledger has no line ${id}`)
   return { kind: 'line', line }

@@ -6,9 +6,9 @@ export const exitCodes = {
   defect: 70,
   /** The data, or the database, is of a newer release. */
   newer: 76,
-  /** A store refuses our account: another start would end the same way until that is set right. */
+  /** A store refuses the gateway's account: a restart fails until the operator corrects it. */
   denied: 77,
-  /** Another secret than the other replicas have: the same. */
+  /** The secret differs from the other replicas': a restart fails as well. */
   refused: 78,
 } as const
 

@@ -5,7 +5,10 @@ import { LIST_LIMIT } from './access.ts'
 import { CommandError } from './output.ts'
 import type { Session } from './session.ts'
 
-/** By the log itself: what was opened a moment ago counts. @throws CommandError naming the nearest */
+/**
+ * Checked in the log itself: a tenant opened a moment ago counts. @throws CommandError naming the
+ * nearest
+ */
 export async function requireTenant(
   { log, pool }: Pick<Session, 'log' | 'pool'>,
   tenantId: string,

@@ -1,6 +1,6 @@
 import { monotonicClock } from '../kernel/clock.ts'
 
-/** How commands speak: people get tables and progress on a terminal, machines get `--json`. */
+/** Output of commands: people get tables and progress on a terminal, machines get `--json`. */
 
 /** The reader of the output has gone, as with `| head`: no failure, and nothing left to print. */
 export class OutputClosedError extends Error {
@@ -14,7 +14,7 @@ export class CommandError extends Error {
 
 let closed = false
 
-/** To be called once, first: a reader that goes away must not end the program in disorder. */
+/** To be called once, first: a reader that goes away must not crash the program. */
 export function watchOutput(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
@@ -32,7 +32,7 @@ export function print(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
-/** The same for long results: waits while the reader is slower than we are. */
+/** The same for long results: waits while the reader is slower. */
 export async function printPaced(line: string): Promise<void> {
   print(line)
   const { stdout } = process
@@ -52,8 +52,8 @@ export function note(line: string): void {
 }
 
 /**
- * Prints a result for machines or, member by member, for people; before a read model is waited for,
- * because a secret is nowhere else.
+ * Prints a result for machines or, member by member, for people; called before waiting for a read
+ * model, because a secret is nowhere else.
  */
 export function show(result: Readonly<Record<string, unknown>>, json: boolean | undefined): void {
   if (json) return print(toJson(result))

@@ -14,9 +14,9 @@ import type { Session } from './session.ts'
 import { readServedModels } from './upstreams.ts'
 
 /**
- * `tollgate prices publish`: shows what changes. What takes prices away, or changes them at once or
- * never, is published with `--yes` only; without it the exit code is 1 and nothing happened. The same
- * book again changes nothing.
+ * `tollgate prices publish`: shows what changes. A book that removes prices, or changes them at
+ * once or never, is published with `--yes` only; without it the exit code is 1 and nothing
+ * happened. The same book again changes nothing.
  */
 export async function publishPricesCommand(
   { config, log, projected }: Session,
@@ -107,7 +107,7 @@ export async function diffPricesCommand(
   for (const line of differenceLines(difference)) print(line)
 }
 
-/** What was published a moment ago counts. @throws DomainError `price_book_not_found` */
+/** A book published a moment ago counts. @throws DomainError `price_book_not_found` */
 async function bookNamed(
   { pool, caughtUp }: Session,
   version: string,

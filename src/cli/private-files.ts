@@ -4,7 +4,7 @@ import { CommandError } from './output.ts'
 
 /** Files of the data directory that are for this account alone. */
 
-/** @throws CommandError for a file that is there: what it holds must not be made anew */
+/** @throws CommandError for an unreadable file: its content must not be generated anew */
 export async function readIfThere(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')

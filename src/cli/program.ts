@@ -28,7 +28,10 @@ const groups: readonly ((program: Command) => void)[] = [
   addBalanceAlerts,
 ]
 
-/** The whole command line; each command's `--help` teaches it. It ends by throwing, never the process. */
+/**
+ * The whole command line; each command's `--help` explains it. It ends by throwing, never the
+ * process.
+ */
 export function createProgram(version: string): Command {
   const program = new Command('tollgate')
     .description('A gateway in front of AI model providers that treats every call as money.')

@@ -34,8 +34,8 @@ function variable(name: keyof typeof projectorVariables): string {
 }
 
 /**
- * Through the stream of the process: pino's own destination waits in place, and for ever, for a
- * parent that no longer reads.
+ * Writes through the stream of the process: pino's own destination blocks for ever on a parent that
+ * no longer reads.
  */
 const logger: Log = {
   debug: () => undefined,

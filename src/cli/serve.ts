@@ -54,8 +54,8 @@ export async function serve(config: Config, version: string, roleList?: string):
           ...stores,
           storesAnswered: () => {
             attempt.storesAnswered()
-            // Before it listens, the gateway waits until the ledger has what the log has. What is asked to
-            // end meanwhile has let go already.
+            // Before it listens, the gateway waits until the ledger has what the log has. A gateway
+            // that was asked to stop meanwhile is already closed.
             if (projectsApart && !ended.signal.aborted)
               projector ??= openProjector(config, stores, logger, ended.fail)
           },
@@ -140,7 +140,7 @@ function waitForEnd(logger: Logger): {
   let draining = false
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
     process.on(signal, () => {
-      // Asked twice: at once. Nothing acknowledged is lost by it.
+      // A second signal ends at once. No acknowledged event is lost by it.
       if (draining && signal !== 'SIGHUP') process.exit(exitCodes.failed)
       draining = true
       logger.info({ signal }, 'draining')
@@ -157,7 +157,7 @@ function waitForEnd(logger: Logger): {
   }
 }
 
-/** Lets go in the reverse order of starting; nothing that hangs keeps the process. */
+/** Closes in the reverse order of starting; a close that hangs does not keep the process. */
 async function closeAll(
   closers: readonly (() => Promise<unknown>)[],
   config: Config,
@@ -183,7 +183,7 @@ function parseDemo(path: string, text: string | undefined): object | undefined {
     const demo: unknown = JSON.parse(text)
     if (typeof demo === 'object' && demo !== null) return demo
   } catch {
-    // Said below, without a word of what is in it.
+    // Reported below, without its content.
   }
   throw new CommandError(`${path} is not JSON: mend it, or remove it to get new demo tokens`)
 }

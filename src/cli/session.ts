@@ -28,7 +28,7 @@ const POOL_SIZE = 4
 const PROJECTED_TIMEOUT_MS = 10_000
 const CAUGHT_UP_TIMEOUT_MS = 30_000
 
-/** How what was opened is let go again, the last first. */
+/** Registers how to close what was opened, the last first. */
 type OnClose = (close: () => Promise<unknown>) => void
 
 /** Runs a command, and closes what it opened whether or not it failed. */

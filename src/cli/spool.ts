@@ -35,7 +35,7 @@ function shown({ event, rejectedAtMs, isBegun }: Refused) {
     requestId,
     ...(event.type === 'CallSettled' ? moneyOf(event) : {}),
     rejectedAt: rejectedAtMs === undefined ? undefined : toTimestamp(rejectedAtMs),
-    /** A retry or a resolve did not come to its end: say it again. */
+    /** A retry or a resolve did not finish: the operator repeats it. */
     begun: isBegun,
   }
 }

@@ -10,7 +10,7 @@ import type { Log } from '../kernel/log.ts'
 import { messageOf } from './explain.ts'
 import { CommandError } from './output.ts'
 
-/** Where the log and Postgres are, and how to let go of them. */
+/** Addresses of the log and Postgres, and how to close them. */
 export interface Stores {
   readonly eventStoreUrl: string
   readonly databaseUrl: string
@@ -25,7 +25,7 @@ export interface OpenedStores extends Stores {
 
 const DATABASE_CONNECT_TIMEOUT_MS = 5_000
 
-/** What a running gateway says of itself to other commands on the same machine, mode 0600. */
+/** What a running gateway tells other commands on the same machine, mode 0600. */
 interface Runtime {
   readonly pid: number
   readonly eventStoreUrl: string
@@ -163,7 +163,7 @@ export async function openStores(config: Config, log: Log): Promise<OpenedStores
   }
 }
 
-/** Says where the stores of this running gateway are. */
+/** Writes where the stores of this running gateway are. */
 export async function writeRuntime(dataDir: string, runtime: Runtime): Promise<void> {
   const { runtime: path } = dataFiles(dataDir)
   await writeFile(`${path}.new`, `${JSON.stringify(runtime, undefined, 2)}\n`, { mode: 0o600 })

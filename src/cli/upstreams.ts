@@ -15,7 +15,7 @@ import { messageOf } from './explain.ts'
 import { CommandError } from './output.ts'
 import { forward, reportRestart } from './stores.ts'
 
-/** Whom calls are sent to: configured accounts, or the sandbox when there are none. */
+/** Accounts that calls are sent to: configured ones, or the sandbox when there are none. */
 export interface Upstreams {
   readonly channels: readonly Channel[]
   readonly sandboxUrl: string | undefined

@@ -111,7 +111,7 @@ function untilEnded<Value>(work: Promise<Value>, ended: AbortSignal): Promise<Va
   })
 }
 
-/** What answers on the ports while the replica waits. */
+/** The interim server on the ports while the replica waits. */
 class WaitingRoom {
   /** The store that the last attempt failed by. */
   away: StoreName | undefined

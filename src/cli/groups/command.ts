@@ -10,8 +10,8 @@ const ACTOR_OPTION = [
 ] as const
 
 /**
- * Runs a command on the stores. What a command is made of is loaded only when it is run. The tenant that
- * it names must be there: of none every figure would be a zero.
+ * Runs a command on the stores. Its modules are loaded only when it runs. The tenant that it names
+ * must exist: without one every figure would be a zero.
  */
 export async function onStores(
   run: (session: Session) => Promise<void>,

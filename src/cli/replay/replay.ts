@@ -88,7 +88,7 @@ function nothing(what: string, source: ReplaySource): CommandError {
   return new CommandError(caveat === undefined ? what : `${what}; ${caveat}`)
 }
 
-/** By any id; a tenant that does not own it hears what it hears of an unknown one. */
+/** By any id; for a tenant that does not own it the answer is that of an unknown id. */
 async function replayId(asked: Asked & { readonly id: string }, source: ReplaySource) {
   const { id, isOfLibrary, tenant, range, until, json } = asked
   const found = await source.ofId(id, tenant)
@@ -136,7 +136,10 @@ async function showEvents(
   return count
 }
 
-/** Every task of a tenant as it stood then, in the order of creation, and what it could spend. */
+/**
+ * Every task of a tenant in its state at that time, in the order of creation, and what the tenant
+ * could spend.
+ */
 async function showTenant(
   asked: Asked,
   { tenant, until }: { readonly tenant: string; readonly until: Moment },

@@ -66,14 +66,14 @@ function describe(event: RecordedEvent): string {
   const words = [wordsOf(event), ...(actor === undefined ? [] : [`by ${actor}`])]
     .filter((word) => word !== '')
     .join(', ')
-  // What providers say may hold what a terminal would obey.
+  // Words of providers may hold control sequences for a terminal.
   const plain = words.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ')
   return plain.length > MAX_CHARACTERS ? `${plain.slice(0, MAX_CHARACTERS - 1)}…` : plain
 }
 
 /** Events as rows for people, one after another: time, how long after the one before, step, money. */
 export class EventTable {
-  /** Events of several things say of which they are. */
+  /** Whether rows name the thing that an event is about. */
   readonly #several: boolean
   readonly #settledPico = new Map<Currency, bigint>()
   #firstMs: number | undefined
