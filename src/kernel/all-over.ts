@@ -1,6 +1,7 @@
 /**
- * Waits until all of them are over, then throws whatever failed first: what works on after another has
- * failed must not do so on something that was given up meanwhile, and often fails only for that.
+ * Waits until all of them have settled, then throws the first failure: work that goes on after
+ * another failure must not use what its caller has already released, and often fails only because
+ * of that.
  */
 export async function allOver<const Work extends readonly unknown[]>(
   work: Work,

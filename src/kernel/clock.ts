@@ -1,10 +1,10 @@
-/** Where time enters: injected, so that tests may hold it still; nothing else asks the machine. */
+/** The only source of time: injected, so that tests may stop it. */
 export interface Clock {
   /** Milliseconds. */
   readonly nowMs: () => number
 }
 
-/** A wall clock further off than this was set, or its machine slept. */
+/** A wall clock that differs by more than this was set, or its machine slept. */
 const STEP_MS = 1_000
 /** While what was set is followed, time runs at most this much faster, or slower. */
 const FASTER = 1
@@ -12,8 +12,9 @@ const SLOWER = 0.5
 
 /**
  * Unix time that never goes back and never jumps: a wall clock that is set forward or back while the
- * program runs is followed at no more than twice and no less than half the speed. What ends by it
- * (a lease, a deadline, a limit) then still lasts half its time at least and twice at most.
+ * program runs is followed at no more than twice and no less than half the speed. A duration
+ * measured by it (a lease, a deadline, a limit) then still lasts half its time at least and twice
+ * at most.
  */
 export function createSteadyClock(wall: Clock, monotonic: Clock): Clock {
   let atMs = wall.nowMs()

@@ -13,7 +13,10 @@ export function looksLikeHex(text: string | AsciiText): boolean {
   return length % 2 === 0 && /^[0-9a-f]+$/i.test(ends)
 }
 
-/** Whether a text is whole bytes in hexadecimal, read through: decoding ends without a word at what is no digit. */
+/**
+ * Whether a text is whole bytes in hexadecimal, read through: decoding stops silently at an invalid
+ * digit.
+ */
 export function isHex(text: string): boolean {
   return text.length % 2 === 0 && /^[0-9a-f]*$/i.test(text)
 }

@@ -1,12 +1,12 @@
 import { distance } from 'fastest-levenshtein'
 
-/** Which known name another one is a slip of. */
+/** Finds the known name that a misspelt one stands for. */
 
 /** Shorter names have too few letters to distinguish a typo from another name. */
 export const MIN_LETTERS = 4
 /** In names of up to this many letters one slip, in longer ones two. */
 const ONE_SLIP_LETTERS = 5
-/** A longer name is no slip of any known one. */
+/** A longer name is no typo of any known one. */
 const MAX_LETTERS = 128
 
 /** A name without what does not set it apart: case and underscores. */

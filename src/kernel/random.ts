@@ -1,4 +1,6 @@
-/** Where randomness that only spreads things in time enters; what must not be guessed is in `ids.ts`. */
+/**
+ * Randomness that only spreads things in time; values that must not be guessed come from `ids.ts`.
+ */
 
 /** Uniform in 0 ≤ x < 1. */
 export type Random = () => number

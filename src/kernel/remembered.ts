@@ -2,8 +2,8 @@ import { forAll } from './asked-by.ts'
 import { type Clock, monotonicClock } from './clock.ts'
 
 /**
- * Shares one answer among all who ask: one look at a time, and its answer is given again for a while
- * after it came. A look that failed fails for those who wait for it and is forgotten.
+ * Shares one answer among all callers: one query at a time, and its answer is reused for a while. A
+ * failed query fails for the callers that wait for it and is forgotten.
  */
 export function remembered<Answer>(
   forMs: number,
