@@ -61,7 +61,7 @@ export interface Ground {
   readonly log: EventLog
   readonly families: readonly FamilyModule[]
   readonly channels: readonly Channel[]
-  /** Whether the channels are the sandbox's: only then demonstration prices are sold at. */
+  /** Whether the channels are the sandbox's: demonstration prices apply only then. */
   readonly sandbox: boolean
   readonly markerSecret: string
   /** To each channel. */
@@ -80,7 +80,7 @@ export interface Ground {
   readonly uploadLimits?: UploadLimits
   /** Refuses uploads while local disk is short; undefined: they take none. */
   readonly checkDisk?: (() => Promise<void>) | undefined
-  /** When a channel is left alone for a while; its default is the product's. */
+  /** When a channel is paused for a while; its default is the product's. */
   readonly breaker?: BreakerSettings
   /** How hosts that callers and providers name are found: by DNS, unless a test names its own. */
   readonly hosts?: PublicFetchDeps
@@ -92,7 +92,7 @@ interface CallingReplica {
   readonly lag: LedgerLag
 }
 
-/** The parts of one gateway. Nothing of them runs by itself: who composes starts what it needs. */
+/** The parts of one gateway. None of them runs by itself: the caller starts what it needs. */
 export interface Parts {
   /** Routes of the families. */
   readonly surfaces: readonly Surface[]

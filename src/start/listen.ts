@@ -104,13 +104,13 @@ export async function listen(
     config.operationsPort === undefined
       ? undefined
       : await buildOperationsApp({ logger, clock, metrics, health })
-  // It is asked how the leaving goes, to the end.
+  // Operators query it until the shutdown ends.
   onStop(async () => operations?.close())
   let closeApp = (): Promise<void> => Promise.resolve()
   onStop(async () => {
     const untilMs = monotonicClock.nowMs() + config.drainTimeoutMs
     const closing = closeApp()
-    // What was sent before the port was closed is begun and answered; only then calls are refused.
+    // Requests sent before the port was closed are begun and answered; only then calls are refused.
     await within(config.drainTimeoutMs, closing, () => undefined)
     await Promise.all([closing, calls.stop(Math.max(0, untilMs - monotonicClock.nowMs()))])
   })
@@ -194,7 +194,7 @@ function buildCallersApp(
 export const lostBy = (logger: Logger) => (error: Error) =>
   logger.warn({ err: error.message }, 'idle database connection lost')
 
-/** What accounts, tokens, settings and prices are managed by over HTTP. */
+/** Use cases that manage accounts, tokens, settings and prices over HTTP. */
 function management(
   deps: ManagementDeps & {
     readonly config: Pick<Config, 'rateLimits' | 'queries' | 'webhookOrigins'>

@@ -42,7 +42,7 @@ export const roles: readonly Role[] = ['api', 'projector', 'worker']
 
 interface GatewayOptions extends ListenOptions {
   readonly eventStoreUrl: string
-  /** Whether the channels are the sandbox's: only then demonstration prices are sold at. */
+  /** Whether the channels are the sandbox's: demonstration prices apply only then. */
   readonly sandbox: boolean
   readonly roles: ReadonlySet<Role>
   /** Those of the program, unless a test adds its own. */
@@ -56,7 +56,7 @@ export interface Gateway extends Addresses {
   readonly pool: Pool
   /** Where media lies; undefined: nowhere. */
   readonly store: ObjectStore | undefined
-  /** From now on `/readyz` may say yes: what the operator prepares around a start is done. */
+  /** From now on `/readyz` may report ready: the preparations around a start are done. */
   readonly markReady: () => void
   /**
    * Leaves in order: says that it is not ready and serves on for the configured delay, stops listening,
@@ -67,12 +67,12 @@ export interface Gateway extends Addresses {
 
 /** A database that does not answer at all is given up after this, and its connection with it. */
 const QUERY_TIMEOUT_MS = 10_000
-/** Every table of leased work: what a dead process holds in any of them, each process frees. */
+/** Every table of leased work: each process frees what a dead one holds in any of them. */
 const workTables = [taskWork, assetWork]
 
 /**
  * Puts the program together over a log and a database and starts it; tests start it the same way.
- * What was started is let go again when a later step fails.
+ * When a later step fails, it closes what it started.
  * @throws when the price book is refused, the port is taken, or others have another secret
  */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
