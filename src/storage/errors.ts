@@ -5,7 +5,10 @@ export type StorageTrouble =
   /** It gave no usable answer, or none in time. */
   | 'away'
   | 'full'
-  /** It refuses our account, or has no such bucket or folder: the operator has to mend it. */
+  /**
+   * It refuses the gateway's account, or has no such bucket or folder: the operator has to correct
+   * it.
+   */
   | 'refused'
 
 /** `cause` holds the inner failure, for the log alone. */

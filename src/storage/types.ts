@@ -8,7 +8,10 @@ export interface ByteRange {
 }
 
 export interface OpenedObject {
-  /** Fails with `storage_unavailable` when it breaks off. Who does not read it to the end destroys it. */
+  /**
+   * Fails with `storage_unavailable` when it breaks off. A caller that does not read it to the end
+   * destroys it.
+   */
   readonly body: Readable
   /** Of the whole object, also where a range was asked for. */
   readonly sizeBytes: number
@@ -24,7 +27,7 @@ export interface ListedObject {
 
 /**
  * Where media lies: bytes under a key of `object-key.ts`, which also says what kind of bytes they
- * are. Without storage there is no store (undefined), and who needs one says so.
+ * are. Without storage there is no store (undefined), and code that needs one reports it.
  *
  * Every method fails with a `DomainError` of `errors.ts` when the store cannot do it, and with a
  * RangeError for what is no key.

@@ -39,7 +39,7 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Makes a folder and says so to the disk, with those above it that were not there. */
+/** Makes a folder durable, with the missing ones above it. */
 async function makeFolder(path: string): Promise<void> {
   const first = await mkdir(path, { recursive: true, mode: 0o700 })
   if (first === undefined) return
@@ -92,7 +92,7 @@ export async function writeWhole(
   }
 }
 
-/** Uploads at once share a look at the disk for so long. */
+/** Concurrent uploads share one check of the disk for so long. */
 const LOOK_FOR_MS = 200
 
 /**

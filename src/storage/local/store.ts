@@ -34,7 +34,10 @@ export interface LocalStore extends ObjectStore {
 
 /** What is being written; no key leads here, as none begins with a dot. */
 const INCOMING = '.incoming'
-/** What is being written for longer was left by a process that died; what is younger may be another's. */
+/**
+ * A dead process left a file that is older than this; another process may still write a younger
+ * one.
+ */
 const ABANDONED_MS = 24 * 3_600_000
 /** How much of a file is read at once. */
 const READ_BYTES = 256 * 1024

@@ -1,8 +1,9 @@
 import type { Pool, PoolClient } from 'pg'
 
 /**
- * What one owner keeps in Postgres beside the read models, in the schema `ops`: caches, reservations
- * in flight and who lives; never the truth. Losing it loses no money and no task (P6).
+ * What one owner keeps in Postgres beside the read models, in the schema `ops`: caches,
+ * reservations in flight and live replicas; never the truth. Losing it loses no money and no task
+ * (P6).
  */
 export interface Migrations {
   /** The folder that the tables belong to. */

@@ -70,11 +70,12 @@ class TokenPlaces {
 }
 
 /**
- * Lets no token hold more than its share of a pool: what it asks for beyond that waits for what it
- * holds, before it waits for the pool itself, so others find connections however much one asks for. It
- * waits no longer than for the pool. Work that no token asked for, or that several share, is not bounded.
+ * Lets no token hold more than its share of a pool: requests beyond that wait for its own
+ * connections before they wait for the pool, so that other tokens still find connections. They wait
+ * no longer than for the pool. Work without a token, or shared by several, is not bounded.
  *
- * Who holds a connection must not ask for another: many of one token that do so wait for each other.
+ * Code that holds a connection must not ask for another: many such requests of one token would wait
+ * for each other.
  */
 export function shareFairly(
   pool: Pool,

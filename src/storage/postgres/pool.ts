@@ -24,17 +24,17 @@ export function openPool(options: PoolOptions): Pool {
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS,
     application_name: 'tollgate',
-    // Statements asked for together share a journey; they are done in the order they were sent in.
+    // Statements sent together share a round trip; Postgres runs them in the order sent.
     pipeline: true,
   })
   surviveLostConnections(pool, options.onLost)
   return pool
 }
 
-/** Postgres ends a statement that takes too long itself, and is waited for this much longer. */
+/** Postgres itself ends a statement that takes too long; the client waits this much longer. */
 const ANSWER_MARGIN_MS = 2_000
 
-/** For finance and support alone: who reads cannot starve who pays. */
+/** For finance and support alone, so that their reads cannot starve callers. */
 export function openQueryPool(
   databaseUrl: string,
   { poolSize, timeoutMs }: { readonly poolSize: number; readonly timeoutMs: number },

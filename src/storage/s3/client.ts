@@ -10,7 +10,7 @@ export interface S3Options {
   readonly bucket: string
   readonly accessKeyId: string
   readonly secretAccessKey: string
-  /** What leads callers to the bucket, where that is not the endpoint and its name. */
+  /** Base URL of the bucket for callers, where that is not the endpoint and its name. */
   readonly publicBaseUrl: string | undefined
 }
 

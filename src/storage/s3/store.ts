@@ -66,7 +66,7 @@ export function createS3Store(options: S3StoreOptions): ObjectStore {
   }
 }
 
-/** Tells what the body threw from what the service did. */
+/** Distinguishes errors of the body from errors of the service. */
 class SourceErrors {
   #thrown: unknown
   #failed = false
