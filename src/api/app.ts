@@ -56,7 +56,7 @@ export interface ApiDeps extends Omit<AccountsDeps, 'endpoints'>, PerToken {
   readonly readKey: ReadKey
   /** Status of the budgets of a token and of its user. */
   readonly readOwnBudgets: ReadOwnBudgets
-  /** Where our own HTTP metrics are added and what `/metrics` shows. */
+  /** Registry of the HTTP metrics, which `/metrics` shows. */
   readonly metrics: Registry
   readonly authenticate: Authenticate
   /** Surfaces of the families. */
@@ -173,11 +173,11 @@ export function createServer(
       connectionsCheckingInterval: Math.min(30_000, limits.requestTimeoutMs / 4),
     },
     forceCloseConnections: 'idle',
-    // While draining, what still comes on open connections is answered and the connection closed.
+    // While draining, the gateway answers requests on open connections and then closes them.
     return503OnClosing: false,
     // The header limit bounds it: an id of any length is "not found", never "not a URL".
     routerOptions: { maxParamLength: limits.headerBytes },
-    // Proto keys are refused by our own parser where bodies are read, and never by dropping them.
+    // The gateway's own parser refuses proto keys where bodies are read, and never drops them.
     onProtoPoisoning: 'error',
     onConstructorPoisoning: 'error',
     frameworkErrors: (error, request, reply) => {

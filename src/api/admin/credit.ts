@@ -125,7 +125,7 @@ function postingName(request: FastifyRequest, member: string, id: string | undef
   )
 }
 
-/** As on every surface: the answer to a repeated key says that it is one. */
+/** As on every surface, a header marks the answer to a repeated key. */
 function sayRepeated(reply: FastifyReply, { key }: PostingName, changed: boolean): void {
   if (key !== undefined && !changed) void reply.header(REPLAYED, 'true')
 }

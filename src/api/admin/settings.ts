@@ -8,7 +8,7 @@ import { changeFailures, readFailures } from '../kit/route-failures.ts'
 import { describe, reachOf } from './envelope.ts'
 import { TenantParamsSchema } from './schemas.ts'
 
-/** Of a body that may say which revision was looked at. */
+/** Member of a body that may name the revision it is based on. */
 export const expectedRevision = {
   expected_revision: Type.Optional(
     Type.Integer({ minimum: 0, description: 'That was looked at, 0 for none.' }),
@@ -22,7 +22,7 @@ interface Described {
   readonly querystring?: TSchema
 }
 
-/** The routes of a setting: `Input` is a body that sets it, `Query` what may be asked of a look at it. */
+/** The routes of a setting: `Input` is a body that sets it, `Query` the query of reading it. */
 export interface SettingSurface<
   Name extends SettingName,
   Shown,
@@ -41,7 +41,7 @@ export interface SettingSurface<
   }
   /** Members of an answer. */
   readonly members: TProperties
-  /** What an answer to a change says of it. */
+  /** Further members of an answer to a change. */
   readonly changed?: TSchema
   readonly read: (body: Input) => WantedOf<Name>
   readonly toBody: (shown: Shown, tenantId: string, query?: Query) => object
@@ -51,7 +51,7 @@ interface OfTenant {
   readonly Params: { readonly tenant_id: string }
 }
 
-/** Registers how a setting is looked at and set. */
+/** Registers the routes that read and set a setting. */
 export function settingRoutes<
   Name extends SettingName,
   Shown,

@@ -33,7 +33,7 @@ const toUser = ({ tenantId, userId, name, addedAtMs }: UserRow) => ({
   added_at: toTimestamp(addedAtMs),
 })
 
-/** Tenants: an operator opens them and sees all, others see their own. */
+/** Tenants: an operator opens and sees all of them, a tenant's admin token sees its own. */
 export function tenantRoutes(instance: FastifyInstance, tenants: ManagedTenants): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const list = describe({

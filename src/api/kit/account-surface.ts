@@ -88,7 +88,7 @@ export interface AccountRoute {
   readonly csv?: boolean
 }
 
-/** What routes are for, by the kind of token that opens them. */
+/** Sections of routes, by the kind of token that opens them. */
 const tags = {
   queryToken: 'Finance and support',
   profileToken: 'Account',
@@ -147,7 +147,7 @@ export const Reason = line(
   'Why, for whoever reads the ledger: one line of 1 to 256 characters.',
 )
 
-/** Who has something done, for the events of it. */
+/** The actor of a change, for its events. */
 export function byToken(request: FastifyRequest): ByToken {
   return { tokenId: principalOf(request).tokenId, requestId: request.id }
 }

@@ -5,7 +5,10 @@ import { type Cost, costOf, type Settlement } from '../../domain/pricing/settlem
 import { callerOf } from './authenticate.ts'
 import type { Started, StreamDialect } from './event-stream.ts'
 
-/** What a browser is to save it as: the name itself, and one in plain letters for who cannot read that. */
+/**
+ * The file name for browsers: the name itself, and one in plain letters for clients that cannot
+ * read it.
+ */
 export function dispositionOf(filename: string): string {
   const plain = filename.replace(/[^\x20-\x7e]|["\\%]/g, '_')
   const whole = encodeURIComponent(filename).replace(
@@ -15,7 +18,7 @@ export function dispositionOf(filename: string): string {
   return `attachment; filename="${plain}"; filename*=UTF-8''${whole}`
 }
 
-/** Keeps every answer of these routes out of caches: secrets and balances are among them. */
+/** Keeps every answer of these routes out of caches: some hold secrets and balances. */
 export function useNoStore(app: FastifyInstance): void {
   app.addHook('onRequest', (_request, reply, done) => {
     void reply.header('cache-control', 'no-store')
@@ -28,7 +31,10 @@ export function useNoStore(app: FastifyInstance): void {
 /** The request header that asks for it in a stream. */
 const COST_IN_STREAM = 'x-cost-in-stream'
 
-/** What an answer says of what it was settled at. SKUs and versions are letters, digits, `.`, `_`, `+` and `-`. */
+/**
+ * Headers with the settlement of an answer. SKUs and versions are letters, digits, `.`, `_`, `+`
+ * and `-`.
+ */
 export function costHeaders(cost: Cost | undefined): Readonly<Record<string, string>> {
   if (cost === undefined) return {}
   return {
@@ -68,7 +74,7 @@ export function costMember({ amount, currency, priceBookVersion, split }: Cost) 
   return { amount, currency, price_book: priceBookVersion, split }
 }
 
-/** The text of an object with a member `cost` at its end; what is no object stays as it is. */
+/** The text of an object with a member `cost` at its end; any other text stays unchanged. */
 export function withCost(json: string, cost: Cost | undefined): string {
   const text = json.trimEnd()
   if (cost === undefined || !text.endsWith('}')) return json

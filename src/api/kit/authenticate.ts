@@ -80,8 +80,8 @@ function refusalOf(refused: Refused): Error {
 }
 
 /**
- * Where a request comes from: what a proxy that is not trusted says of it counts nothing. Of a caller who has
- * left already there is none, whatever the type of a request says.
+ * Where a request comes from: an untrusted proxy's header is ignored. A caller who has already left
+ * has no address, although the type of a request says that it has one.
  */
 function addressOf({ ip }: { readonly ip?: string }): string | undefined {
   return ip
@@ -96,7 +96,7 @@ function requireAddress(request: FastifyRequest, { addresses }: Principal): void
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** A POST that is counted as a look is. */
+    /** Marks a POST that counts as a read. */
     readonly startsNothing?: boolean
   }
 }
@@ -113,11 +113,14 @@ export function callerOf(request: FastifyRequest): Principal | undefined {
   return principals.get(request)
 }
 
-/** What is done for the token of each request. */
+/** Hooks for the token of each request. */
 export interface PerToken {
-  /** Waits for the turn of what starts nothing, or may repeat what did. @throws DomainError `rate_limited` */
+  /**
+   * Waits for the turn of a request that starts nothing, or may repeat an earlier one. @throws
+   * DomainError `rate_limited`
+   */
   readonly ownTurn?: (principal: Principal) => Promise<void> | undefined
-  /** A token opened something. */
+  /** Called after a token was accepted. */
   readonly tokenUsed?: (tokenId: string) => void
 }
 
@@ -139,7 +142,7 @@ export function usePerToken(app: FastifyInstance, { ownTurn, tokenUsed }: PerTok
   })
 }
 
-/** What looks at what is there, deletes it, or may repeat what was asked before. */
+/** Whether a request only reads, deletes, or may repeat an earlier one. */
 function isOwnRequest({ method, headers, routeOptions: { config } }: FastifyRequest): boolean {
   return (
     method !== 'POST' || config.startsNothing === true || headers['idempotency-key'] !== undefined
@@ -149,7 +152,7 @@ function isOwnRequest({ method, headers, routeOptions: { config } }: FastifyRequ
 /** Counts a query of a token. @throws DomainError `rate_limited` when it has had as many as it may */
 export type CountQuery = (principal: Principal) => void
 
-/** Counts the queries below the plugin; what is refused for its parameters counts nothing. */
+/** Counts the queries below the plugin; one that is refused for its parameters does not count. */
 export function useQueryCount(app: FastifyInstance, count: CountQuery | undefined): void {
   if (count === undefined) return
   app.addHook('preHandler', (request, _reply, done) => {

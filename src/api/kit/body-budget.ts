@@ -9,9 +9,10 @@ export function isForm(request: FastifyRequest): boolean {
 }
 
 /**
- * What a byte of a JSON body comes to in memory until it was sent upstream: the body, gathered from what
- * came in pieces; its text; the values read from that; their text as it is sent, and its bytes. Beyond
- * ASCII the engine keeps a character in two bytes, wherever in the body the first one is.
+ * Bytes of memory for each byte of a JSON body until it is sent upstream: the body, gathered from
+ * what came in pieces; its text; the values read from that; their text as it is sent, and its
+ * bytes. Beyond ASCII the engine keeps a character in two bytes, wherever in the body the first one
+ * is.
  */
 export const MEMORY_PER_BYTE = { ascii: 6, other: 8 } as const
 
@@ -19,7 +20,7 @@ export const MEMORY_PER_BYTE = { ascii: 6, other: 8 } as const
 export interface BodyBudget {
   /**
    * Takes bytes of memory for a request that holds some already.
-   * @throws RequestError `overloaded` when they are not there
+   * @throws RequestError `overloaded` when they are not available
    */
   readonly take: (bytes: number, heldBytes: number) => void
   readonly give: (bytes: number) => void
@@ -67,8 +68,8 @@ class Metered extends Transform {
 const takers = new WeakMap<FastifyRequest, (bytes: number) => void>()
 
 /**
- * Takes what the body of a request will come to beyond what it took as it was read.
- * @throws RequestError `overloaded` when that is not there
+ * Takes the memory that the body of a request will need beyond what was taken as it was read.
+ * @throws RequestError `overloaded` when that is not available
  */
 export function countBody(request: FastifyRequest, body: Buffer): void {
   const { ascii, other } = MEMORY_PER_BYTE
@@ -82,9 +83,9 @@ function statedBytes(request: FastifyRequest): number | undefined {
 }
 
 /**
- * Takes memory for a form until its request is answered: its reader knows how large it may be and what
- * it comes to, and reads it past what counts other bodies.
- * @throws RequestError `overloaded` when that is not there
+ * Takes memory for a form until its request is answered: its reader knows its bound and its memory,
+ * and reads it without the counting of other bodies.
+ * @throws RequestError `overloaded` when that is not available
  */
 export function takeForm(request: FastifyRequest, memoryBytes: number): void {
   takers.get(request)?.(memoryBytes)
@@ -92,7 +93,7 @@ export function takeForm(request: FastifyRequest, memoryBytes: number): void {
 
 /**
  * Admits a body only while there is room for it (P9, P10); it counts until its request is answered.
- * A body over its own limit is left to be refused for that.
+ * A body over its own limit passes here and is refused for that.
  */
 export function useBodyBudget(
   app: FastifyInstance,
@@ -100,7 +101,7 @@ export function useBodyBudget(
   bodyLimitBytes: number,
 ): void {
   app.addHook('preParsing', (request, reply, payload, done) => {
-    // Gone while its token was looked up: nothing would ever give back what it takes.
+    // The caller left while its token was looked up: nothing would ever release what it takes.
     if (reply.raw.destroyed) {
       done(new RequestError('body_invalid', 'The caller hung up'))
       return

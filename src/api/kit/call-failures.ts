@@ -194,7 +194,7 @@ function refusedInput(rule: Rule, failure: Failure): Pick<CallFailure, 'status' 
   }
 }
 
-/** What departs from the table once more is known of a call than its failure. */
+/** Departures from the table, from what is known of the call besides its failure. */
 function withCircumstances(failure: Failure): Failure {
   const account = surface.ruleOf('refused_account')
   // The gateway chose the name it sent: a model that upstream does not know is a fault of the

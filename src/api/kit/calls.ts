@@ -15,7 +15,7 @@ export interface AskedCall extends Pick<
   CallInput,
   'principal' | 'family' | 'surface' | 'requestId'
 > {
-  /** What stands in the path for its `{…}`; empty where it has none. */
+  /** The path's value for its `{…}`; empty where it has none. */
   readonly part: string
 }
 
@@ -52,7 +52,7 @@ interface Call<Input extends CallInput, Request, Seen, Accepted extends Accepted
   readonly names?: MemberNames
   /** The description of the route, without the body. */
   readonly documented: FastifySchema
-  /** Judges a body. @throws DomainError naming the member */
+  /** Checks a body. @throws DomainError naming the member */
   readonly accept: (
     body: JsonObject,
     asked: AskedCall,
@@ -81,7 +81,7 @@ export function callSurface<
       const { answer } = call.open(services)
       app.post(route, {
         schema: { ...call.documented, headers: CallKeySchema, body },
-        // The family judges the body; the schema only finds misspelt names.
+        // The family checks the body; the schema only finds misspelt names.
         validatorCompiler: refuseMisspelt(namesOf(services)),
         handler: async (request, reply) => {
           const asked = {

@@ -157,8 +157,8 @@ export const videoTasks: Tag = {
 }
 
 /**
- * Tells what the OpenAPI description says of the task routes of a surface, their failures included.
- * `ofCreations` are failures that say more than their kind.
+ * Describes the task routes of a surface for OpenAPI, their failures included. `ofCreations` are
+ * failures that say more than their kind.
  */
 export function taskDescriber(shape: FailureShape, ofCreations: readonly Error[]) {
   return (route: {

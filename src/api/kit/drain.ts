@@ -49,8 +49,8 @@ function closeUnusedConnections(app: FastifyInstance): void {
 }
 
 /**
- * Resolves in a turn in which no connection came: those that the system has made for us, one a turn is
- * taken, are lost with what was sent on them when the listener is closed.
+ * Resolves in a turn without a new connection: Node accepts one a turn, and closing the listener
+ * would lose the others that the system has already opened, with what was sent on them.
  */
 async function nobodyWaits({ server }: FastifyInstance): Promise<void> {
   let taken = true
@@ -69,7 +69,8 @@ async function nobodyWaits({ server }: FastifyInstance): Promise<void> {
 export async function drain(app: FastifyInstance, boundMs: number): Promise<void> {
   await nobodyWaits(app)
   const closed = new Promise<void>((resolve) => {
-    // At once: closing the routes first takes turns in which connections would come.
+    // Closes the listener at once: closing the routes first takes turns in which connections would
+    // come.
     app.server.close(() => resolve())
   })
   const closing = app.close()
@@ -78,7 +79,7 @@ export async function drain(app: FastifyInstance, boundMs: number): Promise<void
     app.server.closeIdleConnections()
     closeUnusedConnections(app)
   }
-  // After what came meanwhile was read, however late the timer is.
+  // Runs after the requests that came meanwhile were read, however late the timer is.
   const sweeping = setInterval(() => setImmediate(sweep), SWEEP_MS)
   const bound = setTimeout(() => app.server.closeAllConnections(), boundMs)
   try {

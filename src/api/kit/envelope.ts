@@ -18,7 +18,7 @@ export interface Answer {
  */
 export type Envelope = (error: unknown, requestId: string) => Answer
 
-/** Answers a failure in the surface's shape; what is our own fault is logged with its cause. */
+/** Answers a failure in the surface's shape; a failure of the gateway is logged with its cause. */
 export function sendFailure(
   envelope: Envelope,
   error: unknown,
@@ -76,8 +76,8 @@ export function useErrors(
 }
 
 /**
- * What a connection last asked for: an error in the middle of a body does not say. Without the query,
- * which may be a secret.
+ * The last URL of a connection, because an error in the middle of a body does not name it. Without
+ * the query, which may be a secret.
  */
 const lastUrls = new WeakMap<object, string>()
 

@@ -7,9 +7,12 @@ import { within } from '../../kernel/pause.ts'
 export interface StreamLimits {
   /** Silence after which a comment is sent, so that nothing on the way takes the stream for dead. */
   readonly keepAliveMs: number
-  /** A stream that has not begun after this begins with comments; what fails then fails in it. */
+  /**
+   * A stream that has not begun after this begins with comments; a later failure is written into
+   * it.
+   */
   readonly openAfterMs: number
-  /** A caller who takes nothing for this long has gone. */
+  /** A caller who reads nothing for this long counts as gone. */
   readonly stallMs: number
 }
 

@@ -82,7 +82,7 @@ const ofUpstream = {
     words: 'The model is not available at the moment; nothing was started',
     retry: 5_000,
   },
-  // What upstream may have done, and will charge, would be done twice.
+  // Upstream may have done it and will charge for it: a retry would do it twice.
   call_refused: own(502, 'The model service refused the call', 'never'),
   submission_refused: { status: 502, words: notTaken, retry: 'never' },
   submission_uncertain: {
@@ -96,7 +96,7 @@ const ofUpstream = {
   upstream_malformed: own(502, 'The model service gave an unreadable answer', 'never'),
   refused_invalid: own(400, 'The model service gave no reason'),
   refused_rate_limited: own(429, 'The model service is at its limit', 1_000),
-  // Our credential, contract or balance upstream: never the caller's fault.
+  // The gateway's credential, contract or balance upstream: never the caller's fault.
   refused_account: {
     status: 503,
     words: 'The model service is not available to this gateway at the moment',
@@ -142,7 +142,7 @@ const ofAdministration = {
   adjustment_out_of_bounds: own(400, 'No more can be given or taken back'),
   posting_id_taken: own(409, 'This id names another posting', 'never'),
   limit_id_taken: own(409, 'This id names another credit limit', 'never'),
-  // Sent again under its id it moves nothing twice.
+  // A retry under the same id moves no money twice.
   posting_outcome_unknown: own(
     503,
     'The change could not be recorded in time, and may have been: send it again with the same id',
@@ -216,7 +216,7 @@ const ofImages = {
       'URLs of images are not available here; nothing was started. Ask for response_format b64_json',
     retry: 'never',
   },
-  // Made again they would cost again.
+  // A retry would make and charge them again.
   image_not_kept: {
     status: 503,
     words: 'The images were made and could not be kept; they are not billed',

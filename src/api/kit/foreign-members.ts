@@ -1,6 +1,6 @@
 /**
- * Members of a creation that another interface has. Where a route has not, what was meant would
- * silently not happen, and be charged all the same: they are refused.
+ * Members of a creation that only another interface has. A route without them refuses them:
+ * otherwise the option would silently have no effect, and the caller would still be charged.
  */
 
 /** Which members a route refuses, where it does not take them itself. */

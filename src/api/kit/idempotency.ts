@@ -32,7 +32,7 @@ export const PostingKeySchema = headersWith(
 /** The header of an answer that is repeated. */
 export const REPLAYED = 'idempotent-replayed'
 
-/** Whether one was sent, of whatever form. */
+/** Whether one was sent, valid or not. */
 export function hasIdempotencyKey({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
   return headers['idempotency-key'] !== undefined
 }
@@ -95,7 +95,7 @@ export function useKeptAnswers(app: FastifyInstance): void {
   })
 }
 
-/** What of an answer belongs to its call; the rest is of the request and made anew. */
+/** Headers that belong to the call; the others belong to the request and are made anew. */
 const keptHeader = /^(?:content-type|cache-control|x-call-id|x-cost.*|x-price-book|x-should-retry)$/
 
 /** Returns what is to be sent: a stream can be read once. */

@@ -36,8 +36,9 @@ export function jsonInPieces(value: unknown): JsonInPieces {
 }
 
 /**
- * A body that is all there: it goes to the socket at once. What a caller has got, or will never get,
- * is freed without waiting for the garbage collector, which would run for every few large answers.
+ * A body that is all there: it goes to the socket at once. Bytes that a caller has received, or
+ * never will, are freed without waiting for the garbage collector, which would run for every few
+ * large answers.
  */
 class BodyInPieces extends Readable {
   readonly #json: JsonInPieces
@@ -67,8 +68,8 @@ class BodyInPieces extends Readable {
 }
 
 /**
- * Answers with such a value; its texts must not be read afterwards. A caller who takes nothing for
- * `stallMs` has gone.
+ * Answers with such a value; its texts must not be read afterwards. A caller who reads nothing for
+ * `stallMs` counts as gone.
  */
 export function sendInPieces(
   reply: FastifyReply,

@@ -13,11 +13,12 @@ import type { ReadForm } from './multipart.ts'
 import { RequestError } from './request-error.ts'
 
 /**
- * Members of a body that are a known one but for case or a letter or two. Other unknown members are
- * passed on; if these were too, the option that the caller meant would silently have no effect.
+ * Finds members of a body that differ from a known one by case or a letter or two. Other unknown
+ * members are passed on; if these were too, the option that the caller meant would silently have no
+ * effect.
  */
 
-/** A longer name is no slip of any known one. */
+/** A longer name is no typo of any known one. */
 const MAX_LETTERS = 64
 /** At most this many unknown names are compared in one body. */
 const MAX_COMPARED = 64
@@ -133,7 +134,7 @@ function firstMisspelt(
       compared += 1
       const one = compared > MAX_COMPARED ? undefined : meant(name, known)
       const isForeign = foreign?.names.has(name) === true && (foreign.isDeep || at === '')
-      // What is null asks for nothing.
+      // A null member asks for nothing.
       if (isForeign && value[name] !== null) {
         const used = counterpartOf(name, names)
         const isSlip = one !== undefined && (used === undefined || isSameButForCase(name, one))

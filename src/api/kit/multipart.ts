@@ -19,7 +19,7 @@ export interface FormLimits {
   readonly fieldBytes: number
 }
 
-/** A part with a file. What a caller calls its type is not looked at. */
+/** A part with a file. The type that the caller states is ignored. */
 export interface FormUpload {
   readonly name: string
   readonly bytes: Uint8Array
@@ -45,8 +45,8 @@ export interface ReadForm {
 }
 
 /**
- * What a byte of a form comes to in memory where it is read whole: the pieces it came in, the file they
- * are joined to, and what is sent of it. Handed on as it comes, it is in one place at a time.
+ * Bytes of memory for each byte of a form where it is read whole: the pieces it came in, the file
+ * they are joined to, and what is sent of it. Handed on as it comes, it is in one place at a time.
  */
 const MEMORY_PER_BYTE = { whole: 3, streamed: 1 } as const
 
@@ -75,7 +75,7 @@ export async function readForm(request: FastifyRequest, limits: FormLimits): Pro
   return form
 }
 
-/** The same of the same parts: what stands between them is another each time it is sent. */
+/** The same for the same parts: the boundary between them differs each time. */
 function hashOf({ fields, uploads }: ReadForm): string {
   const files = uploads.map(({ name, bytes }) => [name, sha256Hex(bytes)])
   return sha256Hex(JSON.stringify([fields, files]))

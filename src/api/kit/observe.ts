@@ -4,8 +4,8 @@ import type { DomainError } from '../../kernel/errors.ts'
 import { callerOf } from './authenticate.ts'
 
 /**
- * For the logger's `redact`: should a request, a response or headers ever be logged whole, these
- * stay out (P7). Our own lines never hold them.
+ * For the logger's `redact`: if a request, a response or headers are ever logged whole, these stay
+ * out (P7). The gateway's own lines never hold them.
  */
 export const logRedaction = {
   paths: [
@@ -78,7 +78,7 @@ export function useObservation(app: FastifyInstance, registry: Registry): void {
     counted.total.inc()
     counted.seconds.observe(reply.elapsedTime / 1_000)
     const caller = callerOf(request)
-    // Who watches us asks every few seconds; that all is well is no news.
+    // Monitors ask every few seconds; a healthy answer needs no log line.
     const quiet = watched.has(labels.route) && reply.statusCode < 400
     request.log[quiet ? 'debug' : 'info'](
       {
@@ -164,7 +164,7 @@ class RequestLog implements FastifyBaseLogger {
   }
 
   #write(level: Exclude<Level, 'silent'>, line: readonly unknown[]): void {
-    // A level of the logger's own making is unknown here, and the logger asked.
+    // A custom level of the logger is unknown here, so the logger decides.
     const least = LEVELS.findIndex((known) => known === this.#parent.level)
     if (LEVELS.indexOf(level) < least) return
     const child = this.#made()

@@ -45,7 +45,7 @@ export function toCursor(after: string): string {
   return Buffer.from(after, 'utf8').toString('base64url')
 }
 
-/** @throws DomainError `invalid_cursor` on anything that is not the shape of one of ours */
+/** @throws DomainError `invalid_cursor` on anything that does not have the shape of a cursor */
 export function fromCursor(cursor: string | undefined): string | undefined {
   if (cursor === undefined) return undefined
   const after = /^[\w-]{1,256}$/.test(cursor) ? Buffer.from(cursor, 'base64url').toString() : ''
@@ -56,7 +56,7 @@ export function fromCursor(cursor: string | undefined): string | undefined {
   return after
 }
 
-/** Times of ours; beyond it databases and languages write years differently. */
+/** Latest time accepted; beyond it databases and languages write years differently. */
 const LATEST_MS = Date.parse('9999-12-01T00:00:00Z')
 
 const rfc3339 =

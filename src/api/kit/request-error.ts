@@ -50,7 +50,7 @@ function missingMember(issue: ValidationIssue | undefined): string | undefined {
   return typeof first === 'string' ? first : undefined
 }
 
-/** What is wrong with a member, in words that say what to do. */
+/** What is wrong with a member, and what to do. */
 function ruleOf(issue: ValidationIssue | undefined): unknown {
   if (issue?.keyword === 'required') return 'is required'
   // A schema that takes nothing means that the member is unknown.

@@ -82,7 +82,7 @@ export const boundsFailures: readonly FailureCode[] = [
 
 /** What routes of tasks can fail with, for their descriptions. */
 
-/** Where only our own parts can fail a request. */
+/** For routes that only the gateway's own parts can fail. */
 export const ownParts: readonly FailureCode[] = [
   ...behindToken,
   'log_unavailable',
@@ -138,7 +138,7 @@ export const deletionFailures: readonly FailureCode[] = [
   'upstream_unavailable',
 ]
 
-/** A creation is never sent again by itself on these surfaces: at another moment it is another task. */
+/** Clients must not resend a creation automatically on these surfaces: it would be another task. */
 export const modelAway = {
   words: 'The model is not available at the moment',
   retry: 'never',

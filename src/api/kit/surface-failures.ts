@@ -16,7 +16,7 @@ interface Named {
 /** What a surface calls a failure, and where it departs from the table. */
 type Entry = string | (Named & Partial<FailureRow>)
 
-/** The failures a surface can meet; any other is a defect of ours and reads `internal`. */
+/** The failures a surface can meet; any other is a defect of the gateway and reads `internal`. */
 export type SurfaceFailures = Readonly<Partial<Record<FailureCode, Entry>>> & {
   readonly internal: Entry
 }
@@ -67,7 +67,7 @@ function paramOf(code: FailureCode, rule: Rule, named: string | undefined): stri
   return code === 'unknown_model' || code === 'model_not_allowed' ? 'model' : (named ?? rule.param)
 }
 
-/** What a surface says of failures, from the table and its own entries. */
+/** A surface's failures, from the table and its own entries. */
 export function createSurface(entries: SurfaceFailures): Surface {
   const internal = toRule('internal', entries.internal)
   const ruleOf = (failure: FailureCode): Rule => {
@@ -120,7 +120,7 @@ export function retryHeaders(retry: Failure['retry']): Record<string, string> {
   return { 'retry-after': String(Math.min(MAX_RETRY_AFTER_S, waitS)) }
 }
 
-/** What the answer to a failed creation or call says outside its body, on every surface. */
+/** Headers of the answer to a failed creation or call, on every surface. */
 export function failureHeaders(
   { rule, retry, text, cost }: Failure,
   ofRetry: (retry: Failure['retry']) => Record<string, string> = retryHeaders,
@@ -137,7 +137,7 @@ export function failureHeaders(
   }
 }
 
-/** What departs from the table once more is known of a failure than what it is. */
+/** Departures from the table, from what is known of the circumstances of a failure. */
 
 /**
  * A failure of the gateway once a task has its id: it may have been submitted, so an automatic
@@ -158,7 +158,7 @@ export function afterAcceptance(failure: Failure): Failure {
  * twice.
  */
 export function afterSending(failure: Failure): Failure {
-  // The result is there and withheld, because it could not be written down (P3).
+  // The gateway withholds the result, because it could not record it (P3).
   if (failure.failure === 'log_unavailable' && failure.text('callId') !== undefined)
     return {
       ...failure,

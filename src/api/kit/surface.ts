@@ -26,9 +26,9 @@ import type { JsonObject } from '../../kernel/json.ts'
 /** A creation that is asked about. */
 interface AskedCreation {
   readonly principal: Principal
-  /** Of the question; nothing is written under it. */
+  /** Of the quote's own request; nothing is written under it. */
   readonly requestId: string
-  /** What stands in the path for its `{…}`; empty where it has none. */
+  /** The path's value for its `{…}`; empty where it has none. */
   readonly part: string
   readonly body: JsonObject
 }
@@ -37,7 +37,10 @@ interface AskedCreation {
 export interface QuotedPath {
   /** As it is called, with at most one `{…}`. */
   readonly path: string
-  /** Judges the body as the creation would, and prices it. @throws what the creation throws for its form */
+  /**
+   * Checks the body as the creation would, and prices it. @throws what the creation throws for its
+   * form
+   */
   readonly quote: (asked: AskedCreation) => Promise<RequestQuote>
 }
 
@@ -111,7 +114,7 @@ export interface Services {
   readonly assets: AssetUseCases
   readonly resolveMediaFiles: ResolveMediaFiles
   readonly resolveHost: ResolveHost
-  /** Names of the hosts of our accounts: no caller may refer to what lies there. */
+  /** Names of the hosts of our accounts: no caller may refer to files there. */
   readonly upstreamHosts: ReadonlySet<string>
   readonly foreignMembers: ForeignNames
   readonly streamLimits: StreamLimits
@@ -154,7 +157,7 @@ interface MountDeps {
   readonly bodyBytes: number
 }
 
-/** Gives everything below a plugin the ways of a mount; `others` share its prefix. */
+/** Applies a mount to everything below a plugin; `others` share its prefix. */
 export function useMount(
   app: FastifyInstance,
   mount: Mount,

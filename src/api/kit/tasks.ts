@@ -20,7 +20,7 @@ import { costHeaders } from './answer-headers.ts'
 
 /** What answers about tasks have in common on every surface. */
 
-/** What the answer to a creation says outside its body. */
+/** Headers of the answer to a creation. */
 export function tellCreated(
   reply: FastifyReply,
   { platformId, replayed }: Pick<CreatedTask, 'platformId' | 'replayed'>,
@@ -29,7 +29,7 @@ export function tellCreated(
   if (replayed) void reply.header(REPLAYED, 'true')
 }
 
-/** What the answer to a query of one task says outside its body. */
+/** Headers of the answer to a query of one task. */
 export function tellTask(
   reply: FastifyReply,
   { platformId, cost }: Pick<TaskView, 'platformId' | 'cost'>,
@@ -94,7 +94,7 @@ export interface TaskCreation<Accepted> {
   readonly body: TSchema
   /** The description of the route, without the body. */
   readonly documented: FastifySchema
-  /** Judges a body. @throws DomainError naming the member */
+  /** Checks a body. @throws DomainError naming the member */
   readonly accept: (
     body: JsonObject,
     principal: Principal,
@@ -132,7 +132,7 @@ function createRoute<Accepted>(
   const { path, body, documented } = creation
   app.post(path, {
     schema: { ...documented, headers: IdempotencyKeySchema, body },
-    // The family judges the body; the schema only finds misspelt names.
+    // The family checks the body; the schema only finds misspelt names.
     validatorCompiler: refuseMisspelt({ foreign: services.foreignMembers }),
     handler: (request, reply) => create(creation, services, request, reply),
   })

@@ -11,7 +11,7 @@ export type FindObject = (
   query: Readonly<Record<string, unknown>>,
 ) => { readonly path: string; readonly contentType: string } | undefined
 
-/** What a page may show by itself; anything else is for a file. */
+/** Types that a browser may show inline; any other is downloaded. */
 const shown = /^(?:image|audio|video)\//
 
 /** Callers do not learn whether it never existed, was purged, or the URL is not the gateway's. */
@@ -61,7 +61,7 @@ export function objectsPlugin(find: FindObject) {
         // The sender would answer a failure with its own page; the status is enough.
         if (sent.type !== 'file') return reply.headers({ 'content-length': '0' }).send()
         void reply.type(contentType)
-        // Nothing is sent of it: to HEAD, or because it is known.
+        // No bytes are sent: to HEAD, or because the client has them.
         if (!(sent.stream instanceof ReadStream)) return reply.send(sent.stream)
         sent.stream.destroy()
         return reply.send(new FileRange(sent.metadata.path, rangeOf(sent.headers)))

@@ -1,7 +1,7 @@
 import type { TaskDeps } from '../../app/tasks/deps.ts'
 import type { Health } from './health.ts'
 
-/** What the process knows of itself. */
+/** What the process knows about itself. */
 export interface Said extends Pick<Health, 'accepting' | 'concerns'> {
   readonly leaving: () => boolean
 }

@@ -15,10 +15,10 @@ export interface Dependency {
 
 /** Past this share of its bound a process should get no more work: an outage might not fit. */
 const SPOOL_FULL_SHARE = 0.75
-/** A backlog of an outage is gone sooner: what waits longer does not drain as it should. */
+/** The backlog of an outage drains sooner: one that waits longer is not draining as it should. */
 const SPOOL_OLD_MS = 60_000
 
-/** Something that may be wrong and that a replica works on beside: it degrades, it does not stop. */
+/** A problem with which a replica goes on working: it is degraded, not down. */
 export interface Concern {
   /** e.g. `prices`. */
   readonly name: string
@@ -87,7 +87,7 @@ function isFull({ sizeBytes, maxBytes }: Backlog): boolean {
 /** What a look at everything found. */
 type Found = Omit<Readiness, 'ready' | 'spool'>
 
-/** A read model that cannot be answered from: the routes that read it say so, the others go on. */
+/** A read model that cannot answer: the routes that read it report it, the others go on. */
 function lookAtProjections(states: readonly ReadModelState[] | undefined): readonly string[] {
   if (states === undefined) return ['read models: it cannot be told at the moment']
   return states.flatMap((state) => {

@@ -49,7 +49,9 @@ type AddGauge = (
   read: () => Promise<readonly Figure[]>,
 ) => void
 
-/** What was settled, what is held, whether the books agree and were audited, asked at every scrape. */
+/**
+ * What was settled, what is held, whether the books agree and were audited; read at every scrape.
+ */
 export function useLedgerMetrics(registry: Registry, figures: LedgerFigures): void {
   let reading: Promise<readonly Total[]> | undefined
   /** One query serves all gauges of a scrape; unknown figures are left out. */

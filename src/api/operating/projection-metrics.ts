@@ -2,7 +2,7 @@ import { Gauge, type Registry } from 'prom-client'
 import type { ReadModelState } from '../../app/read-models/states.ts'
 import { inTime, type Health } from './health.ts'
 
-/** How far the read models are behind the log, asked at every scrape. */
+/** How far the read models are behind the log; read at every scrape. */
 export function useProjectionMetrics(registry: Registry, health: Health): void {
   const labelNames = ['projection'] as const
   let states: Promise<readonly ReadModelState[]> | undefined

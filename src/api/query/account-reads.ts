@@ -62,7 +62,7 @@ export interface AccountReads {
   readonly usageExtent: (tenantId: string | undefined) => Promise<Required<TimeRange> | undefined>
 }
 
-/** The facts of lists are waited for no longer; what is not there by then is null. */
+/** Lists wait no longer for further facts; missing ones are null. */
 const FACTS_WAIT_MS = 1_000
 
 /** Most groups in one answer about usage. */

@@ -27,7 +27,7 @@ type GroupQuery = Static<typeof GroupsQuerySchema>
 export const assetColumns = Object.keys(AssetSchema.properties) as readonly (keyof Asset)[]
 export const groupColumns = Object.keys(GroupSchema.properties) as readonly (keyof Group)[]
 
-/** What names our accounts upstream, and what they call things there, is for operators. */
+/** Only operators see the accounts upstream and the ids there. */
 function isOperator(principal: Principal): boolean {
   return visibleTo(principal).tenantId === undefined
 }
@@ -74,7 +74,7 @@ export function showsGroups(principal: Principal): (row: GroupRow) => Group {
   })
 }
 
-/** What is searched inside the token's scope. @throws DomainError `scope_denied` */
+/** The search inside the token's scope. @throws DomainError `scope_denied` */
 function toSearch(principal: Principal, query: GroupQuery | AssetQuery) {
   const asked = { tenantId: query.tenant_id, userId: query.user_id }
   return {

@@ -36,7 +36,8 @@ function shown(item: HistoryItem, forOperator: boolean) {
 async function read(reads: QueryReads, principal: Principal, id: string) {
   const visible = visibleTo(principal)
   const found = possibleId.test(id) ? await reads.history(id, visible) : []
-  // The reads narrow already; this keeps the promise even if one of them forgets.
+  // The reads filter already; this check keeps other tenants' events out even if one of them fails
+  // to.
   const items = found.filter((item) => sees(visible, item))
   return { items, forOperator: visible.tenantId === undefined }
 }

@@ -18,12 +18,9 @@ import { principalOf } from '../kit/authenticate.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { narrow, sees, type Visible, visibleTo } from './scope.ts'
 
-/**
- * Filters that name something: a name that nothing has would answer with nothing, which reads like
- * what was never used.
- */
+/** Filters by a name: an unknown name would return an empty answer, which reads like no usage. */
 
-/** Filters by their parameter; those of ids that only one thing can have are not looked at. */
+/** Filters by their parameter; filters by unique ids are not checked. */
 const filters = ['tenant_id', 'user_id', 'token_id', 'model', 'sku'] as const
 type Filter = (typeof filters)[number]
 
@@ -51,7 +48,7 @@ export function createKnownNames(deps: {
   const { db, logEnd, catalog, clock, served } = deps
   const models = createKnownModels(deps)
   const sold = catalog.soldSkus(served)
-  // What was made a moment ago, on whichever replica, counts.
+  // A name created a moment ago, on any replica, counts.
   const inAccess = async (look: () => Promise<boolean>): Promise<boolean> => {
     if (await look()) return true
     await requireCaughtUp({ db, log: { endPosition: logEnd } }, 'access')

@@ -48,7 +48,9 @@ export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps)
     )
     return items.filter(({ stream }) => shownStreams.test(stream))
   }
-  /** What is confirmed by the log: whatever it held when it was asked has been considered. */
+  /**
+   * Confirmed by the log: the read model has considered everything that the log held at the query.
+   */
   const confirmed = async (name: string, position: bigint | undefined): Promise<boolean> => {
     if (position === undefined) return false
     if (await waitForPosition(db, name, position, CONFIRM_TIMEOUT_MS)) return true
@@ -90,7 +92,7 @@ export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps)
       await readModels.requireCurrent('timeline')
       const found = await find(id, scope)
       if (found.length > 0) return found
-      // Before it is a 404: whatever the log holds by now must have been considered.
+      // Before a 404 the read model must have considered everything that the log holds now.
       return (await confirmed('timeline', await logEnd())) ? find(id, scope) : []
     },
   }

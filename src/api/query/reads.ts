@@ -17,7 +17,7 @@ import type { Visible } from './scope.ts'
 
 /** What these routes read: the query functions of the read models, put behind one seam. */
 
-/** Who and what may be seen: every member has to be thought of, `undefined` does not narrow. */
+/** Scope and filter: every member must be stated, `undefined` does not narrow. */
 export type LedgerFilter = Required<ProjectedFilter>
 
 /** A line without its place in the hash chain, which the API does not show. */
@@ -35,8 +35,9 @@ export interface HistoryItem {
 
 export interface QueryReads {
   /**
-   * The position that answers are as of: the one asked for, once the ledger has come to it, or the one
-   * it has come to. @throws DomainError `read_model_behind`; RequestError where the log has no such one
+   * The position that answers are as of: the requested one, once the ledger has reached it, or the
+   * ledger's current one. @throws DomainError `read_model_behind`; RequestError where the log has
+   * no such one
    */
   readonly ledgerPosition: (asked: bigint | undefined) => Promise<bigint>
   /** Newest first; `after` is the `lineId` of the last line already seen. */

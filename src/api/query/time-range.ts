@@ -73,7 +73,7 @@ function invalid(param: string, message: string): RequestError {
 }
 
 function rangeOf(preset: Exclude<Preset, 'custom'>, zone: TimeZone, nowMs: number): TimeRange {
-  // What is settled while it is read counts too: up to now has no end.
+  // Settlements during the query count too: a range up to now has no end.
   const last = (lengthMs: number): TimeRange => ({ fromMs: nowMs - lengthMs, toMs: undefined })
   switch (preset) {
     case '1h':

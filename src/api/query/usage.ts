@@ -133,7 +133,10 @@ function readRange(query: UsageQuery, nowMs: number): TimeRange {
   return { fromMs, toMs }
 }
 
-/** Totals of the days of a zone need both ends: where none was asked for, those of what there is. */
+/**
+ * Totals of the days of a zone need both ends: where none was requested, those of the existing
+ * usage.
+ */
 async function days(
   accounts: AccountReads,
   filter: LedgerFilter,

@@ -16,7 +16,7 @@ function reachOf(request: FastifyRequest) {
   return { kind: 'user', tenantId, userId } as const
 }
 
-/** A user's own tokens: never wider than what the operator lets every user have. */
+/** A user's own tokens: never wider than what the operator allows every user. */
 export function ownTokenRoutes(instance: FastifyInstance, tokens: ManagedTokens): void {
   const surface = { tokens, describe, reachOf, noun: 'OwnToken', whose: 'the user', filters: false }
   tokenRoutes(instance, surface)

@@ -57,7 +57,7 @@ function usageOf(error: unknown): { readonly usage?: JsonObject } {
   return isJsonObject(usage) ? { usage } : {}
 }
 
-/** What a failure is called in the middle of a stream. */
+/** A failure in the middle of a stream. */
 export function v1Error(error: unknown): V1Error {
   return errorOf(toCallFailure(error))
 }
@@ -68,7 +68,7 @@ export const v1Envelope: Envelope = (error): Answer => {
   return {
     status: failure.status,
     headers: failure.headers,
-    // What a failure used all the same, and is billed.
+    // Usage of a failure that is billed all the same.
     body: { error: errorOf(failure), ...usageOf(error) },
   }
 }

@@ -29,8 +29,8 @@ function purposeOf(fields: FormFields): FilePurpose {
 }
 
 /**
- * Takes an upload: the bytes go into storage as they come, and are let go of again where anything else
- * of the form is wrong.
+ * Takes an upload: the bytes go into storage as they come, and are deleted again where anything
+ * else of the form is wrong.
  *
  * @throws DomainError of the use cases, `invalid_request`; RequestError
  */
@@ -249,7 +249,7 @@ const DeletedFileSchema = Type.Object({
 
 const FileParamsSchema = Type.Object({ id: Type.String() })
 
-/** The most files a page has, also where none says how many. */
+/** The most files of a page, also its default. */
 const MAX_PAGE_FILES = 10_000
 
 const FileQuerySchema = Type.Object({

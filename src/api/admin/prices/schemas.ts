@@ -3,9 +3,9 @@ import { maxPriceEntries } from '../../../domain/pricing/price-book-document.ts'
 import { successOf } from '../../kit/account-surface.ts'
 import { NextCursor } from '../../kit/queries.ts'
 
-/** Shapes of price books and of prices. What names and figures may be, their readers say. */
+/** Shapes of price books and of prices. Their readers check names and figures. */
 
-/** A document of as many prices as there may be, laid out for people, is smaller. */
+/** A formatted document with the most prices allowed is smaller. */
 export const PRICES_LIMIT_BYTES = 2 * 1024 * 1024
 
 export const strict = { additionalProperties: false } as const

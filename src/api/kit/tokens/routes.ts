@@ -169,7 +169,7 @@ function listRoute(instance: FastifyInstance, surface: TokenSurface): void {
       ...(filters ? (['tenant_not_found', 'user_not_found'] as const) : []),
     ],
   })
-  // The wider schema is the type of both: what a surface does not describe, it refuses.
+  // The wider schema is the type of both: a surface refuses members that it does not describe.
   const all = Type.Object({ ...cursorMembers, ...filterMembers })
   const querystring = filters ? all : (Type.Object(cursorMembers) as typeof all)
   app.get('/tokens', {

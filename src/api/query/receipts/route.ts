@@ -10,13 +10,14 @@ import { sees, visibleTo } from '../scope.ts'
 import { ReceiptAnswerSchema, ReceiptParamsSchema } from './schemas.ts'
 import { shownReceipt } from './view.ts'
 
-/** What may be an id of ours or of a model service, or the name of a ledger line. */
+/** Matches an id of the gateway or of a model service, or the name of a ledger line. */
 const possibleId = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}(?::[1-9]\d{0,3})?$/
 
 async function readReceipt(reads: QueryReads, principal: Principal, id: string) {
   const visible = visibleTo(principal)
   const receipt = possibleId.test(id) ? await reads.receipt(id, visible) : undefined
-  // The reads narrow already; this keeps the promise even if one of them forgets.
+  // The reads filter already; this check keeps other tenants' receipts out even if one of them
+  // fails to.
   if (receipt === undefined || !sees(visible, receipt))
     throw new DomainError('task_not_found', 'no such task, call or line', {})
   return shownReceipt(receipt, visible.tenantId === undefined)

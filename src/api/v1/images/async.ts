@@ -23,7 +23,7 @@ import {
   ImageTaskSchema,
 } from './order.ts'
 
-/** Asynchronous images: taken at once, made by our workers, asked for until they are there. */
+/** Asynchronous images: accepted at once, made by the gateway's workers, polled by callers. */
 
 interface AsyncImageDeps extends ImageOrderDeps {
   readonly imageTasks: ImageTaskUseCases
@@ -35,7 +35,7 @@ const RETRY_AFTER_S = 3
 
 const seconds = (unixMs: number): number => Math.floor(unixMs / 1_000)
 
-/** What only a caller who waits for the answer can ask for. @throws DomainError naming the member */
+/** Refuses members that need a synchronous answer. @throws DomainError naming the member */
 export function refuseForTasks({ kind, form, fields, uploads }: ImageOrder): void {
   if (fields['stream'] === true) refuse('stream', '`stream` is not taken by asynchronous images')
   if (fields['response_format'] === 'b64_json')
@@ -124,7 +124,7 @@ export function asyncImageRoutes(
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const lacking = new DomainError('invalid_request', '`prompt` is required', { param: 'prompt' })
   app.post('/images/generations/async', {
-    // Each family judges its own fields; the schema only finds misspelt names.
+    // Each family checks its own fields; the schema only finds misspelt names.
     validatorCompiler,
     schema: {
       ...describe({

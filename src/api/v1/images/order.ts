@@ -79,7 +79,7 @@ async function readAsItsFamily(
   return { family: family.name, model: read.model, request: read }
 }
 
-/** Null is as good as nothing, as clients of this surface have it. */
+/** Null counts as absent, as clients of this surface expect. */
 function jsonOrder(body: JsonObject, kind: ImageKind): ImageOrder {
   const model = modelName(body)
   const given = Object.entries(body).filter(([name, value]) => name !== 'model' && value !== null)
@@ -132,7 +132,7 @@ function refuseOthers({ model, fields }: ImageOrder, schema: TObject, catalog: C
   }
 }
 
-/** Upstream fetches them; where they lie is checked like a callback. */
+/** Upstream fetches them; the gateway checks their address like a callback's. */
 async function checkUrls({ inputs, mask }: ImageRequest, resolveHost: ResolveHost): Promise<void> {
   const pictures = mask === undefined ? inputs : [...inputs, mask]
   await Promise.all(

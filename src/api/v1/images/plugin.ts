@@ -99,7 +99,7 @@ export function imagesPlugin(given: ImageRouteDeps) {
   const { generation, edit } = imageBodies(given.catalog)
   const tellOfEdits = misspeltIn(edit, names)
   const deps = { ...given, checkParts: refuseMisspeltParts(tellOfEdits) }
-  // Each family judges its own fields; the schema only finds misspelt names.
+  // Each family checks its own fields; the schema only finds misspelt names.
   const onlySpelling = refuseMisspelt(names)
   return async (app: FastifyInstance): Promise<void> => {
     await useForms(app)
