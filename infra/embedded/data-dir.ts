@@ -129,7 +129,7 @@ async function create(path: string): Promise<void> {
  * Creates (where missing), locks and version-checks the directory that holds everything a single machine stores.
  *
  * @throws DataDirError with a message for the operator: unwritable, in use by another process (its pid is named),
- * written by a newer release, or not one of ours.
+ * written by a newer release, or not a data directory of this program.
  */
 export async function prepareDataDir(directory: string): Promise<DataDir> {
   const path = resolve(directory)

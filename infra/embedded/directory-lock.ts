@@ -49,7 +49,7 @@ async function openExclusively(path: string): Promise<ClassicLevel> {
 }
 
 /**
- * Takes the exclusive lock of a directory, waiting up to `waitMs` for a holder to let go.
+ * Takes the exclusive lock of a directory, waiting up to `waitMs` for a holder to release it.
  *
  * A pid file cannot be right here: pids are reused, are the same in every container, and two starters can both
  * judge one stale. Node has no `flock`, but an (empty) LevelDB holds a kernel file lock while it is open, and the

@@ -88,7 +88,9 @@ export const DB_WRITE_BUFFER_BYTES = 8 * MIB
 export const DB_CACHE_BYTES = 16 * MIB
 export const DB_BLOCK_BYTES = 16 * KIB
 
-/** Start: how long the process that holds the log may take to let go, and how often it is tried. */
+/**
+ * Start: how long the process that holds the log may take to release it, and how often to retry.
+ */
 export const LOCK_WAIT_MS = 10_000
 export const LOCK_RETRY_MS = 50
 

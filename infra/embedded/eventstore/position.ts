@@ -28,7 +28,7 @@ export function beforeEvent(position: number): LogPosition {
   return { commit: position, prepare: 0 }
 }
 
-/** Whether the event at `position` stands behind `from`. */
+/** Whether the event at `position` comes after `from`. */
 export function isEventBehind(position: number, from: LogPosition): boolean {
   return position > from.commit || (position === from.commit && position > from.prepare)
 }

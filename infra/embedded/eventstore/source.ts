@@ -1,8 +1,11 @@
-/** What a subscription reads, and where it stands in it. */
+/** What a subscription reads, and its position in it. */
 export interface Source {
   /** Whether it begins at the end: nothing is caught up with. */
   readonly isAtEnd: boolean
-  /** The next page up to the end of the log, or that this is reached, or that nothing is there. */
+  /**
+   * The next page up to the end of the log, or that the end is reached, or that the stream does not
+   * exist.
+   */
   readonly catchUp: () => Promise<readonly Buffer[] | 'end' | 'missing'>
   /** Messages to send on having caught up. */
   readonly goLive: () => readonly Buffer[]

@@ -72,7 +72,7 @@ function signalAll(found: readonly Found[], signal: NodeJS.Signals): void {
     try {
       process.kill(pid, signal)
     } catch {
-      // Gone already, or not ours to end; whether it is still there is looked at below.
+      // It has ended already, or belongs to another account; the check below tells which.
     }
   }
 }

@@ -92,7 +92,7 @@ export class Envelope {
   }
 }
 
-/** Path under which assets can be looked at. */
+/** Path under which the files of assets are served. */
 export const MEDIA_PATH = '/media/assets'
 /** As long as the shortest video and sound a library takes, seconds. */
 const SECONDS = 2
@@ -125,7 +125,7 @@ export function mediaAnswer(
   })
 }
 
-/** An asset can be looked at for so long after it was asked for, seconds. */
+/** Life of an asset's URL, in seconds. */
 const URL_SECONDS = 600
 
 /** The reason of a failed asset for which none was given. */

@@ -19,7 +19,7 @@ const TOKEN_LIFE_MS = 30 * 60_000
 const MAX_URL_LENGTH = 2_048
 const MAX_TOKEN_LENGTH = 500
 
-/** Where the page sends a person's browser, and what that says of a passed and of a failed check. */
+/** Query values for a person's browser after a passed and after a failed check. */
 const TOLD = {
   pass: { resultCode: '10000', algorithmBaseRespCode: '0', reqMeasureInfoValue: '1' },
   fail: { resultCode: '50000', algorithmBaseRespCode: '1', reqMeasureInfoValue: '0' },

@@ -133,7 +133,7 @@ function header(request: FastifyRequest, name: string): string {
   return typeof value === 'string' ? value : (value?.join(',') ?? '')
 }
 
-/** The region a request names, whether or not it is let in; empty for none of ours. */
+/** The region a request names, whether or not it is authorized; empty for an unknown one. */
 export function namedRegion(request: FastifyRequest): Region | '' {
   const named = /Credential=[^/,\s]+\/\d+\/([^/,\s]+)\//.exec(header(request, 'authorization'))?.[1]
   return REGIONS.find((region) => region === named) ?? ''

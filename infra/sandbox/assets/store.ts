@@ -141,7 +141,7 @@ export class LibraryStore {
     this.#maxRecords = maxRecords
   }
 
-  /** Opens the store; with a directory, what was accepted before is there again. */
+  /** Opens the store; with a directory, it holds again what was accepted before. */
   static async open(directory: string | null, maxRecords: number): Promise<LibraryStore> {
     const store = new LibraryStore(maxRecords)
     if (directory === null) return store

@@ -63,7 +63,7 @@ const CODE_OF_STATUS: Readonly<Record<number, string>> = {
   500: 'InternalServiceError',
 }
 
-/** The wire of a family; `prompted` is the member that switches stand in. */
+/** The wire of a family; `prompted` is the member that holds the switches. */
 export function dottedWire(kit: FamilyKit, family: string, prompted: string): Wire {
   return wireOf(
     {

@@ -176,7 +176,7 @@ function make(
   const usage = usageOf(ask, faults)
   const quality = wordOf(faults, 'quality') ?? ask.quality
   const size = `${ask.width}x${ask.height}`
-  // An error that follows the finished picture takes nothing of it back.
+  // An error after the finished picture does not invalidate it.
   const breaks = ask.stream && (countOf(faults, 'error-after') ?? Infinity) <= ask.previews
   const isMade = wordOf(faults, 'fail') === null && !breaks
   const { input_tokens, output_tokens } = usage

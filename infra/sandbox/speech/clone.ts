@@ -107,7 +107,7 @@ function cloneOrder(text: string, body: Fields | null) {
   return { voiceId, fileId, promptId, audition, model }
 }
 
-/** Clones a voice. Faults stand in its audition text or in the text of its prompt. */
+/** Clones a voice. Its audition text or the text of its prompt holds the faults. */
 export function addCloneRoute(app: FastifyInstance, speakers: Speakers, at: string): void {
   addCall(app, speakers.kit, speakers.wire, `${at}/v1/voice_clone`, (body, request) => {
     const text = Buffer.isBuffer(request.body) ? request.body.toString('utf8') : ''

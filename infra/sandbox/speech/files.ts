@@ -119,8 +119,8 @@ function shown({ id, bytes, createdAtMs, filename, purpose }: StoredFile) {
 }
 
 /**
- * Takes files, and gives them back. Faults of an upload stand in the name of its file; `made` has the bytes of
- * what is no upload.
+ * Takes files, and gives them back. The name of its file holds the faults of an upload; `made` has
+ * the bytes of what is no upload.
  */
 export function addUploadRoute(
   app: FastifyInstance,

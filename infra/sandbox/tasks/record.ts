@@ -79,7 +79,7 @@ export interface Segment {
   readonly strange: string | null
 }
 
-/** A task as it stands at a moment. */
+/** State of a task at a moment. */
 export interface TaskState extends Segment {
   /** Whether queries still find it. */
   readonly visible: boolean

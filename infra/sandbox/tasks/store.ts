@@ -49,7 +49,7 @@ export class TaskStore {
     this.#limits = limits
   }
 
-  /** Opens the store; with a directory, what was accepted before is there again. */
+  /** Opens the store; with a directory, it holds again what was accepted before. */
   static async open(
     directory: string | null,
     limits: StoreLimits,
