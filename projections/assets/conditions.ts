@@ -41,7 +41,7 @@ export class Conditions {
     return this
   }
 
-  /** A text begins so: as a range of bytes, which an index gives without a look at each. */
+  /** A text begins with this: a range of bytes, which an index finds without reading each row. */
   beginsWith(column: string, prefix: string | undefined): this {
     if (prefix === undefined || prefix === '') return this
     const from = storable(prefix)

@@ -46,7 +46,9 @@ function countsOfGroup(row: Row<GroupColumns> | undefined): readonly CountKey[] 
   return isShown ? [keyOf(row, 'group', '', '')] : []
 }
 
-/** Adds to the counts what a batch changed, and says of each that something it counts did change. */
+/**
+ * Adds to the counts what a batch changed, and moves the position of each count whose rows changed.
+ */
 export async function writeCounts(
   client: PoolClient,
   ofAssets: readonly RowChange<AssetColumns>[],

@@ -64,7 +64,7 @@ async function sumCounts(
 ): Promise<{ readonly all: number; readonly matching: number; readonly position: string }> {
   const { name, filter } = listed
   const { tenantId, groupType, userId, region, projectName } = filter
-  // No group is called that: it stands for all of them.
+  // The empty id means all groups; no group has it.
   const groupIds = filter.groupIds?.filter((id) => id !== '') ?? ['']
   const list = new Conditions()
     .is('kind', name === 'assets' ? 'asset' : 'group')

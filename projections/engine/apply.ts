@@ -38,7 +38,7 @@ export class PoisonEventError extends Error {
   }
 }
 
-/** The step a batch is for a checkpoint that stands at `from`. */
+/** The step of a batch for a checkpoint at `from`. */
 export function stepOf(batch: Batch, from: LogPosition): Step {
   const last = batch.events.at(-1)
   return {
@@ -78,7 +78,7 @@ async function applyOnce(
 }
 
 /**
- * Applies a batch to a target whose checkpoint stands at `from`. When an event cannot be applied,
+ * Applies a batch to a target whose checkpoint is at `from`. When an event cannot be applied,
  * halves the batch until it is found, so that everything before it is applied.
  * @throws PoisonEventError naming the event; CheckpointMovedError when another process leads;
  * whatever the connection threw otherwise.

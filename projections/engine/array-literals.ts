@@ -56,7 +56,7 @@ function storableValue(value: unknown): unknown {
 /** JSON text that `jsonb` accepts. */
 export function storableJson(value: unknown): string {
   const text = JSON.stringify(value)
-  // An escape is the only way by which NUL or a lone surrogate can stand in JSON text.
+  // JSON text can hold NUL or a lone surrogate only as an escape.
   return text.includes(String.raw`\u`) ? JSON.stringify(storableValue(value)) : text
 }
 

@@ -146,7 +146,7 @@ export interface Move {
 
 /**
  * Moves one checkpoint.
- * @throws CheckpointMovedError when it does not stand at `step.from`, or is of another version
+ * @throws CheckpointMovedError when it is not at `step.from`, or is of another version
  */
 export async function moveCheckpoint(client: Queryable, move: Move): Promise<void> {
   await moveCheckpoints(client, [move])
@@ -154,7 +154,7 @@ export async function moveCheckpoint(client: Queryable, move: Move): Promise<voi
 
 /**
  * Moves several checkpoints in one statement.
- * @throws CheckpointMovedError when one of them does not stand where its step begins, or its tables are of
+ * @throws CheckpointMovedError when one of them is not where its step begins, or its tables are of
  * another version: a newer program swapped them in. In a transaction nothing is kept then.
  */
 export async function moveCheckpoints(client: Queryable, moves: readonly Move[]): Promise<void> {

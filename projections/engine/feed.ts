@@ -21,7 +21,7 @@ export interface Feed {
   readonly next: () => Promise<FeedBatch | undefined>
   /** Events read and not yet handed out. */
   readonly buffered: () => number
-  /** Ends the reading; waits until the source has let go. */
+  /** Ends the reading; waits until the source has ended. */
   readonly close: () => Promise<void>
 }
 

@@ -4,7 +4,7 @@ import { applyRows, audited, fromTables, rowsOf, typesOf } from '../engine/read-
 import { table } from '../engine/table.ts'
 import type { Projection } from '../engine/types.ts'
 
-/** A deleted file stays as a row: it says that its bytes are needed no more. */
+/** A deleted file keeps its row, so that a purge can delete its bytes. */
 const files = rowsOf<FileEvent>()({
   table: table('files.files', {
     columns: {

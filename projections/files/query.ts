@@ -3,7 +3,7 @@ import type { Queryable } from '../engine/queryable.ts'
 
 export { fileTables } from './projection.ts'
 
-/** A file that is there. */
+/** A file that exists. */
 export interface FileRow {
   readonly fileId: string
   readonly purpose: FilePurpose
@@ -33,7 +33,7 @@ interface FileRecord {
   readonly expires_at: Date | null
 }
 
-/** Where a tenant's file stands in its lists; undefined for one it never had. */
+/** Place of a tenant's file in its lists; undefined for one it never had. */
 export async function filePlace(
   db: Queryable,
   tenantId: string,

@@ -36,7 +36,9 @@ export interface LedgerLine {
   readonly measurement: 'reported' | 'estimated'
   readonly requestId: string
   readonly position: bigint
-  /** Which of the tenant's account prices the price came of; null: it is that of the book. */
+  /**
+   * Revision of the tenant's account prices that the price came from; null: it is that of the book.
+   */
   readonly accountPrices: number | null
 }
 

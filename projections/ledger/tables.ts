@@ -181,7 +181,7 @@ export const grants = table('ledger.grants', {
   indexes: { tenant: '(tenant_id, position)' },
 })
 
-/** What the lines of a tenant come to in a stretch of time. */
+/** Sums of a tenant's lines in a period. */
 function periodTable<const Stretch extends string, Begins extends Column<string, 'begins'>>(
   name: string,
   stretch: Stretch,

@@ -34,7 +34,7 @@ export async function taskPlace(
   return row && { requestedAtMs: Number(row.requested_at_ms), platformId: row.platform_id }
 }
 
-/** Of each family only as many as a page has are looked at, so that it costs the same at any depth. */
+/** Reads of each family only as many as a page has, so that it costs the same at any depth. */
 function pageSql(order: 'asc' | 'desc', goesOn: boolean): string {
   const compared = order === 'desc' ? '<' : '>'
   const past = goesOn ? `and (t.requested_at_ms, t.platform_id) ${compared} ($4::bigint, $5)` : ''

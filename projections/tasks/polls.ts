@@ -32,7 +32,7 @@ export async function noteObservations(
   })
 }
 
-/** How many tasks wait for a worker of ours, counted up to `limit`: of all tenants, and of one. */
+/** How many tasks wait for a gateway worker, counted up to `limit`: of all tenants, and of one. */
 export async function waitingTasks(
   db: Queryable,
   { tenantId, limit }: { readonly tenantId: string; readonly limit: number },

@@ -90,7 +90,7 @@ function behind(after: QueriedPlace | undefined, conditions: Conditions): string
   return ` and (t.requested_at_ms, t.platform_id) < ($${requested}::bigint, $${id}::text)`
 }
 
-/** Of each list only as many as lie up to the page's end are looked at. */
+/** Reads of each list only as many as lie up to the page's end. */
 function pageSql(filter: TaskQueryFilter, page: Place, conditions: Conditions): string {
   const scopes = scopesOf(filter, conditions)
   const wanted = tasksOf(filter, conditions) + behind(page.after, conditions)

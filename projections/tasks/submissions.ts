@@ -28,8 +28,8 @@ export async function findOpenSubmissions(
 }
 
 /**
- * Which of these native ids belong to a task of ours, hidden and refused ones too, and the marker it
- * was sent with.
+ * Which of these native ids belong to a task of the gateway, hidden and refused ones too, and the
+ * marker it was sent with.
  */
 export async function findKnownNativeIds(
   db: Queryable,

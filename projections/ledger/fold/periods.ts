@@ -39,7 +39,7 @@ export function addToQuarter(
   delta.amountPico += amountPico
 }
 
-/** What quarters of an hour come to in the hours or days they lie in. */
+/** Sums quarters of an hour to the hours or days that hold them. */
 export function sumQuarters(
   quarters: Iterable<PeriodDelta>,
   into: keyof typeof longer,

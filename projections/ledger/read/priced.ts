@@ -10,7 +10,7 @@ export interface PricedLine {
   readonly price: string
   readonly per: Per
   readonly amount: string
-  /** Which of the tenant's account prices the price came of; null: that of the book. */
+  /** Revision of the tenant's account prices that the price came from; null: that of the book. */
   readonly accountPrices: number | null
 }
 
