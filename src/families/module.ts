@@ -27,7 +27,7 @@ export interface FamilyModule {
 export interface FamilyDeps {
   readonly log: EventLog
   readonly clock: Clock
-  /** That of the machine, by which upstreams judge signed requests. */
+  /** The machine's clock: upstreams compare dates of signed requests with theirs. */
   readonly upstreamClock: Clock
   /** What ids and names that callers or upstream get are made with. */
   readonly markerSecret: string

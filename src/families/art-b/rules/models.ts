@@ -33,7 +33,7 @@ export const MAX_GROUP = 15
 
 /** 2560x1440 to 4096x4096. */
 const FINE = { fewestPixels: 3_686_400, mostPixels: 16_777_216 }
-/** 1280x720 to a tenth more than 2048x2048, which other shapes of 2K come to. */
+/** 1280x720 to a tenth more than 2048x2048, which other shapes of 2K have. */
 const PLAIN = { fewestPixels: 921_600, mostPixels: 4_624_220 }
 
 const grouping = (name: string, version: string): ArtBModel => ({

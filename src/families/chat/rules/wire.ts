@@ -1,7 +1,10 @@
 import { isJsonObject } from '../../../kernel/json.ts'
 import { free, type TextWireRules } from '../../text/rules/wire.ts'
 
-/** What chat completions say of their requests. Types of tools begin so, where versions follow: `web_search_preview_…`. */
+/**
+ * Rules of chat completion requests. Types of tools begin with these names, where versions follow:
+ * `web_search_preview_…`.
+ */
 export const chatRules: TextWireRules = {
   name: 'chat',
   output: { bounds: ['max_completion_tokens', 'max_tokens'], answers: 'n' },

@@ -116,7 +116,7 @@ const SEARCH_COUNTERS = [
   ['tool_usage', 'web_search'],
 ] as const
 
-/** Searches a `usage` speaks of; undefined when it says nothing. */
+/** Searches that a `usage` counts; undefined when it counts none. */
 export function countedSearches(usage: unknown): number | undefined {
   if (!isJsonObject(usage)) return undefined
   for (const [holder, counter] of SEARCH_COUNTERS) {

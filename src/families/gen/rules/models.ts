@@ -52,7 +52,7 @@ export function genModel(name: string): GenModel | undefined {
   return byName.get(name)
 }
 
-/** The sizes of `gen-*` pictures, and which of them pixels come to. */
+/** The sizes of `gen-*` pictures, and the size of given pixels. */
 
 const tiers = ['512', '1K', '2K', '4K'] as const
 export type Tier = (typeof tiers)[number]

@@ -45,7 +45,7 @@ import {
 
 /** A picture is smaller, wherever it comes from. */
 const INPUT_UNDER_BYTES = 10 * 1024 * 1024
-/** In `facts`: the size is that of the base picture, which has not been looked at yet. */
+/** In `facts`: the size is that of the base picture, which has not been read yet. */
 export const INFERRED = 'inferred'
 
 const common = {

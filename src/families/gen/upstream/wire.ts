@@ -156,7 +156,7 @@ function isPicture(data: JsonObject): boolean {
   return typeof mimeType === 'string' && mimeType.startsWith('image/')
 }
 
-/** Reasons that speak of what was asked for, or of what came of it. */
+/** Reasons that concern the prompt or the picture. */
 const POLICY_REASONS = new Set([
   'SAFETY',
   'IMAGE_SAFETY',

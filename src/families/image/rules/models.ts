@@ -67,7 +67,7 @@ export function imageModel(name: string): ImageModel | undefined {
   return byName.get(name)
 }
 
-/** Which pixels an `image-*` model makes, and what a tier with an aspect ratio comes to. */
+/** Which pixels an `image-*` model makes, and the pixels of a tier with an aspect ratio. */
 
 export const tiers = ['1K', '2K', '4K'] as const
 export type Tier = (typeof tiers)[number]
@@ -144,7 +144,7 @@ export type ImageTokenUnit = (typeof tokenUnits)[number]
 const PRICED_QUALITIES = ['low', 'medium', 'high'] as const
 /** What a picture of unknown quality is billed as. */
 const CHEAPEST = 'low'
-/** What a request that leaves it to upstream may come to. */
+/** The dearest quality that a request may get which leaves it to upstream. */
 const DEAREST = 'high'
 
 const pictureSku = (quality: string): string => `image-2-${quality}-image`

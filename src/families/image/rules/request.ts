@@ -74,7 +74,7 @@ const common = {
 const ofEdits = Unwanted('is taken by /v1/images/edits alone with this model')
 const open = { additionalProperties: true } as const
 
-/** What else a body holds goes upstream as it came. */
+/** Other members of a body go upstream unchanged. */
 export const imageBodies = {
   generation: Type.Object(
     {

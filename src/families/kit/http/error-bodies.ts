@@ -24,7 +24,7 @@ export interface DottedError {
   readonly type: string | undefined
   readonly message: string
   readonly param: string | undefined
-  /** It speaks of our account upstream rather than of what the caller sent. */
+  /** The error concerns the gateway's account upstream, not the caller's request. */
   readonly account: boolean
 }
 
@@ -53,7 +53,7 @@ function isAccountCode(code: string | undefined): boolean {
   )
 }
 
-/** What speaks of our credential, contract or balance upstream. */
+/** Statuses that concern the gateway's credential, contract or balance upstream. */
 const ACCOUNT_STATUSES = new Set(['UNAUTHENTICATED', 'PERMISSION_DENIED', 'NOT_FOUND'])
 const ACCOUNT_REASONS = new Set(['API_KEY_INVALID', 'API_KEY_SERVICE_BLOCKED', 'SERVICE_DISABLED'])
 
@@ -97,7 +97,7 @@ function fieldOf(details: readonly Readonly<Record<string, unknown>>[]): string 
   return undefined
 }
 
-/** Codes of the chat and responses wires that speak of our account upstream. */
+/** Codes of the chat and responses wires that concern the gateway's account upstream. */
 const PLAIN_ACCOUNT_CODES: ReadonlySet<string> = new Set([
   'insufficient_quota',
   'invalid_api_key',

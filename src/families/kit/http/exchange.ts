@@ -32,7 +32,7 @@ export interface ExchangeRequest {
 export interface ExchangeResponse {
   readonly statusCode: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** The body as it came. */
+  /** The body as received. */
   readonly pieces: readonly Buffer[]
   /** The same as UTF-8, made when it is asked for. */
   readonly text: string

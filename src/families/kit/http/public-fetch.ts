@@ -221,7 +221,7 @@ export const resolveByDns: ResolveHost = async (hostname) => {
 }
 
 interface PostOutDeps extends PublicFetchDeps {
-  /** Origins, such as `http://alerts.internal:8080`, whose addresses are not judged. */
+  /** Origins, such as `http://alerts.internal:8080`, whose addresses are not checked. */
   readonly trustedOrigins?: readonly string[]
 }
 

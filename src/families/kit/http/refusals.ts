@@ -19,7 +19,7 @@ export interface UpstreamError {
   readonly type: string | undefined
   readonly message: string
   readonly param: string | undefined
-  /** Upstream speaks of our credential, contract or balance, whatever the status says. */
+  /** The error concerns the gateway's credential, contract or balance, whatever the status. */
   readonly account: boolean
   readonly rateLimited: boolean
   readonly retryAfterMs: number | undefined

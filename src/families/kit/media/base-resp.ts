@@ -14,7 +14,7 @@ export function idOf(value: unknown): string | undefined {
 
 /** On this wire every answer is a 200, and `base_resp.status_code` is its outcome. */
 
-/** What an answer says of itself; undefined where it says nothing. */
+/** The outcome that an answer states. */
 interface BaseResp {
   /** 0 is success. */
   readonly code: number
@@ -24,7 +24,7 @@ interface BaseResp {
 /** The audio was made, and moderation then refused it. */
 const OUTPUT_SENSITIVE = 1027
 
-/** The status each code stands for, in the manner of other wires. */
+/** The HTTP status of each code, as other wires have it. */
 const statuses: ReadonlyMap<number, number> = new Map(
   (
     [
@@ -47,7 +47,7 @@ export function baseRespOf(body: unknown): BaseResp | undefined {
   return code === undefined ? undefined : { code, message: textOf(said['status_msg']) ?? '' }
 }
 
-/** The status a failure stands for; undefined for a success, and for a body that does not say. */
+/** The HTTP status of a failure; undefined for a success, and for a body without a code. */
 export function statusOf(body: unknown): number | undefined {
   const said = baseRespOf(body)
   if (said === undefined || said.code === 0) return undefined

@@ -49,7 +49,7 @@ export interface Told {
   readonly headers: ExchangeResponse['headers']
 }
 
-/** One exchange whose answer says that it went well. @throws ProviderError */
+/** One exchange with a successful answer. @throws ProviderError */
 export async function ask(
   { exchange, basePath, headers, scrub }: Line,
   { path, ...request }: Pick<ExchangeRequest, 'path' | 'headers' | 'body'>,

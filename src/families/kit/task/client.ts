@@ -161,7 +161,7 @@ function cancelRequestOf(wire: TaskWire, nativeId: string): Omit<Sent, 'timeoutM
   return body === undefined ? request : { ...request, ...sentJson(body) }
 }
 
-/** An answer with the status it stands for. */
+/** An answer with the HTTP status that its body means. */
 function standingFor(
   { statusOf }: TaskWire,
   response: ExchangeResponse,
@@ -182,7 +182,10 @@ function errorIn(wire: TaskWire, response: ExchangeResponse): ReturnType<TaskWir
   }
 }
 
-/** It says so, or is a 404 with an envelope that speaks of the task; an unknown path answers with an empty body. */
+/**
+ * It says so, or is a 404 with an envelope about the task; an unknown path answers with an empty
+ * body.
+ */
 function isGone(wire: TaskWire, response: ExchangeResponse): boolean {
   const { statusCode } = response
   if (statusCode < 400 || statusCode >= 500) return false

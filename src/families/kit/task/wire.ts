@@ -34,7 +34,8 @@ export interface TaskWire extends Pick<
   }
   readonly listPath: (wanted: Wanted) => string
   /**
-   * The status an answer stands for, on a wire whose answers are all 200; undefined: it is a success.
+   * The HTTP status that an answer means, on a wire whose answers are all 200; undefined: it is a
+   * success.
    */
   readonly statusOf?: (body: unknown, asked: 'creation' | 'query') => number | undefined
   /** The error of an answer other than 2xx; undefined when it holds none, as for an unknown path. */
@@ -64,7 +65,10 @@ export interface UpstreamError {
   readonly code: string | undefined
   readonly message: string
   readonly param: string | undefined
-  /** It speaks of our account upstream rather than of what the caller sent, whatever the status. */
+  /**
+   * The error concerns the gateway's account upstream, not the caller's request, whatever the
+   * status.
+   */
   readonly account: boolean
   /** It says that there is no such task, whatever the status. */
   readonly missing?: boolean
@@ -142,7 +146,7 @@ interface WireTask {
   readonly updated_at?: unknown
 }
 
-/** What such a task says of itself; `outputFields` are its settings, `urlFields` its result links. */
+/** Observation of such a task; `outputFields` are its settings, `urlFields` its result links. */
 export function observedTask(
   task: WireTask & JsonObject,
   { usage, error }: Pick<TaskObservation, 'usage' | 'error'>,

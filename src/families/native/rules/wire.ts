@@ -1,8 +1,9 @@
 import { free, type TextWireRules } from '../../text/rules/wire.ts'
 
 /**
- * What native generation says of its requests. A tool is named by its member: `…Search` with nothing but settings in
- * it. Looking at given addresses and running code cost tokens alone; maps are charged for by call.
+ * Rules of native generation requests. A tool is named by its member: `…Search` with nothing but
+ * settings in it. Reading given addresses and running code cost tokens alone; maps are charged for
+ * by call.
  */
 export const nativeRules: TextWireRules = {
   name: 'native',

@@ -159,7 +159,7 @@ function levelOf(config: JsonObject | undefined): JsonObject {
 
 /**
  * Reads a native body and writes it in camel case with the flat members folded into
- * `generationConfig`; everything not named there is passed on as it came.
+ * `generationConfig`; members not named there are passed on unchanged.
  * @throws DomainError `invalid_request`, naming the field
  */
 export function readNativeRequest(model: string, sent: JsonObject): NativeRequest {

@@ -95,7 +95,7 @@ function conversationTokens({ usage }: JsonObject): number | undefined {
   return before === undefined || said === undefined ? undefined : before + said
 }
 
-/** What upstream keeps is named by ids of ours, bound to the tenant (P8). */
+/** Replaces upstream's ids by the gateway's, which are bound to the tenant (P8). */
 function responseIds(response: JsonObject, { keptId }: Naming): JsonObject {
   const { id, previous_response_id: previous, output } = response
   const tokens = conversationTokens(response)
@@ -121,8 +121,9 @@ export function itemView(item: JsonObject, keptId: Naming['keptId']): JsonObject
 }
 
 /**
- * A response as callers see it: external model, ids of ours, neutral error, tool counts in its usage
- * and, as callers of this surface may expect, the function calls once more under `tool_calls`.
+ * A response as callers see it: external model, the gateway's ids, neutral error, tool counts in
+ * its usage and, as callers of this surface may expect, the function calls once more under
+ * `tool_calls`.
  */
 export function responseView(
   response: JsonObject,

@@ -24,7 +24,7 @@ export interface Audition {
 export interface CloneRequest {
   /** As its tenant is to call it. */
   readonly voiceId: string
-  /** Ids of ours, in decimal. */
+  /** The gateway's ids, in decimal. */
   readonly fileId: string
   readonly promptFileId: string | undefined
   readonly promptText: string | undefined

@@ -87,7 +87,7 @@ export function charactersOf(text: string): number {
   return text.length - timesIn(PAIRS) + timesIn(CHINESE)
 }
 
-/** A member that may stand in two places; said twice, it must be the same. */
+/** A member that is accepted in two places; given twice, both must be equal. */
 function either<Value>(
   [firstAt, first]: readonly [string, Value | undefined],
   [secondAt, second]: readonly [string, Value | undefined],

@@ -24,7 +24,7 @@ const FileQuerySchema = Type.Object({
   }),
 })
 
-/** Of the form; how it is judged is said by the reader. */
+/** Documents the form; its reader checks it. */
 const UploadSchema = Type.Object({
   purpose: Purpose,
   file: Type.Unsafe<unknown>({ type: 'string', format: 'binary' }),

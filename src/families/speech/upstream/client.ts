@@ -49,7 +49,7 @@ function seenOf(body: JsonObject): SpeechSeen {
   return { usage: characters === undefined ? {} : { [CHARACTERS]: characters } }
 }
 
-/** `data.status` of the piece that says that all is there; it repeats what was there before. */
+/** `data.status` of the last piece; it repeats the whole. */
 const WHOLE = 2
 const SUCCESS = { status_code: 0, status_msg: 'success' }
 

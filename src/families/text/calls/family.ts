@@ -19,7 +19,7 @@ import {
 } from '../rules/price-members.ts'
 import type { ChannelWish } from '../../../app/channels/directory.ts'
 
-/** A wish for channels that take what changes the price of a call, and the tier it is priced by. */
+/** A query for channels that accept the members that change the price of a call, and its tier. */
 interface PricedWish {
   readonly wish: ChannelWish
   readonly serviceTier: string | undefined
@@ -93,7 +93,7 @@ export function createTextFamily(deps: TextDeps): TextCallFamily {
       const inputSize = { ...input.inputSize, heldTokens }
       const outputTokens = largestAnswer(wire, input.body, largestOutputTokens)
       const conversationTokens = heldInputTokens(inputSize) + outputTokens
-      // Priced by what the caller wrote: what upstream's ids stand for is in the size.
+      // Priced by what the caller wrote: the size includes the content behind upstream's ids.
       const priced = {
         wire,
         model,

@@ -13,7 +13,7 @@ import type { Unmade } from '../../../app/calls/family.ts'
 
 /** A request whose references to what upstream keeps were found to be its tenant's own. */
 export interface KeptCall {
-  /** With upstream's ids in place of ours. */
+  /** With upstream's ids in place of the gateway's. */
   readonly body: JsonObject
   /** Only channels where what it refers to is. */
   readonly wish: ChannelWish
@@ -25,8 +25,8 @@ export interface KeptCall {
 
 /**
  * Turns the ids a responses request refers by into upstream's, and binds the call to the account
- * that keeps what they stand for. Upstream looks up a response it is to continue, an item that is
- * named by its id, and an item of reasoning that comes back without its content; whole items are the
+ * that keeps their content. Upstream looks up a response it is to continue, an item that is named
+ * by its id, and an item of reasoning that comes back without its content; whole items are the
  * caller's own text.
  *
  * @throws DomainError `previous_response_not_found`, `kept_unavailable`, `invalid_request`

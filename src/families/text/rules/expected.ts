@@ -26,7 +26,7 @@ export function answersOf(wire: TextWireRules, body: JsonObject): number {
 
 /**
  * Says which members a caller has to lower so that an answer has at most `each` tokens: those that it
- * wrote and that are above, or the one of its wire. Holds on to nothing of the request.
+ * wrote and that are above, or the one of its wire. Keeps no reference to the request.
  */
 export function boundsAbove(wire: TextWireRules, body: JsonObject): (each: number) => string {
   const { holder, bounds } = wire.output

@@ -103,7 +103,10 @@ function rated(quote: TextQuote, inputSize: InputSize, seen: TextSeen): RatedCal
   }
 }
 
-/** Says the bound of the output that so much would do for; holds on to nothing of the request. */
+/**
+ * Names the output bound that the available amount is enough for; keeps no reference to the
+ * request.
+ */
 function fittingBound(
   { wire, body, inputSize }: TextCallRequest,
   quote: TextQuote,

@@ -37,7 +37,7 @@ export const Typed = Type.Object({ type: Name }, { ...open, knownExtraFields: '*
 export const Temperature = Type.Number({ minimum: 0, maximum: 2, description: 'Default 1.' })
 export const Choice = Type.Union([Type.String(), Anything])
 
-/** Other types are upstream's to judge. */
+/** Upstream checks other types. */
 export const ResponseFormat = Type.Object(
   {
     type: Type.String({

@@ -55,7 +55,7 @@ const found: ReadonlySet<string> = new Set([
 const dataUri = /^data:([^,;]{0,128})[^,]{0,128};base64,/i
 const base64Start = /^[A-Za-z0-9+/_=-]{64}/
 const address = /^[a-z][a-z0-9+.-]{1,15}:\/\/\S+$/i
-/** Longest text that is looked at for being an address. */
+/** Longest text that is checked for being an address. */
 const MAX_ADDRESS_CHARACTERS = 16_384
 
 interface Sum {
@@ -71,7 +71,7 @@ interface Place {
   readonly key: string
   readonly above: string
   readonly holder: JsonObject
-  /** How closely media are looked at, where an object around it says so. */
+  /** Resolution of media, where an object around it sets it. */
   readonly detail: string | undefined
 }
 

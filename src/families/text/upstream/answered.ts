@@ -7,10 +7,10 @@ import { isSameTier, serviceTierOf } from '../rules/price-members.ts'
 const MAX_NAME_LENGTH = 200
 /** How the name of a version goes on from that of its model. */
 const VERSION = /^[-@:.](?:v?\d[\w.-]*|latest|preview[\w.-]*|exp[\w.-]*)$/
-/** An endpoint of an account: its name says nothing of the model behind it. */
+/** An endpoint of an account: its name does not show the model behind it. */
 const ENDPOINT = /^ep-/
 
-/** Follows what an answer says of itself, as the last frame that says so has it. */
+/** Follows the model and tier that an answer names; the last frame that names them counts. */
 interface AnsweredWith {
   readonly note: (said: { readonly model?: unknown; readonly serviceTier?: unknown }) => void
   /** For the tally: empty where it is what was asked for, or nothing was said. */
@@ -142,7 +142,7 @@ export function expectedChoices(value: unknown): number {
  */
 export type MemberRewriter = (json: string, parsed: JsonObject) => string
 
-/** Sets a string member that is there to `value`; one that is not stays away. */
+/** Sets a string member that is there to `value`; an absent one is not added. */
 export function createMemberRewriter(name: string, value: string): MemberRewriter {
   const key = JSON.stringify(name)
   const replacement = JSON.stringify(value)

@@ -34,7 +34,7 @@ interface ActionDeps {
   readonly resolveHost: ResolveHost
 }
 
-/** Reads the body, asks the use case, and gives what stands in `Result`. */
+/** Reads the body, asks the use case, and returns the content of `Result`. */
 type RunAction = (call: Call, deps: ActionDeps) => Promise<object>
 
 const known = knownModel(resolveVideoAModel)
@@ -184,7 +184,7 @@ export const actions: Readonly<Record<ActionName, RunAction>> = {
     return shown(await assets.listAssets(listing), listing, toAsset)
   },
   ListAssetGroups: async (call, { assets }) => {
-    // A group has no state: what a filter says of states was checked, and leaves none out.
+    // A group has no state: a filter by states was checked, and excludes no group.
     const listing = listingOf(call, 'ListAssetGroups')
     return shown(await assets.listGroups(listing), listing, toAssetGroup)
   },

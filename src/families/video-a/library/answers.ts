@@ -3,7 +3,7 @@ import type { AssetGroupView, AssetView } from '../../../app/assets/types.ts'
 import { assetGroupTypes, assetTypes } from '../../../domain/asset/events.ts'
 import { DescriptionSchema, NameSchema, StatusSchema } from './requests.ts'
 
-/** What stands in `Result`, by the action. */
+/** Content of `Result`, by the action. */
 
 const Id = Type.String({ description: '`asset-<ULID>` or `group-<ULID>`.' })
 const Time = Type.String({ format: 'date-time' })
@@ -56,7 +56,7 @@ function pageOf(items: TSchema, title: string): TSchema {
   )
 }
 
-/** What stands in `Result`. */
+/** Content of `Result`. */
 export const ResultSchema = Type.Union([
   Type.Object({ Id }, { title: 'Create* and Update*' }),
   AssetSchema,

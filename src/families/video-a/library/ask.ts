@@ -54,7 +54,7 @@ function readLibraryError(body: unknown): UpstreamError | undefined {
   }
 }
 
-/** The status an answer stands for, whatever it came with: the code knows better than a status of 200. */
+/** The HTTP status that an answer means: its code takes precedence over a status of 200. */
 function statusOf(statusCode: number, error: UpstreamError | undefined): number {
   if (error === undefined) return statusCode
   const kind = kindOf(error.code)

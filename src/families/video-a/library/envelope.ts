@@ -166,7 +166,7 @@ export function regionOf(request: FastifyRequest): Region | undefined {
   return regions.get(request)
 }
 
-/** A path of members that may stand in a code: it comes from the caller. */
+/** A path of members that a code may hold: it comes from the caller. */
 const MEMBER_PATH = /^(?=.{1,128}$)[A-Za-z]\w*(?:\.\w+|\[\d+\])*$/
 /** Upstream's words for an input it refuses, such as `InvalidParameter.DownloadFailed`. */
 const UPSTREAM_CODE = /^[A-Z][A-Za-z]{2,63}(?:\.[A-Z][A-Za-z]{1,63}){0,2}$/

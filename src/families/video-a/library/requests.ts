@@ -136,7 +136,7 @@ const body = <Members extends TProperties>(
   knownExtraFields = '',
 ) => Type.Object(members, { additionalProperties: true, title, knownExtraFields })
 
-/** Of a filter: whatever is wrong with one of the texts is said of them all. */
+/** Of a filter: a fault in one of the texts is reported for the whole list. */
 function texts<Text extends string>(items: object, fault: (text: string) => string | undefined) {
   const check = (all: readonly unknown[]): string | undefined => {
     const strings = all.filter((one) => typeof one === 'string')

@@ -142,8 +142,8 @@ function register(app: FastifyInstance, services: Services): void {
       Result: result,
     }
   }
-  // The readers of the actions judge query and body, in the words of this interface.
-  // Most of the actions look, rename or delete; those that create are limited where they begin as well.
+  // The readers of the actions check query and body, in the words of this interface. Most of the
+  // actions read, rename or delete; those that create are limited where they begin as well.
   const config = { startsNothing: true } as const
   const judged = { validatorCompiler: () => () => true, handler, config } as const
   // One route, described once; callers write the last slash.

@@ -96,7 +96,7 @@ const References = Type.Object(
 )
 
 const Tools = Type.Array(
-  // Whatever is wrong with one is said of them all.
+  // A fault in one is reported for the whole list.
   Type.Unsafe<unknown>({
     properties: { type: {} },
     documented: {

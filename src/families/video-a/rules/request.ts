@@ -60,7 +60,7 @@ const known = knownModel(resolveVideoAModel)
  * @throws DomainError `invalid_request`, or `invalid_duration` for a number out of range: see `readBody`
  */
 export function acceptVideoARequest(sent: JsonObject): AcceptedVideoA {
-  // `callback_url` wins over its compatibility alias; only the winner is looked at.
+  // `callback_url` wins over its compatibility alias; only the winner is checked.
   const winner = Object.hasOwn(sent, 'callback_url') ? { CallbackURL: undefined } : {}
   const body = readBody(videoABody, { ...sent, ...winner })
   const model = known(body.model)
