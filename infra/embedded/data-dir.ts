@@ -22,7 +22,7 @@ export class DataDirError extends Error {
 }
 
 /** A data directory that this process alone may use until `release` or its death. */
-export interface DataDir {
+interface DataDir {
   /** Absolute path. */
   readonly path: string
   release(): Promise<void>

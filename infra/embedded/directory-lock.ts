@@ -24,7 +24,7 @@ export class DirectoryLockedError extends Error {
 }
 
 /** A held lock. It also ends, without any clean-up, when the process dies in any way. */
-export interface DirectoryLock {
+interface DirectoryLock {
   release(): Promise<void>
 }
 

@@ -13,7 +13,7 @@ const HEALTHY_AFTER_MS = 30_000
 /** Restarts in a row, without a healthy child between them, before giving up (about two minutes). */
 const MAX_CONSECUTIVE_RESTARTS = 30
 /** How long a child may take to end in order before it is killed. */
-export const STOP_TIMEOUT_MS = 20_000
+const STOP_TIMEOUT_MS = 20_000
 /** How long to wait for the last words of a child that has exited. */
 const LAST_WORDS_MS = 200
 /** Lines of a child's log kept to explain its end. */
@@ -42,7 +42,7 @@ export interface ReadyMessage {
 }
 
 /** Why a child ended without a request to stop. */
-export class ChildFailedError extends Error {
+class ChildFailedError extends Error {
   readonly code = 'child_failed'
 
   constructor(name: string, reason: string) {

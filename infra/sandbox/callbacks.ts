@@ -8,10 +8,10 @@ import type { SandboxOptions } from './options.ts'
 /**
  * What a query would answer for a task in a given stretch of its life; null: no callback is sent.
  */
-export type RenderCallback = (task: StoredTask, segment: Segment) => object | null
+type RenderCallback = (task: StoredTask, segment: Segment) => object | null
 
 /** Headers a family proves its callbacks with. */
-export type SignCallback = (task: StoredTask, target: URL) => Readonly<Record<string, string>>
+type SignCallback = (task: StoredTask, target: URL) => Readonly<Record<string, string>>
 
 /** Deliveries of one task so far. */
 export interface CallbackCounts {

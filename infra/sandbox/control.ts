@@ -74,7 +74,7 @@ export interface SandboxKit extends FamilyKit {
 }
 
 /** Which page: what comes after a sequence number, so many items of it. */
-export interface PageAsked {
+interface PageAsked {
   readonly after: number
   readonly limit: number
 }

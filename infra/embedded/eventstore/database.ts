@@ -17,7 +17,7 @@ import { OpenError } from './types.ts'
 /** Version of the key and record layout. */
 export const FORMAT_VERSION = 1
 
-export type Level = ClassicLevel<Buffer, Buffer>
+type Level = ClassicLevel<Buffer, Buffer>
 
 /** One entry of a write batch. */
 export interface Put {

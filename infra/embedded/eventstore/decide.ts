@@ -26,7 +26,7 @@ export interface StreamView {
   readonly at: (revision: number) => Promise<{ id: string; position: number } | undefined>
 }
 
-export type Decision =
+type Decision =
   | { readonly kind: 'write' }
   | { readonly kind: 'already_written'; readonly revision: number; readonly position: number }
   | { readonly kind: 'wrong_expected_revision' }

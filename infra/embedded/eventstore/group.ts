@@ -14,7 +14,7 @@ import { encodeRecord } from './record.ts'
 import type { CommandOutcome, ProposedEvent, StreamCommand } from './types.ts'
 
 /** What a group starts from. */
-export interface GroupBase {
+interface GroupBase {
   readonly database: Database
   readonly lastPosition: number
   readonly nowMs: number

@@ -47,7 +47,7 @@ export function headKey(name: Buffer): Buffer {
 }
 
 /** Value under a stream key: where the event is and how large its record is. */
-export interface StreamEntry {
+interface StreamEntry {
   readonly position: number
   readonly sizeBytes: number
 }

@@ -30,10 +30,7 @@ import { type CommandOutcome, LogError, type StreamCommand } from './types.ts'
 import { verifyEnd } from './verify.ts'
 
 /** Called with events that an operator should see. */
-export type LogEvents = (
-  event: 'write_failed' | 'recovered' | 'recovery_failed',
-  detail: string,
-) => void
+type LogEvents = (event: 'write_failed' | 'recovered' | 'recovery_failed', detail: string) => void
 
 interface Queued {
   readonly command: StreamCommand

@@ -18,7 +18,7 @@ const KEY_CONTENT_TYPE = Buffer.from('content-type')
 const KEY_CREATED = Buffer.from('created')
 
 /** What a record is made of. `createdMs` is Unix time. */
-export interface RecordInput {
+interface RecordInput {
   readonly id: string
   readonly stream: Buffer
   readonly type: string

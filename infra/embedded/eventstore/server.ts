@@ -26,7 +26,7 @@ export interface EventStoreServer {
 }
 
 /** What a server is made of. Port 0 takes any free one. */
-export interface ServerOptions {
+interface ServerOptions {
   readonly log: EventLog
   readonly faults: Faults
   readonly gate: Gate

@@ -12,7 +12,7 @@ const READY_TIMEOUT_MS = 60_000
 const INITIAL_HEAP = '--initial-old-space-size=128'
 
 /** What the caller decides; the rest follows from `root`. */
-export type EventStoreOptions = Partial<Omit<SuperviseOptions, 'name' | 'modulePath' | 'args'>> &
+type EventStoreOptions = Partial<Omit<SuperviseOptions, 'name' | 'modulePath' | 'args'>> &
   Pick<SuperviseOptions, 'onLine'> & {
     /** Folder of the log, below the data directory. */
     readonly root: string

@@ -57,7 +57,7 @@ export type CommandOutcome =
  * - `write_failed`: unknown; the identical command may be sent again.
  * - `unsupported`: the request needs something this store does not have.
  */
-export type LogErrorCode =
+type LogErrorCode =
   | 'queue_full'
   | 'not_writable'
   | 'closing'
@@ -77,7 +77,7 @@ export class LogError extends Error {
 }
 
 /** Why a data directory could not be opened. */
-export type OpenErrorCode = 'locked' | 'newer_format' | 'corrupt' | 'unusable'
+type OpenErrorCode = 'locked' | 'newer_format' | 'corrupt' | 'unusable'
 
 /** The data directory cannot be used; the message says what to do. */
 export class OpenError extends Error {

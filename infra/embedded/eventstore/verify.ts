@@ -11,7 +11,7 @@ import { recordId, recordPosition, recordRevision, recordStream } from './record
 import { OpenError } from './types.ts'
 
 /** The end of a log. */
-export interface LogEnd {
+interface LogEnd {
   readonly lastPosition: number
   /** Newest last. */
   readonly recent: readonly (readonly [string, SeenEvent])[]

@@ -13,7 +13,7 @@ const ACCOUNTS = ['postgres', 'nobody'] as const
 const PASSING_CAPABILITIES = ['dac_read_search', 'dac_override'] as const
 
 /** The unprivileged account that Postgres runs under when this process is root. */
-export interface Account {
+interface Account {
   readonly name: string
   readonly uid: number
   readonly gid: number

@@ -1,5 +1,5 @@
 /** Largest number of connections to the embedded server. */
-export const MAX_CONNECTIONS = 50
+const MAX_CONNECTIONS = 50
 
 /** Server settings by name. */
 export type Settings = Readonly<Record<string, string>>

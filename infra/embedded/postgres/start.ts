@@ -19,7 +19,7 @@ type Log = (
   fields?: Readonly<Record<string, unknown>>,
 ) => void
 
-export interface StartOptions {
+interface StartOptions {
   /** Folder for everything of this server; created where missing. */
   readonly root: string
   /** 0 picks a free one. */
@@ -31,7 +31,7 @@ export interface StartOptions {
 }
 
 /** The running embedded Postgres. */
-export interface EmbeddedPostgres extends Server {
+interface EmbeddedPostgres extends Server {
   readonly url: string
 }
 

@@ -117,7 +117,7 @@ const SORTS = ['CreateTime', 'UpdateTime', 'GroupId'] as const
 const ORDERS = ['Desc', 'Asc'] as const
 
 /** What a list query asks for. */
-export type Listing = Readonly<ReturnType<typeof parseListing>>
+type Listing = Readonly<ReturnType<typeof parseListing>>
 
 /** What a thing is listed by. */
 export interface Listed {

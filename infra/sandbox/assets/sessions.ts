@@ -26,7 +26,7 @@ const TOLD = {
 } as const
 
 /** What a person does on the page. */
-export type Outcome = keyof typeof TOLD
+type Outcome = keyof typeof TOLD
 
 /** Why a link opens no check. */
 export type DeadLink = 'unknown' | 'used' | 'expired'

@@ -27,7 +27,7 @@ const ALGORITHM = 'HMAC-SHA256'
 const TERMINATOR = 'request'
 
 /** A request as far as its signature covers it. */
-export interface SignedRequest {
+interface SignedRequest {
   readonly method: string
   /** As it was sent; empty counts as `/`. */
   readonly path: string

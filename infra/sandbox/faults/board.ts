@@ -2,7 +2,7 @@ import { type Random, seededRandom } from '../kit/clock.ts'
 import { type Faults, mergeFaults, NO_FAULTS, parseSwitches, UnknownSwitch } from './vocabulary.ts'
 
 /** What a process-wide rule may be narrowed to; an absent member matches everything. */
-export interface FaultMatch {
+interface FaultMatch {
   readonly family?: string | undefined
   /** `create`, `get`, `list`, `delete`, `media`, `cancel`; or several of them. */
   readonly op?: string | readonly string[] | undefined
@@ -36,7 +36,7 @@ export interface FaultSubject {
 }
 
 /** A rule in force. */
-export interface ActiveRule {
+interface ActiveRule {
   readonly id: string
   readonly rule: FaultRule
   /** How many requests it struck. */

@@ -10,9 +10,9 @@ import { JSON_HEADERS, keyedWire, messageOf, targetOf } from '../native/wire.ts'
 import { MEDIUM_TOKENS, tokensOf } from '../text/ask.ts'
 
 /** A request for a picture as this upstream understands it. */
-export type GenAsk = Readonly<Awaited<ReturnType<typeof parseGen>>>
+type GenAsk = Readonly<Awaited<ReturnType<typeof parseGen>>>
 
-export interface GenPainter {
+interface GenPainter {
   readonly name: string
   /** Output tokens of a picture by size. */
   readonly tokensBySize: Readonly<Record<string, number>>

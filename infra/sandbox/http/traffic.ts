@@ -83,7 +83,7 @@ export interface LoggedRequest {
 }
 
 /** A request under way: what is kept until a test reads the log. */
-export interface LogEntry {
+interface LogEntry {
   /** The answer's status; null while there is none. */
   status: number | null
 }
@@ -94,7 +94,7 @@ interface Kept extends LogEntry {
 }
 
 /** What the log needs of a request. */
-export interface LoggableRequest {
+interface LoggableRequest {
   readonly route: string
   readonly method: string
   readonly url: string

@@ -32,7 +32,7 @@ export interface Wire {
 }
 
 /** What differs from wire to wire. */
-export interface WireRules {
+interface WireRules {
   readonly family: string
   /** The credential a request brings along. */
   readonly keyOf: (request: FastifyRequest) => string | undefined

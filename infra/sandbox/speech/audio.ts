@@ -7,7 +7,7 @@ import { flacOf, mp3Of, pcmOf, type SoundFormat, wavOf } from '../media/sound.ts
 /** What a text sounds like. */
 
 export const FORMATS = ['mp3', 'pcm', 'flac', 'wav'] as const
-export type Format = (typeof FORMATS)[number]
+type Format = (typeof FORMATS)[number]
 
 export interface Audio extends SoundFormat {
   readonly bitrate: number

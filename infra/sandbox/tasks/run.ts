@@ -16,7 +16,7 @@ export interface BodyWire {
 }
 
 /** A request whose credential is let in. */
-export interface Asked {
+interface Asked {
   /** Which task; empty where none is meant. */
   readonly id: string
   readonly query: URLSearchParams

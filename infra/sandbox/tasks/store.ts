@@ -27,7 +27,7 @@ type Line =
   | { readonly t: 'seq'; readonly next: number }
 
 /** Bounds of what is kept. */
-export interface StoreLimits extends Retention {
+interface StoreLimits extends Retention {
   /** Oldest records beyond this many are forgotten. */
   readonly maxTasks: number
 }

@@ -29,7 +29,7 @@ const NOTHING_TOLD: Told = { text: '', pieces: [] }
 const remembered = new Map<string, Told>()
 
 /** So many words, the first one chosen by `offset`; the same each time. */
-export function wordsOf(count: number | null, offset: number): Told {
+function wordsOf(count: number | null, offset: number): Told {
   const words = Math.min(count ?? DEFAULT_WORDS, MAX_WORDS)
   const start = offset % WORDS.length
   const key = `${words}.${start}`

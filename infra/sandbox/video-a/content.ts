@@ -14,7 +14,7 @@ export interface Content {
 }
 
 /** An `asset://` reference, and where it stands. */
-export interface AssetReference {
+interface AssetReference {
   readonly id: string
   readonly kind: 'image_url' | 'video_url' | 'audio_url'
   readonly where: string

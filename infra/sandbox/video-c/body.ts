@@ -22,7 +22,7 @@ export interface VideoDetail extends Omit<VideoRequest, 'prompt' | 'callbackUrl'
 }
 
 /** The `usage` of this wire: a task that did not succeed took none. */
-export interface VideoUsage {
+interface VideoUsage {
   readonly credits: number
 }
 

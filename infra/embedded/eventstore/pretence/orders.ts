@@ -19,7 +19,7 @@ export type Order =
   | { readonly kind: 'recover' }
 
 /** An order as it travels; it is answered with `{done: id}`, with a `reason` if it failed. */
-export interface OrderMessage {
+interface OrderMessage {
   readonly id: number
   readonly order: Order
 }
