@@ -40,7 +40,7 @@ export function withoutFacts(listed: ListedTable): ListedTable {
 }
 
 /** How a list is read: all of it that is asked for, or along an order until there is enough. */
-export type Reading = 'found' | 'walked'
+type Reading = 'found' | 'walked'
 
 /**
  * What a list shows; in a statement that has conditions already, beside them. The type stands as it is:

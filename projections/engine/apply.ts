@@ -15,7 +15,7 @@ export interface Batch {
 }
 
 /** Where a batch is applied: the live schema, or the one of a rebuild. */
-export interface Target {
+interface Target {
   readonly projection: Projection
   /** Also the name of its checkpoint. */
   readonly schema: string

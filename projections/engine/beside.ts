@@ -6,7 +6,7 @@ import { isTransient } from './failures.ts'
 import { rebuildProjection, RebuildRunningError } from './rebuild.ts'
 import type { Projection } from './types.ts'
 
-export interface BesideOptions {
+interface BesideOptions {
   readonly pool: Pool
   readonly log: EventLog
   readonly projections: readonly Projection[]

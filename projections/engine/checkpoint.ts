@@ -138,7 +138,7 @@ export async function resetCheckpoint(
 }
 
 /** A step of one checkpoint, by a program that knows this version of what it is of. */
-export interface Move {
+interface Move {
   readonly name: string
   readonly version: number
   readonly step: Step

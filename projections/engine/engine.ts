@@ -36,7 +36,7 @@ export interface EngineOptions {
 }
 
 /** What this process knows; `readStatus` reports it for all processes. */
-export interface EngineStatus {
+interface EngineStatus {
   /** Whether this process is the one that moves the projections. */
   readonly leading: boolean
   /** Whether the leader has applied everything the log had. */

@@ -14,7 +14,7 @@ const PING_INTERVAL_MS = 5_000
 const PING_TIMEOUT_MS = 5_000
 
 /** Holding a named session lock of the database, until released or the connection is lost. */
-export interface Leadership {
+interface Leadership {
   /** Aborts when the connection, and with it the lock, is lost. */
   readonly lost: AbortSignal
   readonly release: () => Promise<void>
@@ -94,7 +94,7 @@ function startPings(client: PoolClient, lose: () => void): NodeJS.Timeout {
 }
 
 /** A lead that is kept from round to round, and tried for again once it is lost. */
-export interface KeptLead {
+interface KeptLead {
   /** Undefined while another process leads. `isNew`: it did not lead before. */
   readonly hold: () => Promise<{ readonly lost: AbortSignal; readonly isNew: boolean } | undefined>
   /** Lets another lead at once. */

@@ -28,7 +28,7 @@ const DROP_ATTEMPTS = 40
 /** Rounds of catching up with a live projection before the rest is done under its lock. */
 const CATCH_UP_ROUNDS = 10
 
-export interface RebuildOptions {
+interface RebuildOptions {
   readonly pool: Pool
   readonly log: EventLog
   readonly projection: Projection
@@ -40,7 +40,7 @@ export interface RebuildOptions {
   readonly check?: boolean
 }
 
-export interface RebuildResult {
+interface RebuildResult {
   /**
    * `different`: nothing was swapped; the rebuilt tables stay in `<name>_next` to look at. `equal`: only
    * compared; the rebuilt tables are dropped.

@@ -47,7 +47,7 @@ export interface Reign {
   readonly caughtUp: () => boolean
 }
 
-export interface ReignOptions {
+interface ReignOptions {
   readonly pool: Pool
   readonly log: EventLog
   readonly projections: readonly Projection[]

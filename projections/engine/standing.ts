@@ -55,7 +55,7 @@ export async function rowsBetween(
 }
 
 /** What stands between the cells of a column where it is digested, and in place of null. No cell may contain either. */
-export interface CellMarks {
+interface CellMarks {
   readonly between: string
   readonly null: string
 }
@@ -147,7 +147,7 @@ export async function allRows(
 }
 
 /** A text column that rows are walked by, and how rows are left out of the walk. */
-export interface KeyColumn {
+interface KeyColumn {
   readonly table: string
   readonly column: string
   /** Only rows whose last event lies after this position. */

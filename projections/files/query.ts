@@ -4,7 +4,7 @@ import type { Queryable } from '../engine/queryable.ts'
 export { fileTables } from './projection.ts'
 
 /** A file that exists. */
-export interface FileRow {
+interface FileRow {
   readonly fileId: string
   readonly purpose: FilePurpose
   readonly filename: string
@@ -15,7 +15,7 @@ export interface FileRow {
 }
 
 /** Where a list goes on: past the file with this id, also one deleted meanwhile. */
-export interface FileFilter {
+interface FileFilter {
   readonly tenantId: string
   readonly purpose: FilePurpose | undefined
   readonly order: 'asc' | 'desc'

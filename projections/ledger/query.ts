@@ -63,7 +63,7 @@ export type { PeriodKey } from './fold/change.ts'
 export type { LedgerLine } from './line.ts'
 
 /** What a tenant has in one currency; decimal strings. */
-export interface Balance {
+interface Balance {
   readonly currency: Currency
   /** Granted and adjusted. */
   readonly credit: string
@@ -149,7 +149,7 @@ export function repeatedSettlements(db: Queryable): Promise<number> {
 }
 
 /** What tasks under way hold, by token and user. */
-export interface HeldByOwner {
+interface HeldByOwner {
   readonly currency: Currency
   /** Undefined, as is the token, where the read model of tasks does not have them yet. */
   readonly userId: string | undefined

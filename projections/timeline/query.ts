@@ -164,7 +164,7 @@ export async function tenantTimeline(
 }
 
 /** An event by its position: what it is and what it says. */
-export interface TimelineFact {
+interface TimelineFact {
   readonly type: string
   readonly data: Readonly<Record<string, unknown>>
 }

@@ -2,7 +2,7 @@ import type { Corrects } from '../../../src/domain/pricing/settlement.ts'
 import type { LedgerLine } from '../line.ts'
 
 /** Accounts of a tenant; each exists once per currency. */
-export type Account =
+type Account =
   /** What the tenant owes us for settled results, less what it was given. */
   | 'receivable'
   | 'revenue'
@@ -12,7 +12,7 @@ export type Account =
   | 'held'
   | 'available'
 
-export interface Entry {
+interface Entry {
   readonly position: bigint
   readonly n: number
   readonly kind:
@@ -49,7 +49,7 @@ export interface HoldChange {
   position: bigint
 }
 
-export interface SettledSource {
+interface SettledSource {
   readonly sourceId: string
   readonly tenantId: string
   readonly currency: string
@@ -73,7 +73,7 @@ interface Adjustment {
 }
 
 /** Credit that was given, with who gave it. */
-export interface Grant {
+interface Grant {
   readonly position: bigint
   readonly grantId: string
   readonly tenantId: string

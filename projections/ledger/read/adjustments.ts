@@ -9,7 +9,7 @@ import {
 } from './list.ts'
 
 /** Facts of a settled line that an adjustment is checked against. */
-export interface LineFacts {
+interface LineFacts {
   readonly lineId: string
   readonly tenantId: string
   readonly currency: Currency

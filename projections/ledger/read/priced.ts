@@ -2,7 +2,7 @@ import { toQuantity, type Currency, type Per, type Quantity } from '../../../src
 import type { Queryable } from '../../engine/queryable.ts'
 
 /** What of a settled line its price made; decimals canonical. */
-export interface PricedLine {
+interface PricedLine {
   readonly sku: string
   readonly currency: Currency
   readonly unit: string

@@ -1,7 +1,7 @@
 /** Stretches of time, and how a range is put together of totals that are kept. */
 
-export const QUARTER_MS = 900_000
-export const HOUR_MS = 3_600_000
+const QUARTER_MS = 900_000
+const HOUR_MS = 3_600_000
 export const UTC_DAY_MS = 86_400_000
 
 /** Unix milliseconds, the first inclusive and the second exclusive; undefined is without an end. */
@@ -32,7 +32,7 @@ function cut({ fromMs, toMs }: Span, unitMs: number): Cut {
 }
 
 /** A range as UTC days, the hours and then the quarters beside them, and what is no whole quarter. */
-export interface Cover {
+interface Cover {
   readonly days: Span | undefined
   readonly hours: readonly Span[]
   readonly quarters: readonly Span[]
