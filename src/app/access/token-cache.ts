@@ -18,7 +18,7 @@ interface Known {
   readonly readAtMs: number
 }
 
-export interface CachedToken {
+interface CachedToken {
   /** Undefined: there is no such token. */
   readonly token: FoundToken | undefined
   /** It should be refreshed. */

@@ -16,7 +16,7 @@ const DERIVED_ID_LENGTH = 32
 export type Posting = 'grant' | 'limit'
 
 /** A request's idempotency key, and the id derived from it. */
-export interface KeyedPosting {
+interface KeyedPosting {
   readonly id: string
   readonly keyHash: string
 }
@@ -73,7 +73,7 @@ export async function setCreditLimit(deps: AccessDeps, input: CreditLimitInput):
     : post(deps, command, limitId, 'limit_id')
 }
 
-export interface AdjustmentInput {
+interface AdjustmentInput {
   readonly tenantId: string
   /** A repeated id posts nothing. */
   readonly adjustmentId: string

@@ -8,7 +8,7 @@ const DEMO_TENANT_ID = 'tenant_demo'
 const DEMO_USER_ID = 'user_demo'
 const DEMO_CREDIT = '10000'
 
-export interface DemoTenant {
+interface DemoTenant {
   readonly tenantId: string
   readonly userId: string
   readonly modelToken: string

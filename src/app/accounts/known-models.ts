@@ -6,7 +6,7 @@ import { DomainError } from '../../kernel/errors.ts'
 import type { Clock } from '../../kernel/clock.ts'
 
 /** Distinguishes model names from misspelt ones. */
-export interface KnownModels {
+interface KnownModels {
   /** The names that no model has. */
   readonly unknown: (names: readonly string[]) => Promise<readonly string[]>
   readonly known: () => Promise<ReadonlySet<string>>

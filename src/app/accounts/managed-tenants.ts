@@ -68,7 +68,7 @@ export type PostingName =
   | { readonly id: string | undefined; readonly key: string }
 
 /** The outcome of a posting. */
-export interface Posted {
+interface Posted {
   readonly id: string
   /** False: it was posted before. */
   readonly changed: boolean

@@ -30,7 +30,7 @@ export interface ShownSecret {
 /** The result, with warnings about what may not be intended. */
 type Warned<T> = T & { readonly warnings: readonly string[] }
 
-export interface TokenPage {
+interface TokenPage {
   readonly tenantId: string | undefined
   readonly userId: string | undefined
   /** Id of the last token on the page before. */

@@ -26,7 +26,7 @@ export interface CheckDeps extends Pick<ManagementDeps, 'log' | 'db'> {
   readonly trustedOrigins: readonly string[]
 }
 
-export interface SettingDeps extends ManagementDeps, CheckDeps {
+interface SettingDeps extends ManagementDeps, CheckDeps {
   readonly markerSecret: string
 }
 

@@ -15,7 +15,7 @@ export function projectOf(named: string | undefined): string {
 }
 
 /** A model's region, and the family whose channels have it. */
-export interface AssetPlace {
+interface AssetPlace {
   readonly family: string
   readonly region: Channel['region']
 }

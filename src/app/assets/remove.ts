@@ -129,7 +129,7 @@ export async function deleteAssetUpstream(
 }
 
 /** Records that upstream does not have it any more. */
-export async function confirmAssetDeleted(
+async function confirmAssetDeleted(
   deps: AssetDeps,
   { assetId, tenantId }: { readonly assetId: string; readonly tenantId: string },
   requestId?: string,

@@ -57,7 +57,7 @@ export interface AssetGroupView extends KeptView {
 }
 
 export const assetSorts = ['CreateTime', 'UpdateTime', 'GroupId'] as const
-export type AssetSort = (typeof assetSorts)[number]
+type AssetSort = (typeof assetSorts)[number]
 
 /** A page of the caller's objects. `pageNumber` starts at 1. */
 export interface AssetGroupListing extends Asking {
@@ -84,7 +84,7 @@ export interface AssetPage<View> {
 }
 
 /** A started verification as its caller gets it: the gateway stores none of it. */
-export interface VerificationTicket {
+interface VerificationTicket {
   /** The one-time credential that queries its result. */
   readonly credential: string
   /** The page that the person opens. */

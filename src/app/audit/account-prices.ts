@@ -16,7 +16,7 @@ const ALLOWED_LATENESS_MS = 120_000
 const CONCURRENT_READS = 16
 
 /** One settled line, with what is known of its result. */
-export interface PricedLine {
+interface PricedLine {
   readonly line: SettlementLine
   readonly tenantId: string
   readonly currency: string
@@ -29,7 +29,7 @@ export interface PricedLine {
 }
 
 /** What is wrong with the price of a line. */
-export interface PriceFault {
+interface PriceFault {
   readonly code: Extract<
     Finding['code'],
     'price_not_in_book' | 'account_price_wrong' | 'account_price_outdated'

@@ -3,7 +3,7 @@ import type { Expected } from './compare.ts'
 import type { BalanceChange } from './expected-ledger.ts'
 
 /** A balance in pico, and the position of the last event that changed it. */
-export interface ExpectedBalance {
+interface ExpectedBalance {
   granted: bigint
   adjusted: bigint
   settled: bigint

@@ -94,7 +94,7 @@ export function differencesOf(expected: Expected, row: StandingRow): readonly Di
 }
 
 /** The name of a row, with which a finding about it begins. */
-export interface RowName {
+interface RowName {
   readonly table: string
   readonly key: string
   readonly position?: unknown

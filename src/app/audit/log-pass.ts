@@ -51,9 +51,9 @@ export interface Beginning {
 }
 
 /** An event by its positions in the log. */
-export type LastEvent = Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'position'>
+type LastEvent = Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'position'>
 
-export interface PassDeps {
+interface PassDeps {
   readonly pool: Pool
   readonly log: EventLog
   readonly models: readonly ReadModel[]

@@ -20,7 +20,7 @@ export interface ReadModel {
 }
 
 /** A read model that makes no progress, and its position. */
-export interface Halted {
+interface Halted {
   readonly name: string
   readonly position: bigint
 }

@@ -70,7 +70,7 @@ export function timelineEffect(
 }
 
 /** The timeline rows that the log requires for a stretch, and the existing ones. */
-export interface FoundTimeline {
+interface FoundTimeline {
   readonly effects: readonly TimelineEffect[]
   readonly inEvents: Matched
   readonly inSources: Matched

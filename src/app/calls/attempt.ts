@@ -11,7 +11,7 @@ import type { CallDeps } from './deps.ts'
 import { failureOf, isNoteworthy, noteFailure } from './settle.ts'
 
 /** The answer of a channel, with its lease still held. */
-export interface Attempt<Result> {
+interface Attempt<Result> {
   readonly channel: Channel
   readonly lease: ChannelLease
   readonly result: Result

@@ -32,7 +32,7 @@ export interface PumpedTally {
 }
 
 /** A stream that has begun upstream, with everything needed to end it properly. */
-export interface OpenCall<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
+interface OpenCall<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
   readonly call: AdmittedCall<Seen>
   readonly served: Served
   readonly lease: ChannelLease

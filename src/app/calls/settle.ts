@@ -149,7 +149,7 @@ export function failedResult<Seen>(code: string, seen: Seen): Failure<Seen> {
 }
 
 /** A received result that could not be settled, and is therefore not delivered. */
-export function withheldResult<Seen>(code: string, seen: Seen): Failure<Seen> {
+function withheldResult<Seen>(code: string, seen: Seen): Failure<Seen> {
   return { code, message: 'the result could not be settled and is withheld', cost: { seen } }
 }
 

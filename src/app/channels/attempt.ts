@@ -8,7 +8,7 @@ import type { ChannelDirectory, ChannelLease, ChannelOutcome, ChannelWish } from
  * channel's answers, for every caller.
  */
 
-export interface AttemptDeps {
+interface AttemptDeps {
   readonly channels: ChannelDirectory
 }
 
@@ -23,7 +23,7 @@ export interface AttemptPlan {
   readonly onFailure: (channel: Channel, error: unknown) => void
 }
 
-export type Attempted<Result> =
+type Attempted<Result> =
   /** The lease is still held: `endAttempt` releases it. */
   | { readonly kind: 'answered'; readonly lease: ChannelLease; readonly result: Result }
   /** No channel accepted it; this is the failure of the last one. */

@@ -6,7 +6,7 @@ export const SecretSchema = Type.Union([
   Type.Object({ file: Type.String({ minLength: 1 }) }, { additionalProperties: false }),
 ])
 /** The name of an environment variable, or a file. */
-export type SecretSource = Static<typeof SecretSchema>
+type SecretSource = Static<typeof SecretSchema>
 
 /** Reads a secret; undefined when it does not exist. */
 export type SecretResolver = (source: SecretSource) => string | undefined

@@ -12,7 +12,7 @@ export interface ChannelSettings {
 }
 
 /** The parts of a channel that its family sets. */
-export type OwnSettings = Partial<
+type OwnSettings = Partial<
   Pick<Channel, 'credentialHeader' | 'largestImageCounts' | 'library' | 'settings'>
 >
 

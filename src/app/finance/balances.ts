@@ -22,7 +22,7 @@ export interface StandingBalance {
   readonly availablePico: bigint
 }
 
-export interface Balances {
+interface Balances {
   /** By tenant; a tenant without any money movement is absent. */
   readonly byTenant: ReadonlyMap<string, readonly StandingBalance[]>
   /** The ledger has the events up to here; undefined before its first. */

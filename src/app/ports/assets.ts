@@ -11,14 +11,14 @@ export interface NativeKey {
 }
 
 /** A group to create upstream. */
-export interface GroupOrder {
+interface GroupOrder {
   /** Its name upstream, which is our id, so that it can be found again. */
   readonly name: string
   readonly projectName: string
 }
 
 /** An asset to create upstream. */
-export interface AssetOrder extends GroupOrder {
+interface AssetOrder extends GroupOrder {
   readonly nativeGroupId: string
   /** Upstream fetches it from there. */
   readonly url: string
@@ -60,7 +60,7 @@ export interface Listed<Item> {
 }
 
 /** A verification that upstream began. Both are one-time credentials: never stored or logged. */
-export interface StartedVerification {
+interface StartedVerification {
   readonly credential: string
   readonly link: string
 }

@@ -5,7 +5,7 @@ import type { CallOptions, Channel } from './provider.ts'
 /** The port between callers' files and the accounts that store them. */
 
 /** A file to upload. */
-export interface OutgoingMedia {
+interface OutgoingMedia {
   readonly purpose: UploadPurpose
   readonly filename: string
   /** Read once, while it is sent: an error of it aborts the upload. */

@@ -7,7 +7,7 @@ import { type ReadModelState, readModelStates, type ReadModelStatesDeps } from '
 /** Decides whether a route may answer from its read model. */
 
 /** A read model further behind than this would mislead its readers. */
-export const MAX_READ_MODEL_LAG_MS = 30_000
+const MAX_READ_MODEL_LAG_MS = 30_000
 /** All requests within this time share one look. */
 export const LOOK_FOR_MS = 1_000
 /** The log must answer within this; without an answer the lag is unknown. */

@@ -24,7 +24,7 @@ export interface Asked extends BalanceKey {
 }
 
 /** Reads the spendable amounts by name, less what every other replica reported. */
-export type ReadSpendable = (
+type ReadSpendable = (
   db: Queryable,
   names: readonly string[],
   exceptReplica: string,

@@ -42,7 +42,7 @@ export interface Funds {
   readonly tell: (tenantIds: readonly string[]) => Promise<void>
 }
 
-export interface FundsDeps {
+interface FundsDeps {
   readonly pool: Pool
   /** Names this process among those that share the database; no other process ever has it. */
   readonly replica: string

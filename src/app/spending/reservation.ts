@@ -8,7 +8,7 @@ export interface Used {
 }
 
 /** Why a reservation ends without use: the work failed once it had begun, or it never began. */
-export type NotUsed = 'failed' | 'not_started'
+type NotUsed = 'failed' | 'not_started'
 
 /**
  * A reservation for one piece of work: funds, budgets, requests and tokens per minute, a place
@@ -22,7 +22,7 @@ export interface Reservation {
 }
 
 /** Reservations of one piece of work, which end together. */
-export interface Reservations extends Reservation {
+interface Reservations extends Reservation {
   /** Undefined adds nothing. */
   readonly add: (one: Reservation | undefined) => void
 }

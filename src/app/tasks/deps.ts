@@ -66,7 +66,7 @@ const MAX_TASKS = 5_000
  * without reading the stream. If another process has written meanwhile, the append at this revision
  * fails.
  */
-export type KnownTasks = LRUCache<string, KnownTask>
+type KnownTasks = LRUCache<string, KnownTask>
 
 export function createKnownTasks(): KnownTasks {
   return new LRUCache({ max: MAX_TASKS })

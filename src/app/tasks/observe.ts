@@ -17,7 +17,7 @@ export function isTerminal(status: string): boolean {
   return terminal.has(status)
 }
 
-export interface ObserveInput {
+interface ObserveInput {
   readonly platformId: string
   readonly tenantId: string
   readonly observation: TaskObservation

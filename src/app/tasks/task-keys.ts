@@ -16,7 +16,7 @@ import type { CreatedTask, TaskOrder } from './types.ts'
 /** A request without an outcome for longer than this was interrupted: its outcome is uncertain. */
 const IN_PROGRESS_FOR_MS = 120_000
 
-export type Identity =
+type Identity =
   | { readonly kind: 'new'; readonly platformId: string }
   | { readonly kind: 'replay'; readonly task: CreatedTask }
 

@@ -24,7 +24,7 @@ export interface CommandContext {
   readonly tokenId?: string
 }
 
-export type TaskResult = ExecuteResult<TaskState, TaskEvent>
+type TaskResult = ExecuteResult<TaskState, TaskEvent>
 
 /** A new command id: each attempt is a new command, its retries are the same one. */
 export function newCommandId(nowMs: number): string {

@@ -7,7 +7,7 @@ import type { CheckDeps, ManagedSetting } from '../settings.ts'
 import { webhookSecret } from './signature.ts'
 
 /** A low balance and the state of its notification; times are unix milliseconds. */
-export interface LowBalance {
+interface LowBalance {
   readonly currency: Currency
   /** Decimal string: what was left when the policy saw it. */
   readonly balance: string

@@ -18,7 +18,7 @@ const IDLE_MS = 2_000
 /** A leader silent for this long hangs or is disconnected: Postgres ends its session. */
 const SILENT_LEADER_MS = 30_000
 
-export interface BalanceAlertDeps {
+interface BalanceAlertDeps {
   readonly pool: Pool
   readonly log: Pick<EventLog, 'endPosition'>
   readonly post: PostOut

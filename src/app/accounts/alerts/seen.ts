@@ -4,7 +4,7 @@ import { remainingSql } from '../../../../projections/ledger/query.ts'
 import type { Currency } from '../../../kernel/money.ts'
 
 /** A balance that is low and was not at the last look. */
-export interface SeenLow {
+interface SeenLow {
   readonly tenantId: string
   readonly currency: Currency
   /** Decimal strings. */

@@ -12,7 +12,7 @@ export function webhookSecret(markerSecret: string, tenantId: string, version: n
   return `${PREFIX}${key.toString('base64')}`
 }
 
-export interface SignedMessage {
+interface SignedMessage {
   /** The same for every retry. */
   readonly id: string
   /** Unix seconds: the receiver rejects old messages. */

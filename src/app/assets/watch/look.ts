@@ -26,7 +26,7 @@ export type Looked = SeenAsset | 'gone'
 export type Told = (work: AssetWork, looked: Looked) => void
 
 /** Ended assets in lists that were not looked for yet, by upstream's ids at one account. */
-export type Ended = LRUCache<string, SeenAsset>
+type Ended = LRUCache<string, SeenAsset>
 
 export function createEnded(): Ended {
   return new LRUCache({ max: MAX_ENDED })

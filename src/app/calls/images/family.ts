@@ -31,12 +31,7 @@ const MAX_STREAM_BYTES = 192 << 20
 const MAX_WITHHELD_BYTES = 192 << 20
 
 /** The family of image calls, whole or streamed. */
-export type ImageCallFamily = CallFamily<
-  PicturedCall,
-  PicturedCall['ready'],
-  ImageSeen,
-  JsonObject
-> &
+type ImageCallFamily = CallFamily<PicturedCall, PicturedCall['ready'], ImageSeen, JsonObject> &
   StreamFamily<PicturedCall, PicturedCall['ready'], ImageTally, DeliveredEvent, ImageFrame>
 
 export function createImageFamily(deps: Deps): ImageCallFamily {

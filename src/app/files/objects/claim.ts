@@ -10,7 +10,7 @@ import type { NamespacedObjects } from '../../../storage/namespaced.ts'
 export const CLAIM_SETTLES_MS = 600_000
 
 /** What a purge may touch. */
-export type Claim =
+type Claim =
   /** Nothing: another log's gateway has the namespace, or the marker cannot be read. */
   | 'none'
   /** Nothing yet: it was claimed a moment ago. */
@@ -19,7 +19,7 @@ export type Claim =
   /** Also objects without a namespace, if the log shows that they are ours. */
   | 'namespace_and_unprefixed'
 
-export interface ClaimDeps {
+interface ClaimDeps {
   readonly log: Pick<EventLog, 'readStream'>
   readonly namespace: string
   readonly objects: Pick<NamespacedObjects, 'marker' | 'putMarker'>

@@ -22,7 +22,7 @@ const GRACE_MS = 3_600_000
 const ROUND_OBJECTS = 1_000
 const IDLE_MS = 300_000
 
-export interface PurgeDeps extends PolicyDeps {
+interface PurgeDeps extends PolicyDeps {
   readonly pool: Pool
   readonly log: EventLog
   readonly clock: Clock

@@ -3,14 +3,14 @@ import type { UploadKey, UploadLookup } from './own-upload.ts'
 import { namedUpload } from './own-upload.ts'
 
 /** A file that a member of a request names. */
-export interface WantedFile {
+interface WantedFile {
   /** The id that callers use. */
   readonly fileId: string
   readonly param: string
 }
 
 /** Where the files of one request are. */
-export interface MediaPlace {
+interface MediaPlace {
   /** The only account that has them. */
   readonly channelId: string
   /** Upstream's ids by ours. */

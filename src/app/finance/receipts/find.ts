@@ -8,11 +8,11 @@ import { isOpening, type Opening, standingOf } from './standing.ts'
 import type { Receipt } from './types.ts'
 
 /** Most events read to find what an id stands for: a request may refresh a page of tasks. */
-export const MAX_RECEIPT_EVENTS = 10_000
+const MAX_RECEIPT_EVENTS = 10_000
 /** Most corrections shown in one receipt. */
-export const MAX_RECEIPT_CORRECTIONS = 1_000
+const MAX_RECEIPT_CORRECTIONS = 1_000
 
-export type FoundReceipt =
+type FoundReceipt =
   | { readonly receipt: Receipt }
   /** The ledger must reach this position of the log first. */
   | { readonly behind: bigint }

@@ -6,7 +6,7 @@ import type { Receipt, ReceiptLine } from './types.ts'
 import { verdictOf } from './verdict.ts'
 
 /** The data of a receipt. */
-export interface ReceiptParts {
+interface ReceiptParts {
   readonly opening: Opening
   /** All events of the task or call, oldest first. */
   readonly events: readonly RecordedEvent[]

@@ -3,7 +3,7 @@ import { type Currency, parseAmount } from '../../../kernel/money.ts'
 import { isFreshSql, SILENT_REPLICA_MS } from '../call-spending.ts'
 
 /** What another replica reported for one key and currency. */
-export interface Told {
+interface Told {
   readonly currency: Currency
   readonly heldPico: bigint
   readonly settledPico: bigint

@@ -2,12 +2,7 @@ import { DomainError } from '../../../kernel/errors.ts'
 import type { Whose } from './holders.ts'
 
 /** The limits that a request can be refused for. */
-export type LimitedBy =
-  | 'requests'
-  | 'tokens'
-  | 'own_requests'
-  | 'concurrent_calls'
-  | 'concurrent_tasks'
+type LimitedBy = 'requests' | 'tokens' | 'own_requests' | 'concurrent_calls' | 'concurrent_tasks'
 
 /** Clients of these protocols honour no longer wait. */
 const LONGEST_WAIT_MS = 60_000
@@ -26,7 +21,7 @@ const subjects: Readonly<Record<Whose, string>> = {
 }
 
 /** A limit that was reached, and how long to wait before a retry. */
-export interface Breach {
+interface Breach {
   readonly whose: Whose
   readonly limitedBy: LimitedBy
   readonly limit: number

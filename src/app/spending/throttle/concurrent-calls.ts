@@ -9,7 +9,7 @@ const RETRY_AFTER_MS = 1_000
 const LEARNT_FOR_MS = 10_000
 
 /** The calls of one holder that this replica has in flight. */
-export interface OwnCalls {
+interface OwnCalls {
   readonly holderId: string
   readonly calls: number
 }

@@ -49,7 +49,7 @@ export function taskOwnerOf(
 }
 
 /** The places of the holders of one batch; they last as long as the transaction. */
-export interface TaskPlaces {
+interface TaskPlaces {
   /** The refusal, or undefined: `take` follows once everything else is available as well. */
   readonly refusal: (request: PlaceRequest) => DomainError | undefined
   readonly take: (request: PlaceRequest) => void

@@ -5,7 +5,7 @@ import type { Limits } from './holders.ts'
 export type Measure = 'requests' | 'tokens'
 export const measures: readonly Measure[] = ['requests', 'tokens']
 /** How much of each. */
-export type Amounts = Readonly<Record<Measure, number>>
+type Amounts = Readonly<Record<Measure, number>>
 
 const limitOf: Readonly<Record<Measure, (limits: Limits) => number | undefined>> = {
   requests: (limits) => limits.requestsPerMinute,

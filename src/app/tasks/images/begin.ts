@@ -20,7 +20,7 @@ const START_TRIES = 6
 const START_PAUSE_MS = 5_000
 
 /** A waiting task that can be started, with its order and a held channel. */
-export interface ReadyTask {
+interface ReadyTask {
   readonly waiting: KnownImageTask
   readonly media: ImageMedia
   readonly images: ReadyImages

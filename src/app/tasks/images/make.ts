@@ -15,13 +15,13 @@ const STORE_PATIENCE_MS = 120_000
 
 export const MAKER = 'policy-make-images'
 
-export interface MakingTask extends Omit<SendingTask, 'platformId' | 'requestId'> {
+interface MakingTask extends Omit<SendingTask, 'platformId' | 'requestId'> {
   readonly known: KnownImageTask
   readonly media: ImageMedia
 }
 
 /** The factor on pauses, and the signal with which a process that shuts down aborts calls. */
-export interface MakingTimes {
+interface MakingTimes {
   readonly scale: number
   readonly signal: AbortSignal
 }

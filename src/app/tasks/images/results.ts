@@ -76,14 +76,14 @@ export async function keepResult(
 }
 
 /** How objects are written to the store. */
-export interface KeepingPlace {
+interface KeepingPlace {
   readonly put: (key: string, bytes: Uint8Array) => Promise<void>
   readonly putSealed: (key: string, bytes: Uint8Array) => Promise<void>
   readonly signal: AbortSignal
 }
 
 /** What callers see of a result until it expires. */
-export interface ShownResult {
+interface ShownResult {
   readonly data: readonly JsonObject[]
   readonly shown: JsonObject
 }

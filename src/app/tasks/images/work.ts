@@ -18,7 +18,7 @@ const LONGEST_PUT_OFF_MS = 30_000
 /** At shutdown the process waits this long for calls, then aborts: their outcome is unknown. */
 const DRAIN_MS = 20_000
 
-export interface ImageMaker {
+interface ImageMaker {
   /** One round: leases waiting tasks, tenants in turn, as far as there is room, and begins them. */
   readonly round: (signal: AbortSignal) => Promise<RoundOutcome>
   /** Waits for running work, and aborts what takes too long. */

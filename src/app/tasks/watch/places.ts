@@ -4,7 +4,7 @@ import { pause } from '../../../kernel/pause.ts'
 const LOOK_AGAIN_MS = 20
 
 /** Running work per channel, limited so that no channel takes all places. */
-export interface Places {
+interface Places {
   readonly free: (channelId: string) => boolean
   /** Runs the work; a failure is only reported. */
   readonly take: (channelId: string, work: () => Promise<void>) => void

@@ -46,7 +46,7 @@ interface Look {
   readonly askedMs: number
 }
 
-export interface Poller {
+interface Poller {
   /** One round: leases due tasks and starts polling them, channel by channel. */
   readonly round: (signal: AbortSignal) => Promise<RoundOutcome>
   /** Writes when upstream answered for held tasks, for a bounded number of them. */

@@ -18,7 +18,7 @@ import { taskWork } from './task-work.ts'
 /** A leader silent for this long hangs or is disconnected: Postgres ends its session. */
 const SILENT_LEADER_MS = 15_000
 
-export interface Sweep {
+interface Sweep {
   readonly round: () => Promise<'idle'>
   /** Lets another worker lead at once. */
   readonly stop: () => Promise<void>
