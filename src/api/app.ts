@@ -96,7 +96,7 @@ export interface ApiDeps extends Omit<AccountsDeps, 'endpoints'>, PerToken {
 }
 
 /** The named bounds of the HTTP interface (P10). */
-export interface ApiLimits {
+interface ApiLimits {
   /** Of the largest body below a prefix, where it is not what its mount says. */
   readonly bodyBytes: Readonly<Record<string, number>>
   /** Of one form with images, and of what is in it. */

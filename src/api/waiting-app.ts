@@ -10,7 +10,7 @@ import { livenessPlugin, operatingPlugin } from './operating/plugin.ts'
 import { envelopesOf } from './surfaces.ts'
 import { v1 } from './v1/routes.ts'
 
-export interface WaitingDeps extends Pick<ApiDeps, 'logger' | 'clock'> {
+interface WaitingDeps extends Pick<ApiDeps, 'logger' | 'clock'> {
   /** Prefixes of families. */
   readonly mounts: readonly Mount[]
   /** Undefined where readiness and metrics are on another port. */

@@ -35,7 +35,7 @@ export interface FamilyDeps {
 }
 
 /** A family in a running process: what faces its upstream, and its routes, which may use that. */
-export interface OpenedFamily {
+interface OpenedFamily {
   readonly tasks?: TaskProvider
   readonly images?: ImageProvider
   /** Of files that its accounts keep for callers. */
@@ -48,7 +48,7 @@ export interface OpenedFamily {
 }
 
 /** All families of a process, by capability. */
-export interface OpenedFamilies {
+interface OpenedFamilies {
   readonly tasks: ReadonlyMap<string, TaskProvider>
   readonly images: ReadonlyMap<string, ImageProvider>
   readonly media: ReadonlyMap<string, MediaProvider>

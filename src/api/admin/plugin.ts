@@ -19,7 +19,7 @@ import { settingRoutes } from './settings.ts'
 import { tenantRoutes, userRoutes } from './tenants.ts'
 import { adminTokenRoutes } from './tokens.ts'
 
-export interface AdminDeps extends CreditDeps {
+interface AdminDeps extends CreditDeps {
   readonly managedSettings: ManagedSettings
   readonly managedPriceBooks: ManagedPriceBooks
   readonly authenticate: Authenticate

@@ -159,7 +159,7 @@ function firstMisspelt(
 }
 
 /** Tells the first misspelt member of a body, if it has one. */
-export type TellMisspelt = (body: unknown) => RequestError | undefined
+type TellMisspelt = (body: unknown) => RequestError | undefined
 
 /** How names of members are checked in addition to the schema. */
 export interface MemberNames {

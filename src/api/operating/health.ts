@@ -5,7 +5,7 @@ import { within } from '../../kernel/pause.ts'
 import { remembered } from '../../kernel/remembered.ts'
 
 /** Something the gateway cannot work without. `probe` rejects, or answers false, when it is away. */
-export interface Dependency {
+interface Dependency {
   /** e.g. `event_log`, `postgres`. */
   readonly name: string
   readonly probe: () => Promise<boolean>
@@ -19,7 +19,7 @@ const SPOOL_FULL_SHARE = 0.75
 const SPOOL_OLD_MS = 60_000
 
 /** A problem with which a replica goes on working: it is degraded, not down. */
-export interface Concern {
+interface Concern {
   /** e.g. `prices`. */
   readonly name: string
   /** What is wrong at the moment, in words; nothing when all is well. */
@@ -46,7 +46,7 @@ export interface Health {
   readonly accepting: () => boolean
 }
 
-export interface Readiness {
+interface Readiness {
   readonly ready: boolean
   /** Why it is not ready. */
   readonly reasons: readonly string[]
@@ -58,7 +58,7 @@ export interface Readiness {
 }
 
 /** How long one probe may take before it counts as away. */
-export const PROBE_TIMEOUT_MS = 2_000
+const PROBE_TIMEOUT_MS = 2_000
 
 /** Runs a probe; one that takes too long has failed. */
 export async function inTime<T>(work: () => Promise<T>): Promise<T> {

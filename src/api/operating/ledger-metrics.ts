@@ -5,7 +5,7 @@ import { currencies, formatAmount, parseAmount } from '../../kernel/money.ts'
 import { inTime } from './health.ts'
 
 /** What the figures of money are read from: a few rows each, however long the ledger is. */
-export interface LedgerFigures {
+interface LedgerFigures {
   readonly totals: () => Promise<readonly Total[]>
   readonly lastAudit: () => Promise<LastAudit | undefined>
   /** Events that the ledger passed over. */
@@ -27,7 +27,7 @@ const distance = (pico: bigint): bigint => (pico < 0n ? -pico : pico)
  * By how much the books of one currency disagree: accounts that do not sum to zero, settled lines that
  * are not the revenue, placed holds that are not what is held.
  */
-export function trialDifference(totals: readonly Total[]): string {
+function trialDifference(totals: readonly Total[]): string {
   return formatAmount(
     distance(sumOf(totals, 'account')) +
       distance(sumOf(totals, 'settled') + sumOf(totals, 'account', 'revenue')) +

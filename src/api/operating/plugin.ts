@@ -7,7 +7,7 @@ import { createReadiness, type Health } from './health.ts'
 import { answer } from '../kit/documentation.ts'
 import { useProjectionMetrics } from './projection-metrics.ts'
 
-export interface OperatingDeps {
+interface OperatingDeps {
   readonly health: Health
   readonly metrics: Registry
 }

@@ -7,7 +7,7 @@ import { DEFAULT_PAGE_LINES, MAX_PAGE_LINES } from './schemas.ts'
 import { sendCsv } from './send-csv.ts'
 
 /** A list that is read page by page: `next` is where the page after begins. */
-export interface List<Row, Shown> {
+interface List<Row, Shown> {
   /** What a table of it is saved as. */
   readonly name: string
   /** Of the table, in the order in which the API shows them. */
@@ -20,7 +20,7 @@ export interface List<Row, Shown> {
 }
 
 /** Which part of a list is asked for, and as what. */
-export interface ListQuery {
+interface ListQuery {
   readonly after: string | undefined
   readonly limit: number | undefined
   readonly format: 'json' | 'csv' | undefined

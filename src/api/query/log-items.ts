@@ -11,7 +11,7 @@ const OrNull = <T extends ReturnType<typeof Type.String | typeof Type.Integer>>(
   Type.Union([type, Type.Null()])
 const TextOrNull = (description: string) => OrNull(Type.String({ description }))
 
-export const LogItemSchema = Type.Object({
+const LogItemSchema = Type.Object({
   id: Type.String({ description: 'Of the line, the grant or the adjustment.' }),
   type: Type.String({ description: '`consume`, `refund`, `topup` or `adjust`.' }),
   created_at: Type.Integer({ description: 'Unix seconds.' }),

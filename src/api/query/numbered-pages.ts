@@ -3,8 +3,8 @@ import type { CsvRow } from '../kit/csv.ts'
 
 /** Lists whose pages are asked for by number. */
 
-export const DEFAULT_PAGE_SIZE = 20
-export const MAX_PAGE_SIZE = 100
+const DEFAULT_PAGE_SIZE = 20
+const MAX_PAGE_SIZE = 100
 /** No page further on than this is served. */
 const MAX_PAGE = 10_000_000
 /** Rows of one read behind a CSV export. */

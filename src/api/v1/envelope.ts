@@ -36,7 +36,7 @@ export function errorType(code: string): string {
 }
 
 /** The `error` object of a `/v1` answer or chat frame. */
-export interface V1Error {
+interface V1Error {
   readonly message: string
   readonly type: string
   readonly param: string | null

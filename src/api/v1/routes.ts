@@ -26,7 +26,7 @@ import { CreateVideoBodySchema } from './videos/order.ts'
 
 /** What `/v1` has that belongs to no single family: images, videos, files, models and quotes. */
 
-export interface V1Deps
+interface V1Deps
   extends ImageRouteDeps, FileRouteDeps, VideoRouteDeps, KeyRouteDeps, QuoteDeps, ModelDeps {}
 
 /** The mount that surfaces of families share. */

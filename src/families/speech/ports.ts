@@ -47,7 +47,7 @@ export interface SpeechTally extends SpeechSeen {
   readonly failure: undefined
 }
 
-export type SpeechStream = AnswerStream<SpeechChunk, SpeechTally>
+type SpeechStream = AnswerStream<SpeechChunk, SpeechTally>
 
 /** The adapter of speech that is answered at once. */
 export interface SpeechProvider {

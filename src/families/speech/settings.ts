@@ -7,7 +7,7 @@ import {
 import type { Channel } from '../../app/ports/provider.ts'
 
 /** What a channel of speech says. */
-export interface SpeechSettings {
+interface SpeechSettings {
   /** `hex`: where hexadecimal is asked for, it answers the bytes of the audio alone. */
   readonly audioMode?: 'json' | 'hex'
 }

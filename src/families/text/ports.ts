@@ -20,7 +20,7 @@ export interface TextRequest {
 }
 
 /** Why a delivered result is a failure: shown to the caller within it, never billed. */
-export interface TextFailure {
+interface TextFailure {
   readonly code: string
   readonly message: string
 }

@@ -62,7 +62,7 @@ const ExpiryBody = Type.Union([Type.String({ maxLength: 40 }), Type.Null()], {
 })
 
 /** Settings of a token that can be given when it is issued, and changed later. */
-export const tokenMembers = {
+const tokenMembers = {
   models: Type.Optional(ModelsBody),
   addresses: Type.Optional(AddressesBody),
   limits: Type.Optional(LimitsBody),

@@ -92,7 +92,7 @@ export const ChatBodySchema = Type.Object(
 )
 
 /** A chat request as the use case takes it. */
-export interface ChatRequest {
+interface ChatRequest {
   readonly model: string
   readonly stream: boolean
   /** The caller wants the usage chunk, and `usage: null` in the others. */

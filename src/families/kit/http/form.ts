@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import { newUuid } from '../../../kernel/ids.ts'
 import { BodyInPieces } from './json.ts'
 
-export interface FormFile {
+interface FormFile {
   readonly name: string
   readonly fileName: string
   readonly mediaType: string
@@ -10,7 +10,7 @@ export interface FormFile {
 }
 
 /** A file that is sent on as it comes. */
-export interface PassingFile {
+interface PassingFile {
   readonly name: string
   /** As a caller calls it. */
   readonly fileName: string

@@ -15,7 +15,7 @@ import { parseLossless, sentJson } from '../http/json.ts'
 import { fromTaskResponse, type TaskWire } from './wire.ts'
 
 /** Queries are cheap and repeated: they get at most this, whatever a creation may take. */
-export const QUERY_TIMEOUT_MS = 15_000
+const QUERY_TIMEOUT_MS = 15_000
 /** Connections kept for queries beside those for creations. */
 const QUERY_CONNECTIONS = 16
 

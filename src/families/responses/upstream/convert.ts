@@ -6,7 +6,7 @@ import type { Scrubber } from '../../kit/http/lines.ts'
 import { bytesOf, cacheDetails, cacheUsageOf } from '../../text/upstream/answered.ts'
 
 /** Calls of the provider's own tools; upstream's `usage` has no counters for them. */
-export type ToolCounts = Pick<TextUsage, ToolUnit>
+type ToolCounts = Pick<TextUsage, ToolUnit>
 
 export const noTools: ToolCounts = {
   'web-search-call': 0,

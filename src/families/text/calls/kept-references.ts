@@ -12,7 +12,7 @@ import { textSettings } from '../settings.ts'
 import type { Unmade } from '../../../app/calls/family.ts'
 
 /** A request whose references to what upstream keeps were found to be its tenant's own. */
-export interface KeptCall {
+interface KeptCall {
   /** With upstream's ids in place of the gateway's. */
   readonly body: JsonObject
   /** Only channels where what it refers to is. */

@@ -12,7 +12,7 @@ import { fromTaskResponse, type UpstreamError } from '../../kit/task/wire.ts'
 import { queryText, signedHeaders } from './sign.ts'
 
 /** What an answer says: the inside of its envelope, or itself where it comes without one. */
-export function resultOf(body: unknown): JsonObject | undefined {
+function resultOf(body: unknown): JsonObject | undefined {
   if (!isJsonObject(body)) return undefined
   const { Result: result } = body
   return isJsonObject(result) ? result : body

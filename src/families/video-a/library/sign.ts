@@ -13,7 +13,7 @@ const TERMINATOR = 'request'
 const SIGNED_HEADERS = ['content-type', 'host', 'x-content-sha256', 'x-date'] as const
 
 /** Who signs, and for what. */
-export interface SigningKey {
+interface SigningKey {
   readonly accessKeyId: string
   /** As it was issued: it may look like base64 and is not. */
   readonly secretAccessKey: string
@@ -22,7 +22,7 @@ export interface SigningKey {
 }
 
 /** A POST as it will be sent. */
-export interface UnsignedRequest {
+interface UnsignedRequest {
   /** As the `host` header has it. */
   readonly host: string
   /** Percent-encoded, at least `/`. */

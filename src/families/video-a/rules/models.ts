@@ -1,7 +1,7 @@
 /** The `/provA` video models: one row per external name. */
 
 export type VideoAResolution = '480p' | '720p' | '1080p' | '4k'
-export type VideoATier = 'standard' | 'fast' | 'mini'
+type VideoATier = 'standard' | 'fast' | 'mini'
 
 export interface VideoAModel {
   /** The external name: what callers send, what every echo and every ledger line shows. */

@@ -68,7 +68,7 @@ export const TaskParamsSchema = Type.Object({
 })
 
 /** Most ids one list may be asked for. */
-export const MAX_LIST_IDS = 500
+const MAX_LIST_IDS = 500
 
 export const ListTasksQuerySchema = Type.Object({
   page_num: Type.Optional(
