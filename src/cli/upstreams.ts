@@ -16,7 +16,7 @@ import { CommandError } from './output.ts'
 import { forward, reportRestart } from './stores.ts'
 
 /** Accounts that calls are sent to: configured ones, or the sandbox when there are none. */
-export interface Upstreams {
+interface Upstreams {
   readonly channels: readonly Channel[]
   readonly sandboxUrl: string | undefined
   readonly close: () => Promise<void>

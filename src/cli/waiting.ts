@@ -19,7 +19,7 @@ const RETRY_MAX_MS = 5_000
 const PATIENCE_MS = 4_000
 
 /** One attempt to start. */
-export interface Attempt {
+interface Attempt {
   readonly config: Config
   /** To be called once the stores have answered. */
   readonly storesAnswered: () => void

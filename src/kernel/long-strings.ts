@@ -22,7 +22,7 @@ export interface LiftedJson {
   readonly lifted: (text: string) => AsciiText | undefined
 }
 
-export interface Lifting {
+interface Lifting {
   readonly shortestBytes?: number
   /** Which of the long strings are left as bytes, by their first ones; all without it. */
   readonly isWanted?: (start: Buffer) => boolean

@@ -6,7 +6,7 @@ export type Currency = 'CNY' | 'USD'
 export const currencies: readonly Currency[] = ['CNY', 'USD']
 
 /** A canonical decimal string: no exponent, no trailing zeros, `-` only before a non-zero value. */
-export type DecimalString = string
+type DecimalString = string
 
 /** How many units a price is quoted for. */
 export type Per = 1 | 1_000 | 1_000_000

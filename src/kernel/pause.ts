@@ -1,7 +1,7 @@
 import { spread, systemRandom, type Random } from './random.ts'
 
 /** Pauses that double from `minMs` to `maxMs`, each spread over its upper half. */
-export interface Backoff {
+interface Backoff {
   readonly nextMs: () => number
   readonly reset: () => void
 }

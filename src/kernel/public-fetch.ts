@@ -38,7 +38,7 @@ export const bodyHeaders = [
   'content-range',
   'accept-ranges',
 ] as const
-export type BodyHeader = (typeof bodyHeaders)[number]
+type BodyHeader = (typeof bodyHeaders)[number]
 
 /**
  * The same as it comes, of any size.
@@ -73,7 +73,7 @@ export type PostOut = (
   },
 ) => Promise<number>
 
-export type FetchFaultReason =
+type FetchFaultReason =
   /** It is no URL that may be fetched, or leads to one. */
   | 'not_public'
   | 'too_large'

@@ -1,7 +1,7 @@
 import { forAll } from './asked-by.ts'
 
 /** Joins calls for the same key that overlap in time: one runs, all get its outcome. */
-export interface SingleFlight<Result> {
+interface SingleFlight<Result> {
   readonly run: (key: string, work: () => Promise<Result>) => Promise<Result>
   readonly size: () => number
 }

@@ -13,7 +13,7 @@ const MAX_KEPT = 1_000
 const kept = new LRUCache<string, TimeZone>({ max: MAX_KEPT })
 
 /** A stretch of time that a clock on a wall calls one day: 23, 24 or 25 hours, mostly. */
-export interface ZonedDay {
+interface ZonedDay {
   /** `YYYY-MM-DD`. */
   readonly day: string
   /** Unix milliseconds, inclusive. */

@@ -10,7 +10,7 @@ const SPARE_CONNECTIONS = 3
 /** Statements of a projection may be large. */
 const QUERY_TIMEOUT_MS = 600_000
 
-export interface ProjectorOptions {
+interface ProjectorOptions {
   readonly databaseUrl: string
   readonly log: EventLog
   readonly logger: Log

@@ -4,7 +4,7 @@ import { IncompleteBodyError, objectTooLarge } from './errors.ts'
 /** Of any object. */
 export const MAX_OBJECT_BYTES = 512 * 1024 * 1024
 
-export interface BodyBounds {
+interface BodyBounds {
   readonly maxBytes: number
   /** Its declared size. */
   readonly saidBytes: number | undefined

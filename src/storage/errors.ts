@@ -1,7 +1,7 @@
 import { DomainError } from '../kernel/errors.ts'
 
 /** Why a store could not do what it was asked for. */
-export type StorageTrouble =
+type StorageTrouble =
   /** It gave no usable answer, or none in time. */
   | 'away'
   | 'full'

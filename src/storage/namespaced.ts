@@ -18,7 +18,7 @@ export interface NamespacedObjects {
 }
 
 /** What the marker object of a namespace says. */
-export interface Marker {
+interface Marker {
   readonly namespace: string
   /** Which log the objects belong to. */
   readonly log: string

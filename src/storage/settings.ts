@@ -33,7 +33,7 @@ export const storageVariables = [
 const kinds = ['none', 'local', 's3'] as const
 
 /** What the reading of variables is given beside them. */
-export interface StorageReading {
+interface StorageReading {
   readonly text: (name: string) => string
   /** Where what is wrong is added. */
   readonly faults: string[]

@@ -10,7 +10,7 @@ import type { AccountEventData } from './events.ts'
  */
 
 /** A settled line as the ledger has it: it never changes. */
-export interface SettledLineFacts {
+interface SettledLineFacts {
   readonly lineId: string
   readonly tenantId: string
   readonly currency: Currency

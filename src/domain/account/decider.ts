@@ -30,7 +30,7 @@ import { type AccountEvent, isSettingEvent } from './events.ts'
 import { type AccountSettings, evolveSettings, setSetting, type SetSetting } from './settings.ts'
 
 /** One tenant's account: who it is and what it may spend. Balances are a projection, not this. */
-export interface AccountState extends CreditState {
+interface AccountState extends CreditState {
   /** Undefined until the tenant is opened. */
   readonly name: string | undefined
   /** Names by user id. */

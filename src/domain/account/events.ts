@@ -206,7 +206,7 @@ export const accountFacts: FactsOf<typeof accountEvents> = {
   },
 }
 
-export type AccountEventType = keyof typeof accountEvents
+type AccountEventType = keyof typeof accountEvents
 export type AccountEventData<T extends AccountEventType> = Static<(typeof accountEvents)[T]>
 export type AccountEvent = {
   readonly [T in AccountEventType]: { readonly type: T; readonly data: AccountEventData<T> }

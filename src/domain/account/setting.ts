@@ -2,7 +2,7 @@ import { type DomainCode, DomainError } from '../../kernel/errors.ts'
 import type { SettingEvent } from './events.ts'
 
 /** How the codes of a setting's errors begin: `<code>_invalid` and `<code>_changed`. */
-export type SettingCode = {
+type SettingCode = {
   readonly [Code in DomainCode]: Code extends `${infer Name}_changed`
     ? `${Name}_invalid` extends DomainCode
       ? Name
@@ -11,12 +11,12 @@ export type SettingCode = {
 }[DomainCode]
 
 /** A setting as it was last set; revision 0: it never was. */
-export interface SettingValue {
+interface SettingValue {
   readonly revision: number
 }
 
 /** Why an administrator of the tenant may not set something. */
-export interface OperatorsOnly {
+interface OperatorsOnly {
   readonly param: string
   readonly message: string
 }

@@ -76,7 +76,7 @@ export const assetGroupFacts: FactsOf<typeof assetGroupEvents> = {
   AssetGroupDeleted: { source: ofGroup, at: (d) => d.deletedAt, words: noWords },
 }
 
-export type AssetGroupEventType = keyof typeof assetGroupEvents
+type AssetGroupEventType = keyof typeof assetGroupEvents
 export type AssetGroupEventData<T extends AssetGroupEventType> = Static<
   (typeof assetGroupEvents)[T]
 >

@@ -3,7 +3,7 @@ import { failureWords, noWords, type FactsOf } from '../event-facts.ts'
 
 /** What an asset is, in the words of its interface. */
 export const assetTypes = ['Image', 'Video', 'Audio'] as const
-export const AssetTypeSchema = Type.Union(assetTypes.map((one) => Type.Literal(one)))
+const AssetTypeSchema = Type.Union(assetTypes.map((one) => Type.Literal(one)))
 export type AssetType = (typeof assetTypes)[number]
 
 /** `AIGC`: the general library. `LivenessFace`: of a real person who was verified. */
@@ -117,7 +117,7 @@ export const assetFacts: FactsOf<typeof assetEvents> = {
   AssetDeleted: { source: ofAsset, at: (d) => d.deletedAt, words: noWords },
 }
 
-export type AssetEventType = keyof typeof assetEvents
+type AssetEventType = keyof typeof assetEvents
 export type AssetEventData<T extends AssetEventType> = Static<(typeof assetEvents)[T]>
 export type AssetEvent = {
   readonly [T in AssetEventType]: { readonly type: T; readonly data: AssetEventData<T> }

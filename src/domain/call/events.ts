@@ -107,7 +107,7 @@ export type WriteOffEvent = {
   readonly data: Static<(typeof writeOffEvents)['CallWrittenOff']>
 }
 
-export type CallEventType = keyof typeof callEvents
+type CallEventType = keyof typeof callEvents
 export type CallEventData<T extends CallEventType> = Static<(typeof callEvents)[T]>
 export type CallEvent = {
   readonly [T in CallEventType]: { readonly type: T; readonly data: CallEventData<T> }

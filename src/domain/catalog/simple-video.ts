@@ -27,7 +27,7 @@ export interface VideoReference {
 }
 
 /** A creation as the rules of its family took it. */
-export interface AcceptedVideo {
+interface AcceptedVideo {
   /** External name. */
   readonly model: string
   readonly facts: TaskFacts

@@ -3,7 +3,7 @@ import { noWords, type FactsOf } from '../event-facts.ts'
 
 /** What a file may be used for. */
 export const filePurposes = ['vision', 'user_data'] as const
-export const FilePurposeSchema = Type.Union(filePurposes.map((purpose) => Type.Literal(purpose)))
+const FilePurposeSchema = Type.Union(filePurposes.map((purpose) => Type.Literal(purpose)))
 export type FilePurpose = (typeof filePurposes)[number]
 
 const fileMembers = {
@@ -44,7 +44,7 @@ export const fileFacts: FactsOf<typeof fileEvents> = {
   FileDeleted: { source: (d) => d.fileId, at: (d) => d.deletedAt, words: noWords },
 }
 
-export type FileEventType = keyof typeof fileEvents
+type FileEventType = keyof typeof fileEvents
 export type FileEventData<T extends FileEventType> = Static<(typeof fileEvents)[T]>
 export type FileEvent = {
   readonly [T in FileEventType]: { readonly type: T; readonly data: FileEventData<T> }

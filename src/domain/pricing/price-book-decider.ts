@@ -6,11 +6,11 @@ import { priceBookDigest, type PriceBookDocument } from './price-book-document.t
 import { inEffectAt } from './price-book.ts'
 
 /** What was published, in order. */
-export interface PriceBookState {
+interface PriceBookState {
   readonly books: readonly PriceBookPublished[]
 }
 
-export interface PublishPriceBook {
+interface PublishPriceBook {
   readonly kind: 'publish'
   readonly book: PriceBookDocument
   /** How many books there were when the operator reviewed the changes; absent: not reviewed. */

@@ -1,7 +1,7 @@
 import { lineAmount, type Per } from '../../kernel/money.ts'
 
 /** A price per so many units. */
-export interface PricePer {
+interface PricePer {
   readonly price: string
   readonly per: Per
 }

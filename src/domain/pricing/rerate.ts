@@ -2,7 +2,7 @@ import { type Currency, lineAmount, parseAmount, type Quantity } from '../../ker
 import type { PriceBook } from './price-book.ts'
 
 /** What a settled line says of its price, for rating it anew. */
-export interface RatedLine {
+interface RatedLine {
   readonly sku: string
   readonly currency: Currency
   readonly unit: string

@@ -79,7 +79,7 @@ export type TaskCommandOf<Kind extends TaskCommand['kind']> = Extract<
 >
 
 /** How a task that upstream accepted, or may have accepted, can end. */
-export type TaskEnd = 'succeeded' | 'failed' | 'expired' | 'cancelled'
+type TaskEnd = 'succeeded' | 'failed' | 'expired' | 'cancelled'
 
 /** One asynchronous task, folded from its stream. */
 export type TaskState =

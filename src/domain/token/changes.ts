@@ -26,7 +26,7 @@ export interface TokenChanges {
 }
 
 /** What a token is bound to; what is absent bounds nothing. */
-export interface Bounds {
+interface Bounds {
   /** External model names. */
   readonly models: readonly string[] | undefined
   /** Ranges of addresses (CIDR) it may be used from. */

@@ -8,7 +8,7 @@ import type { QueryScope, TokenEvent, TokenEventData } from './events.ts'
 import { checkLimits, checkModels } from './limits.ts'
 
 /** One token: the hash of its secret, never the secret (P7). */
-export type TokenState = { readonly phase: 'none' } | IssuedToken
+type TokenState = { readonly phase: 'none' } | IssuedToken
 
 /** Times are RFC 3339. */
 export interface IssuedToken extends Changeable {

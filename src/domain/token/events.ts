@@ -142,7 +142,7 @@ export const tokenFacts: FactsOf<typeof tokenEvents> = {
   TokenDisabled: { source: ofToken, at: (d) => d.disabledAt, words: (d) => d.reason },
 }
 
-export type TokenEventType = keyof typeof tokenEvents
+type TokenEventType = keyof typeof tokenEvents
 export type TokenEventData<T extends TokenEventType> = Static<(typeof tokenEvents)[T]>
 export type TokenEvent = {
   readonly [T in TokenEventType]: { readonly type: T; readonly data: TokenEventData<T> }

@@ -10,7 +10,7 @@ export type UploadState =
   | { readonly phase: 'none' }
   | { readonly phase: 'uploaded'; readonly file: Uploaded }
 
-export interface UploadCommand {
+interface UploadCommand {
   readonly kind: 'upload'
   readonly file: Uploaded
 }

@@ -3,7 +3,7 @@ import type { FactsOf } from '../event-facts.ts'
 
 /** What an upload is for; where it goes and how large it may be follows from it. */
 export const uploadPurposes = ['voice_clone', 'prompt_audio', 'video_generation_input'] as const
-export const UploadPurposeSchema = Type.Union(uploadPurposes.map((one) => Type.Literal(one)))
+const UploadPurposeSchema = Type.Union(uploadPurposes.map((one) => Type.Literal(one)))
 export type UploadPurpose = (typeof uploadPurposes)[number]
 
 /** A file of a tenant that a provider keeps: its bytes went there and are nowhere else. */
@@ -38,7 +38,7 @@ export const uploadFacts: FactsOf<typeof uploadEvents> = {
   },
 }
 
-export type UploadEventType = keyof typeof uploadEvents
+type UploadEventType = keyof typeof uploadEvents
 export type UploadEventData<T extends UploadEventType> = Static<(typeof uploadEvents)[T]>
 export type UploadEvent = {
   readonly [T in UploadEventType]: { readonly type: T; readonly data: UploadEventData<T> }

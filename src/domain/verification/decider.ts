@@ -16,7 +16,7 @@ export type VerificationState =
     }
 
 /** A verification that is or was. */
-export type SomeVerification = Exclude<VerificationState, { readonly phase: 'none' }>
+type SomeVerification = Exclude<VerificationState, { readonly phase: 'none' }>
 
 /** `at` is RFC 3339. */
 export type VerificationCommand =

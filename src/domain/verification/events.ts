@@ -48,7 +48,7 @@ export const verificationFacts: FactsOf<typeof verificationEvents> = {
   VerificationExpired: { source: ofVerification, at: (d) => d.expiredAt, words: noWords },
 }
 
-export type VerificationEventType = keyof typeof verificationEvents
+type VerificationEventType = keyof typeof verificationEvents
 export type VerificationEventData<T extends VerificationEventType> = Static<
   (typeof verificationEvents)[T]
 >

@@ -32,7 +32,7 @@ export const voiceFacts: FactsOf<typeof voiceEvents> = {
   },
 }
 
-export type VoiceEventType = keyof typeof voiceEvents
+type VoiceEventType = keyof typeof voiceEvents
 export type VoiceEventData<T extends VoiceEventType> = Static<(typeof voiceEvents)[T]>
 export type VoiceEvent = {
   readonly [T in VoiceEventType]: { readonly type: T; readonly data: VoiceEventData<T> }

@@ -20,7 +20,7 @@ const WARN_INTERVAL_MS = 30_000
 const STOP_WAIT_MS = 6_000
 const STOP_POLL_MS = 20
 
-export interface DrainDeps {
+interface DrainDeps {
   readonly log: EventLog
   readonly logger: Log
   readonly spool: Spool
@@ -30,7 +30,7 @@ export interface DrainDeps {
   readonly onAnswer: () => void
 }
 
-export interface Drain {
+interface Drain {
   /** There is something to drain. */
   readonly wake: () => void
   /** Goes on for up to `graceMs` while the log answers, then ends. */

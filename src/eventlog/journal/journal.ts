@@ -34,7 +34,7 @@ export interface JournalObserver {
   }) => void
 }
 
-export interface JournalOptions {
+interface JournalOptions {
   readonly log: EventLog
   /** New at every start of the process, so that each of its streams has one writer. */
   readonly instanceId: string
@@ -209,12 +209,12 @@ export function createJournal(options: JournalOptions): Journal {
 }
 
 /** Absent when the record waits in the spool, or the log did not say. */
-export interface Recorded {
+interface Recorded {
   readonly position?: bigint
 }
 
 /** A queued record, and the caller that waits for it. */
-export interface QueuedRecord {
+interface QueuedRecord {
   readonly event: NewEvent
   readonly sizeBytes: number
   readonly resolve: (recorded: Recorded) => void
@@ -222,7 +222,7 @@ export interface QueuedRecord {
 }
 
 /** Records in order of arrival, bounded in count and bytes. */
-export interface JournalQueue {
+interface JournalQueue {
   /** @throws `log_unavailable` when it is full */
   readonly push: (event: NewEvent, sizeBytes: number) => Promise<Recorded>
   /** The next batch: as much as is there, up to the bounds of one append. */
@@ -230,7 +230,7 @@ export interface JournalQueue {
   readonly size: () => number
 }
 
-export function createJournalQueue(limits: JournalLimits): JournalQueue {
+function createJournalQueue(limits: JournalLimits): JournalQueue {
   let records: QueuedRecord[] = []
   let queuedBytes = 0
   return {

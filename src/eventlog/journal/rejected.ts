@@ -32,7 +32,7 @@ export interface Rejected {
 }
 
 /** What is set aside in a spool's directory. */
-export interface RejectedList {
+interface RejectedList {
   /** Oldest first, each event once, without those that were settled or given up. */
   readonly items: readonly Rejected[]
   /** Lines that cannot be read: the disk changed them. */

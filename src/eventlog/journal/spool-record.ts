@@ -14,7 +14,7 @@ export interface PlacedBatch {
 }
 
 /** A batch as it lies in the spool. */
-export interface SpoolRecord {
+interface SpoolRecord {
   readonly batch: PlacedBatch
   /** Unix milliseconds; absent in files of releases that did not write it down. */
   readonly spooledAtMs: number | undefined

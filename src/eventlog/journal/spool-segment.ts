@@ -41,7 +41,7 @@ export interface SpoolSegment {
 }
 
 /** What a scan found beside whole records. */
-export interface SegmentDamage {
+interface SegmentDamage {
   /** Bytes of a last record that was being written when the process died; they were cut off. */
   readonly tornBytes: number
   /** Records in the middle that do not match their checksum. */

@@ -23,7 +23,7 @@ export interface SpoolState extends SegmentState {
 }
 
 /** The oldest batches, in order; `drop` takes the first so many of them off for good. */
-export interface OldestBatches {
+interface OldestBatches {
   readonly batches: readonly PlacedBatch[]
   readonly drop: (count: number) => Promise<void>
 }

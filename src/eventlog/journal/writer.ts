@@ -10,7 +10,7 @@ import { monotonicClock } from '../../kernel/clock.ts'
 /** Times a batch moves to a new stream because another process wrote to this one. */
 const MAX_MOVES = 3
 
-export interface WriterDeps {
+interface WriterDeps {
   readonly log: EventLog
   readonly logger: Log
   readonly placement: Placement
@@ -127,10 +127,10 @@ async function trySpool(
 }
 
 /** The component that appends a batch to the log: the journal at once, or the spool later. */
-export type Carrier = 'journal' | 'spool'
+type Carrier = 'journal' | 'spool'
 
 /** Where the next batch of a series of streams goes. */
-export interface Placement {
+interface Placement {
   /**
    * The place of the next batch; the same until `advance` or `leave`. Both carriers never write to
    * one stream: neither waits for the other, and what is in a stream stays certain.
@@ -172,7 +172,7 @@ export function createPlacement(
 }
 
 /** Whether the next batch goes to the log, or straight to the spool because the log is away. */
-export interface Route {
+interface Route {
   readonly toLog: () => boolean
   /** The log did not take a batch in time; it waits in the spool now. */
   readonly refused: () => void

@@ -21,7 +21,7 @@ type Call = ClientDuplexStream<Buffer, streams.BatchAppendResp>
 const BATCH_APPEND_PATH = '/event_store.client.streams.Streams/BatchAppend'
 
 /** Appends share one call, matched by an id: a fraction of the cost of a call for each. */
-export interface BatchAppend {
+interface BatchAppend {
   /** One try. Never rejects; a late answer to a try that was given up is ignored. */
   readonly send: (command: AppendCommand, tryMs: number) => Promise<AppendAnswer>
   /** Whether the server turned out not to know shared calls (before version 21.10). */

@@ -23,7 +23,7 @@ import type {
 } from './types.ts'
 import type { AppendCommand } from './wire-append.ts'
 
-export interface AppendDeps {
+interface AppendDeps {
   readonly connection: Connection
   readonly namespace: string
   readonly limits: EventLogLimits
@@ -160,7 +160,7 @@ function definite(
 }
 
 /** A bounded number of places and a bounded queue in front of them, first come first served. */
-export interface Gate {
+interface Gate {
   /** Waits for a place and returns the function that leaves it. @throws `log_unavailable` */
   readonly enter: (maxWaitMs: number) => Promise<() => void>
 }

@@ -136,7 +136,7 @@ export function decodeEvent(wire: WireEvent, namespace = ''): RecordedEvent {
 }
 
 /** An event in today's shape whose data is not yet validated against its type. */
-export interface KeptEvent extends Omit<WireEvent, 'data' | 'metadata'> {
+interface KeptEvent extends Omit<WireEvent, 'data' | 'metadata'> {
   readonly data: unknown
   readonly metadata: unknown
 }

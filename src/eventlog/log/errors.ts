@@ -2,7 +2,7 @@ import { DomainError } from '../../kernel/errors.ts'
 import type { ExpectedRevision } from './types.ts'
 
 /** Every code the log throws; `details` never carry event data (P7). */
-export type LogErrorCode =
+type LogErrorCode =
   | 'log_unavailable'
   | 'log_access_denied'
   | 'log_outcome_unknown'

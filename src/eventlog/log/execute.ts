@@ -27,7 +27,7 @@ export interface ExecuteInput<State, Command, Event extends AnyEvent> {
 }
 
 /** An event of this command as it stands in the log. */
-export type ExecutedEvent<Event extends AnyEvent> = Event & {
+type ExecutedEvent<Event extends AnyEvent> = Event & {
   readonly id: string
   readonly metadata: EventMetadata
   readonly stream: string

@@ -62,7 +62,7 @@ function expireAfter(ms: number): { readonly signal: AbortSignal; readonly clear
 }
 
 /** Tries again until the read deadline. @throws `log_unavailable`, `event_invalid` */
-export async function readRetrying<Result>(
+async function readRetrying<Result>(
   deps: ReadDeps,
   readOnce: (tryMs: number) => Promise<Result>,
   signal?: AbortSignal,
@@ -241,7 +241,7 @@ export async function isAnyBehind(
 }
 
 /** Finds the position of our last event in a log that others may fill faster than we do. */
-export interface EndFinder {
+interface EndFinder {
   /** Everything up to there was read: the search need not start before it. */
   readonly passed: (at: LogPosition) => void
   /**

@@ -9,7 +9,7 @@ import type { EventLog, RecordedEvent, SubscriptionMessage, UnknownEvent } from 
 import { subscribeRequest } from './wire.ts'
 import type { ReadAnswer } from './wire-read.ts'
 
-export interface SubscribeDeps extends ReadDeps {
+interface SubscribeDeps extends ReadDeps {
   readonly logger: Log
 }
 

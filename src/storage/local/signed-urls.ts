@@ -9,14 +9,14 @@ export interface UrlQuery {
 }
 
 /** URLs of objects, valid until they say and for the object they name alone. */
-export interface SignedUrls {
+interface SignedUrls {
   /** Path and query. */
   readonly sign: (key: string, expiresAtMs: number) => string
   readonly isValid: (key: string, query: UrlQuery, nowMs: number) => boolean
 }
 
 /** Where the gateway serves objects. */
-export const OBJECTS_PATH = '/objects/'
+const OBJECTS_PATH = '/objects/'
 
 export function createSignedUrls(secret: string): SignedUrls {
   const urlKey = deriveKey(secret, 'object-url')

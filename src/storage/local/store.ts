@@ -10,7 +10,7 @@ import { codeOf, onDisk, toStorageError, writeWhole } from './disk.ts'
 import { listFolder } from './listing.ts'
 import { createSignedUrls, type UrlQuery } from './signed-urls.ts'
 
-export interface LocalStoreOptions {
+interface LocalStoreOptions {
   readonly directory: string
   /** What every replica shares; URLs are signed with a key made from it. */
   readonly secret: string

@@ -3,7 +3,7 @@ import { Counter, type Registry } from 'prom-client'
 import { askingToken } from '../../kernel/asked-by.ts'
 
 /** Of the connections of a pool, what one token may hold. */
-export const TOKEN_SHARE = 0.5
+const TOKEN_SHARE = 0.5
 
 type Connected = (
   error: Error | undefined,

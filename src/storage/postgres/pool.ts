@@ -4,7 +4,7 @@ const CONNECT_TIMEOUT_MS = 5_000
 /** Longest statement of a request or policy; rebuilds lift it for themselves. */
 const STATEMENT_TIMEOUT_MS = 30_000
 
-export interface PoolOptions {
+interface PoolOptions {
   readonly databaseUrl: string
   /** Connections at most. */
   readonly max: number

@@ -16,7 +16,7 @@ import {
 } from './client.ts'
 import { upload } from './upload.ts'
 
-export interface S3StoreOptions extends S3Options {
+interface S3StoreOptions extends S3Options {
   readonly clock: Clock
   readonly maxObjectBytes?: number
   readonly limits?: Partial<S3Limits>

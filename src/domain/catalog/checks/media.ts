@@ -132,7 +132,7 @@ const STRICT_HEAD = /^data:([a-z0-9.+-]+\/[a-z0-9.+-]+);base64$/
 /** Characters read at once: whole groups of four. */
 const CHUNK_CHARACTERS = 192 * 1024
 
-export interface StrictDataUri {
+interface StrictDataUri {
   /** In small letters. */
   readonly mediaType: string
   readonly decodedBytes: number
