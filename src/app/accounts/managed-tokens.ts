@@ -67,41 +67,16 @@ export interface ManagedTokens {
   readonly disable: (reach: Reach, by: ByToken, tokenId: string) => Promise<ShownToken>
 }
 
+interface TokenDeps extends ManagementDeps {
+  readonly defaultLimits: DefaultTokenLimits
+  readonly served: readonly ServedModel[]
+}
+
 /** @throws the codes of the token decider, of the log and of the database; `read_model_behind` */
-export function createManagedTokens(
-  deps: ManagementDeps & {
-    readonly defaultLimits: DefaultTokenLimits
-    readonly served: readonly ServedModel[]
-  },
-): ManagedTokens {
-  const { log, defaultLimits } = deps
+export function createManagedTokens(deps: TokenDeps): ManagedTokens {
   const known = createKnownModels(deps)
-
-  // From the log, so a change that any replica made a moment ago counts.
-  const find = async (reach: Reach, tokenId: string): Promise<ShownToken> => {
-    const token = isTokenId(tokenId) ? await readToken(tokenId) : undefined
-    const [shown] =
-      token !== undefined && isWithin(reach, token) ? await shownTokens(deps.db, [token]) : []
-    if (shown === undefined)
-      throw new DomainError('token_not_found', 'the token does not exist', {})
-    return shown
-  }
-  const readToken = async (tokenId: string): Promise<KnownToken | undefined> => {
-    const events = await log.readStream(tokenStream(tokenId))
-    const state = (events as readonly TokenEvent[]).reduce(
-      tokenDecider.evolve,
-      tokenDecider.initial,
-    )
-    return state.phase === 'none' ? undefined : knownToken(tokenId, state)
-  }
-  const manageable = async (reach: Reach, tokenId: string): Promise<KnownToken> => {
-    const token = await find(reach, tokenId)
-    requireManageable(reach, token)
-    return token
-  }
-
   return {
-    find,
+    find: (reach, tokenId) => findToken(deps, reach, tokenId),
     list: async (reach, page) => {
       const owners = narrowed(reach, page)
       if (owners === undefined) return []
@@ -110,37 +85,78 @@ export function createManagedTokens(
       return shownTokens(deps.db, await listTokens(deps.db, { ...page, ...owners }))
     },
     issue: async (reach, by, input) => {
-      const { tenantId, userId, scope } = input
-      if (!isWithin(reach, input))
-        throw new DomainError('tenant_not_found', 'The tenant does not exist', {})
-      requireIssuable(reach, { kind: input.kind, scope })
-      const named = scope?.level === 'specified_users' ? scope.userIds : []
-      await requireUsers(log, tenantId, [userId, ...named])
-      if (reach.kind === 'user') requireNarrower(unbound, { ...unbound, ...input }, defaultLimits)
-      await requireRoom(deps, input)
+      await requireIssue(deps, reach, input)
       const warnings = await checkTokenModels(known, input.models)
       const { tokenId, secret } = await issueToken(depsOf(deps, by), input)
-      return { token: await find(reach, tokenId), secret, warnings }
+      return { token: await findToken(deps, reach, tokenId), secret, warnings }
     },
     change: async (reach, by, { tokenId, changes }) => {
-      await manageable(reach, tokenId)
+      await manageable(deps, reach, tokenId)
       const warnings = await checkTokenModels(known, changes.models)
-      const bound = reach.kind === 'user' ? { onlyNarrower: defaultLimits } : {}
+      const bound = reach.kind === 'user' ? { onlyNarrower: deps.defaultLimits } : {}
       await changeToken(depsOf(deps, by), { tokenId, changes, ...bound })
-      return { token: await find(reach, tokenId), warnings }
+      return { token: await findToken(deps, reach, tokenId), warnings }
     },
     rotate: async (reach, by, { tokenId, overlapMs }) => {
-      const { kind } = await manageable(reach, tokenId)
+      const { kind } = await manageable(deps, reach, tokenId)
       const { secret } = await rotateToken(depsOf(deps, by), { tokenId, kind, overlapMs })
-      return { token: await find(reach, tokenId), secret }
+      return { token: await findToken(deps, reach, tokenId), secret }
     },
     disable: async (reach, by, tokenId) => {
-      await manageable(reach, tokenId)
+      await manageable(deps, reach, tokenId)
       const reason = reach.kind === 'user' ? 'disabled by its user' : 'disabled by an administrator'
       await disableToken(depsOf(deps, by), { tokenId, reason })
-      return find(reach, tokenId)
+      return findToken(deps, reach, tokenId)
     },
   }
+}
+
+/** Reads it from the log, so that a change that any replica made a moment ago counts. */
+async function findToken(
+  { log, db }: ManagementDeps,
+  reach: Reach,
+  tokenId: string,
+): Promise<ShownToken> {
+  const token = isTokenId(tokenId) ? await readToken(log, tokenId) : undefined
+  const [shown] =
+    token !== undefined && isWithin(reach, token) ? await shownTokens(db, [token]) : []
+  if (shown === undefined) throw new DomainError('token_not_found', 'the token does not exist', {})
+  return shown
+}
+
+async function readToken(
+  log: ManagementDeps['log'],
+  tokenId: string,
+): Promise<KnownToken | undefined> {
+  const events = await log.readStream(tokenStream(tokenId))
+  const state = (events as readonly TokenEvent[]).reduce(tokenDecider.evolve, tokenDecider.initial)
+  return state.phase === 'none' ? undefined : knownToken(tokenId, state)
+}
+
+async function manageable(
+  deps: ManagementDeps,
+  reach: Reach,
+  tokenId: string,
+): Promise<KnownToken> {
+  const token = await findToken(deps, reach, tokenId)
+  requireManageable(reach, token)
+  return token
+}
+
+/** @throws DomainError where a token of this reach may not issue that one */
+async function requireIssue(
+  deps: TokenDeps,
+  reach: Reach,
+  input: Parameters<ManagedTokens['issue']>[2],
+): Promise<void> {
+  const { tenantId, userId, scope } = input
+  if (!isWithin(reach, input))
+    throw new DomainError('tenant_not_found', 'The tenant does not exist', {})
+  requireIssuable(reach, { kind: input.kind, scope })
+  const named = scope?.level === 'specified_users' ? scope.userIds : []
+  await requireUsers(deps.log, tenantId, [userId, ...named])
+  if (reach.kind === 'user') requireNarrower(unbound, { ...unbound, ...input }, deps.defaultLimits)
+  await requireRoom(deps, input)
 }
 
 /** Tokens of one user that are not disabled; concurrent requests may exceed it. */

@@ -24,69 +24,79 @@ const NOT_CONFIRMED_RETRY_MS = 5_000
 export function createCreations(
   deps: AssetDeps,
 ): Pick<AssetUseCases, 'createAsset' | 'createGroup'> {
-  const { clock, provider } = deps
   return {
-    createGroup: async (order) => {
-      const place = placeOf(deps, order)
-      const channel = libraryFor(deps, order.principal.tenantId, place)
-      const projectName = projectOf(order.projectName)
-      const { name, description } = order
-      const nowMs = clock.nowMs()
-      const groupId = newAssetGroupId(nowMs)
-      const group = {
-        groupId,
-        ...askerOf(order),
-        region: place.region,
-        projectName,
-        channelId: channel.id,
-        groupType: 'AIGC' as const,
-        name,
-        description,
-        createdAt: toTimestamp(nowMs),
-      }
-      await createOnce(deps, order, channel, {
-        prepare: async () => (options) =>
-          provider.createGroup(channel, { name: groupId, projectName }, options),
-        execute: (command, doing) =>
-          onGroup(deps, groupId, command === 'create' ? { kind: command, group } : command, doing),
-      })
-      return { groupId }
-    },
-
-    createAsset: async (order) => {
-      placeOf(deps, order)
-      const found = await usableGroup(deps, order)
-      const { groupType, region, projectName, channelId } = found.group
-      const channel = libraryAt(deps, { channelId, region })
-      const { groupId, name, assetType, url } = order
-      const nowMs = clock.nowMs()
-      const assetId = newAssetId(nowMs)
-      const asset = {
-        assetId,
-        ...askerOf(order),
-        region,
-        projectName,
-        channelId,
-        groupId,
-        groupType,
-        assetType,
-        name,
-        createdAt: toTimestamp(nowMs),
-      }
-      await createOnce(deps, order, channel, {
-        prepare: async () => {
-          const nativeGroupId = found.nativeId ?? (await findNativeGroup(deps, found, order))
-          const wanted = { name: assetId, projectName, nativeGroupId, url, assetType }
-          return (options) => provider.createAsset(channel, wanted, options)
-        },
-        execute: (command, doing) =>
-          onAsset(deps, assetId, command === 'create' ? { kind: command, asset } : command, doing),
-        // A group deletion that the log does not have by now will find this asset in the group.
-        ...(canBeDeleted(groupType) && { recheck: () => usableGroup(deps, order) }),
-      })
-      return { assetId }
-    },
+    createGroup: (order) => createGroup(deps, order),
+    createAsset: (order) => createAsset(deps, order),
   }
+}
+
+async function createGroup(
+  deps: AssetDeps,
+  order: Parameters<AssetUseCases['createGroup']>[0],
+): ReturnType<AssetUseCases['createGroup']> {
+  const { clock, provider } = deps
+  const place = placeOf(deps, order)
+  const channel = libraryFor(deps, order.principal.tenantId, place)
+  const projectName = projectOf(order.projectName)
+  const { name, description } = order
+  const nowMs = clock.nowMs()
+  const groupId = newAssetGroupId(nowMs)
+  const group = {
+    groupId,
+    ...askerOf(order),
+    region: place.region,
+    projectName,
+    channelId: channel.id,
+    groupType: 'AIGC' as const,
+    name,
+    description,
+    createdAt: toTimestamp(nowMs),
+  }
+  await createOnce(deps, order, channel, {
+    prepare: async () => (options) =>
+      provider.createGroup(channel, { name: groupId, projectName }, options),
+    execute: (command, doing) =>
+      onGroup(deps, groupId, command === 'create' ? { kind: command, group } : command, doing),
+  })
+  return { groupId }
+}
+
+async function createAsset(
+  deps: AssetDeps,
+  order: Parameters<AssetUseCases['createAsset']>[0],
+): ReturnType<AssetUseCases['createAsset']> {
+  const { clock, provider } = deps
+  placeOf(deps, order)
+  const found = await usableGroup(deps, order)
+  const { groupType, region, projectName, channelId } = found.group
+  const channel = libraryAt(deps, { channelId, region })
+  const { groupId, name, assetType, url } = order
+  const nowMs = clock.nowMs()
+  const assetId = newAssetId(nowMs)
+  const asset = {
+    assetId,
+    ...askerOf(order),
+    region,
+    projectName,
+    channelId,
+    groupId,
+    groupType,
+    assetType,
+    name,
+    createdAt: toTimestamp(nowMs),
+  }
+  await createOnce(deps, order, channel, {
+    prepare: async () => {
+      const nativeGroupId = found.nativeId ?? (await findNativeGroup(deps, found, order))
+      const wanted = { name: assetId, projectName, nativeGroupId, url, assetType }
+      return (options) => provider.createAsset(channel, wanted, options)
+    },
+    execute: (command, doing) =>
+      onAsset(deps, assetId, command === 'create' ? { kind: command, asset } : command, doing),
+    // A group deletion that the log does not have by now will find this asset in the group.
+    ...(canBeDeleted(groupType) && { recheck: () => usableGroup(deps, order) }),
+  })
+  return { assetId }
 }
 
 /** The outcome of a creation, recorded after its first event. */

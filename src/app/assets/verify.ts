@@ -26,82 +26,93 @@ const RESULT_TIMEOUT_MS = 20_000
 export function createVerifications(
   deps: AssetDeps,
 ): Pick<AssetUseCases, 'startVerification' | 'verificationResult'> {
-  const { clock, crashPoint, provider } = deps
-  const idOf = (credential: string): string =>
-    keyedHash(deps.markerSecret, 'verification', [credential]).toString('hex').slice(0, ID_DIGITS)
-
   return {
-    startVerification: async (order) => {
-      const place = placeOf(deps, order)
-      const { principal, requestId, callbackUrl } = order
-      const { tenantId } = principal
-      const channel = libraryFor(deps, tenantId, place, true)
-      const projectName = projectOf(order.projectName)
-      return deps.room.within(channel.id, async () => {
-        await deps.log.ready()
-        const reserved = await deps.throttle.request(principal)
-        const wanted = { callbackUrl, projectName }
-        const ticket = await callUpstream(deps, channel, 'verify', () =>
-          provider.startVerification(channel, wanted, callOptions(requestId)),
-        ).catch((error: unknown) => {
-          reserved?.release('not_started')
-          throw asRefusal(error)
-        })
-        crashPoint('verification.after-provider')
-        const nowMs = clock.nowMs()
-        const verificationId = idOf(ticket.credential)
-        const verification = {
-          verificationId,
-          ...askerOf(order),
-          region: place.region,
-          projectName,
-          channelId: channel.id,
-          groupId: newAssetGroupId(nowMs),
-          startedAt: toTimestamp(nowMs),
-          expiresAt: toTimestamp(nowMs + deps.assetLimits.verificationMs),
-        }
-        const doing = { ...byCaller(order), isNew: true } as const
-        await onVerification(deps, verificationId, { kind: 'start', verification }, doing)
-        crashPoint('verification.after-started')
-        return ticket
-      })
-    },
-
-    verificationResult: async (key) => {
-      const { credential, principal, requestId } = key
-      placeOf(deps, key)
-      const verificationId = idOf(credential)
-      const state = ownVerification(await readVerification(deps.log, verificationId), principal)
-      const { projectName, region, channelId } = state.verification
-      if (projectOf(key.projectName) !== projectName) throw notFound()
-      requireRegion(deps, key, region)
-      if (state.phase === 'confirmed') return { groupId: await personGroup(deps, state, requestId) }
-      const channel = libraryAt(deps, { channelId, region })
-      return deps.room.within(channelId, async () => {
-        const asked = { credential, projectName }
-        const options = callOptions(requestId, AbortSignal.timeout(RESULT_TIMEOUT_MS))
-        // Callers poll this, so they share the account's pace with the other readers.
-        const seen = await askInTurn(deps, channel, 'verify', options.signal, () =>
-          provider.verificationResult(channel, asked, options),
-        ).catch((error: unknown) => {
-          throw asRefusal(error)
-        })
-        crashPoint('verification.after-result')
-        if (seen.kind !== 'passed') {
-          if (seen.kind === 'gone') throw notFound()
-          return { groupId: undefined }
-        }
-        const { nativeGroupId } = seen
-        const at = toTimestamp(clock.nowMs())
-        const command = { kind: 'confirm', nativeGroupId, at } as const
-        const doing = byPolicy(deps, principal.tenantId, requestId)
-        const next = await onVerification(deps, verificationId, command, doing)
-        crashPoint('verification.after-confirmed')
-        // It may have expired in the meantime.
-        return { groupId: await personGroup(deps, ownVerification(next, principal), requestId) }
-      })
-    },
+    startVerification: (order) => startVerification(deps, order),
+    verificationResult: (key) => verificationResult(deps, key),
   }
+}
+
+function idOf({ markerSecret }: AssetDeps, credential: string): string {
+  return keyedHash(markerSecret, 'verification', [credential]).toString('hex').slice(0, ID_DIGITS)
+}
+
+async function startVerification(
+  deps: AssetDeps,
+  order: Parameters<AssetUseCases['startVerification']>[0],
+): ReturnType<AssetUseCases['startVerification']> {
+  const { clock, crashPoint, provider } = deps
+  const place = placeOf(deps, order)
+  const { principal, requestId, callbackUrl } = order
+  const { tenantId } = principal
+  const channel = libraryFor(deps, tenantId, place, true)
+  const projectName = projectOf(order.projectName)
+  return deps.room.within(channel.id, async () => {
+    await deps.log.ready()
+    const reserved = await deps.throttle.request(principal)
+    const wanted = { callbackUrl, projectName }
+    const ticket = await callUpstream(deps, channel, 'verify', () =>
+      provider.startVerification(channel, wanted, callOptions(requestId)),
+    ).catch((error: unknown) => {
+      reserved?.release('not_started')
+      throw asRefusal(error)
+    })
+    crashPoint('verification.after-provider')
+    const nowMs = clock.nowMs()
+    const verificationId = idOf(deps, ticket.credential)
+    const verification = {
+      verificationId,
+      ...askerOf(order),
+      region: place.region,
+      projectName,
+      channelId: channel.id,
+      groupId: newAssetGroupId(nowMs),
+      startedAt: toTimestamp(nowMs),
+      expiresAt: toTimestamp(nowMs + deps.assetLimits.verificationMs),
+    }
+    const doing = { ...byCaller(order), isNew: true } as const
+    await onVerification(deps, verificationId, { kind: 'start', verification }, doing)
+    crashPoint('verification.after-started')
+    return ticket
+  })
+}
+
+async function verificationResult(
+  deps: AssetDeps,
+  key: Parameters<AssetUseCases['verificationResult']>[0],
+): ReturnType<AssetUseCases['verificationResult']> {
+  const { clock, crashPoint, provider } = deps
+  const { credential, principal, requestId } = key
+  placeOf(deps, key)
+  const verificationId = idOf(deps, credential)
+  const state = ownVerification(await readVerification(deps.log, verificationId), principal)
+  const { projectName, region, channelId } = state.verification
+  if (projectOf(key.projectName) !== projectName) throw notFound()
+  requireRegion(deps, key, region)
+  if (state.phase === 'confirmed') return { groupId: await personGroup(deps, state, requestId) }
+  const channel = libraryAt(deps, { channelId, region })
+  return deps.room.within(channelId, async () => {
+    const asked = { credential, projectName }
+    const options = callOptions(requestId, AbortSignal.timeout(RESULT_TIMEOUT_MS))
+    // Callers poll this, so they share the account's pace with the other readers.
+    const seen = await askInTurn(deps, channel, 'verify', options.signal, () =>
+      provider.verificationResult(channel, asked, options),
+    ).catch((error: unknown) => {
+      throw asRefusal(error)
+    })
+    crashPoint('verification.after-result')
+    if (seen.kind !== 'passed') {
+      if (seen.kind === 'gone') throw notFound()
+      return { groupId: undefined }
+    }
+    const { nativeGroupId } = seen
+    const at = toTimestamp(clock.nowMs())
+    const command = { kind: 'confirm', nativeGroupId, at } as const
+    const doing = byPolicy(deps, principal.tenantId, requestId)
+    const next = await onVerification(deps, verificationId, command, doing)
+    crashPoint('verification.after-confirmed')
+    // It may have expired in the meantime.
+    return { groupId: await personGroup(deps, ownVerification(next, principal), requestId) }
+  })
 }
 
 /** Creates the group of a verified person unless it exists; returns its id. */
