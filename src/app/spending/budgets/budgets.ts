@@ -1,21 +1,17 @@
 import type { Pool } from 'pg'
 import { Counter, type Registry } from 'prom-client'
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
-import {
-  type Budget,
-  type Budgets as AccountBudgets,
-  subjectName,
-} from '../../../domain/account/budgets.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import type { Log } from '../../../kernel/log.ts'
-import { type Currency, formatAmount, parseAmount } from '../../../kernel/money.ts'
+import { type Currency, formatAmount } from '../../../kernel/money.ts'
 import type { AccountFacts } from '../../accounts/account-facts.ts'
-import { FundsExchange, MAX_LAG_MS } from '../funds-exchange.ts'
+import { FundsExchange } from '../funds-exchange.ts'
 import { balanceUntold } from '../tenant-queue.ts'
+import { leftOf, refusing, type Running, RunningBudgets } from './running.ts'
 import type { Spendable } from '../spendable.ts'
 import { createReservations, type Reservation } from '../reservation.ts'
-import { TenantFunds, usingAll } from '../tenant-funds.ts'
-import { type Period, periodAt, spentReader } from './spent.ts'
+import { usingAll } from '../tenant-funds.ts'
+import { spentReader } from './spent.ts'
 import { budgetReached, standing, type StandingBudget } from './standing.ts'
 import { readTold } from './told.ts'
 
@@ -60,15 +56,7 @@ const MAX_KNOWN = 10_000
 /** Most keys reported and read in one exchange. */
 const MAX_EXCHANGED = 200
 
-/** One budget in its present period, as this process knows it. */
-interface Running {
-  readonly budget: Budget
-  readonly tenantId: string
-  readonly period: Period
-  readonly funds: TenantFunds
-}
-
-export function createBudgets(deps: {
+interface BudgetDeps {
   readonly pool: Pool
   readonly facts: Pick<AccountFacts, 'of'>
   /** Names this process among those that share the database; no other process ever has it. */
@@ -79,72 +67,18 @@ export function createBudgets(deps: {
   readonly registry: Registry
   /** Periods of subjects remembered. */
   readonly maxKnown?: number
-}): Budgets {
+}
+
+export function createBudgets(deps: BudgetDeps): Budgets {
   const { pool, facts, replica, clock, monotonic, logger, registry, maxKnown = MAX_KNOWN } = deps
-  const running = new Map<string, Running>()
+  const running = new RunningBudgets(clock, monotonic, maxKnown)
   const exchange = new FundsExchange({
     pool,
     replica,
     clock: monotonic,
-    read: (db, keys) => readKeys(db, keys, running, replica),
+    read: (db, keys) => readKeys(db, keys, running.byKey, replica),
   })
-  const reached = new Counter({
-    name: 'tollgate_budgets_reached_total',
-    help: 'Requests refused by a hard budget, and soft budgets reached in a period, by whose they are.',
-    labelNames: ['budget', 'subject'],
-    registers: [registry],
-  })
-  const said = new Set<string>()
-
-  const runningOf = (tenantId: string, timeZone: string, budget: Budget): Running => {
-    const { subject, period: kind } = budget
-    const period = periodAt(kind, timeZone, clock.nowMs())
-    const key = `${tenantId}\n${subjectName(subject)}\n${period.fromMs}-${period.toMs}`
-    const known = running.get(key)
-    // The amount left is computed from the budget's present terms.
-    if (known !== undefined) return { ...known, budget }
-    if (running.size >= maxKnown) {
-      forgetIdle(running, said, monotonic.nowMs())
-      if (running.size >= maxKnown) throw balanceUntold(undefined)
-    }
-    const made = { budget, tenantId, period, funds: new TenantFunds(key) }
-    running.set(key, made)
-    return made
-  }
-  const applying = (
-    account: AccountBudgets | undefined,
-    { tenantId, userId, tokenId }: Spender,
-    currency: Currency,
-  ): readonly Running[] => {
-    if (account === undefined || account.budgets.length === 0) return []
-    const all = account.budgets.flatMap((budget) => {
-      const { subject } = budget
-      if (budget.currency !== currency) return []
-      if (subject.kind === 'user' && subject.userId !== userId) return []
-      if (subject.kind === 'token' && subject.tokenId !== tokenId) return []
-      return [runningOf(tenantId, account.timeZone, budget)]
-    })
-    // Adding one of them may have evicted another.
-    for (const one of all) running.set(one.funds.tenantId, one)
-    return all
-  }
-  const noteSoft = ({ budget, tenantId, funds }: Running): void => {
-    const { soft, currency, subject, period } = budget
-    if (soft === undefined) return
-    const spentPico = -funds.availablePico(currency)
-    const name = `${funds.tenantId}\n${currency}\n${soft}`
-    if (spentPico < parseAmount(soft) || said.has(name)) return
-    said.add(name)
-    reached.inc({ budget: 'soft', subject: subject.kind })
-    const spent = formatAmount(spentPico)
-    logger.warn({ tenantId, subject, period, currency, soft, spent }, 'a soft budget is reached')
-  }
-  /** The first budget that does not cover a hold, by what this process knows. */
-  const refusing = (all: readonly Running[], holdPico: bigint) =>
-    all.find((one) => {
-      const leftPico = leftOf(one)
-      return leftPico !== undefined && (leftPico < holdPico || leftPico <= 0n)
-    })
+  const { noteSoft, countHard } = reports(running, logger, registry)
   /** Checks and holds in one synchronous step. @throws DomainError `budget_reached` */
   const placed = (all: readonly Running[], currency: Currency, holdPico: bigint): Reservation => {
     // A budget that was never read must not count as unspent.
@@ -153,7 +87,7 @@ export function createBudgets(deps: {
     for (const one of all) noteSoft(one)
     const refused = refusing(all, holdPico)
     if (refused !== undefined) {
-      reached.inc({ budget: 'hard', subject: refused.budget.subject.kind })
+      countHard(refused)
       throw budgetReached(refused.budget, refused.period, holdPico, leftOf(refused) ?? 0n)
     }
     const nowMs = (): number => monotonic.nowMs()
@@ -165,7 +99,7 @@ export function createBudgets(deps: {
   return {
     reserve: async (who, currency, holdPico) => {
       // Used as soon as they are found, so none is evicted in between.
-      const all = applying((await facts.of(who.tenantId)).budgets, who, currency)
+      const all = running.applying((await facts.of(who.tenantId)).budgets, who, currency)
       if (all.length === 0) return undefined
       const allFunds = all.map(({ funds }) => funds)
       return usingAll(allFunds, async () => {
@@ -189,7 +123,9 @@ export function createBudgets(deps: {
     },
     exchange: async (spool) => {
       exchange.settlementsWaitIn(spool)
-      const active = [...running.values()].flatMap(({ funds }) => (funds.isIdle() ? [] : [funds]))
+      const active = [...running.byKey.values()].flatMap(({ funds }) =>
+        funds.isIdle() ? [] : [funds],
+      )
       if (spool !== undefined) for (const funds of active) funds.keepUnplaced(monotonic.nowMs())
       for (let at = 0; at < active.length; at += MAX_EXCHANGED)
         await exchange.tellAndRead(active.slice(at, at + MAX_EXCHANGED))
@@ -197,19 +133,27 @@ export function createBudgets(deps: {
   }
 }
 
-/** The amount left of a hard budget; undefined when the budget has no hard bound. */
-function leftOf({ budget, funds }: Running): bigint | undefined {
-  // `available` is negative: it is minus the amount spent.
-  return budget.hard === undefined
-    ? undefined
-    : parseAmount(budget.hard) + funds.availablePico(budget.currency)
-}
-
-/** Forgets budgets without holds and without recent requests; budgets being read stay. */
-function forgetIdle(running: Map<string, Running>, said: Set<string>, nowMs: number): void {
-  for (const [key, { funds }] of running)
-    if (funds.isIdle() && (funds.ageMs(nowMs) ?? 0) > MAX_LAG_MS) running.delete(key)
-  said.clear()
+/** Counts budgets that are reached, and warns of a soft one once. */
+function reports(running: RunningBudgets, logger: Log, registry: Registry) {
+  const reached = new Counter({
+    name: 'tollgate_budgets_reached_total',
+    help: 'Requests refused by a hard budget, and soft budgets reached in a period, by whose they are.',
+    labelNames: ['budget', 'subject'],
+    registers: [registry],
+  })
+  return {
+    countHard: ({ budget }: Running): void =>
+      reached.inc({ budget: 'hard', subject: budget.subject.kind }),
+    noteSoft: (one: Running): void => {
+      const spentPico = running.newlyReachedPico(one)
+      if (spentPico === undefined) return
+      const { tenantId, budget } = one
+      const { soft, currency, subject, period } = budget
+      reached.inc({ budget: 'soft', subject: subject.kind })
+      const spent = formatAmount(spentPico)
+      logger.warn({ tenantId, subject, period, currency, soft, spent }, 'a soft budget is reached')
+    },
+  }
 }
 
 /** Reads the amount spent of each key, negative: ledger, open tasks and other replicas. */

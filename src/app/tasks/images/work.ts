@@ -27,9 +27,61 @@ interface ImageMaker {
   readonly making: () => Iterable<string>
 }
 
+/** How many tasks this process makes at once, in all and on each channel. */
+class MakingRoom {
+  readonly #limits: ImageTaskDeps['imageLimits']
+  /** Each task under way, with its family. */
+  readonly #underWay = new Map<Promise<void>, string>()
+  readonly #byChannel = new Map<string, number>()
+  /** By family. */
+  readonly #capacity = new Map<string, number>()
+
+  constructor({ imageLimits, channels, imageProviders }: ImageTaskDeps) {
+    this.#limits = imageLimits
+    for (const { family } of channels.all)
+      if (imageProviders.has(family))
+        this.#capacity.set(
+          family,
+          (this.#capacity.get(family) ?? 0) + imageLimits.maxMakingAChannel,
+        )
+  }
+
+  underWay(): Iterable<Promise<void>> {
+    return this.#underWay.keys()
+  }
+
+  /** Counts a task of a family until its work is over. */
+  hold(work: Promise<void>, family: string): void {
+    const done: Promise<void> = work.finally(() => this.#underWay.delete(done))
+    this.#underWay.set(done, family)
+  }
+
+  take(channelId: string, change: 1 | -1): void {
+    this.#byChannel.set(channelId, (this.#byChannel.get(channelId) ?? 0) + change)
+  }
+
+  /** Channels at their limit. */
+  fullChannels(): ReadonlySet<string> {
+    const full = [...this.#byChannel].filter(([, count]) => count >= this.#limits.maxMakingAChannel)
+    return new Set(full.map(([id]) => id))
+  }
+
+  /** How many more can begin, and the families that cannot: their tasks stay where they are. */
+  room(): { readonly limit: number; readonly besides: readonly string[] } {
+    const { maxMaking } = this.#limits
+    const left = new Map(this.#capacity)
+    for (const family of this.#underWay.values()) left.set(family, (left.get(family) ?? 0) - 1)
+    const besides = [...left].filter(([, count]) => count <= 0).map(([family]) => family)
+    const open = [...left.values()].filter((count) => count > 0)
+    // All leased tasks may be of one family. Without any channel, tasks still end by waiting too
+    // long.
+    const most = this.#capacity.size > 0 && open.length === 0 ? 0 : Math.min(maxMaking, ...open)
+    return { limit: Math.min(maxMaking - this.#underWay.size, most), besides }
+  }
+}
+
 /** Begins waiting tasks; rounds do not wait until they are made. */
 export function createImageMaker(deps: ImageTaskDeps, settings: WorkerSettings): ImageMaker {
-  const { maxMaking, maxMakingAChannel } = deps.imageLimits
   const { owner, scale } = settings
   const leases = createTaskLeases(deps, {
     owner,
@@ -38,58 +90,10 @@ export function createImageMaker(deps: ImageTaskDeps, settings: WorkerSettings):
     lease: leaseInTurn,
   })
   const breakOff = new AbortController()
-  /** With the family of each. */
-  const underWay = new Map<Promise<void>, string>()
-  const byChannel = new Map<string, number>()
-  const capacity = new Map<string, number>()
-  for (const { family } of deps.channels.all)
-    if (deps.imageProviders.has(family))
-      capacity.set(family, (capacity.get(family) ?? 0) + maxMakingAChannel)
-
-  const take = (channelId: string, change: 1 | -1): void => {
-    byChannel.set(channelId, (byChannel.get(channelId) ?? 0) + change)
-  }
-  /** Channels at their limit. */
-  const full = (): ReadonlySet<string> =>
-    new Set([...byChannel].filter(([, count]) => count >= maxMakingAChannel).map(([id]) => id))
-
-  const lease = (wish: ChannelWish): ChannelLease | undefined => deps.channels.lease(wish, full())
-
-  /** How many more can begin, and the families that cannot: their tasks stay where they are. */
-  const room = (): { readonly limit: number; readonly besides: readonly string[] } => {
-    const left = new Map(capacity)
-    for (const family of underWay.values()) left.set(family, (left.get(family) ?? 0) - 1)
-    const besides = [...left].filter(([, count]) => count <= 0).map(([family]) => family)
-    const open = [...left.values()].filter((count) => count > 0)
-    // All leased tasks may be of one family. Without any channel, tasks still end by waiting too
-    // long.
-    const most = capacity.size > 0 && open.length === 0 ? 0 : Math.min(maxMaking, ...open)
-    return { limit: Math.min(maxMaking - underWay.size, most), besides }
-  }
-
+  const making = new MakingRoom(deps)
   const putOff = async ({ platformId, attempts }: DuePoll): Promise<void> => {
-    const doubled = PUT_OFF_MS * 2 ** Math.min(Math.max(0, attempts - 1), 16)
-    const waitMs = jittered(Math.min(doubled, LONGEST_PUT_OFF_MS) * scale)
+    const waitMs = putOffMs(attempts) * scale
     await leases.giveBack([{ id: platformId, dueAtMs: deps.clock.nowMs() + waitMs }])
-  }
-
-  /** `later`: it was not begun. */
-  const work = async (poll: DuePoll): Promise<'later' | undefined> => {
-    const job = await prepareImages(deps, poll, lease)
-    if (job === 'ended') return undefined
-    if (job === 'later') return 'later'
-    const channelId = job.lease.channel.id
-    take(channelId, 1)
-    try {
-      const known = await startImages(deps, job, scale)
-      if (known === 'later') return 'later'
-      if (known === undefined) return undefined
-      deps.crashPoint('image.after-start')
-      await makeImages(deps, { ...job, known }, { scale, signal: breakOff.signal })
-      return undefined
-    } finally {
-      take(channelId, -1)
-    }
   }
 
   const workOrPutOff = async (poll: DuePoll): Promise<void> => {
@@ -99,11 +103,13 @@ export function createImageMaker(deps: ImageTaskDeps, settings: WorkerSettings):
       deps.logger.warn({ platformId, err: error }, 'images broken off')
     }
     try {
-      const isPutOff = await work(poll).catch((error: unknown) => {
-        // A begun task ends like that of a worker that died.
-        report(error)
-        return 'later'
-      })
+      const isPutOff = await begin(deps, making, poll, { scale, signal: breakOff.signal }).catch(
+        (error: unknown) => {
+          // A begun task ends like that of a worker that died.
+          report(error)
+          return 'later'
+        },
+      )
       if (isPutOff === 'later') await putOff(poll)
       leases.forget([platformId])
     } catch (error) {
@@ -113,15 +119,14 @@ export function createImageMaker(deps: ImageTaskDeps, settings: WorkerSettings):
   }
 
   const run = (poll: DuePoll): void => {
-    const done: Promise<void> = workOrPutOff(poll).finally(() => underWay.delete(done))
-    underWay.set(done, poll.family)
+    making.hold(workOrPutOff(poll), poll.family)
   }
 
   return {
     round: async (signal) => {
-      while (room().limit <= 0 && !signal.aborted)
-        await Promise.race([...underWay.keys(), pause(LOOK_AGAIN_MS, signal)])
-      const { limit, besides } = room()
+      while (making.room().limit <= 0 && !signal.aborted)
+        await Promise.race([...making.underWay(), pause(LOOK_AGAIN_MS, signal)])
+      const { limit, besides } = making.room()
       if (limit <= 0) return 'idle'
       const nowMs = deps.clock.nowMs()
       const due = await leases.take({ nowMs, limit, besides })
@@ -129,13 +134,48 @@ export function createImageMaker(deps: ImageTaskDeps, settings: WorkerSettings):
       if (due.length === 0) return 'idle'
       return due.length === limit ? 'more' : 'some'
     },
-    drain: async () => {
-      const patience = new AbortController()
-      const all = Promise.all(underWay.keys()).finally(() => patience.abort())
-      await Promise.race([all, pause(DRAIN_MS, patience.signal)])
-      breakOff.abort()
-      await all
-    },
+    drain: () => drain(making.underWay(), breakOff),
     making: leases.ids,
   }
+}
+
+/** Begins a task and makes its images. `later`: it was not begun. */
+async function begin(
+  deps: ImageTaskDeps,
+  making: MakingRoom,
+  poll: DuePoll,
+  times: { readonly scale: number; readonly signal: AbortSignal },
+): Promise<'later' | undefined> {
+  const lease = (wish: ChannelWish): ChannelLease | undefined =>
+    deps.channels.lease(wish, making.fullChannels())
+  const job = await prepareImages(deps, poll, lease)
+  if (job === 'ended') return undefined
+  if (job === 'later') return 'later'
+  const channelId = job.lease.channel.id
+  making.take(channelId, 1)
+  try {
+    const known = await startImages(deps, job, times.scale)
+    if (known === 'later') return 'later'
+    if (known === undefined) return undefined
+    deps.crashPoint('image.after-start')
+    await makeImages(deps, { ...job, known }, times)
+    return undefined
+  } finally {
+    making.take(channelId, -1)
+  }
+}
+
+/** The pause before a task that could not begin is tried again: doubled with each attempt, and jittered. */
+function putOffMs(attempts: number): number {
+  const doubled = PUT_OFF_MS * 2 ** Math.min(Math.max(0, attempts - 1), 16)
+  return jittered(Math.min(doubled, LONGEST_PUT_OFF_MS))
+}
+
+/** Waits for work under way, and after a while breaks it off. */
+async function drain(work: Iterable<Promise<void>>, breakOff: AbortController): Promise<void> {
+  const patience = new AbortController()
+  const all = Promise.all(work).finally(() => patience.abort())
+  await Promise.race([all, pause(DRAIN_MS, patience.signal)])
+  breakOff.abort()
+  await all
 }
