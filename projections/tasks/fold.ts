@@ -89,73 +89,83 @@ export function pollKind(standing: Standing): PollKind | undefined {
   }
 }
 
+function to(change: TaskChange, standing: Partial<Standing>, at: string): void {
+  change.standing = { ...change.standing, ...standing }
+  change.updatedAtMs = fromTimestamp(at)
+}
+
 function evolve(change: TaskChange, event: TaskEvent): void {
-  const to = (standing: Partial<Standing>, at: string): void => {
-    change.standing = { ...change.standing, ...standing }
-    change.updatedAtMs = fromTimestamp(at)
-  }
   switch (event.type) {
     case 'TaskRequested':
       change.updatedAtMs = fromTimestamp(event.data.requestedAt)
       change.pollableSinceMs = change.updatedAtMs
       break
     case 'TaskStarted':
-      to({ submission: 'started', status: 'running' }, event.data.startedAt)
+      to(change, { submission: 'started', status: 'running' }, event.data.startedAt)
       change.channelId = event.data.channelId
       change.expiresAtMs = fromTimestamp(event.data.expiresAt)
       break
     case 'TaskSubmitted':
-      to({ submission: 'submitted' }, event.data.submittedAt)
+      to(change, { submission: 'submitted' }, event.data.submittedAt)
       change.nativeId = event.data.nativeId
       change.channelId = event.data.channelId
       change.pollableSinceMs = fromTimestamp(event.data.submittedAt)
       break
     case 'TaskSubmissionRefused':
-      to({ submission: 'refused', status: 'failed' }, event.data.refusedAt)
+      to(change, { submission: 'refused', status: 'failed' }, event.data.refusedAt)
       change.error = { code: event.data.code, message: event.data.message }
       break
     case 'TaskSubmissionUncertain':
       to(
+        change,
         { submission: change.standing.submission === 'started' ? 'lost' : 'uncertain' },
         event.data.uncertainAt,
       )
       change.pollableSinceMs = fromTimestamp(event.data.uncertainAt)
       break
     case 'TaskStatusChanged':
-      to({ status: event.data.status }, event.data.observedAt)
+      to(change, { status: event.data.status }, event.data.observedAt)
       change.observedAtMs = fromTimestamp(event.data.observedAt)
       break
     case 'TaskSucceeded':
-      to({ status: 'succeeded' }, event.data.succeededAt)
-      change.observedAtMs = fromTimestamp(event.data.succeededAt)
-      change.nativeId = event.data.nativeId
-      change.usage = event.data.usage
-      change.output = event.data.output
+      to(change, { status: 'succeeded' }, event.data.succeededAt)
+      succeed(change, event.data)
       break
     case 'TaskSettled':
       change.settled = true
       break
     case 'TaskFailed':
-      to({ status: 'failed' }, event.data.failedAt)
-      change.observedAtMs = fromTimestamp(event.data.failedAt)
-      change.error = { code: event.data.code, message: event.data.message }
-      if (event.data.absence === undefined) break
-      change.standing = { ...change.standing, submission: 'not_accepted' }
-      change.pollableSinceMs = fromTimestamp(event.data.failedAt)
+      to(change, { status: 'failed' }, event.data.failedAt)
+      fail(change, event.data)
       break
     case 'TaskAppearedLate':
       change.standing = { ...change.standing, submission: 'appeared_late' }
       break
     case 'TaskExpired':
-      to({ status: 'expired' }, event.data.expiredAt)
+      to(change, { status: 'expired' }, event.data.expiredAt)
       break
     case 'TaskCancelled':
-      to({ status: 'cancelled' }, event.data.cancelledAt)
+      to(change, { status: 'cancelled' }, event.data.cancelledAt)
       break
     case 'TaskDeleted':
       change.standing = { ...change.standing, hidden: true }
       break
   }
+}
+
+function succeed(change: TaskChange, data: TaskEventData<'TaskSucceeded'>): void {
+  change.observedAtMs = fromTimestamp(data.succeededAt)
+  change.nativeId = data.nativeId
+  change.usage = data.usage
+  change.output = data.output
+}
+
+function fail(change: TaskChange, data: TaskEventData<'TaskFailed'>): void {
+  change.observedAtMs = fromTimestamp(data.failedAt)
+  change.error = { code: data.code, message: data.message }
+  if (data.absence === undefined) return
+  change.standing = { ...change.standing, submission: 'not_accepted' }
+  change.pollableSinceMs = fromTimestamp(data.failedAt)
 }
 
 function begin(event: RecordedEvent<TaskEvent>, known: ReadonlyMap<string, KnownTask>): TaskChange {

@@ -75,25 +75,21 @@ function changes(before: Expected, event: TaskEvent): Expected {
   switch (event.type) {
     case 'TaskRequested':
       return { updated_at_ms: at }
-    case 'TaskStarted': {
-      const { channelId, expiresAt } = event.data
+    case 'TaskStarted':
       return {
         updated_at_ms: at,
         submission: 'started',
         status: 'running',
-        channel_id: channelId,
-        expires_at_ms: ms(expiresAt),
+        channel_id: event.data.channelId,
+        expires_at_ms: ms(event.data.expiresAt),
       }
-    }
-    case 'TaskSubmitted': {
-      const { nativeId, channelId } = event.data
+    case 'TaskSubmitted':
       return {
         updated_at_ms: at,
         submission: 'submitted',
-        native_id: nativeId,
-        channel_id: channelId,
+        native_id: event.data.nativeId,
+        channel_id: event.data.channelId,
       }
-    }
     case 'TaskSubmissionRefused': {
       const { code, message } = event.data
       const error = { code, message }
