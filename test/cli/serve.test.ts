@@ -16,11 +16,18 @@ t.teardown(() => rm(folder, { recursive: true, force: true }))
 // As the README has it, seen from the folder it is started in.
 const dataDir = join(folder, 'data')
 
-/** The first calls of the README, to this address and about this task; each must succeed. */
+/**
+ * The first calls of the README and those that open a tenant, to this address and about this task; each
+ * must succeed.
+ */
 async function firstCalls(baseUrl: string, id: string): Promise<string> {
   const readme = await readFile(new URL('README.md', checkout), 'utf8')
+  const admin = await readFile(new URL('docs/surfaces/admin.md', checkout), 'utf8')
   const [, section = ''] = /^## First calls$([\s\S]*?)^## /m.exec(readme) ?? []
-  const printed = [...section.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, text = '']) => text)
+  const [opening = ''] = admin.split('\n## ')
+  const printed = [...`${opening}\n${section}`.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(
+    ([, text = '']) => text,
+  )
   const written = printed
     .join('\n')
     .replaceAll('http://127.0.0.1:8080', baseUrl)
