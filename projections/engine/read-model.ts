@@ -83,7 +83,7 @@ interface Rows<C extends Columns, E extends AnyEvent, Begins extends E['type']> 
   readonly of: (event: RecordedEvent<E>) => string
   /** The event that begins a row: every other finds one. */
   readonly begins: Begins
-  /** Whether it may also begin a row anew; otherwise none exists before it. */
+  /** Whether it may begin a row that exists already; otherwise a second beginning is a defect. */
   readonly again?: true
   readonly sets: {
     readonly [Type in E['type']]: Type extends Begins

@@ -42,8 +42,8 @@ interface RebuildOptions {
 
 interface RebuildResult {
   /**
-   * `different`: nothing was swapped; the rebuilt tables stay in `<name>_next` to look at. `equal`: only
-   * compared; the rebuilt tables are dropped.
+   * `different`: nothing was swapped; the rebuilt tables stay in `<name>_next` for inspection.
+   * `equal`: the tables were only compared, and the rebuilt ones are dropped.
    */
   readonly outcome: 'swapped' | 'different' | 'equal'
   /** Undefined when there was nothing of the same version to compare with. */
@@ -228,11 +228,13 @@ async function liveCheckpoint(pool: Pool, projection: Projection): Promise<Goal 
 /**
  * Builds a projection anew from the start of the log in `<name>_next` while the live one goes on,
  * compares both at one position, and swaps them in one transaction. A difference is reported and
- * nothing is swapped, unless forced; a check swaps nothing and drops what it built where both are equal. May be killed at any time and run again. Needs
- * `migrateEngine` before and three connections of the pool.
- * @throws RebuildRunningError when another process rebuilds it; NothingToCompareError for a check without live tables; PoisonEventError when the log holds
- * an event that cannot be applied; `log_unavailable` or LogOlderError when what was read of the log
- * ends before the last event that the live one has applied: nothing is swapped then.
+ * nothing is swapped, unless forced. A check swaps nothing, and drops the tables it built when both
+ * are equal. The process may be killed at any time and run again. Needs `migrateEngine` before and
+ * three connections of the pool.
+ * @throws RebuildRunningError when another process rebuilds it; NothingToCompareError for a check
+ * without live tables; PoisonEventError when the log holds an event that cannot be applied;
+ * `log_unavailable` or LogOlderError when the log that was read ends before the last event that the
+ * live tables have: nothing is swapped then.
  */
 export async function rebuildProjection(options: RebuildOptions): Promise<RebuildResult> {
   const { name } = options.projection

@@ -25,18 +25,7 @@ t.test('a rebuild killed at any time leaves the live tables and can be run again
   await engine.stop()
   const before = await digestOf(pool, ledgerProjection)
   for (const delayMs of [0, 90, 250, 600]) {
-    const child = spawn(
-      process.execPath,
-      [
-        ...nodeArguments(new URL('../support/rebuild-child.ts', import.meta.url)),
-        pool.options.connectionString ?? '',
-      ],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
-    )
-    await once(child.stdout, 'data')
-    await new Promise((resolve) => setTimeout(resolve, delayMs))
-    child.kill('SIGKILL')
-    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+    await killedRebuild(pool, delayMs)
     t.same(await digestOf(pool, ledgerProjection), before)
   }
   await eventually('the lock of the killed one is free', async () => {
@@ -55,6 +44,52 @@ t.test('a rebuild killed at any time leaves the live tables and can be run again
       .rowCount,
     0,
   )
+})
+
+/** Begins to rebuild the ledger in another process, and kills that after its first report. */
+async function killedRebuild(pool: Pool, delayMs: number, ...more: readonly string[]) {
+  const child = spawn(
+    process.execPath,
+    [
+      ...nodeArguments(new URL('../support/rebuild-child.ts', import.meta.url)),
+      pool.options.connectionString ?? '',
+      ...more,
+    ],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  )
+  await once(child.stdout, 'data')
+  await new Promise((resolve) => setTimeout(resolve, delayMs))
+  child.kill('SIGKILL')
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+}
+
+t.test('a check killed at any time swaps nothing, and the next one begins again', async (t) => {
+  const pool = await testPool(t)
+  const log = new ScriptedLog(mixedHistory(400))
+  const engine = startEngine(t, { pool, log, projections: [ledgerProjection] })
+  await caughtUp(pool, log, [ledgerProjection])
+  await engine.stop()
+  const liveSchema = async () =>
+    (await pool.query(`select oid from pg_namespace where nspname = 'ledger'`)).rows
+  const before = { digest: await digestOf(pool, ledgerProjection), schema: await liveSchema() }
+  for (const delayMs of [0, 90, 250, 600]) {
+    await killedRebuild(pool, delayMs, 'check')
+    t.same({ digest: await digestOf(pool, ledgerProjection), schema: await liveSchema() }, before)
+  }
+  await eventually('the lock of the killed check is free', async () => {
+    try {
+      const checked = { pool, log, projection: ledgerProjection, check: true }
+      return (await rebuildProjection(checked)).outcome === 'equal'
+    } catch (error) {
+      if (error instanceof RebuildRunningError) return false
+      throw error
+    }
+  })
+  t.same(await liveSchema(), before.schema)
+  const { rowCount } = await pool.query(
+    `select from pg_namespace where nspname in ('ledger_next', 'ledger_old')`,
+  )
+  t.equal(rowCount, 0, 'the tables of the killed checks are gone')
 })
 
 /** Forgets every read model and how far it was. */
