@@ -66,11 +66,22 @@ export async function answerCall<Input extends CallInput, Request, Seen, Body>(
       throw new SettledRefusal(withCallId(body, callId), settled.settlement)
     return { callId, body, ...settled }
   } catch (error) {
-    // Both do nothing once the call is settled.
-    call.held.release('failed')
-    await call.claim?.release()
-    throw error instanceof ProviderError ? family.refusal(error, callId) : error
+    throw await endFailed(family, call, error)
   }
+}
+
+/**
+ * Releases what an admitted call still holds, which is nothing once it is settled; returns the error
+ * for the caller.
+ */
+export async function endFailed<Seen>(
+  { refusal }: Pick<CallFamily<CallInput, unknown, Seen, unknown>, 'refusal'>,
+  { callId, held, claim }: AdmittedCall<Seen>,
+  error: unknown,
+): Promise<unknown> {
+  held.release('failed')
+  await claim?.release()
+  return error instanceof ProviderError ? refusal(error, callId) : error
 }
 
 /**

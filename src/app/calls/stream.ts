@@ -1,5 +1,5 @@
-import { type Channel, ProviderError } from '../ports/provider.ts'
-import { admit } from './answer-call.ts'
+import type { Channel } from '../ports/provider.ts'
+import { admit, endFailed } from './answer-call.ts'
 import { attempt } from './attempt.ts'
 import type { CallDeps } from './deps.ts'
 import type { CallFamily, CallInput, StreamedCall, StreamFamily } from './family.ts'
@@ -55,9 +55,7 @@ export async function streamCall<
     }
     return { pump, channel, streamed }
   } catch (error) {
-    call.held.release('failed')
-    await call.claim?.release()
-    throw error instanceof ProviderError ? family.refusal(error, call.callId) : error
+    throw await endFailed(family, call, error)
   }
 }
 
