@@ -7,7 +7,7 @@ import { call, tasksOf } from '../e2e/support/client.ts'
 
 /**
  * In how many source files a function runs during one call and one task, gateway and projector together, and that
- * `docs/architecture.md` names no file that takes no part. More files are a longer way for whoever reads along.
+ * `docs/architecture.md` names only files that take part. The more files, the longer a reader's way.
  */
 
 const CHAT_FILES = 120

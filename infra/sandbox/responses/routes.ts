@@ -26,9 +26,12 @@ import { lastUserText, parseResponses, type ResponsesRequest } from './parse.ts'
 import { unreachable } from '../../../src/kernel/assert.ts'
 
 /** One event before it is numbered. */
-type Told = readonly [name: string, members: object]
+type NamedEvent = readonly [name: string, members: object]
 
-function* messageEvents(item: OutputItem & { kind: 'message' }, index: number): Iterable<Told> {
+function* messageEvents(
+  item: OutputItem & { kind: 'message' },
+  index: number,
+): Iterable<NamedEvent> {
   const at = { item_id: item.id, output_index: index, content_index: 0 }
   const { text, pieces } = item.told
   yield ['response.content_part.added', { ...at, part: textPart('') }]
@@ -37,7 +40,10 @@ function* messageEvents(item: OutputItem & { kind: 'message' }, index: number): 
   yield ['response.content_part.done', { ...at, part: textPart(text) }]
 }
 
-function* functionEvents(item: OutputItem & { kind: 'function' }, index: number): Iterable<Told> {
+function* functionEvents(
+  item: OutputItem & { kind: 'function' },
+  index: number,
+): Iterable<NamedEvent> {
   const at = { item_id: item.id, output_index: index }
   for (const delta of argumentPieces(item.call)) {
     yield ['response.function_call_arguments.delta', { ...at, delta }]
@@ -46,7 +52,10 @@ function* functionEvents(item: OutputItem & { kind: 'function' }, index: number)
   yield ['response.function_call_arguments.done', { ...at, name, arguments: item.call.arguments }]
 }
 
-function* reasoningEvents(item: OutputItem & { kind: 'reasoning' }, index: number): Iterable<Told> {
+function* reasoningEvents(
+  item: OutputItem & { kind: 'reasoning' },
+  index: number,
+): Iterable<NamedEvent> {
   const { text, pieces } = item.thoughts
   if (text === '') return
   const at = { item_id: item.id, output_index: index, summary_index: 0 }
@@ -56,7 +65,10 @@ function* reasoningEvents(item: OutputItem & { kind: 'reasoning' }, index: numbe
   yield ['response.reasoning_summary_part.done', { ...at, part: summaryPart(text) }]
 }
 
-function* builtinEvents(item: OutputItem & { kind: 'builtin' }, index: number): Iterable<Told> {
+function* builtinEvents(
+  item: OutputItem & { kind: 'builtin' },
+  index: number,
+): Iterable<NamedEvent> {
   const at = { item_id: item.id, output_index: index }
   const name = `response.${item.tool}_call`
   yield [`${name}.in_progress`, at]
@@ -70,7 +82,7 @@ function* builtinEvents(item: OutputItem & { kind: 'builtin' }, index: number): 
   yield [`${name}.completed`, at]
 }
 
-function itemEvents(item: OutputItem, index: number): Iterable<Told> {
+function itemEvents(item: OutputItem, index: number): Iterable<NamedEvent> {
   switch (item.kind) {
     case 'message':
       return messageEvents(item, index)
@@ -85,7 +97,7 @@ function itemEvents(item: OutputItem, index: number): Iterable<Told> {
   }
 }
 
-function* tell(answer: ResponsesAnswer): Iterable<Told> {
+function* eventsOf(answer: ResponsesAnswer): Iterable<NamedEvent> {
   yield ['response.created', { response: openResponse(answer) }]
   yield ['response.in_progress', { response: openResponse(answer) }]
   if (isOn(answer.faults, 'unknown-events')) yield ['response.x_sandbox.unknown', { note: 'new' }]
@@ -104,7 +116,7 @@ function* tell(answer: ResponsesAnswer): Iterable<Told> {
 function* responsesFrames(answer: ResponsesAnswer): Iterable<StreamFrame> {
   let number = 0
   const end = `response.${statusOf(answer)}`
-  for (const [type, members] of tell(answer)) {
+  for (const [type, members] of eventsOf(answer)) {
     const last = type === end
     const usage = last && answer.usage !== null
     yield frameOf({ type, sequence_number: number, ...members }, { event: type, usage, last })

@@ -37,7 +37,7 @@ const family: CallFamily<CallInput, 'request', undefined, never> = {
   refusal: refusalOf,
 }
 
-/** The road of calls, and what is reserved on it at the moment. */
+/** What a call depends on, and what is reserved at the moment. */
 function world() {
   const { deps: road } = roadOf({ family: 'pictures', models: { painter: 'upstream' }, book })
   const open = { claims: 0, budget: 0n, funds: 0n }
