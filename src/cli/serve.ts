@@ -1,8 +1,7 @@
-import pino, { type Logger } from 'pino'
+import type { Logger } from 'pino'
 import { catalog } from '../families/index.ts'
 import { prepareDataDir } from '../../infra/embedded/data-dir.ts'
 import type { SupervisedChild } from '../../infra/embedded/supervisor.ts'
-import { logRedaction } from '../api/kit/observe.ts'
 import { PROGRAM_ACTOR } from '../app/accounts/bootstrap.ts'
 import { openDemoTenant } from '../app/accounts/demo.ts'
 import { type Config, dataFiles } from '../config.ts'
@@ -10,6 +9,7 @@ import { systemClock } from '../kernel/clock.ts'
 import { type Gateway, type Role, roles, startGateway } from '../start/server.ts'
 import { exitCodes } from './exit-codes.ts'
 import { collectOldObjectsSoon } from './garbage.ts'
+import { openProcessLog } from './log-output.ts'
 import { markerSecretOf } from './marker-secret.ts'
 import { CommandError, note } from './output.ts'
 import { readIfThere, writePrivate } from './private-files.ts'
@@ -30,7 +30,7 @@ const STOP_MARGIN_MS = 15_000
 /** Runs the gateway until a signal, or until a part of it cannot be kept running. */
 export async function serve(config: Config, version: string, roleList?: string): Promise<void> {
   collectOldObjectsSoon()
-  const logger = openLogger(config)
+  const logger = openProcessLog(config.logLevel)
   const wanted = parseRoles(roleList)
   // Configuration errors are reported before anything is started.
   const configured = await readChannels(config)
@@ -90,14 +90,6 @@ export async function serve(config: Config, version: string, roleList?: string):
     await closeAll(closers, config, logger)
     throw error
   }
-}
-
-/** Logs JSON lines to stdout, secrets redacted; a defect is the last of them. */
-function openLogger(config: Config): Logger {
-  const output = pino.destination(1)
-  const logger = pino({ level: config.logLevel, redact: logRedaction, base: null }, output)
-  endOnDefects(logger, () => output.flushSync())
-  return logger
 }
 
 function urlsOf({ eventStoreUrl, databaseUrl }: Stores): Omit<Stores, 'close'> {
@@ -234,17 +226,4 @@ function explain(address: string, config: Config): void {
       '',
     ].join('\n'),
   )
-}
-
-/**
- * An uncaught error ends the process, because its state is unknown; its last log lines are flushed
- * first. Other replicas take up its work, or the process itself after a restart, as after any end.
- * Unhandled rejections end it as well.
- */
-export function endOnDefects(logger: Logger, flush: () => void): void {
-  process.on('uncaughtException', (err, origin) => {
-    logger.fatal({ err, origin }, 'what nobody caught ends the process')
-    flush()
-    process.exit(exitCodes.defect)
-  })
 }

@@ -116,7 +116,7 @@ t.test(
   },
 )
 
-t.test('what nobody caught is logged and ends the process with a status of its own', async (t) => {
+t.test('an uncaught error is logged and ends the process with status 70', async (t) => {
   // A database that never answers: the start waits, and what happens to it meanwhile is said.
   const silent = createServer().listen(0, '127.0.0.1')
   await once(silent, 'listening')

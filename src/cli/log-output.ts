@@ -1,0 +1,68 @@
+import pino, { type Logger } from 'pino'
+import { ANSWERED, logRedaction } from '../api/kit/observe.ts'
+import type { Config } from '../config.ts'
+import { exitCodes } from './exit-codes.ts'
+
+const STDOUT = 1
+/** Lines of answered requests are written together: so many characters at once, or after so long. */
+const MAX_HELD = 4 * 1024
+const FLUSH_INTERVAL_MS = 1_000
+
+/** The option of pino by which a destination gets the message of each line in `lastMsg`. */
+const METADATA = Symbol.for('pino.metadata')
+
+/** The log of a process, and how to write what it holds before the process exits. */
+interface ProcessLog {
+  readonly logger: Logger
+  /** Blocks until the lines are written. */
+  readonly flush: () => void
+}
+
+/**
+ * Lines of JSON, secrets redacted. Lines of answered requests are held for up to a second, because to write each
+ * alone costs more than to make it. Every other line is written at once, after the lines that are held. A process
+ * that is killed loses its last second of request lines; a process that exits loses none.
+ */
+export function createProcessLog(level: Config['logLevel'], fd: number): ProcessLog {
+  let held = ''
+  const flush = (): void => {
+    if (held === '') return
+    const lines = held
+    held = ''
+    output.write(lines)
+  }
+  // Before the destination is made, which closes itself on these events.
+  for (const event of ['beforeExit', 'exit']) process.on(event, flush)
+  const output = pino.destination(fd)
+  const destination = {
+    [METADATA]: true,
+    lastMsg: undefined,
+    write(line: string) {
+      held += line
+      if (this.lastMsg !== ANSWERED || held.length >= MAX_HELD) flush()
+    },
+  }
+  setInterval(flush, FLUSH_INTERVAL_MS).unref()
+  return {
+    logger: pino({ level, redact: logRedaction, base: null }, destination),
+    flush: () => {
+      flush()
+      output.flushSync()
+    },
+  }
+}
+
+/**
+ * The log of this process, on stdout. An uncaught error ends the process, because its state is unknown; its last log
+ * lines are written first. Other replicas take up its work, or the process itself after a restart, as after any end.
+ * Unhandled rejections end it as well.
+ */
+export function openProcessLog(level: Config['logLevel']): Logger {
+  const { logger, flush } = createProcessLog(level, STDOUT)
+  process.on('uncaughtException', (err, origin) => {
+    logger.fatal({ err, origin }, 'an uncaught error ends the process')
+    flush()
+    process.exit(exitCodes.defect)
+  })
+  return logger
+}

@@ -1,0 +1,78 @@
+import { execFileSync } from 'node:child_process'
+import { openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import t from 'tap'
+import { ANSWERED } from '../../src/api/kit/observe.ts'
+import { createProcessLog } from '../../src/cli/log-output.ts'
+import { until } from '../helpers/eventually.ts'
+
+const folder = t.testdir()
+
+function logTo(name: string) {
+  const file = join(folder, name)
+  const { logger, flush } = createProcessLog('info', openSync(file, 'w'))
+  const written = (): readonly Record<string, unknown>[] =>
+    readFileSync(file, 'utf8')
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+  const lines = async (count: number) => {
+    await until(() => written().length >= count)
+    return written()
+  }
+  return { logger, flush, written, lines }
+}
+
+t.test('request lines wait, and stand before the line that is written at once', async (t) => {
+  const { logger, written, lines } = logTo('order')
+  logger.warn({ n: 0 }, 'before')
+  await lines(1)
+  logger.info({ n: 1 }, ANSWERED)
+  logger.info({ n: 2 }, ANSWERED)
+  await setImmediate()
+  t.equal(written().length, 1)
+  logger.error({ n: 3 }, 'the provider does not answer')
+  t.same(
+    (await lines(4)).map(({ n }) => n),
+    [0, 1, 2, 3],
+  )
+})
+
+t.test('request lines are written once they are many, after a second, or by flush', async (t) => {
+  const { logger, flush, written, lines } = logTo('many')
+  logger.info({ text: 'a'.repeat(3_000) }, ANSWERED)
+  logger.info({ text: 'a'.repeat(3_000) }, ANSWERED)
+  t.equal((await lines(2)).length, 2)
+  logger.info({}, ANSWERED)
+  t.equal((await lines(3)).length, 3)
+  logger.info({}, ANSWERED)
+  flush()
+  t.equal(written().length, 4)
+  flush()
+  t.equal(written().length, 4)
+})
+
+t.test('secrets are redacted', (t) => {
+  const { logger, flush, written } = logTo('secrets')
+  logger.warn({ headers: { authorization: 'Bearer x' } }, 'headers')
+  logger.info({ req: { url: '/x?token=x' } }, 'url')
+  flush()
+  t.match(JSON.stringify(written()), /redacted.*redacted/)
+  t.notMatch(JSON.stringify(written()), /Bearer|token=/)
+  t.end()
+})
+
+t.test('a process that ends by itself loses no line', (t) => {
+  const module = new URL('../../src/cli/log-output.ts', import.meta.url).href
+  const program = `const { createProcessLog } = await import(${JSON.stringify(module)})
+    createProcessLog('info', 1).logger.info({ n: 1 }, ${JSON.stringify(ANSWERED)})`
+  const said = execFileSync(process.execPath, [
+    '--import=tsx',
+    '--input-type=module',
+    '--eval',
+    program,
+  ])
+  t.match(JSON.parse(said.toString()), { n: 1, msg: ANSWERED })
+  t.end()
+})
