@@ -9,7 +9,7 @@ import { createBesideBuilder } from './beside.ts'
 import { messageOf } from './failures.ts'
 import type { FeedLimits } from './feed.ts'
 import { tryLead } from './leadership.ts'
-import { reign, type Reign } from './reign.ts'
+import { type LeaderSession, runLeaderSession } from './leader-session.ts'
 import { secondsSince, type ProjectionStatus } from './status.ts'
 import type { Projection } from './types.ts'
 
@@ -53,7 +53,7 @@ export interface Engine {
   readonly stop: () => Promise<void>
 }
 
-function statusOf(current: Reign | undefined, nowMs: number): readonly ProjectionStatus[] {
+function statusOf(current: LeaderSession | undefined, nowMs: number): readonly ProjectionStatus[] {
   if (!current) return []
   const furthest = current.followers.reduce(
     (most, { events }) => (events > most ? events : most),
@@ -85,7 +85,7 @@ async function leadOnce(
   stopping: AbortSignal,
   notify: {
     /** Undefined: it is over. */
-    readonly onReign: (begun: Reign | undefined) => void
+    readonly onSession: (begun: LeaderSession | undefined) => void
     readonly onProgress: () => void
   },
 ): Promise<'led' | 'yielded' | 'another leads'> {
@@ -94,7 +94,7 @@ async function leadOnce(
   try {
     const signal = AbortSignal.any([stopping, leadership.lost])
     logger.info({ projections: projections.map(({ name }) => name) }, 'leading the projections')
-    const outdated = await reign({
+    const outdated = await runLeaderSession({
       pool,
       log,
       projections,
@@ -107,7 +107,7 @@ async function leadOnce(
     leadership.lost.throwIfAborted()
     return outdated ? 'yielded' : 'led'
   } finally {
-    notify.onReign(undefined)
+    notify.onSession(undefined)
     await leadership.release()
   }
 }
@@ -124,15 +124,15 @@ export function startProjections(options: EngineOptions): Engine {
   options.signal?.addEventListener('abort', stop, { once: true })
   if (options.signal?.aborted === true) stop()
 
-  let current: Reign | undefined
+  let current: LeaderSession | undefined
   let lastError: string | undefined
   const backoff = createBackoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS)
   const retries = createRetryLog(logger)
 
   const beside = createBesideBuilder({ pool, log, projections, logger, signal: stopping.signal })
 
-  const reigning = {
-    onReign: (begun: Reign | undefined) => (current = begun),
+  const listeners = {
+    onSession: (begun: LeaderSession | undefined) => (current = begun),
     onProgress: () => {
       lastError = undefined
       backoff.reset()
@@ -143,7 +143,7 @@ export function startProjections(options: EngineOptions): Engine {
   const running = (async () => {
     while (!stopping.signal.aborted) {
       try {
-        const outcome = await leadOnce(options, stopping.signal, reigning)
+        const outcome = await leadOnce(options, stopping.signal, listeners)
         if (outcome === 'yielded') await pause(YIELD_MS, stopping.signal)
         if (outcome !== 'another leads') continue
         beside.begin()

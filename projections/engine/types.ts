@@ -11,8 +11,8 @@ export interface Projection {
   readonly name: string
   /** Raise it when tables or meaning change: the engine then rebuilds at start. */
   readonly version: number
-  /** Follows the log beside the others, which do not wait for it, nor it for them. */
-  readonly apart?: true
+  /** Belongs to a subscription group of its own: the others never wait for it. */
+  readonly ownGroup?: true
   /** DDL with unqualified table names; run with `search_path` set to the schema being built. */
   readonly tablesSql: string
   /**

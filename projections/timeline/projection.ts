@@ -117,7 +117,7 @@ async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promi
 /** Every event of a tenant in the order of the log: what support replays. */
 export const timelineProjection: Projection = {
   name: 'timeline',
-  apart: true,
+  ownGroup: true,
   version: 4,
   ...fromTables(
     { sources, events },

@@ -29,7 +29,7 @@ const STOPPED_CHECK_MS = 5_000
 /** How often the leader checks the progress of another process's rebuild. */
 const REBUILDING_CHECK_MS = 1_000
 /** A program older than one of the read models leads for so long at a time, so that a newer one may. */
-const OUTDATED_REIGN_MS = 5_000
+const OUTDATED_SESSION_MS = 5_000
 
 /**
  * After a batch the engine rests for as many times as long as the batch took, so that what arrives
@@ -41,13 +41,13 @@ const REST_FACTOR = 4
 const MAX_REST_MS = 250
 
 /** State of a leader session while it lasts. */
-export interface Reign {
+export interface LeaderSession {
   readonly followers: readonly Follower[]
   readonly buffered: () => number
   readonly caughtUp: () => boolean
 }
 
-interface ReignOptions {
+interface SessionOptions {
   readonly pool: Pool
   readonly log: EventLog
   readonly projections: readonly Projection[]
@@ -55,7 +55,7 @@ interface ReignOptions {
   readonly logger: Log
   readonly signal: AbortSignal
   readonly limits: FeedLimits
-  readonly onReign: (reign: Reign) => void
+  readonly onSession: (session: LeaderSession) => void
   /** After every batch that was applied. */
   readonly onProgress: () => void
 }
@@ -81,7 +81,7 @@ async function aborted(signal: AbortSignal): Promise<void> {
  * rebuilt is stopped.
  */
 async function rebuildOne(
-  options: ReignOptions,
+  options: SessionOptions,
   follower: Follower,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -115,7 +115,7 @@ async function rebuildOne(
  * rebuilt: the leader session then starts again with it. @throws what may pass by itself.
  */
 async function rebuildStale(
-  options: ReignOptions,
+  options: SessionOptions,
   followers: readonly Follower[],
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -127,7 +127,7 @@ async function rebuildStale(
 }
 
 async function applyOne(
-  options: ReignOptions,
+  options: SessionOptions,
   followers: readonly Follower[],
   batch: FeedBatch,
 ): Promise<void> {
@@ -152,7 +152,7 @@ function isQuiet(batch: FeedBatch, followers: readonly Follower[], lastWriteMs: 
 
 /** Applies what the feed gives until it ends. */
 async function follow(
-  options: ReignOptions,
+  options: SessionOptions,
   followers: readonly Follower[],
   feed: Feed,
   signal: AbortSignal,
@@ -183,10 +183,10 @@ function watchStopped(
   onRebuilt: () => void,
 ): NodeJS.Timeout {
   const look = async (): Promise<void> => {
-    const standing = followers.filter(({ state, stopped }) => state === 'stopped' && stopped)
-    if (standing.length === 0) return
+    const stopped = followers.filter(({ state, stopped }) => state === 'stopped' && stopped)
+    if (stopped.length === 0) return
     const checkpoints = await readCheckpoints(pool)
-    const rebuilt = standing.some(({ projection: { name, version } }) => {
+    const rebuilt = stopped.some(({ projection: { name, version } }) => {
       const found = checkpoints.get(name)
       return found?.version === version && found.stopped === undefined
     })
@@ -199,7 +199,7 @@ function watchStopped(
 }
 
 /** Followers that share one subscription. */
-interface Road {
+interface Group {
   readonly buffered: () => number
   readonly caughtUp: () => boolean
   /** Until the signal aborts. @throws on failure */
@@ -207,12 +207,12 @@ interface Road {
 }
 
 /** Undefined when none of them follows. */
-function openRoad(
-  options: ReignOptions,
+function openGroup(
+  options: SessionOptions,
   followers: readonly Follower[],
   signal: AbortSignal,
   end: () => void,
-): Road | undefined {
+): Group | undefined {
   const from = lowest(followers)
   if (from === undefined) return undefined
   let live = false
@@ -236,7 +236,7 @@ function openRoad(
  * Follows the log until the signal aborts or a rebuilt projection has to join. True when it ended for a
  * newer program to lead, which alone can move what is of its version. @throws on failure.
  */
-export async function reign(options: ReignOptions): Promise<boolean> {
+export async function runLeaderSession(options: SessionOptions): Promise<boolean> {
   const { pool, projections, clock } = options
   const followers: Follower[] = []
   for (const projection of projections)
@@ -248,7 +248,7 @@ export async function reign(options: ReignOptions): Promise<boolean> {
   const end = (): void => ending.abort()
   const watching = watchStopped(pool, followers, end)
   const outdated = followers.some(({ stopped }) => stopped?.kind === 'newer_version')
-  const yielding = outdated ? setTimeout(end, OUTDATED_REIGN_MS) : undefined
+  const yielding = outdated ? setTimeout(end, OUTDATED_SESSION_MS) : undefined
   const rebuilding = rebuildStale(options, followers, signal).then(
     (rebuilt) => {
       if (rebuilt) end()
@@ -262,19 +262,19 @@ export async function reign(options: ReignOptions): Promise<boolean> {
   rebuilding.catch(() => undefined)
 
   try {
-    const isApart = ({ projection }: Follower): boolean => projection.apart === true
-    const groups = [followers.filter((one) => !isApart(one)), followers.filter(isApart)]
-    const roads = groups.flatMap((group) => openRoad(options, group, signal, end) ?? [])
-    options.onReign({
+    const hasOwnGroup = ({ projection }: Follower): boolean => projection.ownGroup === true
+    const members = [followers.filter((one) => !hasOwnGroup(one)), followers.filter(hasOwnGroup)]
+    const groups = members.flatMap((those) => openGroup(options, those, signal, end) ?? [])
+    options.onSession({
       followers,
-      buffered: () => roads[0]?.buffered() ?? 0,
-      caughtUp: () => roads.every((road) => road.caughtUp()),
+      buffered: () => groups[0]?.buffered() ?? 0,
+      caughtUp: () => groups.every((group) => group.caughtUp()),
     })
-    if (roads.length === 0) await aborted(signal)
+    if (groups.length === 0) await aborted(signal)
     else
       await allOver(
-        roads.map((road) =>
-          road.run().catch((error: unknown) => {
+        groups.map((group) =>
+          group.run().catch((error: unknown) => {
             ending.abort(error)
             throw error
           }),
