@@ -4,7 +4,7 @@ import type { EventLog } from '../../src/eventlog/log/types.ts'
 import type { Clock } from '../../src/kernel/clock.ts'
 import type { Log } from '../../src/kernel/log.ts'
 import { createRetryLog } from '../../src/kernel/retry-log.ts'
-import { createBackoff, pause } from '../../src/kernel/pause.ts'
+import { createAlarm, createBackoff, pause } from '../../src/kernel/pause.ts'
 import { createBesideBuilder } from './beside.ts'
 import { messageOf } from './failures.ts'
 import type { FeedLimits } from './feed.ts'
@@ -12,9 +12,16 @@ import { tryLead } from './leadership.ts'
 import { type LeaderSession, runLeaderSession } from './leader-session.ts'
 import { secondsSince, type ProjectionStatus } from './status.ts'
 import type { Projection } from './types.ts'
+import { WANTED_CHANNEL } from './wait.ts'
 
 /** Bounds of one batch: the memory of the engine is a few of them. */
 const FEED_LIMITS: FeedLimits = { maxEvents: 2_000, maxBytes: 4 * 1024 * 1024 }
+/**
+ * Batches begin so far apart at least, so that what arrives meanwhile shares the next one: many small transactions
+ * cost more processor time than everything else about a call. A batch begins sooner when a reader waits for a
+ * position, or when the feed is full; what arrives after a pause is applied at once.
+ */
+const APPLY_INTERVAL_MS = 250
 /** How often a process that does not lead asks for the lock. */
 const CANDIDATE_INTERVAL_MS = 1_000
 /** How long a program that is older than a read model leaves the lead to a newer one. */
@@ -33,6 +40,8 @@ export interface EngineOptions {
   /** Ends the engine, as `stop` does. */
   readonly signal?: AbortSignal
   readonly limits?: FeedLimits
+  /** The least between the beginnings of two batches, unless a reader waits or the feed is full. */
+  readonly applyIntervalMs?: number
 }
 
 /** What this process knows; `readStatus` reports it for all processes. */
@@ -81,7 +90,7 @@ function statusOf(current: LeaderSession | undefined, nowMs: number): readonly P
 
 /** Result of trying to lead. @throws the failure that ended the leader session. */
 async function leadOnce(
-  { pool, log, projections, clock, logger, limits = FEED_LIMITS }: EngineOptions,
+  options: EngineOptions,
   stopping: AbortSignal,
   notify: {
     /** Undefined: it is over. */
@@ -89,7 +98,11 @@ async function leadOnce(
     readonly onProgress: () => void
   },
 ): Promise<'led' | 'yielded' | 'another leads'> {
-  const leadership = await tryLead(pool, 'engine')
+  const { pool, log, projections, clock, logger } = options
+  const { limits = FEED_LIMITS, applyIntervalMs = APPLY_INTERVAL_MS } = options
+  const wanted = createAlarm()
+  const listen = { channel: WANTED_CHANNEL, onNotified: wanted.ring }
+  const leadership = await tryLead(pool, 'engine', { listen })
   if (!leadership) return 'another leads'
   try {
     const signal = AbortSignal.any([stopping, leadership.lost])
@@ -102,6 +115,8 @@ async function leadOnce(
       logger,
       signal,
       limits,
+      applyIntervalMs,
+      wanted,
       ...notify,
     })
     leadership.lost.throwIfAborted()

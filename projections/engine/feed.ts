@@ -21,6 +21,8 @@ export interface Feed {
   readonly next: () => Promise<FeedBatch | undefined>
   /** Events read and not yet handed out. */
   readonly buffered: () => number
+  /** Whether a batch as large as the limits allow has been read. */
+  readonly isFull: () => boolean
   /** Ends the reading; waits until the source has ended. */
   readonly close: () => Promise<void>
 }
@@ -109,11 +111,15 @@ export function startFeed(
   messages: AsyncIterable<SubscriptionMessage>,
   limits: FeedLimits,
   abort: () => void,
+  onFull: () => void = () => undefined,
 ): Feed {
   let buffer = emptyBuffer()
   const state: { ended: boolean; failure?: { readonly error: unknown } } = { ended: false }
   const filled = signalBox()
   const drained = signalBox()
+
+  const isFull = (): boolean =>
+    buffer.events.length >= limits.maxEvents || buffer.sizeBytes >= limits.maxBytes
 
   const pump = (async () => {
     try {
@@ -121,11 +127,8 @@ export function startFeed(
         if (state.ended) break
         put(buffer, message)
         filled.wake()
-        while (
-          !state.ended &&
-          (buffer.events.length >= limits.maxEvents || buffer.sizeBytes >= limits.maxBytes)
-        )
-          await drained.wait()
+        if (isFull()) onFull()
+        while (!state.ended && isFull()) await drained.wait()
       }
     } catch (error) {
       state.failure = { error }
@@ -150,6 +153,7 @@ export function startFeed(
       }
     },
     buffered: () => buffer.events.length,
+    isFull,
     close: async () => {
       state.ended = true
       abort()

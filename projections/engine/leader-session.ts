@@ -4,7 +4,7 @@ import type { EventLog } from '../../src/eventlog/log/types.ts'
 import { type Clock, monotonicClock } from '../../src/kernel/clock.ts'
 import type { Log } from '../../src/kernel/log.ts'
 import { allOver } from '../../src/kernel/all-over.ts'
-import { pause } from '../../src/kernel/pause.ts'
+import { type Alarm, pause } from '../../src/kernel/pause.ts'
 import { BEFORE_FIRST, readCheckpoint, readCheckpoints } from './checkpoint.ts'
 import { isTransient, messageOf } from './failures.ts'
 import { startFeed, type Feed, type FeedBatch, type FeedLimits } from './feed.ts'
@@ -31,15 +31,6 @@ const REBUILDING_CHECK_MS = 1_000
 /** A program older than one of the read models leads for so long at a time, so that a newer one may. */
 const OUTDATED_SESSION_MS = 5_000
 
-/**
- * After a batch the engine rests for as many times as long as the batch took, so that what arrives
- * meanwhile shares the next one: many small transactions would cost the API more than the delay
- * costs readers. What comes after a pause is applied at once, and nothing rests while the feed is
- * full.
- */
-const REST_FACTOR = 4
-const MAX_REST_MS = 250
-
 /** State of a leader session while it lasts. */
 export interface LeaderSession {
   readonly followers: readonly Follower[]
@@ -55,7 +46,10 @@ interface SessionOptions {
   readonly logger: Log
   readonly signal: AbortSignal
   readonly limits: FeedLimits
+  readonly applyIntervalMs: number
   readonly onSession: (session: LeaderSession) => void
+  /** Rings when a reader waits for what was not applied yet. */
+  readonly wanted: Alarm
   /** After every batch that was applied. */
   readonly onProgress: () => void
 }
@@ -163,16 +157,15 @@ async function follow(
     const batch = await feed.next()
     if (signal.aborted) return
     if (batch === undefined) throw new Error('the subscription ended')
-    let restMs = 0
+    let nextMs = Number.NEGATIVE_INFINITY
     if (!isQuiet(batch, followers, lastWriteMs)) {
-      const startedMs = monotonicClock.nowMs()
+      nextMs = monotonicClock.nowMs() + options.applyIntervalMs
       await applyOne(options, followers, batch)
       lastWriteMs = monotonicClock.nowMs()
-      restMs = Math.min(MAX_REST_MS, (lastWriteMs - startedMs) * REST_FACTOR)
     }
     if (batch.caughtUp) onCaughtUp()
     options.onProgress()
-    if (restMs > 0 && feed.buffered() < options.limits.maxEvents) await pause(restMs, signal)
+    if (!feed.isFull()) await options.wanted.pause(nextMs - monotonicClock.nowMs(), signal)
   }
 }
 
@@ -217,7 +210,8 @@ function openGroup(
   if (from === undefined) return undefined
   let live = false
   const subscribed = { ...(isBehind(from, BEFORE_FIRST) && { from }), signal }
-  const feed = startFeed(options.log.subscribe(subscribed), options.limits, end)
+  const { wanted } = options
+  const feed = startFeed(options.log.subscribe(subscribed), options.limits, end, wanted.ring)
   signal.addEventListener('abort', () => void feed.close(), { once: true })
   return {
     buffered: feed.buffered,

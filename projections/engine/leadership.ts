@@ -30,6 +30,8 @@ export async function tryLead(
   options: {
     /** Postgres ends the session, and so the lead, of a process that is frozen for this long. */
     readonly silentMs?: number
+    /** Listens on a channel of Postgres for as long as it leads. */
+    readonly listen?: { readonly channel: string; readonly onNotified: () => void }
   } = {},
 ): Promise<Leadership | undefined> {
   const client = await pool.connect()
@@ -37,9 +39,11 @@ export async function tryLead(
   const lose = (): void => lost.abort(new Error(`lost the connection that leads ${name}`))
   client.on('error', lose)
   client.on('end', lose)
+  const onNotified = (): void => options.listen?.onNotified()
   const giveBack = (broken: boolean): void => {
     client.off('error', lose)
     client.off('end', lose)
+    client.off('notification', onNotified)
     client.release(broken)
   }
   try {
@@ -53,6 +57,10 @@ export async function tryLead(
     }
     if (options.silentMs !== undefined)
       await client.query(`set idle_session_timeout = ${Math.round(options.silentMs)}`)
+    if (options.listen !== undefined) {
+      client.on('notification', onNotified)
+      await client.query(`listen ${options.listen.channel}`)
+    }
   } catch (error) {
     giveBack(true)
     throw error
@@ -66,7 +74,7 @@ export async function tryLead(
       const unlocked = lost.signal.aborted
         ? false
         : await client
-            .query('reset idle_session_timeout')
+            .query('unlisten *; reset idle_session_timeout')
             .then(() =>
               client.query('select pg_advisory_unlock($1, hashtext($2))', [LOCK_CLASS, name]),
             )

@@ -9,6 +9,9 @@ import type { Queryable } from './queryable.ts'
  * statement at a time; without waiters nothing is queried.
  */
 
+/** The channel of Postgres on which a waiter asks the leader to apply what it has at once. */
+export const WANTED_CHANNEL = 'tollgate_projections_wanted'
+
 /** From the beginning of one look to that of the next at least. */
 const LOOK_EVERY_MS = 20
 
@@ -48,7 +51,7 @@ class PositionWatch {
       const asking = this.#waiting
       this.#waiting = []
       try {
-        const late = await this.#tell(asking)
+        const late = await this.#answer(asking)
         this.#waiting = [...late, ...this.#waiting]
       } catch (error) {
         for (const { reject } of asking) reject(error)
@@ -64,16 +67,21 @@ class PositionWatch {
     return Math.min(this.#lookedMs + LOOK_EVERY_MS - nowMs, Math.max(1, firstMs - nowMs))
   }
 
-  /** Returns those who wait on. */
-  async #tell(asking: readonly Waiter[]): Promise<readonly Waiter[]> {
+  /** Answers the waiters whose wait is over; returns the others, for whom the leader is asked to hurry. */
+  async #answer(asking: readonly Waiter[]): Promise<readonly Waiter[]> {
     const checkpoints = await readCheckpoints(this.#db)
     const nowMs = monotonicClock.nowMs()
-    return asking.filter(({ name, position, untilMs, resolve }) => {
+    const late = asking.filter(({ name, position, untilMs, resolve }) => {
       const isReached = (checkpoints.get(name)?.position ?? -1n) >= position
       if (!isReached && nowMs < untilMs) return true
       resolve(isReached && checkpoints.has(name))
       return false
     })
+    // Repeated with each look: the event may have reached the leader after the last one. Without it the leader
+    // applies the event a little later.
+    if (late.length > 0)
+      await this.#db.query(`select pg_notify('${WANTED_CHANNEL}', '')`).catch(() => undefined)
+    return late
   }
 }
 

@@ -41,6 +41,25 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   })
 }
 
+/** Ends pauses early. */
+export interface Alarm {
+  /** Ends the pauses of now; a ring without a pause is lost. */
+  readonly ring: () => void
+  /** Resolves after a pause, or at once when the signal aborts or the alarm rings. */
+  readonly pause: (ms: number, signal: AbortSignal) => Promise<void>
+}
+
+export function createAlarm(): Alarm {
+  let rung = new AbortController()
+  return {
+    ring: () => {
+      rung.abort()
+      rung = new AbortController()
+    },
+    pause: (ms, signal) => pause(ms, AbortSignal.any([signal, rung.signal])),
+  }
+}
+
 /**
  * What a promise gives, or what `late` does when that takes longer; its own rejection is then left
  * to its next awaiter.

@@ -4,16 +4,19 @@ import { eventually } from '../../helpers/eventually.ts'
 import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
+import type { Projection } from '../../../projections/engine/types.ts'
 import { migrateEngine } from '../../../projections/engine/migrate.ts'
 import { readStatus } from '../../../projections/engine/status.ts'
 import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import { balances, chainHead, listLines, trialBalance } from '../../../projections/ledger/query.ts'
 import { allProjections } from '../../../projections/registry.ts'
 import { findTask, listTasks } from '../../../projections/tasks/query.ts'
+import { tasksProjection } from '../../../projections/tasks/projection.ts'
 import { historyOf } from '../../../projections/timeline/query.ts'
 import { placeOf } from '../../../src/eventlog/log/position.ts'
 import { parseAmount } from '../../../src/kernel/money.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
+import { pause } from '../../../src/kernel/pause.ts'
 import { caughtUp, digestOf, occupyEntries, startEngine, testPool } from '../support/database.ts'
 import {
   nativeId,
@@ -348,6 +351,51 @@ t.test('whoever waits for positions shares one look at a time', async (t) => {
   const broken: Queryable = { query: () => Promise.reject(new Error('the database is away')) }
   await t.rejects(waitForPosition(broken, 'tasks', 1n, 1_000), /away/)
   await t.rejects(waitForPosition(broken, 'tasks', 1n, 1_000), /away/, 'and is asked again')
+})
+
+t.test('events that follow each other share a batch, unless a reader waits', async (t) => {
+  const pool = await testPool(t)
+  const { recorder, events } = history(10)
+  const log = new ScriptedLog(events)
+  let batches = 0
+  const counted: Projection = {
+    ...tasksProjection,
+    apply: (client, batch) => {
+      batches += 1
+      return tasksProjection.apply(client, batch)
+    },
+  }
+  startEngine(t, { pool, log, projections: [counted], applyIntervalMs: 3_600_000 })
+  const isApplied = (): Promise<boolean> =>
+    waitForPosition(pool, 'tasks', log.events.at(-1)!.position, 20_000)
+  t.equal(await isApplied(), true)
+  for (let n = 900; n < 903; n += 1) {
+    log.push(recordStep(recorder, { n }, 'requested'))
+    t.equal(await isApplied(), true, 'a reader does not wait for the interval')
+  }
+  const before = batches
+  for (let n = 903; n < 953; n += 1) {
+    log.push(recordStep(recorder, { n }, 'requested'))
+    await pause(2)
+  }
+  t.equal(await isApplied(), true)
+  t.ok(batches - before < 10, `${batches - before} batches for 50 events`)
+})
+
+t.test('a full batch is applied at once', async (t) => {
+  const pool = await testPool(t)
+  const { recorder, events } = history(10)
+  const log = new ScriptedLog(events)
+  const projections = [tasksProjection]
+  const limits = { maxEvents: 4, maxBytes: 1e6 }
+  startEngine(t, { pool, log, projections, limits, applyIntervalMs: 3_600_000 })
+  // Their number leaves less than a batch, which waits.
+  const full = log.events[Math.floor(log.events.length / 4) * 4 - 1]!
+  const reached = async (position: bigint): Promise<boolean> =>
+    ((await readCheckpoint(pool, 'tasks').catch(() => undefined))?.position ?? -1n) >= position
+  await eventually('the full batches are applied', () => reached(full.position))
+  for (let n = 900; n < 904; n += 1) log.push(recordStep(recorder, { n }, 'requested'))
+  await eventually('one more is full', () => reached(log.events.at(-4)!.position))
 })
 
 t.test('the timeline held for long holds up nobody, and catches up', async (t) => {
