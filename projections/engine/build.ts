@@ -106,7 +106,10 @@ export class BuildTarget {
     const stop = new AbortController()
     const signal = AbortSignal.any([stopped, stop.signal])
     const messages = messagesTo(log, this.#at, goal?.at, signal)
-    const feed = startFeed(messages, LIMITS, () => stop.abort())
+    const feed = startFeed(messages, LIMITS, {
+      from: eventsThrough(this.#at),
+      abort: () => stop.abort(),
+    })
     try {
       for (;;) {
         const batch = await feed.next()

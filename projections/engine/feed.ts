@@ -15,16 +15,36 @@ export interface FeedBatch extends Batch {
   readonly caughtUp: boolean
 }
 
-/** Cuts a stream of messages into batches while the previous batch is being applied. */
-export interface Feed {
-  /** Whatever has arrived, at least one message; undefined at the end. @throws what the log threw. */
+/** What one subscription group applies, in batches that are cut while the previous one is being applied. */
+export interface BatchReader {
+  /**
+   * Whatever has arrived, at least one message; undefined at the end. @throws what the log threw
+   */
   readonly next: () => Promise<FeedBatch | undefined>
   /** Events read and not yet handed out. */
   readonly buffered: () => number
   /** Whether a batch as large as the limits allow has been read. */
   readonly isFull: () => boolean
+}
+
+/** The messages of one subscription. It reads no further while a whole batch waits. */
+export interface Feed extends BatchReader {
+  /** Of the last event that was read, or where the subscription began. */
+  readonly readThrough: () => bigint
+  /**
+   * A second reader of what arrives from now on, already decoded; undefined when the feed has ended. It never holds
+   * the feed up: once it is full and more arrives, it gives what it has and ends.
+   */
+  readonly share: () => BatchReader | undefined
   /** Ends the reading; waits until the source has ended. */
   readonly close: () => Promise<void>
+}
+
+interface FeedStart {
+  /** Of events that the subscription leaves out because they come before it. */
+  readonly from: bigint
+  readonly abort: () => void
+  readonly onFull?: () => void
 }
 
 interface Buffer {
@@ -106,59 +126,113 @@ function take(buffer: Buffer, limits: FeedLimits): { batch: FeedBatch | undefine
   return { batch: { events, at, caughtUp: whole && buffer.caughtUp }, rest }
 }
 
-/** Starts reading. The source must end when its own signal aborts; `close` only stops taking. */
+/** Gathers messages for one reader. */
+class Batches implements BatchReader {
+  readonly #limits: FeedLimits
+  readonly #onFull: () => void
+  readonly #filled = signalBox()
+  readonly #drained = signalBox()
+  #buffer = emptyBuffer()
+  #ended = false
+  #failure: { readonly error: unknown } | undefined
+
+  constructor(limits: FeedLimits, onFull: () => void) {
+    this.#limits = limits
+    this.#onFull = onFull
+  }
+
+  readonly next = async (): Promise<FeedBatch | undefined> => {
+    for (;;) {
+      const buffer = this.#buffer
+      if (buffer.events.length > 0 || buffer.at !== undefined || buffer.caughtUp) {
+        const { batch, rest } = take(buffer, this.#limits)
+        this.#buffer = rest
+        this.#drained.wake()
+        return batch
+      }
+      if (this.#failure) throw this.#failure.error
+      if (this.#ended) return undefined
+      await this.#filled.wait()
+    }
+  }
+
+  readonly buffered = (): number => this.#buffer.events.length
+
+  readonly isFull = (): boolean => {
+    const { events, sizeBytes } = this.#buffer
+    return events.length >= this.#limits.maxEvents || sizeBytes >= this.#limits.maxBytes
+  }
+
+  get hasEnded(): boolean {
+    return this.#ended
+  }
+
+  put(message: SubscriptionMessage): void {
+    put(this.#buffer, message)
+    this.#filled.wake()
+    if (this.isFull()) this.#onFull()
+  }
+
+  async untilRoom(): Promise<void> {
+    while (!this.#ended && this.isFull()) await this.#drained.wait()
+  }
+
+  /** What was put is still handed out. */
+  end(failure?: { readonly error: unknown }): void {
+    this.#ended = true
+    this.#failure ??= failure
+    this.#drained.wake()
+    this.#filled.wake()
+  }
+}
+
+/**
+ * Starts reading a subscription that begins behind `from`. The source must end when `abort` is called; `close` only
+ * stops taking. `onFull` is called when a whole batch waits for a reader.
+ */
 export function startFeed(
   messages: AsyncIterable<SubscriptionMessage>,
   limits: FeedLimits,
-  abort: () => void,
-  onFull: () => void = () => undefined,
+  { from, abort, onFull = () => undefined }: FeedStart,
 ): Feed {
-  let buffer = emptyBuffer()
-  const state: { ended: boolean; failure?: { readonly error: unknown } } = { ended: false }
-  const filled = signalBox()
-  const drained = signalBox()
-
-  const isFull = (): boolean =>
-    buffer.events.length >= limits.maxEvents || buffer.sizeBytes >= limits.maxBytes
+  const own = new Batches(limits, onFull)
+  let shared: readonly Batches[] = []
+  let readThrough = from
 
   const pump = (async () => {
+    let failure: { readonly error: unknown } | undefined
     try {
       for await (const message of messages) {
-        if (state.ended) break
-        put(buffer, message)
-        filled.wake()
-        if (isFull()) onFull()
-        while (!state.ended && isFull()) await drained.wait()
+        if (own.hasEnded) break
+        if (message.kind === 'event') readThrough = message.event.position
+        own.put(message)
+        for (const reader of shared)
+          if (reader.isFull()) reader.end()
+          else reader.put(message)
+        shared = shared.filter((reader) => !reader.hasEnded)
+        await own.untilRoom()
       }
     } catch (error) {
-      state.failure = { error }
+      failure = { error }
     } finally {
-      state.ended = true
-      filled.wake()
+      for (const reader of [own, ...shared]) reader.end(failure)
     }
   })()
 
   return {
-    next: async () => {
-      for (;;) {
-        if (buffer.events.length > 0 || buffer.at !== undefined || buffer.caughtUp) {
-          const { batch, rest } = take(buffer, limits)
-          buffer = rest
-          drained.wake()
-          return batch
-        }
-        if (state.failure) throw state.failure.error
-        if (state.ended) return undefined
-        await filled.wait()
-      }
+    next: own.next,
+    buffered: own.buffered,
+    isFull: own.isFull,
+    readThrough: () => readThrough,
+    share: () => {
+      if (own.hasEnded) return undefined
+      const reader = new Batches(limits, onFull)
+      shared = [...shared, reader]
+      return reader
     },
-    buffered: () => buffer.events.length,
-    isFull,
     close: async () => {
-      state.ended = true
+      own.end()
       abort()
-      drained.wake()
-      filled.wake()
       await pump
     },
   }

@@ -1,26 +1,14 @@
 import type { Pool } from 'pg'
-import { isBehind, type LogPosition } from '../../src/eventlog/log/position.ts'
-import type { EventLog } from '../../src/eventlog/log/types.ts'
-import { type Clock, monotonicClock } from '../../src/kernel/clock.ts'
-import type { Log } from '../../src/kernel/log.ts'
+import type { Clock } from '../../src/kernel/clock.ts'
 import { allOver } from '../../src/kernel/all-over.ts'
-import { type Alarm, pause } from '../../src/kernel/pause.ts'
-import { BEFORE_FIRST, readCheckpoint, readCheckpoints } from './checkpoint.ts'
+import { pause } from '../../src/kernel/pause.ts'
+import { readCheckpoint, readCheckpoints } from './checkpoint.ts'
 import { isTransient, messageOf } from './failures.ts'
-import { startFeed, type Feed, type FeedBatch, type FeedLimits } from './feed.ts'
-import {
-  advanceAll,
-  indexFollower,
-  prepareFollower,
-  stopFollower,
-  type Follower,
-} from './follower.ts'
+import { prepareFollower, stopFollower, type Follower } from './follower.ts'
 import { stopBeforeOlderLog } from './older-log.ts'
 import { rebuildProjection, RebuildRunningError } from './rebuild.ts'
+import { type GroupOptions, openFirstGroup, openSharingGroup } from './subscription-groups.ts'
 import type { Projection } from './types.ts'
-
-/** A checkpoint that only passes other namespaces' events is written at most this often. */
-const QUIET_CHECKPOINT_MS = 5_000
 
 /**
  * How often the leader checks whether another process rebuilt a projection that is stopped here.
@@ -38,31 +26,11 @@ export interface LeaderSession {
   readonly caughtUp: () => boolean
 }
 
-interface SessionOptions {
-  readonly pool: Pool
-  readonly log: EventLog
+interface SessionOptions extends GroupOptions {
   readonly projections: readonly Projection[]
   readonly clock: Clock
-  readonly logger: Log
   readonly signal: AbortSignal
-  readonly limits: FeedLimits
-  readonly applyIntervalMs: number
   readonly onSession: (session: LeaderSession) => void
-  /** Rings when a reader waits for what was not applied yet. */
-  readonly wanted: Alarm
-  /** After every batch that was applied. */
-  readonly onProgress: () => void
-}
-
-/** Where those that follow go on from: the first of their places, undefined when none follows. */
-function lowest(followers: readonly Follower[]): LogPosition | undefined {
-  return followers
-    .filter(({ state }) => state === 'following')
-    .map(({ at }) => at)
-    .reduce<LogPosition | undefined>(
-      (least, at) => (least === undefined || isBehind(least, at) ? at : least),
-      undefined,
-    )
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {
@@ -120,55 +88,6 @@ async function rebuildStale(
   return rebuilt
 }
 
-async function applyOne(
-  options: SessionOptions,
-  followers: readonly Follower[],
-  batch: FeedBatch,
-): Promise<void> {
-  const running = new Set(followers.filter(({ state }) => state === 'following'))
-  await advanceAll(options.pool, followers, batch)
-  for (const { state, stopped, projection } of running)
-    if (state === 'stopped')
-      options.logger.error({ projection: projection.name, ...stopped }, 'projection stopped')
-  if (!batch.caughtUp) return
-  for (const follower of followers)
-    if (follower.state === 'following' && !follower.indexed)
-      await indexFollower(options.pool, follower)
-}
-
-/** Whether writing this batch can wait: nothing but other namespaces' events went by. */
-function isQuiet(batch: FeedBatch, followers: readonly Follower[], lastWriteMs: number): boolean {
-  if (batch.events.length > 0) return false
-  if (batch.caughtUp && followers.some(({ state, indexed }) => state === 'following' && !indexed))
-    return false
-  return monotonicClock.nowMs() - lastWriteMs < QUIET_CHECKPOINT_MS
-}
-
-/** Applies what the feed gives until it ends. */
-async function follow(
-  options: SessionOptions,
-  followers: readonly Follower[],
-  feed: Feed,
-  signal: AbortSignal,
-  onCaughtUp: () => void,
-): Promise<void> {
-  let lastWriteMs = Number.NEGATIVE_INFINITY
-  for (;;) {
-    const batch = await feed.next()
-    if (signal.aborted) return
-    if (batch === undefined) throw new Error('the subscription ended')
-    let nextMs = Number.NEGATIVE_INFINITY
-    if (!isQuiet(batch, followers, lastWriteMs)) {
-      nextMs = monotonicClock.nowMs() + options.applyIntervalMs
-      await applyOne(options, followers, batch)
-      lastWriteMs = monotonicClock.nowMs()
-    }
-    if (batch.caughtUp) onCaughtUp()
-    options.onProgress()
-    if (!feed.isFull()) await options.wanted.pause(nextMs - monotonicClock.nowMs(), signal)
-  }
-}
-
 /** Calls back when another process rebuilt a stopped projection, so that it may go on. */
 function watchStopped(
   pool: Pool,
@@ -189,41 +108,6 @@ function watchStopped(
   const timer = setInterval(() => void look().catch(() => undefined), STOPPED_CHECK_MS)
   timer.unref()
   return timer
-}
-
-/** Followers that share one subscription. */
-interface Group {
-  readonly buffered: () => number
-  readonly caughtUp: () => boolean
-  /** Until the signal aborts. @throws on failure */
-  readonly run: () => Promise<void>
-}
-
-/** Undefined when none of them follows. */
-function openGroup(
-  options: SessionOptions,
-  followers: readonly Follower[],
-  signal: AbortSignal,
-  end: () => void,
-): Group | undefined {
-  const from = lowest(followers)
-  if (from === undefined) return undefined
-  let live = false
-  const subscribed = { ...(isBehind(from, BEFORE_FIRST) && { from }), signal }
-  const { wanted } = options
-  const feed = startFeed(options.log.subscribe(subscribed), options.limits, end, wanted.ring)
-  signal.addEventListener('abort', () => void feed.close(), { once: true })
-  return {
-    buffered: feed.buffered,
-    caughtUp: () => live && feed.buffered() === 0,
-    run: async () => {
-      try {
-        await follow(options, followers, feed, signal, () => (live = true))
-      } finally {
-        await feed.close()
-      }
-    },
-  }
 }
 
 /**
@@ -257,8 +141,12 @@ export async function runLeaderSession(options: SessionOptions): Promise<boolean
 
   try {
     const hasOwnGroup = ({ projection }: Follower): boolean => projection.ownGroup === true
-    const members = [followers.filter((one) => !hasOwnGroup(one)), followers.filter(hasOwnGroup)]
-    const groups = members.flatMap((those) => openGroup(options, those, signal, end) ?? [])
+    const together = followers.filter((follower) => !hasOwnGroup(follower))
+    const first = openFirstGroup(options, together, signal)
+    const sharing = followers
+      .filter(hasOwnGroup)
+      .flatMap((follower) => openSharingGroup(options, [follower], signal, first?.feed) ?? [])
+    const groups = first === undefined ? sharing : [first.group, ...sharing]
     options.onSession({
       followers,
       buffered: () => groups[0]?.buffered() ?? 0,

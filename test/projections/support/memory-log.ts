@@ -7,11 +7,18 @@ import type {
   SubscriptionMessage,
 } from '../../../src/eventlog/log/types.ts'
 
+interface SubscribeOptions {
+  readonly from?: LogPosition
+  readonly signal: AbortSignal
+}
+
 /** A log that only reads, over events at hand: what projections see of the real one. */
 export class ScriptedLog implements EventLog {
   readonly events: RecordedEvent[] = []
   /** Positions of other namespaces' events that went by. */
   subscriptions = 0
+  /** Subscriptions that are read at the moment. */
+  reading = 0
   /** Thrown by the next subscription after so many messages. */
   breakAfter: number | undefined
   #wake: (() => void)[] = []
@@ -45,10 +52,16 @@ export class ScriptedLog implements EventLog {
   endPosition = async (): Promise<bigint | undefined> =>
     Promise.resolve(this.events.at(-1)?.position)
 
-  async *subscribe(options: {
-    readonly from?: LogPosition
-    readonly signal: AbortSignal
-  }): AsyncGenerator<SubscriptionMessage> {
+  async *subscribe(options: SubscribeOptions): AsyncGenerator<SubscriptionMessage> {
+    this.reading += 1
+    try {
+      yield* this.#messages(options)
+    } finally {
+      this.reading -= 1
+    }
+  }
+
+  async *#messages(options: SubscribeOptions): AsyncGenerator<SubscriptionMessage> {
     this.subscriptions += 1
     options.signal.addEventListener('abort', () => this.#wakeAll(), { once: true })
     let position = options.from === undefined ? -1n : eventsThrough(options.from)
