@@ -54,6 +54,13 @@ export const MAX_UNSENT_BYTES = 256 * KIB
 /** Messages a live subscription may have waiting before it counts as fallen behind. */
 export const MAX_LIVE_MESSAGES = 32
 
+/**
+ * Commits that follow each other are sent to a live subscription together: so long after the last ones, or once there
+ * are so many events. To send each by itself costs the reader a turn of its event loop.
+ */
+export const GATHER_MS = 10
+export const GATHER_EVENTS = 16
+
 /** Matching events that end a page of a filtered subscription; checkpoints stand between pages. */
 export const PAGE_MATCHES = 32
 

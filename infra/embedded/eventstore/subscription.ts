@@ -9,7 +9,7 @@ import { randomUUID } from 'node:crypto'
 import { allSource } from './all-source.ts'
 import { consumerTooSlow } from './errors.ts'
 import { caughtUpFrame, confirmationFrame } from './frames.ts'
-import { MAX_LIVE_MESSAGES } from './limits.ts'
+import { GATHER_EVENTS, GATHER_MS, MAX_LIVE_MESSAGES } from './limits.ts'
 import type { EventLog } from './log.ts'
 import type { ReadRequest } from './read-request.ts'
 import type { Sender } from './sender.ts'
@@ -47,7 +47,7 @@ export async function serveSubscription(
         await sender.send(source.goLive())
       }
       await sender.send([caughtUpFrame()])
-      await followLive(source, sender, behaviour, commits)
+      await followLive(log, source, sender, behaviour, commits)
       await sender.send(source.fallBehind())
       caughtUp = false
     }
@@ -66,8 +66,25 @@ async function catchUp(source: Source, sender: Sender, commits: Commits): Promis
   }
 }
 
+/** Waits until a time, or until so much is there that waiting saves nothing. */
+async function gather(
+  log: EventLog,
+  sender: Sender,
+  sentThrough: number,
+  untilMs: number,
+): Promise<void> {
+  while (!sender.isClosed && log.lastPosition - sentThrough < GATHER_EVENTS) {
+    const restMs = untilMs - performance.now()
+    if (restMs <= 0) return
+    const timer = setTimeout(() => sender.wake(), restMs)
+    await sender.wait()
+    clearTimeout(timer)
+  }
+}
+
 /** Follows until the reader is gone or has fallen behind. */
 async function followLive(
+  log: EventLog,
   source: Source,
   sender: Sender,
   behaviour: Behaviour,
@@ -75,7 +92,10 @@ async function followLive(
 ): Promise<void> {
   const catchesUp = behaviour.onLiveOverflow === 'catches_up'
   const waiting: Buffer[] = []
+  let sentMs = Number.NEGATIVE_INFINITY
+  let sentThrough = log.lastPosition
   while (!sender.isClosed) {
+    await gather(log, sender, sentThrough, sentMs + GATHER_MS)
     commits.unseen = false
     const messages = await source.follow()
     if (messages !== undefined) waiting.push(...messages)
@@ -84,6 +104,10 @@ async function followLive(
     // A burst alone does not end a reader that keeps reading.
     if (overflows && !sender.isReady) throw consumerTooSlow()
     if (sender.isReady) {
+      if (waiting.length > 0) {
+        sentMs = performance.now()
+        sentThrough = log.lastPosition
+      }
       sender.post(waiting.splice(0))
       source.markSent()
     }
