@@ -1,8 +1,8 @@
 import type { Figure } from './figure.ts'
-import { installed } from './kit/build.ts'
+import { compiled, installed } from './kit/build.ts'
 import { median, tell } from './kit/closers.ts'
 import { cpuBetween, cpuMs, totalMs, type CpuMs } from './kit/cpu.ts'
-import type { BenchGateway } from './kit/gateway.ts'
+import type { BenchGateway, PostgresWork } from './kit/gateway.ts'
 import { runForJson } from './kit/process.ts'
 import { sized, sizeFrom } from './kit/sizes.ts'
 import { chatBody, type Row } from './kit/text-rows.ts'
@@ -41,6 +41,7 @@ async function load(
   connections: number,
   until: readonly ['-d' | '-a', number],
 ): Promise<Load> {
+  if (row.tokens !== undefined) return loadOfTokens(row, connections, until[1])
   const headers = Object.entries(row.headers).flatMap(([name, value]) => ['-H', `${name}=${value}`])
   const size = ['-c', String(connections), until[0], String(until[1])]
   const request = ['-m', 'POST', ...headers, '-b', row.body ?? chatBody(false), row.url]
@@ -50,21 +51,59 @@ async function load(
     ...size,
     ...request,
   ])) as CannonResult
+  return loadOf(result)
+}
+
+function loadOf(result: CannonResult): Load {
   const answered = result.requests.total - result.non2xx
   const failed = result.non2xx + result.errors
   return { answered, perSecond: answered / result.duration, failed }
 }
 
-interface Settled {
+async function loadOfTokens(row: Row, connections: number, seconds: number): Promise<Load> {
+  const { url, headers, body = chatBody(false), tokens } = row
+  const order = { url, connections, seconds, headers, body, tokens }
+  const client = [compiled('test/bench/peers/token-client'), installed('autocannon/autocannon.js')]
+  return loadOf((await runForJson(client, JSON.stringify(order))) as CannonResult)
+}
+
+/** Processor time a call of a row that has answered nothing yet, over its first seconds. */
+export async function firstSeconds(row: Row, gateway: BenchGateway): Promise<Figure> {
+  const seconds = sized(10, 2)
+  const before = await cpuMs(row.pid)
+  const { answered } = await load(row, WARM_UP_CONNECTIONS, ['-d', seconds])
+  await gateway.settled()
+  return {
+    name: `chat, ${WARM_UP_CONNECTIONS} connections, ${row.name}, the first ${seconds} s of the process`,
+    value: totalMs(cpuBetween(before, await cpuMs(row.pid))) / answered,
+    unit: 'ms CPU a call',
+  }
+}
+
+/** What the durable row's calls led to, added up over its turns. */
+interface Work extends PostgresWork {
+  readonly calls: number
   readonly events: number
   readonly appends: number
 }
 
-async function appended(gateway: BenchGateway): Promise<Settled> {
+const NO_WORK: Work = { calls: 0, events: 0, appends: 0, commits: 0, rowsWritten: 0, walBytes: 0 }
+
+async function workOf(gateway: BenchGateway): Promise<Work> {
   return {
+    calls: 0,
     events: await gateway.metric('tollgate_log_appended_events_total'),
     appends: await gateway.metric('tollgate_log_appends_total'),
+    ...(await gateway.postgres()),
   }
+}
+
+function addWork(sum: Work, before: Work, after: Work, calls: number): Work {
+  const added = Object.entries(after).map(([name, value]) => {
+    const key = name as keyof Work
+    return [key, sum[key] + value - before[key]] as const
+  })
+  return { ...(Object.fromEntries(added) as unknown as Work), calls: sum.calls + calls }
 }
 
 /** Asks every row until its code is compiled. */
@@ -94,11 +133,11 @@ export async function saturate(
   what = 'chat',
 ): Promise<Saturated> {
   const turns = new Map<Row, Turn[]>(rows.map((row) => [row, []]))
-  let settlements: Settled = { events: 0, appends: 0 }
+  let work = NO_WORK
   for (let round = 0; round < ROUNDS; round += 1)
     for (const row of rows) {
       await gateway.settled()
-      const before = await appended(gateway)
+      const before = await workOf(gateway)
       const cpuBefore = await cpuMs(row.pid)
       const measured = await load(row, connections, ['-d', SECONDS])
       await gateway.settled()
@@ -110,11 +149,7 @@ export async function saturate(
           `${measured.perSecond.toFixed(0)}/s, ${totalMs(cpu).toFixed(3)} ms CPU a call`,
       )
       if (row !== durable) continue
-      const after = await appended(gateway)
-      settlements = {
-        events: settlements.events + after.events - before.events,
-        appends: settlements.appends + after.appends - before.appends,
-      }
+      work = addWork(work, before, await workOf(gateway), measured.answered)
     }
   const of = (row: Row): number => median((turns.get(row) ?? []).map((turn) => turn.perSecond))
   const cpuOf = (row: Row): CpuMs => {
@@ -134,17 +169,25 @@ export async function saturate(
       }
     }),
     {
-      name: `chat, ${connections} connections, settlements per append`,
-      value: settlements.events / settlements.appends,
+      name: `${what}, ${connections} connections, settlements per append`,
+      value: work.events / work.appends,
       unit: 'settlements',
-      note: `${settlements.events} settlements in ${settlements.appends} appends`,
+      note: `${work.events} settlements in ${work.appends} appends`,
+    },
+    {
+      name: `${what}, ${connections} connections, transactions of Postgres a call`,
+      value: work.commits / work.calls,
+      unit: 'commits',
+      note:
+        `${(work.rowsWritten / work.calls).toFixed(2)} rows written, ` +
+        `${(work.walBytes / work.calls).toFixed(0)} bytes of its log a call`,
     },
   ]
   return { connections, of, cpuOf, figures }
 }
 
 /** Most a durable call may cost over a bare one, by connections. */
-const REACH: Readonly<Record<number, number>> = { 32: 4, 8: 8, 1: 15 }
+const REACH: Readonly<Record<number, number>> = { 128: 4.5, 32: 5, 8: 6.5, 1: 8 }
 
 /** What a durable call costs over a bare one, together and by process. */
 export function cpuFigures(measured: Saturated, durable: Row, bare: Row): readonly Figure[] {
@@ -166,7 +209,7 @@ export function cpuFigures(measured: Saturated, durable: Row, bare: Row): readon
       name: `${name}, the gateway's own process`,
       value: (parts['own'] ?? 0) / bareMs,
       unit: '×',
-      ...(connections === 32 ? { reach: 2, bound: 'most' } : {}),
+      ...(connections === 32 ? { reach: 2.6, bound: 'most' } : {}),
     },
   ]
 }

@@ -1,10 +1,11 @@
 import { percentile, type Benchmark, type Figure } from './figure.ts'
-import { cpuFigures, saturate, warmUp } from './chat-load.ts'
+import { cpuFigures, firstSeconds, saturate, warmUp } from './chat-load.ts'
 import { tell, withClosers } from './kit/closers.ts'
 import type { BenchGateway } from './kit/gateway.ts'
 import { paced } from './kit/paced.ts'
-import { isPaced, sized } from './kit/sizes.ts'
+import { isPaced, sized, sizeFrom } from './kit/sizes.ts'
 import {
+  longChatBody,
   startPassThrough,
   startPortkey,
   startTollgate,
@@ -17,12 +18,16 @@ import {
  * Chat without streaming, five rows side by side in one run: everything is started once and asked in
  * turns, so that what else the machine does falls on all of them. First as many requests as 32
  * connections carry and what each costs in processor time, over all processes of a row; then the same
- * with fewer connections; then 500 a second and the time each row adds to the upstream's own.
+ * with other numbers of connections, of many tenants, and with long answers; then 500 a second and the time each row adds to the upstream's own.
  */
 
 const CONNECTIONS = 32
-/** As few callers as these cost more each: less is shared. */
-const FEW_CONNECTIONS = [8, 1] as const
+/** The fewer callers, the more each costs: less is shared. */
+const OTHER_CONNECTIONS = (process.env['BENCH_CONNECTIONS'] ?? '128,8,1')
+  .split(',')
+  .filter(Boolean)
+  .map(Number)
+const TENANTS = sizeFrom('BENCH_TENANTS', sized(200, 5))
 const WARM_UP_SECONDS = sized(3, 1)
 const PER_SECOND = sized(500, 50)
 const PACED_ROUNDS = sized(3, 1)
@@ -85,6 +90,7 @@ export const run: Benchmark = () =>
     const durable = tollgate.row
     const rows = [alone, bare, portkey, durable, await tollgate.withNullLog()]
     for (const row of rows) await tryOut(row)
+    const first = await firstSeconds(durable, tollgate.gateway)
     await warmUp(rows)
     const many = await saturate(rows, durable, tollgate.gateway, CONNECTIONS)
     const ratios: readonly Figure[] = [
@@ -101,16 +107,41 @@ export const run: Benchmark = () =>
         reach: 0.3,
       },
     ]
-    const few: Figure[] = []
-    for (const connections of FEW_CONNECTIONS) {
+    const others: Figure[] = []
+    for (const connections of OTHER_CONNECTIONS) {
       const measured = await saturate(
         [bare, portkey, durable],
         durable,
         tollgate.gateway,
         connections,
       )
-      few.push(...measured.figures(bare), ...cpuFigures(measured, durable, bare))
+      others.push(...measured.figures(bare), ...cpuFigures(measured, durable, bare))
+    }
+    const tenants = {
+      ...durable,
+      name: `${durable.name}, ${TENANTS} tenants`,
+      tokens: await tollgate.gateway.tenants(TENANTS),
+    }
+    const ofTenants = await saturate([durable, tenants], tenants, tollgate.gateway, CONNECTIONS)
+    others.push(...ofTenants.figures(durable))
+    const [bareLong, durableLong] = [bare, durable].map((row) => ({ ...row, body: longChatBody }))
+    if (bareLong !== undefined && durableLong !== undefined) {
+      const long = await saturate(
+        [bareLong, durableLong],
+        durableLong,
+        tollgate.gateway,
+        CONNECTIONS,
+        'chat, answers of 20 kB',
+      )
+      others.push(...long.figures(bareLong))
     }
     const added = isPaced ? await addedTime(rows, alone, durable, tollgate.gateway) : []
-    return [...many.figures(bare), ...cpuFigures(many, durable, bare), ...ratios, ...few, ...added]
+    return [
+      first,
+      ...many.figures(bare),
+      ...cpuFigures(many, durable, bare),
+      ...ratios,
+      ...others,
+      ...added,
+    ]
   })

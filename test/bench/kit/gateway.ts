@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { Client } from 'pg'
 import { build, compiled } from './build.ts'
 import { start, startWithUrl, type Running } from './process.ts'
 
@@ -30,6 +31,17 @@ export interface BenchGateway extends Running {
   readonly settled: () => Promise<void>
   /** A metric's value summed over its labels. */
   readonly metric: (name: string) => Promise<number>
+  /** Model tokens of so many new tenants, each with credit. */
+  readonly tenants: (count: number) => Promise<readonly string[]>
+  /** What Postgres has done since it began. */
+  readonly postgres: () => Promise<PostgresWork>
+}
+
+/** Of the gateway's database; the log of changes is the whole server's. */
+export interface PostgresWork {
+  readonly commits: number
+  readonly rowsWritten: number
+  readonly walBytes: number
 }
 
 /** A port nobody uses at the moment. */
@@ -48,6 +60,7 @@ export async function freePort(): Promise<number> {
 interface Demo {
   readonly baseUrl: string
   readonly modelToken: string
+  readonly adminToken: string
   readonly tenantId: string
   readonly sandboxUrl?: string
 }
@@ -81,6 +94,48 @@ async function metric(url: string, name: string): Promise<number> {
   return sum
 }
 
+async function tenants(url: string, adminToken: string, count: number): Promise<readonly string[]> {
+  const ask = async (path: string, body: object): Promise<Readonly<Record<string, unknown>>> => {
+    const answer = await fetch(`${url}/api/admin/${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    const text = await answer.text()
+    if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${text}`)
+    return JSON.parse(text) as Readonly<Record<string, unknown>>
+  }
+  const tokens: string[] = []
+  for (let n = 0; n < count; n += 1) {
+    const id = `bench_${n}`
+    const grant = { currency: 'USD', amount: CREDIT, reason: 'bench', grant_id: `bench_${n}` }
+    await ask('tenants', { tenant_id: id, name: id })
+    await ask(`tenants/${id}/users`, { user_id: `user_${n}`, name: id })
+    await ask(`tenants/${id}/credit/grants`, grant)
+    const issued = { tenant_id: id, user_id: `user_${n}`, kind: 'model', name: id }
+    tokens.push(String((await ask('tokens', issued))['token']))
+  }
+  return tokens
+}
+
+async function postgresWork(dataDir: string): Promise<PostgresWork> {
+  const { databaseUrl } = JSON.parse(await readFile(join(dataDir, 'runtime.json'), 'utf8')) as {
+    readonly databaseUrl: string
+  }
+  const client = new Client({ connectionString: databaseUrl })
+  await client.connect()
+  try {
+    const { rows } = await client.query<PostgresWork>(
+      `select xact_commit::float8 as commits, (tup_inserted + tup_updated)::float8 as "rowsWritten",
+         (select wal_bytes::float8 from pg_stat_wal) as "walBytes"
+       from pg_stat_database where datname = current_database()`,
+    )
+    return rows[0] ?? { commits: 0, rowsWritten: 0, walBytes: 0 }
+  } finally {
+    await client.end()
+  }
+}
+
 interface LaunchOptions {
   readonly name: string
   readonly dataDir: string
@@ -96,7 +151,7 @@ async function launch(options: LaunchOptions): Promise<Running & { readonly url:
     name: options.name,
     args: [compiled('src/main'), 'serve', ...(options.args ?? [])],
     env: {
-      LOG_LEVEL: 'warn',
+      LOG_LEVEL: 'info',
       // One token asks for everything.
       OWN_REQUESTS_RPM: '60000',
       ...options.env,
@@ -143,6 +198,8 @@ export async function startGateway(
     command,
     settled: () => settled(process.url),
     metric: (name) => metric(process.url, name),
+    tenants: (count) => tenants(process.url, demo.adminToken, count),
+    postgres: () => postgresWork(dataDir),
     stop: async () => {
       await process.stop()
       await remove()

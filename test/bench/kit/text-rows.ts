@@ -19,6 +19,8 @@ export interface Row {
   readonly pid: number
   /** What is asked; a chat unless it says otherwise. */
   readonly body?: string
+  /** Each request is of one of these tokens, by chance. */
+  readonly tokens?: readonly string[]
 }
 
 const CHAT_PATH = '/v1/chat/completions'
@@ -37,6 +39,9 @@ export function chatBody(stream: boolean): string {
     temperature: 0.7,
   })
 }
+
+/** A chat that the static upstream answers with 20 kB instead of 0.4 kB. */
+export const longChatBody = chatBody(false).replace('"max_tokens":64', '"max_tokens":4096')
 
 /** The static upstream; `frames` and `frameMs` are those of its streams. */
 export async function startUpstream(

@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http'
 
 /**
  * The upstream of the benchmarks: reads and drops a request's body, answers the same chat completion
- * every time, the same image where images are asked for, a video that waits for ever, the same speech where a text is
+ * every time (of 0.4 kB, or of 20 kB for 4,096 tokens), the same image where images are asked for, a video that waits for ever, the same speech where a text is
  * to be spoken, or a stream of `frames` chunks, one every `frame-ms`. A chunk's content is
  * the machine's monotonic clock in microseconds, the same in every process, so that whoever reads it
  * knows how long it took.
@@ -14,20 +14,15 @@ const frameMs = Number(process.argv[3] ?? 100)
 
 const head = { id: 'chatcmpl-bench', created: 1_700_000_000, model: 'text-basic' }
 const usage = { prompt_tokens: 24, completion_tokens: 32, total_tokens: 56 }
-const answer = Buffer.from(
-  JSON.stringify({
-    ...head,
-    object: 'chat.completion',
-    choices: [
-      {
-        index: 0,
-        message: { role: 'assistant', content: 'A boat of paper leaves the quay. '.repeat(8) },
-        finish_reason: 'stop',
-      },
-    ],
-    usage,
-  }),
-)
+function answerOf(sentences: number): Buffer {
+  const content = 'A boat of paper leaves the quay. '.repeat(sentences)
+  const message = { role: 'assistant', content }
+  const choices = [{ index: 0, message, finish_reason: 'stop' }]
+  return Buffer.from(JSON.stringify({ ...head, object: 'chat.completion', choices, usage }))
+}
+const answer = answerOf(8)
+/** For who asks for many tokens. */
+const longAnswer = answerOf(600)
 
 /** A PNG by its first bytes, as base64 of 2 MiB. */
 const picture = Buffer.alloc(1.5 * 1024 * 1024, 'paper boat')
@@ -92,6 +87,11 @@ function stream(response: ServerResponse): void {
   next()
 }
 
+function chatAnswer(start: string, end: string): Buffer {
+  const many = '"max_tokens":4096'
+  return start.includes(many) || end.includes(many) ? longAnswer : answer
+}
+
 const server = createServer((request, response) => {
   // `"stream":true` stands among the first bytes or the last: callers of benchmarks send it first,
   // gateways may write it last.
@@ -107,7 +107,11 @@ const server = createServer((request, response) => {
       return
     }
     const { url = '', method } = request
-    const other = url.includes('/images/') ? image : url.includes('/t2a_') ? speech : answer
+    const other = url.includes('/images/')
+      ? image
+      : url.includes('/t2a_')
+        ? speech
+        : chatAnswer(start, end)
     const body = url.includes('/video_generation') ? videoAnswer(method, url) : other
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
     response.end(body)
