@@ -103,7 +103,7 @@ async function tenants(url: string, adminToken: string, count: number): Promise<
     })
     const text = await answer.text()
     if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${text}`)
-    return JSON.parse(text) as Readonly<Record<string, unknown>>
+    return (JSON.parse(text) as { readonly data: Readonly<Record<string, unknown>> }).data
   }
   const tokens: string[] = []
   for (let n = 0; n < count; n += 1) {
@@ -113,7 +113,7 @@ async function tenants(url: string, adminToken: string, count: number): Promise<
     await ask(`tenants/${id}/users`, { user_id: `user_${n}`, name: id })
     await ask(`tenants/${id}/credit/grants`, grant)
     const issued = { tenant_id: id, user_id: `user_${n}`, kind: 'model', name: id }
-    tokens.push(String((await ask('tokens', issued))['token']))
+    tokens.push(String((await ask('tokens', issued))['secret']))
   }
   return tokens
 }
