@@ -33,7 +33,7 @@ interface OpenedCall<Input extends CallInput, Request, Seen, Accepted> {
     accepted: Accepted,
     request: FastifyRequest,
     reply: FastifyReply,
-  ) => Promise<object>
+  ) => Promise<object | string>
 }
 
 interface Call<Input extends CallInput, Request, Seen, Accepted extends AcceptedCall<Input>> {

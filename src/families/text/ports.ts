@@ -1,4 +1,5 @@
 import type { TextSeen } from './rules/rules.ts'
+import type { JsonObject } from '../../kernel/json.ts'
 import type { AnswerStream, CallOptions, Channel } from '../../app/ports/provider.ts'
 
 /** Ports of text to its upstream; the application's `ports.ts` has those of every family. */
@@ -32,7 +33,8 @@ export interface TextTally extends TextSeen {
 
 /** An unstreamed answer, its model rewritten to the external name. */
 export interface TextAnswer {
-  readonly body: Readonly<Record<string, unknown>>
+  /** An object, or the JSON text of one. */
+  readonly body: JsonObject | string
   readonly upstreamRequestId: string | undefined
   /** For so long no further call of this model is sent: upstream's limit is used up. */
   readonly restMs: number | undefined

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../../src/kernel/json.ts'
 import { chatRules } from '../../../src/families/chat/rules/wire.ts'
 import { nativeRules } from '../../../src/families/native/rules/wire.ts'
 import { responsesRules } from '../../../src/families/responses/rules/wire.ts'
@@ -7,3 +8,9 @@ export const wires = { chat: chatRules, responses: responsesRules, native: nativ
 
 export type TextFamily = keyof typeof wires
 export const textFamilies: readonly TextFamily[] = ['chat', 'responses', 'native']
+
+/** The body of an answer, which may be text. */
+export function bodyOf(answer: { readonly body: JsonObject | string } | undefined): JsonObject {
+  const body = answer?.body ?? {}
+  return typeof body === 'string' ? (JSON.parse(body) as JsonObject) : body
+}

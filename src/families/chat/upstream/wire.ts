@@ -213,18 +213,26 @@ function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
   }
 }
 
+/** An answer as the caller sees it: upstream's own text, but for the model's name, where nothing else differs. */
+function shownAnswer(body: JsonObject, model: string, text: string): JsonObject | string {
+  const shown = withShownUsage(body)
+  return shown === body && typeof body['model'] === 'string'
+    ? createMemberRewriter('model', model)(text, body)
+    : { ...shown, model }
+}
+
 /** Chat completions. */
 export const chatWire: TextWire = {
   credentialHeaders: bearerHeaders,
   path: () => '/chat/completions',
   requestBody,
   readError: readPlainError,
-  readAnswer: (body, request) => {
+  readAnswer: (body, request, _scrub, text) => {
     const choices = objectsOf(body['choices'])
     // Without choices it is no answer; nothing may be delivered or billed for it (P5).
     if (choices.length === 0) return undefined
     return {
-      body: withShownUsage({ ...body, model: request.model }),
+      body: shownAnswer(body, request.model, text),
       tally: () => {
         const usage = withSearches(
           chatUsage(body['usage']),

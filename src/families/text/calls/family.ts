@@ -77,7 +77,7 @@ interface TextAsk {
 }
 
 /** Text as a call. */
-export type TextCallFamily = CallFamily<TextCallInput, TextAsk, TextTally, JsonObject> &
+export type TextCallFamily = CallFamily<TextCallInput, TextAsk, TextTally, JsonObject | string> &
   StreamFamily<TextCallInput, TextAsk, TextTally, TextChunk, TextFrame>
 
 export function createTextFamily(deps: TextDeps): TextCallFamily {

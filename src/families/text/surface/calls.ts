@@ -96,9 +96,10 @@ async function answerWhole(
   family: TextCallFamily,
   input: Unmade<TextCallInput>,
   reply: FastifyReply,
-): Promise<JsonObject> {
+): Promise<JsonObject | string> {
   const call = await runner.complete(family, { ...input, callerGone: callerPresence(reply) })
   setCallHeaders(reply, call)
+  if (typeof call.body === 'string') void reply.type('application/json; charset=utf-8')
   return call.body
 }
 

@@ -40,7 +40,7 @@ export function createTextProvider(
         .catch(rethrow)
       if (response.statusCode !== 200) throw refusal(response, wire.readError, line)
       const body = parseObject(response.text)
-      const answer = body && wire.readAnswer(body, request, line.scrub)
+      const answer = body && wire.readAnswer(body, request, line.scrub, response.text)
       if (answer === undefined) throw malformed()
       return { ...answer, ...headOf(response.headers) }
     },
@@ -79,11 +79,12 @@ export interface TextWire {
   readonly requestBody: (request: TextRequest, streamed: boolean) => string
   /** The error envelope of a body, undefined when it is none. */
   readonly readError: (body: unknown) => UpstreamError | undefined
-  /** An unstreamed 200; undefined when it is no answer of this wire. */
+  /** An unstreamed 200, and its text; undefined when it is no answer of this wire. */
   readonly readAnswer: (
     body: JsonObject,
     request: TextRequest,
     scrub: Scrubber,
+    text: string,
   ) => Pick<TextAnswer, 'body' | 'tally'> | undefined
   readonly frameReader: (request: TextRequest, scrub: Scrubber) => TextReader
 }

@@ -21,6 +21,7 @@ import {
   type CallLimits,
   defaultCallLimits,
 } from '../../../../src/app/calls/deps.ts'
+import { bodyOf } from '../../../families/text/wires.ts'
 import { createTextFamily } from '../../../../src/families/text/calls/family.ts'
 import { createKeptIds } from '../../../../src/families/text/calls/kept-ids.ts'
 import type { CompletedCall, StreamedCall } from '../../../../src/app/calls/family.ts'
@@ -104,7 +105,10 @@ export function textCalls(deps: CallDeps, running: RunningCalls): TextCalls {
     return found
   }
   return {
-    complete: (input) => runner.complete(of(input), input),
+    complete: async (input) => {
+      const call = await runner.complete(of(input), input)
+      return { ...call, body: bodyOf(call) }
+    },
     stream: (input) => runner.stream(of(input), input),
     letGo: async () => void (await Promise.all(opened.map(([, { close }]) => close()))),
   }

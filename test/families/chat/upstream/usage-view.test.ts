@@ -1,6 +1,8 @@
 import t from 'tap'
+import type { JsonObject } from '../../../../src/kernel/json.ts'
 import type { TextRequest } from '../../../../src/families/text/ports.ts'
 import { chatWire } from '../../../../src/families/chat/upstream/wire.ts'
+import { bodyOf } from '../../text/wires.ts'
 
 const request: TextRequest = {
   model: 'text-basic',
@@ -14,13 +16,14 @@ const choices = [{ index: 0, message: { role: 'assistant', content: 'Hi' }, fini
 
 /** `usage` as an unstreamed answer and as the last chunk of a stream show it. */
 function shown(reported: object): unknown[] {
-  const whole = chatWire.readAnswer({ model: 'x', choices, usage: reported }, request, scrub)
+  const answer = { model: 'x', choices, usage: reported }
+  const whole = chatWire.readAnswer(answer, request, scrub, JSON.stringify(answer))
   const data = JSON.stringify({ id: 'c', model: 'upstream-text', choices: [], usage: reported })
   const chunk = chatWire.frameReader(request, scrub).read({ event: undefined, data })
   const parsed = JSON.parse(chunk?.data ?? '{}') as Record<string, unknown>
   t.same(Object.keys(parsed), ['id', 'model', 'choices', 'usage'])
   t.equal(parsed['model'], 'text-basic')
-  return [whole?.body['usage'], parsed['usage']]
+  return [bodyOf(whole)['usage'], parsed['usage']]
 }
 
 t.test('cache writes are spelled as this surface has them and left out when empty', async (t) => {
@@ -61,6 +64,23 @@ t.test('what names no cache writes passes byte for byte', async (t) => {
 
 t.test('what is shown changes nothing of what is billed', async (t) => {
   const reported = { ...usage, prompt_tokens_details: { cache_write_tokens: 9 } }
-  const whole = chatWire.readAnswer({ choices, usage: reported }, request, scrub)
+  const whole = chatWire.readAnswer({ choices, usage: reported }, request, scrub, '{}')
   t.match(whole?.tally().usage, { input: 21, 'cache-write-5m': 9, output: 2 })
+})
+
+t.test('an answer passes as it came, but for the name of its model', (t) => {
+  const read = (text: string) =>
+    chatWire.readAnswer(JSON.parse(text) as JsonObject, request, scrub, text)?.body
+  const rest = '"x": 1.50, "big": 12345678901234567890, "choices": [{"index": 0}]}\n'
+  t.equal(read(`{ "model" : "upstream-text", ${rest}`), `{ "model" : "text-basic", ${rest}`)
+  t.equal(read(`{"model":"text-basic",${rest}`), `{"model":"text-basic",${rest}`)
+  const unsaid = read(`{${rest}`)
+  t.match(unsaid, { model: 'text-basic', choices: [{ index: 0 }] })
+  // A member of the same name elsewhere: which is which would be a guess on the text.
+  const twice = `{"model":"upstream-text","choices":[{"model":"upstream-text"}]}`
+  t.same(JSON.parse(String(read(twice))), {
+    model: 'text-basic',
+    choices: [{ model: 'upstream-text' }],
+  })
+  t.end()
 })

@@ -39,11 +39,11 @@ const shown = {
 }
 
 t.test('an answer names what upstream keeps by our ids, and nothing else', async (t) => {
-  const answer = responsesWire.readAnswer(response, request, same)
+  const answer = responsesWire.readAnswer(response, request, same, '')
   t.match(answer?.body, shown)
   const { id: _id, ...unnamed } = message
   const bare = { model: 'up-1', previous_response_id: null, output: [unnamed] }
-  t.same(responsesWire.readAnswer(bare, request, same)?.body, { ...bare, model: 'ours' })
+  t.same(responsesWire.readAnswer(bare, request, same, '')?.body, { ...bare, model: 'ours' })
 })
 
 t.test(

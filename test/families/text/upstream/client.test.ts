@@ -1,3 +1,4 @@
+import { bodyOf } from '../wires.ts'
 import { createTextProvider } from '../../../../src/families/text/upstream/client.ts'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -100,7 +101,7 @@ t.test('each wire goes to its own path with its own credential and upstream name
     request({ messages: [], x_unknown: 1, stream: true, stream_options: {} }),
     options(),
   )
-  t.equal(answered.body['model'], 'ours')
+  t.equal(bodyOf(answered)['model'], 'ours')
   t.match(chat.seen[0], {
     method: 'POST',
     url: '/base/chat/completions',
@@ -114,8 +115,8 @@ t.test('each wire goes to its own path with its own credential and upstream name
 
   const native = await upstream(t, json({ modelVersion: 'vendorish-1', candidates: [] }))
   const provider = use(t, createTextProvider(nativeWire))
-  const { body } = await provider.complete(native.channel, request({ contents: [] }), options())
-  t.equal(body['modelVersion'], 'ours')
+  const generated = await provider.complete(native.channel, request({ contents: [] }), options())
+  t.equal(bodyOf(generated)['modelVersion'], 'ours')
   t.equal(native.seen[0]?.url, '/base/models/vendorish-1:generateContent')
   t.equal(native.seen[0]?.headers['x-goog-api-key'], 'secret-key')
   t.equal(native.seen[0]?.headers.authorization, undefined)
