@@ -6,6 +6,7 @@
  */
 
 import { randomUUID } from 'node:crypto'
+import { monotonicClock } from '../../../src/kernel/clock.ts'
 import { allSource } from './all-source.ts'
 import { consumerTooSlow } from './errors.ts'
 import { caughtUpFrame, confirmationFrame } from './frames.ts'
@@ -74,7 +75,7 @@ async function gather(
   untilMs: number,
 ): Promise<void> {
   while (!sender.isClosed && log.lastPosition - sentThrough < GATHER_EVENTS) {
-    const restMs = untilMs - performance.now()
+    const restMs = untilMs - monotonicClock.nowMs()
     if (restMs <= 0) return
     const timer = setTimeout(() => sender.wake(), restMs)
     await sender.wait()
@@ -105,7 +106,7 @@ async function followLive(
     if (overflows && !sender.isReady) throw consumerTooSlow()
     if (sender.isReady) {
       if (waiting.length > 0) {
-        sentMs = performance.now()
+        sentMs = monotonicClock.nowMs()
         sentThrough = log.lastPosition
       }
       sender.post(waiting.splice(0))

@@ -78,7 +78,7 @@ t.test('an answer passes as it came, but for the name of its model', (t) => {
   t.match(unsaid, { model: 'text-basic', choices: [{ index: 0 }] })
   // A member of the same name elsewhere: which is which would be a guess on the text.
   const twice = `{"model":"upstream-text","choices":[{"model":"upstream-text"}]}`
-  t.same(JSON.parse(String(read(twice))), {
+  t.same(bodyOf({ body: read(twice) ?? '' }), {
     model: 'text-basic',
     choices: [{ model: 'upstream-text' }],
   })
