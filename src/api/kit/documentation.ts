@@ -9,8 +9,17 @@ import type { Tag } from './surface.ts'
 
 /** How answers are described in the OpenAPI description: what they are sent as, and their headers. */
 
-const text = (description: string): TSchema => Type.String({ description })
-const count = (description: string): TSchema => Type.Integer({ minimum: 0, description })
+interface DescribedHeaderSchema extends TSchema {
+  readonly description: string
+}
+const text = (description: string): DescribedHeaderSchema => ({
+  ...Type.String(),
+  description,
+})
+const count = (description: string): DescribedHeaderSchema => ({
+  ...Type.Integer({ minimum: 0 }),
+  description,
+})
 
 const headers = {
   'x-request-id': text('Our id of the request; quote it to support.'),
@@ -32,7 +41,7 @@ const headers = {
   'x-ratelimit-limit-tokens': count('Text tokens a minute, of a token that has such a limit.'),
   'x-ratelimit-remaining-tokens': count('Text tokens that are left.'),
   'x-ratelimit-reset-tokens': text('Until all tokens are free again.'),
-} as const satisfies Readonly<Record<string, TSchema>>
+} as const satisfies Readonly<Record<string, DescribedHeaderSchema>>
 
 export type DescribedHeader = keyof typeof headers
 
@@ -53,6 +62,37 @@ export const limitHeaderNames: readonly DescribedHeader[] = [
   'x-ratelimit-remaining-tokens',
   'x-ratelimit-reset-tokens',
 ]
+
+/** The headers of answers as components of the OpenAPI description. */
+export const headerComponents = Object.fromEntries(
+  Object.entries(headers).map(([name, { description, ...schema }]) => [
+    name,
+    { description, schema },
+  ]),
+)
+
+/**
+ * Makes the answers of an OpenAPI description refer to `headerComponents`, and lets a failure say
+ * its description once: most of 1.2 MB was both of them again.
+ */
+export function shareRepeatedParts(paths: object): void {
+  for (const operation of Object.values(paths).flatMap((path: object) => Object.values(path)))
+    for (const response of Object.values<DescribedResponse>(operation.responses)) {
+      for (const name of Object.keys(response.headers ?? {}))
+        response.headers = {
+          ...response.headers,
+          [name]: { $ref: `#/components/headers/${name}` },
+        }
+      for (const { schema } of Object.values(response.content ?? {}))
+        if (schema?.description === response.description) delete schema?.description
+    }
+}
+
+interface DescribedResponse {
+  readonly description?: string
+  headers?: Readonly<Record<string, object>>
+  readonly content?: Readonly<Record<string, { readonly schema?: { description?: string } }>>
+}
 
 /** Those among the names that are described; `x-request-id` is on every answer. */
 function describedHeaders(names: Iterable<string>): Readonly<Record<string, TSchema>> {

@@ -151,6 +151,7 @@ export function asyncImageRoutes(
         failures: imageTaskFailures,
         further: [lacking],
       }),
+      consumes: ['multipart/form-data'],
       body: AsyncEditBodySchema,
     },
     handler: (request, reply) => create(deps, 'edit', request, reply),
