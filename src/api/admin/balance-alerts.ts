@@ -28,7 +28,7 @@ const AlertsBody = Type.Object(
     ),
     ...expectedRevision,
   },
-  strict,
+  { ...strict, examples: [{ thresholds: [{ currency: 'CNY', below: '10' }] }] },
 )
 
 const members = {

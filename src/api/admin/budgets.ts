@@ -32,7 +32,24 @@ const BudgetsBody = Type.Object(
     budgets: Type.Array(BudgetBody, { maxItems: MAX_BUDGETS }),
     ...expectedRevision,
   },
-  strict,
+  {
+    ...strict,
+    examples: [
+      {
+        time_zone: 'Europe/Berlin',
+        budgets: [
+          {
+            subject: 'user',
+            user_id: 'ann',
+            currency: 'CNY',
+            period: 'day',
+            hard: '20',
+            soft: '15',
+          },
+        ],
+      },
+    ],
+  },
 )
 
 const members = {

@@ -45,7 +45,14 @@ const LimitsBody = Type.Object(
     limits: Type.Array(LimitsOfSubject, { maxItems: MAX_SUBJECTS }),
     ...expectedRevision,
   },
-  strict,
+  {
+    ...strict,
+    examples: [
+      {
+        limits: [{ subject: 'user', user_id: 'ann', requests_per_minute: 60, concurrent_tasks: 5 }],
+      },
+    ],
+  },
 )
 
 const members = {

@@ -22,14 +22,14 @@ export const NewTenantSchema = Type.Object(
     name: DisplayName,
     tenant_id: Type.Optional(NewId('Its id instead of a new one: the same again changes nothing.')),
   },
-  strict,
+  { ...strict, examples: [{ tenant_id: 'acme', name: 'Acme' }] },
 )
 export const NewUserSchema = Type.Object(
   {
     name: DisplayName,
     user_id: Type.Optional(NewId('Its id instead of a new one: the same again changes nothing.')),
   },
-  strict,
+  { ...strict, examples: [{ user_id: 'ann', name: 'Ann' }] },
 )
 export const NewGrantSchema = Type.Object(
   {
@@ -42,7 +42,10 @@ export const NewGrantSchema = Type.Object(
       ),
     ),
   },
-  strict,
+  {
+    ...strict,
+    examples: [{ currency: 'CNY', amount: '100', reason: 'invoice 17', grant_id: 'invoice_17' }],
+  },
 )
 export const CreditLimitSchema = Type.Object(
   {
@@ -54,7 +57,7 @@ export const CreditLimitSchema = Type.Object(
       ),
     ),
   },
-  strict,
+  { ...strict, examples: [{ currency: 'CNY', amount: '50', limit_id: 'contract_3' }] },
 )
 
 const tenant = {

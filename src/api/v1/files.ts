@@ -264,7 +264,10 @@ const FileQuerySchema = Type.Object({
 })
 
 /** Documents the form; its reader checks it. */
-const UploadSchema = Type.Object({
-  file: Type.Unsafe<unknown>({ type: 'string', format: 'binary' }),
-  purpose: Purpose,
-})
+const UploadSchema = Type.Object(
+  {
+    file: Type.Unsafe<unknown>({ type: 'string', format: 'binary' }),
+    purpose: Purpose,
+  },
+  { examples: [{ file: 'boat.png', purpose: 'vision' }] },
+)

@@ -71,7 +71,19 @@ export const NewBookSchema = Type.Object(
       }),
     ),
   },
-  strict,
+  {
+    ...strict,
+    examples: [
+      {
+        version: '2027-01',
+        effective_from: '2027-01-01T00:00:00Z',
+        confirm: true,
+        prices: [
+          { sku: 'web-search-call', currency: 'USD', unit: 'call', per: 1_000, price: '12' },
+        ],
+      },
+    ],
+  },
 )
 
 const difference = {

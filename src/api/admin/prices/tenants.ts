@@ -56,7 +56,17 @@ const PricesBody = Type.Object(
       }),
     ),
   },
-  { ...strict, description: 'All of the prices: what is absent is taken away.' },
+  {
+    ...strict,
+    description: 'All of the prices: what is absent is taken away.',
+    examples: [
+      {
+        expected_revision: 0,
+        multiplier: '0.9',
+        prices: [{ sku: 'web-search-call', currency: 'USD', unit: 'call', per: 1_000, price: '9' }],
+      },
+    ],
+  },
 )
 const ClearQuery = Type.Object({ expected_revision: Type.Optional(Revision) }, strict)
 

@@ -98,16 +98,29 @@ const newTokenMembers = {
   ...tokenMembers,
 } as const
 
-export const NewOwnTokenSchema = Type.Object(newTokenMembers, strict)
+export const NewOwnTokenSchema = Type.Object(newTokenMembers, {
+  ...strict,
+  examples: [
+    {
+      kind: 'model',
+      name: 'batch jobs',
+      models: ['text-basic'],
+      limits: { requests_per_minute: 60 },
+    },
+  ],
+})
 
 export const NewTokenSchema = Type.Object(
   { tenant_id: KnownId, user_id: KnownId, ...newTokenMembers },
-  strict,
+  {
+    ...strict,
+    examples: [{ tenant_id: 'acme', user_id: 'ann', kind: 'model', name: 'batch jobs' }],
+  },
 )
 
 export const TokenChangesSchema = Type.Object(
   { name: Type.Optional(DisplayName), ...tokenMembers },
-  { ...strict, description: 'What is absent stays.' },
+  { ...strict, description: 'What is absent stays.', examples: [{ name: 'nightly jobs' }] },
 )
 
 export const RotationSchema = Type.Object(
@@ -120,7 +133,7 @@ export const RotationSchema = Type.Object(
       }),
     ),
   },
-  strict,
+  { ...strict, examples: [{ overlap_seconds: 3_600 }] },
 )
 
 export const TokenParamsSchema = Type.Object({ id: Type.String({ description: 'Of the token.' }) })

@@ -17,7 +17,7 @@ import { errorType } from '../envelope.ts'
 import {
   type ImageOrderDeps,
   readOrder,
-  AsyncEditBodySchema,
+  asyncEditBody,
   CreatedImageTaskSchema,
   ImageTaskParamsSchema,
   ImageTaskSchema,
@@ -119,7 +119,7 @@ export function asyncImageRoutes(
   instance: FastifyInstance,
   deps: AsyncImageDeps,
   validatorCompiler: FastifySchemaCompiler<TSchema>,
-  body: TSchema,
+  { generation, edit }: Readonly<Record<ImageKind, TSchema>>,
 ): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const lacking = new DomainError('invalid_request', '`prompt` is required', { param: 'prompt' })
@@ -135,7 +135,7 @@ export function asyncImageRoutes(
         failures: imageTaskFailures,
         further: [lacking],
       }),
-      body,
+      body: generation,
     },
     handler: (request, reply) => create(deps, 'generation', request, reply),
   })
@@ -152,7 +152,7 @@ export function asyncImageRoutes(
         further: [lacking],
       }),
       consumes: ['multipart/form-data'],
-      body: AsyncEditBodySchema,
+      body: asyncEditBody(edit),
     },
     handler: (request, reply) => create(deps, 'edit', request, reply),
   })

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { type TObject, Type } from 'typebox'
+import { type TObject, type TSchema, Type } from 'typebox'
 import type { ImageKind, ImageOrder, ImageRequest } from '../../../domain/catalog/image-rules.ts'
 import type { Catalog } from '../../../domain/catalog/catalog.ts'
 import { isDataUri } from '../../../domain/catalog/checks/pictures.ts'
@@ -200,17 +200,29 @@ export const ImagesSchema = Type.Object(
   { ...open, description: 'With `stream`, an event for each image and one for all of them.' },
 )
 
-export const AsyncEditBodySchema = Type.Object(
-  {
-    model: Type.String({ description: 'One that makes edits.' }),
-    prompt: Type.String(),
-    response_format: Type.Optional(Type.Enum(['url'])),
-  },
-  {
-    ...open,
-    description: 'Sent as `multipart/form-data`; pictures are the parts `image`, `image[]`.',
-  },
-)
+/** The form of an asynchronous edit; of the examples of an edit it has the model and the prompt. */
+export function asyncEditBody(edit: TSchema): TSchema {
+  const bodies: readonly TSchema[] = Object(edit).anyOf ?? [edit]
+  const examples = bodies.flatMap((body) => {
+    const [example] = Object(body).examples ?? []
+    return example === undefined
+      ? []
+      : [{ model: example.model, prompt: example.prompt, image: 'boat.png' }]
+  })
+  return Type.Object(
+    {
+      model: Type.String({ description: 'One that makes edits.' }),
+      prompt: Type.String(),
+      image: Type.Unsafe<unknown>({ type: 'string', format: 'binary' }),
+      response_format: Type.Optional(Type.Enum(['url'])),
+    },
+    {
+      ...open,
+      examples,
+      description: 'Sent as `multipart/form-data`; pictures are the parts `image`, `image[]`.',
+    },
+  )
+}
 
 const task = {
   id: Type.String({ description: '`image_<ULID>`' }),

@@ -137,7 +137,7 @@ export function imagesPlugin(given: ImageRouteDeps) {
       },
       handler: (request, reply) => answer(deps, 'edit', request, reply),
     })
-    asyncImageRoutes(app, deps, onlySpelling, generation)
+    asyncImageRoutes(app, deps, onlySpelling, { generation, edit })
   }
 }
 

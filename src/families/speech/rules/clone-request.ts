@@ -55,33 +55,47 @@ function voiceNameFault(name: string): string | undefined {
   return undefined
 }
 
-export const CloneBodySchema = Type.Object({
-  file_id: FileId,
-  voice_id: Type.String({
-    maxLength: MAX_NAME,
-    check: voiceNameFault,
-    description:
-      'What it is to be called: 8 to 256 letters, digits, `-` and `_`, a letter first, a letter or digit last.',
-  }),
-  clone_prompt: Type.Optional(
-    Type.Object({
-      prompt_audio: Type.Optional(FileId),
-      prompt_text: Type.Optional(
-        Type.String({ maxLength: 2_000, description: 'What is said in it.' }),
-      ),
+export const CloneBodySchema = Type.Object(
+  {
+    file_id: FileId,
+    voice_id: Type.String({
+      maxLength: MAX_NAME,
+      check: voiceNameFault,
+      description:
+        'What it is to be called: 8 to 256 letters, digits, `-` and `_`, a letter first, a letter or digit last.',
     }),
-  ),
-  text: Type.Optional(Type.String({ description: 'What it is to say at once.', maxLength: 1_000 })),
-  model: Type.Optional(
-    Type.String({ maxLength: MAX_NAME, description: 'That says it; required with `text`.' }),
-  ),
-  language_boost: Language,
-  need_noise_reduction: Flag,
-  need_volume_normalization: Flag,
-  aigc_watermark: Flag,
-  text_validation: Type.Optional(Type.String({ maxLength: 200 })),
-  accuracy: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
-})
+    clone_prompt: Type.Optional(
+      Type.Object({
+        prompt_audio: Type.Optional(FileId),
+        prompt_text: Type.Optional(
+          Type.String({ maxLength: 2_000, description: 'What is said in it.' }),
+        ),
+      }),
+    ),
+    text: Type.Optional(
+      Type.String({ description: 'What it is to say at once.', maxLength: 1_000 }),
+    ),
+    model: Type.Optional(
+      Type.String({ maxLength: MAX_NAME, description: 'That says it; required with `text`.' }),
+    ),
+    language_boost: Language,
+    need_noise_reduction: Flag,
+    need_volume_normalization: Flag,
+    aigc_watermark: Flag,
+    text_validation: Type.Optional(Type.String({ maxLength: 200 })),
+    accuracy: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
+  },
+  {
+    examples: [
+      {
+        file_id: '424010985738629',
+        voice_id: 'MyVoice_001',
+        text: 'Good morning.',
+        model: 'speech-2.8-hd',
+      },
+    ],
+  },
+)
 
 /** @throws DomainError `invalid_request` naming the field, `unknown_model` */
 export function readClone(sent: JsonObject): CloneRequest {

@@ -25,10 +25,13 @@ const FileQuerySchema = Type.Object({
 })
 
 /** Documents the form; its reader checks it. */
-const UploadSchema = Type.Object({
-  purpose: Purpose,
-  file: Type.Unsafe<unknown>({ type: 'string', format: 'binary' }),
-})
+const UploadSchema = Type.Object(
+  {
+    purpose: Purpose,
+    file: Type.Unsafe<unknown>({ type: 'string', format: 'binary' }),
+  },
+  { examples: [{ purpose: 'voice_clone', file: 'voice.wav' }] },
+)
 
 interface MediaFileDeps {
   readonly media: MediaUseCases

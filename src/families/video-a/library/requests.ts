@@ -134,7 +134,14 @@ const body = <Members extends TProperties>(
   title: string,
   members: Members,
   knownExtraFields = '',
-) => Type.Object(members, { additionalProperties: true, title, knownExtraFields })
+  examples: readonly object[] = [],
+) =>
+  Type.Object(members, {
+    additionalProperties: true,
+    title,
+    knownExtraFields,
+    ...(examples.length > 0 && { examples }),
+  })
 
 /** Of a filter: a fault in one of the texts is reported for the whole list. */
 function texts<Text extends string>(items: object, fault: (text: string) => string | undefined) {
@@ -205,19 +212,24 @@ function onlyOne(value: string, other: string, words: string) {
 
 /** What each action takes. */
 export const bodies = {
-  CreateAssetGroup: body('CreateAssetGroup', {
-    ...where,
-    Name: Type.Optional(NameSchema),
-    // Callers cannot create groups of persons: verification creates them.
-    GroupType: Type.Optional(
-      onlyOne(
-        'AIGC',
-        'LivenessFace',
-        'LivenessFace cannot be created: the group of a real person comes from a verification (CreateVisualValidateSession)',
+  CreateAssetGroup: body(
+    'CreateAssetGroup',
+    {
+      ...where,
+      Name: Type.Optional(NameSchema),
+      // Callers cannot create groups of persons: verification creates them.
+      GroupType: Type.Optional(
+        onlyOne(
+          'AIGC',
+          'LivenessFace',
+          'LivenessFace cannot be created: the group of a real person comes from a verification (CreateVisualValidateSession)',
+        ),
       ),
-    ),
-    Description: Type.Optional(DescriptionSchema),
-  }),
+      Description: Type.Optional(DescriptionSchema),
+    },
+    '',
+    [{ model: 'domestic-video-2-0', Name: 'boats' }],
+  ),
   CreateAsset: body(
     'CreateAsset',
     {

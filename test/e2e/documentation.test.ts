@@ -1,0 +1,148 @@
+import t from 'tap'
+import { pictureOf } from '../../infra/sandbox/media/pictures.ts'
+import { startStack } from '../helpers/stack.ts'
+import { findChromium, openBrowser } from './support/browser.ts'
+import { type Answer, call } from './support/client.ts'
+
+/** What `/openapi.json` and `/docs` promise their readers: every example works, and the page opens small. */
+
+const PUBLIC = ['93.184.216.34']
+const MAX_FIRST_SIGHT_PX = 4_000
+
+const stack = await startStack({
+  env: { OBJECT_STORAGE: 'local' },
+  hosts: { 'media.example.test': PUBLIC },
+})
+t.teardown(() => stack.stop())
+const { url, demo } = stack
+
+interface MediaType {
+  readonly example?: Body
+  readonly schema: { readonly properties?: Readonly<Record<string, { readonly format?: string }>> }
+}
+interface Operation {
+  readonly security: readonly Readonly<Record<string, unknown>>[]
+  readonly requestBody?: { readonly content: Readonly<Record<string, MediaType>> }
+}
+type Body = Readonly<Record<string, unknown>>
+
+interface BodyExample extends MediaType {
+  readonly method: string
+  readonly path: string
+  readonly token: string
+  readonly type: string
+}
+
+const tokens: Readonly<Record<string, string>> = {
+  modelToken: demo.modelToken,
+  profileToken: demo.profileToken,
+  adminToken: demo.adminToken,
+}
+
+function bodiesOf(paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>) {
+  return Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).flatMap(([method, { security, requestBody }]) =>
+      Object.entries(requestBody?.content ?? {}).map(([type, media]): BodyExample => {
+        const [scheme = ''] = Object.keys(security[0] ?? {})
+        const token = tokens[scheme] ?? ''
+        return { method: method.toUpperCase(), path, token, type, ...media }
+      }),
+    ),
+  )
+}
+
+/** These make what the examples of the others name. */
+const first = [
+  '/api/admin/tenants',
+  '/api/admin/tenants/{tenant_id}/users',
+  '/provB/v1/files/upload',
+]
+
+/** A second of silence, and a small picture. */
+const wave = Buffer.alloc(44 + 12 * 8_000)
+wave.write('RIFF', 0, 'latin1')
+wave.write('WAVEfmt ', 8, 'latin1')
+wave.writeUInt32LE(8_000, 28)
+const files: Readonly<Record<string, Buffer>> = {
+  'boat.png': await pictureOf(64, 64, 'png'),
+  'voice.wav': wave,
+}
+
+function formOf({ example = {}, schema }: BodyExample): FormData {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(example)) {
+    const text = String(value)
+    if (schema.properties?.[name]?.format !== 'binary') form.set(name, text)
+    else form.set(name, new Blob([files[text] ?? '']), text)
+  }
+  return form
+}
+
+t.test('every body has an example, and the gateway takes it', async (t) => {
+  const described = (await call(`${url}/openapi.json`)).body
+  const bodies = bodiesOf(described.paths)
+  t.ok(bodies.length > 30, `${bodies.length} bodies`)
+  const ordered = [
+    ...first.flatMap((path) => bodies.filter((one) => one.path === path)),
+    ...bodies.filter((one) => !first.includes(one.path)),
+  ]
+  /** Ids of what was made, by the collection that it is in. */
+  const made = new Map<string, string>()
+  const targetOf = ({ path }: BodyExample): string =>
+    path === '/provA'
+      ? '/provA?Action=CreateAssetGroup&Version=2024-01-01'
+      : path
+          .replace('{tenant_id}', 'acme')
+          .replace('{model}', 'text-basic')
+          .replace('{id}', made.get(path.slice(0, path.indexOf('/{id}'))) ?? '')
+  const send = (one: BodyExample): Promise<Answer> => {
+    const { method, token } = one
+    const target = `${url}${targetOf(one)}`
+    if (one.type === 'multipart/form-data')
+      return call(target, { method, token, body: formOf(one) })
+    const { example = {} } = one
+    const given = 'file_id' in example ? { file_id: made.get('/provB/v1/files/upload') } : {}
+    const headers = { 'content-type': one.type }
+    const body = JSON.stringify({ ...example, ...given })
+    return call(target, { method, token, headers, body })
+  }
+  for (const one of ordered) {
+    const name = `${one.method} ${one.path}`
+    t.ok(one.example, `${name} has an example`)
+    const { status, text, body } = await send(one)
+    t.equal(status, 200, `${name}: ${text.slice(0, 300)}`)
+    const code: unknown = body?.base_resp?.status_code
+    if (code !== undefined) t.equal(code, 0, `${name}: ${text.slice(0, 300)}`)
+    const id: unknown = body?.data?.id ?? body?.file?.file_id
+    if (typeof id === 'string') made.set(one.path, id)
+  }
+})
+
+t.test('the description and its page are sent compressed', async (t) => {
+  const headers = { 'accept-encoding': 'gzip' }
+  for (const path of ['/openapi.json', '/docs/json', '/docs/static/swagger-ui-bundle.js']) {
+    const answer = await fetch(`${url}${path}`, { headers })
+    t.equal(answer.headers.get('content-encoding'), 'gzip', path)
+    t.ok((await answer.text()).length > 100_000)
+  }
+})
+
+const chromium = findChromium()
+
+t.test(
+  'the page opens folded, with a filter, and is short at first sight',
+  { skip: chromium === undefined && 'no Chromium' },
+  async (t) => {
+    const browser = await openBrowser(chromium ?? '')
+    t.teardown(() => browser.close())
+    const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
+    await page.goto(`${url}/docs`)
+    await page.waitForSelector('.opblock-tag')
+    t.equal(await page.locator('.opblock').count(), 0, 'no operation is unfolded')
+    t.equal(await page.locator('.operation-filter-input').count(), 1)
+    const heightPx = await page.evaluate<number>('document.documentElement.scrollHeight')
+    t.ok(heightPx <= MAX_FIRST_SIGHT_PX, `${heightPx} px`)
+    await page.fill('.operation-filter-input', 'Speech')
+    await page.waitForFunction("document.querySelectorAll('.opblock-tag').length === 1")
+  },
+)
