@@ -73,9 +73,11 @@ t.test('every link and every place that a page names is there', (t) => {
   t.end()
 })
 
-t.test('every page can be reached from the README', (t) => {
-  const [readme] = pages
-  for (const { path } of docs) t.ok(readme?.text.includes(`](${path})`), path)
+t.test('the README leads to the index, and the index to every page', (t) => {
+  t.match(pages[0]?.text, '](docs/README.md)')
+  const index = docs.find(({ path }) => path === 'docs/README.md')?.text ?? ''
+  for (const { path } of docs)
+    if (path !== 'docs/README.md') t.ok(index.includes(`](${path.slice('docs/'.length)})`), path)
   t.end()
 })
 

@@ -1,11 +1,11 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { call, tasksOf } from '../e2e/support/client.ts'
 import { identify, isAlive, processesOf, signal } from '../faults/driver/processes.ts'
-import { checkout } from '../helpers/checkout.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { pageText, printedCalls } from '../helpers/printed-calls.ts'
 import { serve, shell, tollgateProcess } from './support/tollgate.ts'
 
 /** A gateway listens after this at the latest, whether or not its ledger has what the log has. */
@@ -20,17 +20,10 @@ const dataDir = join(folder, 'data')
  * The first calls of the README and those that open a tenant, to this address and about this task; each
  * must succeed.
  */
-async function firstCalls(baseUrl: string, id: string): Promise<string> {
-  const readme = await readFile(new URL('README.md', checkout), 'utf8')
-  const admin = await readFile(new URL('docs/surfaces/admin.md', checkout), 'utf8')
-  const [, section = ''] = /^## First calls$([\s\S]*?)^## /m.exec(readme) ?? []
-  const [opening = ''] = admin.split('\n## ')
-  const printed = [...`${opening}\n${section}`.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(
-    ([, text = '']) => text,
-  )
-  const written = printed
-    .join('\n')
-    .replaceAll('http://127.0.0.1:8080', baseUrl)
+function firstCalls(baseUrl: string, id: string): string {
+  const [, section = ''] = /^## First calls$([\s\S]*?)^## /m.exec(pageText('README.md')) ?? []
+  const [opening = ''] = pageText('docs/surfaces/admin.md').split('\n## ')
+  const written = printedCalls(`${opening}\n${section}`, baseUrl)
     .replaceAll('cgt-…', id)
     .replaceAll('npm run tollgate --', 'tollgate')
   return `curl() { command curl --silent --show-error --fail-with-body "$@"; }\n${written}`
@@ -60,7 +53,7 @@ t.test('first start, calls, commands beside it, kill -9, start again, SIGTERM', 
   const lost = await tasks.created({ prompt: 'x [[sandbox queued-ms=0 running-ms=1500]]' })
   t.equal((await call(`${demo.baseUrl}/readyz`)).status, 200)
 
-  const told = await shell(await firstCalls(demo.baseUrl, id), folder)
+  const told = await shell(firstCalls(demo.baseUrl, id), folder)
   t.equal(told.code, 0, told.stdout)
   t.match(told.stdout, /"id":"cgt-[\s\S]*data: \[DONE\][\s\S]*"line_id"[\s\S]*clean: \d+ events/)
 
