@@ -1,10 +1,13 @@
 import fastifyCompress from '@fastify/compress'
 import fastifySwagger from '@fastify/swagger'
 import fastifySwaggerUi from '@fastify/swagger-ui'
-import type { FastifyInstance } from 'fastify'
-import { headerComponents, shareRepeatedParts } from '../kit/documentation.ts'
+import type { FastifyInstance, FastifySchema } from 'fastify'
+import { Type } from 'typebox'
+import { failureResponses, headerComponents, shareRepeatedParts } from '../kit/documentation.ts'
+import { RequestError } from '../kit/request-error.ts'
 import type { Tag } from '../kit/surface.ts'
 import { documentedSchema } from '../../kernel/body.ts'
+import { operatingEnvelope } from './envelope.ts'
 
 const about = `A gateway in front of AI model providers that treats every call as money.
 
@@ -72,6 +75,31 @@ const securitySchemes = {
   },
 } as const
 
+/** What a route without a token may refuse all the same. */
+const openFailures = failureResponses(
+  {
+    envelope: operatingEnvelope,
+    schema: Type.Object({ error: Type.Object({ code: Type.String(), message: Type.String() }) }),
+    read: (body) => {
+      const { code: name, message } = Object(body).error
+      return { name, message }
+    },
+  },
+  ['headers_too_large'],
+  [new RequestError('parameter_invalid', '`a` holds a NUL character')],
+)
+
+/** A route as it is shown; one that names no token is open. */
+function documentedRoute<Schema extends FastifySchema | undefined>(schema: Schema): Schema {
+  if (schema === undefined || schema.hide === true) return schema
+  const isOpen = schema.security === undefined
+  return {
+    ...schema,
+    ...(schema.body !== undefined && { body: documentedBody(schema.body) }),
+    ...(isOpen && { response: { ...openFailures, ...Object(schema.response) } }),
+  }
+}
+
 /** A body as it is shown: of several alternatives the examples of all. */
 function documentedBody(schema: unknown): unknown {
   const body = Object(documentedSchema(schema))
@@ -94,11 +122,7 @@ export async function useDocumentation(
   ofMounts: readonly Tag[],
 ): Promise<void> {
   await app.register(fastifySwagger, {
-    transform: ({ schema, url }) => ({
-      schema:
-        schema?.body === undefined ? schema : { ...schema, body: documentedBody(schema.body) },
-      url,
-    }),
+    transform: ({ schema, url }) => ({ schema: documentedRoute(schema), url }),
     transformObject: (document) => {
       if (!('openapiObject' in document)) return document.swaggerObject
       shareRepeatedParts(document.openapiObject.paths ?? {})
