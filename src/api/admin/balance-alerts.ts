@@ -45,10 +45,10 @@ const members = {
       since: Type.String({ description: 'RFC 3339.' }),
       tries: Type.Integer({ description: 'Of sending it.' }),
       told_at: orNull('null: not yet, or never.'),
-      given_up_at: orNull('null: it was told, or will be tried again.'),
+      given_up_at: orNull('null: it was delivered, or will be tried again.'),
       last_failure: orNull('Why the last try was not taken.'),
     }),
-    { description: 'Balances that are low now, and whether that was told.' },
+    { description: 'Balances that are low now, and whether the webhook was notified.' },
   ),
 }
 

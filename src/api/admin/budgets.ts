@@ -19,7 +19,7 @@ const BudgetBody = Type.Object(
     user_id: Type.Optional(KnownId),
     token_id: Type.Optional(KnownId),
     hard: Amount('Decimal string: nothing is started that could go beyond it.'),
-    soft: Amount('Decimal string: it is said that it was reached.'),
+    soft: Amount('Decimal string: reaching it is logged and counted.'),
   },
   strict,
 )

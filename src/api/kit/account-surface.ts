@@ -144,7 +144,7 @@ export const DisplayName = line(128, 'One line of 1 to 128 characters.')
 
 export const Reason = line(
   256,
-  'Why, for whoever reads the ledger: one line of 1 to 256 characters.',
+  'The reason, as readers of the ledger see it: one line of 1 to 256 characters.',
 )
 
 /** The actor of a change, for its events. */

@@ -68,7 +68,7 @@ const orNull = (description: string) => Type.Union([Type.String(), Type.Null()],
 export const BudgetSchema = Type.Object({
   ...budgetFacts,
   hard: orNull('null: nothing is refused.'),
-  soft: orNull('null: nothing is said.'),
+  soft: orNull('null: none.'),
   spent: Type.String({
     description: 'Settled in the present period, and held by tasks under way.',
   }),

@@ -63,37 +63,6 @@ export const limitHeaderNames: readonly DescribedHeader[] = [
   'x-ratelimit-reset-tokens',
 ]
 
-/** The headers of answers as components of the OpenAPI description. */
-export const headerComponents = Object.fromEntries(
-  Object.entries(headers).map(([name, { description, ...schema }]) => [
-    name,
-    { description, schema },
-  ]),
-)
-
-/**
- * Makes the answers of an OpenAPI description refer to `headerComponents`, and lets a failure say
- * its description once: most of 1.2 MB was both of them again.
- */
-export function shareRepeatedParts(paths: object): void {
-  for (const operation of Object.values(paths).flatMap((path: object) => Object.values(path)))
-    for (const response of Object.values<DescribedResponse>(operation.responses)) {
-      for (const name of Object.keys(response.headers ?? {}))
-        response.headers = {
-          ...response.headers,
-          [name]: { $ref: `#/components/headers/${name}` },
-        }
-      for (const { schema } of Object.values(response.content ?? {}))
-        if (schema?.description === response.description) delete schema?.description
-    }
-}
-
-interface DescribedResponse {
-  readonly description?: string
-  headers?: Readonly<Record<string, object>>
-  readonly content?: Readonly<Record<string, { readonly schema?: { description?: string } }>>
-}
-
 /** Those among the names that are described; `x-request-id` is on every answer. */
 function describedHeaders(names: Iterable<string>): Readonly<Record<string, TSchema>> {
   const asked = new Set<string>(['x-request-id', ...names])
@@ -226,4 +195,35 @@ export function taskDescriber(shape: FailureShape, ofCreations: readonly Error[]
       },
     }
   }
+}
+
+/** The headers of answers as components of the OpenAPI description. */
+export const headerComponents = Object.fromEntries(
+  Object.entries(headers).map(([name, { description, ...schema }]) => [
+    name,
+    { description, schema },
+  ]),
+)
+
+/**
+ * Makes the answers of an OpenAPI description refer to `headerComponents`, and lets a failure say
+ * its description once: most of 1.2 MB was both of them again.
+ */
+export function shareRepeatedParts(paths: object): void {
+  for (const operation of Object.values(paths).flatMap((path: object) => Object.values(path)))
+    for (const response of Object.values<DescribedResponse>(operation.responses)) {
+      for (const name of Object.keys(response.headers ?? {}))
+        response.headers = {
+          ...response.headers,
+          [name]: { $ref: `#/components/headers/${name}` },
+        }
+      for (const { schema } of Object.values(response.content ?? {}))
+        if (schema?.description === response.description) delete schema?.description
+    }
+}
+
+interface DescribedResponse {
+  readonly description?: string
+  headers?: Readonly<Record<string, object>>
+  readonly content?: Readonly<Record<string, { readonly schema?: { description?: string } }>>
 }

@@ -16,8 +16,8 @@ to a creation, also a failed one, carries \`x-platform-id\` once the task exists
 \`x-should-retry: false\` must not be repeated automatically: that could create a second task.
 
 A token may have limits: requests and text tokens a minute, and tasks at a time. At a limit the answer
-is 429 with \`Retry-After\`, and nothing was started; answers of \`/v1\` say in \`x-ratelimit-*\` how a
-limited token stands.`
+is 429 with \`Retry-After\`, and nothing was started; answers of \`/v1\` say in \`x-ratelimit-*\` how far a
+limited token is from its limits.`
 
 /** Sections of what belongs to no mount. */
 const ownTags: readonly Tag[] = [

@@ -84,6 +84,7 @@ export const GroupsAnswerSchema = successOf(
 
 export const AssetParamsSchema = Type.Object({
   id: Type.String({
-    description: 'Id of an asset or a group, ours or native; of a verification or a request.',
+    description:
+      'Id of an asset or a group, the gateway’s or the provider’s; of a verification or a request.',
   }),
 })

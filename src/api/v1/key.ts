@@ -65,7 +65,7 @@ export function keyRoute(app: FastifyInstance, { readKey, readOwnBudgets }: KeyR
     schema: describe({
       tag: 'Text',
       operationId: 'getKey',
-      summary: 'Show the token that is sent, and how it stands with its limits',
+      summary: 'Show the token that is sent, and how far it is from its limits',
       ok: KeySchema,
       failures: behindToken,
     }),

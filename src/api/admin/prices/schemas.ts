@@ -10,8 +10,7 @@ export const PRICES_LIMIT_BYTES = 2 * 1024 * 1024
 
 export const strict = { additionalProperties: false } as const
 export const Percent = Type.Union([Type.String(), Type.Null()], {
-  description:
-    'How much dearer, with a sign and two decimals; null where that cannot be said: from a price of 0.',
+  description: 'The change in per cent, with a sign and two decimals; null from a price of 0.',
   examples: ['+1.09'],
 })
 const Version = Type.String({

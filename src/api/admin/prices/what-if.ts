@@ -52,7 +52,7 @@ const WhatIfAnswerSchema = successOf(
         percent: OrNone('Signed, two decimals; null also from nothing to something.'),
         unpriced: Type.Object(
           { lines: Type.Integer(), recorded: Type.String() },
-          { description: 'What the book has no price for; in none of the figures beside.' },
+          { description: 'What the book has no price for; not in the other figures.' },
         ),
       }),
       { description: 'A currency each: they are never added.' },

@@ -63,7 +63,7 @@ export const VideoListQuerySchema = Type.Object({
 export const VideoContentQuerySchema = Type.Object({
   variant: Type.Optional(
     Type.Enum(['video', 'thumbnail', 'spritesheet'], {
-      description: 'Default `video`; which others there are goes by family.',
+      description: 'Default `video`; the family decides which others.',
     }),
   ),
 })

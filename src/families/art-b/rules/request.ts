@@ -49,7 +49,7 @@ export const artBBody = Type.Object(
             words: { minItems: 'must hold at least one picture' },
           }),
         ],
-        { description: 'Pictures to start from; how many goes by model.' },
+        { description: 'Pictures to start from; the model decides how many.' },
       ),
     ),
     size: Type.Optional(

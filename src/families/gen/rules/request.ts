@@ -63,7 +63,7 @@ const common = {
   ),
   aspect_ratio: Type.Optional(
     Type.Unsafe<unknown>({
-      documented: { type: 'string', description: 'Which there are goes by model; or `auto`.' },
+      documented: { type: 'string', description: 'The model decides which; or `auto`.' },
     }),
   ),
   response_format: Type.Optional(Type.Enum(['b64_json', 'url'], { default: 'b64_json' })),

@@ -53,7 +53,7 @@ const common = {
     Type.Unsafe<unknown>({
       documented: {
         enum: [...new Set(imageModels.flatMap(({ qualities }) => qualities))],
-        description: 'Which there are goes by model.',
+        description: 'The model decides which.',
       },
     }),
   ),

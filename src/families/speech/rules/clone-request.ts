@@ -68,7 +68,7 @@ export const CloneBodySchema = Type.Object(
       Type.Object({
         prompt_audio: Type.Optional(FileId),
         prompt_text: Type.Optional(
-          Type.String({ maxLength: 2_000, description: 'What is said in it.' }),
+          Type.String({ maxLength: 2_000, description: 'The words of the recording.' }),
         ),
       }),
     ),

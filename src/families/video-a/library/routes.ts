@@ -77,7 +77,7 @@ const actionSchema: FastifySchema = {
   tags: ['Assets'],
   summary: 'Run an action of the asset library or of the verification of real persons',
   description:
-    'As `/provA/?Action=<Action>` too. What stands in the body and in `Result` goes by the action.',
+    'As `/provA/?Action=<Action>` too. The action decides what the body and `Result` have.',
   security: [{ modelToken: [] }],
   querystring: ActionQuerySchema,
   // Which it is the query says.
@@ -215,7 +215,7 @@ export const realPersonSurface: Surface = {
         operationId: 'getRealPersonCallback',
         tags: ['Assets'],
         summary: 'A page for persons to come back to from their verification',
-        response: { 200: answer({ others: { 'text/html': 'The same page for everybody.' } }) },
+        response: { 200: answer({ others: { 'text/html': 'The same page for every visitor.' } }) },
       },
       handler: async (_request, reply) =>
         reply.headers(headers).type('text/html; charset=utf-8').send(page),

@@ -113,7 +113,7 @@ export const videoBBody = Type.Object(
     ),
     duration: Type.Number({
       words: 'must be an integer',
-      documented: { type: 'integer', description: 'Seconds; which there are goes by model.' },
+      documented: { type: 'integer', description: 'Seconds; the model decides which.' },
     }),
     resolution: Type.Optional(
       Type.Unsafe<unknown>({

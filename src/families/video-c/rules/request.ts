@@ -36,7 +36,7 @@ function link(maxLength: number, description: string) {
 const common = {
   duration: Type.Optional(
     Type.Unsafe<unknown>({
-      documented: { type: 'integer', description: 'Seconds; which there are goes by model.' },
+      documented: { type: 'integer', description: 'Seconds; the model decides which.' },
     }),
   ),
   resolution: Type.Optional(Type.Enum([...videoCResolutions])),
