@@ -160,6 +160,11 @@ export async function useDocumentation(
         css: [{ filename: 'tollgate.css', content: '.swagger-ui .topbar { display: none }' }],
       },
     })
-    pages.get('/openapi.json', { schema: { hide: true } }, () => app.swagger())
+    // A megabyte of JSON, written once: it is the same for every caller.
+    let described: Buffer | undefined
+    pages.get('/openapi.json', { schema: { hide: true } }, (_request, reply) => {
+      described ??= Buffer.from(JSON.stringify(app.swagger()))
+      return reply.type('application/json; charset=utf-8').send(described)
+    })
   })
 }
