@@ -1,0 +1,154 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import t, { type Test } from 'tap'
+import { checkout } from '../helpers/checkout.ts'
+import { pageText } from '../helpers/printed-calls.ts'
+import { sources } from './sources.ts'
+
+/**
+ * `docs/glossary.md` names each thing once. The words of its columns "Not" are not used; a word is added
+ * there to be looked for here.
+ */
+
+interface Row {
+  readonly term: string
+  readonly not: readonly string[]
+}
+
+/** What stands between backquotes. */
+function namesIn(cell: string): readonly string[] {
+  return [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)
+}
+
+/** The rows of all tables of the page, each cell found by the heading of its column. */
+function rowsOf(page: string): readonly Row[] {
+  let headings: readonly string[] = []
+  return page.split('\n').flatMap((line) => {
+    if (!line.startsWith('| ')) return []
+    const cells = line.split('|').map((cell) => cell.trim())
+    if (cells.includes('Not')) {
+      headings = cells
+      return []
+    }
+    const cellOf = (heading: string): string => cells[headings.indexOf(heading)] ?? ''
+    return [{ term: namesIn(cellOf('Term'))[0] ?? '', not: namesIn(cellOf('Not')) }]
+  })
+}
+
+const rows = rowsOf(pageText('docs/glossary.md'))
+const terms = rows.map(({ term }) => term).filter((term) => term !== '')
+const unwanted = rows.flatMap(({ not }) => not)
+
+/** Words that the code has not lost yet: a word leaves this list for good. */
+const stillInCode: ReadonlySet<string> = new Set([
+  'alike',
+  'allOver',
+  'anew',
+  'anybody',
+  'AsciiText',
+  'ByToken',
+  'ChannelWish',
+  'everybody',
+  'giveBack',
+  'Ground',
+  'Lifting',
+  'likewise',
+  'madeHere',
+  'mend',
+  'misspelt',
+  'nobody',
+  'nobodyToAsk',
+  'Parts',
+  'passAll',
+  'Reach',
+  'remembered',
+  'road',
+  'Said',
+  'seldom',
+  'somebody',
+  'tell',
+  'tells',
+  'told',
+  'untold',
+  'whoever',
+  'withdraw',
+])
+
+const pages = [
+  'README.md',
+  ...readdirSync(new URL('docs/', checkout), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md') && name !== 'glossary.md')
+    .map((name) => `docs/${name}`),
+]
+
+/** What tests say of behaviour. */
+function titlesOf(path: string): string {
+  const text = readFileSync(new URL(path, checkout), 'utf8')
+  return [...text.matchAll(/\bt\.test\(\s*(['"`])([\s\S]*?)\1/g)]
+    .map(([, , title = '']) => title)
+    .join('\n')
+}
+
+const tests = readdirSync(new URL('test/', checkout), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.test.ts') && !name.includes('node_modules'))
+  .map((name) => `test/${name}`)
+
+/** The words of a text in small letters; those of `readModelOf` are three, and it is one itself. */
+function wordsOf(text: string): ReadonlySet<string> {
+  const names = text.match(/[A-Za-z]+/g) ?? []
+  const parts = names.flatMap((name) => name.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])/g) ?? [])
+  return new Set([...names, ...parts.map((part) => part.toLowerCase())])
+}
+
+/** A page without what it quotes of the code, which is looked at there. */
+function proseOf(path: string): string {
+  return pageText(path)
+    .replace(/^```[\s\S]*?^```$/gm, '')
+    .replace(/`[^`]*`/g, '')
+}
+
+interface Searched {
+  readonly path: string
+  readonly words: ReadonlySet<string>
+}
+
+function refuse(test: Test, words: readonly string[], searched: readonly Searched[]): void {
+  for (const word of words) {
+    const found = searched.filter((one) => one.words.has(word)).map(({ path }) => path)
+    test.same(found, [], word)
+  }
+}
+
+t.test('no unwanted word stands in the documentation', (t) => {
+  t.ok(unwanted.length >= 20, `${unwanted.length} words`)
+  t.ok(pages.length >= 30, `${pages.length} pages`)
+  const searched = pages.map((path) => ({ path, words: wordsOf(proseOf(path)) }))
+  refuse(t, unwanted, searched)
+  t.end()
+})
+
+t.test('no unwanted word stands in code or in titles of tests', (t) => {
+  const searched = [
+    ...sources.map(({ path, text }) => ({ path, words: wordsOf(`${path}\n${text}`) })),
+    ...tests.map((path) => ({ path, words: wordsOf(titlesOf(path)) })),
+  ]
+  t.ok(searched.length > 1_000, `${searched.length} files`)
+  t.same(
+    [...stillInCode].filter((word) => !unwanted.includes(word)),
+    [],
+    'of the glossary',
+  )
+  refuse(
+    t,
+    unwanted.filter((word) => !stillInCode.has(word)),
+    searched,
+  )
+  t.end()
+})
+
+t.test('the glossary has at most 60 terms, each once, under the names of the code', (t) => {
+  t.ok(terms.length >= 40 && terms.length <= 60, `${terms.length} terms`)
+  t.equal(new Set(terms).size, terms.length, 'each once')
+  const names = new Set(sources.flatMap(({ text }) => text.match(/\w+/g) ?? []))
+  for (const term of terms) t.ok(names.has(term), term)
+  t.end()
+})
