@@ -107,7 +107,7 @@ export async function admit<Input extends CallInput, Request, Seen>(
   try {
     if (claim !== undefined) keyed?.taken(claim)
     const offered = resolveOffered(deps, input, (serving) => resolve(input, serving))
-    const { request, wish, expectedTokens, price } = offered
+    const { request, channelQuery, expectedTokens, price } = offered
     // P9: without the log nothing begins.
     if (!deps.log.healthy()) await deps.log.ready()
     held.add(await deps.throttle.call(principal, expectedTokens))
@@ -121,7 +121,7 @@ export async function admit<Input extends CallInput, Request, Seen>(
     const callId = claim?.callId ?? newCallId(startedAtMs)
     const kept = keptOf(input)
     return {
-      call: { callId, input: kept, claim, wish, streamed, startedAtMs, terms, held },
+      call: { callId, input: kept, claim, channelQuery, streamed, startedAtMs, terms, held },
       request,
     }
   } catch (error) {

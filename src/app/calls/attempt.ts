@@ -1,7 +1,7 @@
 import {
   attempt as attemptChannels,
   endAttempt as endChannelAttempt,
-  nobodyToAsk,
+  noChannelError,
   restChannel,
 } from '../channels/attempt.ts'
 import type { ChannelLease } from '../channels/directory.ts'
@@ -29,16 +29,16 @@ export async function attempt<Seen, Result extends { readonly restMs: number | u
   call: AdmittedCall<Seen>,
   ask: (channel: Channel) => Promise<Result>,
 ): Promise<Attempt<Result>> {
-  const { callId, wish } = call
+  const { callId, channelQuery } = call
   const plan = {
-    wish,
+    channelQuery,
     maxChannels: deps.limits.maxAttempts,
     onFailure: (channel: Channel, error: unknown) => countAttempt(deps, channel, error),
   }
   const answered = await attemptChannels(deps, plan, ask)
   switch (answered.kind) {
     case 'untried':
-      throw nobodyToAsk(deps, wish, { callId })
+      throw noChannelError(deps, channelQuery, { callId })
     case 'failed': {
       const { channel, error } = answered
       if (isNoteworthy(error))
@@ -47,7 +47,7 @@ export async function attempt<Seen, Result extends { readonly restMs: number | u
     }
     case 'answered': {
       const { lease, result } = answered
-      restChannel(deps, wish, lease.channel, result.restMs)
+      restChannel(deps, channelQuery, lease.channel, result.restMs)
       return { channel: lease.channel, lease, result }
     }
   }
@@ -61,7 +61,7 @@ export function endAttempt<Seen>(
   error: unknown,
 ): void {
   countAttempt(deps, lease.channel, error)
-  endChannelAttempt(deps, call.wish, lease, error)
+  endChannelAttempt(deps, call.channelQuery, lease, error)
 }
 
 function countAttempt({ metrics }: CallDeps, channel: Channel, error: unknown): void {

@@ -1,7 +1,7 @@
 import type { CallTerms } from '../../domain/catalog/call-rules.ts'
 import type { PriceBook } from '../../domain/pricing/price-book.ts'
 import type { DomainError } from '../../kernel/errors.ts'
-import type { ChannelWish } from '../channels/directory.ts'
+import type { ChannelQuery } from '../channels/directory.ts'
 import type { AnswerStream, CallOptions, Channel, ProviderError } from '../ports/provider.ts'
 import type { Measurement, Settlement } from '../../domain/pricing/settlement.ts'
 import type { Principal } from '../access/principal.ts'
@@ -117,7 +117,7 @@ export interface StreamBounds {
 export interface ResolvedCall<Request, Seen> {
   readonly request: Request
   /** The channels that may serve it. */
-  readonly wish: ChannelWish
+  readonly channelQuery: ChannelQuery
   /** Tokens it counts towards a limit per minute until it ends; only called when there is one. */
   readonly expectedTokens: () => number
   /** @throws DomainError `price_not_configured` */
@@ -151,7 +151,7 @@ export interface AdmittedCall<Seen> {
   /** For a call under an `Idempotency-Key`. */
   readonly claim: CallClaim | undefined
   /** The channels that may serve it. */
-  readonly wish: ChannelWish
+  readonly channelQuery: ChannelQuery
   readonly streamed: boolean
   readonly startedAtMs: number
   readonly terms: CallTerms<Seen>

@@ -1,7 +1,7 @@
 import { DomainError } from '../../kernel/errors.ts'
 import { unreachable } from '../../kernel/assert.ts'
 import { type Channel, ProviderError } from '../ports/provider.ts'
-import type { ChannelDirectory, ChannelLease, ChannelOutcome, ChannelWish } from './directory.ts'
+import type { ChannelDirectory, ChannelLease, ChannelOutcome, ChannelQuery } from './directory.ts'
 
 /**
  * How a call or a creation finds a channel that accepts it: one loop with one interpretation of a
@@ -14,7 +14,7 @@ interface AttemptDeps {
 
 export interface AttemptPlan {
   /** The channels that qualify. */
-  readonly wish: ChannelWish
+  readonly channelQuery: ChannelQuery
   /** Most channels tried, each only if the one before ruled out acceptance. */
   readonly maxChannels: number
   /** The first of them, if it had to be known before anything was sent. */
@@ -42,23 +42,23 @@ export async function attempt<Result>(
   plan: AttemptPlan,
   ask: (channel: Channel) => Promise<Result>,
 ): Promise<Attempted<Result>> {
-  const { wish } = plan
+  const { channelQuery } = plan
   const tried = new Set<string>()
   let last: Attempted<Result> = { kind: 'untried' }
-  let lease = plan.first ?? deps.channels.lease(wish)
+  let lease = plan.first ?? deps.channels.lease(channelQuery)
   while (lease !== undefined) {
     const { channel } = lease
     tried.add(channel.id)
     try {
       return { kind: 'answered', lease, result: await ask(channel) }
     } catch (error) {
-      endAttempt(deps, wish, lease, error)
+      endAttempt(deps, channelQuery, lease, error)
       plan.onFailure(channel, error)
       if (!(error instanceof ProviderError)) throw error
       last = { kind: 'failed', channel, error }
       if (!isWorthAnotherChannel(error) || tried.size >= plan.maxChannels) break
     }
-    lease = deps.channels.lease(wish, tried)
+    lease = deps.channels.lease(channelQuery, tried)
   }
   return last
 }
@@ -66,19 +66,19 @@ export async function attempt<Result>(
 /** Releases a lease with its outcome, and lets a busy channel rest; undefined went well. */
 export function endAttempt(
   deps: AttemptDeps,
-  wish: ChannelWish,
+  channelQuery: ChannelQuery,
   lease: ChannelLease,
   error: unknown,
 ): void {
   if (error instanceof ProviderError && error.kind === 'rate_limited')
-    restChannel(deps, wish, lease.channel, error.retryAfterMs)
+    restChannel(deps, channelQuery, lease.channel, error.retryAfterMs)
   lease.release(outcomeOf(error))
 }
 
 /** Starts no calls of this model there for this long. */
 export function restChannel(
   { channels }: AttemptDeps,
-  { model }: ChannelWish,
+  { model }: ChannelQuery,
   channel: Channel,
   restMs: number | undefined,
 ): void {
@@ -116,13 +116,13 @@ function isWorthAnotherChannel(error: ProviderError): boolean {
  * full, else `no_channel`, or `kept_unavailable` when other channels lack what the call continues
  * from.
  */
-export function nobodyToAsk(
+export function noChannelError(
   { channels }: AttemptDeps,
-  wish: ChannelWish,
+  channelQuery: ChannelQuery,
   details: Readonly<Record<string, unknown>>,
 ): DomainError {
-  const { model, family } = wish
-  const restingForMs = channels.restingForMs(wish)
+  const { model, family } = channelQuery
+  const restingForMs = channels.restingForMs(channelQuery)
   if (restingForMs !== undefined)
     return new DomainError('rate_limited', 'The model service is at its limit.', {
       ...details,
@@ -130,14 +130,14 @@ export function nobodyToAsk(
       acceptance: 'ruled_out',
       retryAfterMs: restingForMs,
     })
-  const ids = new Set(channels.serving(wish).map((channel) => channel.id))
+  const ids = new Set(channels.serving(channelQuery).map((channel) => channel.id))
   const isFull = channels.health().some(({ id, breaker }) => ids.has(id) && breaker === 'closed')
   if (isFull)
     return new DomainError('overloaded', `every channel of ${model ?? family} is busy`, {
       ...details,
       model,
     })
-  const code = wish.channelId === undefined ? 'no_channel' : 'kept_unavailable'
+  const code = channelQuery.channelId === undefined ? 'no_channel' : 'kept_unavailable'
   return new DomainError(code, `no channel of ${model ?? family} is available`, {
     ...details,
     model,

@@ -16,7 +16,7 @@ import {
 /** Calls that may wait for a connection of a channel, as a multiple of its concurrency. */
 const WAITING_PER_CONNECTION = 4
 
-export interface ChannelWish {
+export interface ChannelQuery {
   readonly family: string
   /** Absent when models have no region. */
   readonly region?: Channel['region']
@@ -41,14 +41,17 @@ export interface ChannelLease {
 /** The configured upstream accounts, and the choice among them. */
 export interface ChannelDirectory {
   /** A channel for a call that starts now, not one of `excluded`; undefined if none qualifies. */
-  readonly lease: (wish: ChannelWish, excluded?: ReadonlySet<string>) => ChannelLease | undefined
+  readonly lease: (
+    channelQuery: ChannelQuery,
+    excluded?: ReadonlySet<string>,
+  ) => ChannelLease | undefined
   /** Upstream's rate limit was reached: no call of this model begins there for this long. */
   readonly rest: (id: string, model: string, forMs: number) => void
   /** Milliseconds until the first resting channel of a model returns; undefined when none rests. */
-  readonly restingForMs: (wish: ChannelWish) => number | undefined
+  readonly restingForMs: (channelQuery: ChannelQuery) => number | undefined
   readonly byId: (id: string) => Channel | undefined
   /** Every channel that may have been used for a model, healthy or not. */
-  readonly serving: (wish: ChannelWish) => readonly Channel[]
+  readonly serving: (channelQuery: ChannelQuery) => readonly Channel[]
   readonly all: readonly Channel[]
   /** For metrics and readiness. */
   readonly health: () => readonly { readonly id: string; readonly breaker: BreakerState['kind'] }[]
@@ -155,39 +158,40 @@ export function createChannelDirectory(
   return {
     all: channels,
     rest: (id, model, forMs) => slotOf.get(id)?.rest(model, clock.nowMs() + forMs),
-    restingForMs: (wish) => {
+    restingForMs: (channelQuery) => {
       const nowMs = clock.nowMs()
       const left = slots
-        .filter((slot) => serves(slot.channel, wish))
-        .map((slot) => slot.restUntilMs(wish.model) - nowMs)
+        .filter((slot) => serves(slot.channel, channelQuery))
+        .map((slot) => slot.restUntilMs(channelQuery.model) - nowMs)
         .filter((leftMs) => leftMs > 0)
       return left.length === 0 ? undefined : Math.min(...left)
     },
     byId: (id) => slotOf.get(id)?.channel,
-    serving: (wish) => slots.map((slot) => slot.channel).filter((c) => serves(c, wish)),
+    serving: (channelQuery) =>
+      slots.map((slot) => slot.channel).filter((c) => serves(c, channelQuery)),
     health: () => slots.map(({ channel, breaker }) => ({ id: channel.id, breaker })),
-    lease: (wish, excluded) => {
+    lease: (channelQuery, excluded) => {
       const nowMs = clock.nowMs()
       const usable = slots.filter(
         (slot) =>
-          serves(slot.channel, wish) &&
+          serves(slot.channel, channelQuery) &&
           excluded?.has(slot.channel.id) !== true &&
-          slot.isFree(wish.model, nowMs),
+          slot.isFree(channelQuery.model, nowMs),
       )
       return pickWeighted(usable, random)?.lease()
     },
   }
 }
 
-function serves(channel: Channel, wish: ChannelWish): boolean {
+function serves(channel: Channel, channelQuery: ChannelQuery): boolean {
   return (
-    channel.family === wish.family &&
-    (wish.region === undefined || channel.region === wish.region) &&
-    (wish.model === undefined || Object.hasOwn(channel.models, wish.model)) &&
-    (wish.channelId === undefined || channel.id === wish.channelId) &&
-    (wish.imageCount === undefined ||
-      (channel.largestImageCounts?.[wish.model ?? ''] ?? 1) >= wish.imageCount) &&
-    wish.suits?.(channel) !== false
+    channel.family === channelQuery.family &&
+    (channelQuery.region === undefined || channel.region === channelQuery.region) &&
+    (channelQuery.model === undefined || Object.hasOwn(channel.models, channelQuery.model)) &&
+    (channelQuery.channelId === undefined || channel.id === channelQuery.channelId) &&
+    (channelQuery.imageCount === undefined ||
+      (channel.largestImageCounts?.[channelQuery.model ?? ''] ?? 1) >= channelQuery.imageCount) &&
+    channelQuery.suits?.(channel) !== false
   )
 }
 

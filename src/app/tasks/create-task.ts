@@ -3,8 +3,8 @@ import type { TaskRequest } from '../../domain/task/state.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError, type DomainCode } from '../../kernel/errors.ts'
 import { parseAmount } from '../../kernel/money.ts'
-import { nobodyToAsk } from '../channels/attempt.ts'
-import type { ChannelLease, ChannelWish } from '../channels/directory.ts'
+import { noChannelError } from '../channels/attempt.ts'
+import type { ChannelLease, ChannelQuery } from '../channels/directory.ts'
 import type { RequestQuote } from '../finance/prices/tenant-prices.ts'
 import type { Channel } from '../ports/provider.ts'
 import { createReservations, type Reservation } from '../spending/reservation.ts'
@@ -24,7 +24,7 @@ interface CreationSteps<Order extends TaskOrder> {
   /** Looks up the rest, for a request that is no retry and within the rate. @throws DomainError */
   readonly complete?: (order: Order, model: TaskModel) => Promise<Order>
   /** The channel the event names, held until `finish`. @throws DomainError when there is none */
-  readonly choose: (order: Order, wish: ChannelWish) => ChannelLease
+  readonly choose: (order: Order, channelQuery: ChannelQuery) => ChannelLease
   /** Stores what must be durable before the request is. */
   readonly keep?: (order: Order, request: TaskRequest) => Promise<void>
   /** Deletes what `keep` stored: the request was not recorded. */
@@ -37,9 +37,9 @@ interface CreationSteps<Order extends TaskOrder> {
 export function createCreateTask(deps: TaskDeps): CreateTask {
   return createTaskWith(deps, {
     complete: (input, model) => withAssets(deps, input, model),
-    choose: (_input, wish) => {
-      const lease = deps.channels.lease(wish)
-      if (lease === undefined) throw nobodyToAsk(deps, wish, {})
+    choose: (_input, channelQuery) => {
+      const lease = deps.channels.lease(channelQuery)
+      if (lease === undefined) throw noChannelError(deps, channelQuery, {})
       return lease
     },
     finish: (input, begun) => submit(deps, input, begun),
@@ -100,9 +100,15 @@ async function createTask<Order extends TaskOrder>(
     // P4: the settlement will use the prices of this moment.
     const prices = await deps.prices.of(order.principal.tenantId)
     const quote = deps.catalog.taskFamily(order.family).quote(model.name, order.facts, prices)
-    const wish = wishOf(order, model)
-    const lease = steps.choose(order, wish)
-    const request = requestOf(deps, { order, model, platformId }, quote, wish, lease.channel)
+    const channelQuery = channelQueryOf(order, model)
+    const lease = steps.choose(order, channelQuery)
+    const request = requestOf(
+      deps,
+      { order, model, platformId },
+      quote,
+      channelQuery,
+      lease.channel,
+    )
     begun = { request, lease, startedMs }
     await steps.keep?.(order, request)
     const taskLimits = taskLimitsOf(await deps.throttle.holdersOf(order.principal))
@@ -168,7 +174,7 @@ function modelFor(
   return model
 }
 
-function wishOf(order: TaskOrder, { name, region }: TaskModel): ChannelWish {
+function channelQueryOf(order: TaskOrder, { name, region }: TaskModel): ChannelQuery {
   const { family, channelId } = order
   return {
     family,
@@ -183,7 +189,7 @@ function requestOf(
   deps: TaskDeps,
   { order, model, platformId }: Omit<NewTask<TaskOrder>, 'startedMs'>,
   quote: TaskRequest['quote'],
-  wish: ChannelWish,
+  channelQuery: ChannelQuery,
   channel: Channel,
 ): TaskRequest {
   const rules = deps.catalog.taskFamily(order.family)
@@ -204,7 +210,7 @@ function requestOf(
     model: model.name,
     region: model.region ?? channel.region,
     channelId: channel.id,
-    channelIds: deps.channels.serving(wish).map(({ id }) => id),
+    channelIds: deps.channels.serving(channelQuery).map(({ id }) => id),
     upstreamModel: channel.models[model.name] ?? model.name,
     facts: order.facts,
     ...(rules.madeHere === undefined ? {} : { madeHere: true }),

@@ -70,11 +70,11 @@ async function send(
   const provider = providerOf(deps, input.family)
   const { family, region, model, marker } = request
   const { channelId } = input
-  const wish = { family, region, model, ...(channelId === undefined ? {} : { channelId }) }
+  const channelQuery = { family, region, model, ...(channelId === undefined ? {} : { channelId }) }
   const onFailure = (channel: Channel, error: unknown): void => {
     if (error instanceof ProviderError) logFailure(deps, request, channel, error)
   }
-  const plan = { wish, maxChannels: MAX_CHANNELS_A_CREATION, first, onFailure }
+  const plan = { channelQuery, maxChannels: MAX_CHANNELS_A_CREATION, first, onFailure }
   const sent = await attempt(deps, plan, (channel) => {
     const upstreamModel = channel.models[model] ?? request.upstreamModel
     const { settings } = request.facts
@@ -89,7 +89,7 @@ async function send(
     return { kind: error.acceptance === 'ruled_out' ? 'refused' : 'uncertain', error }
   }
   const { lease, result } = sent
-  endAttempt(deps, wish, lease, undefined)
+  endAttempt(deps, channelQuery, lease, undefined)
   return { kind: 'accepted', ...result, channelId: lease.channel.id }
 }
 

@@ -20,7 +20,7 @@ const EXPECTED_TOKENS = 40
 const family: CallFamily<CallInput, 'request', undefined, never> = {
   resolve: ({ family: wire, model }) => ({
     request: 'request',
-    wish: { family: wire, model },
+    channelQuery: { family: wire, model },
     expectedTokens: () => EXPECTED_TOKENS,
     price: () => ({
       priceBookVersion: book.version,

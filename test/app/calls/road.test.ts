@@ -54,7 +54,7 @@ function pictures(...answers: readonly Answer[]) {
   const family: CallFamily<PictureInput, { readonly n: number }, Pictures, string> = {
     resolve: ({ family: wire, model, count }) => ({
       request: { n: count },
-      wish: { family: wire, model },
+      channelQuery: { family: wire, model },
       expectedTokens: () => 0,
       price: () => termsFor(count),
     }),

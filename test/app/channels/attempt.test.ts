@@ -4,7 +4,7 @@ import {
   attempt,
   type AttemptPlan,
   endAttempt,
-  nobodyToAsk,
+  noChannelError,
   restChannel,
 } from '../../../src/app/channels/attempt.ts'
 import { defaultBreakerSettings } from '../../../src/app/channels/breaker.ts'
@@ -16,7 +16,7 @@ import {
   type ProviderErrorKind,
 } from '../../../src/app/ports/provider.ts'
 
-const wish = { family: 'any', model: 'm' }
+const channelQuery = { family: 'any', model: 'm' }
 
 function channel(id: string, over: Partial<Channel> = {}): Channel {
   return {
@@ -42,7 +42,7 @@ function setUp(...ids: readonly string[]) {
   const channels = createChannelDirectory(all, { catalog, clock, random: () => 0, breaker })
   const failures: string[] = []
   const plan: AttemptPlan = {
-    wish,
+    channelQuery,
     maxChannels: 3,
     onFailure: ({ id }) => void failures.push(id),
   }
@@ -94,23 +94,23 @@ t.test('a busy channel rests, for the model alone, as long as it asked for', asy
   const { deps, plan, failures, pass } = setUp('a')
   await attempt(deps, plan, failing('rate_limited', 'ruled_out', 500))
   t.equal((await attempt(deps, plan, () => Promise.resolve('never'))).kind, 'untried')
-  t.match(nobodyToAsk(deps, wish, { callId: 'c' }), {
+  t.match(noChannelError(deps, channelQuery, { callId: 'c' }), {
     code: 'rate_limited',
     details: { callId: 'c', kind: 'rate_limited', acceptance: 'ruled_out', retryAfterMs: 500 },
   })
-  const other = { ...plan, wish: { ...wish, model: 'other' } }
+  const other = { ...plan, channelQuery: { ...channelQuery, model: 'other' } }
   t.equal((await attempt(deps, other, () => Promise.resolve('now'))).kind, 'answered')
   pass(500)
   const { lease } = (await attempt(deps, plan, () => Promise.resolve('later'))) as never
   t.ok(lease)
   t.same(failures, ['a'])
-  restChannel(deps, wish, channel('a'), undefined)
-  t.equal(deps.channels.restingForMs(wish), undefined)
+  restChannel(deps, channelQuery, channel('a'), undefined)
+  t.equal(deps.channels.restingForMs(channelQuery), undefined)
 })
 
 t.test('at most so many channels are asked, and the first may be given', async (t) => {
   const { deps, plan, failures } = setUp('a', 'b', 'c', 'd')
-  const first = deps.channels.lease({ ...wish, channelId: 'c' })
+  const first = deps.channels.lease({ ...channelQuery, channelId: 'c' })
   t.ok(first)
   const ended = await attempt(
     deps,
@@ -126,10 +126,12 @@ t.test('an answer keeps its lease until its end is known', async (t) => {
   const answered = await attempt(deps, plan, ({ id }) => Promise.resolve(`of ${id}`))
   if (answered.kind !== 'answered') throw new Error('it was not answered')
   t.equal(answered.result, 'of a')
-  endAttempt(deps, wish, answered.lease, new ProviderError('unavailable', 'certain', 'cut'))
+  endAttempt(deps, channelQuery, answered.lease, new ProviderError('unavailable', 'certain', 'cut'))
   t.equal(deps.channels.health()[0]?.breaker, 'open')
-  t.match(nobodyToAsk(deps, wish, {}), { code: 'no_channel', details: { model: 'm' } })
-  t.match(nobodyToAsk(deps, { ...wish, channelId: 'a' }, {}), { code: 'kept_unavailable' })
+  t.match(noChannelError(deps, channelQuery, {}), { code: 'no_channel', details: { model: 'm' } })
+  t.match(noChannelError(deps, { ...channelQuery, channelId: 'a' }, {}), {
+    code: 'kept_unavailable',
+  })
 })
 
 t.test('what is no failure of a provider is thrown, and says nothing of its channel', async (t) => {
@@ -147,7 +149,7 @@ t.test('what is no failure of a provider is thrown, and says nothing of its chan
 
 t.test('a channel that is merely full is said to be busy', async (t) => {
   const { deps, plan } = setUp('a')
-  while (deps.channels.lease(wish) !== undefined);
+  while (deps.channels.lease(channelQuery) !== undefined);
   t.equal((await attempt(deps, plan, () => Promise.resolve('never'))).kind, 'untried')
-  t.match(nobodyToAsk(deps, wish, {}), { code: 'overloaded', details: { model: 'm' } })
+  t.match(noChannelError(deps, channelQuery, {}), { code: 'overloaded', details: { model: 'm' } })
 })

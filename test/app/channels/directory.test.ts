@@ -4,7 +4,7 @@ import { createChannelDirectory } from '../../../src/app/channels/directory.ts'
 import type { Channel } from '../../../src/app/ports/provider.ts'
 
 const MODEL = 'domestic-video-2-0'
-const wish = { family: 'video-a', region: 'domestic', model: MODEL } as const
+const channelQuery = { family: 'video-a', region: 'domestic', model: MODEL } as const
 
 function channel(id: string, over: Partial<Channel> = {}): Channel {
   return {
@@ -38,9 +38,9 @@ t.test('only channels of the family, region and model are used', async (t) => {
     channel('other-region', { region: 'overseas' }),
     channel('other-model', { models: { 'domestic-video-2-5': 'x' } }),
   ]
-  t.equal(directory(all).lease(wish), undefined)
-  t.equal(directory([...all, channel('fits')]).lease(wish)?.channel.id, 'fits')
-  t.equal(directory([channel('a')]).lease({ ...wish, model: 'toString' }), undefined)
+  t.equal(directory(all).lease(channelQuery), undefined)
+  t.equal(directory([...all, channel('fits')]).lease(channelQuery)?.channel.id, 'fits')
+  t.equal(directory([channel('a')]).lease({ ...channelQuery, model: 'toString' }), undefined)
 })
 
 t.test(
@@ -52,11 +52,11 @@ t.test(
       channel('second', { priority: 1, settings: 'has it' }),
       channel('third', { priority: 2, settings: 'has it' }),
     ])
-    t.equal(lease({ ...wish, channelId: 'third' })?.channel.id, 'third')
-    t.equal(lease({ ...wish, channelId: 'third' }, new Set(['third'])), undefined)
-    t.equal(lease({ ...wish, channelId: 'gone' }), undefined)
-    t.equal(lease({ ...wish, suits: has })?.channel.id, 'second')
-    const ids = (more: object) => serving({ ...wish, ...more }).map(({ id }) => id)
+    t.equal(lease({ ...channelQuery, channelId: 'third' })?.channel.id, 'third')
+    t.equal(lease({ ...channelQuery, channelId: 'third' }, new Set(['third'])), undefined)
+    t.equal(lease({ ...channelQuery, channelId: 'gone' }), undefined)
+    t.equal(lease({ ...channelQuery, suits: has })?.channel.id, 'second')
+    const ids = (more: object) => serving({ ...channelQuery, ...more }).map(({ id }) => id)
     t.same(ids({ suits: has }), ['second', 'third'])
     t.same(ids({ suits: has, channelId: 'first' }), [])
   },
@@ -68,44 +68,44 @@ t.test('the lowest priority wins while it is healthy', async (t) => {
     channel('first', { maxConcurrent: 100 }),
   ])
   for (let call = 0; call < 5; call += 1) {
-    const taken = lease(wish)
+    const taken = lease(channelQuery)
     t.equal(taken?.channel.id, 'first')
     taken?.release('failure')
   }
-  t.equal(lease(wish)?.channel.id, 'spare', 'the breaker of the first is open')
+  t.equal(lease(channelQuery)?.channel.id, 'spare', 'the breaker of the first is open')
   t.same(
     health().find(({ id }) => id === 'first'),
     { id: 'first', breaker: 'open' },
   )
   advance(2_000)
-  t.equal(lease(wish)?.channel.id, 'first', 'after its pause it is probed')
-  t.equal(lease(wish)?.channel.id, 'spare', 'one probe at a time')
+  t.equal(lease(channelQuery)?.channel.id, 'first', 'after its pause it is probed')
+  t.equal(lease(channelQuery)?.channel.id, 'spare', 'one probe at a time')
 })
 
 t.test('within a priority chance follows the weights', async (t) => {
   const channels = [channel('light', { weight: 1 }), channel('heavy', { weight: 3 })]
-  t.equal(directory(channels, 0.24).lease(wish)?.channel.id, 'light')
-  t.equal(directory(channels, 0.26).lease(wish)?.channel.id, 'heavy')
-  t.equal(directory(channels, 0.999).lease(wish)?.channel.id, 'heavy')
+  t.equal(directory(channels, 0.24).lease(channelQuery)?.channel.id, 'light')
+  t.equal(directory(channels, 0.26).lease(channelQuery)?.channel.id, 'heavy')
+  t.equal(directory(channels, 0.999).lease(channelQuery)?.channel.id, 'heavy')
 })
 
 t.test('a channel with too many calls waiting is left out until one ends', async (t) => {
   const { lease } = directory([channel('busy', { maxConcurrent: 1 })])
-  const taken = [1, 2, 3, 4].map(() => lease(wish))
+  const taken = [1, 2, 3, 4].map(() => lease(channelQuery))
   t.ok(taken.every((one) => one !== undefined))
-  t.equal(lease(wish), undefined)
+  t.equal(lease(channelQuery), undefined)
   taken[0]?.release('success')
   taken[0]?.release('success')
-  t.ok(lease(wish))
-  t.equal(lease(wish), undefined, 'releasing twice frees one place')
+  t.ok(lease(channelQuery))
+  t.equal(lease(channelQuery), undefined, 'releasing twice frees one place')
 })
 
 t.test('excluded channels are not tried again', async (t) => {
   const { lease, serving } = directory([channel('a'), channel('b')])
-  t.equal(lease(wish, new Set(['a']))?.channel.id, 'b')
-  t.equal(lease(wish, new Set(['a', 'b'])), undefined)
+  t.equal(lease(channelQuery, new Set(['a']))?.channel.id, 'b')
+  t.equal(lease(channelQuery, new Set(['a', 'b'])), undefined)
   t.same(
-    serving(wish).map(({ id }) => id),
+    serving(channelQuery).map(({ id }) => id),
     ['a', 'b'],
   )
 })

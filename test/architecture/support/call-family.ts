@@ -61,7 +61,7 @@ const calls: CallFamily<Input, Words, Words, JsonObject> = {
     const request = { words: wordsOf(text) }
     return {
       request,
-      wish: { family, model },
+      channelQuery: { family, model },
       expectedTokens: () => 0,
       price: (book) => rules.price(request, book),
     }

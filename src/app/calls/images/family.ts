@@ -44,7 +44,7 @@ export function createImageFamily(deps: Deps): ImageCallFamily {
       const priced = imageCallRules(rules)
       return {
         request: ready,
-        wish: { family, model, imageCount: count },
+        channelQuery: { family, model, imageCount: count },
         expectedTokens: () => priced.expectedTokens({ model, facts }),
         price: (book) => priced.price({ model, facts }, book),
       }

@@ -5,8 +5,8 @@ import { invariant } from '../../../kernel/assert.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { newUploadId } from '../../../kernel/ids.ts'
-import { attempt, endAttempt, nobodyToAsk } from '../../channels/attempt.ts'
-import type { ChannelLease, ChannelWish } from '../../channels/directory.ts'
+import { attempt, endAttempt, noChannelError } from '../../channels/attempt.ts'
+import type { ChannelLease, ChannelQuery } from '../../channels/directory.ts'
 import { keyedHash } from '../../../kernel/keyed-hash.ts'
 import { type Channel, ProviderError } from '../../ports/provider.ts'
 import { refusalOf } from '../../ports/refusal.ts'
@@ -54,9 +54,9 @@ type Sent = Pick<OwnUpload, 'channelId' | 'upstreamFileId' | 'sizeBytes'>
 async function send(deps: MediaDeps, input: UploadInput, signal: AbortSignal): Promise<Sent> {
   const { purpose, filename, requestId } = input
   const { family, model, maxBytes } = deps.catalog.uploadPlace(purpose)
-  const wish: ChannelWish = { family, ...(model === undefined ? {} : { model }) }
-  const first = leaseFor(deps, input.principal.tenantId, wish)
-  if (first === undefined) throw nobodyToAsk(deps, wish, {})
+  const channelQuery: ChannelQuery = { family, ...(model === undefined ? {} : { model }) }
+  const first = leaseFor(deps, input.principal.tenantId, channelQuery)
+  if (first === undefined) throw noChannelError(deps, channelQuery, {})
   const body = counted(input.body, maxBytes)
   const onFailure = ({ id: channelId }: Channel, error: unknown): void => {
     if (!(error instanceof ProviderError)) return
@@ -66,7 +66,7 @@ async function send(deps: MediaDeps, input: UploadInput, signal: AbortSignal): P
       'upload failed upstream',
     )
   }
-  const plan = { wish, maxChannels: 1, first, onFailure }
+  const plan = { channelQuery, maxChannels: 1, first, onFailure }
   const attempted = await attempt(deps, plan, async (channel) => {
     try {
       const media = { purpose, filename, body: body.chunks() }
@@ -81,14 +81,14 @@ async function send(deps: MediaDeps, input: UploadInput, signal: AbortSignal): P
   })
   switch (attempted.kind) {
     case 'answered': {
-      endAttempt(deps, wish, attempted.lease, undefined)
+      endAttempt(deps, channelQuery, attempted.lease, undefined)
       const { channel } = attempted.lease
       return { channelId: channel.id, ...attempted.result, sizeBytes: body.sizeBytes() }
     }
     case 'failed':
       throw refusalOf(attempted.error)
     case 'untried':
-      throw nobodyToAsk(deps, wish, {})
+      throw noChannelError(deps, channelQuery, {})
   }
 }
 
@@ -99,14 +99,14 @@ async function send(deps: MediaDeps, input: UploadInput, signal: AbortSignal): P
 function leaseFor(
   { channels, markerSecret }: MediaDeps,
   tenantId: string,
-  wish: ChannelWish,
+  channelQuery: ChannelQuery,
 ): ChannelLease | undefined {
   const ordered = channels
-    .serving(wish)
+    .serving(channelQuery)
     .map(({ id }) => ({ id, place: keyedHash(markerSecret, 'upload-place', [tenantId, id]) }))
     .toSorted((a, b) => a.place.compare(b.place))
   for (const { id } of ordered) {
-    const lease = channels.lease({ ...wish, channelId: id })
+    const lease = channels.lease({ ...channelQuery, channelId: id })
     if (lease !== undefined) return lease
   }
   return undefined

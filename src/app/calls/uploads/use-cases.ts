@@ -1,6 +1,6 @@
 import { DomainError } from '../../../kernel/errors.ts'
-import { attempt, endAttempt, nobodyToAsk } from '../../channels/attempt.ts'
-import type { ChannelWish } from '../../channels/directory.ts'
+import { attempt, endAttempt, noChannelError } from '../../channels/attempt.ts'
+import type { ChannelQuery } from '../../channels/directory.ts'
 import { refusalOf } from '../../ports/refusal.ts'
 import { findOwnUpload } from '../../files/uploads/own-upload.ts'
 import type { RunningCalls } from '../running.ts'
@@ -37,13 +37,17 @@ function createOpenUpload(deps: MediaDeps): MediaUseCases['openUpload'] {
     const upload = await findOwnUpload(deps, key)
     const { upstreamFileId, channelId } = upload
     const { family, model, maxBytes } = deps.catalog.uploadPlace(upload.purpose)
-    const wish: ChannelWish = { family, channelId, ...(model === undefined ? {} : { model }) }
+    const channelQuery: ChannelQuery = {
+      family,
+      channelId,
+      ...(model === undefined ? {} : { model }),
+    }
     if (open >= MAX_OPEN)
       throw new DomainError('overloaded', 'too many files are being downloaded at the moment', {})
     open += 1
     let isHeld = false
     try {
-      const plan = { wish, maxChannels: 1, onFailure: () => undefined }
+      const plan = { channelQuery, maxChannels: 1, onFailure: () => undefined }
       const file = {
         upstreamFileId,
         maxBytes,
@@ -58,13 +62,13 @@ function createOpenUpload(deps: MediaDeps): MediaUseCases['openUpload'] {
             throw signal.aborted ? left() : error
           }),
       )
-      if (attempted.kind === 'untried') throw nobodyToAsk(deps, wish, {})
+      if (attempted.kind === 'untried') throw noChannelError(deps, channelQuery, {})
       if (attempted.kind === 'failed') throw refusalOf(attempted.error)
       const { lease, result } = attempted
       isHeld = true
       result.body.once('close', () => {
         open -= 1
-        endAttempt(deps, wish, lease, undefined)
+        endAttempt(deps, channelQuery, lease, undefined)
       })
       return { upload, ...result }
     } finally {

@@ -3,7 +3,7 @@ import { invariant } from '../../../kernel/assert.ts'
 import { fromTimestamp, toTimestamp } from '../../../kernel/clock.ts'
 import { isDomainError } from '../../../kernel/errors.ts'
 import { pause } from '../../../kernel/pause.ts'
-import type { ChannelLease, ChannelWish } from '../../channels/directory.ts'
+import type { ChannelLease, ChannelQuery } from '../../channels/directory.ts'
 import { executeTaskCommand, loadTask, newCommandId } from '../task-log.ts'
 import type { DuePoll } from '../watch/task-work.ts'
 import { isLogOutage } from '../background-appends.ts'
@@ -24,7 +24,7 @@ interface ReadyTask {
   readonly waiting: KnownImageTask
   readonly media: ImageMedia
   readonly images: ReadyImages
-  readonly wish: ChannelWish
+  readonly channelQuery: ChannelQuery
   readonly lease: ChannelLease
 }
 
@@ -35,7 +35,7 @@ interface ReadyTask {
 export async function prepareImages(
   deps: ImageTaskDeps,
   { platformId }: DuePoll,
-  leaseOf: (wish: ChannelWish) => ChannelLease | undefined,
+  leaseOf: (channelQuery: ChannelQuery) => ChannelLease | undefined,
 ): Promise<ReadyTask | 'later' | 'ended'> {
   const { media } = deps
   const state = await loadTask(deps.log, platformId)
@@ -59,9 +59,9 @@ export async function prepareImages(
   if (images === 'later') return 'later'
   if (images === undefined) return fail('request_lost')
   const { family, model } = request
-  const wish = { family, model, imageCount: images.count }
-  const lease = leaseOf(wish)
-  return lease === undefined ? 'later' : { waiting, media, images, wish, lease }
+  const channelQuery = { family, model, imageCount: images.count }
+  const lease = leaseOf(channelQuery)
+  return lease === undefined ? 'later' : { waiting, media, images, channelQuery, lease }
 }
 
 async function readOrSay(

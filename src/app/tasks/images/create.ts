@@ -3,7 +3,7 @@ import { DomainError } from '../../../kernel/errors.ts'
 import { waitingTasks } from '../../../../projections/tasks/query.ts'
 import { checkImageCount } from '../../calls/images/deliver.ts'
 import { createFetchRooms, readyImages, type ReadyImages } from '../../calls/images/inputs.ts'
-import { nobodyToAsk } from '../../channels/attempt.ts'
+import { noChannelError } from '../../channels/attempt.ts'
 import { createTaskWith } from '../create-task.ts'
 import type { TaskOrder } from '../types.ts'
 import type { ImageMedia, ImageTaskDeps } from './deps.ts'
@@ -24,9 +24,9 @@ interface ImageTaskOrder extends TaskOrder {
  */
 export function createCreateImageTask(deps: ImageTaskDeps): ImageTaskUseCases['create'] {
   const create = createTaskWith<ImageTaskOrder>(deps, {
-    choose: (_order, wish) => {
-      const [channel] = deps.channels.serving(wish)
-      if (channel === undefined) throw nobodyToAsk(deps, wish, {})
+    choose: (_order, channelQuery) => {
+      const [channel] = deps.channels.serving(channelQuery)
+      if (channel === undefined) throw noChannelError(deps, channelQuery, {})
       // Nothing is sent now, so no channel is held: the worker chooses one later.
       return { channel, release: () => undefined }
     },

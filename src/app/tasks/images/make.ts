@@ -32,11 +32,11 @@ interface MakingTimes {
  */
 export async function makeImages(
   deps: ImageTaskDeps,
-  { known, media, images, wish, lease }: MakingTask,
+  { known, media, images, channelQuery, lease }: MakingTask,
   times: MakingTimes,
 ): Promise<void> {
   const { platformId, requestId } = known.state.request
-  const sent = await send(deps, { platformId, requestId, images, wish, lease }, times)
+  const sent = await send(deps, { platformId, requestId, images, channelQuery, lease }, times)
   deps.crashPoint('image.after-provider')
   const at = (): string => toTimestamp(deps.clock.nowMs())
   switch (sent.kind) {

@@ -2,7 +2,7 @@ import type { ReadyImages } from '../../calls/images/inputs.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import { pause } from '../../../kernel/pause.ts'
 import { attempt, endAttempt, restChannel } from '../../channels/attempt.ts'
-import type { ChannelLease, ChannelWish } from '../../channels/directory.ts'
+import type { ChannelLease, ChannelQuery } from '../../channels/directory.ts'
 import { ProviderError } from '../../ports/provider.ts'
 import { callOptions, callUpstream } from '../../channels/call-upstream.ts'
 import type { ImageTaskDeps } from './deps.ts'
@@ -20,7 +20,7 @@ export interface SendingTask {
   readonly platformId: string
   readonly requestId: string
   readonly images: ReadyImages
-  readonly wish: ChannelWish
+  readonly channelQuery: ChannelQuery
   /** The first channel, held. */
   readonly lease: ChannelLease
 }
@@ -55,14 +55,14 @@ interface Busy {
 
 async function sendOnce(
   deps: ImageTaskDeps,
-  { platformId, requestId, images, wish }: SendingTask,
+  { platformId, requestId, images, channelQuery }: SendingTask,
   first: ChannelLease | undefined,
   signal: AbortSignal,
 ): Promise<Sent | Busy> {
-  const provider = deps.imageProviders.get(wish.family)
-  invariant(provider, `every family of images has a provider: ${wish.family}`)
+  const provider = deps.imageProviders.get(channelQuery.family)
+  invariant(provider, `every family of images has a provider: ${channelQuery.family}`)
   const plan = {
-    wish,
+    channelQuery,
     maxChannels: MAX_CHANNELS,
     ...(first === undefined ? {} : { first }),
     onFailure: ({ id: channelId }: { readonly id: string }, error: unknown) => {
@@ -87,8 +87,8 @@ async function sendOnce(
     return isBusy(error) ? { kind: 'busy', retryAfterMs: error.retryAfterMs, otherwise } : otherwise
   }
   const { lease, result: answer } = sent
-  endAttempt(deps, wish, lease, undefined)
-  restChannel(deps, wish, lease.channel, answer.restMs)
+  endAttempt(deps, channelQuery, lease, undefined)
+  restChannel(deps, channelQuery, lease.channel, answer.restMs)
   const { failure } = answer
   if (failure === undefined) return { kind: 'answered', answer, channel: lease.channel }
   return { kind: 'failed', failure: imageTaskFailure(failure.code, true) }

@@ -1,6 +1,6 @@
 import type { RoundOutcome } from '../../queue/policy-loop.ts'
 import { pause } from '../../../kernel/pause.ts'
-import type { ChannelLease, ChannelWish } from '../../channels/directory.ts'
+import type { ChannelLease, ChannelQuery } from '../../channels/directory.ts'
 import { jittered } from '../watch/intervals.ts'
 import { createTaskLeases, type DuePoll, leaseInTurn } from '../watch/task-work.ts'
 import type { WorkerSettings } from '../../queue/worker.ts'
@@ -146,8 +146,8 @@ async function begin(
   poll: DuePoll,
   times: { readonly scale: number; readonly signal: AbortSignal },
 ): Promise<'later' | undefined> {
-  const lease = (wish: ChannelWish): ChannelLease | undefined =>
-    deps.channels.lease(wish, making.fullChannels())
+  const lease = (channelQuery: ChannelQuery): ChannelLease | undefined =>
+    deps.channels.lease(channelQuery, making.fullChannels())
   const job = await prepareImages(deps, poll, lease)
   if (job === 'ended') return undefined
   if (job === 'later') return 'later'

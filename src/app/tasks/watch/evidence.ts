@@ -64,8 +64,8 @@ export async function listAll(
     [...byChannel.values()].map(async ({ channel, requests }): Promise<[string, Listing]> => {
       const provider = providerOf(deps, channel.family)
       const sinceMs = Math.min(...requests.map(listFromMs))
-      const wish = { channel, sinceMs, wanted: soughtBy(requests, channel) }
-      return [channel.id, await listSince(deps, provider, wish, signal)]
+      const range = { channel, sinceMs, wanted: soughtBy(requests, channel) }
+      return [channel.id, await listSince(deps, provider, range, signal)]
     }),
   )
   return new Map(listings)

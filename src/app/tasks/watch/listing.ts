@@ -38,14 +38,14 @@ type Page = Awaited<ReturnType<TaskProvider['list']>>
 export async function listSince(
   deps: Pick<TaskDeps, 'logger' | 'metrics' | 'paces'>,
   provider: TaskProvider,
-  wish: {
+  range: {
     readonly channel: Channel
     readonly sinceMs: number
     readonly wanted: (task: TaskObservation) => boolean
   },
   signal: AbortSignal,
 ): Promise<Listing> {
-  const { channel, sinceMs, wanted } = wish
+  const { channel, sinceMs, wanted } = range
   const untilMs = monotonicClock.nowMs() + MAX_LISTING_MS
   const kept = new Map<string, ListedTask>()
   const newest: TaskObservation[] = []

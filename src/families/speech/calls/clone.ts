@@ -109,7 +109,7 @@ function createCloneFamily(deps: CloneDeps): CloneFamily {
         })
       return {
         request,
-        wish: { family, model, channelId },
+        channelQuery: { family, model, channelId },
         // Limits per minute count tokens of text.
         expectedTokens: () => 0,
         price: (book) => priceClone(audition, book),

@@ -71,7 +71,7 @@ export function createSpeechFamily(provider: SpeechProvider): SpeechCallFamily {
       const { voiceId, channelId } = voice
       return {
         request: withVoice(request, voiceId),
-        wish: { family, model, ...(channelId === undefined ? {} : { channelId }) },
+        channelQuery: { family, model, ...(channelId === undefined ? {} : { channelId }) },
         expectedTokens: () => speechCallRules.expectedTokens(priced),
         price: (book) => speechCallRules.price(priced, book),
       }

@@ -17,11 +17,11 @@ import {
   priceMembersOf,
   serviceTierOf,
 } from '../rules/price-members.ts'
-import type { ChannelWish } from '../../../app/channels/directory.ts'
+import type { ChannelQuery } from '../../../app/channels/directory.ts'
 
 /** A query for channels that accept the members that change the price of a call, and its tier. */
 interface PricedWish {
-  readonly wish: ChannelWish
+  readonly channelQuery: ChannelQuery
   readonly serviceTier: string | undefined
 }
 
@@ -29,35 +29,36 @@ interface PricedWish {
  * Binds a call to channels that take its members that change price or model.
  * @throws DomainError `invalid_request`, naming the first that none of them takes
  */
-function wishWithPriceMembers(
+function queryWithPriceMembers(
   { wire, channels }: TextDeps,
   { family, model, body }: Unmade<TextCallInput>,
-  wish: ChannelWish,
+  channelQuery: ChannelQuery,
 ): PricedWish {
   const members = priceMembersOf(wire, body)
-  if (members.length === 0) return { wish, serviceTier: undefined }
+  if (members.length === 0) return { channelQuery, serviceTier: undefined }
   // Which of two members an account would follow is unknown: such a call asks for a tier that no
   // channel offers.
   const serviceTier = members.filter(isServiceTier).length > 1 ? '' : serviceTierOf(body)
-  const wishFor = (asked: readonly PriceMember[]): ChannelWish => {
+  const queryFor = (asked: readonly PriceMember[]): ChannelQuery => {
     const names = asked.filter((member) => !isServiceTier(member)).map(({ name }) => name)
     const tier = asked.some(isServiceTier) ? (serviceTier ?? '') : undefined
     return {
-      ...wish,
+      ...channelQuery,
       suits: (channel) => {
         const { passes = [], serviceTiers = [] } = textSettings(channel)
         return (
-          wish.suits?.(channel) !== false &&
+          channelQuery.suits?.(channel) !== false &&
           names.every((name) => passes.includes(name)) &&
           (tier === undefined || serviceTiers.includes(tier))
         )
       },
     }
   }
-  const whole = wishFor(members)
-  if (channels.serving(whole).length > 0) return { wish: whole, serviceTier }
-  const refused = members.find((one) => channels.serving(wishFor([one])).length === 0) ?? members[0]
-  if (refused === undefined) return { wish: whole, serviceTier }
+  const whole = queryFor(members)
+  if (channels.serving(whole).length > 0) return { channelQuery: whole, serviceTier }
+  const refused =
+    members.find((one) => channels.serving(queryFor([one])).length === 0) ?? members[0]
+  if (refused === undefined) return { channelQuery: whole, serviceTier }
   const { path } = refused
   if (!isServiceTier(refused))
     return refuse(
@@ -87,9 +88,10 @@ export function createTextFamily(deps: TextDeps): TextCallFamily {
     resolve: (input, serving) => {
       const { model } = input
       const largestOutputTokens = largestOutput(serving, model)
-      const { body, wish, keptTokens, previous } = resolveKept(deps, input, largestOutputTokens)
-      const { wish: channels, serviceTier } = wishWithPriceMembers(deps, input, wish)
-      const heldTokens = (input.inputSize.heldTokens ?? 0) + keptTokens
+      const kept = resolveKept(deps, input, largestOutputTokens)
+      const chosen = queryWithPriceMembers(deps, input, kept.channelQuery)
+      const { channelQuery, serviceTier } = chosen
+      const heldTokens = (input.inputSize.heldTokens ?? 0) + kept.keptTokens
       const inputSize = { ...input.inputSize, heldTokens }
       const outputTokens = largestAnswer(wire, input.body, largestOutputTokens)
       const conversationTokens = heldInputTokens(inputSize) + outputTokens
@@ -104,14 +106,14 @@ export function createTextFamily(deps: TextDeps): TextCallFamily {
       }
       return {
         request: {
-          body: withHeldBound(wire, body, largestOutputTokens),
+          body: withHeldBound(wire, kept.body, largestOutputTokens),
           bounds: {
             conversationTokens: Math.min(conversationTokens, LARGEST_CONVERSATION_TOKENS),
             outputTokens,
-            previous,
+            previous: kept.previous,
           },
         },
-        wish: channels,
+        channelQuery,
         expectedTokens: () => rules.expectedTokens(priced),
         price: (book) => rules.price(priced, book),
       }

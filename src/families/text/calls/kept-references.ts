@@ -3,7 +3,7 @@ import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { LARGEST_CONVERSATION_TOKENS } from '../rules/tokens.ts'
 import { vectorStoresOf } from '../rules/wire.ts'
 import { DomainError } from '../../../kernel/errors.ts'
-import type { ChannelWish } from '../../../app/channels/directory.ts'
+import type { ChannelQuery } from '../../../app/channels/directory.ts'
 import type { Channel } from '../../../app/ports/provider.ts'
 import type { KeptKind } from '../ports.ts'
 import type { AnswerBounds, Kept, KeptIds } from './kept-ids.ts'
@@ -16,7 +16,7 @@ interface KeptCall {
   /** With upstream's ids in place of the gateway's. */
   readonly body: JsonObject
   /** Only channels where what it refers to is. */
-  readonly wish: ChannelWish
+  readonly channelQuery: ChannelQuery
   /** Tokens of input that what it refers to is, at most. */
   readonly keptTokens: number
   /** What it continues, by upstream's id and the caller's. */
@@ -38,7 +38,7 @@ export function resolveKept(
 ): KeptCall {
   const { family, model, body } = call
   if (deps.wire.keepsAnswers !== true)
-    return { body, wish: { family, model }, keptTokens: 0, previous: undefined }
+    return { body, channelQuery: { family, model }, keptTokens: 0, previous: undefined }
   const keeper = createKeeper(deps, call)
   const { previous_response_id: previous, input } = body
   const replaced: Record<string, unknown> = {}
@@ -53,17 +53,17 @@ export function resolveKept(
     )
   const stores = vectorStoresOf(body)
   const channelId = keeper.channelId()
-  const wish: ChannelWish = {
+  const channelQuery: ChannelQuery = {
     family,
     model,
     ...(channelId === undefined ? {} : { channelId }),
     ...(stores === undefined ? {} : { suits: (one) => hasStores(one, stores.ids) }),
   }
-  if (stores !== undefined && deps.channels.serving(wish).length === 0)
+  if (stores !== undefined && deps.channels.serving(channelQuery).length === 0)
     refuse(stores.path, `\`${stores.path}\` names a vector store that was not found`)
   return {
     body: Object.keys(replaced).length === 0 ? body : { ...body, ...replaced },
-    wish,
+    channelQuery,
     keptTokens: tokensOf(keeper.used(), largestOutputTokens),
     previous: upstreamId === undefined ? undefined : { upstreamId, id: String(previous) },
   }

@@ -58,10 +58,13 @@ void t.test('what cannot be played is our cost and nobody’s bill', async (t) =
 
 void t.test('a voice of a tenant’s own is asked for where it is, and under its name', async (t) => {
   const family = answering('49')
-  const { wish, request } = family.resolve(asked({}, { voiceId: 'hash-1', channelId: 'there' }), [])
-  t.same(wish, { family: 'speech', model: 'speech-2.8-hd', channelId: 'there' })
+  const { channelQuery, request } = family.resolve(
+    asked({}, { voiceId: 'hash-1', channelId: 'there' }),
+    [],
+  )
+  t.same(channelQuery, { family: 'speech', model: 'speech-2.8-hd', channelId: 'there' })
   t.match(request, { voice_setting: { voice_id: 'hash-1' } })
-  t.same(family.resolve(asked(), []).wish, { family: 'speech', model: 'speech-2.8-hd' })
+  t.same(family.resolve(asked(), []).channelQuery, { family: 'speech', model: 'speech-2.8-hd' })
 
   const found: unknown[] = []
   const resolve = createResolveVoice((tenantId, name) => {
