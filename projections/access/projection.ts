@@ -8,7 +8,7 @@ import {
   type TokenLimits,
 } from '../../src/domain/token/events.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
-import { allOver } from '../../src/kernel/all-over.ts'
+import { allOver } from '../../src/kernel/all-settled.ts'
 import { bigint, constrained, int, json, nullable, text, texts, time } from '../engine/column.ts'
 import { applyRows, audited, fromTables, rowsOf } from '../engine/read-model.ts'
 import { table } from '../engine/table.ts'

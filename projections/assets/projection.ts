@@ -1,4 +1,4 @@
-import { allOver } from '../../src/kernel/all-over.ts'
+import { allOver } from '../../src/kernel/all-settled.ts'
 import { fromTables, foldRows, typesOf } from '../engine/read-model.ts'
 import type { Projection } from '../engine/types.ts'
 import { writeCounts } from './counts.ts'

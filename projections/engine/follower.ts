@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { eventsThrough, isBehind, type LogPosition } from '../../src/eventlog/log/position.ts'
 import { toTimestamp, type Clock } from '../../src/kernel/clock.ts'
-import { allOver } from '../../src/kernel/all-over.ts'
+import { allOver } from '../../src/kernel/all-settled.ts'
 import { applyBatch, stepOf, PoisonEventError, type Batch } from './apply.ts'
 import {
   BEFORE_FIRST,

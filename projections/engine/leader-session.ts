@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Clock } from '../../src/kernel/clock.ts'
-import { allOver } from '../../src/kernel/all-over.ts'
+import { allOver } from '../../src/kernel/all-settled.ts'
 import { pause } from '../../src/kernel/pause.ts'
 import { readCheckpoint, readCheckpoints } from './checkpoint.ts'
 import { isTransient, messageOf } from './failures.ts'

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { allOver } from '../../src/kernel/all-over.ts'
+import { allOver } from '../../src/kernel/all-settled.ts'
 
 /** Longest single statement of an apply; a batch takes a fraction of a second. */
 const STATEMENT_TIMEOUT_MS = 120_000

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg'
 import { movingTypes } from '../../src/domain/any-event.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
-import { allOver } from '../../src/kernel/all-over.ts'
+import { allOver } from '../../src/kernel/all-settled.ts'
 import { invariant } from '../../src/kernel/assert.ts'
 import { textColumn } from '../engine/array-literals.ts'
 import { notePassedOver } from '../engine/checkpoint.ts'

@@ -1,5 +1,5 @@
 import { priceBookEvents } from '../../src/domain/pricing/events.ts'
-import { allOver } from '../../src/kernel/all-over.ts'
+import { allOver } from '../../src/kernel/all-settled.ts'
 import { bigint, bool, constrained, decimal, int, nullable, text, time } from '../engine/column.ts'
 import { audited, fromTables } from '../engine/read-model.ts'
 import { table } from '../engine/table.ts'

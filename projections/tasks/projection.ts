@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg'
-import { allOver } from '../../src/kernel/all-over.ts'
+import { allOver } from '../../src/kernel/all-settled.ts'
 import { taskEvents, type TaskEvent, type TaskEventType } from '../../src/domain/task/events.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { textColumn } from '../engine/array-literals.ts'

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg'
-import { allOver } from '../../src/kernel/all-over.ts'
+import { allOver } from '../../src/kernel/all-settled.ts'
 import { invariant } from '../../src/kernel/assert.ts'
 import {
   begins,

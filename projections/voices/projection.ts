@@ -1,6 +1,6 @@
 import type { UploadEvent } from '../../src/domain/upload/events.ts'
 import { voiceKey, type VoiceEvent } from '../../src/domain/voice/events.ts'
-import { allOver } from '../../src/kernel/all-over.ts'
+import { allOver } from '../../src/kernel/all-settled.ts'
 import { bigint, nullable, text, time, whole } from '../engine/column.ts'
 import { applyRows, audited, fromTables, rowsOf, typesOf } from '../engine/read-model.ts'
 import { table } from '../engine/table.ts'

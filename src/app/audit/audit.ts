@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { allOver } from '../../kernel/all-over.ts'
+import { allOver } from '../../kernel/all-settled.ts'
 import { monotonicClock } from '../../kernel/clock.ts'
 import { priceBookStream } from '../../domain/pricing/events.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'

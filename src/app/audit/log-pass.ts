@@ -5,7 +5,7 @@ import type { EventReference } from '../../../projections/engine/checkpoint.ts'
 import { LogOlderError, notMet } from '../../../projections/engine/older-log.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
-import { allOver } from '../../kernel/all-over.ts'
+import { allOver } from '../../kernel/all-settled.ts'
 import { AccountPriceHistory } from './account-prices.ts'
 import type { Balances } from './balances.ts'
 import {

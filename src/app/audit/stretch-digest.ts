@@ -5,7 +5,7 @@ import {
   type StandingTable,
 } from '../../../projections/engine/standing.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { allOver } from '../../kernel/all-over.ts'
+import { allOver } from '../../kernel/all-settled.ts'
 import { newUuid } from '../../kernel/ids.ts'
 import { plain, type Expected } from './compare.ts'
 

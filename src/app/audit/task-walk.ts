@@ -13,7 +13,7 @@ import { differencesOf, rowDiffers, rowMissing, rowUnexplained, type Expected } 
 import { Corrections } from './corrections.ts'
 import { holdRow, isWatch, nativeId, pollRow, taskRow, type TaskHistory } from './expected-task.ts'
 import type { Findings } from './findings.ts'
-import { allOver } from '../../kernel/all-over.ts'
+import { allOver } from '../../kernel/all-settled.ts'
 import { inSnapshot, type Snapshot } from './snapshot.ts'
 import { readTasks } from './streams.ts'
 import type { Place, TaskPlaces } from './task-places.ts'

@@ -1,7 +1,7 @@
 import { timelineTables } from '../../../projections/timeline/query.ts'
 import { begins, sourceOf } from '../../domain/any-event.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
-import { allOver } from '../../kernel/all-over.ts'
+import { allOver } from '../../kernel/all-settled.ts'
 import { rowMissing, timeCell, type Expected } from './compare.ts'
 import type { Finding, Findings } from './findings.ts'
 import {

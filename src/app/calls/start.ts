@@ -3,7 +3,7 @@ import { createJournal, newInstanceId } from '../../eventlog/journal/journal.ts'
 import { createRejectedCount } from '../../eventlog/journal/rejected.ts'
 import { openSpool, spoolIdentity } from '../../eventlog/journal/spool.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
-import { allOver } from '../../kernel/all-over.ts'
+import { allOver } from '../../kernel/all-settled.ts'
 import { startExchanging } from '../queue/exchanging.ts'
 import type { CallDeps } from './deps.ts'
 import {

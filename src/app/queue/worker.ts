@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { allOver } from '../../kernel/all-over.ts'
+import { allOver } from '../../kernel/all-settled.ts'
 import { pause } from '../../kernel/pause.ts'
 import { type Policy, type PolicyDeps, runLoop } from './policy-loop.ts'
 import { createPresence, type Presence, type PresenceDeps } from './presence.ts'

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg'
-import { allOver } from '../../kernel/all-over.ts'
+import { allOver } from '../../kernel/all-settled.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { type Currency, formatAmount, parseAmount } from '../../kernel/money.ts'
 import { type PlaceRequest, readTaskPlaces } from './throttle/concurrent-tasks.ts'

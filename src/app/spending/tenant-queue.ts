@@ -1,7 +1,7 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg'
 import { forAll } from '../../kernel/asked-by.ts'
 import { monotonicClock } from '../../kernel/clock.ts'
-import { allOver } from '../../kernel/all-over.ts'
+import { allOver } from '../../kernel/all-settled.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import type { Currency } from '../../kernel/money.ts'
 

@@ -1,7 +1,7 @@
 import type { Pool, QueryConfig } from 'pg'
 import { forAll } from '../../kernel/asked-by.ts'
 import { pause } from '../../kernel/pause.ts'
-import { allOver } from '../../kernel/all-over.ts'
+import { allOver } from '../../kernel/all-settled.ts'
 
 /** Written in one statement; what arrives meanwhile goes into the next. */
 const MAX_BATCH = 1_000

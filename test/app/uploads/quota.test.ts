@@ -13,7 +13,7 @@ import {
   defaultUploadLimits,
   type UploadLimits,
 } from '../../../src/app/files/uploads/quota.ts'
-import { allOver } from '../../../src/kernel/all-over.ts'
+import { allOver } from '../../../src/kernel/all-settled.ts'
 import { monotonicClock, systemClock } from '../../../src/kernel/clock.ts'
 import { createDiskFloor } from '../../../src/storage/local/disk.ts'
 import { openLocalStore } from '../../../src/storage/local/store.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { allOver } from '../../src/kernel/all-over.ts'
+import { allOver } from '../../src/kernel/all-settled.ts'
 
 async function failing(afterMs: number, message: string): Promise<never> {
   await sleep(afterMs)
