@@ -8,7 +8,7 @@ import {
   type TokenLimits,
 } from '../../src/domain/token/events.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
-import { allOver } from '../../src/kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
 import { bigint, constrained, int, json, nullable, text, texts, time } from '../engine/column.ts'
 import { applyRows, audited, fromTables, rowsOf } from '../engine/read-model.ts'
 import { table } from '../engine/table.ts'
@@ -138,7 +138,7 @@ export const accessProjection: Projection = {
   ),
   apply: async (client, batch) => {
     const added = batch.filter((event) => event.type === 'UserAdded')
-    await allOver([
+    await allSettledOrThrow([
       applyRows(client, tenants, batch),
       users.insert(
         client,

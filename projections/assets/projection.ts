@@ -1,4 +1,4 @@
-import { allOver } from '../../src/kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
 import { fromTables, foldRows, typesOf } from '../engine/read-model.ts'
 import type { Projection } from '../engine/types.ts'
 import { writeCounts } from './counts.ts'
@@ -20,12 +20,12 @@ export const assetsProjection: Projection = {
   ),
   handles: new Set([...typesOf(assetRows), ...typesOf(groupRows), ...typesOf(verificationRows)]),
   apply: async (client, batch) => {
-    const [ofAssets, ofGroups, ofVerifications] = await allOver([
+    const [ofAssets, ofGroups, ofVerifications] = await allSettledOrThrow([
       foldRows(client, assetRows, batch),
       foldRows(client, groupRows, batch),
       foldRows(client, verificationRows, batch),
     ])
-    await allOver([
+    await allSettledOrThrow([
       assets.upsert(client, afterOf(ofAssets)),
       groups.upsert(client, afterOf(ofGroups)),
       verifications.upsert(client, afterOf(ofVerifications)),

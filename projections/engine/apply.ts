@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { placeOf, type LogPosition } from '../../src/eventlog/log/position.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { moveCheckpoint, type Step } from './checkpoint.ts'
-import { allOver } from '../../src/kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
 import { isTransient } from './failures.ts'
 import { inSchema } from './transaction.ts'
 import type { Projection } from './types.ts'
@@ -69,7 +69,7 @@ async function applyOnce(
       step: stepOf(batch, from),
     })
     const applied = handled.length > 0 ? target.projection.apply(client, handled) : undefined
-    await allOver([moved, applied]).catch(async (error: unknown) => {
+    await allSettledOrThrow([moved, applied]).catch(async (error: unknown) => {
       // A checkpoint that another process moved explains any other failure.
       await moved
       throw error

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { eventsThrough, isBehind, type LogPosition } from '../../src/eventlog/log/position.ts'
 import { toTimestamp, type Clock } from '../../src/kernel/clock.ts'
-import { allOver } from '../../src/kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
 import { applyBatch, stepOf, PoisonEventError, type Batch } from './apply.ts'
 import {
   BEFORE_FIRST,
@@ -169,7 +169,7 @@ export async function advanceAll(
     else idle.push({ follower, batch: mine })
   }
   work.push(advanceIdle(pool, idle))
-  await allOver(work)
+  await allSettledOrThrow(work)
 }
 
 /** Makes the secondary indexes of a follower once the first bulk of events is in. */

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Clock } from '../../src/kernel/clock.ts'
-import { allOver } from '../../src/kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
 import { pause } from '../../src/kernel/pause.ts'
 import { readCheckpoint, readCheckpoints } from './checkpoint.ts'
 import { isTransient, messageOf } from './failures.ts'
@@ -154,7 +154,7 @@ export async function runLeaderSession(options: SessionOptions): Promise<boolean
     })
     if (groups.length === 0) await aborted(signal)
     else
-      await allOver(
+      await allSettledOrThrow(
         groups.map((group) =>
           group.run().catch((error: unknown) => {
             ending.abort(error)

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { allOver } from '../../src/kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
 
 /** Longest single statement of an apply; a batch takes a fraction of a second. */
 const STATEMENT_TIMEOUT_MS = 120_000
@@ -44,7 +44,7 @@ export async function inSchema<T>(
        set local search_path to ${schemaIdentifier(schema)}`,
     )
     // What the work asks first is on its way before this is answered.
-    const [, result] = await allOver([begun, work(client)])
+    const [, result] = await allSettledOrThrow([begun, work(client)])
     await client.query('commit')
     broken = false
     return result

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg'
 import { movingTypes } from '../../src/domain/any-event.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
-import { allOver } from '../../src/kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
 import { invariant } from '../../src/kernel/assert.ts'
 import { textColumn } from '../engine/array-literals.ts'
 import { notePassedOver } from '../engine/checkpoint.ts'
@@ -88,7 +88,7 @@ async function extendChain(client: PoolClient, added: readonly LedgerLine[]): Pr
   const first = BigInt(head.seq) + 1n
   const hashes = added.map((line) => (hash = chainHash(hash, line)))
   const seqs = added.map((_, n) => first + BigInt(n))
-  await allOver([
+  await allSettledOrThrow([
     lines.insert(client, added, { seq: seqs, hash: hashes }),
     client.query({
       name: 'ledger.chain.write',
@@ -108,7 +108,7 @@ async function writeHolds(client: PoolClient, changes: readonly HoldChange[]): P
   })
   const isPlaced = (row: (typeof rows)[number]): row is typeof row & { placedAt: string } =>
     row.placedAt !== undefined
-  await allOver([
+  await allSettledOrThrow([
     holds.insert(client, rows.filter(isPlaced)),
     closeHolds(
       client,
@@ -121,7 +121,7 @@ const setLimits = balances.merging('limits', ['credit_limit'])
 
 /** Adds to the balances; a limit that was set replaces the old one. */
 async function writeBalances(client: PoolClient, deltas: readonly BalanceDelta[]): Promise<void> {
-  await allOver([
+  await allSettledOrThrow([
     balances.upsert(client, deltas, { limit: deltas.map(({ limit = 0n }) => limit) }),
     setLimits(
       client,
@@ -131,14 +131,14 @@ async function writeBalances(client: PoolClient, deltas: readonly BalanceDelta[]
 }
 
 async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promise<void> {
-  const [held, settled] = await allOver([
+  const [held, settled] = await allSettledOrThrow([
     loadHolds(client, closingSources(batch)),
     settledBefore(client, batch),
   ])
   const change = foldLedger(batch, held, settled)
   checkZeroSum(change)
   const ofQuarters = [...change.quarters.values()]
-  await allOver([
+  await allSettledOrThrow([
     extendChain(client, change.lines),
     settlements.insert(client, change.settlements),
     entries.insert(client, change.entries),

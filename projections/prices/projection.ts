@@ -1,5 +1,5 @@
 import { priceBookEvents } from '../../src/domain/pricing/events.ts'
-import { allOver } from '../../src/kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
 import { bigint, bool, constrained, decimal, int, nullable, text, time } from '../engine/column.ts'
 import { audited, fromTables } from '../engine/read-model.ts'
 import { table } from '../engine/table.ts'
@@ -49,7 +49,7 @@ export const pricesProjection: Projection = {
   handles: new Set(Object.keys(priceBookEvents) as (keyof typeof priceBookEvents)[]),
   apply: async (client, batch) => {
     const published = batch.filter((event) => event.type === 'PriceBookPublished')
-    await allOver([
+    await allSettledOrThrow([
       books.insert(
         client,
         published.map(({ data, metadata, position }) => {

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg'
-import { allOver } from '../../src/kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
 import { taskEvents, type TaskEvent, type TaskEventType } from '../../src/domain/task/events.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { textColumn } from '../engine/array-literals.ts'
@@ -57,7 +57,7 @@ async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promi
   const known = await loadKnown(client, [...new Set(events.map(({ data }) => data.platformId))])
   const placed = await placeTasks(client, foldTasks(events, known))
   const isNew = ({ change }: (typeof placed)[number]): boolean => change.known === undefined
-  await allOver([
+  await allSettledOrThrow([
     insertTasks(client, placed.filter(isNew)),
     updateTasks(
       client,

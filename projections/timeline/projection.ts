@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg'
-import { allOver } from '../../src/kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
 import { invariant } from '../../src/kernel/assert.ts'
 import {
   begins,
@@ -111,7 +111,7 @@ async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promi
   }
   const { placed, changes } = place(batch, await loadOwners(client, [...asked]))
   const learnt = [...changes].map(([sourceId, change]) => ({ sourceId, ...change }))
-  await allOver([sources.upsert(client, learnt), events.insert(client, placed)])
+  await allSettledOrThrow([sources.upsert(client, learnt), events.insert(client, placed)])
 }
 
 /** Every event of a tenant in the order of the log: what support replays. */

@@ -1,6 +1,6 @@
 import type { UploadEvent } from '../../src/domain/upload/events.ts'
 import { voiceKey, type VoiceEvent } from '../../src/domain/voice/events.ts'
-import { allOver } from '../../src/kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
 import { bigint, nullable, text, time, whole } from '../engine/column.ts'
 import { applyRows, audited, fromTables, rowsOf, typesOf } from '../engine/read-model.ts'
 import { table } from '../engine/table.ts'
@@ -70,6 +70,6 @@ export const voicesProjection: Projection = {
   }),
   handles: new Set([...typesOf(uploads), ...typesOf(voices)]),
   apply: async (client, batch) => {
-    await allOver([applyRows(client, uploads, batch), applyRows(client, voices, batch)])
+    await allSettledOrThrow([applyRows(client, uploads, batch), applyRows(client, voices, batch)])
   },
 }

@@ -3,7 +3,7 @@
  * another failure must not use what its caller has already released, and often fails only because
  * of that.
  */
-export async function allOver<const Work extends readonly unknown[]>(
+export async function allSettledOrThrow<const Work extends readonly unknown[]>(
   work: Work,
 ): Promise<{ -readonly [Index in keyof Work]: Awaited<Work[Index]> }> {
   const all = Promise.all(work)

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { allOver } from '../../src/kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
 
 async function failing(afterMs: number, message: string): Promise<never> {
   await sleep(afterMs)
@@ -8,8 +8,8 @@ async function failing(afterMs: number, message: string): Promise<never> {
 }
 
 t.test('gives the results in order, of plain values too', async (t) => {
-  t.same(await allOver([sleep(5, 'a'), 'b', undefined]), ['a', 'b', undefined])
-  t.same(await allOver([]), [])
+  t.same(await allSettledOrThrow([sleep(5, 'a'), 'b', undefined]), ['a', 'b', undefined])
+  t.same(await allSettledOrThrow([]), [])
 })
 
 t.test('throws what failed first, once the last is over', async (t) => {
@@ -17,6 +17,8 @@ t.test('throws what failed first, once the last is over', async (t) => {
   const slow = sleep(30).then(() => {
     isOver = true
   })
-  await t.rejects(allOver([failing(15, 'second'), failing(1, 'first'), slow]), { message: 'first' })
+  await t.rejects(allSettledOrThrow([failing(15, 'second'), failing(1, 'first'), slow]), {
+    message: 'first',
+  })
   t.ok(isOver)
 })

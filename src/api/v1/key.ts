@@ -5,7 +5,7 @@ import type { Principal } from '../../app/access/principal.ts'
 import type { StandingBudget } from '../../app/spending/budgets/standing.ts'
 import type { Whose } from '../../app/spending/throttle/holders.ts'
 import type { Standing } from '../../app/spending/throttle/minute-use.ts'
-import { allOver } from '../../kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { BudgetSchema, toBudget } from '../kit/balances.ts'
 import { behindToken } from '../kit/route-failures.ts'
@@ -71,7 +71,7 @@ export function keyRoute(app: FastifyInstance, { readKey, readOwnBudgets }: KeyR
     }),
     handler: async (request, reply) => {
       const who = principalOf(request)
-      const [key, budgets] = await allOver([readKey(who), readOwnBudgets(who)])
+      const [key, budgets] = await allSettledOrThrow([readKey(who), readOwnBudgets(who)])
       void reply.header('cache-control', 'no-store')
       return { ...toKey(key), budgets: budgets.map(toBudget) }
     },

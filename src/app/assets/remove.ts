@@ -2,7 +2,7 @@ import pLimit from 'p-limit'
 import type { AssetActor, KnownAsset, SomeAsset } from '../../domain/asset/decider.ts'
 import type { KnownGroup } from '../../domain/asset-group/decider.ts'
 import { assetsOfGroup } from '../../../projections/assets/query.ts'
-import { allOver } from '../../kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { callOptions } from '../channels/call-upstream.ts'
@@ -152,7 +152,7 @@ export async function deleteGroupUpstream(
   const assetIds = await assetsIn(deps, groupId)
   const turn = pLimit(AT_ONCE)
   const each = (work: (assetId: string) => Promise<void>) =>
-    allOver(assetIds.map((assetId) => turn(() => work(assetId))))
+    allSettledOrThrow(assetIds.map((assetId) => turn(() => work(assetId))))
   await each(async (assetId) => {
     const { phase } = await readAsset(deps.log, assetId)
     if (phase === 'none' || phase === 'withdrawn' || phase === 'deleted') return

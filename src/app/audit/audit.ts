@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { allOver } from '../../kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { monotonicClock } from '../../kernel/clock.ts'
 import { priceBookStream } from '../../domain/pricing/events.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
@@ -126,7 +126,7 @@ class Run {
     await this.#pass.close()
     await this.#keep(0)
     // Postgres sums the periods while the audit compares tasks with the log.
-    const [tasks, periods] = await allOver([this.#walkTasks(), this.#auditPeriods()])
+    const [tasks, periods] = await allSettledOrThrow([this.#walkTasks(), this.#auditPeriods()])
     const tenants = await walkTenants({ pool, log, findings })
     const tokens = await walkTokens({ pool, log, findings })
     const walked = await walkFiles({ pool, log, findings })
@@ -160,7 +160,7 @@ class Run {
       await auditPeriods({ pool, table, findings, ...known }, shown)
       return findings
     })
-    for (const found of await allOver(audits)) all.add(found)
+    for (const found of await allSettledOrThrow(audits)) all.add(found)
     return all
   }
 

@@ -3,7 +3,7 @@ import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { ledgerTables } from '../../../projections/ledger/query.ts'
 import { timelineTables } from '../../../projections/timeline/query.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
-import { allOver } from '../../kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { Balances } from './balances.ts'
 import { differencesOf, rowDiffers, rowMissing, type Expected } from './compare.ts'
 import {
@@ -84,7 +84,7 @@ export class LedgerRows {
     const due = effects.flatMap((effect) => effect.lines)
     const links = this.#chain.ahead(due)
     // Queried together: Postgres reads the next table while the audit compares the last.
-    const [inLines, ...inOthers] = await allOver([
+    const [inLines, ...inOthers] = await allSettledOrThrow([
       this.#match(look, 'lines', due, links && atPlaces(due, links)),
       ...besideLines.map((kind) => {
         const expected = effects.flatMap((effect) => effect[kind])

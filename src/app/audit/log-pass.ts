@@ -5,7 +5,7 @@ import type { EventReference } from '../../../projections/engine/checkpoint.ts'
 import { LogOlderError, notMet } from '../../../projections/engine/older-log.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
-import { allOver } from '../../kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { AccountPriceHistory } from './account-prices.ts'
 import type { Balances } from './balances.ts'
 import {
@@ -210,7 +210,7 @@ export class LogPass {
     const requested = this.places.take(events)
     const { ledger } = await inSnapshot(this.#deps.pool, async ({ db }) => {
       // Postgres reads the rows while the audit computes the expected ones.
-      const [stands, effects] = await allOver([
+      const [stands, effects] = await allSettledOrThrow([
         this.#lookAt(db, requested, stretch),
         Promise.resolve(events).then((all) => this.#effectsOf(all)),
       ])
@@ -235,7 +235,7 @@ export class LogPass {
     const inLedger = this.models.follows('ledger')
     const inTimeline = this.models.follows('timeline')
     const tables = [...(inLedger ? ledgerStretches : []), ...(inTimeline ? timelineStretches : [])]
-    const [digests, holds, places] = await allOver([
+    const [digests, holds, places] = await allSettledOrThrow([
       digestsOf(db, tables, stretch),
       inLedger ? holdsOf(db, requested) : undefined,
       this.models.follows('tasks') ? placesOf(db, requested) : undefined,

@@ -5,7 +5,7 @@ import {
   type StandingTable,
 } from '../../../projections/engine/standing.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { allOver } from '../../kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { newUuid } from '../../kernel/ids.ts'
 import { plain, type Expected } from './compare.ts'
 
@@ -69,7 +69,7 @@ export async function digestsOf(
     const digest = { columns: toldColumns(of), key: of.key, marks }
     return [of.table, await digestBetween(db, of.table, digest, range)] as const
   })
-  return new Map(await allOver(digests))
+  return new Map(await allSettledOrThrow(digests))
 }
 
 /**

@@ -13,7 +13,7 @@ import { differencesOf, rowDiffers, rowMissing, rowUnexplained, type Expected } 
 import { Corrections } from './corrections.ts'
 import { holdRow, isWatch, nativeId, pollRow, taskRow, type TaskHistory } from './expected-task.ts'
 import type { Findings } from './findings.ts'
-import { allOver } from '../../kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { inSnapshot, type Snapshot } from './snapshot.ts'
 import { readTasks } from './streams.ts'
 import type { Place, TaskPlaces } from './task-places.ts'
@@ -172,7 +172,7 @@ async function readPage(
     const rows = await rowsByKey(db, table, column, ids)
     return new Map(rows.map((row) => [String(row[column]), row]))
   }
-  const [tasks, polls, holds, sources] = await allOver([
+  const [tasks, polls, holds, sources] = await allSettledOrThrow([
     byId(taskTables.tasks, 'platform_id'),
     byId(taskTables.polls, 'platform_id'),
     byId(ledgerTables.holds, 'source_id'),

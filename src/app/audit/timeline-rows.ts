@@ -1,7 +1,7 @@
 import { timelineTables } from '../../../projections/timeline/query.ts'
 import { begins, sourceOf } from '../../domain/any-event.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
-import { allOver } from '../../kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { rowMissing, timeCell, type Expected } from './compare.ts'
 import type { Finding, Findings } from './findings.ts'
 import {
@@ -90,7 +90,7 @@ export class TimelineRows {
   async find(look: Look, effects: readonly TimelineEffect[]): Promise<FoundTimeline> {
     const rows = effects.map(({ event }) => event)
     const begun = effects.flatMap(({ source }) => (source ? [source] : []))
-    const [inEvents, inSources] = await allOver([
+    const [inEvents, inSources] = await allSettledOrThrow([
       matchStretch(look, events, rows, this.#relocated, rows),
       matchStretch(look, sources, begun, this.#relocated, begun),
     ])

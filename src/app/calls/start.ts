@@ -3,7 +3,7 @@ import { createJournal, newInstanceId } from '../../eventlog/journal/journal.ts'
 import { createRejectedCount } from '../../eventlog/journal/rejected.ts'
 import { openSpool, spoolIdentity } from '../../eventlog/journal/spool.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
-import { allOver } from '../../kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { startExchanging } from '../queue/exchanging.ts'
 import type { CallDeps } from './deps.ts'
 import {
@@ -63,7 +63,7 @@ export async function startCalls(
     exchange: async () => {
       const isSpooling = journal.spooled() > 0
       const waitsIn = isSpooling ? spoolId : undefined
-      await allOver([deps.funds.exchange(waitsIn), deps.budgets.exchange(waitsIn)])
+      await allSettledOrThrow([deps.funds.exchange(waitsIn), deps.budgets.exchange(waitsIn)])
       if (isSpooling || hasEmptied) return
       await deps.funds.spoolEmptied(spoolId)
       hasEmptied = true

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { allOver } from '../../kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { pause } from '../../kernel/pause.ts'
 import { type Policy, type PolicyDeps, runLoop } from './policy-loop.ts'
 import { createPresence, type Presence, type PresenceDeps } from './presence.ts'
@@ -110,7 +110,7 @@ async function leaveInTime(
   leaving: readonly Promise<void>[],
 ): Promise<void> {
   const patience = new AbortController()
-  const left = allOver(leaving)
+  const left = allSettledOrThrow(leaving)
     .catch((error: unknown) => logger.warn({ err: error }, 'leases not freed'))
     .finally(() => patience.abort())
   await Promise.race([left, pause(LEAVE_TIMEOUT_MS, patience.signal)])

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg'
-import { allOver } from '../../kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { type Currency, formatAmount, parseAmount } from '../../kernel/money.ts'
 import { type PlaceRequest, readTaskPlaces } from './throttle/concurrent-tasks.ts'
@@ -103,7 +103,7 @@ async function decideBatch(
 ): Promise<Decided> {
   const [first] = batch
   if (first === undefined) return { refusals: Promise.resolve([]) }
-  const [reserved, places, spendable] = await allOver([
+  const [reserved, places, spendable] = await allSettledOrThrow([
     readReserved(client, batch),
     readTaskPlaces(client, batch),
     readSpendable(client, [first.tenantId]),

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg'
 import { forAll } from '../../kernel/asked-by.ts'
 import { monotonicClock } from '../../kernel/clock.ts'
-import { allOver } from '../../kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import type { Currency } from '../../kernel/money.ts'
 
@@ -158,7 +158,7 @@ type Lock = (client: PoolClient, settings?: string) => Promise<unknown>
 /** Takes one round trip. */
 async function allPass(pool: Pool, lock: Lock, statement: QueryConfig): Promise<boolean> {
   return inOneSession(pool, async (client) => {
-    const [, { rows }] = await allOver([
+    const [, { rows }] = await allSettledOrThrow([
       lock(client, PLANNED_ONCE),
       client.query<{ passed: boolean }>(statement),
       client.query('commit'),
@@ -175,8 +175,8 @@ async function underLock(
 ): Promise<Refusals> {
   return inOneSession(pool, async (client) => {
     const locked = lock(client)
-    const [{ refusals }] = await allOver([decide(client), locked])
-    const [written] = await allOver([refusals, client.query('commit')])
+    const [{ refusals }] = await allSettledOrThrow([decide(client), locked])
+    const [written] = await allSettledOrThrow([refusals, client.query('commit')])
     return written
   })
 }

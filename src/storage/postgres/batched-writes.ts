@@ -1,7 +1,7 @@
 import type { Pool, QueryConfig } from 'pg'
 import { forAll } from '../../kernel/asked-by.ts'
 import { pause } from '../../kernel/pause.ts'
-import { allOver } from '../../kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 
 /** Written in one statement; what arrives meanwhile goes into the next. */
 const MAX_BATCH = 1_000
@@ -51,7 +51,7 @@ export function createBatchedWriter<Item>(
 async function writeUnflushed(pool: Pool, statement: QueryConfig): Promise<void> {
   const client = await pool.connect()
   try {
-    await allOver([
+    await allSettledOrThrow([
       client.query('begin; set local synchronous_commit to off'),
       client.query(statement),
       // Behind a statement that failed it commits nothing.

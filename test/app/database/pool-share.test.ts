@@ -7,7 +7,7 @@ import { shareFairly } from '../../../src/storage/postgres/pool-share.ts'
 import { isOutage } from '../../../src/api/kit/drain.ts'
 import { createTenantQueue } from '../../../src/app/spending/tenant-queue.ts'
 import { createSingleFlight } from '../../../src/kernel/single-flight.ts'
-import { allOver } from '../../../src/kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../../src/kernel/all-settled.ts'
 import { askedBy, forAll } from '../../../src/kernel/asked-by.ts'
 import { remembered } from '../../../src/kernel/remembered.ts'
 import { acquireGatewayDatabase } from '../../helpers/gateway-database.ts'
@@ -31,7 +31,7 @@ void t.test('one token on 64 connections holds no more than its share of the poo
   )
   let most = 0
   const state = { isOver: false }
-  const done = allOver(noisy).finally(() => (state.isOver = true))
+  const done = allSettledOrThrow(noisy).finally(() => (state.isOver = true))
   while (!state.isOver) {
     // Another tenant's: it finds a connection however many the first one asks for.
     await as('quiet', () => pool.query('select 1'))
@@ -51,7 +51,9 @@ void t.test('what fails or is given back twice leaves the share whole', async (t
       t.throws(() => client.release())
     })
   }
-  const clients = await as('failing', () => allOver([1, 2, 3, 4].map(() => pool.connect())))
+  const clients = await as('failing', () =>
+    allSettledOrThrow([1, 2, 3, 4].map(() => pool.connect())),
+  )
   let hasFifth = false
   const fifth = as('failing', () => pool.connect()).then((client) => {
     hasFifth = true
@@ -84,7 +86,9 @@ void t.test('work that tokens share is in no share, whichever of them began it',
     'what says so': () => forAll(() => pool.query('select 1')),
   }
   // The token that begins each of them has its whole share in use, and waits for more.
-  const clients = await as('greedy', () => allOver([1, 2, 3, 4].map(() => pool.connect())))
+  const clients = await as('greedy', () =>
+    allSettledOrThrow([1, 2, 3, 4].map(() => pool.connect())),
+  )
   for (const [what, work] of Object.entries(shared)) {
     const isOver = await Promise.race([as('greedy', work).then(() => true), sleep(2_000, false)])
     t.equal(isOver, true, what)

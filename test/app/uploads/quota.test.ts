@@ -13,7 +13,7 @@ import {
   defaultUploadLimits,
   type UploadLimits,
 } from '../../../src/app/files/uploads/quota.ts'
-import { allOver } from '../../../src/kernel/all-settled.ts'
+import { allSettledOrThrow } from '../../../src/kernel/all-settled.ts'
 import { monotonicClock, systemClock } from '../../../src/kernel/clock.ts'
 import { createDiskFloor } from '../../../src/storage/local/disk.ts'
 import { openLocalStore } from '../../../src/storage/local/store.ts'
@@ -184,7 +184,7 @@ void t.test('an upload that breaks off, or whose process dies, gives its room ba
 
 void t.test('uploads are under the rate limits of the token', async (t) => {
   const one = filesOf({}, { tenantId: 'tenant_rate', rate: 2 })
-  await allOver([one.upload(1), one.upload(1)])
+  await allSettledOrThrow([one.upload(1), one.upload(1)])
   await t.rejects(one.upload(1), { code: 'rate_limited', details: { limitedBy: 'requests' } })
 })
 
