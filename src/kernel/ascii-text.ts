@@ -7,7 +7,7 @@ const canFree = 'transfer' in ArrayBuffer.prototype
  * A long text of plain ASCII that needs no escape in JSON, such as base64, kept as the bytes it came
  * as: neither decoded on its way in, nor joined, nor encoded on its way out.
  */
-export class AsciiText {
+export class RawString {
   readonly pieces: readonly Uint8Array[]
   readonly length: number
 

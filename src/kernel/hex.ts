@@ -1,4 +1,4 @@
-import type { AsciiText } from './ascii-text.ts'
+import type { RawString } from './ascii-text.ts'
 
 /** Characters that are checked at either end. */
 const END_LENGTH = 64
@@ -7,7 +7,7 @@ const END_LENGTH = 64
  * Whether a text is whole bytes in hexadecimal, judging by its ends: a long one is passed on
  * unchanged, and checking all of it would take longer than everything else.
  */
-export function looksLikeHex(text: string | AsciiText): boolean {
+export function looksLikeHex(text: string | RawString): boolean {
   const { length } = text
   const ends = text.slice(0, END_LENGTH) + text.slice(Math.max(0, length - END_LENGTH), length)
   return length % 2 === 0 && /^[0-9a-f]+$/i.test(ends)

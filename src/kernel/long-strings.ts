@@ -1,9 +1,9 @@
 import { Buffer, isAscii } from 'node:buffer'
-import { AsciiText } from './ascii-text.ts'
+import { RawString } from './ascii-text.ts'
 import { newUuid } from './ids.ts'
 
 /** Shorter strings are parsed with the rest. */
-const SHORTEST_LIFTED_BYTES = 32 * 1024
+const SHORTEST_RAW_BYTES = 32 * 1024
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const OPENING = Buffer.from('"')
@@ -15,14 +15,14 @@ const CONTROLS = [0x00, 0x09, 0x0a, 0x0d]
  */
 const mark = `${newUuid()} `
 
-export interface LiftedJson {
+export interface ParsedJson {
   /** Parsed, long strings replaced by marks. */
   readonly value: unknown
   /** What a mark stands for, as it came; undefined for any other text. */
-  readonly lifted: (text: string) => AsciiText | undefined
+  readonly rawStringOf: (text: string) => RawString | undefined
 }
 
-interface Lifting {
+interface KeepingOptions {
   readonly shortestBytes?: number
   /** Which of the long strings are left as bytes, by their first ones; all without it. */
   readonly isWanted?: (start: Buffer) => boolean
@@ -37,23 +37,26 @@ interface Lifting {
  *
  * @throws SyntaxError, or what `parse` throws
  */
-export function parseLifting(json: Buffer | readonly Buffer[], how: Lifting = {}): LiftedJson {
-  const lifter = new Lifter(how)
-  for (const piece of Buffer.isBuffer(json) ? [json] : json) lifter.feed(piece)
-  const { rest, texts } = lifter.end()
+export function parseJsonKeepingRaw(
+  json: Buffer | readonly Buffer[],
+  how: KeepingOptions = {},
+): ParsedJson {
+  const parser = new LongStringParser(how)
+  for (const piece of Buffer.isBuffer(json) ? [json] : json) parser.feed(piece)
+  const { rest, texts } = parser.end()
   const { parse = JSON.parse } = how
   return {
     value: parse(rest),
-    lifted: (found) =>
+    rawStringOf: (found) =>
       found.startsWith(mark) ? texts[Number(found.slice(mark.length))] : undefined,
   }
 }
 
 /** Takes the long strings out of JSON that comes in pieces; each byte is looked at while it is near. */
-class Lifter {
+class LongStringParser {
   readonly #shortestBytes: number
   readonly #isWanted: (start: Buffer) => boolean
-  readonly #texts: AsciiText[] = []
+  readonly #texts: RawString[] = []
   /** What is parsed, in order. */
   readonly #rest: Buffer[] = []
   /** Earlier pieces of the open string; undefined outside of any. */
@@ -63,13 +66,13 @@ class Lifter {
   /** Whether those can be left as they are. */
   #plain = true
 
-  constructor({ shortestBytes = SHORTEST_LIFTED_BYTES, isWanted = () => true }: Lifting) {
+  constructor({ shortestBytes = SHORTEST_RAW_BYTES, isWanted = () => true }: KeepingOptions) {
     this.#shortestBytes = shortestBytes
     this.#isWanted = isWanted
   }
 
   feed(piece: Buffer): void {
-    /** Before it everything is in `#rest`, or lifted, or part of the open string. */
+    /** Before it everything is in `#rest`, kept raw, or part of the open string. */
     let from = 0
     let at = 0
     if (this.#string !== undefined) {
@@ -78,7 +81,7 @@ class Lifter {
       const parts = [...this.#string, piece.subarray(0, close)]
       this.#string = undefined
       at = close + 1
-      if (this.#plain && this.#lift(parts)) from = at
+      if (this.#plain && this.#keepRaw(parts)) from = at
       else {
         this.#rest.push(OPENING, ...parts)
         from = close
@@ -95,13 +98,13 @@ class Lifter {
       const before = this.#rest.length
       if (close - open <= this.#shortestBytes) continue
       this.#rest.push(piece.subarray(from, open))
-      if (this.#lift([piece.subarray(open + 1, close)])) from = at
+      if (this.#keepRaw([piece.subarray(open + 1, close)])) from = at
       else this.#rest.length = before
     }
     this.#rest.push(piece.subarray(from))
   }
 
-  end(): { readonly rest: string; readonly texts: readonly AsciiText[] } {
+  end(): { readonly rest: string; readonly texts: readonly RawString[] } {
     if (this.#string !== undefined) this.#rest.push(OPENING, ...this.#string)
     const [only, ...more] = this.#rest
     const rest = more.length === 0 ? only : Buffer.concat(this.#rest)
@@ -119,14 +122,14 @@ class Lifter {
   }
 
   /** Whether a string that is whole is left as it is; a mark stands for it then. */
-  #lift(parts: readonly Buffer[]): boolean {
+  #keepRaw(parts: readonly Buffer[]): boolean {
     const [first] = parts
     const length = parts.reduce((sum, part) => sum + part.length, 0)
     if (length < this.#shortestBytes || first === undefined || !this.#isWanted(first)) return false
     // Those before the last were looked at as they came.
     if (!isPlain(parts.at(-1) ?? first)) return false
     this.#rest.push(Buffer.from(`"${mark}${this.#texts.length}"`))
-    this.#texts.push(new AsciiText(...parts))
+    this.#texts.push(new RawString(...parts))
     return true
   }
 }

@@ -1,16 +1,16 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { parseLifting } from '../../src/kernel/long-strings.ts'
+import { parseJsonKeepingRaw } from '../../src/kernel/long-strings.ts'
 
-/** The parsed value with what was lifted put back. */
+/** The parsed value with its raw strings put back. */
 function whole(json: string, shortestBytes = 32 * 1024, pieceBytes = 1 << 20): unknown {
   const bytes = Buffer.from(json)
   const pieces = Array.from({ length: Math.ceil(bytes.length / pieceBytes) }, (_, n) =>
     bytes.subarray(n * pieceBytes, (n + 1) * pieceBytes),
   )
-  const { value, lifted } = parseLifting(pieces, { shortestBytes })
+  const { value, rawStringOf } = parseJsonKeepingRaw(pieces, { shortestBytes })
   const restored = (part: unknown): unknown => {
-    if (typeof part === 'string') return lifted(part)?.toString() ?? part
+    if (typeof part === 'string') return rawStringOf(part)?.toString() ?? part
     if (Array.isArray(part)) return part.map(restored)
     if (typeof part !== 'object' || part === null) return part
     return Object.fromEntries(
@@ -20,7 +20,7 @@ function whole(json: string, shortestBytes = 32 * 1024, pieceBytes = 1 << 20): u
   return restored(value)
 }
 
-void t.test('whatever is lifted, the value is that of JSON.parse', (t) => {
+void t.test('the parsed value is that of JSON.parse, whichever strings stay raw', (t) => {
   fc.assert(
     fc.property(
       fc.jsonValue(),
@@ -47,9 +47,12 @@ void t.test('escapes are read alike wherever a piece ends', (t) => {
 void t.test('long strings stay bytes of the body, escaped ones are parsed', (t) => {
   const base64 = 'QUJD'.repeat(20_000)
   const body = Buffer.from(JSON.stringify({ data: [{ b64_json: base64 }], note: 'short' }))
-  const { value, lifted } = parseLifting([body.subarray(0, 40_000), body.subarray(40_000)])
+  const { value, rawStringOf } = parseJsonKeepingRaw([
+    body.subarray(0, 40_000),
+    body.subarray(40_000),
+  ])
   const [item] = (value as { data: { b64_json: string }[] }).data
-  const text = lifted(item?.b64_json ?? '')
+  const text = rawStringOf(item?.b64_json ?? '')
   t.equal(text?.toString(), base64)
   t.equal(text?.slice(39_000, 41_000), base64.slice(39_000, 41_000))
   for (const piece of text?.pieces ?? []) t.equal(piece.buffer, body.buffer, 'not copied')
@@ -57,15 +60,15 @@ void t.test('long strings stay bytes of the body, escaped ones are parsed', (t) 
   const escaped = JSON.stringify({ text: `"${base64}\\` }).replaceAll('QU', '\\u0051U')
   t.strictSame(whole(escaped), JSON.parse(escaped))
   const accented = JSON.stringify({ text: `é${base64}` })
-  t.equal(parseLifting(Buffer.from(accented)).lifted(accented), undefined)
+  t.equal(parseJsonKeepingRaw(Buffer.from(accented)).rawStringOf(accented), undefined)
   t.strictSame(whole(accented), JSON.parse(accented))
-  t.throws(() => parseLifting(Buffer.from(`"${base64}\n${base64}"`)), SyntaxError)
+  t.throws(() => parseJsonKeepingRaw(Buffer.from(`"${base64}\n${base64}"`)), SyntaxError)
   t.end()
 })
 
 void t.test('what is no JSON is refused, and a mark cannot be forged', (t) => {
   for (const json of ['', '"', '{"a":"b', '{"a":"b\\"}', '{"a" "b"}', `["${'x'.repeat(40_000)}"`])
-    t.throws(() => parseLifting(Buffer.from(json)), SyntaxError)
-  t.equal(parseLifting(Buffer.from('"a"')).lifted('00000000-0000 0'), undefined)
+    t.throws(() => parseJsonKeepingRaw(Buffer.from(json)), SyntaxError)
+  t.equal(parseJsonKeepingRaw(Buffer.from('"a"')).rawStringOf('00000000-0000 0'), undefined)
   t.end()
 })

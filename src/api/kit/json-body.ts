@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest, FastifySchemaCompiler } from 'fas
 import type { TSchema } from 'typebox'
 import { sha256Hex } from '../../kernel/ids.ts'
 import { isJsonObject } from '../../kernel/json.ts'
-import { parseLifting } from '../../kernel/long-strings.ts'
+import { parseJsonKeepingRaw } from '../../kernel/long-strings.ts'
 import { countBody } from './body-budget.ts'
 import { hasIdempotencyKey, rememberBodyHash } from './idempotency.ts'
 import { misspeltIn } from './misspelt.ts'
@@ -238,18 +238,18 @@ const SCHEME = 'data:'
 
 /**
  * As `parseStrictJson`, but long data URIs are left as the bytes of the body they stand in
- * (`AsciiText`): a body of media is neither made into text nor copied. Those with an escape are text.
+ * (`RawString`): a body of media is neither made into text nor copied. Those with an escape are text.
  * @throws RequestError as `parseStrictJson`
  */
 export function parseMediaJson(body: Buffer): unknown {
   // Checked over the whole body: the parts that are read below are text already.
   if (!isUtf8(body)) throw new RequestError('body_invalid', 'The request body is not valid UTF-8')
-  const { value, lifted } = parseLifting(body, {
+  const { value, rawStringOf } = parseJsonKeepingRaw(body, {
     isWanted: (start) => start.toString('latin1', 0, SCHEME.length) === SCHEME,
     parse: (text) => parseStrictJson(Buffer.from(text)),
   })
   const restored = (part: unknown): unknown => {
-    if (typeof part === 'string') return lifted(part) ?? part
+    if (typeof part === 'string') return rawStringOf(part) ?? part
     if (Array.isArray(part)) return part.map(restored)
     if (!isJsonObject(part)) return part
     return Object.fromEntries(Object.entries(part).map(([name, inner]) => [name, restored(inner)]))

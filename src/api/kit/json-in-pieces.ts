@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { AsciiText } from '../../kernel/ascii-text.ts'
+import { RawString } from '../../kernel/ascii-text.ts'
 import { newUuid } from '../../kernel/ids.ts'
 import type { StreamLimits } from './event-stream.ts'
 
@@ -13,14 +13,14 @@ const pattern = new RegExp(`"${mark}(\\d+)"`)
 interface JsonInPieces {
   readonly pieces: readonly Uint8Array[]
   /** Those of its texts whose bytes are among the pieces. */
-  readonly texts: readonly AsciiText[]
+  readonly texts: readonly RawString[]
 }
 
-/** JSON of a value with `AsciiText` in it, whose bytes are neither looked at nor copied. */
+/** JSON of a value with `RawString` in it, whose bytes are neither looked at nor copied. */
 export function jsonInPieces(value: unknown): JsonInPieces {
-  const texts: AsciiText[] = []
+  const texts: RawString[] = []
   const json = JSON.stringify(value, (_name, part: unknown) => {
-    if (!(part instanceof AsciiText)) return part
+    if (!(part instanceof RawString)) return part
     texts.push(part)
     return `${mark}${texts.length - 1}`
   })

@@ -1,5 +1,5 @@
 import type { ImageInput, ImageRequest, ImageSeen } from '../../domain/catalog/image-rules.ts'
-import type { AsciiText } from '../../kernel/ascii-text.ts'
+import type { RawString } from '../../kernel/ascii-text.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import type { AnswerStream, CallOptions, Channel } from './provider.ts'
 
@@ -16,7 +16,7 @@ export interface ImageCall extends Omit<ImageRequest, 'inputs' | 'mask'> {
 }
 
 /** A picture made by upstream: base64 without a prefix, or a URL of upstream's. */
-export type MadePicture = { readonly base64: string | AsciiText } | { readonly url: string }
+export type MadePicture = { readonly base64: string | RawString } | { readonly url: string }
 
 /** Why one of several pictures was not made, for the caller. */
 export interface ImageItemError {

@@ -1,5 +1,5 @@
 import type { SpeechSeen } from './rules/rules.ts'
-import type { AsciiText } from '../../kernel/ascii-text.ts'
+import type { RawString } from '../../kernel/ascii-text.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import type { AnswerStream, CallOptions, Channel } from '../../app/ports/provider.ts'
 
@@ -27,7 +27,7 @@ export interface SpeechAnswer {
   /** For so long no further call of this model is sent: upstream's limit is used up. */
   readonly restMs: number | undefined
   /** In hexadecimal, or a URL of upstream's. */
-  readonly audio: string | AsciiText
+  readonly audio: string | RawString
   /** Its description as callers see it: its length, its size. */
   readonly shown: JsonObject
   readonly seen: SpeechSeen

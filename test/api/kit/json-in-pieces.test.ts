@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import { AsciiText } from '../../../src/kernel/ascii-text.ts'
+import { RawString } from '../../../src/kernel/ascii-text.ts'
 import { jsonInPieces, sendInPieces } from '../../../src/api/kit/json-in-pieces.ts'
 import { until } from '../../helpers/eventually.ts'
 import { call, type Line, loggingServer, post } from './support/leaving.ts'
@@ -12,7 +12,7 @@ import { call, type Line, loggingServer, post } from './support/leaving.ts'
 const written = (value: unknown): string => Buffer.concat(jsonInPieces(value).pieces).toString()
 
 void t.test('bytes are written as the text they are, everything else as JSON', (t) => {
-  const base64 = new AsciiText(Buffer.from('QUJDRA=='))
+  const base64 = new RawString(Buffer.from('QUJDRA=='))
   const value = {
     created: 7,
     data: [{ b64_json: base64, note: 'é "' }, { b64_json: base64 }],
@@ -40,15 +40,15 @@ const LETTERS = 'QRST'
 const canFree = 'transfer' in ArrayBuffer.prototype
 
 /** A text as it comes from a socket, each piece in memory of its own. */
-function longText(pieces: number): AsciiText {
-  return new AsciiText(
+function longText(pieces: number): RawString {
+  return new RawString(
     ...Array.from({ length: pieces }, (_, at) =>
       Buffer.alloc(PIECE_BYTES, LETTERS[at % LETTERS.length]),
     ),
   )
 }
 
-const held = ({ pieces }: AsciiText): number =>
+const held = ({ pieces }: RawString): number =>
   pieces.filter(({ byteLength }) => byteLength > 0).length
 
 interface Answering {
@@ -58,7 +58,7 @@ interface Answering {
   readonly answer: () => void
 }
 
-function answering(t: Test, text: AsciiText, { stallMs = 60_000, waits = false } = {}): Answering {
+function answering(t: Test, text: RawString, { stallMs = 60_000, waits = false } = {}): Answering {
   const { app, logged } = loggingServer(t)
   let answer = (): void => undefined
   const gate = waits ? new Promise<void>((resolve) => (answer = resolve)) : Promise.resolve()
@@ -151,10 +151,10 @@ void t.test('a hook may read the whole instead', async (t) => {
 void t.test('pieces that may lie in memory others use are left alone', (t) => {
   const shared = Buffer.allocUnsafeSlow(Buffer.poolSize).fill('x')
   const short = shared.subarray(0, Buffer.poolSize >>> 1)
-  new AsciiText(short, short).free()
+  new RawString(short, short).free()
   t.equal(shared.length, Buffer.poolSize)
   const [own] = longText(1).pieces
-  const twice = new AsciiText(own ?? short, own ?? short)
+  const twice = new RawString(own ?? short, own ?? short)
   twice.free()
   twice.free()
   t.equal(held(twice), canFree ? 0 : 2)

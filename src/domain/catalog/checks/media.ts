@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { type TProperties, type TSchema, Type } from 'typebox'
-import type { AsciiText } from '../../../kernel/ascii-text.ts'
+import type { RawString } from '../../../kernel/ascii-text.ts'
 import { Tagged, Unwanted } from '../../../kernel/body.ts'
 import { textFault } from '../../../kernel/storable-text.ts'
 
@@ -124,7 +124,7 @@ export function isWebUrl(url: string): boolean {
 /** Data URIs that are nothing but a media type and base64, and what they come to decoded. */
 
 /** Text of a body; a long one may have been left as the bytes it came as. */
-export type LongText = string | AsciiText
+export type LongText = string | RawString
 
 /** Longer than any head of a data URI that is taken. */
 const MAX_HEAD_LENGTH = 128

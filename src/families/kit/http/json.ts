@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer'
 import type { Channel } from '../../../app/ports/provider.ts'
-import { AsciiText } from '../../../kernel/ascii-text.ts'
+import { RawString } from '../../../kernel/ascii-text.ts'
 import { newUuid } from '../../../kernel/ids.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import { type LiftedJson, parseLifting } from '../../../kernel/long-strings.ts'
+import { type ParsedJson, parseJsonKeepingRaw } from '../../../kernel/long-strings.ts'
 import type { SentBody } from './open-stream.ts'
 import { malformed } from './refusals.ts'
 
@@ -23,19 +23,19 @@ const PIECE_BYTES = 192 * 1024
 
 const base64Length = (bytes: Uint8Array): number => Math.ceil(bytes.length / 3) * 4
 
-type Held = InBase64 | AsciiText
+type Held = InBase64 | RawString
 
 const heldLength = (value: Held): number =>
-  value instanceof AsciiText ? value.length : base64Length(value.bytes)
+  value instanceof RawString ? value.length : base64Length(value.bytes)
 
-/** JSON whose `InBase64` and `AsciiText` values are written when they are sent, piece by piece. */
+/** JSON whose `InBase64` and `RawString` values are written when they are sent, piece by piece. */
 export function jsonInPieces(body: JsonObject): BodyInPieces {
   const held: Held[] = []
   // A random mark cannot occur in the texts of the body.
   const mark = newUuid()
   const hold = (value: Held): string => `${mark}${held.push(value) - 1};`
   const text = JSON.stringify(body, (_name, value: unknown) => {
-    if (value instanceof AsciiText) return hold(value)
+    if (value instanceof RawString) return hold(value)
     return value instanceof InBase64 ? `${value.prefix}${hold(value)}` : value
   })
   const texts = text.split(new RegExp(`${mark}\\d+;`)).map((part) => Buffer.from(part))
@@ -74,7 +74,7 @@ function* piecesOf(
     yield text
     const value = held[index]
     if (value === undefined) continue
-    if (value instanceof AsciiText) {
+    if (value instanceof RawString) {
       for (const piece of value.pieces) yield* cut(piece)
       continue
     }
@@ -122,9 +122,9 @@ export function parseLossless(text: string): unknown {
 /** Answers that are mostly one long string: a picture or a piece of audio. */
 
 /** It stays the bytes it came as. @throws ProviderError */
-export function parseMedia(body: readonly Buffer[]): LiftedJson {
+export function parseMedia(body: readonly Buffer[]): ParsedJson {
   try {
-    return parseLifting(body)
+    return parseJsonKeepingRaw(body)
   } catch (error) {
     throw malformed(error)
   }

@@ -8,7 +8,7 @@ import type {
 } from '../../../app/ports/images.ts'
 import type { CallOptions, Channel } from '../../../app/ports/provider.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import type { LiftedJson } from '../../../kernel/long-strings.ts'
+import type { ParsedJson } from '../../../kernel/long-strings.ts'
 import { createFrameStream, type FrameReader } from '../http/frame-stream.ts'
 import { type BodyInPieces, mediaPatience, parseMedia, sentJson } from '../http/json.ts'
 import { createLines, type Line, type Scrubber } from '../http/lines.ts'
@@ -45,10 +45,10 @@ export function createImageProvider(
         })
         .catch(rethrow)
       if (response.statusCode !== 200) throw refusal(response, wire.readError, line)
-      const { value, lifted } = parseMedia(response.pieces)
+      const { value, rawStringOf } = parseMedia(response.pieces)
       const read = isJsonObject(value) ? wire.readAnswer(value, call, line.scrub) : undefined
       if (read === undefined) throw malformed()
-      const items = read.items.map((item) => withBytes(item, lifted))
+      const items = read.items.map((item) => withBytes(item, rawStringOf))
       return { ...read, ...headOf(response.headers), items }
     },
     stream:
@@ -72,9 +72,9 @@ export function createImageProvider(
   }
 }
 
-function withBytes(item: ImageItem, lifted: LiftedJson['lifted']): ImageItem {
+function withBytes(item: ImageItem, rawStringOf: ParsedJson['rawStringOf']): ImageItem {
   if (!('picture' in item) || !('base64' in item.picture)) return item
-  const base64 = lifted(String(item.picture.base64))
+  const base64 = rawStringOf(String(item.picture.base64))
   return base64 === undefined ? item : { ...item, picture: { base64 } }
 }
 

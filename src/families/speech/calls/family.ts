@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { type SpeechRequest, withVoice } from '../rules/request.ts'
 import { type PricedSpeech, speechCallRules, type SpeechSeen } from '../rules/rules.ts'
-import type { AsciiText } from '../../../kernel/ascii-text.ts'
+import type { RawString } from '../../../kernel/ascii-text.ts'
 import { looksLikeHex } from '../../../kernel/hex.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { type Channel, ProviderError } from '../../../app/ports/provider.ts'
@@ -24,7 +24,7 @@ export interface SpeechCallInput extends CallInput {
  * Audio as its caller gets it: in hexadecimal or as a URL with its description, or its bytes alone.
  */
 export type SpokenBody =
-  | { readonly form: 'json'; readonly audio: string | AsciiText; readonly shown: JsonObject }
+  | { readonly form: 'json'; readonly audio: string | RawString; readonly shown: JsonObject }
   | { readonly form: 'audio'; readonly bytes: Uint8Array }
 
 /** A piece of a stream: JSON text, or audio in hexadecimal. */
@@ -98,7 +98,7 @@ export function createSpeechFamily(provider: SpeechProvider): SpeechCallFamily {
 
 /** What cannot be played is no result. @throws ProviderError */
 function spokenOf(
-  audio: string | AsciiText,
+  audio: string | RawString,
   shown: JsonObject,
   delivery: SpeechRequest['delivery'],
   form: SpokenBody['form'],

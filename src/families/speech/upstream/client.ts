@@ -13,7 +13,7 @@ import { CHARACTERS } from '../rules/pricing.ts'
 import type { SpeechSeen } from '../rules/rules.ts'
 import { isHex, looksLikeHex } from '../../../kernel/hex.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import type { LiftedJson } from '../../../kernel/long-strings.ts'
+import type { ParsedJson } from '../../../kernel/long-strings.ts'
 import { bearerHeaders, createLines, type Line, type Scrubber } from '../../kit/http/lines.ts'
 import { headerOf, malformed, restOf } from '../../kit/http/refusals.ts'
 import {
@@ -134,10 +134,10 @@ export function createSpeechProvider(): SpeechProvider & { readonly close: () =>
         .catch(rethrow)
       if (response.statusCode !== 200)
         throw refusalIn(parseJson(response.text), response, line.scrub) ?? malformed()
-      const { value, lifted } = parseMedia(response.pieces)
+      const { value, rawStringOf } = parseMedia(response.pieces)
       const refused = refusalIn(value, response, line.scrub)
       if (refused !== undefined) throw refused
-      return answerOf(value, lifted, response.headers) ?? rejected()
+      return answerOf(value, rawStringOf, response.headers) ?? rejected()
     },
     stream: async (channel, call, { signal, requestId }) => {
       const line = lines.of(channel)
@@ -185,7 +185,7 @@ function headOf(headers: Parameters<typeof headerOf>[0]) {
 /** Undefined when there is no audio in it. */
 function answerOf(
   value: unknown,
-  lifted: LiftedJson['lifted'],
+  rawStringOf: ParsedJson['rawStringOf'],
   headers: Parameters<typeof headerOf>[0],
 ): SpeechAnswer | undefined {
   if (!isJsonObject(value)) return undefined
@@ -195,7 +195,7 @@ function answerOf(
   return {
     ...head,
     upstreamRequestId: head.upstreamRequestId ?? upstreamIdOf(value['trace_id']),
-    audio: lifted(audio) ?? audio,
+    audio: rawStringOf(audio) ?? audio,
     shown: shownOf(value),
     seen: seenOf(value),
   }

@@ -12,7 +12,7 @@ import {
 import { optionalChoice, refuse } from '../../../domain/catalog/checks/fields.ts'
 import { knownModel } from '../../../domain/catalog/checks/known-model.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
-import { AsciiText } from '../../../kernel/ascii-text.ts'
+import { RawString } from '../../../kernel/ascii-text.ts'
 import { NotBlank, readBody } from '../../../kernel/body.ts'
 import { isPositiveInt64 } from '../../../kernel/int64.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
@@ -56,7 +56,7 @@ const FILE = /^media_file:\/\/(\d+)$/
 
 /** What is wrong with where media is, as far as the request tells; undefined when nothing is. */
 function urlFault(url: unknown, kind: MediaKind): string | undefined {
-  if (url instanceof AsciiText) return dataUriFault(url, kind)
+  if (url instanceof RawString) return dataUriFault(url, kind)
   if (typeof url !== 'string') return 'must be a string'
   if (DATA.test(url)) return dataUriFault(url, kind)
   const fault = textFault(url, MAX_URL_LENGTH)

@@ -7,7 +7,7 @@ import { type Channel, ProviderError } from '../../../../src/app/ports/provider.
 import { createResolveVoice } from '../../../../src/families/speech/calls/voices.ts'
 import type { SpeechAnswer, SpeechProvider } from '../../../../src/families/speech/ports.ts'
 import { readSpeech } from '../../../../src/families/speech/rules/request.ts'
-import { AsciiText } from '../../../../src/kernel/ascii-text.ts'
+import { RawString } from '../../../../src/kernel/ascii-text.ts'
 
 const options = { signal: new AbortController().signal, requestId: 'req_1' }
 const channel = (audioMode?: 'json' | 'hex') =>
@@ -39,7 +39,7 @@ async function bodyOf(audio: SpeechAnswer['audio'], mode?: 'json' | 'hex', field
 
 void t.test('audio is JSON, or its bytes where the account says so; a URL is JSON', async (t) => {
   t.same(await bodyOf('49FF'), { form: 'json', audio: '49FF', shown: { a: 1 } })
-  const long = new AsciiText(Buffer.from('49ff'))
+  const long = new RawString(Buffer.from('49ff'))
   t.same(await bodyOf(long, 'json'), { form: 'json', audio: long, shown: { a: 1 } })
   for (const audio of ['49ff', long])
     t.same(await bodyOf(audio, 'hex'), { form: 'audio', bytes: Buffer.from([0x49, 0xff]) })
@@ -49,7 +49,7 @@ void t.test('audio is JSON, or its bytes where the account says so; a URL is JSO
 
 void t.test('what cannot be played is our cost and nobody’s bill', async (t) => {
   const malformed = { name: 'ProviderError', kind: 'malformed', acceptance: 'certain' }
-  for (const audio of ['', '4', '49f', '4g', 'https://x', new AsciiText(Buffer.from('4 ff'))])
+  for (const audio of ['', '4', '49f', '4g', 'https://x', new RawString(Buffer.from('4 ff'))])
     for (const mode of ['json', 'hex'] as const)
       await t.rejects(bodyOf(audio, mode), malformed, String(audio))
   for (const audio of ['49ff', '', 'javascript:1'])

@@ -8,7 +8,7 @@ import {
 } from '../../../../src/families/video-b/rules/request.ts'
 import { videoBRules } from '../../../../src/families/video-b/module.ts'
 import type { Usage } from '../../../../src/domain/pricing/usage.ts'
-import { AsciiText } from '../../../../src/kernel/ascii-text.ts'
+import { RawString } from '../../../../src/kernel/ascii-text.ts'
 import { isDomainError } from '../../../../src/kernel/errors.ts'
 
 const MIB = 1024 * 1024
@@ -247,7 +247,7 @@ t.test('data URIs: their type and what they come to decoded', (t) => {
     const whole = Buffer.alloc(Math.ceil(decodedBytes / 3) * 4, 'A')
     const padding = (3 - (decodedBytes % 3)) % 3
     whole.fill('=', whole.length - padding)
-    return new AsciiText(Buffer.concat([Buffer.from(`data:${type};base64,`), whole]))
+    return new RawString(Buffer.concat([Buffer.from(`data:${type};base64,`), whole]))
   }
   const take = (kind: 'image' | 'video' | 'audio', type: string, decodedBytes: number) =>
     withMedia([
@@ -296,13 +296,13 @@ t.test('data URIs: nothing but a type and strict base64', (t) => {
     'data:image/png;base64QUJD',
   ]) {
     t.equal(readStrictDataUri(uri), undefined, uri)
-    t.equal(readStrictDataUri(new AsciiText(Buffer.from(uri))), undefined)
+    t.equal(readStrictDataUri(new RawString(Buffer.from(uri))), undefined)
     refusedFor(t, withMedia([media('image', undefined, uri)]), 'content[1].image_url.url')
   }
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 1, maxLength: 60 }), (bytes) => {
       const uri = `data:image/png;base64,${Buffer.from(bytes).toString('base64')}`
-      for (const form of [uri, new AsciiText(Buffer.from(uri))])
+      for (const form of [uri, new RawString(Buffer.from(uri))])
         t.strictSame(readStrictDataUri(form), {
           mediaType: 'image/png',
           decodedBytes: bytes.length,

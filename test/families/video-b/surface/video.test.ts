@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { ResolveMediaFiles } from '../../../../src/app/files/uploads/media-files.ts'
-import { AsciiText } from '../../../../src/kernel/ascii-text.ts'
+import { RawString } from '../../../../src/kernel/ascii-text.ts'
 import { DomainError } from '../../../../src/kernel/errors.ts'
 import { asModel, startApp } from '../../../api/support/app.ts'
 
@@ -207,7 +207,7 @@ t.test('47 MiB of video in data passes as the bytes it came as, 50 MiB is 413', 
   const [, item] = (tasks.created.pop()?.upstreamBody['content'] ?? []) as {
     video_url: { url: unknown }
   }[]
-  t.ok(item?.video_url.url instanceof AsciiText)
+  t.ok(item?.video_url.url instanceof RawString)
   const large = await create(bodyOf(50 * MIB))
   t.equal(large.statusCode, 413)
   t.match(large.json().error, { type: 'bad_request_error', http_code: '413' })

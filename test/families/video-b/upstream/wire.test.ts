@@ -1,5 +1,5 @@
 import t from 'tap'
-import { AsciiText } from '../../../../src/kernel/ascii-text.ts'
+import { RawString } from '../../../../src/kernel/ascii-text.ts'
 import { parseLossless, sentJson } from '../../../../src/families/kit/http/json.ts'
 import { fromTaskResponse } from '../../../../src/families/kit/task/wire.ts'
 import { videoBWire as wire } from '../../../../src/families/video-b/upstream/wire.ts'
@@ -23,7 +23,7 @@ const task = (over: object = {}) => ({
 })
 
 t.test('a creation is sent with its roles; uploaded files by upstream’s scheme', (t) => {
-  const media = new AsciiText(Buffer.from(`data:video/mp4;base64,${'QUJD'.repeat(100_000)}`))
+  const media = new RawString(Buffer.from(`data:video/mp4;base64,${'QUJD'.repeat(100_000)}`))
   const body = {
     content: [
       { type: 'text', text: 'media_file://1 stays text' },
