@@ -1,4 +1,4 @@
-import { forAll } from '../../src/kernel/asked-by.ts'
+import { forAll } from '../../src/kernel/token-context.ts'
 import { monotonicClock } from '../../src/kernel/clock.ts'
 import { pause } from '../../src/kernel/pause.ts'
 import { readCheckpoints } from './checkpoint.ts'

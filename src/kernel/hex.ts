@@ -1,4 +1,4 @@
-import type { RawString } from './ascii-text.ts'
+import type { RawString } from './raw-string.ts'
 
 /** Characters that are checked at either end. */
 const END_LENGTH = 64

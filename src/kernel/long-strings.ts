@@ -1,5 +1,5 @@
 import { Buffer, isAscii } from 'node:buffer'
-import { RawString } from './ascii-text.ts'
+import { RawString } from './raw-string.ts'
 import { newUuid } from './ids.ts'
 
 /** Shorter strings are parsed with the rest. */

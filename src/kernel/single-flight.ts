@@ -1,4 +1,4 @@
-import { forAll } from './asked-by.ts'
+import { forAll } from './token-context.ts'
 
 /** Joins calls for the same key that overlap in time: one runs, all get its outcome. */
 interface SingleFlight<Result> {

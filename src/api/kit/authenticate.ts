@@ -4,7 +4,7 @@ import type { TokenKind } from '../../domain/token/events.ts'
 import { isWithinRanges } from '../../kernel/address-ranges.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { RequestError } from './request-error.ts'
-import { askedBy } from '../../kernel/asked-by.ts'
+import { askedBy } from '../../kernel/token-context.ts'
 
 /** Longest secret that is looked up at all. */
 const MAX_SECRET_CHARACTERS = 512

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { RawString } from '../../kernel/ascii-text.ts'
+import { RawString } from '../../kernel/raw-string.ts'
 import { newUuid } from '../../kernel/ids.ts'
 import type { StreamLimits } from './event-stream.ts'
 

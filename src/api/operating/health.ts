@@ -2,7 +2,7 @@ import type { Backlog } from '../../app/calls/metrics.ts'
 import { LOOK_FOR_MS, shortcomingOf } from '../../app/read-models/read-models.ts'
 import type { ReadModelState } from '../../app/read-models/states.ts'
 import { within } from '../../kernel/pause.ts'
-import { remembered } from '../../kernel/remembered.ts'
+import { remembered } from '../../kernel/memoize.ts'
 
 /** Something the gateway cannot work without. `probe` rejects, or answers false, when it is away. */
 interface Dependency {

@@ -7,7 +7,7 @@ import {
 } from '../../domain/account/settings.ts'
 import { placeOf } from '../../eventlog/log/position.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
-import { forAll } from '../../kernel/asked-by.ts'
+import { forAll } from '../../kernel/token-context.ts'
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
 

@@ -1,5 +1,5 @@
 import type { ImageInput, ImageRequest, ImageSeen } from '../../domain/catalog/image-rules.ts'
-import type { RawString } from '../../kernel/ascii-text.ts'
+import type { RawString } from '../../kernel/raw-string.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import type { AnswerStream, CallOptions, Channel } from './provider.ts'
 

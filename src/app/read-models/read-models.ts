@@ -1,7 +1,7 @@
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { pause, within } from '../../kernel/pause.ts'
-import { remembered } from '../../kernel/remembered.ts'
+import { remembered } from '../../kernel/memoize.ts'
 import { type ReadModelState, readModelStates, type ReadModelStatesDeps } from './states.ts'
 
 /** Decides whether a route may answer from its read model. */

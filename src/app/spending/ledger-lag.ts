@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { forAll } from '../../kernel/asked-by.ts'
+import { forAll } from '../../kernel/token-context.ts'
 import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'

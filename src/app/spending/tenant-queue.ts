@@ -1,5 +1,5 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg'
-import { forAll } from '../../kernel/asked-by.ts'
+import { forAll } from '../../kernel/token-context.ts'
 import { monotonicClock } from '../../kernel/clock.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'

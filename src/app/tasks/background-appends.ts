@@ -1,4 +1,4 @@
-import { forAll } from '../../kernel/asked-by.ts'
+import { forAll } from '../../kernel/token-context.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'

@@ -2,7 +2,7 @@ import { type FileHandle, mkdir, open, rename, rm, statfs } from 'node:fs/promis
 import { dirname } from 'node:path'
 import { storageUnavailable } from '../errors.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import { remembered } from '../../kernel/remembered.ts'
+import { remembered } from '../../kernel/memoize.ts'
 
 /** Durable steps on the file system, with failures as those of storage. */
 

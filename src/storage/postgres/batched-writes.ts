@@ -1,5 +1,5 @@
 import type { Pool, QueryConfig } from 'pg'
-import { forAll } from '../../kernel/asked-by.ts'
+import { forAll } from '../../kernel/token-context.ts'
 import { pause } from '../../kernel/pause.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { Counter, type Registry } from 'prom-client'
-import { askingToken } from '../../kernel/asked-by.ts'
+import { askingToken } from '../../kernel/token-context.ts'
 
 /** Of the connections of a pool, what one token may hold. */
 const TOKEN_SHARE = 0.5

@@ -8,8 +8,8 @@ import { isOutage } from '../../../src/api/kit/drain.ts'
 import { createTenantQueue } from '../../../src/app/spending/tenant-queue.ts'
 import { createSingleFlight } from '../../../src/kernel/single-flight.ts'
 import { allSettledOrThrow } from '../../../src/kernel/all-settled.ts'
-import { askedBy, forAll } from '../../../src/kernel/asked-by.ts'
-import { remembered } from '../../../src/kernel/remembered.ts'
+import { askedBy, forAll } from '../../../src/kernel/token-context.ts'
+import { remembered } from '../../../src/kernel/memoize.ts'
 import { acquireGatewayDatabase } from '../../helpers/gateway-database.ts'
 
 const database = await acquireGatewayDatabase()

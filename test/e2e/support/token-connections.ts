@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { askingToken } from '../../../src/kernel/asked-by.ts'
+import { askingToken } from '../../../src/kernel/token-context.ts'
 
 /** What tokens ask of a gateway's main pool, as it is asked and granted. */
 export interface TokenConnections {

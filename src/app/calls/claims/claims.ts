@@ -18,7 +18,7 @@ import {
 import type { Pool } from 'pg'
 import type { Log } from '../../../kernel/log.ts'
 import type { CrashPoint } from '../../crash-points.ts'
-import { forAll } from '../../../kernel/asked-by.ts'
+import { forAll } from '../../../kernel/token-context.ts'
 
 /** A key may be freed between the try and the look at its holder; this bounds the tries. */
 const MAX_TRIES = 3

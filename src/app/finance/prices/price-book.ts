@@ -7,7 +7,7 @@ import {
 } from '../../../../projections/prices/query.ts'
 import type { PriceBook } from '../../../domain/pricing/price-book.ts'
 import { type Clock, monotonicClock } from '../../../kernel/clock.ts'
-import { forAll } from '../../../kernel/asked-by.ts'
+import { forAll } from '../../../kernel/token-context.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { type TProperties, type TSchema, Type } from 'typebox'
-import type { RawString } from '../../../kernel/ascii-text.ts'
+import type { RawString } from '../../../kernel/raw-string.ts'
 import { Tagged, Unwanted } from '../../../kernel/body.ts'
 import { textFault } from '../../../kernel/storable-text.ts'
 

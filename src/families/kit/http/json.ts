@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import type { Channel } from '../../../app/ports/provider.ts'
-import { RawString } from '../../../kernel/ascii-text.ts'
+import { RawString } from '../../../kernel/raw-string.ts'
 import { newUuid } from '../../../kernel/ids.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { type ParsedJson, parseJsonKeepingRaw } from '../../../kernel/long-strings.ts'

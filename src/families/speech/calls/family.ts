@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { type SpeechRequest, withVoice } from '../rules/request.ts'
 import { type PricedSpeech, speechCallRules, type SpeechSeen } from '../rules/rules.ts'
-import type { RawString } from '../../../kernel/ascii-text.ts'
+import type { RawString } from '../../../kernel/raw-string.ts'
 import { looksLikeHex } from '../../../kernel/hex.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { type Channel, ProviderError } from '../../../app/ports/provider.ts'

@@ -12,7 +12,7 @@ import {
 import { optionalChoice, refuse } from '../../../domain/catalog/checks/fields.ts'
 import { knownModel } from '../../../domain/catalog/checks/known-model.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
-import { RawString } from '../../../kernel/ascii-text.ts'
+import { RawString } from '../../../kernel/raw-string.ts'
 import { NotBlank, readBody } from '../../../kernel/body.ts'
 import { isPositiveInt64 } from '../../../kernel/int64.ts'
 import type { JsonObject } from '../../../kernel/json.ts'

@@ -7,7 +7,7 @@ import { type Channel, ProviderError } from '../../../../src/app/ports/provider.
 import { createResolveVoice } from '../../../../src/families/speech/calls/voices.ts'
 import type { SpeechAnswer, SpeechProvider } from '../../../../src/families/speech/ports.ts'
 import { readSpeech } from '../../../../src/families/speech/rules/request.ts'
-import { RawString } from '../../../../src/kernel/ascii-text.ts'
+import { RawString } from '../../../../src/kernel/raw-string.ts'
 
 const options = { signal: new AbortController().signal, requestId: 'req_1' }
 const channel = (audioMode?: 'json' | 'hex') =>

@@ -8,7 +8,7 @@ import {
 } from '../../../../src/families/video-b/rules/request.ts'
 import { videoBRules } from '../../../../src/families/video-b/module.ts'
 import type { Usage } from '../../../../src/domain/pricing/usage.ts'
-import { RawString } from '../../../../src/kernel/ascii-text.ts'
+import { RawString } from '../../../../src/kernel/raw-string.ts'
 import { isDomainError } from '../../../../src/kernel/errors.ts'
 
 const MIB = 1024 * 1024

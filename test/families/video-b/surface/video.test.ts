@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { ResolveMediaFiles } from '../../../../src/app/files/uploads/media-files.ts'
-import { RawString } from '../../../../src/kernel/ascii-text.ts'
+import { RawString } from '../../../../src/kernel/raw-string.ts'
 import { DomainError } from '../../../../src/kernel/errors.ts'
 import { asModel, startApp } from '../../../api/support/app.ts'
 

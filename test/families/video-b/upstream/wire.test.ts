@@ -1,5 +1,5 @@
 import t from 'tap'
-import { RawString } from '../../../../src/kernel/ascii-text.ts'
+import { RawString } from '../../../../src/kernel/raw-string.ts'
 import { parseLossless, sentJson } from '../../../../src/families/kit/http/json.ts'
 import { fromTaskResponse } from '../../../../src/families/kit/task/wire.ts'
 import { videoBWire as wire } from '../../../../src/families/video-b/upstream/wire.ts'

@@ -1,4 +1,4 @@
-import { forAll } from './asked-by.ts'
+import { forAll } from './token-context.ts'
 import { type Clock, monotonicClock } from './clock.ts'
 
 /**
