@@ -1,4 +1,4 @@
-import { forAll } from '../../src/kernel/token-context.ts'
+import { runForAllTokens } from '../../src/kernel/token-context.ts'
 import { monotonicClock } from '../../src/kernel/clock.ts'
 import { pause } from '../../src/kernel/pause.ts'
 import { readCheckpoints } from './checkpoint.ts'
@@ -38,7 +38,7 @@ class PositionWatch {
     return new Promise((resolve, reject) => {
       const untilMs = monotonicClock.nowMs() + timeoutMs
       this.#waiting = [...this.#waiting, { name, position, untilMs, resolve, reject }]
-      if (!this.#isLooking) void forAll(() => this.#look())
+      if (!this.#isLooking) void runForAllTokens(() => this.#look())
     })
   }
 

@@ -1,30 +1,30 @@
-import { forAll } from './token-context.ts'
+import { runForAllTokens } from './token-context.ts'
 import { type Clock, monotonicClock } from './clock.ts'
 
 /**
  * Shares one answer among all callers: one query at a time, and its answer is reused for a while. A
  * failed query fails for the callers that wait for it and is forgotten.
  */
-export function remembered<Answer>(
+export function memoizeFor<Answer>(
   forMs: number,
-  look: () => Promise<Answer>,
+  query: () => Promise<Answer>,
   clock: Clock = monotonicClock,
 ): () => Promise<Answer> {
-  let looking: Promise<Answer> | undefined
+  let pending: Promise<Answer> | undefined
   let known: { readonly answer: Answer; readonly atMs: number } | undefined
-  const lookAnew = async (): Promise<Answer> => {
+  const queryAgain = async (): Promise<Answer> => {
     try {
-      const answer = await look()
+      const answer = await query()
       known = { answer, atMs: clock.nowMs() }
       return answer
     } finally {
-      looking = undefined
+      pending = undefined
     }
   }
   return () => {
     if (known !== undefined && clock.nowMs() - known.atMs < forMs)
       return Promise.resolve(known.answer)
-    looking ??= forAll(lookAnew)
-    return looking
+    pending ??= runForAllTokens(queryAgain)
+    return pending
   }
 }

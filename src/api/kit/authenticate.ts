@@ -4,7 +4,7 @@ import type { TokenKind } from '../../domain/token/events.ts'
 import { isWithinRanges } from '../../kernel/address-ranges.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { RequestError } from './request-error.ts'
-import { askedBy } from '../../kernel/token-context.ts'
+import { runForToken } from '../../kernel/token-context.ts'
 
 /** Longest secret that is looked up at all. */
 const MAX_SECRET_CHARACTERS = 512
@@ -130,7 +130,7 @@ export function usePerToken(app: FastifyInstance, { ownTurn, tokenUsed }: PerTok
   app.addHook('preHandler', (request, _reply, done) => {
     const caller = callerOf(request)
     if (caller === undefined) return done()
-    const begin = (): void => askedBy(caller.tokenId, done)
+    const begin = (): void => runForToken(caller.tokenId, done)
     const turn = isOwnRequest(request) ? ownTurn?.(caller) : undefined
     if (turn === undefined) begin()
     else turn.then(begin, done)

@@ -2,7 +2,7 @@ import type { Backlog } from '../../app/calls/metrics.ts'
 import { LOOK_FOR_MS, shortcomingOf } from '../../app/read-models/read-models.ts'
 import type { ReadModelState } from '../../app/read-models/states.ts'
 import { within } from '../../kernel/pause.ts'
-import { remembered } from '../../kernel/memoize.ts'
+import { memoizeFor } from '../../kernel/memoize.ts'
 
 /** Something the gateway cannot work without. `probe` rejects, or answers false, when it is away. */
 interface Dependency {
@@ -124,7 +124,7 @@ async function lookAround(health: Health): Promise<Found> {
  * all probes; what this process knows itself, above all that it is leaving, is reported at once.
  */
 export function createReadiness(health: Health): () => Promise<Readiness> {
-  const found = remembered(LOOK_FOR_MS, () => lookAround(health))
+  const found = memoizeFor(LOOK_FOR_MS, () => lookAround(health))
   return async () => {
     const { reasons, degraded, ...rest } = await found()
     const spool = health.spool?.()

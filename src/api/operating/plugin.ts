@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
 import { Type } from 'typebox'
 import { LOOK_FOR_MS } from '../../app/read-models/read-models.ts'
-import { remembered } from '../../kernel/memoize.ts'
+import { memoizeFor } from '../../kernel/memoize.ts'
 import { createReadiness, type Health } from './health.ts'
 import { answer } from '../kit/documentation.ts'
 import { useProjectionMetrics } from './projection-metrics.ts'
@@ -111,7 +111,7 @@ export function operatingPlugin(deps: OperatingDeps) {
     useProjectionMetrics(deps.metrics, deps.health)
     useNoStore(app)
     const readiness = createReadiness(deps.health)
-    const metrics = remembered(LOOK_FOR_MS, () => deps.metrics.metrics())
+    const metrics = memoizeFor(LOOK_FOR_MS, () => deps.metrics.metrics())
     app.get(
       '/readyz',
       {

@@ -7,7 +7,7 @@ import {
 } from '../../domain/account/settings.ts'
 import { placeOf } from '../../eventlog/log/position.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
-import { forAll } from '../../kernel/token-context.ts'
+import { runForAllTokens } from '../../kernel/token-context.ts'
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
 
@@ -108,7 +108,7 @@ export function createAccountFacts(
         return Promise.resolve(settings)
       const begun = reading.get(tenantId)
       if (begun !== undefined) return begun
-      const begin = forAll(() => read(tenantId)).finally(() => reading.delete(tenantId))
+      const begin = runForAllTokens(() => read(tenantId)).finally(() => reading.delete(tenantId))
       reading.set(tenantId, begin)
       return begin
     },

@@ -1,7 +1,7 @@
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { pause, within } from '../../kernel/pause.ts'
-import { remembered } from '../../kernel/memoize.ts'
+import { memoizeFor } from '../../kernel/memoize.ts'
 import { type ReadModelState, readModelStates, type ReadModelStatesDeps } from './states.ts'
 
 /** Decides whether a route may answer from its read model. */
@@ -39,7 +39,7 @@ export function shortcomingOf(state: ReadModelState): string | undefined {
 export function createReadModels(
   deps: ReadModelStatesDeps & { readonly lookClock?: Clock },
 ): ReadModels {
-  const states = remembered(LOOK_FOR_MS, readModelStates(deps), deps.lookClock ?? monotonicClock)
+  const states = memoizeFor(LOOK_FOR_MS, readModelStates(deps), deps.lookClock ?? monotonicClock)
   const look = async (name: string): Promise<ReadModelState | undefined> => {
     // Without the log nothing new is written, and without the database the read itself fails.
     const unknown = (): readonly ReadModelState[] => []

@@ -4,7 +4,7 @@ import { insufficientBalance } from './admission.ts'
 import { readSpendable, type Spendable } from './spendable.ts'
 import { balanceUntold, type BalanceKey, type Decided } from './tenant-queue.ts'
 import { tellSpending } from './call-spending.ts'
-import { forAll } from '../../kernel/token-context.ts'
+import { runForAllTokens } from '../../kernel/token-context.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { DomainError } from '../../kernel/errors.ts'
 import type { Reservation } from './reservation.ts'
@@ -123,7 +123,7 @@ export class FundsExchange {
   #refresh(funds: TenantFunds): Promise<void> {
     const known = this.#refreshing.get(funds.tenantId)
     if (known !== undefined) return known
-    const made = forAll(() => this.tellAndRead([funds])).finally(() =>
+    const made = runForAllTokens(() => this.tellAndRead([funds])).finally(() =>
       this.#refreshing.delete(funds.tenantId),
     )
     this.#refreshing.set(funds.tenantId, made)

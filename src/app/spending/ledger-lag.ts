@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { forAll } from '../../kernel/token-context.ts'
+import { runForAllTokens } from '../../kernel/token-context.ts'
 import { readCheckpoint } from '../../../projections/engine/checkpoint.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'
@@ -45,7 +45,7 @@ export function createLedgerLag(deps: {
   }
   return {
     lagMs: () => clock.nowMs() - completeAtMs,
-    look: () => (looking ??= forAll(look).finally(() => (looking = undefined))),
+    look: () => (looking ??= runForAllTokens(look).finally(() => (looking = undefined))),
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg'
-import { forAll } from '../../kernel/token-context.ts'
+import { runForAllTokens } from '../../kernel/token-context.ts'
 import { monotonicClock } from '../../kernel/clock.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
@@ -114,7 +114,7 @@ export function createTenantQueue<Request extends BalanceKey>(
       }
       const opened = [waiting]
       queues.set(key, opened)
-      void forAll(() => drain(key, opened))
+      void runForAllTokens(() => drain(key, opened))
     })
 }
 

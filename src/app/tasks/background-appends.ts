@@ -1,4 +1,4 @@
-import { forAll } from '../../kernel/token-context.ts'
+import { runForAllTokens } from '../../kernel/token-context.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -63,7 +63,9 @@ export function createBackgroundAppends(deps: {
     pending: () => tasks.size,
     keepTrying: (name, platformId, work) => {
       if (tasks.size >= MAX_PENDING || stopping.signal.aborted) return false
-      const task = forAll(() => persist(name, platformId, work)).finally(() => tasks.delete(task))
+      const task = runForAllTokens(() => persist(name, platformId, work)).finally(() =>
+        tasks.delete(task),
+      )
       tasks.add(task)
       return true
     },

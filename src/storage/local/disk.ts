@@ -2,7 +2,7 @@ import { type FileHandle, mkdir, open, rename, rm, statfs } from 'node:fs/promis
 import { dirname } from 'node:path'
 import { storageUnavailable } from '../errors.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import { remembered } from '../../kernel/memoize.ts'
+import { memoizeFor } from '../../kernel/memoize.ts'
 
 /** Durable steps on the file system, with failures as those of storage. */
 
@@ -106,7 +106,7 @@ export function createDiskFloor(options: {
   readonly freeBytes?: (directory: string) => Promise<number>
 }): () => Promise<void> {
   const { directory, floorBytes, freeBytes = freeBytesOf } = options
-  const look = remembered(LOOK_FOR_MS, () => freeBytes(directory))
+  const look = memoizeFor(LOOK_FOR_MS, () => freeBytes(directory))
   return async () => {
     if (floorBytes > 0 && (await look()) < floorBytes)
       throw new DomainError('storage_full', 'There is no room for uploads at the moment', {})

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { Counter, type Registry } from 'prom-client'
-import { askingToken } from '../../kernel/token-context.ts'
+import { currentToken } from '../../kernel/token-context.ts'
 
 /** Of the connections of a pool, what one token may hold. */
 const TOKEN_SHARE = 0.5
@@ -91,7 +91,7 @@ export function shareFairly(
   const places = new TokenPlaces(perToken, waitMs, waits)
   const plain = pool.connect.bind(pool) as unknown as (connected: Connected) => void
   const connect = (connected: Connected): void => {
-    const tokenId = askingToken()
+    const tokenId = currentToken()
     if (tokenId === undefined) return plain(connected)
     places.enter(tokenId, (late) => {
       if (late !== undefined) return connected(late, undefined, () => undefined)

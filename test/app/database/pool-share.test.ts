@@ -8,8 +8,8 @@ import { isOutage } from '../../../src/api/kit/drain.ts'
 import { createTenantQueue } from '../../../src/app/spending/tenant-queue.ts'
 import { createSingleFlight } from '../../../src/kernel/single-flight.ts'
 import { allSettledOrThrow } from '../../../src/kernel/all-settled.ts'
-import { askedBy, forAll } from '../../../src/kernel/token-context.ts'
-import { remembered } from '../../../src/kernel/memoize.ts'
+import { runForToken, runForAllTokens } from '../../../src/kernel/token-context.ts'
+import { memoizeFor } from '../../../src/kernel/memoize.ts'
 import { acquireGatewayDatabase } from '../../helpers/gateway-database.ts'
 
 const database = await acquireGatewayDatabase()
@@ -22,7 +22,7 @@ const { perToken } = shareFairly(pool)
 
 /** Work that a token asked for. */
 const as = <Result>(tokenId: string, work: () => Promise<Result>): Promise<Result> =>
-  new Promise((resolve, reject) => askedBy(tokenId, () => void work().then(resolve, reject)))
+  new Promise((resolve, reject) => runForToken(tokenId, () => void work().then(resolve, reject)))
 
 void t.test('one token on 64 connections holds no more than its share of the pool', async (t) => {
   t.equal(perToken, 4)
@@ -76,14 +76,14 @@ void t.test('work that tokens share is in no share, whichever of them began it',
     decide: () => Promise.resolve({ refusals: Promise.resolve([undefined]) }),
   })
   const flights = createSingleFlight<unknown>()
-  const look = remembered(0, () => pool.query('select 1'))
+  const look = memoizeFor(0, () => pool.query('select 1'))
   const shared: Readonly<Record<string, () => Promise<unknown>>> = {
     'batched writes': () => write(1),
     'decisions about a balance': () => decide(balance),
     'single flights': () => flights.run('task', () => pool.query('select 1')),
-    'remembered looks': look,
+    'memoized looks': look,
     'waits for a read model': () => waitForPosition(pool, 'tasks', 1n, 10),
-    'what says so': () => forAll(() => pool.query('select 1')),
+    'what says so': () => runForAllTokens(() => pool.query('select 1')),
   }
   // The token that begins each of them has its whole share in use, and waits for more.
   const clients = await as('greedy', () =>

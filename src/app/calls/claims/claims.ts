@@ -18,7 +18,7 @@ import {
 import type { Pool } from 'pg'
 import type { Log } from '../../../kernel/log.ts'
 import type { CrashPoint } from '../../crash-points.ts'
-import { forAll } from '../../../kernel/token-context.ts'
+import { runForAllTokens } from '../../../kernel/token-context.ts'
 
 /** A key may be freed between the try and the look at its holder; this bounds the tries. */
 const MAX_TRIES = 3
@@ -179,7 +179,7 @@ export function createRenewal(
   return {
     hold: (claim) => {
       held.add(claim)
-      timer ??= forAll(() => setInterval(renew, everyMs)).unref()
+      timer ??= runForAllTokens(() => setInterval(renew, everyMs)).unref()
     },
     drop: (claim) => {
       held.delete(claim)

@@ -7,7 +7,7 @@ import {
 } from '../../../../projections/prices/query.ts'
 import type { PriceBook } from '../../../domain/pricing/price-book.ts'
 import { type Clock, monotonicClock } from '../../../kernel/clock.ts'
-import { forAll } from '../../../kernel/token-context.ts'
+import { runForAllTokens } from '../../../kernel/token-context.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 
@@ -53,7 +53,7 @@ export function createPriceBookSource(
     current: () => {
       if (cached !== undefined && monotonic.nowMs() - cached.readAtMs < FRESH_FOR_MS)
         return Promise.resolve(cached.book)
-      reading ??= forAll(read).finally(() => (reading = undefined))
+      reading ??= runForAllTokens(read).finally(() => (reading = undefined))
       return reading
     },
   }
