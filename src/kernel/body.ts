@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject } from './json.ts'
 import { textFault } from './storable-text.ts'
 
 /**
- * A body is described once, by a schema: it is read, documented and searched for misspelt names by
+ * A body is described once, by a schema: it is read, documented and searched for misspelled names by
  * the same one. Besides the keywords of JSON Schema a node may have the gateway's own, which the
  * OpenAPI description does not show:
  *

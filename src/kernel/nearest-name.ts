@@ -1,6 +1,6 @@
 import { distance } from 'fastest-levenshtein'
 
-/** Finds the known name that a misspelt one stands for. */
+/** Finds the known name that a misspelled one stands for. */
 
 /** Shorter names have too few letters to distinguish a typo from another name. */
 export const MIN_LETTERS = 4

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../kernel/json.ts'
 import { principalOf } from './authenticate.ts'
 import { CallKeySchema, keyedBy } from './idempotency.ts'
 import { objectBody } from './json-body.ts'
-import { type MemberNames, misspeltRefusal, refuseMisspelt } from './misspelt.ts'
+import { type MemberNames, typoRefusal, refuseTypos } from './misspelt.ts'
 import type { Mount, Services, Surface } from './surface.ts'
 
 /** Synchronous calls of a family, declared: the route, its price and its name follow. */
@@ -81,8 +81,8 @@ export function callSurface<
       const { answer } = call.open(services)
       app.post(route, {
         schema: { ...call.documented, headers: CallKeySchema, body },
-        // The family checks the body; the schema only finds misspelt names.
-        validatorCompiler: refuseMisspelt(namesOf(services)),
+        // The family checks the body; the schema only finds misspelled names.
+        validatorCompiler: refuseTypos(namesOf(services)),
         handler: async (request, reply) => {
           const asked = {
             principal: principalOf(request),
@@ -100,7 +100,7 @@ export function callSurface<
       })
     },
     quotes: (services) => {
-      const check = misspeltRefusal(body, namesOf(services))
+      const check = typoRefusal(body, namesOf(services))
       const { family: priced } = call.open(services)
       return [
         {

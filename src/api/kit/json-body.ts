@@ -6,7 +6,7 @@ import { isJsonObject } from '../../kernel/json.ts'
 import { parseJsonKeepingRaw } from '../../kernel/long-strings.ts'
 import { countBody } from './body-budget.ts'
 import { hasIdempotencyKey, rememberBodyHash } from './idempotency.ts'
-import { misspeltIn } from './misspelt.ts'
+import { typoCheck } from './misspelt.ts'
 import { RequestError } from './request-error.ts'
 import { strictValidator } from './validator.ts'
 import { hasLoneSurrogate, hasNul } from '../../kernel/storable-text.ts'
@@ -216,12 +216,12 @@ function requiresNothing(schema: TSchema): boolean {
 
 /**
  * For routes that change what an account may do: a body has only members of its schema, and the refusal of
- * a misspelt one names what was meant. The body may be absent where its schema requires nothing.
+ * a misspelled one names what was meant. The body may be absent where its schema requires nothing.
  */
 export const strictBodies: FastifySchemaCompiler<TSchema> = (route) => {
   const validate = strictValidator(route)
   if (route.httpPart !== 'body') return validate
-  const tell = misspeltIn(route.schema)
+  const check = typoCheck(route.schema)
   const mayBeAbsent = requiresNothing(route.schema)
   return (value: unknown) => {
     // Fastify says null where nothing was sent.
@@ -229,7 +229,7 @@ export const strictBodies: FastifySchemaCompiler<TSchema> = (route) => {
       return mayBeAbsent
         ? { value: {} }
         : { error: new RequestError('body_empty', 'The request body is empty') }
-    const error = tell(value)
+    const error = check(value)
     return error === undefined ? validate(value) : { error }
   }
 }

@@ -108,18 +108,18 @@ function meant(name: string, { candidates, judged }: Known): string | undefined 
 const isSameButForCase = (one: string, other: string): boolean =>
   plainLetters(one) === plainLetters(other)
 
-interface Misspelt {
+interface Typo {
   readonly path: string
   /** The message of the refusal. */
   readonly message: string
 }
 
 /** Looks through a body; only unknown names are compared. */
-function firstMisspelt(
+function firstTypo(
   body: unknown,
   known: Known,
   foreign: ForeignNames | undefined,
-): Misspelt | undefined {
+): Typo | undefined {
   let compared = 0
   const ofObject = (value: JsonObject, known: Known, at: string) => {
     const { names, inside } = known
@@ -145,7 +145,7 @@ function firstMisspelt(
     }
     return undefined
   }
-  const look = (value: unknown, known: Known, at: string): Misspelt | undefined => {
+  const look = (value: unknown, known: Known, at: string): Typo | undefined => {
     if (isJsonObject(value)) return ofObject(value, known, at)
     if (!Array.isArray(value)) return undefined
     for (let index = 0; index < value.length; index += 1) {
@@ -158,8 +158,8 @@ function firstMisspelt(
   return look(body, known, '')
 }
 
-/** Tells the first misspelt member of a body, if it has one. */
-type TellMisspelt = (body: unknown) => RequestError | undefined
+/** Returns an error that names the first misspelled member of a body, if it has one. */
+type TypoCheck = (body: unknown) => RequestError | undefined
 
 /** How names of members are checked in addition to the schema. */
 export interface MemberNames {
@@ -169,46 +169,43 @@ export interface MemberNames {
 }
 
 /** For bodies of which a schema knows the members; they are looked up once, here. */
-export function misspeltIn(
+export function typoCheck(
   schema: unknown,
   { spellings = asWritten, foreign }: MemberNames = {},
-): TellMisspelt {
+): TypoCheck {
   const known = knownOf(schema, spellings)
   if (known === undefined) return () => undefined
   return (body) => {
-    const found = firstMisspelt(body, known, foreign)
+    const found = firstTypo(body, known, foreign)
     return found && new RequestError('parameter_invalid', found.message, found.path)
   }
 }
 
 /** The same of the parts of a form, whose names may say more in brackets. @throws RequestError */
-export function refuseMisspeltParts(tell: TellMisspelt): (form: ReadForm) => void {
+export function refuseTyposInParts(check: TypoCheck): (form: ReadForm) => void {
   return ({ fields, uploads }) => {
     const parts = [...Object.keys(fields), ...uploads.map(({ name }) => name)]
-    const error = tell(Object.fromEntries(parts.map((name) => [name.replace(/\[.*$/s, ''), true])))
+    const error = check(Object.fromEntries(parts.map((name) => [name.replace(/\[.*$/s, ''), true])))
     if (error !== undefined) throw error
   }
 }
 
-/** Refuses misspelt members of a body as its own route does. @throws RequestError */
-export function misspeltRefusal(
-  schema: unknown,
-  names: MemberNames = {},
-): (body: JsonObject) => void {
-  const tell = misspeltIn(schema, names)
+/** Refuses misspelled members of a body as its own route does. @throws RequestError */
+export function typoRefusal(schema: unknown, names: MemberNames = {}): (body: JsonObject) => void {
+  const check = typoCheck(schema, names)
   return (body) => {
-    const error = tell(body)
+    const error = check(body)
     if (error !== undefined) throw error
   }
 }
 
-/** For routes whose readers check the body: the schema documents it and finds misspelt members. */
-export function refuseMisspelt(names: MemberNames = {}): FastifySchemaCompiler<TSchema> {
+/** For routes whose readers check the body: the schema documents it and finds misspelled members. */
+export function refuseTypos(names: MemberNames = {}): FastifySchemaCompiler<TSchema> {
   return ({ schema, httpPart }) => {
     if (httpPart !== 'body') return () => true
-    const tell = misspeltIn(schema, names)
+    const check = typoCheck(schema, names)
     return (value: unknown) => {
-      const error = tell(value)
+      const error = check(value)
       return error === undefined ? true : { error }
     }
   }

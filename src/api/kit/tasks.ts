@@ -12,7 +12,7 @@ import type { JsonObject } from '../../kernel/json.ts'
 import { principalOf } from './authenticate.ts'
 import { bodyHashOf, idempotencyKeyOf, IdempotencyKeySchema, REPLAYED } from './idempotency.ts'
 import { objectBody } from './json-body.ts'
-import { misspeltRefusal, refuseMisspelt } from './misspelt.ts'
+import { typoRefusal, refuseTypos } from './misspelt.ts'
 import type { QuotedPath, Mount, Services, Surface } from './surface.ts'
 import type { AssetReference } from '../../domain/catalog/checks/media.ts'
 import { DomainError } from '../../kernel/errors.ts'
@@ -132,8 +132,8 @@ function createRoute<Accepted>(
   const { path, body, documented } = creation
   app.post(path, {
     schema: { ...documented, headers: IdempotencyKeySchema, body },
-    // The family checks the body; the schema only finds misspelt names.
-    validatorCompiler: refuseMisspelt({ foreign: services.foreignMembers }),
+    // The family checks the body; the schema only finds misspelled names.
+    validatorCompiler: refuseTypos({ foreign: services.foreignMembers }),
     handler: (request, reply) => create(creation, services, request, reply),
   })
 }
@@ -168,7 +168,7 @@ function quotedPath<Accepted>(
   { path, family, body: schema, accept, order }: TaskCreation<Accepted>,
   services: Services,
 ): QuotedPath {
-  const check = misspeltRefusal(schema, { foreign: services.foreignMembers })
+  const check = typoRefusal(schema, { foreign: services.foreignMembers })
   return {
     path: `${prefix}${path}`,
     quote: async ({ principal, body }) => {

@@ -56,7 +56,7 @@ const reading: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 /**
  * Compiles TypeBox schemas for Fastify: no coercion of bodies, no defaults, no stripping. A reading
- * refuses query parameters it does not know: a misspelt filter would answer with everything.
+ * refuses query parameters it does not know: a misspelled filter would answer with everything.
  */
 export const strictValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart, method }) => {
   const compiled = Compile(schema)

@@ -6,7 +6,7 @@ import { principalOf } from '../kit/authenticate.ts'
 import type { FailureCode } from '../kit/failure-table.ts'
 import { objectBody } from '../kit/json-body.ts'
 import { given, objectAt, stringAt } from '../kit/member-checks.ts'
-import { refuseMisspelt, misspeltRefusal } from '../kit/misspelt.ts'
+import { refuseTypos, typoRefusal } from '../kit/misspelt.ts'
 import { partOf, type QuotedPath } from '../kit/surface.ts'
 import { behindToken, withBody } from '../kit/route-failures.ts'
 import { describe } from './documentation.ts'
@@ -138,7 +138,7 @@ export function quotePlugin(deps: QuoteRouteDeps) {
     app.post('/quote', {
       config: { startsNothing: true },
       // The creation's own rules check the body.
-      validatorCompiler: refuseMisspelt(),
+      validatorCompiler: refuseTypos(),
       schema: {
         ...describe({
           tag: 'Prices',
@@ -176,8 +176,8 @@ function imagePaths({
 }: QuoteDeps): readonly QuotedPath[] {
   const { generation, edit } = imageBodies(catalog)
   const checks = {
-    generation: misspeltRefusal(generation, { foreign }),
-    edit: misspeltRefusal(edit, { foreign }),
+    generation: typoRefusal(generation, { foreign }),
+    edit: typoRefusal(edit, { foreign }),
   }
   const atOnce = (kind: ImageKind): QuotedPath => ({
     path: `/v1/images/${kind}s`,
@@ -207,7 +207,7 @@ function imagePaths({
 }
 
 function videoPath(deps: QuoteDeps): QuotedPath {
-  const check = misspeltRefusal(CreateVideoBodySchema, { foreign: deps.foreignMembers })
+  const check = typoRefusal(CreateVideoBodySchema, { foreign: deps.foreignMembers })
   return {
     path: '/v1/videos',
     quote: async ({ principal, body }) => {

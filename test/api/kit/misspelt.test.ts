@@ -86,7 +86,7 @@ const slips: readonly (readonly [string, object, path: string, meant: string])[]
 ]
 
 void t.test(
-  '400 naming what was meant by a misspelt member, in the shape of the surface',
+  '400 naming what was meant by a misspelled member, in the shape of the surface',
   async (t) => {
     const done = texts.calls.length + tasks.created.length
     for (const [url, body, path, meant] of slips) {

@@ -83,7 +83,7 @@ function changed(body: JsonObject, path: Path, change: Change): JsonObject {
 }
 
 /**
- * Every member of a body left out, misspelt, or set to each odd value.
+ * Every member of a body left out, misspelled, or set to each odd value.
  *
  * @param body is taken as it is
  */
@@ -97,7 +97,7 @@ export function* oddBodies(body: JsonObject): Generator<OddBody> {
     })
     if (typeof path.at(-1) === 'string') {
       yield as('left out', (holder, name) => void Reflect.deleteProperty(holder, name))
-      yield as('misspelt', (holder, name) => {
+      yield as('misspelled', (holder, name) => {
         holder[`${name}z`] = holder[name]
         Reflect.deleteProperty(holder, name)
       })

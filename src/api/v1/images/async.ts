@@ -124,7 +124,7 @@ export function asyncImageRoutes(
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const lacking = new DomainError('invalid_request', '`prompt` is required', { param: 'prompt' })
   app.post('/images/generations/async', {
-    // Each family checks its own fields; the schema only finds misspelt names.
+    // Each family checks its own fields; the schema only finds misspelled names.
     validatorCompiler,
     schema: {
       ...describe({

@@ -29,7 +29,7 @@ interface OrderReading {
 
 export interface ImageOrderDeps extends OrderReading {
   readonly formLimits: FormLimits
-  /** Refuses parts of a form that are misspelt or another interface's. @throws RequestError */
+  /** Refuses parts of a form that are misspelled or another interface's. @throws RequestError */
   readonly checkParts: (form: ReadForm) => void
 }
 

@@ -26,7 +26,7 @@ import type { FailureCode } from '../../kit/failure-table.ts'
 import type { ForeignNames } from '../../kit/foreign-members.ts'
 import { CallKeySchema, keyedBy } from '../../kit/idempotency.ts'
 import { sendInPieces } from '../../kit/json-in-pieces.ts'
-import { misspeltIn, refuseMisspelt, refuseMisspeltParts } from '../../kit/misspelt.ts'
+import { typoCheck, refuseTypos, refuseTyposInParts } from '../../kit/misspelt.ts'
 import { type FormLimits, useForms } from '../../kit/multipart.ts'
 import { describe } from '../documentation.ts'
 import { v1Error } from '../envelope.ts'
@@ -97,10 +97,10 @@ async function answerStream(
 export function imagesPlugin(given: ImageRouteDeps) {
   const names = { foreign: given.foreignMembers }
   const { generation, edit } = imageBodies(given.catalog)
-  const tellOfEdits = misspeltIn(edit, names)
-  const deps = { ...given, checkParts: refuseMisspeltParts(tellOfEdits) }
-  // Each family checks its own fields; the schema only finds misspelt names.
-  const onlySpelling = refuseMisspelt(names)
+  const checkEdit = typoCheck(edit, names)
+  const deps = { ...given, checkParts: refuseTyposInParts(checkEdit) }
+  // Each family checks its own fields; the schema only finds misspelled names.
+  const onlySpelling = refuseTypos(names)
   return async (app: FastifyInstance): Promise<void> => {
     await useForms(app)
     app.post('/images/generations', {

@@ -23,7 +23,7 @@ export interface OrderDeps {
   readonly findAssetTypes: FindAssetTypes
   readonly resolveHost: ResolveHost
   readonly formLimits: FormLimits
-  /** Refuses parts of a form that are misspelt or another interface's. @throws RequestError */
+  /** Refuses parts of a form that are misspelled or another interface's. @throws RequestError */
   readonly checkParts: (form: ReadForm) => void
 }
 

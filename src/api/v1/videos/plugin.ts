@@ -13,7 +13,7 @@ import { principalOf } from '../../kit/authenticate.ts'
 import { callerGone } from '../../kit/calls.ts'
 import type { ForeignNames } from '../../kit/foreign-members.ts'
 import { idempotencyKeyOf } from '../../kit/idempotency.ts'
-import { misspeltIn, refuseMisspelt, refuseMisspeltParts } from '../../kit/misspelt.ts'
+import { typoCheck, refuseTypos, refuseTyposInParts } from '../../kit/misspelt.ts'
 import { useForms } from '../../kit/multipart.ts'
 import { taskAssetsOf, taskKeyOf, tellCreated, tellTask } from '../../kit/tasks.ts'
 import {
@@ -160,14 +160,14 @@ async function sendContent(
 /** `/v1/videos`, to be registered below `/v1`. */
 export function videosPlugin(given: VideoRouteDeps) {
   const names = { foreign: given.foreignMembers }
-  const checkParts = refuseMisspeltParts(misspeltIn(CreateVideoBodySchema, names))
+  const checkParts = refuseTyposInParts(typoCheck(CreateVideoBodySchema, names))
   const deps = { ...given, checkParts }
   return async (instance: FastifyInstance): Promise<void> => {
     await useForms(instance)
     const app = instance.withTypeProvider<TypeBoxTypeProvider>()
     app.post('/videos', {
-      // Each family judges its own fields; the schema only finds misspelt names.
-      validatorCompiler: refuseMisspelt(names),
+      // Each family judges its own fields; the schema only finds misspelled names.
+      validatorCompiler: refuseTypos(names),
       schema: {
         ...describe({
           ...tag,

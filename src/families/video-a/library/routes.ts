@@ -5,7 +5,7 @@ import { answer, failureResponses } from '../../../api/kit/documentation.ts'
 import { principalOf } from '../../../api/kit/authenticate.ts'
 import type { ForeignNames } from '../../../api/kit/foreign-members.ts'
 import { objectBody } from '../../../api/kit/json-body.ts'
-import { misspeltRefusal } from '../../../api/kit/misspelt.ts'
+import { typoRefusal } from '../../../api/kit/misspelt.ts'
 import { RequestError } from '../../../api/kit/request-error.ts'
 import type { Mount, Services, Surface } from '../../../api/kit/surface.ts'
 import type { Channel } from '../../../app/ports/provider.ts'
@@ -96,7 +96,7 @@ function spellingCheck(foreign: ForeignNames): (action: ActionName, body: JsonOb
   const checks = new Map(
     actionNames.map((name) => {
       const names = name.startsWith('Create') ? { foreign } : {}
-      return [name, misspeltRefusal(bodies[name], names)]
+      return [name, typoRefusal(bodies[name], names)]
     }),
   )
   return (action, body) => checks.get(action)?.(body)

@@ -234,7 +234,7 @@ void t.test('the address is spelt URL, of a model overseas in three ways', async
   })
 })
 
-void t.test('400 tells what a misspelt member was meant to be', async (t) => {
+void t.test('400 tells what a misspelled member was meant to be', async (t) => {
   const slips: readonly (readonly [ActionName, object, path: string, meant: string])[] = [
     ['CreateAssetGroup', { Model: domestic }, 'Model', 'model'],
     ['CreateAssetGroup', { Desciption: 'x' }, 'Desciption', 'Description'],

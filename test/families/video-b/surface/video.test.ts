@@ -109,12 +109,12 @@ t.test(
 )
 
 t.test(
-  'a misspelt member and another interface’s are refused, one that none knows is left out',
+  'a misspelled member and another interface’s are refused, one that none knows is left out',
   async (t) => {
     const unsafe = await create('{"duration":9007199254740993}')
     t.match(unsafe.json().error.message, /: `duration` \(2013\)$/, 'the field is always named')
-    const misspelt = await create({ ...goodBody, resolutoin: '2K' })
-    t.match(misspelt.json().error.message, /did you mean `resolution`/)
+    const misspelled = await create({ ...goodBody, resolutoin: '2K' })
+    t.match(misspelled.json().error.message, /did you mean `resolution`/)
     const foreign = await create({ ...goodBody, aigc_watermark: true })
     t.match(foreign.json().error.message, /`aigc_watermark`/, 'another interface’s is refused')
     t.equal((await create({ ...goodBody, made_up_member: 1 })).statusCode, 200)
