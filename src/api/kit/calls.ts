@@ -5,7 +5,7 @@ import type { JsonObject } from '../../kernel/json.ts'
 import { principalOf } from './authenticate.ts'
 import { CallKeySchema, keyedBy } from './idempotency.ts'
 import { objectBody } from './json-body.ts'
-import { type MemberNames, typoRefusal, refuseTypos } from './misspelt.ts'
+import { type MemberNames, typoRefusal, refuseTypos } from './typo-check.ts'
 import type { Mount, Services, Surface } from './surface.ts'
 
 /** Synchronous calls of a family, declared: the route, its price and its name follow. */

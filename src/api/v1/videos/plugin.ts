@@ -13,7 +13,7 @@ import { principalOf } from '../../kit/authenticate.ts'
 import { callerGone } from '../../kit/calls.ts'
 import type { ForeignNames } from '../../kit/foreign-members.ts'
 import { idempotencyKeyOf } from '../../kit/idempotency.ts'
-import { typoCheck, refuseTypos, refuseTyposInParts } from '../../kit/misspelt.ts'
+import { typoCheck, refuseTypos, refuseTyposInParts } from '../../kit/typo-check.ts'
 import { useForms } from '../../kit/multipart.ts'
 import { taskAssetsOf, taskKeyOf, tellCreated, tellTask } from '../../kit/tasks.ts'
 import {

@@ -8,7 +8,7 @@ import {
   type StreamLimits,
 } from '../../../api/kit/event-stream.ts'
 import { foreignToTexts } from '../../../api/kit/foreign-members.ts'
-import type { Spellings } from '../../../api/kit/misspelt.ts'
+import type { Spellings } from '../../../api/kit/typo-check.ts'
 import { type Mount, type Services, streamOptions, type Surface } from '../../../api/kit/surface.ts'
 import type { CallRunner } from '../../../app/calls/running.ts'
 import type { Unmade } from '../../../app/calls/family.ts'
