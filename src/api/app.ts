@@ -31,7 +31,13 @@ import {
 import { defaultStreamLimits, type StreamLimits } from './kit/event-stream.ts'
 import { foreignToCreations } from './kit/foreign-members.ts'
 import { useObservation, useRequestLogs } from './kit/observe.ts'
-import { membersOf, type Services, type Surface, useMount, type QuotedPath } from './kit/surface.ts'
+import {
+  membersOf,
+  type SurfaceServices,
+  type Surface,
+  useMount,
+  type QuotedPath,
+} from './kit/surface.ts'
 import type { StandingsOf } from './kit/answer-headers.ts'
 import type { FormLimits } from './kit/multipart.ts'
 import type { ResolveHost } from '../kernel/public-url.ts'
@@ -64,7 +70,7 @@ export interface ApiDeps extends Omit<AccountsDeps, 'endpoints'>, PerToken {
   readonly tasks: TaskUseCases
   /** Runs calls of any family. */
   readonly calls: CallRunner
-  readonly channels: Services['channels']
+  readonly channels: SurfaceServices['channels']
   /** The asset library and the verification of real persons. */
   readonly assets: AssetUseCases
   /** The uploaded files that a request names. */
@@ -222,7 +228,7 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   const quotedPaths = (): readonly QuotedPath[] =>
     surfaces.flatMap(({ quotes }) => quotes?.(services) ?? [])
   const surfaces: readonly Surface[] = [...deps.surfaces, v1Surface(offered, quotedPaths)]
-  const services: Services = {
+  const services: SurfaceServices = {
     ...offered,
     foreignMembers: foreignToCreations(membersOf(surfaces)),
   }

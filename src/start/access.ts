@@ -5,7 +5,7 @@ import { createLastUses, startTelling } from '../app/accounts/last-uses.ts'
 import { followAccounts } from '../app/accounts/account-facts.ts'
 import { noLimits } from '../app/spending/throttle/holders.ts'
 import { shareCallsThrough, shareThrough, startSharing } from '../app/spending/throttle/sharing.ts'
-import type { Parts } from './compose.ts'
+import type { Services } from './compose.ts'
 import type { Config } from '../config.ts'
 import { newId } from '../kernel/ids.ts'
 
@@ -15,15 +15,15 @@ import { newId } from '../kernel/ids.ts'
  */
 export async function startAccess(deps: {
   readonly config: Pick<Config, 'rateLimits' | 'queries' | 'unknownTokensPerMinute'>
-  readonly parts: Pick<Parts, 'tasks' | 'facts'>
+  readonly services: Pick<Services, 'tasks' | 'facts'>
   readonly registry: Registry
   readonly onStop: (close: () => Promise<unknown>) => void
 }): Promise<{
   readonly authenticate: Authenticate
   readonly tokenUsed: (tokenId: string) => void
 }> {
-  const { config, parts, onStop } = deps
-  const { pool, log, catalog, clock, logger, throttle } = parts.tasks
+  const { config, services, onStop } = deps
+  const { pool, log, catalog, clock, logger, throttle } = services.tasks
   const authenticator = createAuthenticator({
     pool,
     log,
@@ -38,7 +38,7 @@ export async function startAccess(deps: {
   const stopping = new AbortController()
   const { signal } = stopping
   const tokens = await followTokens({ pool, log, authenticator, logger, signal })
-  const accounts = await followAccounts({ log, facts: parts.facts, logger, signal })
+  const accounts = await followAccounts({ log, facts: services.facts, logger, signal })
   onStop(async () => (stopping.abort(), Promise.all([tokens.done, accounts.done])))
   const sharing = startSharing({
     throttle,

@@ -56,7 +56,7 @@ import { catalogOf, type FamilyModule, openFamilies } from '../families/module.t
 import type { ObjectStore } from '../storage/types.ts'
 
 /** What a gateway is built from. */
-export interface Ground {
+export interface Infrastructure {
   readonly pool: Pool
   readonly log: EventLog
   readonly families: readonly FamilyModule[]
@@ -93,7 +93,7 @@ interface CallingReplica {
 }
 
 /** The parts of one gateway. None of them runs by itself: the caller starts what it needs. */
-export interface Parts {
+export interface Services {
   /** Routes of the families. */
   readonly surfaces: readonly Surface[]
   readonly store: ObjectStore | undefined
@@ -116,16 +116,16 @@ export interface Parts {
 }
 
 /** Puts a gateway together, without HTTP; the program and the tests both use it. */
-export function compose(ground: Ground): Parts {
-  const { pool, log, clock, logger, crashPoint, markerSecret, store } = ground
-  const { monotonic = monotonicClock, hosts = { resolveHost: resolveByDns } } = ground
-  const opened = openFamilies(ground.families, { ...ground, upstreamClock: wallClock })
+export function compose(infra: Infrastructure): Services {
+  const { pool, log, clock, logger, crashPoint, markerSecret, store } = infra
+  const { monotonic = monotonicClock, hosts = { resolveHost: resolveByDns } } = infra
+  const opened = openFamilies(infra.families, { ...infra, upstreamClock: wallClock })
   const recent = createRecentWrites()
   const uses = createUseAssets({ log, clock, recent })
   const facts = createAccountFacts(log, monotonic)
-  const accounts = accountsOf(ground, facts)
+  const accounts = accountsOf(infra, facts)
   const tasks: TaskDeps = {
-    ...tasksOf(ground, facts),
+    ...tasksOf(infra, facts),
     ...accounts,
     providers: opened.tasks,
     openPublic: createOpenPublic(hosts),
@@ -133,10 +133,10 @@ export function compose(ground: Ground): Parts {
     checkAssets: uses.checkAssets,
   }
   const { readModels, throttle } = tasks
-  const { uploadLimits: limits = defaultUploadLimits, checkDisk } = ground
+  const { uploadLimits: limits = defaultUploadLimits, checkDisk } = infra
   const quota = createUploadQuota({ pool, readModels, limits, checkDisk })
   const files = { pool, log, store, readModels, quota, throttle, clock, logger, crashPoint }
-  const images: Parts['images'] = {
+  const images: Services['images'] = {
     providers: opened.images,
     imagePlace: store && createImagePlace(store, clock, monotonic),
     fetchPublic: createPublicFetch(hosts),
@@ -168,7 +168,7 @@ export function compose(ground: Ground): Parts {
       room: createRoom(),
       assetLimits: defaultAssetLimits,
     },
-    calls: (replica) => callsOf(ground, { ...tasks, ...accounts }, replica),
+    calls: (replica) => callsOf(infra, { ...tasks, ...accounts }, replica),
     stop: async () => {
       await tasks.background.stop()
       await opened.close()
@@ -177,11 +177,11 @@ export function compose(ground: Ground): Parts {
 }
 
 /** Prices and budgets of tenants. */
-function accountsOf(ground: Ground, facts: AccountFacts) {
-  const { pool, clock, logger, metrics, monotonic = monotonicClock } = ground
+function accountsOf(infra: Infrastructure, facts: AccountFacts) {
+  const { pool, clock, logger, metrics, monotonic = monotonicClock } = infra
   const books = createPriceBookSource(pool, clock, monotonic)
   // Demonstration prices apply on the sandbox only, whichever book holds them.
-  const list = ground.sandbox ? books : withoutDemonstrationPrices(books)
+  const list = infra.sandbox ? books : withoutDemonstrationPrices(books)
   return {
     prices: createTenantPrices(list, facts),
     budgets: createBudgets({
@@ -197,20 +197,20 @@ function accountsOf(ground: Ground, facts: AccountFacts) {
 }
 
 /** Dependencies of tasks, which calls share. */
-function tasksOf(ground: Ground, facts: AccountFacts) {
-  const { pool, log, clock, logger, metrics, crashPoint, markerSecret, breaker } = ground
-  const { monotonic = monotonicClock } = ground
-  const catalog = catalogOf(ground.families)
+function tasksOf(infra: Infrastructure, facts: AccountFacts) {
+  const { pool, log, clock, logger, metrics, crashPoint, markerSecret, breaker } = infra
+  const { monotonic = monotonicClock } = infra
+  const catalog = catalogOf(infra.families)
   return {
     pool,
     log,
     catalog,
-    channels: createChannelDirectory(ground.channels, {
+    channels: createChannelDirectory(infra.channels, {
       catalog,
       clock: monotonic,
       ...(breaker === undefined ? {} : { breaker }),
     }),
-    paces: createChannelPaces(ground.pollRequestsPerSecond, monotonic),
+    paces: createChannelPaces(infra.pollRequestsPerSecond, monotonic),
     readModels: createReadModels({
       db: pool,
       projections: allProjections,
@@ -221,7 +221,7 @@ function tasksOf(ground: Ground, facts: AccountFacts) {
     throttle: createThrottle({
       facts,
       monotonic,
-      ownRequestsPerMinute: ground.ownRequestsPerMinute,
+      ownRequestsPerMinute: infra.ownRequestsPerMinute,
       registry: metrics,
     }),
     background: createBackgroundAppends({ clock: monotonic, logger }),
@@ -247,10 +247,10 @@ function callsOf(
     crashPoint,
     markerSecret,
     monotonic = monotonicClock,
-  }: Ground,
+  }: Infrastructure,
   { catalog, channels, prices, budgets, throttle }: TaskDeps & ReturnType<typeof accountsOf>,
   { replica, lag }: CallingReplica,
-): ReturnType<Parts['calls']> {
+): ReturnType<Services['calls']> {
   return {
     log,
     catalog,

@@ -7,7 +7,7 @@ import type { Registry } from 'prom-client'
 import { repeatedSettlements, totals } from '../../projections/ledger/query.ts'
 import { buildApp } from '../api/app.ts'
 import { buildOperationsApp } from '../api/operations-app.ts'
-import { createHealth, type Said } from '../api/operating/gateway-health.ts'
+import { createHealth, type Lifecycle } from '../api/operating/gateway-health.ts'
 import { type Health, refusedConcern } from '../api/operating/health.ts'
 import { useLedgerMetrics } from '../api/operating/ledger-metrics.ts'
 import { drain } from '../api/kit/drain.ts'
@@ -19,7 +19,7 @@ import { startCalls, type StartedCalls } from '../app/calls/start.ts'
 import { openQueryPool } from '../storage/postgres/pool.ts'
 import { servedModels } from '../app/finance/prices/concern.ts'
 import { createMediaFiles } from '../app/files/uploads/media-files.ts'
-import type { Parts } from './compose.ts'
+import type { Services } from './compose.ts'
 import { monotonicClock } from '../kernel/clock.ts'
 import { within } from '../kernel/pause.ts'
 import type { OpenedStorage } from '../storage/open.ts'
@@ -57,12 +57,12 @@ export interface ListenOptions {
   readonly freePorts?: () => Promise<void>
 }
 
-type ListenParts = Parts & { readonly storage: OpenedStorage }
+type ListenServices = Services & { readonly storage: OpenedStorage }
 
-/** What a process gives to the interface beside its parts. */
+/** What a process gives to the interface beside its services. */
 interface ListenContext {
   readonly metrics: Registry
-  readonly said: Said
+  readonly lifecycle: Lifecycle
   /** Names this process among those that are present. */
   readonly owner: string
   readonly onStop: (close: () => Promise<unknown>) => void
@@ -82,24 +82,24 @@ const SETTLE_MARGIN_MS = 8_000
 /** Puts the HTTP interface over the parts and listens; with a port of their own, the operating routes too. */
 export async function listen(
   options: ListenOptions,
-  parts: ListenParts,
-  { metrics, said, owner, onStop }: ListenContext,
+  services: ListenServices,
+  { metrics, lifecycle, owner, onStop }: ListenContext,
 ): Promise<Addresses> {
   const { config, logger } = options
-  const { tasks: deps } = parts
+  const { tasks: deps } = services
   const { pool, log, clock } = deps
   const queryPool = openQueryPool(options.databaseUrl, config.queries, lostBy(logger))
   onStop(() => queryPool.end())
-  const access = await startAccess({ config, parts, registry: metrics, onStop })
+  const access = await startAccess({ config, services, registry: metrics, onStop })
   const lag = watchLedger(pool, log)
   await seeLedger(lag)
   const calls = await startCalls({
-    ...parts.calls({ replica: owner, lag }),
+    ...services.calls({ replica: owner, lag }),
     registry: metrics,
     spoolDirectory: dataFiles(config.dataDir).spool,
   })
-  const concerns = [...said.concerns, refusedConcern(calls.refused)]
-  const health: Health = { ...createHealth(deps, { ...said, concerns }), spool: calls.backlog }
+  const concerns = [...lifecycle.concerns, refusedConcern(calls.refused)]
+  const health: Health = { ...createHealth(deps, { ...lifecycle, concerns }), spool: calls.backlog }
   const operations =
     config.operationsPort === undefined
       ? undefined
@@ -114,13 +114,13 @@ export async function listen(
     await within(config.drainTimeoutMs, closing, () => undefined)
     await Promise.all([closing, calls.stop(Math.max(0, untilMs - monotonicClock.nowMs()))])
   })
-  const app = await buildCallersApp(options, parts, {
+  const app = await buildCallersApp(options, services, {
     access,
     calls,
     queryPool,
     metrics,
     health,
-    leaving: said.leaving,
+    leaving: lifecycle.leaving,
   })
   useLedgerMetrics(metrics, {
     totals: () => totals(pool),
@@ -138,7 +138,7 @@ export async function listen(
 /** The app that callers, finance and support reach. */
 function buildCallersApp(
   options: ListenOptions,
-  parts: ListenParts,
+  services: ListenServices,
   running: {
     readonly access: Awaited<ReturnType<typeof startAccess>>
     readonly calls: StartedCalls
@@ -151,24 +151,24 @@ function buildCallersApp(
 ) {
   const { config, channels, hosts } = options
   const { calls, queryPool: db } = running
-  const { pool, log, catalog, clock, throttle, readModels } = parts.tasks
-  const { local } = parts.storage
+  const { pool, log, catalog, clock, throttle, readModels } = services.tasks
+  const { local } = services.storage
   return buildApp({
-    surfaces: parts.surfaces,
+    surfaces: services.surfaces,
     logger: options.logger,
     clock,
     catalog,
-    channels: parts.tasks.channels,
+    channels: services.tasks.channels,
     metrics: running.metrics,
     ...running.access,
-    ...useCases(parts, calls),
+    ...useCases(services, calls),
     resolveMediaFiles: createMediaFiles({ log, clock }),
     standingsOf: throttle.standings,
     countQuery: throttle.query,
     ownTurn: throttle.own,
     readKey: createReadKey({ db: pool, throttle }),
-    readOwnBudgets: parts.budgets.standings,
-    uploads: parts.files.quota,
+    readOwnBudgets: services.budgets.standings,
+    uploads: services.files.quota,
     ...management({ ...options, log, catalog, db, clock }),
     ...readsOver({
       db,
@@ -225,7 +225,7 @@ function management(
 
 /** All use cases of callers; those that are answered at once are calls. */
 function useCases(
-  { tasks, imageTasks, files, assets, images, media }: Parts,
+  { tasks, imageTasks, files, assets, images, media }: Services,
   { deps, running }: Pick<StartedCalls, 'deps' | 'running'>,
 ): {
   readonly tasks: TaskUseCases

@@ -5,7 +5,7 @@ import type { Registry } from 'prom-client'
 import { readFirstPlace } from '../../projections/engine/checkpoint.ts'
 import { migrateEngine } from '../../projections/engine/migrate.ts'
 import { allProjections } from '../../projections/registry.ts'
-import { type Said } from '../api/operating/gateway-health.ts'
+import { type Lifecycle } from '../api/operating/gateway-health.ts'
 import { createPostOut, resolveByDns } from '../families/kit/http/public-fetch.ts'
 import { crashPointFrom } from '../app/crash-points.ts'
 import { createMetricsRegistry, eventLogMetrics } from '../app/metrics.ts'
@@ -23,7 +23,7 @@ import { taskPolicies } from '../app/tasks/watch/policies.ts'
 import { taskWork } from '../app/tasks/watch/task-work.ts'
 import { startPresence, startWorker } from '../app/queue/worker.ts'
 import { assetWork } from '../app/assets/watch/asset-work.ts'
-import { compose, type Ground, type Parts } from './compose.ts'
+import { compose, type Infrastructure, type Services } from './compose.ts'
 import { dataFiles } from '../config.ts'
 import { createEventLog } from '../eventlog/log/client.ts'
 import type { EventLog } from '../eventlog/log/types.ts'
@@ -113,18 +113,18 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
   const { objects } = storage
   const store = objects?.store
   onStop(async () => store?.close())
-  const parts = composeFor(options, { pool, log, families, clock, metrics }, storage)
-  onStop(() => parts.stop())
+  const services = composeFor(options, { pool, log, families, clock, metrics }, storage)
+  onStop(() => services.stop())
   const owner = newId('process', clock.nowMs())
-  await startBackground(options, parts, { owner, objects, metrics, onStop })
+  await startBackground(options, services, { owner, objects, metrics, onStop })
   let stage: 'starting' | 'serving' | 'leaving' = 'starting'
-  const said: Said = {
+  const lifecycle: Lifecycle = {
     accepting: () => stage === 'serving',
     leaving: () => stage === 'leaving',
     concerns: [
       priceConcern({
         catalog,
-        prices: parts.tasks.prices,
+        prices: services.tasks.prices,
         served: servedModels(options.channels),
         started: startedBook,
         registry: metrics,
@@ -132,7 +132,7 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
     ],
   }
   const addresses = options.roles.has('api')
-    ? await listen(options, { ...parts, storage }, { metrics, said, owner, onStop })
+    ? await listen(options, { ...services, storage }, { metrics, lifecycle, owner, onStop })
     : { address: undefined, operationsAddress: undefined }
   listensAt = addresses.address
   onStop(async () => {
@@ -179,12 +179,12 @@ async function openStores(
 /** Composes the parts as the configuration says. */
 function composeFor(
   options: GatewayOptions,
-  ground: Pick<Ground, 'pool' | 'log' | 'families' | 'clock' | 'metrics'>,
+  infra: Pick<Infrastructure, 'pool' | 'log' | 'families' | 'clock' | 'metrics'>,
   { objects, local }: OpenedStorage,
-): Parts {
+): Services {
   const { config } = options
   return compose({
-    ...ground,
+    ...infra,
     store: objects?.store,
     channels: options.channels,
     sandbox: options.sandbox,
@@ -206,7 +206,7 @@ function composeFor(
  */
 async function startBackground(
   { config, roles, hosts = { resolveHost: resolveByDns } }: GatewayOptions,
-  { tasks: deps, imageTasks, assets }: Parts,
+  { tasks: deps, imageTasks, assets }: Services,
   {
     owner,
     objects,

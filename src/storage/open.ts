@@ -16,7 +16,7 @@ export interface OpenedStorage {
 /** @throws when local objects have no folder that can be used */
 export async function openStorage(
   settings: StorageSettings,
-  ground: {
+  options: {
     readonly directory: string
     readonly secret: string
     readonly baseUrl: () => string | undefined
@@ -26,17 +26,17 @@ export async function openStorage(
   },
 ): Promise<OpenedStorage> {
   const named = (place: ObjectStore): NamespacedObjects =>
-    namespacedObjects(place, { namespace: ground.namespace, startedAtMs: ground.clock.nowMs() })
+    namespacedObjects(place, { namespace: options.namespace, startedAtMs: options.clock.nowMs() })
   switch (settings.kind) {
     case 'none':
       return { objects: undefined, local: undefined }
     case 'local': {
-      const local = await openLocalStore(ground)
+      const local = await openLocalStore(options)
       return { objects: named(local), local }
     }
     case 's3':
       return {
-        objects: named(createS3Store({ ...settings.s3, clock: ground.clock })),
+        objects: named(createS3Store({ ...settings.s3, clock: options.clock })),
         local: undefined,
       }
   }

@@ -102,11 +102,11 @@ void t.test('storage is opened as the operator says', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-open-'))
   t.teardown(() => rm(directory, { recursive: true, force: true }))
   const signing = { secret: 'a secret', baseUrl: () => undefined }
-  const ground = { directory, ...signing, clock: systemClock, namespace: 'tests.' }
-  const none = await openStorage({ kind: 'none' }, ground)
+  const options = { directory, ...signing, clock: systemClock, namespace: 'tests.' }
+  const none = await openStorage({ kind: 'none' }, options)
   t.same(none, { objects: undefined, local: undefined })
-  const s3 = await openStorage({ kind: 's3', s3: server.options }, ground)
-  const local = await openStorage({ kind: 'local' }, ground)
+  const s3 = await openStorage({ kind: 's3', s3: server.options }, options)
+  const local = await openStorage({ kind: 'local' }, options)
   t.equal(s3.local, undefined, 'the gateway serves what it keeps itself alone')
   t.equal(local.local, local.objects?.unprefixed)
   for (const { objects } of [s3, local]) {

@@ -1,5 +1,5 @@
 import type { FastifyRequest, FastifySchema } from 'fastify'
-import { type Reach, reachOfAdmin } from '../../app/accounts/reach.ts'
+import { type AdminScope, adminScopeOf } from '../../app/accounts/reach.ts'
 import {
   accountEnvelope,
   accountFailures,
@@ -48,6 +48,6 @@ export function describe(route: AccountRoute): FastifySchema {
 }
 
 /** How far the admin token of a request reaches. */
-export function reachOf(request: FastifyRequest): Reach {
-  return reachOfAdmin(principalOf(request))
+export function adminScopeFor(request: FastifyRequest): AdminScope {
+  return adminScopeOf(principalOf(request))
 }

@@ -2,10 +2,10 @@ import type { FastifyInstance } from 'fastify'
 import { type TProperties, type TSchema, Type } from 'typebox'
 import type { ManagedSetting, ManagedSettings } from '../../app/accounts/settings.ts'
 import type { SettingName, WantedOf } from '../../domain/account/settings.ts'
-import { byToken, success, successOf } from '../kit/account-surface.ts'
+import { actorOf, success, successOf } from '../kit/account-surface.ts'
 import type { FailureCode } from '../kit/failure-table.ts'
 import { changeFailures, readFailures } from '../kit/route-failures.ts'
-import { describe, reachOf } from './envelope.ts'
+import { describe, adminScopeFor } from './envelope.ts'
 import { TenantParamsSchema } from './schemas.ts'
 
 /** Member of a body that may name the revision it is based on. */
@@ -79,7 +79,7 @@ export function settingRoutes<
     },
     handler: async (request) => {
       const { tenant_id: tenantId } = request.params
-      const shown = await settings.show(setting, reachOf(request), tenantId)
+      const shown = await settings.show(setting, adminScopeFor(request), tenantId)
       return success(toBody(shown, tenantId, request.query as Query))
     },
   })
@@ -100,8 +100,8 @@ export function settingRoutes<
       const body = request.body as Input
       const { changed, shown, warnings } = await settings.set(
         setting,
-        reachOf(request),
-        byToken(request),
+        adminScopeFor(request),
+        actorOf(request),
         {
           tenantId,
           wanted: () => surface.read(body),

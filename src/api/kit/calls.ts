@@ -6,7 +6,7 @@ import { principalOf } from './authenticate.ts'
 import { CallKeySchema, keyedBy } from './idempotency.ts'
 import { objectBody } from './json-body.ts'
 import { type MemberNames, typoRefusal, refuseTypos } from './typo-check.ts'
-import type { Mount, Services, Surface } from './surface.ts'
+import type { Mount, SurfaceServices, Surface } from './surface.ts'
 
 /** Synchronous calls of a family, declared: the route, its price and its name follow. */
 
@@ -56,9 +56,9 @@ interface Call<Input extends CallInput, Request, Seen, Accepted extends Accepted
   readonly accept: (
     body: JsonObject,
     asked: AskedCall,
-    services: Services,
+    services: SurfaceServices,
   ) => Accepted | Promise<Accepted>
-  readonly open: (services: Services) => OpenedCall<Input, Request, Seen, Accepted>
+  readonly open: (services: SurfaceServices) => OpenedCall<Input, Request, Seen, Accepted>
 }
 
 /** The surface of one call. @param mount its own, or the prefix of one that surfaces share */
@@ -70,7 +70,7 @@ export function callSurface<
 >(mount: Mount | string, call: Call<Input, Request, Seen, Accepted>): Surface {
   const { path, route = path, shownAs = path, name: surface, family, body, accept } = call
   const prefix = typeof mount === 'string' ? mount : mount.prefix
-  const namesOf = ({ foreignMembers }: Services): MemberNames =>
+  const namesOf = ({ foreignMembers }: SurfaceServices): MemberNames =>
     call.names ?? { foreign: foreignMembers }
   const { spellings } = call.names ?? {}
   return {

@@ -85,7 +85,7 @@ const STATEMENT_ENDED = '57014'
 const NOT_THERE_YET: readonly unknown[] = ['42P01', '42703']
 
 /** Runs a query. @throws RequestError `query_too_long`, with what would make it shorter; `outage` */
-export async function inTime<Found>(
+export async function withQueryTimeout<Found>(
   narrowing: string,
   query: () => Promise<Found>,
 ): Promise<Found> {

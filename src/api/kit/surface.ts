@@ -99,13 +99,13 @@ export interface Surface {
   readonly endpoints: Readonly<Record<string, string>>
   /** Bodies of its creations. Other creations refuse their members by name, where they have none of that name. */
   readonly bodies: readonly KnownBody[]
-  readonly register: (app: FastifyInstance, services: Services) => void | Promise<void>
+  readonly register: (app: FastifyInstance, services: SurfaceServices) => void | Promise<void>
   /** What of it can be priced without being made. */
-  readonly quotes?: (services: Services) => readonly QuotedPath[]
+  readonly quotes?: (services: SurfaceServices) => readonly QuotedPath[]
 }
 
 /** What the gateway offers every surface. */
-export interface Services {
+export interface SurfaceServices {
   readonly tasks: TaskUseCases
   readonly calls: CallRunner
   /** Which accounts there are. */
@@ -126,7 +126,7 @@ export interface Services {
 
 /** How a surface sends streams whose answers show the caller's limits. */
 export function streamOptions(
-  { streamLimits, standingsOf }: Pick<Services, 'streamLimits' | 'standingsOf'>,
+  { streamLimits, standingsOf }: Pick<SurfaceServices, 'streamLimits' | 'standingsOf'>,
   request: FastifyRequest,
 ) {
   return { limits: streamLimits, headers: () => limitHeadersOf(request, standingsOf) }

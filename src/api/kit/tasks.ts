@@ -13,7 +13,7 @@ import { principalOf } from './authenticate.ts'
 import { bodyHashOf, idempotencyKeyOf, IdempotencyKeySchema, REPLAYED } from './idempotency.ts'
 import { objectBody } from './json-body.ts'
 import { typoRefusal, refuseTypos } from './typo-check.ts'
-import type { QuotedPath, Mount, Services, Surface } from './surface.ts'
+import type { QuotedPath, Mount, SurfaceServices, Surface } from './surface.ts'
 import type { AssetReference } from '../../domain/catalog/checks/media.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { costHeaders } from './answer-headers.ts'
@@ -98,7 +98,7 @@ export interface TaskCreation<Accepted> {
   readonly accept: (
     body: JsonObject,
     principal: Principal,
-    services: Services,
+    services: SurfaceServices,
   ) => Accepted | Promise<Accepted>
   readonly order: (accepted: Accepted) => Ordered
   readonly answer: (created: CreatedTask, accepted: Accepted, request: FastifyRequest) => object
@@ -108,7 +108,7 @@ export interface TaskCreation<Accepted> {
 export function creationsOf<Accepted>(
   mount: Mount,
   creations: readonly TaskCreation<Accepted>[],
-  further: (app: FastifyInstance, services: Services) => void,
+  further: (app: FastifyInstance, services: SurfaceServices) => void,
 ): Surface {
   return {
     mount,
@@ -127,7 +127,7 @@ export function creationsOf<Accepted>(
 function createRoute<Accepted>(
   app: FastifyInstance,
   creation: TaskCreation<Accepted>,
-  services: Services,
+  services: SurfaceServices,
 ): void {
   const { path, body, documented } = creation
   app.post(path, {
@@ -141,7 +141,7 @@ function createRoute<Accepted>(
 /** Every answer once the id exists carries `x-platform-id`. */
 async function create<Accepted>(
   { family, name, accept, order, answer }: TaskCreation<Accepted>,
-  services: Services,
+  services: SurfaceServices,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<object> {
@@ -166,7 +166,7 @@ async function create<Accepted>(
 function quotedPath<Accepted>(
   prefix: string,
   { path, family, body: schema, accept, order }: TaskCreation<Accepted>,
-  services: Services,
+  services: SurfaceServices,
 ): QuotedPath {
   const check = typoRefusal(schema, { foreign: services.foreignMembers })
   return {

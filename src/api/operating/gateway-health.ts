@@ -2,7 +2,7 @@ import type { TaskDeps } from '../../app/tasks/deps.ts'
 import type { Health } from './health.ts'
 
 /** What the process knows about itself. */
-export interface Said extends Pick<Health, 'accepting' | 'concerns'> {
+export interface Lifecycle extends Pick<Health, 'accepting' | 'concerns'> {
   readonly leaving: () => boolean
 }
 
@@ -13,7 +13,7 @@ function whyRefused(denial: string | undefined): string | undefined {
 /** The checks behind a gateway's readiness. */
 export function createHealth(
   { pool, log, readModels }: Pick<TaskDeps, 'pool' | 'log' | 'readModels'>,
-  { accepting, concerns }: Said,
+  { accepting, concerns }: Lifecycle,
 ): Health {
   return {
     dependencies: [

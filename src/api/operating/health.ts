@@ -61,7 +61,7 @@ interface Readiness {
 const PROBE_TIMEOUT_MS = 2_000
 
 /** Runs a probe; one that takes too long has failed. */
-export async function inTime<T>(work: () => Promise<T>): Promise<T> {
+export async function withProbeTimeout<T>(work: () => Promise<T>): Promise<T> {
   return await within(PROBE_TIMEOUT_MS, work(), () => {
     throw new Error('the probe took too long')
   })
@@ -69,14 +69,14 @@ export async function inTime<T>(work: () => Promise<T>): Promise<T> {
 
 async function isUp(dependency: Dependency): Promise<boolean> {
   try {
-    return await inTime(dependency.probe)
+    return await withProbeTimeout(dependency.probe)
   } catch {
     return false
   }
 }
 
 async function lookAt({ name, look }: Concern): Promise<readonly string[]> {
-  const found = await inTime(look).catch(() => ['it cannot be told at the moment'])
+  const found = await withProbeTimeout(look).catch(() => ['it cannot be told at the moment'])
   return found.map((what) => `${name}: ${what}`)
 }
 
@@ -102,7 +102,7 @@ function lookAtProjections(states: readonly ReadModelState[] | undefined): reado
 async function lookAround(health: Health): Promise<Found> {
   const [up, projections, degraded] = await Promise.all([
     Promise.all(health.dependencies.map(isUp)),
-    inTime(health.projections).catch(() => undefined),
+    withProbeTimeout(health.projections).catch(() => undefined),
     Promise.all(health.concerns.map(lookAt)),
   ])
   const states = health.dependencies.map(({ name }, index) => [

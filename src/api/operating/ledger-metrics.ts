@@ -2,7 +2,7 @@ import { Gauge, type Registry } from 'prom-client'
 import type { Total } from '../../../projections/ledger/query.ts'
 import type { LastAudit } from '../../app/audit/last-audit.ts'
 import { currencies, formatAmount, parseAmount } from '../../kernel/money.ts'
-import { inTime } from './health.ts'
+import { withProbeTimeout } from './health.ts'
 
 /** What the figures of money are read from: a few rows each, however long the ledger is. */
 interface LedgerFigures {
@@ -56,7 +56,7 @@ export function useLedgerMetrics(registry: Registry, figures: LedgerFigures): vo
   let reading: Promise<readonly Total[]> | undefined
   /** One query serves all gauges of a scrape; unknown figures are left out. */
   const look: Totals = () => {
-    reading ??= inTime(figures.totals)
+    reading ??= withProbeTimeout(figures.totals)
       .catch((): readonly Total[] => [])
       .finally(() => (reading = undefined))
     return reading
@@ -69,7 +69,7 @@ export function useLedgerMetrics(registry: Registry, figures: LedgerFigures): vo
     'Settlements in the log of what was settled before: the first one counts, these move nothing.',
     [],
     async () => {
-      const count = await inTime(figures.passedOver).catch(() => undefined)
+      const count = await withProbeTimeout(figures.passedOver).catch(() => undefined)
       return count === undefined ? [] : [{ labels: {}, value: count }]
     },
   )
@@ -149,7 +149,7 @@ function addTrialBalance(gauge: AddGauge, look: Totals): void {
 function addLastAudit(gauge: AddGauge, { lastAudit }: Pick<LedgerFigures, 'lastAudit'>): void {
   const ofAudit = (name: string, help: string, valueOf: (audit: LastAudit) => number): void =>
     gauge(name, help, [], async () => {
-      const audit = await inTime(lastAudit).catch(() => undefined)
+      const audit = await withProbeTimeout(lastAudit).catch(() => undefined)
       return audit === undefined ? [] : [{ labels: {}, value: valueOf(audit) }]
     })
   ofAudit(

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { ReadModelState } from '../../app/read-models/states.ts'
-import { inTime, type Health } from './health.ts'
+import { withProbeTimeout, type Health } from './health.ts'
 
 /** How far the read models are behind the log; read at every scrape. */
 export function useProjectionMetrics(registry: Registry, health: Health): void {
@@ -8,7 +8,7 @@ export function useProjectionMetrics(registry: Registry, health: Health): void {
   let states: Promise<readonly ReadModelState[]> | undefined
   /** One query serves all gauges of a scrape; unknown figures are left out. */
   const look = (): Promise<readonly ReadModelState[]> => {
-    states ??= inTime(health.projections)
+    states ??= withProbeTimeout(health.projections)
       .catch((): readonly ReadModelState[] => [])
       .finally(() => (states = undefined))
     return states

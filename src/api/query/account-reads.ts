@@ -22,7 +22,7 @@ import { eventsAt } from '../../../projections/timeline/query.ts'
 import type { ReadBalances } from '../../app/finance/balances.ts'
 import type { ReadModels } from '../../app/read-models/read-models.ts'
 import { RequestError } from '../kit/request-error.ts'
-import { inTime } from '../kit/queries.ts'
+import { withQueryTimeout } from '../kit/queries.ts'
 import { openLogs, type LogFilter, type LogRow, type Logs } from './open-logs.ts'
 import type { TimeRange } from './time-range.ts'
 
@@ -79,7 +79,7 @@ export function accountReads(deps: {
   return {
     balances,
     tenants: async (page) => (await listTenants(db, page)).map(({ tenantId }) => tenantId),
-    openLogs: (filter) => openLogs((read) => inTime(NARROW, () => read(db)), filter),
+    openLogs: (filter) => openLogs((read) => withQueryTimeout(NARROW, () => read(db)), filter),
     logFacts: async (rows) => {
       const positions = rows.map(({ position }) => position)
       const last = positions.reduce((most, each) => (BigInt(each) > most ? BigInt(each) : most), 0n)
@@ -97,19 +97,21 @@ export function accountReads(deps: {
     sourcesOf: async (taskId) => [...new Set([taskId, ...(await platformIdsOf(db, taskId))])],
     tasks: async (filter, page) => {
       await readModels.requireCurrent('tasks')
-      return inTime(NARROW, () => queryTasks(db, filter, page))
+      return withQueryTimeout(NARROW, () => queryTasks(db, filter, page))
     },
     tasksBehind: async (filter, after, limit) => {
       await readModels.requireCurrent('tasks')
-      return inTime(NARROW, () => tasksBehind(db, filter, after, limit))
+      return withQueryTimeout(NARROW, () => tasksBehind(db, filter, after, limit))
     },
     settledAmounts: (ids) => settledAmounts(db, ids),
     usage: async (query) => {
-      const groups = await inTime(NARROW, () => usage(db, { ...query, limit: MAX_GROUPS + 1 }))
+      const groups = await withQueryTimeout(NARROW, () =>
+        usage(db, { ...query, limit: MAX_GROUPS + 1 }),
+      )
       if (groups.length > MAX_GROUPS)
         throw new RequestError('query_too_long', `more than ${MAX_GROUPS} items: ${NARROW}`)
       return groups
     },
-    usageExtent: (tenantId) => inTime(NARROW, () => usageExtent(db, { tenantId })),
+    usageExtent: (tenantId) => withQueryTimeout(NARROW, () => usageExtent(db, { tenantId })),
   }
 }

@@ -8,7 +8,7 @@ import type { Receipt } from '../../app/finance/receipts/types.ts'
 import type { ReadModels } from '../../app/read-models/read-models.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { ledgerPositions } from './as-of.ts'
-import { inTime } from '../kit/queries.ts'
+import { withQueryTimeout } from '../kit/queries.ts'
 import type { HistoryItem, QueryReads } from './reads.ts'
 import type { Visible } from './scope.ts'
 import { createReadBalances } from '../../app/finance/balances.ts'
@@ -43,7 +43,7 @@ const NARROW_HISTORY = 'ask again later'
 /** The queries over the read models in Postgres. */
 export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps): QueryReads {
   const find = async (id: string, scope: Visible): Promise<readonly HistoryItem[]> => {
-    const { items } = await inTime(NARROW_HISTORY, () =>
+    const { items } = await withQueryTimeout(NARROW_HISTORY, () =>
       historyOf(db, id, scope, { limit: MAX_HISTORY_ITEMS }),
     )
     return items.filter(({ stream }) => shownStreams.test(stream))
@@ -57,7 +57,7 @@ export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps)
     throw new RequestError('outage', 'The history cannot be confirmed at the moment')
   }
   const receiptOf = async (id: string, scope: Visible): Promise<Receipt | undefined> => {
-    const look = () => inTime(NARROW_HISTORY, () => findReceipt(db, id, scope))
+    const look = () => withQueryTimeout(NARROW_HISTORY, () => findReceipt(db, id, scope))
     let found = await look()
     // A read model that may be behind must not answer that there is nothing or that it still runs.
     if (!isFinal(found) && (await confirmed('timeline', await logEnd()))) found = await look()
@@ -74,19 +74,19 @@ export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps)
     ledgerPosition: ledgerPositions({ db, logEnd, readModels }),
     listLines: async (filter, page) => {
       await readModels.requireCurrent('ledger')
-      return inTime(NARROW_LINES, () => listLines(db, filter, page))
+      return withQueryTimeout(NARROW_LINES, () => listLines(db, filter, page))
     },
     summarise: async (filter, groupBy) => {
       await readModels.requireCurrent('ledger')
-      return inTime(NARROW_SUMMARY, () => summarise(db, filter, groupBy))
+      return withQueryTimeout(NARROW_SUMMARY, () => summarise(db, filter, groupBy))
     },
     listAssets: async (search, page) => {
       await readModels.requireCurrent('assets')
-      return inTime(NARROW_ASSETS, () => listAssetsFor(db, search, page))
+      return withQueryTimeout(NARROW_ASSETS, () => listAssetsFor(db, search, page))
     },
     listAssetGroups: async (search, page) => {
       await readModels.requireCurrent('assets')
-      return inTime(NARROW_ASSETS, () => listGroupsFor(db, search, page))
+      return withQueryTimeout(NARROW_ASSETS, () => listGroupsFor(db, search, page))
     },
     history: async (id, scope) => {
       await readModels.requireCurrent('timeline')

@@ -196,7 +196,7 @@ function requestOf(
   const { principal, idempotencyKey, callerMarker } = order
   const nowMs = deps.clock.nowMs()
   // The gateway does not look upstream for a task that it executes itself.
-  const graceMs = rules.madeHere === undefined ? EXPIRY_GRACE_MS : 0
+  const graceMs = rules.localExecution === undefined ? EXPIRY_GRACE_MS : 0
   const expiryMs = (order.executionExpiresAfterS ?? rules.defaultExpiryS) * 1_000 + graceMs
   const secret = deps.markerSecret
   return {
@@ -213,7 +213,7 @@ function requestOf(
     channelIds: deps.channels.serving(channelQuery).map(({ id }) => id),
     upstreamModel: channel.models[model.name] ?? model.name,
     facts: order.facts,
-    ...(rules.madeHere === undefined ? {} : { madeHere: true }),
+    ...(rules.localExecution === undefined ? {} : { madeHere: true }),
     marker: callerMarker ?? markerOf(secret, principal.tenantId, platformId),
     markerIsOurs: callerMarker === undefined,
     quote,

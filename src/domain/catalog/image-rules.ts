@@ -248,7 +248,7 @@ export function imageTaskRules(family: ImageFamily): TaskFamilyRules {
     idKind: 'image',
     defaultExpiryS: LONGEST_WAIT_S,
     longestExpiryS: LONGEST_WAIT_S,
-    madeHere: { longestS: LONGEST_MAKING_S },
+    localExecution: { longestS: LONGEST_MAKING_S },
     models,
     resolve: (name) => models.find((model) => model.name === name),
     quote: (model, facts, book) => quoteImages(family, { model, facts }, book),

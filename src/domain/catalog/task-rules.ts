@@ -40,7 +40,7 @@ export interface TaskFamilyRules {
    * Present where upstream has no tasks and a gateway worker makes each in one call. The gateway
    * waits no longer than this after its start: longer than any channel may take to answer.
    */
-  readonly madeHere?: { readonly longestS: number }
+  readonly localExecution?: { readonly longestS: number }
   /** Rows stay for ever: settling an old task needs its row. */
   readonly models: readonly TaskModel[]
   /** By external name or alias. */

@@ -1,6 +1,6 @@
 import type { TextCallInput, TextFrame } from '../../../src/families/text/calls/types.ts'
 import type { CompletedCall, StreamedCall } from '../../../src/app/calls/family.ts'
-import type { Services } from '../../../src/api/kit/surface.ts'
+import type { SurfaceServices } from '../../../src/api/kit/surface.ts'
 import { sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -72,7 +72,7 @@ export class MemoryTexts {
   }
 
   /** The accounts that serve the models. */
-  channels(): Services['channels'] {
+  channels(): SurfaceServices['channels'] {
     const [account] = sandboxTextChannels({ baseUrl: 'http://127.0.0.1:9' })
     if (account === undefined) throw new Error('the sandbox has no account of text')
     const all = () =>

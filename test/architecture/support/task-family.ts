@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import type { SandboxFamily } from '../../../infra/sandbox/family.ts'
 import { principalOf } from '../../../src/api/kit/authenticate.ts'
 import { creationsOf, type TaskCreation, tellTask } from '../../../src/api/kit/tasks.ts'
-import type { Mount, Services } from '../../../src/api/kit/surface.ts'
+import type { Mount, SurfaceServices } from '../../../src/api/kit/surface.ts'
 import type { TaskFamilyRules } from '../../../src/domain/catalog/task-rules.ts'
 import { settlement, settlementLine } from '../../../src/domain/pricing/settlement.ts'
 import { rate } from '../../../src/domain/pricing/price-book.ts'
@@ -93,7 +93,7 @@ const creation: TaskCreation<{ readonly model: string; readonly pose: string }> 
   answer: ({ nativeId, platformId }) => ({ figure: nativeId, platform_id: platformId }),
 }
 
-function figureRoute(app: FastifyInstance, { tasks }: Services): void {
+function figureRoute(app: FastifyInstance, { tasks }: SurfaceServices): void {
   app.get('/figures/:id', {
     schema: { operationId: 'getFigure', tags: ['Clay'], summary: 'Look at a figure' },
     handler: async (request, reply) => {

@@ -9,9 +9,9 @@ import {
 import { comparedPrices } from '../../../app/finance/prices/what-if.ts'
 import { accountPricesFromDocument, maxAccountPrices } from '../../../domain/account/prices.ts'
 import type { PriceEntry } from '../../../domain/pricing/events.ts'
-import { byToken, success, successOf } from '../../kit/account-surface.ts'
+import { actorOf, success, successOf } from '../../kit/account-surface.ts'
 import { changeFailures } from '../../kit/route-failures.ts'
-import { describe, reachOf } from '../envelope.ts'
+import { describe, adminScopeFor } from '../envelope.ts'
 import { TenantParamsSchema } from '../schemas.ts'
 import { settingRoutes, type SettingSurface } from '../settings.ts'
 import {
@@ -141,11 +141,16 @@ export function accountPriceRoutes(instance: FastifyInstance, settings: ManagedS
   instance.withTypeProvider<TypeBoxTypeProvider>().delete('/tenants/:tenant_id/prices', {
     schema: { ...clear, params: TenantParamsSchema, querystring: ClearQuery },
     handler: async (request) => {
-      const set = await settings.set(managedAccountPrices, reachOf(request), byToken(request), {
-        tenantId: request.params.tenant_id,
-        wanted: () => ({ prices: [] }),
-        basis: request.query.expected_revision,
-      })
+      const set = await settings.set(
+        managedAccountPrices,
+        adminScopeFor(request),
+        actorOf(request),
+        {
+          tenantId: request.params.tenant_id,
+          wanted: () => ({ prices: [] }),
+          basis: request.query.expected_revision,
+        },
+      )
       return success({ ...toAccountPrices(set.shown), changed: set.changed })
     },
   })

@@ -4,10 +4,10 @@ import { Type } from 'typebox'
 import type { ManagedPriceBooks } from '../../../app/finance/prices/managed-price-books.ts'
 import type { WhatIf, WhatIfRow, WhatIfTotal } from '../../../app/finance/prices/what-if.ts'
 import { KnownId, success, successOf } from '../../kit/account-surface.ts'
-import { inTime, timeOf } from '../../kit/queries.ts'
+import { withQueryTimeout, timeOf } from '../../kit/queries.ts'
 import { RequestError } from '../../kit/request-error.ts'
 import { readFailures } from '../../kit/route-failures.ts'
-import { describe, reachOf } from '../envelope.ts'
+import { describe, adminScopeFor } from '../envelope.ts'
 import { BookParamsSchema } from './schemas.ts'
 
 /** Rows of one answer at most. */
@@ -90,8 +90,8 @@ export function whatIfRoute(instance: FastifyInstance, books: ManagedPriceBooks)
       const toMs = timeOf(to, 'to')
       if (toMs !== undefined && toMs <= fromMs)
         throw new RequestError('parameter_invalid', 'to must be later than from', 'to')
-      const { rows, totals } = await inTime(NARROW, async () =>
-        read(await books.whatIf(reachOf(request), { version, fromMs, toMs, tenantId })),
+      const { rows, totals } = await withQueryTimeout(NARROW, async () =>
+        read(await books.whatIf(adminScopeFor(request), { version, fromMs, toMs, tenantId })),
       )
       return success({
         object: 'price_book_what_if' as const,

@@ -88,13 +88,13 @@ export async function startImages(
   scale: number,
 ): Promise<KnownImageTask | undefined | 'later'> {
   const { platformId, tenantId, family } = waiting.state.request
-  const { madeHere } = deps.catalog.taskFamily(family)
-  invariant(madeHere, `tasks of ${family} are made here`)
+  const { localExecution } = deps.catalog.taskFamily(family)
+  invariant(localExecution, `tasks of ${family} are made here`)
   const nowMs = deps.clock.nowMs()
   const command = {
     kind: 'start',
     channelId: lease.channel.id,
-    expiresAt: toTimestamp(nowMs + madeHere.longestS * 1_000),
+    expiresAt: toTimestamp(nowMs + localExecution.longestS * 1_000),
     at: toTimestamp(nowMs),
   } as const
   const commandId = newCommandId(nowMs)

@@ -34,7 +34,7 @@ export function createSweep(
     1_000 *
     Math.max(
       0,
-      ...[...deps.catalog.taskFamilies.values()].map((one) => one.madeHere?.longestS ?? 0),
+      ...[...deps.catalog.taskFamilies.values()].map((one) => one.localExecution?.longestS ?? 0),
     )
   return {
     round: async () => {

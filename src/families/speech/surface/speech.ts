@@ -11,7 +11,7 @@ import {
 } from '../../../api/kit/answer-headers.ts'
 import { oneLine, sendEventStream, type StreamDialect } from '../../../api/kit/event-stream.ts'
 import { sendInPieces } from '../../../api/kit/json-in-pieces.ts'
-import type { Mount, Services, Surface } from '../../../api/kit/surface.ts'
+import type { Mount, SurfaceServices, Surface } from '../../../api/kit/surface.ts'
 import type { Unmade } from '../../../app/calls/family.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import {
@@ -106,7 +106,7 @@ const mediaTypes: Readonly<Record<AudioFormat, string>> = {
 }
 
 type Asked = Unmade<SpeechCallInput>
-type Offered = Pick<Services, 'calls' | 'streamLimits'>
+type Offered = Pick<SurfaceServices, 'calls' | 'streamLimits'>
 
 /** Answers a call whole. */
 async function answerSpeech(

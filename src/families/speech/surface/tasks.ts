@@ -9,7 +9,7 @@ import { speechBodies } from '../rules/body.ts'
 import { readSpeech, type SpeechRequest, withVoice } from '../rules/request.ts'
 import { SPEECH } from '../rules/rules.ts'
 import { type TaskCreation, taskKeyOf, tellTask } from '../../../api/kit/tasks.ts'
-import type { Services } from '../../../api/kit/surface.ts'
+import type { SurfaceServices } from '../../../api/kit/surface.ts'
 import { queryFailures } from '../../../api/kit/route-failures.ts'
 import { creationFailures, describe, succeeded, BaseRespSchema, TraceId } from './envelope.ts'
 import { lacking } from './speech.ts'
@@ -85,7 +85,7 @@ export const speechTask = ({
   }),
 })
 
-export function speechTaskRoute(instance: FastifyInstance, { tasks }: Services): void {
+export function speechTaskRoute(instance: FastifyInstance, { tasks }: SurfaceServices): void {
   instance.withTypeProvider<TypeBoxTypeProvider>().get('/query/t2a_async_query_v2', {
     schema: {
       ...describe({

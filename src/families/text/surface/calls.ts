@@ -9,7 +9,12 @@ import {
 } from '../../../api/kit/event-stream.ts'
 import { foreignToTexts } from '../../../api/kit/foreign-members.ts'
 import type { Spellings } from '../../../api/kit/typo-check.ts'
-import { type Mount, type Services, streamOptions, type Surface } from '../../../api/kit/surface.ts'
+import {
+  type Mount,
+  type SurfaceServices,
+  streamOptions,
+  type Surface,
+} from '../../../api/kit/surface.ts'
 import type { CallRunner } from '../../../app/calls/running.ts'
 import type { Unmade } from '../../../app/calls/family.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
@@ -40,7 +45,7 @@ export interface TextCalls {
   readonly read: (
     body: JsonObject,
     asked: AskedCall,
-    services: Services,
+    services: SurfaceServices,
   ) => ReadTextCall | Promise<ReadTextCall>
   /** Refuses what is not of the body. @throws DomainError */
   readonly check?: (request: FastifyRequest) => void
@@ -104,7 +109,7 @@ async function answerWhole(
 }
 
 async function answerStream(
-  { calls }: Pick<Services, 'calls'>,
+  { calls }: Pick<SurfaceServices, 'calls'>,
   family: TextCallFamily,
   input: Unmade<TextCallInput>,
   request: FastifyRequest,

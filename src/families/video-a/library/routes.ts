@@ -7,7 +7,7 @@ import type { ForeignNames } from '../../../api/kit/foreign-members.ts'
 import { objectBody } from '../../../api/kit/json-body.ts'
 import { typoRefusal } from '../../../api/kit/typo-check.ts'
 import { RequestError } from '../../../api/kit/request-error.ts'
-import type { Mount, Services, Surface } from '../../../api/kit/surface.ts'
+import type { Mount, SurfaceServices, Surface } from '../../../api/kit/surface.ts'
 import type { Channel } from '../../../app/ports/provider.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
@@ -120,7 +120,7 @@ export const library: Mount = {
 
 const creations = ['CreateAssetGroup', 'CreateAsset', 'CreateVisualValidateSession'] as const
 
-function register(app: FastifyInstance, services: Services): void {
+function register(app: FastifyInstance, services: SurfaceServices): void {
   const checkSpelling = spellingCheck(services.foreignMembers)
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     const action = readAction(request.query as Readonly<Record<string, unknown>>)

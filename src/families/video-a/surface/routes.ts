@@ -11,7 +11,7 @@ import {
   tellTask,
 } from '../../../api/kit/tasks.ts'
 import { publicUrl } from '../../../api/kit/member-checks.ts'
-import type { Mount, Services } from '../../../api/kit/surface.ts'
+import type { Mount, SurfaceServices } from '../../../api/kit/surface.ts'
 import { videoTasks } from '../../../api/kit/documentation.ts'
 import { deletionFailures, queryFailures } from '../../../api/kit/route-failures.ts'
 import { createFailures, describe, listFailures, provAEnvelope } from './envelope.ts'
@@ -75,7 +75,7 @@ const creation: TaskCreation<AcceptedVideoA> = {
   }),
 }
 
-function taskRoutes(instance: FastifyInstance, { tasks }: Services): void {
+function taskRoutes(instance: FastifyInstance, { tasks }: SurfaceServices): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get(path, {
     schema: {

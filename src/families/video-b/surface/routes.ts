@@ -2,7 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { creationsOf, type TaskCreation, taskKeyOf, tellTask } from '../../../api/kit/tasks.ts'
 import { publicUrl } from '../../../api/kit/member-checks.ts'
-import type { Mount, Services } from '../../../api/kit/surface.ts'
+import type { Mount, SurfaceServices } from '../../../api/kit/surface.ts'
 import { videoTasks } from '../../../api/kit/documentation.ts'
 import { queryFailures } from '../../../api/kit/route-failures.ts'
 import type { Principal } from '../../../app/access/principal.ts'
@@ -103,7 +103,7 @@ const creation: TaskCreation<Accepted> = {
   answer: ({ nativeId, platformId }) => ({ task_id: nativeId, platform_id: platformId }),
 }
 
-function taskRoutes(instance: FastifyInstance, { tasks }: Services): void {
+function taskRoutes(instance: FastifyInstance, { tasks }: SurfaceServices): void {
   instance.withTypeProvider<TypeBoxTypeProvider>().get('/query/video_generation/:task_id', {
     schema: {
       ...describe({

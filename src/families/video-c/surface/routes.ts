@@ -6,7 +6,7 @@ import { acceptVideoCRequest, type AcceptedVideoC, videoCBodies } from '../rules
 import { toTimestamp } from '../../../kernel/clock.ts'
 import { creationsOf, type TaskCreation, taskKeyOf, tellTask } from '../../../api/kit/tasks.ts'
 import { publicUrl } from '../../../api/kit/member-checks.ts'
-import type { Mount, Services } from '../../../api/kit/surface.ts'
+import type { Mount, SurfaceServices } from '../../../api/kit/surface.ts'
 import { videoTasks } from '../../../api/kit/documentation.ts'
 import { creationFailures, queryFailures } from '../../../api/kit/route-failures.ts'
 import { ClipParamsSchema, ClipSchema, CreatedClipSchema, settingsOf, toClip } from './answers.ts'
@@ -72,7 +72,7 @@ function creationOf(mode: VideoCMode): TaskCreation<AcceptedVideoC> {
   }
 }
 
-function taskRoutes(instance: FastifyInstance, { tasks }: Services): void {
+function taskRoutes(instance: FastifyInstance, { tasks }: SurfaceServices): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const answered =
     (act: (key: TaskKey) => Promise<TaskView>) =>
