@@ -1,5 +1,5 @@
 import type { FastifyRequest, FastifySchema } from 'fastify'
-import { type AdminScope, adminScopeOf } from '../../app/accounts/reach.ts'
+import { type AdminScope, adminScopeOf } from '../../app/accounts/admin-scope.ts'
 import {
   accountEnvelope,
   accountFailures,

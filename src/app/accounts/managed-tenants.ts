@@ -19,7 +19,7 @@ import {
 } from './credit.ts'
 import { type Actor, depsOf, type ManagementDeps, shown } from './management.ts'
 import { requireCaughtUp } from '../read-models/caught-up.ts'
-import { isWithin, type AdminScope, requireOperator } from './reach.ts'
+import { isWithin, type AdminScope, requireOperator } from './admin-scope.ts'
 
 interface AfterId {
   /** Id of the last one on the page before. */
