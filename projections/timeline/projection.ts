@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg'
 import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
 import { invariant } from '../../src/kernel/assert.ts'
 import {
-  begins,
+  isFirstOfSource,
   eventSchemas,
   nativeIdOf,
   sourceOf,
@@ -76,9 +76,9 @@ function place(
     const owner = namedOwner(event) ?? (sourceId && owners.get(sourceId))
     invariant(owner, `${event.type} of ${sourceId ?? 'nobody'}, which never began`)
     const { tenantId, userId } = owner
-    if (sourceId !== undefined && begins(event)) owners.set(sourceId, owner)
+    if (sourceId !== undefined && isFirstOfSource(event)) owners.set(sourceId, owner)
     const nativeId = nativeIdOf(event)
-    if (sourceId !== undefined && (begins(event) || nativeId !== undefined)) {
+    if (sourceId !== undefined && (isFirstOfSource(event) || nativeId !== undefined)) {
       const change = changes.get(sourceId) ?? { tenantId, userId, position, nativeId: undefined }
       if (nativeId !== undefined) change.nativeId = storable(nativeId)
       changes.set(sourceId, change)
@@ -106,7 +106,7 @@ async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promi
   for (const event of batch) {
     const sourceId = sourceOf(event)
     if (sourceId === undefined || begun.has(sourceId)) continue
-    if (begins(event)) begun.add(sourceId)
+    if (isFirstOfSource(event)) begun.add(sourceId)
     else if (!namedOwner(event)) asked.add(sourceId)
   }
   const { placed, changes } = place(batch, await loadOwners(client, [...asked]))

@@ -102,7 +102,7 @@ export function timeOf<T extends AnyEventType>(event: EventOf<T>): string {
 }
 
 /** Whether an event is the first of its source. */
-export function begins({ type }: Pick<AnyEvent, 'type'>): boolean {
+export function isFirstOfSource({ type }: Pick<AnyEvent, 'type'>): boolean {
   return eventFacts[type].begins === true
 }
 

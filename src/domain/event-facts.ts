@@ -23,7 +23,7 @@ export type FactsOf<Schemas extends Readonly<Record<string, TSchema>>> = {
 }
 
 /** What the settling event of a task or a call says. */
-export interface Settled {
+export interface SettlementFacts {
   readonly tenantId: string
   readonly userId: string
   readonly tokenId: string
@@ -64,7 +64,7 @@ export type Movement =
       readonly kind: 'settled'
       readonly sourceId: string
       readonly nativeId: string | null
-      readonly settled: Settled
+      readonly settled: SettlementFacts
     }
   /** The amount is positive; the source is the grant. */
   | (Given & {
@@ -88,7 +88,7 @@ export type Movement =
     }
 
 /** Words of an event of which type and time say all. */
-export const noWords = (): string => ''
+export const noDescription = (): string => ''
 
 /** Words of a refusal or a failure. */
 export const failureWords = (failure: {

@@ -41,7 +41,7 @@ const schemasBelow: ReadonlySet<string> = new Set([
 export const NotBlank = { pattern: '\\S' } as const
 
 /** A member that is refused, and not documented; its value is not described. */
-export const Unwanted = (words: string) => Type.Optional(Type.Never({ words }))
+export const RefusedMember = (words: string) => Type.Optional(Type.Never({ words }))
 
 /**
  * One of several objects that a member distinguishes, such as by its `type`: only faults of the one

@@ -18,7 +18,7 @@ export function membersGiven<Value>(
 }
 
 /** Those of some members that are there. */
-export function pick<Body extends object, Name extends keyof Body>(
+export function pickMembers<Body extends object, Name extends keyof Body>(
   body: Body,
   names: readonly Name[],
 ): Partial<Pick<Body, Name>> {

@@ -1,4 +1,4 @@
-import { spread, systemRandom, type Random } from './random.ts'
+import { randomlyScaled, systemRandom, type Random } from './random.ts'
 
 /** Pauses that double from `minMs` to `maxMs`, each spread over its upper half. */
 interface Backoff {
@@ -14,7 +14,7 @@ export function createBackoff(
   let baseMs = minMs
   return {
     nextMs: () => {
-      const pauseMs = spread(baseMs, 0.5, 1, random)
+      const pauseMs = randomlyScaled(baseMs, 0.5, 1, random)
       baseMs = Math.min(baseMs * 2, maxMs)
       return pauseMs
     },
@@ -64,7 +64,7 @@ export function createAlarm(): Alarm {
  * What a promise gives, or what `late` does when that takes longer; its own rejection is then left
  * to its next awaiter.
  */
-export async function within<Value, Late>(
+export async function withTimeout<Value, Late>(
   ms: number,
   work: Promise<Value>,
   late: () => Late,

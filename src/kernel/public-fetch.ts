@@ -62,7 +62,7 @@ export type OpenPublic = (
  * routable host, connected to at the very address that was checked, or an origin the operator
  * named. A redirection is a status as any other. @throws FetchFault
  */
-export type PostOut = (
+export type PostPublic = (
   url: string,
   what: {
     readonly headers: Readonly<Record<string, string>>

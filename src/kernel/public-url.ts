@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import { isIP } from 'node:net'
-import { within } from './pause.ts'
+import { withTimeout } from './pause.ts'
 import { parseAddress } from './network-address.ts'
 
 /** Every address a host has; rejects when it has none or that cannot be found out. */
@@ -27,7 +27,7 @@ async function addressesOf(
   resolve: ResolveHost,
   timeoutMs: number,
 ): Promise<readonly string[]> {
-  return await within(timeoutMs, resolve(hostname), () => {
+  return await withTimeout(timeoutMs, resolve(hostname), () => {
     throw new Error('resolving took too long')
   })
 }

@@ -8,7 +8,7 @@ export type Random = () => number
 export const systemRandom: Random = () => Math.random()
 
 /** A time made shorter or longer at random: at least `least` and less than `most` times itself. */
-export function spread(
+export function randomlyScaled(
   ms: number,
   least: number,
   most: number,

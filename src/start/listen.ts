@@ -21,7 +21,7 @@ import { servedModels } from '../app/finance/prices/concern.ts'
 import { createMediaFiles } from '../app/files/uploads/media-files.ts'
 import type { Services } from './compose.ts'
 import { monotonicClock } from '../kernel/clock.ts'
-import { within } from '../kernel/pause.ts'
+import { withTimeout } from '../kernel/pause.ts'
 import type { OpenedStorage } from '../storage/open.ts'
 import { readsOver } from '../api/query/projection-reads.ts'
 import { createManagedTenants } from '../app/accounts/managed-tenants.ts'
@@ -111,7 +111,7 @@ export async function listen(
     const untilMs = monotonicClock.nowMs() + config.drainTimeoutMs
     const closing = closeApp()
     // Requests sent before the port was closed are begun and answered; only then calls are refused.
-    await within(config.drainTimeoutMs, closing, () => undefined)
+    await withTimeout(config.drainTimeoutMs, closing, () => undefined)
     await Promise.all([closing, calls.stop(Math.max(0, untilMs - monotonicClock.nowMs()))])
   })
   const app = await buildCallersApp(options, services, {

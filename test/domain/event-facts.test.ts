@@ -1,7 +1,7 @@
 import t from 'tap'
 import { accountEvents } from '../../src/domain/account/events.ts'
 import {
-  begins,
+  isFirstOfSource,
   nativeIdOf,
   sourceOf,
   timeOf,
@@ -65,7 +65,7 @@ t.test('the time of an event is when it ended what it began, not when something 
 t.test(
   'the event that begins a source names tenant and user, and the others can rely on it',
   (t) => {
-    const beginning = events.filter(({ event }) => begins(event))
+    const beginning = events.filter(({ event }) => isFirstOfSource(event))
     t.same(
       beginning.map(({ type }) => type),
       [

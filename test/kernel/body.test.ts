@@ -8,7 +8,7 @@ import {
   readBody,
   readBodyWithoutNulls,
   Tagged,
-  Unwanted,
+  RefusedMember,
 } from '../../src/kernel/body.ts'
 import { isDomainError } from '../../src/kernel/errors.ts'
 import type { JsonObject } from '../../src/kernel/json.ts'
@@ -59,7 +59,7 @@ const Boat = Type.Object(
         ]),
       ),
     ),
-    engine: Unwanted('is not taken by a sailing boat'),
+    engine: RefusedMember('is not taken by a sailing boat'),
     strict: Type.Optional(Type.Object({}, { additionalProperties: false })),
   },
   { additionalProperties: true, knownExtraFields: 'anchor rudder' },
@@ -116,7 +116,10 @@ t.test('a body is refused by its first fault, in plain words', (t) => {
 
 t.test('the keyword at fault is named, and a member may have own words for its absence', (t) => {
   const words = { required: 'is required and must be a string' }
-  const schema = Type.Object({ model: Type.String({ words }), engine: Unwanted('is not taken') })
+  const schema = Type.Object({
+    model: Type.String({ words }),
+    engine: RefusedMember('is not taken'),
+  })
   const missing = refusalOf(schema, {})
   t.match(missing, { message: '`model` is required and must be a string', keyword: 'required' })
   t.match(refusalOf(schema, { model: 'x', engine: 1 }), { param: 'engine', keyword: 'not' })
@@ -199,8 +202,11 @@ t.test('the description shows no keyword of ours, and no member that is refused'
     Type.Object(
       {
         words: Type.Optional(Type.Array(Type.String({ words: 'x', check: () => undefined }))),
-        either: Type.Union([Type.Object({ a: Unwanted('no') }), Type.Enum(['x'], { words: 'y' })]),
-        engine: Unwanted('no'),
+        either: Type.Union([
+          Type.Object({ a: RefusedMember('no') }),
+          Type.Enum(['x'], { words: 'y' }),
+        ]),
+        engine: RefusedMember('no'),
         tagged: Tagged('type', [Type.Object({ type: Type.Literal('x') })]),
         bytes: Type.Unsafe<unknown>({ check: () => undefined, documented: { type: 'string' } }),
       },
@@ -252,7 +258,7 @@ const { schema: anySchema } = fc.letrec<{ schema: TSchema; leaf: TSchema }>((tie
       .tuple(tie('schema'), tie('schema'), fc.boolean())
       .map(([a, b, additionalProperties]) =>
         Type.Object(
-          { a, b: Type.Optional(b), no: Unwanted('is not taken') },
+          { a, b: Type.Optional(b), no: RefusedMember('is not taken') },
           { additionalProperties },
         ),
       ),

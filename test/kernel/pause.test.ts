@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createBackoff, pause, within } from '../../src/kernel/pause.ts'
+import { createBackoff, pause, withTimeout } from '../../src/kernel/pause.ts'
 
 t.test('pauses double up to the longest, and begin anew after a success', (t) => {
   const backoff = createBackoff(200, 10_000, () => 0)
@@ -40,14 +40,14 @@ t.test('a pause ends with its signal, and one of no length at once', async (t) =
 })
 
 t.test('what settles in time is given as it is, late work as its end', async (t) => {
-  t.equal(await within(60_000, Promise.resolve(1), () => 2), 1)
+  t.equal(await withTimeout(60_000, Promise.resolve(1), () => 2), 1)
   await t.rejects(
-    within(60_000, Promise.reject(new Error('broken')), () => 2),
+    withTimeout(60_000, Promise.reject(new Error('broken')), () => 2),
     /broken/,
   )
   const never = new Promise<number>(() => undefined)
-  t.equal(await within(1, never, () => 2), 2)
-  const late = within(1, never, () => {
+  t.equal(await withTimeout(1, never, () => 2), 2)
+  const late = withTimeout(1, never, () => {
     throw new Error('too late')
   })
   await t.rejects(late, /too late/)

@@ -1,4 +1,4 @@
-import type { Settled } from '../../../src/domain/event-facts.ts'
+import type { SettlementFacts } from '../../../src/domain/event-facts.ts'
 import { invariant } from '../../../src/kernel/assert.ts'
 import { fromTimestamp, toTimestamp } from '../../../src/kernel/clock.ts'
 import { canonicalPrice, formatAmount, parseAmount } from '../../../src/kernel/money.ts'
@@ -12,7 +12,7 @@ export function settle(
   change: LedgerChange,
   position: bigint,
   source: { readonly sourceId: string; readonly nativeId: string | null },
-  settled: Settled,
+  settled: SettlementFacts,
 ): void {
   const { sourceId } = source
   const { settlement, tenantId, userId, tokenId, surface, model, requestId } = settled

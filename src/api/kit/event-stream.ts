@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Cost } from '../../domain/pricing/settlement.ts'
-import { within } from '../../kernel/pause.ts'
+import { withTimeout } from '../../kernel/pause.ts'
 
 /** The named bounds of an event stream (P10). */
 export interface StreamLimits {
@@ -132,7 +132,7 @@ export async function sendEventStream<Frame>(
   },
 ): Promise<void> {
   const { gone, started, dialect, limits } = options
-  const early = await within(limits.openAfterMs, started, () => undefined)
+  const early = await withTimeout(limits.openAfterMs, started, () => undefined)
   const headers = { ...options.headers?.(), ...early?.headers }
   const writer = new EventWriter(open(reply, headers), limits, gone)
   try {

@@ -1,7 +1,7 @@
 import type { Backlog } from '../../app/calls/metrics.ts'
 import { LOOK_FOR_MS, shortcomingOf } from '../../app/read-models/read-models.ts'
 import type { ReadModelState } from '../../app/read-models/states.ts'
-import { within } from '../../kernel/pause.ts'
+import { withTimeout } from '../../kernel/pause.ts'
 import { memoizeFor } from '../../kernel/memoize.ts'
 
 /** Something the gateway cannot work without. `probe` rejects, or answers false, when it is away. */
@@ -62,7 +62,7 @@ const PROBE_TIMEOUT_MS = 2_000
 
 /** Runs a probe; one that takes too long has failed. */
 export async function withProbeTimeout<T>(work: () => Promise<T>): Promise<T> {
-  return await within(PROBE_TIMEOUT_MS, work(), () => {
+  return await withTimeout(PROBE_TIMEOUT_MS, work(), () => {
     throw new Error('the probe took too long')
   })
 }

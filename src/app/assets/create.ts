@@ -1,4 +1,4 @@
-import type { SomeGroup } from '../../domain/asset-group/decider.ts'
+import type { RecordedGroup } from '../../domain/asset-group/decider.ts'
 import { type AssetFault, canBeDeleted } from '../../domain/asset/decider.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
@@ -178,7 +178,7 @@ async function createOnce(
 async function usableGroup(
   deps: AssetDeps,
   order: Parameters<AssetUseCases['createAsset']>[0],
-): Promise<SomeGroup> {
+): Promise<RecordedGroup> {
   const known = await findOwnGroup(deps, { ...order, id: order.groupId })
   if (known.phase !== 'withdrawn') return known
   throw new DomainError('asset_group_not_found', 'the asset group does not exist', {})
@@ -187,7 +187,7 @@ async function usableGroup(
 /** Looks for a group of unknown upstream outcome before it adds an asset to it. */
 async function findNativeGroup(
   deps: AssetDeps,
-  { group }: SomeGroup,
+  { group }: RecordedGroup,
   { requestId }: Asking,
 ): Promise<string> {
   const channel = libraryAt(deps, group)

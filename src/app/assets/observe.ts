@@ -1,4 +1,4 @@
-import type { AssetFault, AssetState, SomeAsset } from '../../domain/asset/decider.ts'
+import type { AssetFault, AssetState, RecordedAsset } from '../../domain/asset/decider.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import type { SeenAsset } from '../ports/assets.ts'
 import type { AssetDeps } from './deps.ts'
@@ -43,7 +43,7 @@ export function saidBy(
 /** Records an asset's new state: the one way by which its state follows upstream's. */
 export async function observeAsset(
   deps: AssetDeps,
-  { asset }: Pick<SomeAsset, 'asset'>,
+  { asset }: Pick<RecordedAsset, 'asset'>,
   said: 'active' | { readonly failed: AssetFault },
   requestId?: string,
 ): Promise<AssetState> {

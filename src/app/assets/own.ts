@@ -1,5 +1,5 @@
-import { ownAsset, type SomeAsset } from '../../domain/asset/decider.ts'
-import { ownGroup, type SomeGroup } from '../../domain/asset-group/decider.ts'
+import { ownAsset, type RecordedAsset } from '../../domain/asset/decider.ts'
+import { ownGroup, type RecordedGroup } from '../../domain/asset-group/decider.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { AssetDeps } from './deps.ts'
 import { requireRegion } from './place.ts'
@@ -15,7 +15,7 @@ import type { Naming } from './types.ts'
 export async function findOwnAsset(
   deps: Pick<AssetDeps, 'log' | 'catalog'>,
   key: Naming,
-): Promise<SomeAsset> {
+): Promise<RecordedAsset> {
   const state = ownAsset(await readAsset(deps.log, key.id), key.principal)
   const { projectName, region } = state.asset
   if (key.projectName !== undefined && key.projectName !== projectName)
@@ -28,7 +28,7 @@ export async function findOwnAsset(
 export async function findOwnGroup(
   deps: Pick<AssetDeps, 'log' | 'catalog'>,
   key: Naming,
-): Promise<SomeGroup> {
+): Promise<RecordedGroup> {
   const state = ownGroup(await readGroup(deps.log, key.id), key.principal)
   const { projectName, region } = state.group
   if (key.projectName !== undefined && key.projectName !== projectName)

@@ -1,5 +1,5 @@
 import { CountedTotals, findAssets, findGroups } from '../../../projections/assets/query.ts'
-import type { SomeAsset } from '../../domain/asset/decider.ts'
+import type { RecordedAsset } from '../../domain/asset/decider.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import { catchUp } from '../access/visibility.ts'
@@ -59,9 +59,9 @@ async function filterOf(deps: AssetDeps, listing: AssetGroupListing) {
  */
 async function refreshed(
   deps: AssetDeps,
-  state: SomeAsset,
+  state: RecordedAsset,
   requestId: string,
-): Promise<{ readonly state: SomeAsset; readonly url: string | undefined }> {
+): Promise<{ readonly state: RecordedAsset; readonly url: string | undefined }> {
   const { asset, nativeId, phase } = state
   const channel = deps.channels.byId(asset.channelId)
   const isAskedFor = phase === 'processing' || phase === 'active'

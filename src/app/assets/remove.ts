@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import type { AssetActor, KnownAsset, SomeAsset } from '../../domain/asset/decider.ts'
+import type { AssetActor, KnownAsset, RecordedAsset } from '../../domain/asset/decider.ts'
 import type { KnownGroup } from '../../domain/asset-group/decider.ts'
 import { assetsOfGroup } from '../../../projections/assets/query.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
@@ -92,7 +92,11 @@ function notDeletedYet({ kind, retryAfterMs }: Partial<ProviderError>): DomainEr
 }
 
 /** Takes the asset as it was before its withdrawal. */
-async function deleteWithdrawn(deps: AssetDeps, known: SomeAsset, place: Place): Promise<boolean> {
+async function deleteWithdrawn(
+  deps: AssetDeps,
+  known: RecordedAsset,
+  place: Place,
+): Promise<boolean> {
   if (known.phase !== 'refused') return deleteAssetUpstream(deps, known, place)
   // Upstream certainly never had it.
   await confirmAssetDeleted(deps, known.asset, place.requestId)

@@ -2,7 +2,7 @@ import {
   assetDecider,
   type AssetActor,
   type AssetState,
-  type SomeAsset,
+  type RecordedAsset,
 } from '../../domain/asset/decider.ts'
 import { type AssetEvent, assetStream } from '../../domain/asset/events.ts'
 import { assetGroupDecider, type AssetGroupState } from '../../domain/asset-group/decider.ts'
@@ -30,7 +30,7 @@ export async function readAsset(log: Reading, id: string): Promise<AssetState> {
 
 /** An asset by its stream up to a revision. */
 export interface AssetAt {
-  readonly state: SomeAsset
+  readonly state: RecordedAsset
   readonly revision: bigint
 }
 

@@ -1,5 +1,5 @@
-import type { SomeAsset } from '../../domain/asset/decider.ts'
-import type { SomeGroup } from '../../domain/asset-group/decider.ts'
+import type { RecordedAsset } from '../../domain/asset/decider.ts'
+import type { RecordedGroup } from '../../domain/asset-group/decider.ts'
 import { unreachable } from '../../kernel/assert.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import type { AssetGroupView, AssetStatus, AssetView } from './types.ts'
@@ -8,7 +8,7 @@ import type { AssetGroupView, AssetStatus, AssetView } from './types.ts'
 const WITHDRAWN = { code: 'AssetWithdrawn', message: 'The asset is being deleted.' }
 
 /** The phases by their API names. */
-export function statusOf(phase: SomeAsset['phase']): AssetStatus {
+export function statusOf(phase: RecordedAsset['phase']): AssetStatus {
   switch (phase) {
     case 'created':
     case 'processing':
@@ -26,12 +26,15 @@ export function statusOf(phase: SomeAsset['phase']): AssetStatus {
 }
 
 /** Why an asset is permanently unusable. */
-export function faultOf({ phase, error }: Pick<SomeAsset, 'phase' | 'error'>): AssetView['error'] {
+export function faultOf({
+  phase,
+  error,
+}: Pick<RecordedAsset, 'phase' | 'error'>): AssetView['error'] {
   return phase === 'withdrawn' ? WITHDRAWN : error
 }
 
 /** An asset by its events, with a fresh `url`. */
-export function assetViewOf(state: SomeAsset, url: string | undefined): AssetView {
+export function assetViewOf(state: RecordedAsset, url: string | undefined): AssetView {
   const { assetId, groupId, groupType, assetType, region, projectName, createdAt } = state.asset
   return {
     assetId,
@@ -49,7 +52,12 @@ export function assetViewOf(state: SomeAsset, url: string | undefined): AssetVie
   }
 }
 
-export function groupViewOf({ group, name, description, updatedAt }: SomeGroup): AssetGroupView {
+export function groupViewOf({
+  group,
+  name,
+  description,
+  updatedAt,
+}: RecordedGroup): AssetGroupView {
   const { groupId, groupType, region, projectName, createdAt } = group
   return {
     groupId,

@@ -1,4 +1,4 @@
-import { begins, sourceOf } from '../../domain/any-event.ts'
+import { isFirstOfSource, sourceOf } from '../../domain/any-event.ts'
 import { assetStream } from '../../domain/asset/events.ts'
 import { assetGroupStream } from '../../domain/asset-group/events.ts'
 import { tokenStream } from '../../domain/token/events.ts'
@@ -97,7 +97,7 @@ function ofTask(task: TaskState | undefined): KnownSource | undefined {
 /** What the first event of a source says about it. */
 function begunBy(event: RecordedEvent): KnownSource | undefined {
   const { data } = event
-  if (!begins(event) || !('userId' in data)) return undefined
+  if (!isFirstOfSource(event) || !('userId' in data)) return undefined
   return { tenantId: data.tenantId, userId: data.userId, task: undefined }
 }
 

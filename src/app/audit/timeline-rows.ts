@@ -1,5 +1,5 @@
 import { timelineTables } from '../../../projections/timeline/query.ts'
-import { begins, sourceOf } from '../../domain/any-event.ts'
+import { isFirstOfSource, sourceOf } from '../../domain/any-event.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { rowMissing, timeCell, type Expected } from './compare.ts'
@@ -65,7 +65,7 @@ export function timelineEffect(
       data,
       metadata: event.metadata,
     },
-    source: begins(event) ? { source_id: sourceId, ...whose, position } : undefined,
+    source: isFirstOfSource(event) ? { source_id: sourceId, ...whose, position } : undefined,
   }
 }
 

@@ -3,7 +3,7 @@ import {
   readRejected,
   writeHandled,
   type Handling,
-  type Rejected,
+  type RejectedRecord,
 } from '../../eventlog/journal/rejected.ts'
 import { isRefusedForGood } from '../../eventlog/journal/writer.ts'
 import type { EventLog, NewEvent, RecordedEvent } from '../../eventlog/log/types.ts'
@@ -30,7 +30,7 @@ export interface RefusedDeps {
 type RefusedEvent = Extract<NewEvent, { type: 'CallSettled' | 'CallFailed' }>
 
 /** A refused settlement, or the record of a failed call. */
-export interface Refused extends Rejected {
+export interface Refused extends RejectedRecord {
   readonly event: RefusedEvent
 }
 
@@ -48,7 +48,7 @@ export async function listRefused(
   options: { readonly withEnded?: boolean } = {},
 ): Promise<{ readonly items: readonly Refused[]; readonly unreadable: number }> {
   const { items, unreadable } = await readRejected(directory, options)
-  const isCall = (each: Rejected): each is Refused =>
+  const isCall = (each: RejectedRecord): each is Refused =>
     each.event.type === 'CallSettled' || each.event.type === 'CallFailed'
   return { items: items.filter(isCall), unreadable }
 }

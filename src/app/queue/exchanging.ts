@@ -1,6 +1,6 @@
 import type { Log } from '../../kernel/log.ts'
 import { pause } from '../../kernel/pause.ts'
-import { spread } from '../../kernel/random.ts'
+import { randomlyScaled } from '../../kernel/random.ts'
 
 /** How often replicas exchange their use, varied by a tenth. */
 const EXCHANGE_EVERY_MS = 1_000
@@ -16,7 +16,7 @@ export function startExchanging(deps: {
   const running = (async () => {
     let isFailing = false
     while (!stopping.signal.aborted) {
-      await pause(spread(EXCHANGE_EVERY_MS, 0.9, 1.1), stopping.signal)
+      await pause(randomlyScaled(EXCHANGE_EVERY_MS, 0.9, 1.1), stopping.signal)
       try {
         await deps.exchange()
         isFailing = false

@@ -1,6 +1,6 @@
 import type { Log } from '../../kernel/log.ts'
 import { pause } from '../../kernel/pause.ts'
-import { spread } from '../../kernel/random.ts'
+import { randomlyScaled } from '../../kernel/random.ts'
 import { createRetryLog } from '../../kernel/retry-log.ts'
 import type { TaskMetrics } from '../metrics.ts'
 
@@ -49,13 +49,13 @@ export async function runLoop(
       restMs = firstRestMs
       retries.worked()
       if (outcome !== 'idle') idleRestMs = idleMs
-      if (outcome !== 'more') await pause(spread(idleRestMs, 0.75, 1.25), signal)
+      if (outcome !== 'more') await pause(randomlyScaled(idleRestMs, 0.75, 1.25), signal)
       if (outcome === 'idle') idleRestMs = Math.min(idleRestMs * IDLE_GROWTH, longestIdleMs)
     } catch (error) {
       if (signal.aborted) return
       deps.metrics.policyFailures.inc({ policy: name })
       retries.failed({ policy: name, err: error }, 'policy round failed')
-      await pause(spread(restMs, 0.75, 1.25), signal)
+      await pause(randomlyScaled(restMs, 0.75, 1.25), signal)
       restMs = Math.min(restMs * 2, longestRestMs)
     }
   }

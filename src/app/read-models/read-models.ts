@@ -1,6 +1,6 @@
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import { pause, within } from '../../kernel/pause.ts'
+import { pause, withTimeout } from '../../kernel/pause.ts'
 import { memoizeFor } from '../../kernel/memoize.ts'
 import { type ReadModelState, readModelStates, type ReadModelStatesDeps } from './states.ts'
 
@@ -43,7 +43,7 @@ export function createReadModels(
   const look = async (name: string): Promise<ReadModelState | undefined> => {
     // Without the log nothing new is written, and without the database the read itself fails.
     const unknown = (): readonly ReadModelState[] => []
-    const all = await within(LOOK_TIMEOUT_MS, states().catch(unknown), unknown)
+    const all = await withTimeout(LOOK_TIMEOUT_MS, states().catch(unknown), unknown)
     return all.find((state) => state.name === name)
   }
   return {

@@ -5,7 +5,7 @@ import { balanceUntold, createTenantQueue } from './tenant-queue.ts'
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { Currency } from '../../kernel/money.ts'
-import { pause, within } from '../../kernel/pause.ts'
+import { pause, withTimeout } from '../../kernel/pause.ts'
 import { type Asked, FundsExchange, MAX_LAG_MS, refusalOf } from './funds-exchange.ts'
 import type { Reservation } from './reservation.ts'
 import { TenantFunds } from './tenant-funds.ts'
@@ -181,7 +181,7 @@ function createWatch(lag: LedgerLag, clock: Clock) {
       while (lag.lagMs() > MAX_LAG_MS) {
         const waitMs = untilMs - monotonicClock.nowMs()
         if (clock.nowMs() - lookedAtMs >= RECHECK_AFTER_MS)
-          await within(
+          await withTimeout(
             waitMs,
             look().catch(() => undefined),
             () => undefined,

@@ -2,7 +2,7 @@ import { runForAllTokens } from '../../kernel/token-context.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
-import { spread } from '../../kernel/random.ts'
+import { randomlyScaled } from '../../kernel/random.ts'
 import { pause } from '../../kernel/pause.ts'
 
 /** Retries events that could not be appended; the reconciler finds what is lost here. */
@@ -43,7 +43,7 @@ export function createBackgroundAppends(deps: {
     const untilMs = deps.clock.nowMs() + GIVE_UP_AFTER_MS
     let pauseMs = FIRST_PAUSE_MS
     while (!stopping.signal.aborted) {
-      await pause(spread(pauseMs, 0.75, 1.25), stopping.signal)
+      await pause(randomlyScaled(pauseMs, 0.75, 1.25), stopping.signal)
       if (stopping.signal.aborted) return
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
       try {

@@ -2,7 +2,7 @@ import { settledSource } from '../../../projections/ledger/query.ts'
 import { listTasks, pageTasks, type TaskRow, taskPlace } from '../../../projections/tasks/query.ts'
 import { type Cost, costOf } from '../../domain/pricing/settlement.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import { within } from '../../kernel/pause.ts'
+import { withTimeout } from '../../kernel/pause.ts'
 import { catchUp, findOwnTask, isProjected } from '../access/visibility.ts'
 import type { TaskDeps } from './deps.ts'
 import { isTerminal } from './observe.ts'
@@ -160,7 +160,7 @@ export async function costOfTask(
   try {
     const known = await settledSource(pool, platformId)
     if (known !== undefined) return costOf(known)
-    const task = await within(LOG_TIMEOUT_MS, loadTask(log, platformId), () => undefined)
+    const task = await withTimeout(LOG_TIMEOUT_MS, loadTask(log, platformId), () => undefined)
     const settlement = task?.phase === 'ended' ? task.settlement : undefined
     return settlement && costOf(settlement)
   } catch (error) {

@@ -6,7 +6,7 @@ import {
   DecimalSchema,
   MultiplierSchema,
 } from '../pricing/settlement.ts'
-import { noWords, type FactsOf } from '../event-facts.ts'
+import { noDescription, type FactsOf } from '../event-facts.ts'
 
 /** Lower-case hex SHA-256. */
 const KeyHashSchema = Type.Optional(Type.String())
@@ -160,7 +160,7 @@ export const accountFacts: FactsOf<typeof accountEvents> = {
     source: ofAccount,
     at: (d) => d.setAt,
     moves: ({ tenantId, currency, limit }) => [{ kind: 'limit_set', tenantId, currency, limit }],
-    words: noWords,
+    words: noDescription,
   },
   AdjustmentPosted: {
     source: ofAccount,

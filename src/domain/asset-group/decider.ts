@@ -26,7 +26,7 @@ export type AssetGroupState =
     } & KnownGroup)
 
 /** A group that is or was. */
-export type SomeGroup = Exclude<AssetGroupState, { readonly phase: 'none' }>
+export type RecordedGroup = Exclude<AssetGroupState, { readonly phase: 'none' }>
 
 /** `at` is RFC 3339. */
 export type AssetGroupCommand =
@@ -151,7 +151,7 @@ function created({
 export function ownGroup(
   state: AssetGroupState,
   by: Pick<AssetActor, 'tenantId' | 'userId'>,
-): SomeGroup {
+): RecordedGroup {
   const isThere = state.phase === 'created' || state.phase === 'accepted'
   if ((isThere || state.phase === 'withdrawn') && isOwn(state.group, by)) return state
   throw new DomainError('asset_group_not_found', 'the asset group does not exist', {})

@@ -6,7 +6,7 @@ import {
   keptAt,
   LearntFromSchema,
 } from '../asset/events.ts'
-import { failureWords, noWords, type FactsOf } from '../event-facts.ts'
+import { failureWords, noDescription, type FactsOf } from '../event-facts.ts'
 
 /** A group of assets; one of type `LivenessFace` is one person, who was verified. */
 export const assetGroupEvents = {
@@ -72,8 +72,8 @@ export const assetGroupFacts: FactsOf<typeof assetGroupEvents> = {
   },
   AssetGroupRefused: { source: ofGroup, at: (d) => d.refusedAt, words: failureWords },
   AssetGroupUpdated: { source: ofGroup, at: (d) => d.updatedAt, words: (d) => d.name },
-  AssetGroupWithdrawn: { source: ofGroup, at: (d) => d.withdrawnAt, words: noWords },
-  AssetGroupDeleted: { source: ofGroup, at: (d) => d.deletedAt, words: noWords },
+  AssetGroupWithdrawn: { source: ofGroup, at: (d) => d.withdrawnAt, words: noDescription },
+  AssetGroupDeleted: { source: ofGroup, at: (d) => d.deletedAt, words: noDescription },
 }
 
 type AssetGroupEventType = keyof typeof assetGroupEvents

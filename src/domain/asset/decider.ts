@@ -46,7 +46,7 @@ export type AssetState =
     } & KnownAsset)
 
 /** An asset that is or was. */
-export type SomeAsset = Exclude<AssetState, { readonly phase: 'none' }>
+export type RecordedAsset = Exclude<AssetState, { readonly phase: 'none' }>
 
 /** `at` is RFC 3339. */
 export type AssetCommand =
@@ -167,7 +167,7 @@ export const assetDecider: Decider<AssetState, AssetCommand, AssetEvent> = {
 }
 
 /** Withdrawn before its id upstream was known. */
-function isUnsaid(state: AssetState): state is SomeAsset {
+function isUnsaid(state: AssetState): state is RecordedAsset {
   return state.phase === 'withdrawn' && state.nativeId === undefined
 }
 
@@ -183,7 +183,7 @@ function observed(
     : [{ type: 'AssetFailed', data: { assetId, ...seen.failed, failedAt: at } }]
 }
 
-function used(state: SomeAsset, { requestId, at }: AssetActor): readonly AssetEvent[] {
+function used(state: RecordedAsset, { requestId, at }: AssetActor): readonly AssetEvent[] {
   const { assetId, groupType } = state.asset
   if (state.phase !== 'active') throw assetNotActive(assetId)
   // Assets that can never be deleted need no record of a use.
@@ -218,7 +218,7 @@ export function isOwn(
 export function ownAsset(
   state: AssetState,
   by: Pick<AssetActor, 'tenantId' | 'userId'>,
-): SomeAsset {
+): RecordedAsset {
   if (state.phase === 'none' || state.phase === 'deleted' || !isOwn(state.asset, by))
     throw new DomainError('asset_not_found', 'the asset does not exist', {})
   return state

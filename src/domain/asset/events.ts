@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { failureWords, noWords, type FactsOf } from '../event-facts.ts'
+import { failureWords, noDescription, type FactsOf } from '../event-facts.ts'
 
 /** What an asset is, in the words of its interface. */
 export const assetTypes = ['Image', 'Video', 'Audio'] as const
@@ -109,12 +109,12 @@ export const assetFacts: FactsOf<typeof assetEvents> = {
     words: acceptedWords,
   },
   AssetRefused: { source: ofAsset, at: (d) => d.refusedAt, words: failureWords },
-  AssetActivated: { source: ofAsset, at: (d) => d.activatedAt, words: noWords },
+  AssetActivated: { source: ofAsset, at: (d) => d.activatedAt, words: noDescription },
   AssetFailed: { source: ofAsset, at: (d) => d.failedAt, words: failureWords },
   AssetUsed: { source: ofAsset, at: (d) => d.usedAt, words: (d) => `by ${d.requestId}` },
   AssetUpdated: { source: ofAsset, at: (d) => d.updatedAt, words: (d) => d.name },
-  AssetWithdrawn: { source: ofAsset, at: (d) => d.withdrawnAt, words: noWords },
-  AssetDeleted: { source: ofAsset, at: (d) => d.deletedAt, words: noWords },
+  AssetWithdrawn: { source: ofAsset, at: (d) => d.withdrawnAt, words: noDescription },
+  AssetDeleted: { source: ofAsset, at: (d) => d.deletedAt, words: noDescription },
 }
 
 type AssetEventType = keyof typeof assetEvents

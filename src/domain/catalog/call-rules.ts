@@ -11,11 +11,11 @@ export interface RatedCall {
   /** Of the usage, what counts towards a limit of tokens a minute; 0 where none does. */
   readonly limitedTokens: number
   /** Set where it was answered otherwise than it was asked for. */
-  readonly answeredOtherwise?: AnsweredOtherwise
+  readonly answeredOtherwise?: AnswerDifferences
 }
 
 /** What upstream says it answered with, as far as it is not what it was asked for; in its own words. */
-export interface AnsweredOtherwise {
+export interface AnswerDifferences {
   readonly model?: string
   readonly serviceTier?: string
 }

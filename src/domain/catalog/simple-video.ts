@@ -65,7 +65,7 @@ export interface SimpleVideoRules {
  *
  * @throws RequestError
  */
-export function inCallersWords<Accepted>(
+export function inMembersOfCaller<Accepted>(
   nameOf: (param: string) => string | undefined,
   accept: () => Accepted,
 ): Accepted {

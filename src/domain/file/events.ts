@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { noWords, type FactsOf } from '../event-facts.ts'
+import { noDescription, type FactsOf } from '../event-facts.ts'
 
 /** What a file may be used for. */
 export const filePurposes = ['vision', 'user_data'] as const
@@ -41,7 +41,7 @@ export const fileFacts: FactsOf<typeof fileEvents> = {
     begins: true,
     words: ({ filename, purpose, sizeBytes }) => `${filename}, ${sizeBytes} bytes, ${purpose}`,
   },
-  FileDeleted: { source: (d) => d.fileId, at: (d) => d.deletedAt, words: noWords },
+  FileDeleted: { source: (d) => d.fileId, at: (d) => d.deletedAt, words: noDescription },
 }
 
 type FileEventType = keyof typeof fileEvents

@@ -6,7 +6,7 @@ import { toStorable } from '../../kernel/storable-text.ts'
 import type { TaskFamilyRules } from '../catalog/task-rules.ts'
 import type { TaskEvent } from './events.ts'
 import {
-  appeared,
+  lateAppearance,
   maxMessageLength,
   notAccepted,
   observeTask,
@@ -70,7 +70,7 @@ export function createTaskDecider(
         case 'not-accepted':
           return notAccepted(command, state)
         case 'appeared':
-          return appeared(command, state)
+          return lateAppearance(command, state)
         case 'delete':
           return remove(command, state)
         default:

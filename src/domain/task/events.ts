@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import {
   failureWords,
-  noWords,
+  noDescription,
   settlementWords,
   sortedMembers,
   type FactsOf,
@@ -235,9 +235,9 @@ export const taskFacts: FactsOf<typeof taskEvents> = {
     source: ofTask,
     at: (d) => d.cancelledAt,
     moves: (d) => released(d.platformId, d.cancelledAt),
-    words: noWords,
+    words: noDescription,
   },
-  TaskDeleted: { source: ofTask, at: (d) => d.deletedAt, words: noWords },
+  TaskDeleted: { source: ofTask, at: (d) => d.deletedAt, words: noDescription },
 }
 
 export type TaskEventType = keyof typeof taskEvents

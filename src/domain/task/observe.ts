@@ -202,7 +202,7 @@ export function notAccepted(
 }
 
 /** The caller already got a failure, so the operator bears the cost: the event only records it. */
-export function appeared(
+export function lateAppearance(
   command: TaskCommandOf<'appeared'>,
   state: TaskState,
 ): readonly TaskEvent[] {

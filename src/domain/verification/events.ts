@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { askedBy, keptAt } from '../asset/events.ts'
-import { noWords, type FactsOf } from '../event-facts.ts'
+import { noDescription, type FactsOf } from '../event-facts.ts'
 
 /**
  * The verification of a real person. Events never hold its one-time credential, only a keyed hash
@@ -45,7 +45,7 @@ export const verificationFacts: FactsOf<typeof verificationEvents> = {
     at: (d) => d.confirmedAt,
     words: (d) => d.groupId,
   },
-  VerificationExpired: { source: ofVerification, at: (d) => d.expiredAt, words: noWords },
+  VerificationExpired: { source: ofVerification, at: (d) => d.expiredAt, words: noDescription },
 }
 
 type VerificationEventType = keyof typeof verificationEvents

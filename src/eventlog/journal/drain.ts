@@ -2,7 +2,7 @@ import { monotonicClock } from '../../kernel/clock.ts'
 import { journalStream } from '../../domain/call/events.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
-import { createBackoff, pause, within } from '../../kernel/pause.ts'
+import { createBackoff, pause, withTimeout } from '../../kernel/pause.ts'
 import { isRefusedForGood } from './writer.ts'
 import type { PlacedBatch } from './spool-record.ts'
 import type { Spool } from './spool.ts'
@@ -106,7 +106,7 @@ export function startDrain(deps: DrainDeps): Drain {
       while (spool.state().batches > 0 && !report.failing() && monotonicClock.nowMs() < untilMs)
         await pause(STOP_POLL_MS)
       stopping.abort()
-      if (running !== undefined) await within(STOP_WAIT_MS, running, () => undefined)
+      if (running !== undefined) await withTimeout(STOP_WAIT_MS, running, () => undefined)
     },
   }
 }

@@ -9,7 +9,7 @@ import { currentSchemaVersion, encodeEvent } from '../log/codec.ts'
 import { appendTooLarge, logUnavailable } from '../log/errors.ts'
 import { startDrain } from './drain.ts'
 import { defaultJournalLimits, type JournalLimits } from './limits.ts'
-import { createPlacement, createRoute, writeBatch, type Written } from './writer.ts'
+import { createPlacement, createRoute, writeBatch, type WriteResult } from './writer.ts'
 import type { Spool, SpoolState } from './spool.ts'
 import type { EventLog, EventMetadata, NewEvent } from '../log/types.ts'
 
@@ -86,7 +86,7 @@ interface Committer {
 
 function createCommitter(
   take: () => readonly QueuedRecord[],
-  write: (events: readonly NewEvent[]) => Promise<Written>,
+  write: (events: readonly NewEvent[]) => Promise<WriteResult>,
   observer: JournalObserver,
 ): Committer {
   let inFlight = 0

@@ -21,7 +21,7 @@ const HANDLED_LINE = /^([0-9a-f-]{36}) (begun|settled|written-off)$/
 export type Handling = 'begun' | 'settled' | 'written-off'
 
 /** A settlement, or the record of a failure, that the log refused for good. */
-export interface Rejected {
+export interface RejectedRecord {
   readonly event: NewEvent
   /** As it was refused, with all its events. */
   readonly batch: PlacedBatch
@@ -34,7 +34,7 @@ export interface Rejected {
 /** What is set aside in a spool's directory. */
 interface RejectedList {
   /** Oldest first, each event once, without those that were settled or given up. */
-  readonly items: readonly Rejected[]
+  readonly items: readonly RejectedRecord[]
   /** Lines that cannot be read: the disk changed them. */
   readonly unreadable: number
 }
@@ -82,7 +82,7 @@ export async function readRejected(
   { withEnded = false }: { readonly withEnded?: boolean } = {},
 ): Promise<RejectedList> {
   const handled = await readHandled(directory)
-  const items = new Map<string, Rejected>()
+  const items = new Map<string, RejectedRecord>()
   const bytes = await readIfThere(join(directory, REJECTED_FILE))
   let unreadable = 0
   let from = 0

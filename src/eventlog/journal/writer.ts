@@ -22,7 +22,7 @@ interface WriterDeps {
 }
 
 /** Where a batch became durable. */
-export type Written =
+export type WriteResult =
   | { readonly to: 'log'; readonly position: bigint | undefined }
   | { readonly to: 'spool' }
 
@@ -32,7 +32,10 @@ export type Written =
  * @throws what refused it; then it is nowhere, or (`log_outcome_unknown`) in a stream that is
  *   left for good
  */
-export async function writeBatch(deps: WriterDeps, events: readonly NewEvent[]): Promise<Written> {
+export async function writeBatch(
+  deps: WriterDeps,
+  events: readonly NewEvent[],
+): Promise<WriteResult> {
   const { placement, spool, route } = deps
   if (spool === undefined || route.toLog()) return appendBatch(deps, events, spool)
   const batch = placement.place(events, 'spool')
@@ -50,7 +53,7 @@ export async function writeBatch(deps: WriterDeps, events: readonly NewEvent[]):
  * Writes a batch that may be in the spool to the place that it has there, and nowhere else: what the
  * next process finds of it is then recognised. @throws `log_outcome_unknown`
  */
-async function appendInPlace(deps: WriterDeps, batch: PlacedBatch): Promise<Written> {
+async function appendInPlace(deps: WriterDeps, batch: PlacedBatch): Promise<WriteResult> {
   const { stream, events, expected } = batch
   try {
     const { position } = await deps.log.append(stream, events, expected, {
@@ -72,7 +75,7 @@ async function appendBatch(
   deps: WriterDeps,
   events: readonly NewEvent[],
   spool: Spool | undefined,
-): Promise<Written> {
+): Promise<WriteResult> {
   const { log, logger, placement, route } = deps
   for (let moves = 0; ; moves += 1) {
     const batch = placement.place(events, 'journal')

@@ -13,7 +13,7 @@ import {
 } from './client-internals.ts'
 import { newUuid } from '../../kernel/ids.ts'
 import type { LeaderCheck } from './discovery.ts'
-import { failureOf, failureOfUnwritten, failureOfWritten, isElsewhere } from './failure.ts'
+import { failureOf, failureOfUnsentTry, failureOfSentTry, isWrongNode } from './failure.ts'
 import { batchAnswer, batchRequest, type AppendAnswer, type AppendCommand } from './wire-append.ts'
 
 type Call = ClientDuplexStream<Buffer, streams.BatchAppendResp>
@@ -51,10 +51,10 @@ export function createBatchAppend(client: ClientInternals, leaderMoved: LeaderCh
   const watch = (opened: Lane, opening: Promise<Lane>) => {
     const fail = (error: unknown) => {
       if (lane === opening) lane = undefined
-      opened.failure = failureOfUnwritten(error)
+      opened.failure = failureOfUnsentTry(error)
       if (error instanceof Error && 'code' in error && error.code === status.UNIMPLEMENTED)
         unsupported = true
-      const written = failureOfWritten(error, opened.answered)
+      const written = failureOfSentTry(error, opened.answered)
       for (const answer of opened.waiting.values()) answer(written)
       opened.waiting.clear()
     }
@@ -65,7 +65,7 @@ export function createBatchAppend(client: ClientInternals, leaderMoved: LeaderCh
       const answer = batchAnswer(response)
       opened.waiting.get(id)?.(answer)
       opened.waiting.delete(id)
-      if (answer.kind === 'transport' && isElsewhere(answer.reason)) {
+      if (answer.kind === 'transport' && isWrongNode(answer.reason)) {
         // The call would stay with this node: the next try opens another one, to the next leader.
         if (lane === opening) lane = undefined
         opened.call.cancel()
@@ -177,7 +177,7 @@ function sendOn(
         written = true
         lane.call.write(batchRequest(command, id))
       },
-      (error: unknown) => finish(failureOfUnwritten(error)),
+      (error: unknown) => finish(failureOfUnsentTry(error)),
     )
   })
 }

@@ -33,12 +33,12 @@ const NOT_TAKEN = /Server Is (Not Ready|Busy|Too Busy)|No leader info|NotHandled
 const ELSEWHERE = /Server Is Not Ready|No leader info/
 
 /** Whether an answer says that the append was not taken at all. */
-export function isNotTaken(reason: string): boolean {
+export function isNotAccepted(reason: string): boolean {
   return NOT_TAKEN.test(reason)
 }
 
 /** Whether an answer says that this node is not, or no longer, the one to ask. */
-export function isElsewhere(reason: string): boolean {
+export function isWrongNode(reason: string): boolean {
   return ELSEWHERE.test(reason)
 }
 
@@ -48,7 +48,7 @@ export function isElsewhere(reason: string): boolean {
  * or one whose account or method was refused before the server read from it, certainly appended
  * nothing.
  */
-export function failureOfWritten(error: unknown, wasAnswered: boolean): TryFailure {
+export function failureOfSentTry(error: unknown, wasAnswered: boolean): TryFailure {
   const failure = failureOf(error)
   const isUnread =
     failure.kind === 'denied' ||
@@ -59,7 +59,7 @@ export function failureOfWritten(error: unknown, wasAnswered: boolean): TryFailu
 }
 
 /** What the end of a shared call says about a try that was not written to it: it appended nothing. */
-export function failureOfUnwritten(error: unknown): TryFailure {
+export function failureOfUnsentTry(error: unknown): TryFailure {
   const failure = failureOf(error)
   if (failure.kind === 'denied') return failure
   // Anything else definite is about a try that was written.
@@ -98,6 +98,6 @@ export function failureOf(error: unknown): TryFailure {
   if (exception === 'maximum-append-size-exceeded')
     return { kind: 'too_large', limitBytes: Number(word('maximum-append-size') ?? 0) }
   if (error.code === status.INVALID_ARGUMENT) return { kind: 'rejected', reason }
-  const certain = NEVER_SENT.test(reason) || isNotTaken(reason)
+  const certain = NEVER_SENT.test(reason) || isNotAccepted(reason)
   return { kind: 'transport', certain, retry: true, reason }
 }

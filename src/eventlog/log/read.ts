@@ -107,7 +107,7 @@ async function readStreamPage(
 
 /** The pause before another try. @throws what no try can mend */
 function retryPause(deps: ReadDeps, error: unknown, pauseMs: number): number {
-  if (isFinal(error)) throw error
+  if (isContentError(error)) throw error
   const failure = failureOf(error)
   if (failure.kind === 'rejected') throw eventInvalid({ type: '', reason: failure.reason })
   if (failure.kind === 'denied') {
@@ -119,7 +119,7 @@ function retryPause(deps: ReadDeps, error: unknown, pauseMs: number): number {
 }
 
 /** Whether an error is about what was read, not about reading it. */
-export function isFinal(error: unknown): boolean {
+export function isContentError(error: unknown): boolean {
   return error instanceof Error && error.name === 'DomainError'
 }
 

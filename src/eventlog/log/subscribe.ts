@@ -1,7 +1,7 @@
 import { createBackoff, pause } from '../../kernel/pause.ts'
 import { decodeEvent, type WireEvent } from './codec.ts'
 import { failureOf, type TryFailure } from './failure.ts'
-import { isAnyBehind, isFinal, type ReadDeps } from './read.ts'
+import { isAnyBehind, isContentError, type ReadDeps } from './read.ts'
 import type { Log } from '../../kernel/log.ts'
 import { createRetryLog } from '../../kernel/retry-log.ts'
 import { eventsThrough, isBehind, isPlace, placeOf, type LogPosition } from './position.ts'
@@ -60,7 +60,7 @@ export async function* subscribe(
         }
       }
     } catch (error) {
-      if (isFinal(error)) throw error
+      if (isContentError(error)) throw error
       reason = error instanceof Error ? error.message : String(error)
       failure = failureOf(error)
     }
@@ -116,7 +116,7 @@ function decoded(
   try {
     return decodeEvent(event, namespace)
   } catch (error) {
-    if (!isFinal(error)) throw error
+    if (!isContentError(error)) throw error
     const { id, type, position } = event
     onUnknown({ id, type, position, stream: event.stream.slice(namespace.length) })
     return undefined

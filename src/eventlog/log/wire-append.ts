@@ -5,7 +5,7 @@ import type * as grpcStatus from '@eventstore/db-client/generated/status_pb.js'
 import type * as streams from '@eventstore/db-client/generated/streams_pb.js'
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js'
 import type { EncodedEvent } from './codec.ts'
-import { isNotTaken, type TryFailure } from './failure.ts'
+import { isNotAccepted, type TryFailure } from './failure.ts'
 import type { ExpectedRevision } from './types.ts'
 import { streamIdentifier } from './wire.ts'
 import { delimited, sizeOfField, writeHead } from '../../kernel/protobuf.ts'
@@ -212,5 +212,5 @@ function batchFailure(error: grpcStatus.Status): TryFailure {
     return { kind: 'denied', reason }
   if (error.getCode() === codePb.Code.INVALID_ARGUMENT) return { kind: 'rejected', reason }
   // A write timeout and whatever we do not know leave the outcome open.
-  return { kind: 'transport', certain: isNotTaken(reason), retry: true, reason }
+  return { kind: 'transport', certain: isNotAccepted(reason), retry: true, reason }
 }

@@ -2,7 +2,7 @@ import { Pool } from 'pg'
 import t from 'tap'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { tellDue } from '../../../src/app/accounts/alerts/tell.ts'
-import { FetchFault, type PostOut } from '../../../src/kernel/public-fetch.ts'
+import { FetchFault, type PostPublic } from '../../../src/kernel/public-fetch.ts'
 import { acquireGatewayDatabase } from '../../helpers/gateway-database.ts'
 
 const database = await acquireGatewayDatabase()
@@ -23,7 +23,7 @@ t.beforeEach(async () => {
 /** What was sent, by id; the answer is what a test says. */
 function receiver(answer: () => Promise<number>) {
   const ids: (string | undefined)[] = []
-  const post: PostOut = (_url, { headers }) => {
+  const post: PostPublic = (_url, { headers }) => {
     ids.push(headers['webhook-id'])
     return answer()
   }

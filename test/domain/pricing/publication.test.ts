@@ -9,7 +9,7 @@ import {
   withoutDemonstrations,
 } from '../../../src/domain/pricing/price-book-document.ts'
 import { priceBookFromPublished } from '../../../src/domain/pricing/price-book.ts'
-import { lookAhead, whyAsked } from '../../../src/domain/pricing/publication.ts'
+import { previewPublication, confirmationReasons } from '../../../src/domain/pricing/publication.ts'
 import { videoAModels } from '../../../src/families/video-a/rules/models.ts'
 import { shippedBook, shippedDocument } from './books.ts'
 
@@ -58,13 +58,13 @@ t.test('a difference names what comes, goes and changes, in either currency apar
 
 t.test('a later book that only adds is nobody’s question', async (t) => {
   const next = book('next', LATER, ...current.entries, entry('new'))
-  const look = lookAhead(catalog, next, [current], served, nowMs)
+  const look = previewPublication(catalog, next, [current], served, nowMs)
   t.match(look, { takesEffect: 'later', replaces: 'now', published: false, basis: 1, unpriced: [] })
-  t.strictSame(whyAsked(look), [])
+  t.strictSame(confirmationReasons(look), [])
 })
 
 t.test('asked about: prices that are lost, in the book and of what is served', async (t) => {
-  const look = lookAhead(
+  const look = previewPublication(
     catalog,
     book('next', LATER, entry('m-input-token')),
     [current],
@@ -75,37 +75,55 @@ t.test('asked about: prices that are lost, in the book and of what is served', a
   t.strictSame(look.unpriced, [
     { family: 'chat', model: 'm', skus: ['m-output-token'], soldNow: true },
   ])
-  t.match(whyAsked(look), [/lacks 2 of the prices of now/, /no price: m$/])
-  const unknown = lookAhead(catalog, book('next', LATER, ...text), [current], undefined, nowMs)
+  t.match(confirmationReasons(look), [/lacks 2 of the prices of now/, /no price: m$/])
+  const unknown = previewPublication(
+    catalog,
+    book('next', LATER, ...text),
+    [current],
+    undefined,
+    nowMs,
+  )
   t.equal(unknown.unpriced, undefined)
-  t.match(whyAsked(unknown), [/lacks 1 of the prices/], 'the book alone says it')
+  t.match(confirmationReasons(unknown), [/lacks 1 of the prices/], 'the book alone says it')
 })
 
 t.test('a model that has no price as it is does not lose it', async (t) => {
   const other = [...served, { family: 'chat', model: 'never' }]
-  const look = lookAhead(catalog, book('next', LATER, ...current.entries), [current], other, nowMs)
+  const look = previewPublication(
+    catalog,
+    book('next', LATER, ...current.entries),
+    [current],
+    other,
+    nowMs,
+  )
   t.match(look.unpriced, [{ model: 'never', soldNow: false }])
-  t.strictSame(whyAsked(look), [])
+  t.strictSame(confirmationReasons(look), [])
 })
 
 t.test('asked about: what takes effect at once, and what never does', async (t) => {
-  const past = lookAhead(catalog, book('next', NOW, ...current.entries), [current], served, nowMs)
+  const past = previewPublication(
+    catalog,
+    book('next', NOW, ...current.entries),
+    [current],
+    served,
+    nowMs,
+  )
   t.equal(past.takesEffect, 'at_once')
-  t.match(whyAsked(past), [/takes effect at once/])
+  t.match(confirmationReasons(past), [/takes effect at once/])
   const old = book('next', '2025-01-01T00:00:00Z', ...current.entries)
-  const never = lookAhead(catalog, old, [current], served, nowMs)
+  const never = previewPublication(catalog, old, [current], served, nowMs)
   t.match(never, { takesEffect: 'never', replaces: 'now' })
-  t.match(whyAsked(never), [/never takes effect: now begins later/])
-  const first = lookAhead(catalog, book('next', LATER, ...text), [], served, nowMs)
+  t.match(confirmationReasons(never), [/never takes effect: now begins later/])
+  const first = previewPublication(catalog, book('next', LATER, ...text), [], served, nowMs)
   t.match(first, { takesEffect: 'later', replaces: undefined, basis: 0 })
-  t.strictSame(whyAsked(first), [])
+  t.strictSame(confirmationReasons(first), [])
 })
 
 t.test(
   'a book is held against the one in effect when it begins, not against today’s',
   async (t) => {
     const upcoming = published(book('soon', '2026-05-15T00:00:00Z', ...text))
-    const look = lookAhead(
+    const look = previewPublication(
       catalog,
       book('next', LATER, ...text),
       [current, upcoming],
@@ -113,7 +131,7 @@ t.test(
       nowMs,
     )
     t.match(look, { replaces: 'soon', difference: { removed: [], unchanged: 2 } })
-    t.strictSame(whyAsked(look), [])
+    t.strictSame(confirmationReasons(look), [])
   },
 )
 

@@ -7,7 +7,7 @@ import type { Clock } from '../../../kernel/clock.ts'
 import { newId } from '../../../kernel/ids.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { currencies } from '../../../kernel/money.ts'
-import type { PostOut } from '../../../kernel/public-fetch.ts'
+import type { PostPublic } from '../../../kernel/public-fetch.ts'
 import { requireCaughtUp } from '../../read-models/caught-up.ts'
 import type { PolicySet } from '../../queue/worker.ts'
 import { countLowBalances, seeLowBalances } from './seen.ts'
@@ -21,7 +21,7 @@ const SILENT_LEADER_MS = 30_000
 interface BalanceAlertDeps {
   readonly pool: Pool
   readonly log: Pick<EventLog, 'endPosition'>
-  readonly post: PostOut
+  readonly post: PostPublic
   readonly markerSecret: string
   readonly clock: Clock
   readonly logger: Log

@@ -2,7 +2,7 @@ import { hasWebhookSql, type Webhook, webhooksOf } from '../../../../projections
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 import type { Currency } from '../../../kernel/money.ts'
-import { FetchFault, type PostOut } from '../../../kernel/public-fetch.ts'
+import { FetchFault, type PostPublic } from '../../../kernel/public-fetch.ts'
 import { signedHeaders, webhookSecret } from './signature.ts'
 import type { Migrations } from '../../../storage/postgres/migrate.ts'
 
@@ -18,7 +18,7 @@ const MAX_AT_ONCE = 16
 
 interface TellDeps {
   readonly pool: Queryable
-  readonly post: PostOut
+  readonly post: PostPublic
   readonly markerSecret: string
   readonly nowMs: () => number
 }

@@ -1,4 +1,4 @@
-import { spread } from '../../../kernel/random.ts'
+import { randomlyScaled } from '../../../kernel/random.ts'
 import type { AssetWorkKind } from '../../../../projections/assets/query.ts'
 import { unreachable } from '../../../kernel/assert.ts'
 
@@ -33,7 +33,10 @@ export function nextWorkMs(
   nowMs: number,
   scale: number,
 ): number {
-  return nowMs + spread(waitMs(kind, nowMs - createdAtMs, attempts) * scale, 1 - JITTER, 1 + JITTER)
+  return (
+    nowMs +
+    randomlyScaled(waitMs(kind, nowMs - createdAtMs, attempts) * scale, 1 - JITTER, 1 + JITTER)
+  )
 }
 
 function waitMs(kind: AssetWorkKind, ageMs: number, attempts: number): number {

@@ -3,7 +3,7 @@ import { imageMediaType } from '../../../domain/catalog/checks/pictures.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 import { newSecret } from '../../../kernel/ids.ts'
-import { within } from '../../../kernel/pause.ts'
+import { withTimeout } from '../../../kernel/pause.ts'
 import { RESULT_LIFE_MS, resultKey } from '../../../storage/object-key.ts'
 import type { ObjectStore } from '../../../storage/types.ts'
 import type { FileDeps } from '../../files/deps.ts'
@@ -28,7 +28,7 @@ export function createImagePlace(store: ObjectStore, clock: Clock, monotonic: Cl
       const kept = store.put(key, bytes, { sizeBytes: bytes.length })
       // A picture stored too late has no URL, and the purge removes it.
       kept.catch(() => undefined)
-      await within(patienceMs, kept, () => {
+      await withTimeout(patienceMs, kept, () => {
         throw late()
       })
     } catch (error) {

@@ -7,7 +7,11 @@ import {
   priceBookFromDocument,
   withoutDemonstrations,
 } from '../../../domain/pricing/price-book-document.ts'
-import { lookAhead, type Publication, whyAsked } from '../../../domain/pricing/publication.ts'
+import {
+  previewPublication,
+  type Publication,
+  confirmationReasons,
+} from '../../../domain/pricing/publication.ts'
 import { executeCommand } from '../../../eventlog/log/execute.ts'
 import type { EventLog } from '../../../eventlog/log/types.ts'
 import { type Clock, toTimestamp } from '../../../kernel/clock.ts'
@@ -86,7 +90,13 @@ export async function lookAtPublication(
   book: PriceBookDocument,
   served: readonly ServedModel[] | undefined,
 ): Promise<Publication> {
-  return lookAhead(deps.catalog, book, await publishedBooks(deps.log), served, deps.clock.nowMs())
+  return previewPublication(
+    deps.catalog,
+    book,
+    await publishedBooks(deps.log),
+    served,
+    deps.clock.nowMs(),
+  )
 }
 
 /** Every published book, in order, from the log. */
@@ -148,7 +158,7 @@ export async function publishIfWanted(
 ): Promise<WantedPublication> {
   const { book, served, isConfirmed, correlationId, actor } = input
   const publication = await lookAtPublication(deps, book, served)
-  const asked = publication.published || isConfirmed ? [] : whyAsked(publication)
+  const asked = publication.published || isConfirmed ? [] : confirmationReasons(publication)
   if (asked.length > 0) return { publication, asked, published: false, position: undefined }
   const { basis } = publication
   const done = await publishBook(deps, { book, basis, correlationId, actor })

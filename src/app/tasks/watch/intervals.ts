@@ -1,4 +1,4 @@
-import { spread, type Random } from '../../../kernel/random.ts'
+import { randomlyScaled, type Random } from '../../../kernel/random.ts'
 import type { PollKind } from '../../../../projections/tasks/query.ts'
 import type { Ahead } from '../../queue/tables.ts'
 
@@ -83,7 +83,7 @@ export function farthestDue(
 
 /** Changed randomly by at most a tenth either way. */
 export function jittered(waitMs: number, random?: Random): number {
-  return spread(waitMs, 1 - JITTER, 1 + JITTER, random)
+  return randomlyScaled(waitMs, 1 - JITTER, 1 + JITTER, random)
 }
 
 /** When to look next: at the latest at the next moment that decides something. */

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { type TProperties, type TSchema, Type } from 'typebox'
 import type { RawString } from '../../../kernel/raw-string.ts'
-import { Tagged, Unwanted } from '../../../kernel/body.ts'
+import { Tagged, RefusedMember } from '../../../kernel/body.ts'
 import { textFault } from '../../../kernel/storable-text.ts'
 
 /** What a video is made after: where each picture, video or audio is, and the items that hold them. */
@@ -83,13 +83,13 @@ export function contentItem<Url>(
       .filter((other) => other !== type)
       .map((other) => [
         other,
-        Unwanted(`must be in an item of its own, whose \`type\` is ${other}`),
+        RefusedMember(`must be in an item of its own, whose \`type\` is ${other}`),
       ])
     const all = { type: Type.Literal(type), ...Object.fromEntries(others), ...members }
     return Type.Object(all, { additionalProperties: true })
   }
   return Tagged<ContentItem<Url>>('type', [
-    item('text', { role: Unwanted('must be absent: text items have no role'), text }),
+    item('text', { role: RefusedMember('must be absent: text items have no role'), text }),
     ...mediaKinds.map((kind) => {
       const { url, role } = media[kind]
       const words = 'must be an object with a `url`'

@@ -4,7 +4,7 @@ import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { knownModel } from '../../../domain/catalog/checks/known-model.ts'
 import { isWebUrl, MAX_URL_LENGTH } from '../../../domain/catalog/checks/media.ts'
 import type { ImageInput, ImageOrder, ImageRequest } from '../../../domain/catalog/image-rules.ts'
-import { furtherMembers, NotBlank, readBody, Unwanted } from '../../../kernel/body.ts'
+import { furtherMembers, NotBlank, readBody, RefusedMember } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { isJsonObject, membersGiven } from '../../../kernel/json.ts'
 import { textFault } from '../../../kernel/storable-text.ts'
@@ -26,7 +26,7 @@ function pictureFault(url: string): string | undefined {
 }
 
 const Picture = Type.String({ check: pictureFault, description: 'A public URL or a data URI.' })
-const unwanted = Unwanted('is not taken by this model: send pictures as `image`')
+const unwanted = RefusedMember('is not taken by this model: send pictures as `image`')
 /** Accepted because some callers send them to every model; upstream has neither. */
 const unheard = Type.Optional(Type.String({ maxLength: 64, description: 'Changes nothing.' }))
 

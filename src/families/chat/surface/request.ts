@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { objectAt, optionalObject, stringAt, without } from '../../../api/kit/member-checks.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
-import { readBodyWithoutNulls, Unwanted } from '../../../kernel/body.ts'
+import { readBodyWithoutNulls, RefusedMember } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { InputSize } from '../../text/rules/tokens.ts'
 import { measureInput } from '../../text/surface/input-size.ts'
@@ -35,7 +35,7 @@ const Message = Type.Object(
       }),
     ),
     // Speech an assistant gave earlier is named by an id, and the account that keeps it is shared (P8).
-    audio: Unwanted('is not offered: send what was said in `content`'),
+    audio: RefusedMember('is not offered: send what was said in `content`'),
     tool_calls: Type.Optional(Type.Array(Type.Unknown())),
   },
   {

@@ -16,8 +16,8 @@ import {
   type ImageUpload,
 } from '../../../domain/catalog/image-rules.ts'
 import { invariant } from '../../../kernel/assert.ts'
-import { furtherMembers, NotBlank, readBody, Unwanted } from '../../../kernel/body.ts'
-import { membersGiven, pick } from '../../../kernel/json.ts'
+import { furtherMembers, NotBlank, readBody, RefusedMember } from '../../../kernel/body.ts'
+import { membersGiven, pickMembers } from '../../../kernel/json.ts'
 import {
   aspectRatios,
   formatPixels,
@@ -71,7 +71,7 @@ const common = {
     Type.Integer({ minimum: 0, maximum: 3, description: 'Of a stream.' }),
   ),
 }
-const ofEdits = Unwanted('is taken by /v1/images/edits alone with this model')
+const ofEdits = RefusedMember('is taken by /v1/images/edits alone with this model')
 const open = { additionalProperties: true } as const
 
 /** Other members of a body go upstream unchanged. */
@@ -91,7 +91,7 @@ export const imageBodies = {
       ...common,
       ...PicturesSchema.properties,
       output_format: Type.Optional(Type.Enum(['png', 'jpeg'])),
-      image: Unwanted('is of forms: send `images`'),
+      image: RefusedMember('is of forms: send `images`'),
       input_fidelity: Type.Optional(
         Type.Enum(['high', 'low'], { description: 'Changes something with the 2.5 models alone.' }),
       ),
@@ -214,5 +214,5 @@ function formatOf(body: Body) {
       'output_compression',
       '`output_compression` goes with an `output_format` of jpeg or webp',
     )
-  return pick(body, ['output_format', 'background', 'output_compression'])
+  return pickMembers(body, ['output_format', 'background', 'output_compression'])
 }

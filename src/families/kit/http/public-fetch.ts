@@ -9,7 +9,7 @@ import {
   FetchFault,
   type FetchPublic,
   type OpenPublic,
-  type PostOut,
+  type PostPublic,
 } from '../../../kernel/public-fetch.ts'
 import { checkPublicUrl, RESOLVE_TIMEOUT_MS, type ResolveHost } from '../../../kernel/public-url.ts'
 import { CONNECT_TIMEOUT_MS } from './exchange.ts'
@@ -230,7 +230,7 @@ export function createPostOut({
   resolveHost,
   locate = (address) => address,
   trustedOrigins = [],
-}: PostOutDeps): PostOut {
+}: PostOutDeps): PostPublic {
   return async (target, { headers, body, timeoutMs, signal }) => {
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
     const isTrusted = URL.canParse(target) && trustedOrigins.includes(new URL(target).origin)

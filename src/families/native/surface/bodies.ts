@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { given, optionalObject } from '../../../api/kit/member-checks.ts'
-import { readBodyWithoutNulls, Unwanted } from '../../../kernel/body.ts'
+import { readBodyWithoutNulls, RefusedMember } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject, membersGiven } from '../../../kernel/json.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 
@@ -90,7 +90,7 @@ const GenerationConfig = Type.Object(
 /** Members of the body that say how it is to be answered. */
 const settings = {
   generationConfig: Type.Optional(GenerationConfig),
-  cachedContent: Unwanted(
+  cachedContent: RefusedMember(
     'is not offered: send the content itself, what repeats is cached by itself',
   ),
   temperature: Temperature,

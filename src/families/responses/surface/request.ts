@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { given, objectAt, optionalList, stringAt, without } from '../../../api/kit/member-checks.ts'
 import { own, refuse } from '../../../domain/catalog/checks/fields.ts'
-import { readBodyWithoutNulls, Unwanted } from '../../../kernel/body.ts'
+import { readBodyWithoutNulls, RefusedMember } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { InputSize } from '../../text/rules/tokens.ts'
 import { measureInput } from '../../text/surface/input-size.ts'
@@ -53,10 +53,10 @@ export const ResponsesBodySchema = Type.Object(
     previous_response_id: Type.Optional(
       Type.String({ description: 'The `id` of an answer to the same tenant.' }),
     ),
-    conversation: Unwanted(
+    conversation: RefusedMember(
       'is not offered: continue with `previous_response_id`, or send the turns in `input`',
     ),
-    prompt: Unwanted('is not offered: write its text into `instructions` or `input`'),
+    prompt: RefusedMember('is not offered: write its text into `instructions` or `input`'),
     temperature: Type.Optional(Temperature),
     stream: Type.Optional(Stream),
     // Its usage would only be known later, and there is no way here to ask for the result.

@@ -4,7 +4,7 @@ import { isVoiceName } from '../../../domain/voice/decider.ts'
 import { readBodyWithoutNulls } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { isPositiveInt64 } from '../../../kernel/int64.ts'
-import { type JsonObject, pick } from '../../../kernel/json.ts'
+import { type JsonObject, pickMembers } from '../../../kernel/json.ts'
 import { aliasedVoice, isBuiltInVoice, speechModel } from './voices.ts'
 import { Language, MAX_NAME } from './body.ts'
 import { charactersOf } from './request.ts'
@@ -107,7 +107,7 @@ export function readClone(sent: JsonObject): CloneRequest {
     promptFileId: prompt.prompt_audio === undefined ? undefined : String(prompt.prompt_audio),
     promptText: prompt.prompt_text,
     audition: auditionOf(body),
-    settings: pick(body, [
+    settings: pickMembers(body, [
       'language_boost',
       'need_noise_reduction',
       'need_volume_normalization',

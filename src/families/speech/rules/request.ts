@@ -3,7 +3,7 @@ import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
 import { readBodyWithoutNulls } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'
-import { type JsonObject, membersGiven, pick } from '../../../kernel/json.ts'
+import { type JsonObject, membersGiven, pickMembers } from '../../../kernel/json.ts'
 import { type AudioFormat, notOffered, speechBodies, type SpeechWay, type voice } from './body.ts'
 import { aliasedVoice, speechModel } from './voices.ts'
 
@@ -111,7 +111,7 @@ function voiceOf(body: Body) {
     vol: both('vol'),
     pitch: both('pitch'),
     emotion,
-    ...pick(body.voice_setting ?? {}, [
+    ...pickMembers(body.voice_setting ?? {}, [
       'english_normalization',
       'text_normalization',
       'latex_read',
@@ -141,7 +141,7 @@ function modificationOf(body: Body, format: AudioFormat): JsonObject | undefined
   if (effects !== undefined && format === 'pcm')
     refuse('sound_effects', '`sound_effects` needs the format mp3, wav or flac')
   const modify = membersGiven<unknown>({
-    ...pick(group, ['pitch', 'intensity', 'timbre']),
+    ...pickMembers(group, ['pitch', 'intensity', 'timbre']),
     sound_effects: effects,
   })
   return Object.keys(modify).length === 0 ? undefined : modify

@@ -3,7 +3,7 @@ import type { PriceBook } from '../../../domain/pricing/price-book.ts'
 import type { Measurement } from '../../../domain/pricing/settlement.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import type {
-  AnsweredOtherwise,
+  AnswerDifferences,
   CallFamilyRules,
   CallTerms,
   RatedCall,
@@ -51,7 +51,7 @@ export interface TextSeen {
   /** Upstream said that the result is whole. */
   readonly finished: boolean
   /** Where upstream answered with another model or tier of service than it was asked for. */
-  readonly answeredOtherwise?: AnsweredOtherwise
+  readonly answeredOtherwise?: AnswerDifferences
 }
 
 /** Of an answer that never came. */

@@ -1,4 +1,4 @@
-import type { AnsweredOtherwise } from '../../../domain/catalog/call-rules.ts'
+import type { AnswerDifferences } from '../../../domain/catalog/call-rules.ts'
 import { countOf, type JsonObject } from '../../../kernel/json.ts'
 import { countOrZero, isGiven, objectOf, textOf } from '../../kit/http/fields.ts'
 import type { TextRequest } from '../ports.ts'
@@ -14,7 +14,7 @@ const ENDPOINT = /^ep-/
 interface AnsweredWith {
   readonly note: (said: { readonly model?: unknown; readonly serviceTier?: unknown }) => void
   /** For the tally: empty where it is what was asked for, or nothing was said. */
-  readonly otherwise: () => { readonly answeredOtherwise?: AnsweredOtherwise }
+  readonly otherwise: () => { readonly answeredOtherwise?: AnswerDifferences }
 }
 
 /** Compares with what upstream is asked for; keeps no other reference to the request. */
@@ -28,7 +28,7 @@ export function answeredWith({ upstreamModel, body }: TextRequest): AnsweredWith
       serviceTier = textOf(said.serviceTier) ?? serviceTier
     },
     otherwise: () => {
-      const other: AnsweredOtherwise = {
+      const other: AnswerDifferences = {
         ...(model === undefined || isSameModel(upstreamModel, model)
           ? {}
           : { model: model.slice(0, MAX_NAME_LENGTH) }),

@@ -2,7 +2,7 @@ import { type TObject, type TProperties, Type } from 'typebox'
 import { RequestError } from '../../../api/kit/request-error.ts'
 import { type AssetStatus, assetSorts } from '../../../app/assets/types.ts'
 import { assetGroupTypes, assetTypes } from '../../../domain/asset/events.ts'
-import { Unwanted } from '../../../kernel/body.ts'
+import { RefusedMember } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { modelName, projectName } from '../rules/body.ts'
 
@@ -171,7 +171,7 @@ export const FilterSchema = Type.Object(
 )
 
 // Another way to page: a caller that used it would get the first page for ever.
-const token = Unwanted('is not taken: pages go by `PageNumber` and `PageSize`')
+const token = RefusedMember('is not taken: pages go by `PageNumber` and `PageSize`')
 
 const listOf = (title: string) =>
   body(

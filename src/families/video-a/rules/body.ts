@@ -1,6 +1,6 @@
 import { type TSchemaOptions, Type } from 'typebox'
 import { contentItem, type MediaKind, mediaUrlFault } from '../../../domain/catalog/checks/media.ts'
-import { NotBlank, Unwanted } from '../../../kernel/body.ts'
+import { NotBlank, RefusedMember } from '../../../kernel/body.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 import { videoAModels } from './models.ts'
 import { WEB_SEARCH } from './pricing.ts'
@@ -131,7 +131,7 @@ const byModel = (choices: readonly string[]) =>
 
 const flag = Type.Optional(Type.Boolean())
 /** It is not sent, or upstream ignores it silently. */
-const unsupported = Unwanted('is not supported: leave it out')
+const unsupported = RefusedMember('is not supported: leave it out')
 const only20 = { description: 'Of the 2.0 models.' } as const
 export const videoABody = Type.Object(
   {

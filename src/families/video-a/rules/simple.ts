@@ -1,6 +1,6 @@
 import { membersGiven } from '../../../kernel/json.ts'
 import {
-  inCallersWords,
+  inMembersOfCaller,
   type SimpleVideo,
   type SimpleVideoRules,
 } from '../../../domain/catalog/simple-video.ts'
@@ -39,7 +39,7 @@ function bodyOf(order: SimpleVideo): Readonly<Record<string, unknown>> {
 
 export const simpleVideoA: SimpleVideoRules = {
   accept: (order) => {
-    const accepted = inCallersWords(nameOf, () => acceptVideoARequest(bodyOf(order)))
+    const accepted = inMembersOfCaller(nameOf, () => acceptVideoARequest(bodyOf(order)))
     const { model, facts, upstreamBody, assets } = accepted
     const withAssets = (nativeIds: ReadonlyMap<string, string>) =>
       videoAWithAssets(accepted, nativeIds)

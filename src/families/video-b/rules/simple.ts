@@ -1,7 +1,7 @@
 import { membersGiven } from '../../../kernel/json.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import {
-  inCallersWords,
+  inMembersOfCaller,
   noAssets,
   type SimpleVideo,
   type SimpleVideoRules,
@@ -57,7 +57,7 @@ function urlOf({ locator, param }: MediaItem) {
 
 export const simpleVideoB: SimpleVideoRules = {
   accept: (order) =>
-    inCallersWords(nameOf, () => {
+    inMembersOfCaller(nameOf, () => {
       if (order.generateAudio !== undefined)
         refuse(
           'generate_audio',

@@ -3,9 +3,9 @@ import { imageUrlFault } from '../../../domain/catalog/checks/pictures.ts'
 import { knownModel } from '../../../domain/catalog/checks/known-model.ts'
 import { isWebUrl, MAX_URL_LENGTH } from '../../../domain/catalog/checks/media.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
-import { NotBlank, readBody, Unwanted } from '../../../kernel/body.ts'
+import { NotBlank, readBody, RefusedMember } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'
-import { type JsonObject, membersGiven, pick } from '../../../kernel/json.ts'
+import { type JsonObject, membersGiven, pickMembers } from '../../../kernel/json.ts'
 import {
   resolveVideoCModel,
   type VideoCMode,
@@ -73,7 +73,7 @@ function imagesOf(mode: VideoCMode) {
 function bodyOf(mode: VideoCMode, example: JsonObject) {
   const isDescribed = mode === 'text2video' || mode === 'reference2video'
   const models = videoCModels.filter(({ modes }) => modes.includes(mode)).map(({ name }) => name)
-  const unwanted = Unwanted(`is not supported for ${mode}: leave it out`)
+  const unwanted = RefusedMember(`is not supported for ${mode}: leave it out`)
   return Type.Object(
     {
       model: Type.Enum(models, { words: `must be one of ${models.join(', ')} for ${mode}` }),
@@ -142,7 +142,7 @@ export function acceptVideoCRequest(mode: VideoCMode, sent: JsonObject): Accepte
     refuseUnwanted('audio', `is not supported for ${model.name}: leave it out`)
   const settings = membersGiven({
     duration: acceptDuration(model, body.duration),
-    ...pick(body, shownMembers),
+    ...pickMembers(body, shownMembers),
     wm_position: positionOf(body.wm_position),
   })
   const callbackUrl = body.callback_url?.trim()

@@ -1,7 +1,7 @@
 import { membersGiven } from '../../../kernel/json.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import {
-  inCallersWords,
+  inMembersOfCaller,
   noAssets,
   type SimpleVideo,
   type SimpleVideoRules,
@@ -36,7 +36,7 @@ function imagesOf({ references }: SimpleVideo): readonly string[] {
 
 export const simpleVideoC: SimpleVideoRules = {
   accept: (order) =>
-    inCallersWords(nameOf, () => {
+    inMembersOfCaller(nameOf, () => {
       const { model, prompt, seconds, resolution, ratio, generateAudio } = order
       const images = imagesOf(order)
       const mode = modeFor(images.length)
