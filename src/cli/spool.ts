@@ -3,7 +3,7 @@ import {
   moneyOf,
   retryRefused,
   writeOffRefused,
-  type Refused,
+  type RefusedRecord,
   type RefusedDeps,
   type RefusedOutcome,
 } from '../app/calls/refused.ts'
@@ -24,7 +24,7 @@ interface Options {
 const MAX_REASON = 1_000
 
 /** What of a refused event is shown. */
-function shown({ event, rejectedAtMs, isBegun }: Refused) {
+function shown({ event, rejectedAtMs, isBegun }: RefusedRecord) {
   const { callId, tenantId, model, requestId } = event.data
   return {
     callId,
@@ -126,14 +126,14 @@ async function onRefused(
 }
 
 /** What an id names: an event, or all of a call. @throws CommandError where it is nothing */
-function named(items: readonly Refused[], id: string): readonly Refused[] {
+function named(items: readonly RefusedRecord[], id: string): readonly RefusedRecord[] {
   const found = items.filter(({ event }) => event.id === id || event.data.callId === id)
   if (found.length === 0)
     throw new CommandError(`nothing refused has the id ${id}: see "tollgate spool list"`)
   return found
 }
 
-function tell(refused: Refused, outcome: RefusedOutcome, { json }: Options): void {
+function tell(refused: RefusedRecord, outcome: RefusedOutcome, { json }: Options): void {
   const { callId } = refused.event.data
   if (json) return print(toJson({ callId, eventId: refused.event.id, ...outcome }))
   const { kind } = outcome

@@ -88,7 +88,7 @@ export async function listen(
   const { config, logger } = options
   const { tasks: deps } = services
   const { pool, log, clock } = deps
-  const queryPool = openQueryPool(options.databaseUrl, config.queries, lostBy(logger))
+  const queryPool = openQueryPool(options.databaseUrl, config.queries, logLostConnection(logger))
   onStop(() => queryPool.end())
   const access = await startAccess({ config, services, registry: metrics, onStop })
   const lag = watchLedger(pool, log)
@@ -191,7 +191,7 @@ function buildCallersApp(
 }
 
 /** Logs a connection of a pool that was lost while it was idle. */
-export const lostBy = (logger: Logger) => (error: Error) =>
+export const logLostConnection = (logger: Logger) => (error: Error) =>
   logger.warn({ err: error.message }, 'idle database connection lost')
 
 /** Use cases that manage accounts, tokens, settings and prices over HTTP. */

@@ -34,7 +34,7 @@ import { createDiskFloor } from '../storage/local/disk.ts'
 import { type OpenedStorage, openStorage } from '../storage/open.ts'
 import type { ObjectStore } from '../storage/types.ts'
 import { startProjector } from './projector.ts'
-import { type Addresses, listen, type ListenOptions, lostBy } from './listen.ts'
+import { type Addresses, listen, type ListenOptions, logLostConnection } from './listen.ts'
 
 /** What a process does; every role may run in any number of processes. */
 export type Role = 'api' | 'projector' | 'worker'
@@ -155,7 +155,7 @@ async function openStores(
     databaseUrl: options.databaseUrl,
     max: config.databasePoolSize,
     queryTimeoutMs: QUERY_TIMEOUT_MS,
-    onLost: lostBy(logger),
+    onLost: logLostConnection(logger),
   })
   shareFairly(pool, { share: config.databaseTokenShare, registry: metrics })
   onStop(() => pool.end())

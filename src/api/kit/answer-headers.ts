@@ -87,7 +87,7 @@ export function withCost(json: string, cost: Cost | undefined): string {
  * A dialect whose last frame holds the cost: once the cost is known, each frame is held back until
  * the next one, to recognise the last. `write` leaves out what is not for the caller.
  */
-export function tellingAtTheEnd<Frame>(
+export function costInLastFrame<Frame>(
   write: (frame: Frame, cost?: Cost) => string | undefined,
 ): Pick<StreamDialect<Frame>, 'frame' | 'last'> {
   let held: { readonly frame: Frame; readonly text: string } | undefined

@@ -8,7 +8,7 @@ import {
   type SurfaceFailures,
 } from './surface-failures.ts'
 import type { FailureCode, FailureStatus } from './failure-table.ts'
-import { beforeSending, behindToken } from './route-failures.ts'
+import { beforeSending, tokenFailures } from './route-failures.ts'
 
 /** What calls of a model can fail with, before the envelope of a surface gives it its shape. */
 
@@ -95,7 +95,7 @@ const entries = {
 const surface = createSurface(entries)
 
 /** What looking at a model can fail with. */
-export const modelFailures: readonly FailureCode[] = [...behindToken, 'unknown_model']
+export const modelFailures: readonly FailureCode[] = [...tokenFailures, 'unknown_model']
 
 /** What making a call can fail with; statuses upstream passes on come besides. */
 export const callFailures: readonly FailureCode[] = [

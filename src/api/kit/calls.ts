@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
-import type { CallerGone, CallFamily, CallInput, Unmade } from '../../app/calls/family.ts'
+import type { CallerGone, CallFamily, CallInput, PricingInput } from '../../app/calls/family.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import { principalOf } from './authenticate.ts'
 import { CallKeySchema, keyedBy } from './idempotency.ts'
@@ -21,7 +21,7 @@ export interface AskedCall extends Pick<
 
 /** A checked body: the family's input, and what else its answer takes. */
 interface AcceptedCall<Input> {
-  readonly input: Unmade<Input> & Unmade<CallInput>
+  readonly input: PricingInput<Input> & PricingInput<CallInput>
 }
 
 /** A call over what the gateway offers. */

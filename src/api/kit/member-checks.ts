@@ -9,13 +9,13 @@ import { checkPublicUrl, type ResolveHost, type UrlUse } from '../../kernel/publ
 export const MAX_MODEL_CHARACTERS = 256
 
 /** An own member; null counts as absent. */
-export function given(body: JsonObject, name: string): unknown {
+export function memberOrUndefined(body: JsonObject, name: string): unknown {
   return Object.hasOwn(body, name) ? (body[name] ?? undefined) : undefined
 }
 
 /** @throws DomainError `invalid_request` */
 export function modelName(body: JsonObject): string {
-  const model = given(body, 'model')
+  const model = memberOrUndefined(body, 'model')
   if (model === undefined) return refuse('model', '`model` is required')
   const name = text(model, 'model', MAX_MODEL_CHARACTERS)
   return name === '' ? refuse('model', '`model` must not be empty') : name
@@ -27,7 +27,7 @@ export function optionalObject(
   name: string,
   path = name,
 ): JsonObject | undefined {
-  const value = given(body, name)
+  const value = memberOrUndefined(body, name)
   if (value === undefined) return undefined
   return isJsonObject(value) ? value : refuse(path, `\`${path}\` must be an object`)
 }
@@ -38,7 +38,7 @@ export function optionalList(
   name: string,
   path = name,
 ): readonly unknown[] | undefined {
-  const value = given(body, name)
+  const value = memberOrUndefined(body, name)
   if (value === undefined) return undefined
   return Array.isArray(value)
     ? (value as readonly unknown[])
@@ -52,14 +52,14 @@ export function objectAt(value: unknown, path: string): JsonObject {
 
 /** A non-empty string. @throws DomainError `invalid_request` */
 export function stringAt(body: JsonObject, name: string, path: string): string {
-  const value = given(body, name)
+  const value = memberOrUndefined(body, name)
   if (value === undefined) return refuse(path, `\`${path}\` is required`)
   if (typeof value !== 'string') return refuse(path, `\`${path}\` must be a string`)
   return value === '' ? refuse(path, `\`${path}\` must not be empty`) : value
 }
 
 /** The members but these. */
-export function without(body: JsonObject, names: readonly string[]): JsonObject {
+export function omitMembers(body: JsonObject, names: readonly string[]): JsonObject {
   return Object.fromEntries(Object.entries(body).filter(([name]) => !names.includes(name)))
 }
 

@@ -4,7 +4,7 @@ import type { SurfaceFailures } from './surface-failures.ts'
 /** What routes can fail with before their use case is asked, for their descriptions. */
 
 /** Of every route below `requireToken`. */
-export const behindToken = [
+export const tokenFailures = [
   'unauthenticated',
   'wrong_token_kind',
   'address_not_allowed',
@@ -22,7 +22,7 @@ export const withBody = [
 
 /** Of every route that asks a model for something, before that is sent. */
 export const beforeSending: readonly FailureCode[] = [
-  ...behindToken,
+  ...tokenFailures,
   ...withBody,
   'body_empty',
   'overloaded',
@@ -57,7 +57,7 @@ export const managementFailures = {
 
 /** Of every route that reads what is managed. */
 export const readFailures: readonly FailureCode[] = [
-  ...behindToken,
+  ...tokenFailures,
   'parameter_invalid',
   'log_unavailable',
   'read_model_behind',
@@ -84,7 +84,7 @@ export const boundsFailures: readonly FailureCode[] = [
 
 /** For routes that only the gateway's own parts can fail. */
 export const ownParts: readonly FailureCode[] = [
-  ...behindToken,
+  ...tokenFailures,
   'log_unavailable',
   'database_unavailable',
   'read_model_behind',
@@ -139,7 +139,7 @@ export const deletionFailures: readonly FailureCode[] = [
 ]
 
 /** Clients must not resend a creation automatically on these surfaces: it would be another task. */
-export const modelAway = {
+export const modelUnavailableFailures = {
   words: 'The model is not available at the moment',
   retry: 'never',
 } as const

@@ -21,7 +21,7 @@ import { costHeaders } from './answer-headers.ts'
 /** What answers about tasks have in common on every surface. */
 
 /** Headers of the answer to a creation. */
-export function tellCreated(
+export function setCreationHeaders(
   reply: FastifyReply,
   { platformId, replayed }: Pick<CreatedTask, 'platformId' | 'replayed'>,
 ): void {
@@ -30,7 +30,7 @@ export function tellCreated(
 }
 
 /** Headers of the answer to a query of one task. */
-export function tellTask(
+export function setTaskHeaders(
   reply: FastifyReply,
   { platformId, cost }: Pick<TaskView, 'platformId' | 'cost'>,
 ): void {
@@ -159,7 +159,7 @@ async function create<Accepted>(
     idempotencyKey,
     bodyHash: bodyHashOf(request),
   })
-  tellCreated(reply, created)
+  setCreationHeaders(reply, created)
   return answer(created, accepted, request)
 }
 

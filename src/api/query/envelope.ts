@@ -1,7 +1,7 @@
 import { accountEnvelope, accountFailures } from '../kit/account-surface.ts'
 import type { Envelope } from '../kit/envelope.ts'
 import type { FailureCode } from '../kit/failure-table.ts'
-import { behindToken } from '../kit/route-failures.ts'
+import { tokenFailures } from '../kit/route-failures.ts'
 import { createSurface, type SurfaceFailures } from '../kit/surface-failures.ts'
 
 /** What failures are called here, and where they depart from the table. */
@@ -16,7 +16,7 @@ const surface = createSurface({
 
 /** What a list or a summary, and a history of a task, can fail with. */
 export const listFailures: readonly FailureCode[] = [
-  ...behindToken,
+  ...tokenFailures,
   'parameter_invalid',
   'invalid_cursor',
   'scope_denied',
@@ -24,7 +24,7 @@ export const listFailures: readonly FailureCode[] = [
   'query_too_long',
 ]
 const unconfirmed: readonly FailureCode[] = [
-  ...behindToken,
+  ...tokenFailures,
   'query_too_long',
   'log_unavailable',
   'read_model_behind',

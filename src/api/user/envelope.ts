@@ -1,7 +1,7 @@
 import { accountEnvelope, accountFailures } from '../kit/account-surface.ts'
 import type { Envelope } from '../kit/envelope.ts'
 import type { FailureCode } from '../kit/failure-table.ts'
-import { behindToken, managementFailures } from '../kit/route-failures.ts'
+import { tokenFailures, managementFailures } from '../kit/route-failures.ts'
 import { createSurface } from '../kit/surface-failures.ts'
 
 const surface = createSurface({ ...accountFailures, ...managementFailures })
@@ -11,7 +11,7 @@ export const userEnvelope: Envelope = accountEnvelope(surface)
 
 /** What asking for a balance can fail with. */
 export const balanceFailures: readonly FailureCode[] = [
-  ...behindToken,
+  ...tokenFailures,
   'parameter_invalid',
   'log_unavailable',
   'read_model_behind',

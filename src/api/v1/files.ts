@@ -7,7 +7,7 @@ import { dispositionOf } from '../kit/answer-headers.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import type { FailureCode } from '../kit/failure-table.ts'
 import { type FormLimits, useForms, type FormFields, streamForm } from '../kit/multipart.ts'
-import { behindToken, withBody } from '../kit/route-failures.ts'
+import { tokenFailures, withBody } from '../kit/route-failures.ts'
 import { describe } from './documentation.ts'
 import { checkFilename } from '../../domain/file/filename.ts'
 import { DomainError } from '../../kernel/errors.ts'
@@ -72,7 +72,7 @@ export interface FileRouteDeps {
 const tag = { tag: 'Files' } as const
 
 const ofAll: readonly FailureCode[] = [
-  ...behindToken,
+  ...tokenFailures,
   'storage_not_configured',
   'log_unavailable',
   'database_unavailable',

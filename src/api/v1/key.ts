@@ -8,7 +8,7 @@ import type { Standing } from '../../app/spending/throttle/minute-use.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { BudgetSchema, toBudget } from '../kit/balances.ts'
-import { behindToken } from '../kit/route-failures.ts'
+import { tokenFailures } from '../kit/route-failures.ts'
 import { describe } from './documentation.ts'
 
 /** Status of the caller's budgets. */
@@ -67,7 +67,7 @@ export function keyRoute(app: FastifyInstance, { readKey, readOwnBudgets }: KeyR
       operationId: 'getKey',
       summary: 'Show the token that is sent, and how far it is from its limits',
       ok: KeySchema,
-      failures: behindToken,
+      failures: tokenFailures,
     }),
     handler: async (request, reply) => {
       const who = principalOf(request)

@@ -5,10 +5,10 @@ import { DomainError } from '../../kernel/errors.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import type { FailureCode } from '../kit/failure-table.ts'
 import { objectBody } from '../kit/json-body.ts'
-import { given, objectAt, stringAt } from '../kit/member-checks.ts'
+import { memberOrUndefined, objectAt, stringAt } from '../kit/member-checks.ts'
 import { refuseTypos, typoRefusal } from '../kit/typo-check.ts'
 import { partOf, type QuotedPath } from '../kit/surface.ts'
-import { behindToken, withBody } from '../kit/route-failures.ts'
+import { tokenFailures, withBody } from '../kit/route-failures.ts'
 import { describe } from './documentation.ts'
 import type { ImageUseCases } from '../../app/calls/images/types.ts'
 import type { ImageTaskUseCases } from '../../app/tasks/images/types.ts'
@@ -74,7 +74,7 @@ interface QuoteRouteDeps {
 const MEMBERS: readonly string[] = Object.keys(QuoteBodySchema.properties)
 
 const failures: readonly FailureCode[] = [
-  ...behindToken,
+  ...tokenFailures,
   ...withBody,
   'overloaded',
   'invalid_request',
@@ -116,7 +116,7 @@ async function quote(
     refuse(unknown, `\`${unknown}\` is not known here: this takes ${MEMBERS.join(' and ')}`)
   const path = stringAt(asked, 'path', 'path')
   const { quoted, part } = pathFor(path, quotedPaths)
-  const body = objectAt(given(asked, 'body'), 'body')
+  const body = objectAt(memberOrUndefined(asked, 'body'), 'body')
   // From here on only who judges it holds the body.
   request.body = undefined
   const { currency, hold, priceBookVersion, candidates } = await quoted.quote({

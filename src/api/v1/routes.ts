@@ -4,7 +4,7 @@ import type { Catalog } from '../../domain/catalog/catalog.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { modelFailures } from '../kit/call-failures.ts'
 import type { QuotedPath, KnownBody, Mount, Surface } from '../kit/surface.ts'
-import { behindToken } from '../kit/route-failures.ts'
+import { tokenFailures } from '../kit/route-failures.ts'
 import { describe } from './documentation.ts'
 import { v1Envelope } from './envelope.ts'
 import { type FileRouteDeps, filesPlugin } from './files.ts'
@@ -87,7 +87,7 @@ function modelRoutes(instance: FastifyInstance, deps: ModelDeps): void {
       operationId: 'listModels',
       summary: 'List the models the token may use',
       ok: ModelListSchema,
-      failures: behindToken,
+      failures: tokenFailures,
     }),
     handler: (request) => ({
       object: 'list' as const,

@@ -13,15 +13,15 @@ import type {
   CallInput,
   CompletedCall,
   ResolvedCall,
-  Unmade,
+  PricingInput,
   WholeAnswer,
 } from './family.ts'
 import {
   failedResult,
   failureOf,
-  freeOfCharge,
+  zeroSettlement,
   noteFailure,
-  type Served,
+  type AnsweringChannel,
   settle,
   SettledRefusal,
   withCallId,
@@ -138,7 +138,7 @@ export async function admit<Input extends CallInput, Request, Seen>(
 export async function quoteCall<Input extends CallInput, Request, Seen>(
   deps: Pick<CallDeps, 'channels' | 'prices'>,
   { resolve }: Pick<CallFamily<Input, Request, Seen, unknown>, 'resolve'>,
-  input: Unmade<Input> & Unmade<CallInput>,
+  input: PricingInput<Input> & PricingInput<CallInput>,
 ): Promise<RequestQuote> {
   checkMayUse(input)
   const { price } = resolveOffered(deps, input, (serving) => resolve(input, serving))
@@ -198,7 +198,7 @@ function keptOf({
 async function deliverFailed<Seen, Body>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
-  served: Served,
+  served: AnsweringChannel,
   { failed, refusal, seen, body }: WholeAnswer<Seen, Body> & { readonly failed: string },
 ): Promise<CompletedCall<Body>> {
   const { callId } = call
@@ -207,14 +207,14 @@ async function deliverFailed<Seen, Body>(
   deps.metrics.ended.inc({ family: call.input.family, outcome: 'failed' })
   // It cost nothing, so a retry makes it again.
   await call.claim?.release()
-  return { callId, body: await body(), settlement: freeOfCharge(call), measurement: 'reported' }
+  return { callId, body: await body(), settlement: zeroSettlement(call), measurement: 'reported' }
 }
 
 /** The body for the caller. An undeliverable result is our cost, whatever upstream did (P5). */
 async function deliverable<Seen, Body>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
-  served: Served,
+  served: AnsweringChannel,
   { body, seen }: WholeAnswer<Seen, Body>,
 ): Promise<Body> {
   try {

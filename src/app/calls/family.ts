@@ -25,7 +25,7 @@ export interface CallInput {
 }
 
 /** A call to be priced without being made: no caller waits for it. */
-export type Unmade<Input> = Omit<Input, 'callerGone'>
+export type PricingInput<Input> = Omit<Input, 'callerGone'>
 
 /** Whether the caller has disconnected, as a signal. */
 export type CallerGone = Pick<AbortSignal, 'aborted' | 'addEventListener'>
@@ -64,13 +64,13 @@ export interface CallFamily<Input extends CallInput, Request, Seen, Body> {
    * flight.
    * @throws DomainError, which the caller gets
    */
-  readonly ready?: <Asked extends Unmade<Input>>(input: Asked) => Promise<Asked>
+  readonly ready?: <Asked extends PricingInput<Input>>(input: Asked) => Promise<Asked>
   /**
    * What a call needs before it is admitted. `serving`: every channel of its model.
    * @throws DomainError for an impossible request
    */
   readonly resolve: (
-    input: Unmade<Input>,
+    input: PricingInput<Input>,
     serving: readonly Channel[],
   ) => ResolvedCall<Request, Seen>
   /**

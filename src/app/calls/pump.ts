@@ -9,9 +9,9 @@ import type { CallDeps } from './deps.ts'
 import {
   failedResult,
   failureOf,
-  freeOfCharge,
+  zeroSettlement,
   noteFailure,
-  type Served,
+  type AnsweringChannel,
   settle,
 } from './settle.ts'
 import type { StreamBounds } from './family.ts'
@@ -34,7 +34,7 @@ export interface PumpedTally {
 /** A stream that has begun upstream, with everything needed to end it properly. */
 interface OpenCall<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
   readonly call: AdmittedCall<Seen>
-  readonly served: Served
+  readonly served: AnsweringChannel
   readonly lease: ChannelLease
   readonly source: Pick<AnswerStream<Chunk, Seen>, 'read' | 'tally' | 'receivedBytes' | 'cancel'>
   readonly bounds: StreamBounds
@@ -249,7 +249,7 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     this.#countEnd('failed')
     if (tally.failure !== undefined && !(cause instanceof ProviderError)) {
       noteFailure(deps, call, served, failedResult(tally.failure.code, tally))
-      this.#settlement = freeOfCharge(call)
+      this.#settlement = zeroSettlement(call)
       return undefined
     }
     const error = asProviderError(cause)

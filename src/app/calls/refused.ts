@@ -30,7 +30,7 @@ export interface RefusedDeps {
 type RefusedEvent = Extract<NewEvent, { type: 'CallSettled' | 'CallFailed' }>
 
 /** A refused settlement, or the record of a failed call. */
-export interface Refused extends RejectedRecord {
+export interface RefusedRecord extends RejectedRecord {
   readonly event: RefusedEvent
 }
 
@@ -46,22 +46,25 @@ export type RefusedOutcome =
 export async function listRefused(
   directory: string,
   options: { readonly withEnded?: boolean } = {},
-): Promise<{ readonly items: readonly Refused[]; readonly unreadable: number }> {
+): Promise<{ readonly items: readonly RefusedRecord[]; readonly unreadable: number }> {
   const { items, unreadable } = await readRejected(directory, options)
-  const isCall = (each: RejectedRecord): each is Refused =>
+  const isCall = (each: RejectedRecord): each is RefusedRecord =>
     each.event.type === 'CallSettled' || each.event.type === 'CallFailed'
   return { items: items.filter(isCall), unreadable }
 }
 
 /** Tries once more to append an event. @throws while the log is unavailable */
-export async function retryRefused(deps: RefusedDeps, refused: Refused): Promise<RefusedOutcome> {
+export async function retryRefused(
+  deps: RefusedDeps,
+  refused: RefusedRecord,
+): Promise<RefusedOutcome> {
   return decide(deps, refused, refused.event)
 }
 
 /** Gives an event up, unless the log has it. @throws while the log is unavailable */
 export async function writeOffRefused(
   deps: RefusedDeps,
-  { event, ...rest }: Refused,
+  { event, ...rest }: RefusedRecord,
   reason: string,
 ): Promise<RefusedOutcome> {
   const { data, metadata } = event
@@ -121,7 +124,7 @@ function placeOf({ id }: NewEvent): string {
 /** Appends an operator's decision, unless the log has one. */
 async function decide(
   deps: RefusedDeps,
-  refused: Refused,
+  refused: RefusedRecord,
   decision: NewEvent,
   isLast = false,
 ): Promise<RefusedOutcome> {
@@ -154,7 +157,7 @@ async function decide(
  * Whether the log has the event: in its batch's stream, or where the drain appends events that the
  * batch's stream lacks, which is named after the first of them.
  */
-async function isSettled(log: EventLog, { event, batch }: Refused): Promise<boolean> {
+async function isSettled(log: EventLog, { event, batch }: RefusedRecord): Promise<boolean> {
   const upTo = batch.events.findIndex(({ id }) => id === event.id) + 1
   const streams = [batch.stream, ...batch.events.slice(0, upTo).map(placeOf)]
   for (const stream of streams)

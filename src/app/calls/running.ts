@@ -12,7 +12,7 @@ import type {
   CompletedCall,
   StreamedCall,
   StreamFamily,
-  Unmade,
+  PricingInput,
 } from './family.ts'
 import type { PumpedChunk, PumpedTally } from './pump.ts'
 import { streamCall } from './stream.ts'
@@ -143,7 +143,7 @@ export interface CallRunner {
   /** What a call would hold and may be settled at; it holds, takes and sends nothing. */
   readonly quote: <Input extends CallInput, Request, Seen>(
     family: Pick<CallFamily<Input, Request, Seen, unknown>, 'ready' | 'resolve'>,
-    input: Unmade<Input> & Unmade<CallInput>,
+    input: PricingInput<Input> & PricingInput<CallInput>,
   ) => Promise<RequestQuote>
 }
 
@@ -168,7 +168,7 @@ export function createCallRunner(deps: CallDeps, running: RunningCalls): CallRun
   }
 }
 
-async function readyIn<Input extends CallInput, Asked extends Unmade<Input>>(
+async function readyIn<Input extends CallInput, Asked extends PricingInput<Input>>(
   { ready }: Pick<CallFamily<Input, never, never, unknown>, 'ready'>,
   input: Asked,
 ): Promise<Asked> {

@@ -23,7 +23,7 @@ type CallOutcome = CallEventData<'CallSettled'>['outcome']
 export async function settle<Seen>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
-  served: Served,
+  served: AnsweringChannel,
   ended: { readonly seen: Seen; readonly outcome: CallOutcome },
 ): Promise<{ readonly settlement: Settlement; readonly measurement: Measurement }> {
   const rated = call.terms.settle(ended.seen)
@@ -49,7 +49,7 @@ export async function settle<Seen>(
 async function claimSettlement<Seen>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
-  served: Served,
+  served: AnsweringChannel,
   seen: Seen,
 ): Promise<void> {
   try {
@@ -64,7 +64,7 @@ async function claimSettlement<Seen>(
 async function record<Seen>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
-  served: Served,
+  served: AnsweringChannel,
   { rated, outcome }: { readonly rated: RatedCall; readonly outcome: CallOutcome },
 ): Promise<void> {
   const { usage, settlement, answeredOtherwise, limitedTokens: tokens } = rated
@@ -100,7 +100,7 @@ async function record<Seen>(
 function unmeasured<Seen>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
-  served: Served,
+  served: AnsweringChannel,
   seen: Seen,
 ): DomainError {
   const error = new ProviderError(
@@ -113,7 +113,7 @@ function unmeasured<Seen>(
 }
 
 /** A settlement of zero, for results that are failures. */
-export function freeOfCharge<Seen>({ terms }: AdmittedCall<Seen>): Settlement {
+export function zeroSettlement<Seen>({ terms }: AdmittedCall<Seen>): Settlement {
   const { priceBookVersion, currency } = terms
   return { priceBookVersion, currency, amount: '0', lines: [] }
 }
@@ -173,7 +173,7 @@ function absorb<Seen>(
 export function noteFailure<Seen>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
-  served: Served,
+  served: AnsweringChannel,
   failure: Failure<Seen>,
 ): void {
   call.held.release('failed')
@@ -218,7 +218,7 @@ export class SettledRefusal extends DomainError {
 }
 
 /** The channel that answered a call. */
-export interface Served {
+export interface AnsweringChannel {
   readonly channel: Channel
   readonly upstreamRequestId: string | undefined
 }
@@ -226,7 +226,7 @@ export interface Served {
 const MAX_ID_LENGTH = 200
 
 /** The fields of every event of a call. */
-function factsOf<Seen>(call: AdmittedCall<Seen>, served: Served) {
+function factsOf<Seen>(call: AdmittedCall<Seen>, served: AnsweringChannel) {
   const { input } = call
   const { channel, upstreamRequestId } = served
   return {

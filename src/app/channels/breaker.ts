@@ -58,7 +58,7 @@ export function closedBreaker(nowMs: number): BreakerState {
 }
 
 /** Whether a call may be tried now. */
-export function mayTry(state: BreakerState, nowMs: number, settings: BreakerSettings): boolean {
+export function mayCall(state: BreakerState, nowMs: number, settings: BreakerSettings): boolean {
   switch (state.kind) {
     case 'closed':
       return true
@@ -72,7 +72,11 @@ export function mayTry(state: BreakerState, nowMs: number, settings: BreakerSett
 }
 
 /** A call is tried: an open breaker whose pause is over becomes half open. */
-export function onTry(state: BreakerState, nowMs: number, settings: BreakerSettings): BreakerState {
+export function onCall(
+  state: BreakerState,
+  nowMs: number,
+  settings: BreakerSettings,
+): BreakerState {
   const probeUntilMs = nowMs + settings.longestPauseMs
   switch (state.kind) {
     case 'closed':

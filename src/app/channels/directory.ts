@@ -7,10 +7,10 @@ import {
   type BreakerState,
   closedBreaker,
   defaultBreakerSettings,
-  mayTry,
+  mayCall,
   onFailure,
   onSuccess,
-  onTry,
+  onCall,
 } from './breaker.ts'
 
 /** Calls that may wait for a connection of a channel, as a multiple of its concurrency. */
@@ -93,7 +93,7 @@ class Slot {
     return (
       this.#inFlight < this.#maxInFlight &&
       nowMs >= this.restUntilMs(model) &&
-      mayTry(this.#breaker, nowMs, this.#settings)
+      mayCall(this.#breaker, nowMs, this.#settings)
     )
   }
 
@@ -107,7 +107,7 @@ class Slot {
   }
 
   lease(): ChannelLease {
-    this.#breaker = onTry(this.#breaker, this.#clock.nowMs(), this.#settings)
+    this.#breaker = onCall(this.#breaker, this.#clock.nowMs(), this.#settings)
     this.#inFlight += 1
     let released = false
     return {

@@ -6,7 +6,7 @@ import type { ChannelPaces } from './paces.ts'
  * Runs work at its turn: callers and policies share the channel's pace.
  * @throws ProviderError `unavailable` when the signal aborts the wait; what the work throws
  */
-export async function inTurn<Result>(
+export async function runInTurn<Result>(
   { paces }: { readonly paces: ChannelPaces },
   channel: Channel,
   signal: AbortSignal,
@@ -27,12 +27,12 @@ export async function inTurn<Result>(
 }
 
 /** The same of one upstream call. @throws ProviderError */
-export function askInTurn<Result>(
+export function callInTurn<Result>(
   deps: UpstreamDeps & { readonly paces: ChannelPaces },
   channel: Channel,
   operation: UpstreamOperation,
   signal: AbortSignal,
   call: () => Promise<Result>,
 ): Promise<Result> {
-  return inTurn(deps, channel, signal, () => callUpstream(deps, channel, operation, call))
+  return runInTurn(deps, channel, signal, () => callUpstream(deps, channel, operation, call))
 }

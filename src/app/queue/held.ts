@@ -60,12 +60,12 @@ interface Holding<Item extends { readonly leasedUntilMs: number }> {
   readonly held: HeldJobs<Item>
   readonly leases: Pick<
     Leases<Item, LeaseQuery, never>,
-    'abandon' | 'forget' | 'giveBack' | 'has' | 'idOf' | 'confirm'
+    'abandon' | 'forget' | 'reschedule' | 'has' | 'idOf' | 'confirm'
   >
 }
 
 /** Due jobs still leased to us; they stay held until dropped. @throws what Postgres does */
-export async function dueAgain<Item extends { readonly leasedUntilMs: number }>(
+export async function dueHeldJobs<Item extends { readonly leasedUntilMs: number }>(
   { held, leases }: Holding<Item>,
   ...query: Parameters<HeldJobs<Item>['due']>
 ): Promise<readonly Item[]> {
@@ -79,7 +79,7 @@ export async function dueAgain<Item extends { readonly leasedUntilMs: number }>(
  * Works on leased jobs. On failure, it holds those still leased until a time, and no other process
  * works on them. @throws what the work does
  */
-export async function orHeld<Item extends { readonly leasedUntilMs: number }>(
+export async function holdOnFailure<Item extends { readonly leasedUntilMs: number }>(
   { held, leases }: Holding<Item>,
   items: readonly Item[],
   work: () => Promise<void>,
@@ -99,11 +99,11 @@ export async function orHeld<Item extends { readonly leasedUntilMs: number }>(
 }
 
 /** Holds jobs until a time, or gives them back if that is too long. @throws what Postgres does */
-export async function putOff<Item extends { readonly leasedUntilMs: number }>(
+export async function postpone<Item extends { readonly leasedUntilMs: number }>(
   { held, leases }: Holding<Item>,
   items: readonly Item[],
   dueAtMs: number,
 ): Promise<void> {
   const left = items.filter((item) => !held.keep(item, dueAtMs))
-  await leases.giveBack(left.map((item) => ({ id: leases.idOf(item), dueAtMs })))
+  await leases.reschedule(left.map((item) => ({ id: leases.idOf(item), dueAtMs })))
 }

@@ -3,7 +3,7 @@ import type { RoundOutcome } from './policy-loop.ts'
 import {
   endJobs,
   type LeaseTerms,
-  recallOwn,
+  makeOwnDue,
   reschedule,
   type Rescheduled,
   stillLeased,
@@ -26,7 +26,7 @@ export interface Leases<Item, Query extends LeaseQuery, Note extends string> {
   /** Leases due jobs, one statement after the other. @throws what Postgres does */
   readonly take: (query: Query) => Promise<readonly Item[]>
   /** Sets when these are due next. @throws what Postgres does; they stay leased */
-  readonly giveBack: (items: readonly Rescheduled<Note>[]) => Promise<void>
+  readonly reschedule: (items: readonly Rescheduled<Note>[]) => Promise<void>
   /** Ends jobs that are finished. @throws what Postgres does; they stay leased */
   readonly end: (ids: readonly string[]) => Promise<void>
   /** Returns those still leased to us, and forgets the others. @throws what Postgres does */
@@ -51,14 +51,14 @@ export interface LeaseSettings<Item, Query extends LeaseQuery, Note extends stri
   ) => Promise<readonly Item[]>
   readonly idOf: (item: Item) => string
   /** Jobs of this lane that this process may have leased by other means. */
-  readonly alsoKnown?: () => Iterable<string>
+  readonly otherIds?: () => Iterable<string>
 }
 
 export function createLeases<Item, Query extends LeaseQuery, Note extends string>(
   pool: Pool,
   settings: LeaseSettings<Item, Query, Note>,
 ): Leases<Item, Query, Note> {
-  const { table, owner, lane, leaseMs, lease, idOf, alsoKnown = () => [] } = settings
+  const { table, owner, lane, leaseMs, lease, idOf, otherIds = () => [] } = settings
   const known = new Set<string>()
   /** How often a row may have become different from `known`, and how many of those are fixed. */
   let doubts = 0
@@ -66,8 +66,8 @@ export function createLeases<Item, Query extends LeaseQuery, Note extends string
   const recall = async (nowMs: number): Promise<void> => {
     const seen = doubts
     if (seen === mended) return
-    const besidesIds = [...known, ...alsoKnown()]
-    await recallOwn(pool, table, { owner, lane, besidesIds, dueAtMs: nowMs + RECALL_MS })
+    const besidesIds = [...known, ...otherIds()]
+    await makeOwnDue(pool, table, { owner, lane, besidesIds, dueAtMs: nowMs + RECALL_MS })
     mended = seen
   }
   const leaseNow = async (query: Query): Promise<readonly Item[]> => {
@@ -92,7 +92,7 @@ export function createLeases<Item, Query extends LeaseQuery, Note extends string
       last = taken.catch(() => undefined)
       return taken
     },
-    giveBack: async (items) => {
+    reschedule: async (items) => {
       await reschedule(pool, table, owner, items)
       forget(items.map(({ id }) => id))
     },
@@ -145,10 +145,10 @@ export function createRound<Item, Query extends LeaseQuery, Note extends string>
     const ids = due.map(leases.idOf)
     try {
       const { again, over = [] } = await work(due, signal).catch(async (error: unknown) => {
-        await leases.giveBack(due.map(putOff))
+        await leases.reschedule(due.map(putOff))
         throw error
       })
-      await leases.giveBack(again)
+      await leases.reschedule(again)
       await leases.end(over)
       // This process is stopping, which frees the jobs it did not do.
       leases.forget(ids)

@@ -137,7 +137,7 @@ export async function endJobs(
 }
 
 /** Makes all other leased jobs of this owner in a lane due at a time. */
-export async function recallOwn(
+export async function makeOwnDue(
   db: Queryable,
   { name, id, lane: laneColumn }: WorkTable,
   recall: {
@@ -193,7 +193,7 @@ export async function freeLeases(
 }
 
 /** How far ahead a lane's jobs can be due, in milliseconds. */
-export interface Ahead {
+export interface DueHorizon {
   readonly leaseMs: number
   /** The longest pause between two leases. */
   readonly waitMs: number
@@ -207,11 +207,11 @@ const SKEW_MS = 60_000
  * back since. It skips jobs that another process has just leased: its clock may be ahead of ours,
  * or the lease may be later than the time of this statement.
  */
-export async function recallStray(
+export async function makeStrayDue(
   db: Queryable,
   { name, id, lane: laneColumn }: WorkTable,
   nowMs: number,
-  ahead: Readonly<Record<string, Ahead>>,
+  ahead: Readonly<Record<string, DueHorizon>>,
 ): Promise<void> {
   await db.query({
     text: `with stray as (

@@ -12,7 +12,7 @@ import { type TaskLimit, taskLimitsOf } from '../spending/throttle/concurrent-ta
 import type { TaskDeps } from './deps.ts'
 import { catchUp } from '../access/visibility.ts'
 import { bodyHashOf, chooseIdentity, keyConflict, keyHashOf, markerOf } from './task-keys.ts'
-import { type Intent, newCommandId, quietly, recordRequested } from './task-log.ts'
+import { type Intent, newCommandId, logFailure, recordRequested } from './task-log.ts'
 import { type BegunTask, submit } from './submit.ts'
 import type { CreatedTask, CreateTask, CreateTaskInput, PricedTask, TaskOrder } from './types.ts'
 
@@ -141,7 +141,7 @@ async function abandon<Order extends TaskOrder>(
 ): Promise<void> {
   lease.release('neutral')
   if (discard !== undefined && intent.kind !== 'unknown')
-    await quietly(deps, request.platformId, discard(request))
+    await logFailure(deps, request.platformId, discard(request))
 }
 
 /** Checks that the caller may use each asset, and chooses the account that has them. */
@@ -250,12 +250,12 @@ async function reserveFunds(
   return {
     commit: ({ position }) => {
       if (position !== undefined)
-        void quietly(deps, platformId, deps.admissions.recorded(platformId, position))
+        void logFailure(deps, platformId, deps.admissions.recorded(platformId, position))
     },
     release: () => {
       // Two requests may share a keyed id: its reservation is left to the sweep.
       if (idempotency === undefined)
-        void quietly(deps, platformId, deps.admissions.withdraw(platformId))
+        void logFailure(deps, platformId, deps.admissions.withdraw(platformId))
     },
   }
 }

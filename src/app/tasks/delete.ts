@@ -4,12 +4,12 @@ import type { DomainError } from '../../kernel/errors.ts'
 import { pause } from '../../kernel/pause.ts'
 import { type Channel, ProviderError } from '../ports/provider.ts'
 import { createSingleFlight } from '../../kernel/single-flight.ts'
-import { executeTaskCommand, newCommandId, quietly, taskError } from './task-log.ts'
+import { executeTaskCommand, newCommandId, logFailure, taskError } from './task-log.ts'
 import type { TaskDeps } from './deps.ts'
 import { catchUp, findOwnSubmittedTask, findOwnTask } from '../access/visibility.ts'
 import { isTerminal } from './observe.ts'
-import { inTurn } from '../channels/in-turn.ts'
-import { patience, type Refreshed, type Refresher } from './refresh.ts'
+import { runInTurn } from '../channels/in-turn.ts'
+import { patience, type RefreshResult, type Refresher } from './refresh.ts'
 import type { CancelTask, DeleteTask, TaskKey } from './types.ts'
 import { viewOf } from './reads.ts'
 import { callOptions, callUpstream, REFRESH_TIMEOUT_MS } from '../channels/call-upstream.ts'
@@ -46,7 +46,7 @@ export function createDeleteTask(deps: TaskDeps, refresher: Refresher): DeleteTa
       remove(deps, refresher, { ...removal, ended: () => hide(deps, removal) }),
     )
     // Every replica must agree with this answer.
-    await quietly(deps, platformId, catchUp(deps, 'tasks', principal.tenantId))
+    await logFailure(deps, platformId, catchUp(deps, 'tasks', principal.tenantId))
     return { platformId }
   }
 }
@@ -65,7 +65,7 @@ export function createCancelTask(deps: TaskDeps, refresher: Refresher): CancelTa
     await cancels.run(platformId, () =>
       remove(deps, refresher, { row, requestId, tokenId: principal.tokenId, ended }),
     )
-    await quietly(deps, platformId, catchUp(deps, 'tasks', principal.tenantId))
+    await logFailure(deps, platformId, catchUp(deps, 'tasks', principal.tenantId))
     return viewOf(await findOwnTask(deps, { ...ownKey(key), id: platformId }), undefined)
   }
 }
@@ -94,7 +94,7 @@ async function remove(deps: TaskDeps, refresher: Refresher, removal: Removal): P
   throw unavailable(row)
 }
 
-async function ask(refresher: Refresher, { row, requestId }: Removal): Promise<Refreshed> {
+async function ask(refresher: Refresher, { row, requestId }: Removal): Promise<RefreshResult> {
   try {
     return await refresher.now(row, requestId)
   } catch (error) {
@@ -114,7 +114,7 @@ async function forward(
   if (channel === undefined) throw unavailable(row)
   deps.crashPoint('delete.before-forward')
   try {
-    return await inTurn(deps, channel, patience(), async () => {
+    return await runInTurn(deps, channel, patience(), async () => {
       if (monotonicClock.nowMs() - seenAtMs > MAX_REFRESH_AGE_MS) return 'too_late'
       const outcome = await cancelUpstream(deps, channel, row, nativeId, requestId)
       deps.logger.info({ platformId: row.platformId, requestId, outcome }, 'deletion forwarded')

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { cacheableUrls } from './result-urls.ts'
 import type { TaskObservation } from '../ports/provider.ts'
-import { type CommandContext, executeTaskCommand, newCommandId, quietly } from './task-log.ts'
+import { type CommandContext, executeTaskCommand, newCommandId, logFailure } from './task-log.ts'
 import type { TaskDeps } from './deps.ts'
 
 /** The one path by which upstream's answers change a task. */
@@ -68,7 +68,7 @@ export function createObserve(deps: TaskDeps): Observe {
       deps.recent.note(tenantId, position)
     }
     if (ended && state.status === 'succeeded')
-      await quietly(deps, platformId, rememberUrls(deps, platformId, observation))
+      await logFailure(deps, platformId, rememberUrls(deps, platformId, observation))
     return { ended, position }
   }
 }

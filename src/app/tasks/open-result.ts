@@ -1,7 +1,7 @@
 import { DomainError } from '../../kernel/errors.ts'
 import { FetchFault } from '../../kernel/public-fetch.ts'
 import type { TaskDeps } from './deps.ts'
-import { type LookUp, viewOf } from './reads.ts'
+import { type TaskLookup, viewOf } from './reads.ts'
 import { taskError } from './task-log.ts'
 import type { OpenResult, OpenedResult, TaskView } from './types.ts'
 
@@ -16,7 +16,7 @@ const IDLE_TIMEOUT_MS = 60_000
 const ENDED: ReadonlySet<number> = new Set([401, 403, 404, 410])
 
 /** Streams the file behind a result link. */
-export function createOpenResult(deps: TaskDeps, lookUp: LookUp): OpenResult {
+export function createOpenResult(deps: TaskDeps, lookUp: TaskLookup): OpenResult {
   let open = 0
   return async ({ linkOf, range, signal, ...key }) => {
     const { row, urls } = await lookUp(key)

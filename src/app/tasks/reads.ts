@@ -15,12 +15,12 @@ import type { GetTask, ListTasks, PageTasks, TaskKey, TaskView } from './types.t
 const STALE_AFTER_MS = 1_000
 
 /** A task and its result links, refreshed from upstream when that can add something. */
-export type LookUp = (key: TaskKey) => Promise<{
+export type TaskLookup = (key: TaskKey) => Promise<{
   readonly row: TaskRow
   readonly urls: Readonly<Record<string, string>> | undefined
 }>
 
-export function createLookUp(deps: TaskDeps, refresher: Refresher): LookUp {
+export function createTaskLookup(deps: TaskDeps, refresher: Refresher): TaskLookup {
   const refreshed = async (
     row: TaskRow,
     key: Parameters<typeof findOwnTask>[1],
@@ -50,7 +50,7 @@ export function createLookUp(deps: TaskDeps, refresher: Refresher): LookUp {
 }
 
 /** Query of one task. */
-export function createGetTask(deps: TaskDeps, lookUp: LookUp): GetTask {
+export function createGetTask(deps: TaskDeps, lookUp: TaskLookup): GetTask {
   return async (key) => {
     const { row, urls } = await lookUp(key)
     return { ...viewOf(row, urls), cost: await costOfTask(deps, row) }

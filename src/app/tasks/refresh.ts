@@ -8,14 +8,14 @@ import {
 } from '../ports/provider.ts'
 import type { TaskDeps } from './deps.ts'
 import { type Observe, type ObserveOutcome, rememberUrls } from './observe.ts'
-import { quietly } from './task-log.ts'
+import { logFailure } from './task-log.ts'
 import { callOptions, callUpstream, REFRESH_TIMEOUT_MS } from '../channels/call-upstream.ts'
-import { inTurn } from '../channels/in-turn.ts'
+import { runInTurn } from '../channels/in-turn.ts'
 import { providerOf } from './submit.ts'
 
 /** Queries upstream for one task because a caller asked for it. */
 
-export interface Refreshed {
+export interface RefreshResult {
   readonly seen: TaskObservation | TaskGone
   readonly outcome: ObserveOutcome
 }
@@ -26,9 +26,9 @@ export interface Refresher {
    * channel is at its limit of queries or is no longer configured.
    * @throws ProviderError, the log's codes
    */
-  readonly ifFree: (row: TaskRow, requestId: string) => Promise<Refreshed | undefined>
+  readonly ifFree: (row: TaskRow, requestId: string) => Promise<RefreshResult | undefined>
   /** Waits for its turn and is never shared: for callers that need the present state. */
-  readonly now: (row: TaskRow, requestId: string) => Promise<Refreshed>
+  readonly now: (row: TaskRow, requestId: string) => Promise<RefreshResult>
   /** Fresh result URLs of a succeeded task; undefined when upstream cannot be queried. */
   readonly urls: (
     row: TaskRow,
@@ -37,7 +37,7 @@ export interface Refresher {
 }
 
 export function createRefresher(deps: TaskDeps, observe: Observe): Refresher {
-  const refreshes = createSingleFlight<Refreshed | undefined>()
+  const refreshes = createSingleFlight<RefreshResult | undefined>()
   const urlQueries = createSingleFlight<Readonly<Record<string, string>> | undefined>()
   return {
     ifFree: (row, requestId) => {
@@ -51,13 +51,13 @@ export function createRefresher(deps: TaskDeps, observe: Observe): Refresher {
       const query = queryOf(deps, row, requestId)
       if (query === undefined)
         throw new ProviderError('unavailable', 'ruled_out', 'The task cannot be asked for.')
-      return inTurn(deps, query.channel, patience(), () => askAndRecord(deps, observe, query))
+      return runInTurn(deps, query.channel, patience(), () => askAndRecord(deps, observe, query))
     },
     urls: (row, requestId) => {
       const query = queryOf(deps, row, requestId)
       if (query === undefined) return Promise.resolve(undefined)
       return urlQueries.run(row.platformId, async () => {
-        const seen = await inTurn(deps, query.channel, patience(), () => ask(deps, query))
+        const seen = await runInTurn(deps, query.channel, patience(), () => ask(deps, query))
         return rememberUrls(deps, row.platformId, withoutEnd(seen))
       })
     },
@@ -97,7 +97,11 @@ function ask(
   )
 }
 
-async function askAndRecord(deps: TaskDeps, observe: Observe, query: Query): Promise<Refreshed> {
+async function askAndRecord(
+  deps: TaskDeps,
+  observe: Observe,
+  query: Query,
+): Promise<RefreshResult> {
   const seen = await ask(deps, query)
   const { platformId, tenantId } = query.row
   if (seen.status === 'gone') {
@@ -116,7 +120,7 @@ async function askAndRecord(deps: TaskDeps, observe: Observe, query: Query): Pro
 
 /** An answer that there is no such task counts as an answer. */
 function noteSeen(deps: TaskDeps, platformId: string): Promise<unknown> {
-  return quietly(
+  return logFailure(
     deps,
     platformId,
     noteObservations(deps.pool, [{ platformId, observedAtMs: deps.clock.nowMs() }]),

@@ -170,7 +170,7 @@ export async function recordOutcome(
 }
 
 /** Housekeeping whose failure must not fail a request; a sweep repeats it. */
-export async function quietly(
+export async function logFailure(
   deps: Pick<TaskDeps, 'logger'>,
   platformId: string,
   work: Promise<unknown>,

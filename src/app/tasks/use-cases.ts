@@ -1,7 +1,7 @@
 import { createCreateTask, quoteTask } from './create-task.ts'
 import { createCancelTask, createDeleteTask } from './delete.ts'
 import type { TaskDeps } from './deps.ts'
-import { createGetTask, createListTasks, createLookUp, createPageTasks } from './reads.ts'
+import { createGetTask, createListTasks, createTaskLookup, createPageTasks } from './reads.ts'
 import { createOpenResult } from './open-result.ts'
 import { createObserve } from './observe.ts'
 import { createRefresher } from './refresh.ts'
@@ -10,7 +10,7 @@ import type { TaskUseCases } from './types.ts'
 /** The task use cases of every family, over the services that `main.ts` builds. */
 export function createTaskUseCases(deps: TaskDeps): TaskUseCases {
   const refresher = createRefresher(deps, createObserve(deps))
-  const lookUp = createLookUp(deps, refresher)
+  const lookUp = createTaskLookup(deps, refresher)
   return {
     createTask: createCreateTask(deps),
     getTask: createGetTask(deps, lookUp),

@@ -47,7 +47,7 @@ export function noAssets(
 
 /** How a family is spoken to in that way. */
 export interface SimpleVideoRules {
-  /** @throws RequestError in the words of the order: see `inCallersWords` */
+  /** @throws RequestError in the words of the order: see `inMembersOfCaller` */
   readonly accept: (order: SimpleVideo) => AcceptedVideo
   /** What the family's settings and actual specs call these. */
   readonly settings: {

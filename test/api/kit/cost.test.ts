@@ -1,5 +1,5 @@
 import t from 'tap'
-import { tellingAtTheEnd, withCost } from '../../../src/api/kit/answer-headers.ts'
+import { costInLastFrame, withCost } from '../../../src/api/kit/answer-headers.ts'
 import { partOf } from '../../../src/api/kit/surface.ts'
 import { nativeDialect } from '../../../src/families/native/surface/envelope.ts'
 
@@ -19,7 +19,7 @@ t.test('a member is added to the text of an object, whose figures stay as they w
 })
 
 t.test('the last frame tells it, whatever is left out after it', (t) => {
-  const { frame, last } = tellingAtTheEnd<string>((text, told) =>
+  const { frame, last } = costInLastFrame<string>((text, told) =>
     text === 'drop' ? undefined : `${text}${told?.amount ?? ''};`,
   )
   t.equal(frame('a'), 'a;')

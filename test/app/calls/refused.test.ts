@@ -5,7 +5,7 @@ import {
   listRefused,
   retryRefused,
   writeOffRefused,
-  type Refused,
+  type RefusedRecord,
 } from '../../../src/app/calls/refused.ts'
 import { journalStream } from '../../../src/domain/call/events.ts'
 import { createRejectedCount } from '../../../src/eventlog/journal/rejected.ts'
@@ -76,7 +76,7 @@ async function startRefused(t: Test, callIds: readonly string[]) {
   const deps = { log, directory, clock: systemClock, actor: 'Ada L.' }
   const listed = async (): Promise<readonly string[]> =>
     (await listRefused(directory)).items.map(({ event }) => event.data.callId)
-  const refusedOf = async (callId: string): Promise<Refused> => {
+  const refusedOf = async (callId: string): Promise<RefusedRecord> => {
     const found = (await listRefused(directory)).items.find(
       ({ event }) => event.data.callId === callId,
     )

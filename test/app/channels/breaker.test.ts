@@ -3,10 +3,10 @@ import {
   type BreakerSettings,
   type BreakerState,
   closedBreaker,
-  mayTry,
+  mayCall,
   onFailure,
   onSuccess,
-  onTry,
+  onCall,
 } from '../../../src/app/channels/breaker.ts'
 
 const settings: BreakerSettings = {
@@ -42,23 +42,23 @@ t.test('failures older than the window are forgotten', async (t) => {
 
 t.test('open, it lets nothing through until the pause is over, then one probe', async (t) => {
   const open = failing(3)
-  t.equal(mayTry(open, 99, settings), false)
-  t.equal(mayTry(open, 100, settings), true)
-  const probing = onTry(open, 100, settings)
+  t.equal(mayCall(open, 99, settings), false)
+  t.equal(mayCall(open, 100, settings), true)
+  const probing = onCall(open, 100, settings)
   t.equal(probing.kind, 'half_open')
-  t.equal(mayTry(probing, 101, settings), false)
+  t.equal(mayCall(probing, 101, settings), false)
 })
 
 t.test('a probe that never reports does not block it for ever', async (t) => {
-  const probing = onTry(failing(3), 100, settings)
-  t.equal(mayTry(probing, 100 + settings.longestPauseMs, settings), true)
+  const probing = onCall(failing(3), 100, settings)
+  t.equal(mayCall(probing, 100 + settings.longestPauseMs, settings), true)
 })
 
 t.test('it closes after enough good probes in a row', async (t) => {
-  let state = onTry(failing(3), 100, settings)
+  let state = onCall(failing(3), 100, settings)
   state = onSuccess(state, 110, settings)
   t.equal(state.kind, 'half_open')
-  state = onSuccess(onTry(state, 111, settings), 120, settings)
+  state = onSuccess(onCall(state, 111, settings), 120, settings)
   t.equal(state.kind, 'closed')
 })
 
@@ -67,7 +67,7 @@ t.test('a failed probe doubles the pause, up to the longest', async (t) => {
   const pauses: number[] = []
   for (let round = 0; round < 3; round += 1) {
     const atMs = state.kind === 'open' ? state.untilMs : 0
-    state = onFailure(onTry(state, atMs, settings), atMs, settings)
+    state = onFailure(onCall(state, atMs, settings), atMs, settings)
     if (state.kind === 'open') pauses.push(state.pauseMs)
   }
   t.same(pauses, [200, 300, 300])

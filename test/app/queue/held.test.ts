@@ -1,5 +1,5 @@
 import t from 'tap'
-import { dueAgain, HeldJobs, orHeld, putOff } from '../../../src/app/queue/held.ts'
+import { dueHeldJobs, HeldJobs, holdOnFailure, postpone } from '../../../src/app/queue/held.ts'
 import { type Job, LEASE_MS, leasesOf, startWork } from './support/work.ts'
 
 const NOW = 1_000_000
@@ -14,11 +14,11 @@ async function holding(t: Parameters<typeof startWork>[0]) {
 
 t.test('a held job whose lease is lost is not worked on again', async (t) => {
   const { pool, held, leases, jobs, place } = await holding(t)
-  await putOff(place, jobs, NOW + 5)
-  t.same(await dueAgain(place, NOW, 5), [], 'not due yet')
-  t.equal((await dueAgain(place, NOW + 5, 5)).length, 2)
+  await postpone(place, jobs, NOW + 5)
+  t.same(await dueHeldJobs(place, NOW, 5), [], 'not due yet')
+  t.equal((await dueHeldJobs(place, NOW + 5, 5)).length, 2)
   await pool.query(`update work.jobs set lease_owner = 'another' where job_id = 'one'`)
-  t.match(await dueAgain(place, NOW + 5, 5), [{ id: 'two' }])
+  t.match(await dueHeldJobs(place, NOW + 5, 5), [{ id: 'two' }])
   t.same([held.has('one'), leases.has('one')], [false, false], 'it is forgotten')
   t.ok(held.has('two'), 'the other is held until it is dropped')
 })
@@ -27,8 +27,8 @@ t.test(
   'a job is held no longer than there is time to work on it before its lease ends',
   async (t) => {
     const { row, place, jobs, held } = await holding(t)
-    await putOff(place, jobs.slice(0, 1), NOW + LEASE_MS - 60_000)
-    await putOff(place, jobs.slice(1), NOW + LEASE_MS - 59_999)
+    await postpone(place, jobs.slice(0, 1), NOW + LEASE_MS - 60_000)
+    await postpone(place, jobs.slice(1), NOW + LEASE_MS - 59_999)
     t.same(
       jobs.map(({ id }) => held.has(id)),
       [true, false],
@@ -42,11 +42,11 @@ t.test('jobs are held and put back when working on them fails', async (t) => {
   const fail = () => Promise.reject(new Error('failed'))
   leases.forget(['one'])
   await t.rejects(
-    orHeld(place, jobs, fail, () => NOW + 1_000),
+    holdOnFailure(place, jobs, fail, () => NOW + 1_000),
     /failed/,
   )
   t.same([held.has('one'), held.has('two')], [false, true], 'but for what has ended')
-  t.match(await dueAgain(place, NOW + 1_000, 5), [{ id: 'two' }])
+  t.match(await dueHeldJobs(place, NOW + 1_000, 5), [{ id: 'two' }])
   t.match(await row('two'), { lease_owner: 'holder' })
 })
 
@@ -60,7 +60,7 @@ t.test('jobs that cannot be held either are due again soon', async (t) => {
   const place = { held: new Full(({ id }) => id), leases }
   const fail = () => Promise.reject(new Error('failed'))
   await t.rejects(
-    orHeld(place, jobs, fail, () => NOW + 1_000),
+    holdOnFailure(place, jobs, fail, () => NOW + 1_000),
     /failed/,
   )
   await leases.take({ nowMs: NOW, limit: 5 })

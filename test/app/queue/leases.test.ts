@@ -17,13 +17,13 @@ t.test('a lease ends by itself, and only its owner says when the job is due next
   t.equal((await one.take({ nowMs: NOW, limit: 5 })).length, 1)
   t.equal((await two.take({ nowMs: NOW + LEASE_MS - 1, limit: 5 })).length, 0)
   t.match(await two.take({ nowMs: NOW + LEASE_MS, limit: 5 }), [{ id: 'job', attempts: 2 }])
-  await one.giveBack([{ id: 'job', dueAtMs: 1 }])
+  await one.reschedule([{ id: 'job', dueAtMs: 1 }])
   t.match(await row('job'), { lease_owner: 'two', due_at_ms: NOW + 2 * LEASE_MS })
   await one.end(['job'])
   t.ok(await row('job'), 'nor does it end it')
-  await two.giveBack([{ id: 'job', dueAtMs: NOW + 7, attempts: 0 }])
+  await two.reschedule([{ id: 'job', dueAtMs: NOW + 7, attempts: 0 }])
   t.match(await row('job'), { lease_owner: null, due_at_ms: NOW + 7, attempts: 0 })
-  await two.giveBack([{ id: 'job', dueAtMs: 1 }])
+  await two.reschedule([{ id: 'job', dueAtMs: 1 }])
   t.match(await row('job'), { due_at_ms: NOW + 7 }, 'nor one that has given it back')
 })
 
@@ -47,7 +47,7 @@ t.test('locked rows are passed over by every statement, and none waits for them'
 
   const letGoAgain = await lock('locked')
   const dueAtMs = NOW + 5
-  await leases.giveBack(['locked', 'other'].map((id) => ({ id, dueAtMs })))
+  await leases.reschedule(['locked', 'other'].map((id) => ({ id, dueAtMs })))
   t.match(await row('other'), { lease_owner: null, due_at_ms: dueAtMs })
   t.match(await row('locked'), { lease_owner: 'one', due_at_ms: NOW + LEASE_MS }, 'to its lease')
   await endJobs(pool, work, { owner: 'one', lane: 'a' }, ['locked'])
@@ -62,7 +62,7 @@ t.test('the first of some times stays, the last of others', async (t) => {
   const leases = leasesOf(pool, 'one')
   const note = async (notes: Rescheduled<'first_at_ms' | 'last_at_ms'>['notes']) => {
     await leases.take({ nowMs: NOW, limit: 1 })
-    await leases.giveBack([{ id: 'job', dueAtMs: NOW, ...(notes && { notes }) }])
+    await leases.reschedule([{ id: 'job', dueAtMs: NOW, ...(notes && { notes }) }])
     return row('job')
   }
   t.match(await note({ first_at_ms: 1, last_at_ms: 2 }), { first_at_ms: 1, last_at_ms: 2 })

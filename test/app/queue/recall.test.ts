@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import t from 'tap'
-import { recallStray } from '../../../src/app/queue/tables.ts'
+import { makeStrayDue } from '../../../src/app/queue/tables.ts'
 import { type Job, LEASE_MS, leaseJobs, leasesOf, startWork, work } from './support/work.ts'
 
 /** Pauses of this lane are far shorter than its leases. */
@@ -21,9 +21,9 @@ t.test('what a worker leases while another one recalls is not worked on twice', 
     await Promise.all(
       workers.map(async ({ skewMs, leases }) => {
         const leasing = leases.take({ nowMs: NOW + skewMs, limit: 3 })
-        await recallStray(pool, work, NOW, ahead)
+        await makeStrayDue(pool, work, NOW, ahead)
         worked.push(...(await leasing).map(({ id }) => id))
-        await recallStray(pool, work, NOW, ahead)
+        await makeStrayDue(pool, work, NOW, ahead)
       }),
     )
   t.equal(worked.length, jobs.length)
@@ -38,7 +38,7 @@ t.test('a lease that is not committed yet is passed over, not waited for', async
     `update work.jobs set due_at_ms = $1, lease_owner = 'other', attempts = 1 where job_id = 'stray'`,
     [NOW + LEASE_MS],
   )
-  await recallStray(pool, work, NOW, ahead)
+  await makeStrayDue(pool, work, NOW, ahead)
   await client.query('commit')
   client.release()
   t.match(await row('stray'), { lease_owner: 'other', due_at_ms: NOW + LEASE_MS })
@@ -49,7 +49,7 @@ t.test('what a clock set back has left far ahead is due now, leased or not', asy
   await add('lane-without-bound', NOW + HOUR_MS, 'b')
   await add('soon', NOW + LEASE_MS, 'a')
   await pool.query(`update work.jobs set lease_owner = 'x' where job_id = 'leased'`)
-  await recallStray(pool, work, NOW, ahead)
+  await makeStrayDue(pool, work, NOW, ahead)
   t.match(await row('free'), { due_at_ms: NOW, lease_owner: null })
   t.match(await row('leased'), { due_at_ms: NOW, lease_owner: null })
   t.match(await row('lane-without-bound'), { due_at_ms: NOW + HOUR_MS })

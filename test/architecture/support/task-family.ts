@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { SandboxFamily } from '../../../infra/sandbox/family.ts'
 import { principalOf } from '../../../src/api/kit/authenticate.ts'
-import { creationsOf, type TaskCreation, tellTask } from '../../../src/api/kit/tasks.ts'
+import { creationsOf, type TaskCreation, setTaskHeaders } from '../../../src/api/kit/tasks.ts'
 import type { Mount, SurfaceServices } from '../../../src/api/kit/surface.ts'
 import type { TaskFamilyRules } from '../../../src/domain/catalog/task-rules.ts'
 import { settlement, settlementLine } from '../../../src/domain/pricing/settlement.ts'
@@ -100,7 +100,7 @@ function figureRoute(app: FastifyInstance, { tasks }: SurfaceServices): void {
       const { id } = request.params as { readonly id: string }
       const principal = principalOf(request)
       const view = await tasks.getTask({ principal, family, id, requestId: request.id })
-      tellTask(reply, view)
+      setTaskHeaders(reply, view)
       return { figure: view.nativeId, state: view.status, link: view.urls?.['figure_url'] }
     },
   })

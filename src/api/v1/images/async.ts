@@ -10,7 +10,7 @@ import { principalOf } from '../../kit/authenticate.ts'
 import { costHeaders } from '../../kit/answer-headers.ts'
 import { idempotencyKeyOf } from '../../kit/idempotency.ts'
 import { imageTaskFailures } from '../../kit/call-failures.ts'
-import { tellCreated } from '../../kit/tasks.ts'
+import { setCreationHeaders } from '../../kit/tasks.ts'
 import { queryFailures } from '../../kit/route-failures.ts'
 import { describe } from '../documentation.ts'
 import { errorType } from '../envelope.ts'
@@ -72,7 +72,7 @@ async function create(
     idempotencyKey,
   })
   const { platformId, createdAtMs } = created
-  tellCreated(reply, created)
+  setCreationHeaders(reply, created)
   void reply.headers({
     location: `/v1/images/generations/${platformId}`,
     'retry-after': String(RETRY_AFTER_S),

@@ -13,7 +13,7 @@ import {
   costInStream,
   limitHeadersOf,
   type StandingsOf,
-  tellingAtTheEnd,
+  costInLastFrame,
   withCost,
 } from '../../kit/answer-headers.ts'
 import {
@@ -144,7 +144,7 @@ export function imagesPlugin(given: ImageRouteDeps) {
 /** How streams of images are written: named events, `[DONE]` at the end. */
 function imagesDialect(): StreamDialect<ImageFrame> {
   return {
-    ...tellingAtTheEnd(
+    ...costInLastFrame(
       ({ event, data }, cost) => `event: ${event}\ndata: ${oneLine(withCost(data, cost))}\n\n`,
     ),
     failure: (error) => `data: ${JSON.stringify({ error: v1Error(error) })}\n\n`,

@@ -15,7 +15,7 @@ import type { ForeignNames } from '../../kit/foreign-members.ts'
 import { idempotencyKeyOf } from '../../kit/idempotency.ts'
 import { typoCheck, refuseTypos, refuseTyposInParts } from '../../kit/typo-check.ts'
 import { useForms } from '../../kit/multipart.ts'
-import { taskAssetsOf, taskKeyOf, tellCreated, tellTask } from '../../kit/tasks.ts'
+import { taskAssetsOf, taskKeyOf, setCreationHeaders, setTaskHeaders } from '../../kit/tasks.ts'
 import {
   assetFailures,
   creationFailures,
@@ -81,7 +81,7 @@ async function create(
     throw mayExist(error)
   })
   const { platformId, nativeId, createdAtMs } = created
-  tellCreated(reply, created)
+  setCreationHeaders(reply, created)
   const { settings } = facts
   return toVideo(deps.catalog, {
     family,
@@ -204,7 +204,7 @@ function oneRoutes(instance: FastifyInstance, { catalog, tasks }: VideoRouteDeps
     },
     handler: async (request, reply) => {
       const view = await tasks.getTask(keyOf(catalog, request))
-      tellTask(reply, view)
+      setTaskHeaders(reply, view)
       return toVideo(catalog, view)
     },
   })

@@ -2,7 +2,7 @@ import { type AssetWork, openVerifications } from '../../../../projections/asset
 import { monotonicClock, toTimestamp } from '../../../kernel/clock.ts'
 import { createLeases, createRound } from '../../queue/leases.ts'
 import type { Policy } from '../../queue/policy-loop.ts'
-import { recallStray } from '../../queue/tables.ts'
+import { makeStrayDue } from '../../queue/tables.ts'
 import type { PolicySet, WorkerSettings } from '../../queue/worker.ts'
 import type { Channel } from '../../ports/provider.ts'
 import type { AssetDeps } from '../deps.ts'
@@ -108,7 +108,12 @@ async function verificationRound(deps: AssetDeps, scale: number): Promise<'more'
   const ahead = { leaseMs: LEASE_MS, waitMs: farthestWorkMs(scale) }
   // Rows of a release without lanes have none.
   const lanes = ['', ...deps.channels.all.map(({ id }) => id)]
-  await recallStray(deps.pool, assetWork, nowMs, Object.fromEntries(lanes.map((id) => [id, ahead])))
+  await makeStrayDue(
+    deps.pool,
+    assetWork,
+    nowMs,
+    Object.fromEntries(lanes.map((id) => [id, ahead])),
+  )
   const open = await openVerifications(deps.pool, {
     expiredAtMs: nowMs,
     confirmedFromMs: nowMs - GROUP_LOOKED_FOR_MS,

@@ -29,7 +29,7 @@ const FETCH_TRIES = 2
 export type DeliverDeps = Pick<ImageDeps, 'fetchPublic'>
 
 /** The caller and the channel of a picture. */
-export interface Way {
+export interface DeliveryRoute {
   readonly delivery: ImageDelivery
   readonly channel: Channel
   readonly signal: AbortSignal
@@ -48,7 +48,7 @@ type PictureItem = Extract<ImageItem, { readonly picture: MadePicture }>
  */
 export async function deliverPicture(
   deps: DeliverDeps,
-  way: Way,
+  way: DeliveryRoute,
   { picture, shown }: PictureItem,
 ): Promise<JsonObject> {
   const said = typeof shown['size'] === 'string' ? parsePixels(shown['size']) : undefined
@@ -82,14 +82,18 @@ const lossCodes: Readonly<Partial<Record<DomainCode, string>>> = {
 }
 
 /** Why one of several pictures was not delivered, for the caller. @throws any other error */
-export function lossOf(error: unknown): ImageItemError {
+export function itemErrorOf(error: unknown): ImageItemError {
   if (error instanceof ProviderError)
     return { code: 'upstream_unavailable', message: error.message }
   if (!isDomainError(error)) throw error
   return { code: lossCodes[error.code] ?? error.code, message: error.message }
 }
 
-async function bytesOf(deps: DeliverDeps, way: Way, picture: MadePicture): Promise<Uint8Array> {
+async function bytesOf(
+  deps: DeliverDeps,
+  way: DeliveryRoute,
+  picture: MadePicture,
+): Promise<Uint8Array> {
   if ('base64' in picture) return decoded(String(picture.base64))
   for (let tries = 1; ; tries += 1) {
     try {
@@ -148,7 +152,7 @@ interface Delivered {
  */
 export async function deliver(
   deps: DeliverDeps,
-  way: Way,
+  way: DeliveryRoute,
   { createdS, items, shown, seen }: ImageAnswer,
   { settlesEach, nowS }: { readonly settlesEach: boolean; readonly nowS: number },
 ): Promise<Delivered> {
@@ -160,7 +164,7 @@ export async function deliver(
       return await deliverPicture(deps, way, item)
     } catch (error) {
       if (!settlesEach) throw error
-      const told = lossOf(error)
+      const told = itemErrorOf(error)
       losses.push(error)
       return { error: told }
     }

@@ -12,7 +12,7 @@ import type {
 } from '../../ports/images.ts'
 import type { CallFamily, StreamFamily, WholeAnswer } from '../family.ts'
 import { refusalOf } from '../../ports/refusal.ts'
-import { checkImageCount, deliver, type Way } from './deliver.ts'
+import { checkImageCount, deliver, type DeliveryRoute } from './deliver.ts'
 import type { ImageCallInput, ImageDeps } from './types.ts'
 import type { ReadyImages } from './inputs.ts'
 import { type DeliveredEvent, deliveredStream } from './stream.ts'
@@ -94,7 +94,7 @@ function wayOf(
   { request }: ImageCallInput,
   channel: Channel,
   signal: AbortSignal,
-): Way {
+): DeliveryRoute {
   const keepImage = imagePlace?.open(channel.timeoutMs)
   return { delivery: request.delivery, channel, signal, keepImage }
 }
@@ -106,7 +106,7 @@ function callAt({ model }: ImageCallInput, channel: Channel, images: ReadyImages
 
 function wholeAnswer(
   deps: Deps,
-  way: Way,
+  way: DeliveryRoute,
   { model }: ImageCallInput,
   answer: ImageAnswer,
 ): WholeAnswer<ImageSeen, JsonObject> {

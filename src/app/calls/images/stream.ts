@@ -1,7 +1,13 @@
 import { IMAGES } from '../../../domain/catalog/image-rules.ts'
 import type { AnswerStream } from '../../ports/provider.ts'
 import type { ImageEvent, ImageFrame, ImageStream, ImageTally } from '../../ports/images.ts'
-import { type DeliverDeps, deliverPicture, lossOf, type Way, withoutLost } from './deliver.ts'
+import {
+  type DeliverDeps,
+  deliverPicture,
+  itemErrorOf,
+  type DeliveryRoute,
+  withoutLost,
+} from './deliver.ts'
 
 /** An event as its caller gets it. */
 export interface DeliveredEvent extends ImageFrame {
@@ -14,7 +20,7 @@ export interface DeliveredEvent extends ImageFrame {
  */
 export function deliveredStream(
   deps: DeliverDeps,
-  way: Way,
+  way: DeliveryRoute,
   source: ImageStream,
 ): AnswerStream<DeliveredEvent, ImageTally> {
   const leaving = new AbortController()
@@ -30,7 +36,7 @@ export function deliveredStream(
       const fields = await deliverPicture(deps, { ...way, signal }, event.item)
       return { ...event.delivered(fields), terminal }
     } catch (error) {
-      const told = lossOf(error)
+      const told = itemErrorOf(error)
       lost += 1
       why = { code: told.code }
       return { ...event.lost(told), terminal }

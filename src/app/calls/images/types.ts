@@ -5,7 +5,7 @@ import type { FetchPublic } from '../../../kernel/public-fetch.ts'
 import type { Principal } from '../../access/principal.ts'
 import type { ImageFrame, ImageProvider, SentImage } from '../../ports/images.ts'
 import type { CallDeps } from '../deps.ts'
-import type { CallInput, CompletedCall, StreamedCall, Unmade } from '../family.ts'
+import type { CallInput, CompletedCall, StreamedCall, PricingInput } from '../family.ts'
 
 /** Input and output of the synchronous image use cases; no HTTP here. */
 
@@ -29,7 +29,7 @@ export interface ImageUseCases {
   /** For a request that is `streamed`. */
   readonly stream: (input: ImageCallInput) => Promise<StreamedImageCall>
   /** What a call would hold and may be settled at; its pictures are not read. */
-  readonly quote: (input: Unmade<ImageCallInput>) => Promise<RequestQuote>
+  readonly quote: (input: PricingInput<ImageCallInput>) => Promise<RequestQuote>
 }
 
 /** Stores a picture under a URL. @throws DomainError `image_not_kept`, `image_url_not_available` */

@@ -1,5 +1,5 @@
 import type { TaskCommand, TaskRequest, TaskState } from '../../../domain/task/state.ts'
-import { executeTaskCommand, newCommandId, quietly } from '../task-log.ts'
+import { executeTaskCommand, newCommandId, logFailure } from '../task-log.ts'
 import type { ImageTaskDeps } from './deps.ts'
 import { removePayload } from './payload.ts'
 
@@ -39,7 +39,7 @@ export async function recordEnd(
       if (events.some(({ type, data }) => type === 'TaskFailed' && data.possibleCostLeak))
         reportLeak(deps, request)
     }
-    await letGo(deps, request)
+    await deletePayload(deps, request)
   }
   try {
     await append()
@@ -58,7 +58,11 @@ function reportLeak(deps: ImageTaskDeps, { platformId, tenantId }: TaskRequest):
 }
 
 /** The purge deletes what is left. */
-export async function letGo(deps: ImageTaskDeps, request: TaskRequest): Promise<void> {
+export async function deletePayload(deps: ImageTaskDeps, request: TaskRequest): Promise<void> {
   if (deps.media !== undefined)
-    await quietly(deps, request.platformId, removePayload({ ...deps, media: deps.media }, request))
+    await logFailure(
+      deps,
+      request.platformId,
+      removePayload({ ...deps, media: deps.media }, request),
+    )
 }

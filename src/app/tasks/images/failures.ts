@@ -12,7 +12,7 @@ export interface ImageTaskFailure {
 }
 
 /** The outcome of sending an order. */
-export type Sent =
+export type SendOutcome =
   | ({ readonly kind: 'answered' } & AnsweredImages)
   | { readonly kind: 'failed'; readonly failure: ImageTaskFailure }
   /** It is unknown whether the provider accepted it. */
@@ -46,7 +46,7 @@ const codeByKind = {
 } as const
 
 /** What a provider's failure means for a task whose creation the gateway has answered. */
-export function sentOf(error: ProviderError): Sent {
+export function sentOf(error: ProviderError): SendOutcome {
   const { kind, acceptance, code } = error
   // An unreadable answer is the only answer: there is nothing to wait for.
   if (acceptance === 'unknown' && kind !== 'malformed') return { kind: 'uncertain', reason: kind }

@@ -5,7 +5,7 @@ import { createTaskLeases, type DuePoll, type RescheduledPoll } from '../watch/t
 import { createRound } from '../../queue/leases.ts'
 import type { WorkerSettings } from '../../queue/worker.ts'
 import type { ImageTaskDeps } from './deps.ts'
-import { letGo } from './end.ts'
+import { deletePayload } from './end.ts'
 
 /** Ends tasks that their worker did not end. A task that was begun is never sent again. */
 
@@ -33,7 +33,7 @@ export function createFinishRound(
       owner,
       lane: 'finish',
       leaseMs: LEASE_MS,
-      alsoKnown: making,
+      otherIds: making,
     }),
     query: () => ({ nowMs: deps.clock.nowMs(), limit: LEASE_LIMIT }),
     work: async (due) => ({
@@ -62,7 +62,7 @@ async function finish(deps: ImageTaskDeps, poll: DuePoll): Promise<number | unde
   const expiresAtMs = fromTimestamp(state.request.expiresAt)
   if (nowMs >= expiresAtMs) {
     await expireTask(deps, { platformId, tenantId, nativeId: null }, FINISHER)
-    await letGo(deps, state.request)
+    await deletePayload(deps, state.request)
     return undefined
   }
   if (state.phase === 'started') {
@@ -73,7 +73,7 @@ async function finish(deps: ImageTaskDeps, poll: DuePoll): Promise<number | unde
       newCommandId(nowMs),
       { correlationId: FINISHER, tenantId },
     )
-    await letGo(deps, state.request)
+    await deletePayload(deps, state.request)
   }
   return expiresAtMs
 }

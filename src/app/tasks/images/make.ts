@@ -5,7 +5,7 @@ import { isDomainError } from '../../../kernel/errors.ts'
 import { pause } from '../../../kernel/pause.ts'
 import type { ImageMedia, ImageTaskDeps } from './deps.ts'
 import { type KnownImageTask, recordEnd } from './end.ts'
-import { type ImageTaskFailure, type Sent, undeliverable } from './failures.ts'
+import { type ImageTaskFailure, type SendOutcome, undeliverable } from './failures.ts'
 import { type AnsweredImages, keepResult } from './results.ts'
 import { send, type SendingTask } from './send.ts'
 
@@ -65,7 +65,7 @@ export async function makeImages(
 
 type Kept =
   | { readonly kind: 'kept'; readonly atMs: number; readonly seen: ImageSeen }
-  | Extract<Sent, { readonly kind: 'failed' }>
+  | Extract<SendOutcome, { readonly kind: 'failed' }>
 
 async function keep(
   deps: ImageTaskDeps,

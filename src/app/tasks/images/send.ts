@@ -6,7 +6,7 @@ import type { ChannelLease, ChannelQuery } from '../../channels/directory.ts'
 import { ProviderError } from '../../ports/provider.ts'
 import { callOptions, callUpstream } from '../../channels/call-upstream.ts'
 import type { ImageTaskDeps } from './deps.ts'
-import { imageTaskFailure, type Sent, sentOf } from './failures.ts'
+import { imageTaskFailure, type SendOutcome, sentOf } from './failures.ts'
 
 /** Channels tried one after another, each only if the one before ruled out acceptance. */
 const MAX_CHANNELS = 3
@@ -33,7 +33,7 @@ export async function send(
   deps: ImageTaskDeps,
   task: SendingTask,
   { scale, signal }: { readonly scale: number; readonly signal: AbortSignal },
-): Promise<Sent> {
+): Promise<SendOutcome> {
   const untilMs = deps.monotonic.nowMs() + BUSY_PATIENCE_MS * scale
   let first: ChannelLease | undefined = task.lease
   for (let busyMs = FIRST_BUSY_MS; ; busyMs = Math.min(2 * busyMs, LONGEST_BUSY_MS)) {
@@ -50,7 +50,7 @@ interface Busy {
   readonly kind: 'busy'
   readonly retryAfterMs: number | undefined
   /** The outcome when the wait is over. */
-  readonly otherwise: Sent
+  readonly otherwise: SendOutcome
 }
 
 async function sendOnce(
@@ -58,7 +58,7 @@ async function sendOnce(
   { platformId, requestId, images, channelQuery }: SendingTask,
   first: ChannelLease | undefined,
   signal: AbortSignal,
-): Promise<Sent | Busy> {
+): Promise<SendOutcome | Busy> {
   const provider = deps.imageProviders.get(channelQuery.family)
   invariant(provider, `every family of images has a provider: ${channelQuery.family}`)
   const plan = {

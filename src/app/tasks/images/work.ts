@@ -93,7 +93,7 @@ export function createImageMaker(deps: ImageTaskDeps, settings: WorkerSettings):
   const making = new MakingRoom(deps)
   const putOff = async ({ platformId, attempts }: DuePoll): Promise<void> => {
     const waitMs = putOffMs(attempts) * scale
-    await leases.giveBack([{ id: platformId, dueAtMs: deps.clock.nowMs() + waitMs }])
+    await leases.reschedule([{ id: platformId, dueAtMs: deps.clock.nowMs() + waitMs }])
   }
 
   const workOrPutOff = async (poll: DuePoll): Promise<void> => {

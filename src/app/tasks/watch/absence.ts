@@ -14,10 +14,10 @@ import type { TaskDeps } from '../deps.ts'
 /** Upstream may queue a request for this long after the gateway gave up on it. */
 export const ACCEPTANCE_GRACE_MS = 120_000
 /** The two lists begin at least this far apart. */
-export const LOOKS_APART_MS = 60_000
+export const LIST_INTERVAL_MS = 60_000
 
 /** What the lists of one look showed. */
-export interface Look {
+export interface ListSnapshot {
   /** By channel id. */
   readonly listings: ReadonlyMap<string, Listing>
   /** Listed tasks that the gateway knows, with their markers. */
@@ -32,7 +32,7 @@ export function latestAcceptanceMs(request: TaskRequest, channels: readonly Chan
 }
 
 /** Whether the lists of all these channels reach back to before the request was sent. */
-export function reachBack(
+export function coverStart(
   request: TaskRequest,
   channels: readonly Channel[],
   listings: ReadonlyMap<string, Listing>,
@@ -52,13 +52,13 @@ export function reachBack(
 export function provesAbsence(
   request: TaskRequest,
   channels: readonly Channel[],
-  look: Look,
+  look: ListSnapshot,
 ): boolean {
   const { listings, known, askedMs } = look
   const sentBy = channels.filter(({ id }) => request.channelIds?.includes(id))
   if (!request.markerIsOurs || sentBy.length < (request.channelIds?.length ?? 1)) return false
   if (askedMs < latestAcceptanceMs(request, sentBy)) return false
-  if (!reachBack(request, sentBy, listings)) return false
+  if (!coverStart(request, sentBy, listings)) return false
   return sentBy.every(({ id }) => {
     const listing = listings.get(id)
     const mayBeOurs = (one: ListedTask): boolean =>
@@ -80,7 +80,7 @@ function showsMarkers({ newest }: Listing, known: ReadonlyMap<string, string>): 
 
 /** Whether a second look, begun at `askedMs`, is late enough after the first to confirm it. */
 export function isConfirmed(firstMs: number | undefined, askedMs: number): firstMs is number {
-  return firstMs !== undefined && askedMs >= firstMs + LOOKS_APART_MS
+  return firstMs !== undefined && askedMs >= firstMs + LIST_INTERVAL_MS
 }
 
 /**

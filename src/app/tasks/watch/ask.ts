@@ -10,7 +10,7 @@ import { providerOf } from '../submit.ts'
 import type { DuePoll } from './task-work.ts'
 
 /** The result of asking upstream for a task. */
-export type Seen = TaskObservation | TaskGone | ProviderError
+export type PollAnswer = TaskObservation | TaskGone | ProviderError
 
 /** Answers by native id: from one list where that works, then one query for each task left open. */
 export async function askAll(
@@ -18,14 +18,14 @@ export async function askAll(
   channel: Channel,
   tasks: readonly DuePoll[],
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, Seen>> {
+): Promise<ReadonlyMap<string, PollAnswer>> {
   const [first] = tasks
   const nativeIds = tasks.flatMap((task) => task.nativeId ?? [])
   if (first === undefined) return new Map()
   const provider = providerOf(deps, first.family)
   const pace = deps.paces.of(channel)
   const options = callOptions('policy-poll', signal)
-  const answers = new Map<string, Seen>()
+  const answers = new Map<string, PollAnswer>()
   if (nativeIds.length > 1 && provider.maxListIds > 0) {
     const listed = await pace
       .run(signal, () =>

@@ -15,18 +15,18 @@ import { listFromMs, mayBeUnmarked } from './match.ts'
 const CATCH_UP_MS = 10_000
 
 /** A request that the reconciler looks for, and the channels it may have used. */
-export interface Sought {
+export interface SoughtRequest {
   readonly request: TaskRequest
   readonly channels: readonly Channel[]
 }
 
 /** A request without a known outcome. */
-export interface Open extends Sought {
+export interface OpenRequest extends SoughtRequest {
   readonly phase: 'requested' | 'uncertain'
 }
 
 /** A due request; `settled` when the log has its outcome. @throws the log's codes */
-export async function loadOpen(deps: TaskDeps, poll: DuePoll): Promise<Open | 'settled'> {
+export async function loadOpen(deps: TaskDeps, poll: DuePoll): Promise<OpenRequest | 'settled'> {
   const state = await loadTask(deps.log, poll.platformId)
   if (state.phase !== 'requested' && state.phase !== 'uncertain') return 'settled'
   const { request, phase } = state
@@ -46,7 +46,7 @@ export function channelsOf(deps: Pick<TaskDeps, 'channels'>, request: TaskReques
  */
 export async function listAll(
   deps: TaskDeps,
-  all: readonly Sought[],
+  all: readonly SoughtRequest[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Listing>> {
   const byChannel = new Map<
@@ -80,7 +80,7 @@ function soughtBy(requests: readonly TaskRequest[], channel: Channel) {
 }
 
 /** Native ids of known tasks, by family, each with its marker. */
-export type Known = ReadonlyMap<string, ReadonlyMap<string, string>>
+export type KnownTasks = ReadonlyMap<string, ReadonlyMap<string, string>>
 
 /**
  * Which listed tasks are ours already. Read after the listing and after the read model passed the
@@ -90,7 +90,7 @@ export type Known = ReadonlyMap<string, ReadonlyMap<string, string>>
 export async function knownOf(
   deps: TaskDeps,
   listings: ReadonlyMap<string, Listing>,
-): Promise<Known | undefined> {
+): Promise<KnownTasks | undefined> {
   const shown = new Map<string, Set<string>>()
   let anyFound = false
   for (const [channelId, { tasks, newest }] of listings) {

@@ -7,7 +7,7 @@ import type { TaskDeps } from '../deps.ts'
 /** Added to the family's longest expiry: after both, the gateway stops waiting. */
 const GRACE_MS = 3_600_000
 
-export type LastWord =
+export type LastAnswer =
   /** Upstream has no such task, or its complete list does not have it. */
   | 'absent'
   /** Upstream still works on it. */
@@ -27,7 +27,7 @@ export function mayExpire(
     readonly requestedAtMs: number
     readonly expiresAtMs: number
   },
-  last: LastWord,
+  last: LastAnswer,
   askedMs: number,
 ): boolean {
   if (askedMs < task.expiresAtMs) return false

@@ -1,6 +1,6 @@
 import { randomlyScaled, type Random } from '../../../kernel/random.ts'
 import type { PollKind } from '../../../../projections/tasks/query.ts'
-import type { Ahead } from '../../queue/tables.ts'
+import type { DueHorizon } from '../../queue/tables.ts'
 
 /** When a task is polled next: pure, in milliseconds. */
 
@@ -69,7 +69,7 @@ export function nextWatchMs(nowMs: number, attempts: number, scale: number): num
 export function farthestDue(
   scale: number,
   longestMakingMs: number,
-): Readonly<Record<PollKind, Ahead>> {
+): Readonly<Record<PollKind, DueHorizon>> {
   const spreadOut = Math.max(1, scale) * (1 + JITTER)
   const leaseMs = LONGEST_LEASE_MS
   return {

@@ -1,8 +1,8 @@
 import { fromTimestamp, toTimestamp } from '../../../kernel/clock.ts'
 import { executeTaskCommand, loadTask, newCommandId } from '../task-log.ts'
 import type { TaskDeps } from '../deps.ts'
-import { reachBack } from './absence.ts'
-import { channelsOf, listAll, type Sought } from './evidence.ts'
+import { coverStart } from './absence.ts'
+import { channelsOf, listAll, type SoughtRequest } from './evidence.ts'
 import { nextWatchMs } from './intervals.ts'
 import type { Listing } from './listing.ts'
 import { certainMatches, type ListedTask } from './match.ts'
@@ -22,7 +22,7 @@ const LAST_WATCH_MS = 2 * WATCH_MS
 const LEASE_LIMIT = 500
 const LEASE_MS = 600_000
 
-interface Watched extends Sought {
+interface Watched extends SoughtRequest {
   readonly poll: DuePoll
   /** When the list that proved its absence began, Unix milliseconds. */
   readonly absentAtMs: number
@@ -60,7 +60,7 @@ async function look(
   for (const one of watched) {
     const [found] = certainMatches(one.request, listedFor(one, listings))
     if (found !== undefined) await reportOrSay(deps, one, found)
-    else if (isOver(one, askedMs, reachBack(one.request, one.channels, listings)))
+    else if (isOver(one, askedMs, coverStart(one.request, one.channels, listings)))
       over.add(one.poll.platformId)
   }
   return over
@@ -83,7 +83,7 @@ async function load(deps: TaskDeps, poll: DuePoll): Promise<Watched | undefined>
 }
 
 function listedFor(
-  { channels }: Sought,
+  { channels }: SoughtRequest,
   listings: ReadonlyMap<string, Listing>,
 ): readonly ListedTask[] {
   return channels.flatMap(({ id }) => listings.get(id)?.tasks ?? [])

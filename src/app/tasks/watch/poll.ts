@@ -1,13 +1,13 @@
 import { noteObservations } from '../../../../projections/tasks/query.ts'
 import { type Channel, ProviderError } from '../../ports/provider.ts'
-import { dueAgain, orHeld, putOff } from '../../queue/held.ts'
+import { dueHeldJobs, holdOnFailure, postpone } from '../../queue/held.ts'
 import type { RoundOutcome } from '../../queue/policy-loop.ts'
 import type { WorkerSettings } from '../../queue/worker.ts'
 import type { TaskDeps } from '../deps.ts'
 import type { Observe } from '../observe.ts'
-import { askAll, failureOf, type Seen } from './ask.ts'
+import { askAll, failureOf, type PollAnswer } from './ask.ts'
 import { providerOf } from '../submit.ts'
-import { expireTask, type LastWord, mayExpire } from './expire.ts'
+import { expireTask, type LastAnswer, mayExpire } from './expire.ts'
 import { createPlaces } from './places.ts'
 import { HeldPolls } from './held-polls.ts'
 import {
@@ -41,7 +41,7 @@ const SEEN_LIMIT = 1_000
 /** Upstream's answer about a task. */
 interface Look {
   readonly task: DuePoll
-  readonly seen: Seen
+  readonly seen: PollAnswer
   /** Unix milliseconds before the query: the answer is not older. */
   readonly askedMs: number
 }
@@ -76,7 +76,7 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: WorkerS
     if (first === undefined) return
     if (channel === undefined) {
       places.take(channelId, () =>
-        orHeld(asking, tasks, () => withoutChannel(asking, channelId, tasks), againAtMs),
+        holdOnFailure(asking, tasks, () => withoutChannel(asking, channelId, tasks), againAtMs),
       )
       return
     }
@@ -84,12 +84,12 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: WorkerS
     for (const chunk of inChunks(tasks, size)) {
       const free = places.free(channelId)
       places.take(channelId, () =>
-        orHeld(
+        holdOnFailure(
           asking,
           chunk,
           // A channel at its limit is tried again when it may have caught up.
           () =>
-            free ? pollChunk(asking, channel, chunk, signal) : putOff(asking, chunk, againAtMs()),
+            free ? pollChunk(asking, channel, chunk, signal) : postpone(asking, chunk, againAtMs()),
           againAtMs,
         ),
       )
@@ -108,7 +108,7 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: WorkerS
       // A task that this process cannot poll now stays in the queue for other workers.
       const busy = deps.channels.all.flatMap(({ id }) => (places.free(id) ? [] : [id]))
       const mayAsk = ({ channelId }: DuePoll): boolean => !busy.includes(channelId)
-      const again = await dueAgain(asking, nowMs, LEASE_LIMIT, mayAsk)
+      const again = await dueHeldJobs(asking, nowMs, LEASE_LIMIT, mayAsk)
       const due = await leases.take({ nowMs, limit: LEASE_LIMIT, besidesChannels: busy })
       // Only now: if a statement before this fails, they stay held.
       held.drop(again)
@@ -164,7 +164,7 @@ async function withoutChannel(
     tasks.map((task) => settle(deps, settings, { task, seen: gone, askedMs }, false)),
   )
   leases.forget(idsOf(tasks.filter((_, index) => items[index] === undefined)))
-  await leases.giveBack(items.filter((item) => item !== undefined))
+  await leases.reschedule(items.filter((item) => item !== undefined))
 }
 
 async function pollChunk(
@@ -187,7 +187,7 @@ async function pollChunk(
       return held.keepSeen(task, item.dueAtMs, observedAtMs) ? undefined : item
     }),
   )
-  await leases.giveBack(items.filter((item) => item !== undefined))
+  await leases.reschedule(items.filter((item) => item !== undefined))
 }
 
 async function record(
@@ -226,7 +226,7 @@ async function settle(
   const { platformId } = task
   const nowMs = deps.clock.nowMs()
   const failed = seen instanceof ProviderError
-  const last: LastWord = failed ? 'unreachable' : seen.status === 'gone' ? 'absent' : 'open'
+  const last: LastAnswer = failed ? 'unreachable' : seen.status === 'gone' ? 'absent' : 'open'
   if (mayExpire(deps, task, last, askedMs)) {
     try {
       if (await expireTask(deps, task, 'policy-expire')) return undefined

@@ -9,11 +9,11 @@ import {
   giveUp,
   isConfirmed,
   latestAcceptanceMs,
-  LOOKS_APART_MS,
+  LIST_INTERVAL_MS,
   provesAbsence,
-  reachBack,
+  coverStart,
 } from './absence.ts'
-import { type Known, knownOf, listAll, loadOpen, type Open } from './evidence.ts'
+import { type KnownTasks, knownOf, listAll, loadOpen, type OpenRequest } from './evidence.ts'
 import { expireTask, mayExpire } from './expire.ts'
 import { jittered, nextLookMs, reconcileIntervalMs } from './intervals.ts'
 import type { Listing } from './listing.ts'
@@ -61,7 +61,7 @@ async function look(
   due: readonly DuePoll[],
   signal: AbortSignal,
 ): Promise<readonly RescheduledPoll[]> {
-  const loaded = new Map<string, Open | 'settled' | 'unreadable'>()
+  const loaded = new Map<string, OpenRequest | 'settled' | 'unreadable'>()
   await Promise.all(
     due.map(async (poll) => loaded.set(poll.platformId, await loadOrSay(deps, poll))),
   )
@@ -85,7 +85,10 @@ async function look(
 }
 
 /** One unreadable stream must not keep the reconciler from the others. */
-async function loadOrSay(deps: TaskDeps, poll: DuePoll): Promise<Open | 'settled' | 'unreadable'> {
+async function loadOrSay(
+  deps: TaskDeps,
+  poll: DuePoll,
+): Promise<OpenRequest | 'settled' | 'unreadable'> {
   try {
     return await loadOpen(deps, poll)
   } catch (error) {
@@ -107,9 +110,9 @@ function putOff(
 
 interface Case {
   readonly poll: DuePoll
-  readonly one: Open | 'settled'
+  readonly one: OpenRequest | 'settled'
   readonly listings: ReadonlyMap<string, Listing>
-  readonly known: Known | undefined
+  readonly known: KnownTasks | undefined
   /** Native ids adopted in this round. */
   readonly adopted: Set<string>
   /** Unix milliseconds before the listing. */
@@ -147,7 +150,7 @@ async function treat(
     waitMs,
     poll.expiresAtMs,
     one === 'settled' ? undefined : latestAcceptanceMs(one.request, one.channels),
-    absentAtMs && absentAtMs + LOOKS_APART_MS,
+    absentAtMs && absentAtMs + LIST_INTERVAL_MS,
   )
   return { id: platformId, dueAtMs, notes: { absent_at_ms: absentAtMs } }
 }
@@ -174,7 +177,7 @@ async function decide(deps: TaskDeps, observe: Observe, given: Case): Promise<Ve
   if (certain.length > 1) return report(deps, request, certain.length)
   const look = { listings, known, askedMs }
   if (provesAbsence(request, channels, look)) return 'missing'
-  if (!reachBack(request, channels, listings)) return 'unreachable'
+  if (!coverStart(request, channels, listings)) return 'unreachable'
   const { showsMarkers } = providerOf(deps, request.family)
   if (showsMarkers && request.markerIsOurs) return 'absent'
   const windowMs = sendingTimeMs(channels)
@@ -217,8 +220,8 @@ function report(deps: TaskDeps, request: TaskRequest, candidates: number): Verdi
 /** A request without an outcome, for longer than any try could take, was interrupted by a crash. */
 async function declareUncertain(
   deps: TaskDeps,
-  { request, channels }: Open,
-  phase: Open['phase'],
+  { request, channels }: OpenRequest,
+  phase: OpenRequest['phase'],
 ): Promise<void> {
   if (phase !== 'requested') return
   const nowMs = deps.clock.nowMs()

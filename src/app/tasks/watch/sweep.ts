@@ -1,7 +1,7 @@
 import { keepLead } from '../../../../projections/engine/leadership.ts'
 import { pollBacklog } from '../../../../projections/tasks/query.ts'
 import { purgeCallClaims } from '../../calls/claims/statements.ts'
-import { recallStray } from '../../queue/tables.ts'
+import { makeStrayDue } from '../../queue/tables.ts'
 import { purgeRateUse } from '../../spending/throttle/sharing.ts'
 import { purgeTaskUrls } from '../result-urls.ts'
 import type { TaskDeps } from '../deps.ts'
@@ -49,7 +49,7 @@ export function createSweep(
       if (leading.isNew) sweepReservations = createReservationSweep(deps)
       const nowMs = deps.clock.nowMs()
       await showBacklog(deps, nowMs)
-      await recallStray(deps.pool, taskWork, nowMs, farthestDue(settings.scale, longestMakingMs))
+      await makeStrayDue(deps.pool, taskWork, nowMs, farthestDue(settings.scale, longestMakingMs))
       await purgeTaskUrls(deps.pool, nowMs)
       await purgeRateUse(deps.pool)
       await purgeCallClaims(deps.pool)

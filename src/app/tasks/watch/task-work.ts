@@ -140,7 +140,7 @@ export type TaskLeases = Leases<DuePoll, PollQuery, TaskNote>
 /** The leases of one kind of task work; by default the longest due are leased first. */
 export function createTaskLeases(
   { pool }: Pick<TaskDeps, 'pool'>,
-  settings: Pick<LeaseSettings<DuePoll, PollQuery, TaskNote>, 'owner' | 'leaseMs' | 'alsoKnown'> & {
+  settings: Pick<LeaseSettings<DuePoll, PollQuery, TaskNote>, 'owner' | 'leaseMs' | 'otherIds'> & {
     readonly lane: PollKind
     readonly lease?: typeof leaseDuePolls
   },

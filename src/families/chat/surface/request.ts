@@ -1,12 +1,12 @@
 import { type Static, Type } from 'typebox'
-import { objectAt, optionalObject, stringAt, without } from '../../../api/kit/member-checks.ts'
+import { objectAt, optionalObject, stringAt, omitMembers } from '../../../api/kit/member-checks.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { readBodyWithoutNulls, RefusedMember } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { InputSize } from '../../text/rules/tokens.ts'
 import { measureInput } from '../../text/surface/input-size.ts'
 import {
-  anywhere,
+  extraMemberNames,
   checkResponseFormat,
   Choice,
   ModelName,
@@ -17,7 +17,7 @@ import {
   ResponseFormat,
   Stream,
   Temperature,
-  Typed,
+  TypedObject,
 } from '../../text/surface/bodies.ts'
 import { chatRules } from '../rules/wire.ts'
 
@@ -29,7 +29,7 @@ const Message = Type.Object(
   {
     role: Type.Enum([...roles], { words: { required: `must be one of ${roles.join(', ')}` } }),
     content: Type.Optional(
-      Type.Union([Type.String(), Type.Array(Typed)], {
+      Type.Union([Type.String(), Type.Array(TypedObject)], {
         words: 'must be a string or an array of parts',
         description: 'Text, or an array of parts.',
       }),
@@ -67,7 +67,7 @@ export const ChatBodySchema = Type.Object(
         },
       ),
     ),
-    tools: Type.Optional(Type.Array(Typed)),
+    tools: Type.Optional(Type.Array(TypedObject)),
     functions: Type.Optional(
       Type.Array(Type.Object({ name: Name }, { ...open, knownExtraFields: '*' }), {
         description: 'The older form of `tools`.',
@@ -85,7 +85,7 @@ export const ChatBodySchema = Type.Object(
     description:
       'Members not named here are passed on, but for those that change the price or the model. Integers beyond 2^53 are refused, and so is a `file_id`.',
     examples: [{ model: 'text-basic', messages: [{ role: 'user', content: 'Hello' }] }],
-    knownExtraFields: `${anywhere}
+    knownExtraFields: `${extraMemberNames}
       max_tokens max_completion_tokens prediction include_reasoning do_sample
       chat_template_kwargs tool_stream request_id user_id usage`,
   },
@@ -133,19 +133,19 @@ export function readChatRequest(sent: JsonObject): ChatRequest {
     refuse('stream_options', '`stream_options` is only allowed when `stream` is true')
   // The gateway itself decides whether upstream reports usage.
   const written = sent['stream_options']
-  const further = isJsonObject(written) ? without(written, ['include_usage']) : {}
+  const further = isJsonObject(written) ? omitMembers(written, ['include_usage']) : {}
   return {
     model,
     stream,
     includeUsage: options?.include_usage ?? false,
     body: {
-      ...without(sent, ['model', 'stream', 'stream_options']),
+      ...omitMembers(sent, ['model', 'stream', 'stream_options']),
       ...(Object.keys(further).length === 0 ? {} : { stream_options: further }),
     },
     inputSize: measureInput(
       [sent['messages']],
       [sent['tools'], sent['functions'], sent['response_format']],
-      without(sent, measured),
+      omitMembers(sent, measured),
     ),
   }
 }

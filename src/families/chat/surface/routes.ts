@@ -3,11 +3,11 @@ import { textSurface, type TextUpstream } from '../../text/surface/calls.ts'
 import { callExamples, callFailures } from '../../../api/kit/call-failures.ts'
 import type { Surface } from '../../../api/kit/surface.ts'
 import { describe } from '../../../api/v1/documentation.ts'
-import { Anything, open } from '../../text/surface/bodies.ts'
+import { AnyObject, open } from '../../text/surface/bodies.ts'
 import { ChatBodySchema, readChatRequest } from './request.ts'
 import { costMember } from '../../../api/kit/answer-headers.ts'
 import { oneLine, type StreamDialect } from '../../../api/kit/event-stream.ts'
-import { without } from '../../../api/kit/member-checks.ts'
+import { omitMembers } from '../../../api/kit/member-checks.ts'
 import { v1Error } from '../../../api/v1/envelope.ts'
 import type { TextFrame } from '../../text/calls/types.ts'
 import type { Cost } from '../../../domain/pricing/settlement.ts'
@@ -23,7 +23,7 @@ function withUsage(chunk: JsonObject): JsonObject {
 function rewritten(data: string, includeUsage: boolean): string {
   const chunk: unknown = JSON.parse(data)
   if (!isJsonObject(chunk)) return data
-  return JSON.stringify(includeUsage ? withUsage(chunk) : without(chunk, ['usage']))
+  return JSON.stringify(includeUsage ? withUsage(chunk) : omitMembers(chunk, ['usage']))
 }
 
 /**
@@ -80,7 +80,7 @@ const ChatCompletionSchema = Type.Object(
     object: Type.Literal('chat.completion'),
     created: Type.Integer(),
     model: Type.String({ description: 'The name that was asked for.' }),
-    choices: Type.Array(Anything),
+    choices: Type.Array(AnyObject),
     usage: Type.Object(
       {
         prompt_tokens: Count,

@@ -44,7 +44,7 @@ export function createMediaProvider(): MediaProvider & { readonly close: () => P
 }
 
 /** The content of a successful answer. */
-export interface Told {
+export interface AnswerContent {
   readonly told: JsonObject
   readonly headers: ExchangeResponse['headers']
 }
@@ -55,7 +55,7 @@ export async function ask(
   { path, ...request }: Pick<ExchangeRequest, 'path' | 'headers' | 'body'>,
   { timeoutMs }: Channel,
   { signal, requestId }: CallOptions,
-): Promise<Told> {
+): Promise<AnswerContent> {
   const response = await exchange
     .request({
       ...request,

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from 'typebox'
-import { given, optionalObject } from '../../../api/kit/member-checks.ts'
+import { memberOrUndefined, optionalObject } from '../../../api/kit/member-checks.ts'
 import { readBodyWithoutNulls, RefusedMember } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject, membersGiven } from '../../../kernel/json.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
@@ -115,7 +115,7 @@ export const flatNames = ['temperature', 'maxTokens', 'topP', 'stop'] as const
 export function generationConfig(body: JsonObject): JsonObject | undefined {
   const own = optionalObject(body, 'generationConfig')
   const config = own && camelMembers(own, 'generationConfig')
-  const thinking = config && given(config, 'thinkingConfig')
+  const thinking = config && memberOrUndefined(config, 'thinkingConfig')
   const inCamel = isJsonObject(thinking)
     ? { thinkingConfig: camelMembers(thinking, 'generationConfig.thinkingConfig') }
     : {}
@@ -123,7 +123,7 @@ export function generationConfig(body: JsonObject): JsonObject | undefined {
   const folded = foldedMembers(
     readBodyWithoutNulls(Settings, {
       generationConfig: written ?? null,
-      cachedContent: given(body, 'cachedContent') ?? null,
+      cachedContent: memberOrUndefined(body, 'cachedContent') ?? null,
       temperature: body['temperature'] ?? null,
       max_tokens: body['maxTokens'] ?? null,
       top_p: body['topP'] ?? null,

@@ -12,7 +12,7 @@ import {
   callFailures,
   toCallFailure,
 } from '../../../api/kit/call-failures.ts'
-import { costMember, tellingAtTheEnd, withCost } from '../../../api/kit/answer-headers.ts'
+import { costMember, costInLastFrame, withCost } from '../../../api/kit/answer-headers.ts'
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import { oneLine, type StreamDialect } from '../../../api/kit/event-stream.ts'
 import type { FailureStatus } from '../../../api/kit/failure-table.ts'
@@ -110,7 +110,7 @@ function withCostInUsage(data: string, cost: Cost | undefined): string {
 /** `data:` lines alone and no `[DONE]`: clients of this wire parse every frame. */
 export function nativeDialect(): StreamDialect<TextFrame> {
   return {
-    ...tellingAtTheEnd(({ data }, cost) =>
+    ...costInLastFrame(({ data }, cost) =>
       data === '[DONE]' ? undefined : `data: ${oneLine(withCostInUsage(data, cost))}\n\n`,
     ),
     failure: (error) => `data: ${JSON.stringify(v1betaFailureBody(error))}\n\n`,

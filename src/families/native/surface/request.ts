@@ -1,11 +1,11 @@
 import { nativeRules } from '../rules/wire.ts'
 import { measureInput } from '../../text/surface/input-size.ts'
 import {
-  given,
+  memberOrUndefined,
   MAX_MODEL_CHARACTERS,
   objectAt,
   optionalList,
-  without,
+  omitMembers,
 } from '../../../api/kit/member-checks.ts'
 import { refuseUnmetered } from '../../text/surface/bodies.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
@@ -153,7 +153,7 @@ function nativeTools(body: JsonObject): readonly JsonObject[] | undefined {
 
 /** Resolution of media, where the whole request sets it. */
 function levelOf(config: JsonObject | undefined): JsonObject {
-  const level = given(config ?? {}, 'mediaResolution')
+  const level = memberOrUndefined(config ?? {}, 'mediaResolution')
   return level === undefined ? {} : { mediaResolution: { level } }
 }
 
@@ -176,7 +176,7 @@ export function readNativeRequest(model: string, sent: JsonObject): NativeReques
     body: {
       // The path says both: an account that read them here would answer differently from what is
       // billed.
-      ...without(body, ['model', 'stream', 'generationConfig', ...flatNames]),
+      ...omitMembers(body, ['model', 'stream', 'generationConfig', ...flatNames]),
       contents,
       ...instruction,
       ...(tools ? { tools } : {}),
@@ -186,8 +186,14 @@ export function readNativeRequest(model: string, sent: JsonObject): NativeReques
       [{ contents, ...instruction, ...levelOf(config) }],
       [tools, config === undefined ? undefined : config['responseSchema']],
       {
-        ...without(body, ['model', 'contents', 'systemInstruction', 'tools', 'generationConfig']),
-        ...without(config ?? {}, ['responseSchema', 'stopSequences', 'mediaResolution']),
+        ...omitMembers(body, [
+          'model',
+          'contents',
+          'systemInstruction',
+          'tools',
+          'generationConfig',
+        ]),
+        ...omitMembers(config ?? {}, ['responseSchema', 'stopSequences', 'mediaResolution']),
       },
     ),
   }

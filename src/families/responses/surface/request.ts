@@ -1,13 +1,19 @@
 import { Type } from 'typebox'
-import { given, objectAt, optionalList, stringAt, without } from '../../../api/kit/member-checks.ts'
+import {
+  memberOrUndefined,
+  objectAt,
+  optionalList,
+  stringAt,
+  omitMembers,
+} from '../../../api/kit/member-checks.ts'
 import { own, refuse } from '../../../domain/catalog/checks/fields.ts'
 import { readBodyWithoutNulls, RefusedMember } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { InputSize } from '../../text/rules/tokens.ts'
 import { measureInput } from '../../text/surface/input-size.ts'
 import {
-  Anything,
-  anywhere,
+  AnyObject,
+  extraMemberNames,
   checkResponseFormat,
   Choice,
   ModelName,
@@ -18,7 +24,7 @@ import {
   ResponseFormat,
   Stream,
   Temperature,
-  Typed,
+  TypedObject,
 } from '../../text/surface/bodies.ts'
 import { responsesRules } from '../rules/wire.ts'
 
@@ -39,7 +45,7 @@ const Tool = Type.Object(
       }),
     ),
   },
-  { ...open, knownExtraFields: '*', documented: Typed },
+  { ...open, knownExtraFields: '*', documented: TypedObject },
 )
 
 export const ResponsesBodySchema = Type.Object(
@@ -67,7 +73,7 @@ export const ResponsesBodySchema = Type.Object(
     ),
     tools: Type.Optional(Type.Array(Tool)),
     tool_choice: Type.Optional(Choice),
-    text: Type.Optional(Anything),
+    text: Type.Optional(AnyObject),
   },
   {
     ...open,
@@ -79,37 +85,37 @@ export const ResponsesBodySchema = Type.Object(
         input: [{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }],
       },
     ],
-    knownExtraFields: `${anywhere}
+    knownExtraFields: `${extraMemberNames}
       instructions include max_output_tokens max_tool_calls truncation messages
       context_management stream_options`,
   },
 )
 
 function textPart(part: JsonObject, type: string, at: string): JsonObject {
-  if (typeof given(part, 'text') !== 'string')
+  if (typeof memberOrUndefined(part, 'text') !== 'string')
     return refuse(`${at}.text`, `\`${at}.text\` must be a string`)
   return { ...part, type }
 }
 
 /** `{image_url}` or `{url}`, as a string or as chat's `{url, detail}`. */
 function imagePart(part: JsonObject, at: string): JsonObject {
-  const rest = without(part, ['image_url', 'url'])
-  const source = given(part, 'image_url') ?? given(part, 'url')
+  const rest = omitMembers(part, ['image_url', 'url'])
+  const source = memberOrUndefined(part, 'image_url') ?? memberOrUndefined(part, 'url')
   if (source === undefined) return refuse(`${at}.image_url`, `\`${at}.image_url\` is required`)
   if (typeof source === 'string') return { ...rest, type: 'input_image', image_url: source }
   const chat = objectAt(source, `${at}.image_url`)
   const url = stringAt(chat, 'url', `${at}.image_url.url`)
-  return { ...without(chat, ['url']), ...rest, type: 'input_image', image_url: url }
+  return { ...omitMembers(chat, ['url']), ...rest, type: 'input_image', image_url: url }
 }
 
 /** A file by `file_url` or `file_data`, flat or within `file`. */
 function filePart(part: JsonObject, at: string): JsonObject {
-  const nested = given(part, 'file')
-  const flat = isJsonObject(nested) ? { ...without(part, ['file']), ...nested } : part
-  const url = given(flat, 'url')
-  const named = url === undefined ? flat : { ...without(flat, ['url']), file_url: url }
+  const nested = memberOrUndefined(part, 'file')
+  const flat = isJsonObject(nested) ? { ...omitMembers(part, ['file']), ...nested } : part
+  const url = memberOrUndefined(flat, 'url')
+  const named = url === undefined ? flat : { ...omitMembers(flat, ['url']), file_url: url }
   const references = ['file_url', 'file_data']
-  if (!references.some((name) => typeof given(named, name) === 'string'))
+  if (!references.some((name) => typeof memberOrUndefined(named, name) === 'string'))
     return refuse(at, `\`${at}\` must name a file by file_url or file_data`)
   return { ...named, type: 'input_file' }
 }
@@ -143,17 +149,17 @@ function upstreamPart(value: unknown, ofAssistant: boolean, at: string): JsonObj
 
 /** Whether an item of `input` only names one that is kept; its id later shows whose it is. */
 function isReference(item: JsonObject): boolean {
-  const type = given(item, 'type')
-  const isBare = type === undefined && given(item, 'role') === undefined
-  return type === 'item_reference' || (isBare && given(item, 'id') !== undefined)
+  const type = memberOrUndefined(item, 'type')
+  const isBare = type === undefined && memberOrUndefined(item, 'role') === undefined
+  return type === 'item_reference' || (isBare && memberOrUndefined(item, 'id') !== undefined)
 }
 
 /** Refuses what an item of `input` refers to and cannot be a caller's. @throws DomainError `invalid_request` */
 function refuseReferences(item: JsonObject, at: string): void {
-  const type = given(item, 'type')
-  if (type === 'image_generation_call' && typeof given(item, 'result') !== 'string')
+  const type = memberOrUndefined(item, 'type')
+  if (type === 'image_generation_call' && typeof memberOrUndefined(item, 'result') !== 'string')
     refuse(`${at}.result`, `\`${at}.result\` is required: images are not kept here`)
-  const output = given(item, 'output')
+  const output = memberOrUndefined(item, 'output')
   if (isJsonObject(output)) refuseFileId(output, `${at}.output`)
   if (!Array.isArray(output)) return
   for (const [index, part] of (output as readonly unknown[]).entries())
@@ -162,7 +168,7 @@ function refuseReferences(item: JsonObject, at: string): void {
 
 /** Checks what a tool works on. @throws DomainError `invalid_request` */
 function checkToolReferences(tool: JsonObject, at: string): void {
-  const container = given(tool, 'container')
+  const container = memberOrUndefined(tool, 'container')
   if (typeof container === 'string')
     refuse(`${at}.container`, `\`${at}.container\` must be {"type": "auto"}: none are kept here`)
   if (!isJsonObject(container)) return
@@ -186,14 +192,14 @@ const roles: readonly unknown[] = ['user', 'assistant', 'system', 'developer']
 
 /** One item of `input`: a message has its parts rewritten, any other item is upstream's own. */
 function upstreamItem(item: JsonObject, at: string): JsonObject {
-  const type = given(item, 'type')
-  const role = given(item, 'role')
+  const type = memberOrUndefined(item, 'type')
+  const role = memberOrUndefined(item, 'role')
   if (isReference(item)) return { type: 'item_reference', id: stringAt(item, 'id', `${at}.id`) }
   refuseReferences(item, at)
   if (type !== undefined && type !== 'message') return item
   if (!roles.includes(role))
     return refuse(`${at}.role`, `\`${at}.role\` must be one of ${roles.join(', ')}`)
-  const content = given(item, 'content')
+  const content = memberOrUndefined(item, 'content')
   if (typeof content === 'string') return item
   if (!Array.isArray(content))
     return refuse(`${at}.content`, `\`${at}.content\` must be a string or an array of parts`)
@@ -215,7 +221,7 @@ function upstreamInput(input: unknown): string | readonly JsonObject[] {
 
 /** A function written the way chat writes it, flattened; any other tool as it is. */
 function upstreamTool(tool: JsonObject, at: string): JsonObject {
-  const nested = given(tool, 'function')
+  const nested = memberOrUndefined(tool, 'function')
   refuseUnmetered(responsesRules, tool, at)
   checkToolReferences(tool, at)
   if (tool['type'] !== 'function') return tool
@@ -225,29 +231,34 @@ function upstreamTool(tool: JsonObject, at: string): JsonObject {
   }
   const described = objectAt(nested, `${at}.function`)
   stringAt(described, 'name', `${at}.function.name`)
-  return { ...without(tool, ['function']), ...described }
+  return { ...omitMembers(tool, ['function']), ...described }
 }
 
 function upstreamTools(body: JsonObject): JsonObject {
-  const tools = given(body, 'tools') as readonly JsonObject[] | undefined
-  const choice = given(body, 'tool_choice')
-  const chosen = isJsonObject(choice) ? given(choice, 'function') : undefined
+  const tools = memberOrUndefined(body, 'tools') as readonly JsonObject[] | undefined
+  const choice = memberOrUndefined(body, 'tool_choice')
+  const chosen = isJsonObject(choice) ? memberOrUndefined(choice, 'function') : undefined
   return {
     ...(tools ? { tools: tools.map((tool, index) => upstreamTool(tool, `tools[${index}]`)) } : {}),
     ...(isJsonObject(choice) && isJsonObject(chosen)
-      ? { tool_choice: { ...without(choice, ['function']), ...chosen } }
+      ? { tool_choice: { ...omitMembers(choice, ['function']), ...chosen } }
       : {}),
   }
 }
 
 /** `response_format` as `text.format`; an explicit `text.format` wins. */
 function upstreamText(body: JsonObject): JsonObject {
-  const [format, text] = [given(body, 'response_format'), given(body, 'text')]
+  const [format, text] = [
+    memberOrUndefined(body, 'response_format'),
+    memberOrUndefined(body, 'text'),
+  ]
   if (!isJsonObject(format)) return {}
   checkResponseFormat(format)
-  if (isJsonObject(text) && given(text, 'format') !== undefined) return {}
-  const nested = given(format, 'json_schema')
-  const flat = isJsonObject(nested) ? { ...without(format, ['json_schema']), ...nested } : format
+  if (isJsonObject(text) && memberOrUndefined(text, 'format') !== undefined) return {}
+  const nested = memberOrUndefined(format, 'json_schema')
+  const flat = isJsonObject(nested)
+    ? { ...omitMembers(format, ['json_schema']), ...nested }
+    : format
   return { text: { ...(isJsonObject(text) ? text : {}), format: flat } }
 }
 
@@ -261,7 +272,7 @@ export function readResponsesRequest(body: JsonObject): ResponsesRequest {
   const { model, stream = false } = readBodyWithoutNulls(ResponsesBodySchema, body)
   const input = upstreamInput(body['input'])
   const upstream: JsonObject = {
-    ...without(body, ['model', 'stream', 'response_format']),
+    ...omitMembers(body, ['model', 'stream', 'response_format']),
     input,
     ...upstreamTools(body),
     ...upstreamText(body),
@@ -273,7 +284,7 @@ export function readResponsesRequest(body: JsonObject): ResponsesRequest {
     inputSize: measureInput(
       [own(body, 'instructions'), input],
       [upstream['tools'], upstream['text']],
-      without(upstream, measured),
+      omitMembers(upstream, measured),
     ),
   }
 }

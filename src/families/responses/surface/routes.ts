@@ -3,10 +3,10 @@ import { textSurface, type TextUpstream } from '../../text/surface/calls.ts'
 import { callExamples, callFailures, continuationFailures } from '../../../api/kit/call-failures.ts'
 import type { Surface } from '../../../api/kit/surface.ts'
 import { describe } from '../../../api/v1/documentation.ts'
-import { Anything, open } from '../../text/surface/bodies.ts'
+import { AnyObject, open } from '../../text/surface/bodies.ts'
 import { readResponsesRequest, ResponsesBodySchema } from './request.ts'
 import type { TextFrame } from '../../text/calls/types.ts'
-import { tellingAtTheEnd, withCost } from '../../../api/kit/answer-headers.ts'
+import { costInLastFrame, withCost } from '../../../api/kit/answer-headers.ts'
 import { oneLine, type StreamDialect } from '../../../api/kit/event-stream.ts'
 import { v1Error } from '../../../api/v1/envelope.ts'
 
@@ -22,7 +22,7 @@ function sequenceOf(data: string): number | undefined {
 function responsesDialect(): StreamDialect<TextFrame> {
   let last = ''
   return {
-    ...tellingAtTheEnd((frame, cost) => {
+    ...costInLastFrame((frame, cost) => {
       if (frame.data === '[DONE]') return undefined
       last = frame.data
       const data = oneLine(withCost(frame.data, cost))
@@ -46,11 +46,11 @@ const ResponseSchema = Type.Object(
     object: Type.Literal('response'),
     status: Type.String(),
     model: Type.String({ description: 'The name that was asked for.' }),
-    output: Type.Array(Anything),
+    output: Type.Array(AnyObject),
     tool_calls: Type.Optional(
-      Type.Array(Anything, { description: 'The `function_call` items of `output`.' }),
+      Type.Array(AnyObject, { description: 'The `function_call` items of `output`.' }),
     ),
-    usage: Type.Union([Anything, Type.Null()]),
+    usage: Type.Union([AnyObject, Type.Null()]),
   },
   open,
 )

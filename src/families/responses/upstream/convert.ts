@@ -86,7 +86,7 @@ export function failureOf(
 }
 
 /** The caller's names of one call, where upstream's differ. */
-export type Naming = Pick<TextRequest, 'model' | 'keptId'>
+export type CallerNames = Pick<TextRequest, 'model' | 'keptId'>
 
 /** Tokens of the conversation up to the end of a response; undefined without usage. */
 function conversationTokens({ usage }: JsonObject): number | undefined {
@@ -96,7 +96,7 @@ function conversationTokens({ usage }: JsonObject): number | undefined {
 }
 
 /** Replaces upstream's ids by the gateway's, which are bound to the tenant (P8). */
-function responseIds(response: JsonObject, { keptId }: Naming): JsonObject {
+function responseIds(response: JsonObject, { keptId }: CallerNames): JsonObject {
   const { id, previous_response_id: previous, output } = response
   const tokens = conversationTokens(response)
   return {
@@ -115,7 +115,7 @@ function responseIds(response: JsonObject, { keptId }: Naming): JsonObject {
 }
 
 /** An item of the output as callers see it: they may name it in place of its content. */
-export function itemView(item: JsonObject, keptId: Naming['keptId']): JsonObject {
+export function itemView(item: JsonObject, keptId: CallerNames['keptId']): JsonObject {
   const id = textOf(item['id'])
   return id === undefined ? item : { ...item, id: keptId('item', id) }
 }
@@ -127,7 +127,7 @@ export function itemView(item: JsonObject, keptId: Naming['keptId']): JsonObject
  */
 export function responseView(
   response: JsonObject,
-  naming: Naming,
+  naming: CallerNames,
   tools: ToolCounts,
   scrub: Scrubber,
 ): JsonObject {

@@ -15,7 +15,7 @@ import type { TextReader, TextWire } from '../../text/upstream/client.ts'
 import {
   failureOf,
   itemView,
-  type Naming,
+  type CallerNames,
   noTools,
   outputBytes,
   responsesUsage,
@@ -34,7 +34,7 @@ interface Shown {
  * upstream keeps are changed; all others pass as they are.
  */
 function createEventRewriter(
-  keptId: Naming['keptId'],
+  keptId: CallerNames['keptId'],
 ): (data: string, event: JsonObject) => string {
   /** By upstream's id of the item that has begun. */
   const items = new Map<string, Shown>()

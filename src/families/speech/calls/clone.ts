@@ -1,4 +1,4 @@
-import type { CallFamily, Unmade } from '../../../app/calls/family.ts'
+import type { CallFamily, PricingInput } from '../../../app/calls/family.ts'
 import type { CrashPoint } from '../../../app/crash-points.ts'
 import { keyedHash } from '../../../kernel/keyed-hash.ts'
 import type { Channel } from '../../../app/ports/provider.ts'
@@ -53,7 +53,7 @@ const NAME_DIGITS = 40
  */
 async function findClone(
   deps: CloneDeps,
-  { principal, request, requestId }: Unmade<CloneInput>,
+  { principal, request, requestId }: PricingInput<CloneInput>,
 ): Promise<FoundClone> {
   const { voices, markerSecret } = deps
   const { tenantId, models } = principal

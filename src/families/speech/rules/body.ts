@@ -5,7 +5,7 @@ import { emotions, speechModels } from './voices.ts'
 
 /** The bodies of speech, asked for at once or as a task. */
 
-export type SpeechWay = 'call' | 'task'
+export type SpeechMode = 'call' | 'task'
 
 const audioFormats = ['mp3', 'pcm', 'flac', 'wav'] as const
 export type AudioFormat = (typeof audioFormats)[number]
@@ -19,7 +19,7 @@ export const notOffered = [
 ] as const
 
 /** Of a call fewer than ten thousand characters. */
-const MAX_TEXT: Readonly<Record<SpeechWay, number>> = { call: 9_999, task: 50_000 }
+const MAX_TEXT: Readonly<Record<SpeechMode, number>> = { call: 9_999, task: 50_000 }
 export const MAX_NAME = 256
 export const Language = Type.Optional(
   Type.String({ maxLength: 32, description: '`auto`, `English`, `Chinese`, …' }),
@@ -97,7 +97,7 @@ const deliveryOfTask = {
   ),
 }
 
-const bodyOf = (way: SpeechWay) =>
+const bodyOf = (way: SpeechMode) =>
   Type.Object(
     {
       model: Type.String({

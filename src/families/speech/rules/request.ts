@@ -4,7 +4,7 @@ import type { TaskFacts } from '../../../domain/task/events.ts'
 import { readBodyWithoutNulls } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { type JsonObject, membersGiven, pickMembers } from '../../../kernel/json.ts'
-import { type AudioFormat, notOffered, speechBodies, type SpeechWay, type voice } from './body.ts'
+import { type AudioFormat, notOffered, speechBodies, type SpeechMode, type voice } from './body.ts'
 import { aliasedVoice, speechModel } from './voices.ts'
 
 /** Reads a request for speech: this checks what its schema cannot express. */
@@ -34,7 +34,7 @@ const PAIRS = /[\ud800-\udbff][\udc00-\udfff]/g
  * Reads a body or refuses it naming the first offending field.
  * @throws DomainError `invalid_request`, `unknown_model`
  */
-export function readSpeech(sent: JsonObject, way: SpeechWay): SpeechRequest {
+export function readSpeech(sent: JsonObject, way: SpeechMode): SpeechRequest {
   const body: Body = readBodyWithoutNulls(speechBodies[way], sent)
   const { model, text, language_boost: language } = body
   if (speechModel(model) === undefined)
@@ -121,7 +121,7 @@ function voiceOf(body: Body) {
 }
 
 /** Upstream names the rate differently in a task and ignores the other name: both are read here. */
-function audioOf({ audio_setting: group = {} }: Body, way: SpeechWay) {
+function audioOf({ audio_setting: group = {} }: Body, way: SpeechMode) {
   const rate = either(
     ['audio_setting.sample_rate', group.sample_rate],
     ['audio_setting.audio_sample_rate', group.audio_sample_rate],
@@ -147,7 +147,7 @@ function modificationOf(body: Body, format: AudioFormat): JsonObject | undefined
   return Object.keys(modify).length === 0 ? undefined : modify
 }
 
-function deliveryOf(body: Body, way: SpeechWay, format: AudioFormat) {
+function deliveryOf(body: Body, way: SpeechMode, format: AudioFormat) {
   if (way === 'task') return { delivery: 'url', streamed: false, stream: {} } as const
   const { stream: streamed = false, output_format: delivery = 'hex', stream_options } = body
   if (!streamed)

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { FailureCode } from '../../../api/kit/failure-table.ts'
 import { type FormLimits, useForms } from '../../../api/kit/multipart.ts'
-import { behindToken, ownParts, withBody } from '../../../api/kit/route-failures.ts'
+import { tokenFailures, ownParts, withBody } from '../../../api/kit/route-failures.ts'
 import type { MediaUseCases } from '../../../app/calls/uploads/types.ts'
 import type { TaskUseCases } from '../../../app/tasks/types.ts'
 import { uploadPurposes } from '../../../domain/upload/events.ts'
@@ -40,7 +40,7 @@ interface MediaFileDeps {
 }
 
 const uploadFailures: readonly FailureCode[] = [
-  ...behindToken,
+  ...tokenFailures,
   ...withBody,
   'invalid_request',
   'overloaded',

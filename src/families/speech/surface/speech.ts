@@ -6,13 +6,13 @@ import { callerGone, callerPresence, callSurface } from '../../../api/kit/calls.
 import {
   setCallHeaders,
   costInStream,
-  tellingAtTheEnd,
+  costInLastFrame,
   withCost,
 } from '../../../api/kit/answer-headers.ts'
 import { oneLine, sendEventStream, type StreamDialect } from '../../../api/kit/event-stream.ts'
 import { sendInPieces } from '../../../api/kit/json-in-pieces.ts'
 import type { Mount, SurfaceServices, Surface } from '../../../api/kit/surface.ts'
-import type { Unmade } from '../../../app/calls/family.ts'
+import type { PricingInput } from '../../../app/calls/family.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import {
   formOf,
@@ -59,7 +59,9 @@ const SpokenSchema = Type.Object({
 })
 
 /** Refused where it is left out. */
-export const lacking = new DomainError('invalid_request', '`text` is required', { param: 'text' })
+export const missingText = new DomainError('invalid_request', '`text` is required', {
+  param: 'text',
+})
 
 /** Speech at once. */
 export const speechCall = (mount: Mount, { speech, resolveVoice }: SpeechCalls): Surface =>
@@ -79,7 +81,7 @@ export const speechCall = (mount: Mount, { speech, resolveVoice }: SpeechCalls):
         'text/event-stream': 'With `stream`: pieces of the audio in hexadecimal, in `data:`.',
       },
       failures: callFailures,
-      further: [lacking],
+      further: [missingText],
       headers: ['x-call-id', 'idempotent-replayed'],
     }),
     accept: async (body, asked): Promise<{ readonly input: Asked }> => {
@@ -105,7 +107,7 @@ const mediaTypes: Readonly<Record<AudioFormat, string>> = {
   wav: 'audio/wav',
 }
 
-type Asked = Unmade<SpeechCallInput>
+type Asked = PricingInput<SpeechCallInput>
 type Offered = Pick<SurfaceServices, 'calls' | 'streamLimits'>
 
 /** Answers a call whole. */
@@ -142,7 +144,7 @@ async function answerSpeechStream(
       .type(mediaTypes[asked.request.format])
       .send(Readable.from(bytesOf(call.frames), { objectMode: false }))
   const dialect: StreamDialect<SpeechFrame> = {
-    ...tellingAtTheEnd(({ data }, cost) => `data: ${oneLine(withCost(data, cost))}\n\n`),
+    ...costInLastFrame(({ data }, cost) => `data: ${oneLine(withCost(data, cost))}\n\n`),
     failure: (error) => `data: ${JSON.stringify(failureFrame(error, request.id))}\n\n`,
     end: '',
   }

@@ -8,11 +8,11 @@ import { CHARACTERS } from '../rules/pricing.ts'
 import { speechBodies } from '../rules/body.ts'
 import { readSpeech, type SpeechRequest, withVoice } from '../rules/request.ts'
 import { SPEECH } from '../rules/rules.ts'
-import { type TaskCreation, taskKeyOf, tellTask } from '../../../api/kit/tasks.ts'
+import { type TaskCreation, taskKeyOf, setTaskHeaders } from '../../../api/kit/tasks.ts'
 import type { SurfaceServices } from '../../../api/kit/surface.ts'
 import { queryFailures } from '../../../api/kit/route-failures.ts'
 import { creationFailures, describe, succeeded, BaseRespSchema, TraceId } from './envelope.ts'
-import { lacking } from './speech.ts'
+import { missingText } from './speech.ts'
 
 const TaskId = Type.String({ description: 'An int64, as its digits.' })
 const FileId = Type.String({ description: 'The file the result is retrieved by.' })
@@ -63,7 +63,7 @@ export const speechTask = ({
     summary: 'Speak a text asynchronously',
     ok: CreatedSpeechSchema,
     failures: creationFailures,
-    further: [lacking],
+    further: [missingText],
     headers: ['x-platform-id', 'idempotent-replayed'],
   }),
   accept: async (body, { tenantId }) => {
@@ -101,7 +101,7 @@ export function speechTaskRoute(instance: FastifyInstance, { tasks }: SurfaceSer
     },
     handler: async (request, reply) => {
       const view = await tasks.getTask(taskKeyOf(request, SPEECH, request.query.task_id))
-      tellTask(reply, view)
+      setTaskHeaders(reply, view)
       void reply.header('cache-control', 'no-store')
       return { ...shown(view), ...succeeded(request) }
     },

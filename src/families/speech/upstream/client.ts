@@ -29,7 +29,7 @@ import { mediaPatience, parseMedia } from '../../kit/http/json.ts'
 import { rethrow } from '../../kit/http/open-events.ts'
 import { readWhole } from '../../kit/http/open-stream.ts'
 import { refusalIn, refusalInStream } from '../../kit/media/base-resp.ts'
-import { ask, type Told } from '../../kit/media/files.ts'
+import { ask, type AnswerContent } from '../../kit/media/files.ts'
 
 /** What of an answer with audio is for callers, and what it is settled on. */
 
@@ -237,7 +237,7 @@ function cloneBody(order: CloneOrder): string {
   return `{${ids}${rest.slice(1)}`
 }
 
-function cloneOf({ told, headers }: Told): CloneAnswer {
+function cloneOf({ told, headers }: AnswerContent): CloneAnswer {
   return {
     upstreamRequestId: headerOf(headers, 'trace-id') ?? upstreamIdOf(told['trace_id']),
     restMs: restOf(headers),

@@ -5,7 +5,7 @@ import { textRules } from '../rules/rules.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import type { Channel } from '../../../app/ports/provider.ts'
 import type { TextChunk, TextRequest, TextTally } from '../ports.ts'
-import type { CallFamily, StreamFamily, Unmade } from '../../../app/calls/family.ts'
+import type { CallFamily, StreamFamily, PricingInput } from '../../../app/calls/family.ts'
 import type { AnswerBounds } from './kept-ids.ts'
 import { namedAt, resolveKept } from './kept-references.ts'
 import { type TextCallInput, type TextDeps, type TextFrame, textRefusal } from './types.ts'
@@ -31,7 +31,7 @@ interface PricedWish {
  */
 function queryWithPriceMembers(
   { wire, channels }: TextDeps,
-  { family, model, body }: Unmade<TextCallInput>,
+  { family, model, body }: PricingInput<TextCallInput>,
   channelQuery: ChannelQuery,
 ): PricedWish {
   const members = priceMembersOf(wire, body)

@@ -3,7 +3,7 @@ import { keyedHash } from '../../../kernel/keyed-hash.ts'
 import type { KeptKind, TextRequest } from '../ports.ts'
 
 /** Something upstream keeps: in the account of a channel, under an id of upstream's. */
-export interface Kept {
+export interface UpstreamObject {
   readonly channelId: string
   readonly upstreamId: string
   /**
@@ -31,7 +31,7 @@ export interface AnswerBounds {
  * another tenant (P8). It holds all that is needed, so any replica can read it at any later time.
  */
 export interface KeptIds {
-  readonly seal: (tenantId: string, kind: KeptKind, kept: Kept) => string
+  readonly seal: (tenantId: string, kind: KeptKind, kept: UpstreamObject) => string
   /**
    * Seals the ids of one call of a tenant at a channel, each once because frames repeat them. A
    * response that is named before its usage is known says the most its conversation may be.
@@ -42,7 +42,7 @@ export interface KeptIds {
     bounds: AnswerBounds,
   ) => TextRequest['keptId']
   /** Undefined for anything but an id sealed for this tenant and kind. */
-  readonly open: (tenantId: string, kind: KeptKind, id: string) => Kept | undefined
+  readonly open: (tenantId: string, kind: KeptKind, id: string) => UpstreamObject | undefined
 }
 
 /**
@@ -125,7 +125,7 @@ export function createKeptIds(secret: string): KeptIds {
 }
 
 /** What an id says, once it is decrypted. */
-function keptIn(written: string): Kept {
+function keptIn(written: string): UpstreamObject {
   const [figures = '', tokens, answer] = FIGURES.exec(written) ?? []
   const [channelId = '', ...lines] = written.slice(figures.length).split('\n')
   return {

@@ -6,10 +6,10 @@ import { DomainError } from '../../../kernel/errors.ts'
 import type { ChannelQuery } from '../../../app/channels/directory.ts'
 import type { Channel } from '../../../app/ports/provider.ts'
 import type { KeptKind } from '../ports.ts'
-import type { AnswerBounds, Kept, KeptIds } from './kept-ids.ts'
+import type { AnswerBounds, UpstreamObject, KeptIds } from './kept-ids.ts'
 import { previousNotFound, type TextCallInput, type TextDeps } from './types.ts'
 import { textSettings } from '../settings.ts'
-import type { Unmade } from '../../../app/calls/family.ts'
+import type { PricingInput } from '../../../app/calls/family.ts'
 
 /** A request whose references to what upstream keeps were found to be its tenant's own. */
 interface KeptCall {
@@ -33,7 +33,7 @@ interface KeptCall {
  */
 export function resolveKept(
   deps: TextDeps,
-  call: Unmade<TextCallInput>,
+  call: PricingInput<TextCallInput>,
   largestOutputTokens: number,
 ): KeptCall {
   const { family, model, body } = call
@@ -86,7 +86,7 @@ function tokensOf(used: readonly UsedKept[], largestOutputTokens: number): numbe
 
 interface UsedKept {
   readonly kind: KeptKind
-  readonly kept: Kept
+  readonly kept: UpstreamObject
 }
 
 interface Keeper {
@@ -100,11 +100,11 @@ interface Keeper {
 
 function createKeeper(
   { channels, keptIds }: Pick<TextDeps, 'channels' | 'keptIds'>,
-  { principal, family, model }: Unmade<TextCallInput>,
+  { principal, family, model }: PricingInput<TextCallInput>,
 ): Keeper {
   let pinned: string | undefined
   const used: UsedKept[] = []
-  const check = ({ channelId }: Kept, param: string): void => {
+  const check = ({ channelId }: UpstreamObject, param: string): void => {
     const channel = channels.byId(channelId)
     if (channel?.family !== family)
       throw new DomainError('kept_unavailable', `the channel ${channelId} is gone`, { param })

@@ -88,7 +88,7 @@ export function estimateText(size: InputSize, outputBytes: number): TextUsage {
  */
 
 /** Kinds of media that may be named by an address. */
-export type Medium = 'image' | 'audio' | 'video' | 'document'
+export type LinkedMediaKind = 'image' | 'audio' | 'video' | 'document'
 
 /** Tokens of an image by the level of detail that is asked for, in words of any wire. */
 const IMAGE_TOKENS: readonly (readonly [level: RegExp, tokens: number])[] = [
@@ -99,14 +99,14 @@ const IMAGE_TOKENS: readonly (readonly [level: RegExp, tokens: number])[] = [
 const USUAL_IMAGE_TOKENS = 3_000
 
 /** An hour of sound, twenty minutes of film, some hundred pages. */
-const FILE_TOKENS: Readonly<Record<Exclude<Medium, 'image'>, number>> = {
+const FILE_TOKENS: Readonly<Record<Exclude<LinkedMediaKind, 'image'>, number>> = {
   audio: 120_000,
   video: 300_000,
   document: 64_000,
 }
 
 /** Tokens held for one image or one file that upstream fetches. */
-export function mediumTokens(medium: Medium, detail?: string): number {
+export function mediumTokens(medium: LinkedMediaKind, detail?: string): number {
   if (medium !== 'image') return FILE_TOKENS[medium]
   return (
     IMAGE_TOKENS.find(([level]) => detail !== undefined && level.test(detail))?.[1] ??

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import {
-  given,
+  memberOrUndefined,
   MAX_MODEL_CHARACTERS,
   objectAt,
   optionalObject,
@@ -14,11 +14,11 @@ import { offeredToolNames, type TextWireRules, toolCharges } from '../rules/wire
 
 /** Members that are not described pass. */
 export const open = { additionalProperties: true }
-export const Anything = Type.Object({}, open)
+export const AnyObject = Type.Object({}, open)
 export const Stream = Type.Boolean({ description: 'Server-sent events instead of one answer.' })
 
 /** Members that official clients and compatible services send on both surfaces and no schema lists. */
-export const anywhere = `
+export const extraMemberNames = `
   top_p top_k top_a min_p typical_p seed stop stop_token_ids n best_of min_tokens
   frequency_penalty presence_penalty repetition_penalty length_penalty
   logit_bias logprobs top_logprobs
@@ -33,9 +33,9 @@ export const Name = Type.String({ minLength: 1 })
 /** Text models of channels have names as long as they like, within this. */
 export const ModelName = Type.String({ minLength: 1, maxLength: MAX_MODEL_CHARACTERS })
 /** An object that is passed on, whatever else it has. */
-export const Typed = Type.Object({ type: Name }, { ...open, knownExtraFields: '*' })
+export const TypedObject = Type.Object({ type: Name }, { ...open, knownExtraFields: '*' })
 export const Temperature = Type.Number({ minimum: 0, maximum: 2, description: 'Default 1.' })
-export const Choice = Type.Union([Type.String(), Anything])
+export const Choice = Type.Union([Type.String(), AnyObject])
 
 /** Upstream checks other types. */
 export const ResponseFormat = Type.Object(
@@ -54,8 +54,8 @@ export const ResponseFormat = Type.Object(
  */
 export function checkResponseFormat(format: JsonObject): void {
   if (format['type'] !== 'json_schema') return
-  const nested = given(format, 'json_schema')
-  if (nested === undefined && given(format, 'name') === undefined)
+  const nested = memberOrUndefined(format, 'json_schema')
+  if (nested === undefined && memberOrUndefined(format, 'name') === undefined)
     refuse('response_format.json_schema', '`response_format.json_schema` is required')
   const at = nested === undefined ? 'response_format' : 'response_format.json_schema'
   const described = nested === undefined ? format : objectAt(nested, at)
@@ -72,7 +72,7 @@ export function checkResponseFormat(format: JsonObject): void {
  */
 export function refuseFileId(part: JsonObject, at: string): void {
   const refuseIn = (holder: JsonObject, path: string): void => {
-    if (given(holder, 'file_id') === undefined) return
+    if (memberOrUndefined(holder, 'file_id') === undefined) return
     refuse(
       `${path}.file_id`,
       `\`${path}.file_id\` is not offered: no files are kept here; send the file itself or its URL`,

@@ -16,7 +16,7 @@ import {
   type Surface,
 } from '../../../api/kit/surface.ts'
 import type { CallRunner } from '../../../app/calls/running.ts'
-import type { Unmade } from '../../../app/calls/family.ts'
+import type { PricingInput } from '../../../app/calls/family.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { createTextFamily, type TextCallFamily } from '../calls/family.ts'
 import type { TextCallInput, TextDeps, TextFrame } from '../calls/types.ts'
@@ -52,7 +52,7 @@ export interface TextCalls {
 }
 
 interface AcceptedText {
-  readonly input: Unmade<TextCallInput>
+  readonly input: PricingInput<TextCallInput>
   readonly dialect: ReadTextCall['dialect']
 }
 
@@ -99,7 +99,7 @@ interface StreamOptions {
 async function answerWhole(
   runner: CallRunner,
   family: TextCallFamily,
-  input: Unmade<TextCallInput>,
+  input: PricingInput<TextCallInput>,
   reply: FastifyReply,
 ): Promise<JsonObject | string> {
   const call = await runner.complete(family, { ...input, callerGone: callerPresence(reply) })
@@ -111,7 +111,7 @@ async function answerWhole(
 async function answerStream(
   { calls }: Pick<SurfaceServices, 'calls'>,
   family: TextCallFamily,
-  input: Unmade<TextCallInput>,
+  input: PricingInput<TextCallInput>,
   request: FastifyRequest,
   reply: FastifyReply,
   options: StreamOptions,

@@ -1,4 +1,4 @@
-import { type InputSize, type Medium, mediumTokens } from '../rules/tokens.ts'
+import { type InputSize, type LinkedMediaKind, mediumTokens } from '../rules/tokens.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 
 /** Members whose text is no input of the model: names of the wire, references, addresses. */
@@ -83,7 +83,7 @@ function addText(sum: Sum, text: string): void {
 }
 
 /** What an address leads to, by the names around it; a media type says most. */
-function mediumOf({ key, above, holder }: Place, inline: string | undefined): Medium {
+function mediumOf({ key, above, holder }: Place, inline: string | undefined): LinkedMediaKind {
   const mediaType = inline ?? holder['mimeType'] ?? holder['mime_type'] ?? holder['media_type']
   const said =
     typeof mediaType === 'string' ? mediaType : `${key} ${above} ${String(holder['type'])}`

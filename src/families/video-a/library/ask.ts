@@ -72,7 +72,7 @@ function isSuccess(statusCode: number): boolean {
 }
 
 /** A scrubber that takes these values out of a message as well. */
-export function hiding(scrub: Scrubber, values: readonly string[]): Scrubber {
+export function scrubbing(scrub: Scrubber, values: readonly string[]): Scrubber {
   const hidden = values
     .filter((value) => value !== '')
     // What contains another one goes first, or half of it would stay.
@@ -103,7 +103,7 @@ export interface Action {
 }
 
 /** A complete answer, whatever it says. */
-export interface Answered {
+export interface CompleteAnswer {
   readonly response: ExchangeResponse
   readonly body: unknown
   readonly error: UpstreamError | undefined
@@ -113,7 +113,7 @@ export interface Answered {
 /** The libraries of all channels; one connection pool per channel. */
 export interface Libraries {
   /** @throws ProviderError where there is no complete answer */
-  readonly ask: (channel: Channel, action: Action, options: CallOptions) => Promise<Answered>
+  readonly ask: (channel: Channel, action: Action, options: CallOptions) => Promise<CompleteAnswer>
   readonly close: () => Promise<void>
 }
 
@@ -153,7 +153,12 @@ export function createLibraries(clock: Clock): Libraries {
         response,
         body: told,
         error: readLibraryError(told),
-        scrub: hiding(scrub, [...hidden, accessKeyId, secretAccessKey, library.projectName ?? '']),
+        scrub: scrubbing(scrub, [
+          ...hidden,
+          accessKeyId,
+          secretAccessKey,
+          library.projectName ?? '',
+        ]),
       }
     },
     close: () => lines.close(),
@@ -167,13 +172,13 @@ export function libraryOf({ id, library }: Channel): NonNullable<Channel['librar
 }
 
 /** It says that there is no such thing; an unknown address answers without an envelope. */
-export function isMissing({ response, error }: Answered): boolean {
+export function isMissing({ response, error }: CompleteAnswer): boolean {
   if (error === undefined || error.account) return false
   return error.missing === true || response.statusCode === 404
 }
 
 /** Result of a successful answer. @throws ProviderError for any other, or one that is not JSON. */
-export function resultIn({ response, body, error, scrub }: Answered): JsonObject {
+export function resultIn({ response, body, error, scrub }: CompleteAnswer): JsonObject {
   const statusCode = statusOf(response.statusCode, error)
   if (!isSuccess(statusCode))
     throw fromTaskResponse({ statusCode, headers: response.headers }, error, scrub)

@@ -22,9 +22,9 @@ import {
 import type { Scrubber } from '../../kit/http/lines.ts'
 import {
   type Action,
-  type Answered,
+  type CompleteAnswer,
   createLibraries,
-  hiding,
+  scrubbing,
   isMissing,
   type Libraries,
   libraryOf,
@@ -54,7 +54,7 @@ function seenAsset(value: unknown, scrub: Scrubber): SeenAsset | undefined {
     nativeId,
     name: textOf(item['Name']),
     status,
-    error: status === 'failed' ? faultOf(item['Error'], hiding(scrub, ids)) : undefined,
+    error: status === 'failed' ? faultOf(item['Error'], scrubbing(scrub, ids)) : undefined,
     url: linkOf(item['URL']),
   }
 }
@@ -163,7 +163,7 @@ function things(ask: Ask): Pick<AssetProvider, 'getAsset' | 'deleteAsset' | 'del
     channel: Channel,
     { nativeId, projectName }: NativeKey,
     options: CallOptions,
-  ): Promise<Answered> => {
+  ): Promise<CompleteAnswer> => {
     const body = { Id: nativeId, ProjectName: projectIn(channel, projectName) }
     return ask(channel, { name, body, hidden: [nativeId] }, options)
   }
@@ -251,7 +251,7 @@ function projectIn(channel: Channel, projectName: string): string {
 }
 
 /** The answer to a deletion only reports success. @throws ProviderError where it does not */
-function assertDeleted(answered: Answered): void {
+function assertDeleted(answered: CompleteAnswer): void {
   if (isMissing(answered)) return
   resultIn(answered)
   if (!isJsonObject(objectOf(answered.body)['ResponseMetadata'])) unreadable()

@@ -7,9 +7,9 @@ import {
   type SurfaceFailures,
 } from '../../../api/kit/surface-failures.ts'
 import type { FailureCode } from '../../../api/kit/failure-table.ts'
-import { behindToken, refusedUpstream, withBody } from '../../../api/kit/route-failures.ts'
+import { tokenFailures, refusedUpstream, withBody } from '../../../api/kit/route-failures.ts'
 import type { Channel } from '../../../app/ports/provider.ts'
-import { type Asked, askedOf, VERSION } from './requests.ts'
+import { type ActionRequest, actionRequestOf, VERSION } from './requests.ts'
 
 /** Codes that callers branch on with what is at fault behind a dot: `InvalidParameter.Filter.Name`. */
 const INVALID = 'InvalidParameter'
@@ -96,7 +96,7 @@ const libraryFailures = {
 
 /** What an action can fail with, whichever it is. */
 export const actionFailures: readonly FailureCode[] = [
-  ...behindToken,
+  ...tokenFailures,
   ...withBody,
   'body_empty',
   'overloaded',
@@ -142,7 +142,7 @@ interface ResponseMetadata {
 /** `region` is where the thing is kept, as far as it is known: callers see only `overseas`. */
 export function metadataOf(
   requestId: string,
-  { action, version }: Asked,
+  { action, version }: ActionRequest,
   region: Region | undefined,
 ): ResponseMetadata {
   return {
@@ -183,7 +183,7 @@ const NO_ROUTE = `There is no such route: actions are asked for by POST /provA/?
 
 const surface = createSurface(libraryFailures)
 
-function envelopeFor(asked: Asked, region: Region | undefined): Envelope {
+function envelopeFor(asked: ActionRequest, region: Region | undefined): Envelope {
   return (error, requestId): Answer => {
     const failure = surface.read(error)
     const isRoute = failure.failure === 'route_not_found' && failure.param === undefined
@@ -202,10 +202,10 @@ function envelopeFor(asked: Asked, region: Region | undefined): Envelope {
 
 /** The error shape of the asset library, for a request of which only the URL is known. */
 export function libraryEnvelope(url: string): Envelope {
-  return envelopeFor(askedOf(url), undefined)
+  return envelopeFor(actionRequestOf(url), undefined)
 }
 
 /** The same for one that was read. */
 export function libraryEnvelopeOf(request: FastifyRequest): Envelope {
-  return envelopeFor(askedOf(request.url), regionOf(request))
+  return envelopeFor(actionRequestOf(request.url), regionOf(request))
 }

@@ -32,7 +32,7 @@ const parameters: readonly string[] = ['Action', 'Version']
 const MAX_SHOWN_CHARACTERS = 64
 
 /** As much of it as is known. */
-export interface Asked {
+export interface ActionRequest {
   readonly action: ActionName | undefined
   readonly version: typeof VERSION | undefined
 }
@@ -47,7 +47,7 @@ function actionOf(name: unknown): ActionName | undefined {
 }
 
 /** What a URL asks for, right or wrong: for the failures of unread requests. */
-export function askedOf(url: string): Asked {
+export function actionRequestOf(url: string): ActionRequest {
   const at = url.indexOf('?')
   const query = new URLSearchParams(at === -1 ? '' : url.slice(at + 1))
   return {

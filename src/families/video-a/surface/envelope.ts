@@ -12,7 +12,7 @@ import { taskDescriber } from '../../../api/kit/documentation.ts'
 import {
   assetFailures,
   creationFailures,
-  modelAway,
+  modelUnavailableFailures,
   ownParts,
 } from '../../../api/kit/route-failures.ts'
 import { DomainError } from '../../../kernel/errors.ts'
@@ -41,7 +41,7 @@ const taskFailures = {
   insufficient_balance: 'insufficient_balance',
   budget_reached: 'budget_reached',
   rate_limited: 'RateLimitExceeded',
-  no_channel: { ...modelAway, code: 'service_unavailable' },
+  no_channel: { ...modelUnavailableFailures, code: 'service_unavailable' },
   kept_unavailable: {
     code: 'service_unavailable',
     words: 'The account that has the assets is not available at the moment; nothing was started',

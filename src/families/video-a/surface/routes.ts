@@ -8,7 +8,7 @@ import {
   type TaskCreation,
   taskAssetsOf,
   taskKeyOf,
-  tellTask,
+  setTaskHeaders,
 } from '../../../api/kit/tasks.ts'
 import { publicUrl } from '../../../api/kit/member-checks.ts'
 import type { Mount, SurfaceServices } from '../../../api/kit/surface.ts'
@@ -110,7 +110,7 @@ function taskRoutes(instance: FastifyInstance, { tasks }: SurfaceServices): void
     },
     handler: async (request, reply) => {
       const view = await tasks.getTask(taskKeyOf(request, family, request.params.id))
-      tellTask(reply, view)
+      setTaskHeaders(reply, view)
       return toTask(view)
     },
   })

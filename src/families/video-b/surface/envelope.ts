@@ -10,7 +10,7 @@ import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import type { FailureCode, FailureStatus } from '../../../api/kit/failure-table.ts'
 import { eitherVersion, INVALID, UNKNOWN_ERROR } from '../../../api/kit/numbered-failures.ts'
 import { taskDescriber } from '../../../api/kit/documentation.ts'
-import { creationFailures, modelAway } from '../../../api/kit/route-failures.ts'
+import { creationFailures, modelUnavailableFailures } from '../../../api/kit/route-failures.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 
 /** What can fail on the `/provB` video routes. */
@@ -18,7 +18,7 @@ const videoFailures = {
   ...eitherVersion,
   route_not_found: UNKNOWN_ERROR,
   invalid_duration: INVALID,
-  no_channel: { ...modelAway, code: UNKNOWN_ERROR },
+  no_channel: { ...modelUnavailableFailures, code: UNKNOWN_ERROR },
   kept_unavailable: {
     code: UNKNOWN_ERROR,
     words: 'The account that has the uploaded files is not available at the moment',

@@ -1,6 +1,11 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import { creationsOf, type TaskCreation, taskKeyOf, tellTask } from '../../../api/kit/tasks.ts'
+import {
+  creationsOf,
+  type TaskCreation,
+  taskKeyOf,
+  setTaskHeaders,
+} from '../../../api/kit/tasks.ts'
 import { publicUrl } from '../../../api/kit/member-checks.ts'
 import type { Mount, SurfaceServices } from '../../../api/kit/surface.ts'
 import { videoTasks } from '../../../api/kit/documentation.ts'
@@ -117,7 +122,7 @@ function taskRoutes(instance: FastifyInstance, { tasks }: SurfaceServices): void
     },
     handler: async (request, reply) => {
       const view = await tasks.getTask(taskKeyOf(request, family, request.params.task_id))
-      tellTask(reply, view)
+      setTaskHeaders(reply, view)
       return toVideo(view)
     },
   })

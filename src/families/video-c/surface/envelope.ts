@@ -8,7 +8,7 @@ import {
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import type { FailureCode } from '../../../api/kit/failure-table.ts'
 import { taskDescriber } from '../../../api/kit/documentation.ts'
-import { deletionFailures, modelAway } from '../../../api/kit/route-failures.ts'
+import { deletionFailures, modelUnavailableFailures } from '../../../api/kit/route-failures.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { type Static, Type } from 'typebox'
 
@@ -46,7 +46,7 @@ const clipFailures = {
   insufficient_balance: { code: 'CreditInsufficient', status: 400 },
   budget_reached: { code: 'CreditInsufficient', status: 400 },
   rate_limited: 'TooManyRequests',
-  no_channel: { ...modelAway, code: 'ModelUnavailable' },
+  no_channel: { ...modelUnavailableFailures, code: 'ModelUnavailable' },
   log_unavailable: 'InternalServiceFailure',
   log_outcome_unknown: 'InternalServiceFailure',
   wrong_expected_revision: 'InternalServiceFailure',

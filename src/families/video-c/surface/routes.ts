@@ -4,7 +4,12 @@ import type { TaskKey, TaskView } from '../../../app/tasks/types.ts'
 import { type VideoCMode, videoCModes } from '../rules/models.ts'
 import { acceptVideoCRequest, type AcceptedVideoC, videoCBodies } from '../rules/request.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
-import { creationsOf, type TaskCreation, taskKeyOf, tellTask } from '../../../api/kit/tasks.ts'
+import {
+  creationsOf,
+  type TaskCreation,
+  taskKeyOf,
+  setTaskHeaders,
+} from '../../../api/kit/tasks.ts'
 import { publicUrl } from '../../../api/kit/member-checks.ts'
 import type { Mount, SurfaceServices } from '../../../api/kit/surface.ts'
 import { videoTasks } from '../../../api/kit/documentation.ts'
@@ -79,7 +84,7 @@ function taskRoutes(instance: FastifyInstance, { tasks }: SurfaceServices): void
     async (request: FastifyRequest, reply: FastifyReply) => {
       const { id } = request.params as { readonly id: string }
       const view = await act(taskKeyOf(request, family, id))
-      tellTask(reply, view)
+      setTaskHeaders(reply, view)
       return toClip(view)
     }
   app.get('/ent/v2/tasks/:id/creations', {

@@ -3,8 +3,8 @@ import {
   ACCEPTANCE_GRACE_MS,
   isConfirmed,
   latestAcceptanceMs,
-  type Look,
-  LOOKS_APART_MS,
+  type ListSnapshot,
+  LIST_INTERVAL_MS,
   provesAbsence,
 } from '../../../../src/app/tasks/watch/absence.ts'
 import { listFromMs, sendingTimeMs } from '../../../../src/app/tasks/watch/match.ts'
@@ -45,7 +45,7 @@ function listed(nativeId: string, over: Partial<TaskObservation> = {}): TaskObse
 function look(
   tasks: readonly TaskObservation[],
   over: { askedMs?: number; completeAfterMs?: number; newest?: readonly TaskObservation[] } = {},
-): Look {
+): ListSnapshot {
   const newest = over.newest ?? [listed('cgt-known'), ...tasks]
   const completeAfterMs = over.completeAfterMs ?? listFromMs(request) - 1
   const all = tasks.map((task) => ({ channel, task }))
@@ -56,7 +56,7 @@ function look(
   }
 }
 
-const proves = (given: Look, sent: TaskRequest = request, channels = [channel]): boolean =>
+const proves = (given: ListSnapshot, sent: TaskRequest = request, channels = [channel]): boolean =>
   provesAbsence(sent, channels, given)
 
 t.test('a whole list, begun after the last moment of acceptance, proves an absence', async (t) => {
@@ -108,6 +108,6 @@ t.test('only a marker of ours, and every channel it may have gone through', asyn
 
 t.test('a second look agrees only some time after the first', async (t) => {
   t.equal(isConfirmed(undefined, LATEST_MS), false)
-  t.equal(isConfirmed(LATEST_MS, LATEST_MS + LOOKS_APART_MS - 1), false)
-  t.equal(isConfirmed(LATEST_MS, LATEST_MS + LOOKS_APART_MS), true)
+  t.equal(isConfirmed(LATEST_MS, LATEST_MS + LIST_INTERVAL_MS - 1), false)
+  t.equal(isConfirmed(LATEST_MS, LATEST_MS + LIST_INTERVAL_MS), true)
 })

@@ -1,6 +1,6 @@
 import { catalog } from '../../../../src/families/index.ts'
 import t from 'tap'
-import { LOOKS_APART_MS } from '../../../../src/app/tasks/watch/absence.ts'
+import { LIST_INTERVAL_MS } from '../../../../src/app/tasks/watch/absence.ts'
 import { executeTaskCommand, newCommandId } from '../../../../src/app/tasks/task-log.ts'
 import {
   codeOf,
@@ -32,7 +32,7 @@ t.test('what upstream certainly lacks ends after two looks, and gives its hold b
   await look(first)
   t.same(typesOf(await world.eventsOf(id)), ['TaskRequested', 'TaskSubmissionUncertain'])
   t.equal(await codeOf(tasks.deleteTask(taskKey(id))), 'task_running')
-  pass(LOOKS_APART_MS)
+  pass(LIST_INTERVAL_MS)
   const second = replica()
   await look(second)
   const events = await world.eventsOf(id)
@@ -84,7 +84,7 @@ t.test('a channel that was taken out of the configuration cannot be ruled out', 
   const whole = await lost()
   pass(ACCEPTED_BY_NOW_MS)
   await look()
-  pass(LOOKS_APART_MS)
+  pass(LIST_INTERVAL_MS)
   await look()
   t.equal(typesOf(await world.eventsOf(id)).at(-1), 'TaskSubmissionUncertain')
   t.equal(typesOf(await world.eventsOf(whole)).at(-1), 'TaskFailed')
@@ -140,7 +140,7 @@ t.test('two replicas that find the same give it up once', async (t) => {
   const id = await lost()
   pass(ACCEPTED_BY_NOW_MS)
   await look()
-  pass(LOOKS_APART_MS)
+  pass(LIST_INTERVAL_MS)
   // The second one takes the task although the first still has it: its lease was taken for dead.
   const other = async (): Promise<void> => {
     await world.pool.query('update tasks.polls set due_at_ms = 0, lease_owner = null')

@@ -6,7 +6,7 @@ import {
   offeredModels,
   speechModels,
 } from '../../../../src/families/speech/rules/voices.ts'
-import type { SpeechWay } from '../../../../src/families/speech/rules/body.ts'
+import type { SpeechMode } from '../../../../src/families/speech/rules/body.ts'
 import {
   charactersOf,
   readSpeech,
@@ -19,10 +19,10 @@ import { shippedBook } from '../../../domain/pricing/books.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 const good = { model: 'speech-2.8-hd', text: 'Good morning.', voice_id: 'male-qn-qingse' }
-const read = (fields: Fields = {}, way: SpeechWay = 'call') =>
+const read = (fields: Fields = {}, way: SpeechMode = 'call') =>
   readSpeech({ ...good, ...fields }, way)
 
-function refused(t: Test, fields: Fields, param: string, way: SpeechWay = 'call'): void {
+function refused(t: Test, fields: Fields, param: string, way: SpeechMode = 'call'): void {
   try {
     read(fields, way)
     t.fail(`not refused: ${JSON.stringify(fields).slice(0, 200)}`)
@@ -100,7 +100,7 @@ t.test('an alias is its voice, and brings its emotion where none is asked for', 
 })
 
 t.test('every range and choice is refused by name', (t) => {
-  const cases: readonly (readonly [Fields, string, SpeechWay?])[] = [
+  const cases: readonly (readonly [Fields, string, SpeechMode?])[] = [
     [{ model: undefined }, 'model'],
     [{ model: 7 }, 'model'],
     [{ text: undefined }, 'text'],

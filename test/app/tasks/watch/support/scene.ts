@@ -1,6 +1,9 @@
 import type { Test } from 'tap'
 import { DEFAULT_TIMEOUT_MS } from '../../../../../src/app/channels/load.ts'
-import { ACCEPTANCE_GRACE_MS, LOOKS_APART_MS } from '../../../../../src/app/tasks/watch/absence.ts'
+import {
+  ACCEPTANCE_GRACE_MS,
+  LIST_INTERVAL_MS,
+} from '../../../../../src/app/tasks/watch/absence.ts'
 import { createReconcileRound } from '../../../../../src/app/tasks/watch/reconcile.ts'
 import { createWatchRound } from '../../../../../src/app/tasks/watch/late.ts'
 import { createObserve } from '../../../../../src/app/tasks/observe.ts'
@@ -61,7 +64,7 @@ export async function startScene(t: Test) {
   const twoLooks = async (last?: Replica): Promise<void> => {
     pass(ACCEPTED_BY_NOW_MS)
     await look()
-    pass(LOOKS_APART_MS)
+    pass(LIST_INTERVAL_MS)
     await look(last)
   }
   return { world, tasks, hasty, lost, replica, look, watch, pass, twoLooks }
