@@ -6,7 +6,7 @@ import {
   type RefusedRecord,
   type RefusedDeps,
   type RefusedOutcome,
-} from '../app/calls/refused.ts'
+} from '../app/calls/refused-records.ts'
 import { dataFiles, loadConfig } from '../config.ts'
 import { isLongerThan } from '../kernel/characters.ts'
 import { systemClock, toTimestamp } from '../kernel/clock.ts'

@@ -41,7 +41,7 @@ import type { MediaUseCases } from '../app/calls/uploads/types.ts'
 import { createMediaUseCases } from '../app/calls/uploads/use-cases.ts'
 import type { ImageUseCases } from '../app/calls/images/types.ts'
 import { createImageUseCases } from '../app/calls/images/use-cases.ts'
-import { type CallRunner, createCallRunner } from '../app/calls/running.ts'
+import { type CallRunner, createCallRunner } from '../app/calls/running-calls.ts'
 
 /** Options of the HTTP interface besides its services. */
 export interface ListenOptions {

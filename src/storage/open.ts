@@ -2,7 +2,7 @@ import type { Clock } from '../kernel/clock.ts'
 import { type LocalStore, openLocalStore } from './local/store.ts'
 import { createS3Store } from './s3/store.ts'
 import type { StorageSettings } from './settings.ts'
-import { type NamespacedObjects, namespacedObjects } from './namespaced.ts'
+import { type NamespacedObjects, namespacedObjects } from './namespaced-objects.ts'
 import type { ObjectStore } from './types.ts'
 
 /** The store the operator asked for. */

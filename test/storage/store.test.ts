@@ -9,7 +9,7 @@ import { isDomainError } from '../../src/kernel/errors.ts'
 import { openLocalStore } from '../../src/storage/local/store.ts'
 import { fileKey, payloadKey, RESULTS, resultKey } from '../../src/storage/object-key.ts'
 import { createS3Store } from '../../src/storage/s3/store.ts'
-import { createSealedObjects } from '../../src/storage/sealed.ts'
+import { createSealedObjects } from '../../src/storage/sealed-objects.ts'
 import type { ObjectStore } from '../../src/storage/types.ts'
 import { startS3Server } from '../helpers/s3-server.ts'
 

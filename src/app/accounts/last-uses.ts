@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
-import { startExchanging } from '../queue/exchanging.ts'
+import { startExchanging } from '../queue/exchange-loop.ts'
 import type { Migrations } from '../../storage/postgres/migrate.ts'
 
 /**

@@ -18,7 +18,7 @@ import {
   setCreditLimit,
 } from './credit.ts'
 import { type Actor, depsOf, type ManagementDeps, shown } from './management.ts'
-import { requireCaughtUp } from '../read-models/caught-up.ts'
+import { requireCaughtUp } from '../read-models/catch-up.ts'
 import { isWithin, type AdminScope, requireOperator } from './admin-scope.ts'
 
 interface AfterId {

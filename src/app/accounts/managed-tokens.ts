@@ -17,7 +17,7 @@ import {
 import { type Actor, depsOf, type ManagementDeps } from './management.ts'
 import { findTenant } from './managed-tenants.ts'
 import { checkTokenModels, createKnownModels } from './known-models.ts'
-import { requireCaughtUp } from '../read-models/caught-up.ts'
+import { requireCaughtUp } from '../read-models/catch-up.ts'
 import { isWithin, type AdminScope, requireIssuable, requireManageable } from './admin-scope.ts'
 import { type KnownToken, knownToken, type ShownToken, shownTokens } from './known-token.ts'
 

@@ -1,10 +1,10 @@
 import type { Registry } from 'prom-client'
 import { createJournal, newInstanceId } from '../../eventlog/journal/journal.ts'
-import { createRejectedCount } from '../../eventlog/journal/rejected.ts'
+import { createRejectedCount } from '../../eventlog/journal/rejected-records.ts'
 import { openSpool, spoolIdentity } from '../../eventlog/journal/spool.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
-import { startExchanging } from '../queue/exchanging.ts'
+import { startExchanging } from '../queue/exchange-loop.ts'
 import type { CallDeps } from './deps.ts'
 import {
   type Backlog,
@@ -13,7 +13,7 @@ import {
   useBacklogMetrics,
   useRefusedMetric,
 } from './metrics.ts'
-import { createRunningCalls, type RunningCalls } from './running.ts'
+import { createRunningCalls, type RunningCalls } from './running-calls.ts'
 
 export interface StartedCalls {
   /** The dependencies of every family's use cases. */

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { standingSql } from '../../../projections/ledger/query.ts'
 import { type Currency, parseAmount } from '../../kernel/money.ts'
-import { requireCaughtUp } from '../read-models/caught-up.ts'
+import { requireCaughtUp } from '../read-models/catch-up.ts'
 import type { ReadModels } from '../read-models/read-models.ts'
 import { SILENT_REPLICA_MS } from '../spending/call-spending.ts'
 import type { Funds } from '../spending/funds.ts'

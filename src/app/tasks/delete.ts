@@ -8,7 +8,7 @@ import { executeTaskCommand, newCommandId, logFailure, taskError } from './task-
 import type { TaskDeps } from './deps.ts'
 import { catchUp, findOwnSubmittedTask, findOwnTask } from '../access/visibility.ts'
 import { isTerminal } from './observe.ts'
-import { runInTurn } from '../channels/in-turn.ts'
+import { runInTurn } from '../channels/paced-calls.ts'
 import { patience, type RefreshResult, type Refresher } from './refresh.ts'
 import type { CancelTask, DeleteTask, TaskKey } from './types.ts'
 import { viewOf } from './reads.ts'

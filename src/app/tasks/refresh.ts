@@ -10,7 +10,7 @@ import type { TaskDeps } from './deps.ts'
 import { type Observe, type ObserveOutcome, rememberUrls } from './observe.ts'
 import { logFailure } from './task-log.ts'
 import { callOptions, callUpstream, REFRESH_TIMEOUT_MS } from '../channels/call-upstream.ts'
-import { runInTurn } from '../channels/in-turn.ts'
+import { runInTurn } from '../channels/paced-calls.ts'
 import { providerOf } from './submit.ts'
 
 /** Queries upstream for one task because a caller asked for it. */

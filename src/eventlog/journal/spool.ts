@@ -2,7 +2,7 @@ import { copyFile, mkdir, open, readdir, readFile, rename, unlink } from 'node:f
 import { join } from 'node:path'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
-import { readHandled, REJECTED_FILE, removeIfHandled } from './rejected.ts'
+import { readHandled, REJECTED_FILE, removeIfHandled } from './rejected-records.ts'
 import type { PlacedBatch } from './spool-record.ts'
 import { openSegment, type SegmentState, type SpoolSegment } from './spool-segment.ts'
 import { ulid } from 'ulid'

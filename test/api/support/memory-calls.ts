@@ -1,4 +1,4 @@
-import type { CallRunner } from '../../../src/app/calls/running.ts'
+import type { CallRunner } from '../../../src/app/calls/running-calls.ts'
 import type { SpeechCallInput } from '../../../src/families/speech/calls/family.ts'
 import type { TextCallInput } from '../../../src/families/text/calls/types.ts'
 import { answered } from './memory-quotes.ts'

@@ -1,7 +1,7 @@
 import { textSettings } from '../../../src/families/text/settings.ts'
 import t from 'tap'
 import { balances } from '../../../projections/ledger/query.ts'
-import { startExchanging } from '../../../src/app/queue/exchanging.ts'
+import { startExchanging } from '../../../src/app/queue/exchange-loop.ts'
 import { UNTOLD_PART } from '../../../src/app/spending/tenant-funds.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { silentLog } from '../../../src/kernel/log.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { CallFamily, CallInput } from '../../../src/app/calls/family.ts'
 import { refusalOf } from '../../../src/app/ports/refusal.ts'
-import { createRunningCalls } from '../../../src/app/calls/running.ts'
+import { createRunningCalls } from '../../../src/app/calls/running-calls.ts'
 import { answerCall } from '../../../src/app/calls/answer-call.ts'
 import { ProviderError } from '../../../src/app/ports/provider.ts'
 import type { CallTerms, RatedCall } from '../../../src/domain/catalog/call-rules.ts'

@@ -21,7 +21,7 @@ import { systemClock } from '../../../src/kernel/clock.ts'
 import { DomainError } from '../../../src/kernel/errors.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { openLocalStore } from '../../../src/storage/local/store.ts'
-import { namespacedObjects } from '../../../src/storage/namespaced.ts'
+import { namespacedObjects } from '../../../src/storage/namespaced-objects.ts'
 import { nodeArguments } from '../../helpers/checkout.ts'
 import { principalOf, startWorld, TENANT } from '../support/world.ts'
 

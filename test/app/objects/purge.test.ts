@@ -9,7 +9,7 @@ import { CLAIM_SETTLES_MS } from '../../../src/app/files/objects/claim.ts'
 import { createPurgeRound, type PurgeRound } from '../../../src/app/files/objects/purge.ts'
 import { newPlatformId } from '../../../src/kernel/ids.ts'
 import { openLocalStore } from '../../../src/storage/local/store.ts'
-import { namespacedObjects } from '../../../src/storage/namespaced.ts'
+import { namespacedObjects } from '../../../src/storage/namespaced-objects.ts'
 import { payloadKey, resultKey } from '../../../src/storage/object-key.ts'
 import { createInput, startWorld, taskKey } from '../support/world.ts'
 

@@ -17,7 +17,7 @@ import { allSettledOrThrow } from '../../../src/kernel/all-settled.ts'
 import { monotonicClock, systemClock } from '../../../src/kernel/clock.ts'
 import { createDiskFloor } from '../../../src/storage/local/disk.ts'
 import { openLocalStore } from '../../../src/storage/local/store.ts'
-import { namespacedObjects } from '../../../src/storage/namespaced.ts'
+import { namespacedObjects } from '../../../src/storage/namespaced-objects.ts'
 import { principalOf, startWorld, TENANT } from '../support/world.ts'
 
 const MIB = 1024 * 1024

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { buffer } from 'node:stream/consumers'
 import { Readable } from 'node:stream'
-import { createSealedObjects, type SealedObjects } from '../../../storage/sealed.ts'
+import { createSealedObjects, type SealedObjects } from '../../../storage/sealed-objects.ts'
 import type { KeptAnswer } from './types.ts'
 
 /** Answers stored beside their claims, encrypted: a head in JSON, a line break, the body. */

@@ -1,6 +1,6 @@
 import { DomainError } from '../../../kernel/errors.ts'
 import { answerCall, quoteCall } from '../answer-call.ts'
-import type { RunningCalls } from '../running.ts'
+import type { RunningCalls } from '../running-calls.ts'
 import { streamCall } from '../stream.ts'
 import type { ImageCallInput, ImageDeps, ImageUseCases } from './types.ts'
 import { createImageFamily, type PicturedCall } from './family.ts'

@@ -3,7 +3,7 @@ import { attempt, endAttempt, noChannelError } from '../../channels/attempt.ts'
 import type { ChannelQuery } from '../../channels/directory.ts'
 import { refusalOf } from '../../ports/refusal.ts'
 import { findOwnUpload } from '../../files/uploads/own-upload.ts'
-import type { RunningCalls } from '../running.ts'
+import type { RunningCalls } from '../running-calls.ts'
 import { uploadMedia } from './send.ts'
 import { type MediaDeps, mediaOf, type MediaUseCases } from './types.ts'
 

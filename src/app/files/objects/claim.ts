@@ -4,7 +4,7 @@ import { priceBookStream } from '../../../domain/pricing/events.ts'
 import type { EventLog } from '../../../eventlog/log/types.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import type { Log } from '../../../kernel/log.ts'
-import type { NamespacedObjects } from '../../../storage/namespaced.ts'
+import type { NamespacedObjects } from '../../../storage/namespaced-objects.ts'
 
 /** Gateways that claim one namespace check again after this: the later marker stays. */
 export const CLAIM_SETTLES_MS = 600_000

@@ -3,7 +3,7 @@ import { Counter, type Registry } from 'prom-client'
 import { tryLead } from '../../../../projections/engine/leadership.ts'
 import type { EventLog } from '../../../eventlog/log/types.ts'
 import type { Clock } from '../../../kernel/clock.ts'
-import type { NamespacedObjects } from '../../../storage/namespaced.ts'
+import type { NamespacedObjects } from '../../../storage/namespaced-objects.ts'
 import {
   RESULT_LIFE_MS,
   resultHourMs,

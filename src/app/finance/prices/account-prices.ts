@@ -9,7 +9,7 @@ import { DomainError } from '../../../kernel/errors.ts'
 import type { EventLog, RecordedEvent } from '../../../eventlog/log/types.ts'
 import { accountEventsFrom } from '../../accounts/account-facts.ts'
 import type { ManagedSetting } from '../../accounts/settings.ts'
-import { requireCaughtUp } from '../../read-models/caught-up.ts'
+import { requireCaughtUp } from '../../read-models/catch-up.ts'
 import { parsedYaml } from './publish.ts'
 
 /** The prices a tenant's account ever had, the oldest first. */

@@ -10,7 +10,7 @@ import {
 } from '../../../domain/pricing/price-book-difference.ts'
 import type { ManagedTenants } from '../../accounts/managed-tenants.ts'
 import { type Actor, type ManagementDeps, shown } from '../../accounts/management.ts'
-import { requireCaughtUp } from '../../read-models/caught-up.ts'
+import { requireCaughtUp } from '../../read-models/catch-up.ts'
 import { type AdminScope, requireOperator } from '../../accounts/admin-scope.ts'
 import { findPriceBook } from './price-book.ts'
 import { WhatIf, type WhatIfInput } from './what-if.ts'

@@ -5,7 +5,7 @@ import { DomainError } from '../../../kernel/errors.ts'
 import { formatAmount, parseAmount } from '../../../kernel/money.ts'
 import { requireUsers } from '../../accounts/bootstrap.ts'
 import type { ManagedSetting } from '../../accounts/settings.ts'
-import { requireCaughtUp } from '../../read-models/caught-up.ts'
+import { requireCaughtUp } from '../../read-models/catch-up.ts'
 import { type Period, periodAt, spentReader } from './spent.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Log } from '../../../kernel/log.ts'
-import { startExchanging } from '../../queue/exchanging.ts'
+import { startExchanging } from '../../queue/exchange-loop.ts'
 import { MOST_USED_PER_LIMIT } from './allowance.ts'
 import type { ShareCalls } from './concurrent-calls.ts'
 import type { Share, SharedUse } from './rates.ts'

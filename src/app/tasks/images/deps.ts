@@ -3,7 +3,7 @@ import type { OpenImageFile } from '../../calls/images/types.ts'
 import type { ImageProvider } from '../../ports/images.ts'
 import type { UploadQuota } from '../../files/uploads/quota.ts'
 import type { TaskDeps } from '../deps.ts'
-import { createSealedObjects, type SealedObjects } from '../../../storage/sealed.ts'
+import { createSealedObjects, type SealedObjects } from '../../../storage/sealed-objects.ts'
 import type { ObjectStore } from '../../../storage/types.ts'
 
 /** Storage of requests and results; the log has neither (P7). */

@@ -1,5 +1,5 @@
 import type { Observation } from '../../../../projections/tasks/query.ts'
-import { HeldJobs } from '../../queue/held.ts'
+import { HeldJobs } from '../../queue/held-jobs.ts'
 import type { DuePoll } from './task-work.ts'
 
 /** About 100 bytes each; beyond this an answer is not noted, only a later one. */

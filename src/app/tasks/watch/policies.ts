@@ -4,7 +4,7 @@ import { createObserve } from '../observe.ts'
 import { createPoller } from './poll.ts'
 import { createReconcileRound } from './reconcile.ts'
 import { createSweep } from './sweep.ts'
-import { createWatchRound } from './late.ts'
+import { createWatchRound } from './late-tasks.ts'
 
 /** How often an idle policy looks for work. */
 const POLL_IDLE_MS = 200

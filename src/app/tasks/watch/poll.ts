@@ -1,6 +1,6 @@
 import { noteObservations } from '../../../../projections/tasks/query.ts'
 import { type Channel, ProviderError } from '../../ports/provider.ts'
-import { dueHeldJobs, holdOnFailure, postpone } from '../../queue/held.ts'
+import { dueHeldJobs, holdOnFailure, postpone } from '../../queue/held-jobs.ts'
 import type { RoundOutcome } from '../../queue/policy-loop.ts'
 import type { WorkerSettings } from '../../queue/worker.ts'
 import type { TaskDeps } from '../deps.ts'
@@ -8,7 +8,7 @@ import type { Observe } from '../observe.ts'
 import { askAll, failureOf, type PollAnswer } from './ask.ts'
 import { providerOf } from '../submit.ts'
 import { expireTask, type LastAnswer, mayExpire } from './expire.ts'
-import { createPlaces } from './places.ts'
+import { createPlaces } from './channel-slots.ts'
 import { HeldPolls } from './held-polls.ts'
 import {
   createTaskLeases,

@@ -14,7 +14,7 @@ import {
   WRITTEN,
   WRITTEN_1H,
   WRITTEN_5M,
-} from '../../text/upstream/answered.ts'
+} from '../../text/upstream/answer-differences.ts'
 import type { TextReader, TextWire } from '../../text/upstream/client.ts'
 
 /** UTF-8 bytes of what a message, or a delta of one, says: text, reasoning, calls. */

@@ -10,7 +10,7 @@ import {
   bytesOf,
   createMemberRewriter,
   expectedChoices,
-} from '../../text/upstream/answered.ts'
+} from '../../text/upstream/answer-differences.ts'
 import type { TextReader, TextWire } from '../../text/upstream/client.ts'
 
 /** Bytes an inline image of the answer counts as where usage must be estimated. */

@@ -3,7 +3,7 @@ import { noTextUsage, type TextUsage, type ToolUnit } from '../../text/rules/tok
 import { countOf, isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { countOrZero, isGiven, objectOf, objectsOf, textOf } from '../../kit/http/fields.ts'
 import type { Scrubber } from '../../kit/http/lines.ts'
-import { bytesOf, cacheDetails, cacheUsageOf } from '../../text/upstream/answered.ts'
+import { bytesOf, cacheDetails, cacheUsageOf } from '../../text/upstream/answer-differences.ts'
 
 /** Calls of the provider's own tools; upstream's `usage` has no counters for them. */
 type ToolCounts = Pick<TextUsage, ToolUnit>

@@ -10,7 +10,7 @@ import {
   bytesOf,
   createMemberRewriter,
   type MemberRewriter,
-} from '../../text/upstream/answered.ts'
+} from '../../text/upstream/answer-differences.ts'
 import type { TextReader, TextWire } from '../../text/upstream/client.ts'
 import {
   failureOf,

@@ -15,7 +15,7 @@ import {
   streamOptions,
   type Surface,
 } from '../../../api/kit/surface.ts'
-import type { CallRunner } from '../../../app/calls/running.ts'
+import type { CallRunner } from '../../../app/calls/running-calls.ts'
 import type { PricingInput } from '../../../app/calls/family.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { createTextFamily, type TextCallFamily } from '../calls/family.ts'

@@ -8,7 +8,7 @@ import type {
 import { createImagePlace } from '../../../../src/app/calls/images/keep.ts'
 import { deliver } from '../../../../src/app/calls/images/deliver.ts'
 import { createImageUseCases } from '../../../../src/app/calls/images/use-cases.ts'
-import type { RunningCalls } from '../../../../src/app/calls/running.ts'
+import type { RunningCalls } from '../../../../src/app/calls/running-calls.ts'
 import type { Channel } from '../../../../src/app/ports/provider.ts'
 import type { ImageAnswer, ImageItem } from '../../../../src/app/ports/images.ts'
 import { storageUnavailable } from '../../../../src/storage/errors.ts'

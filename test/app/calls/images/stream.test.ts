@@ -2,7 +2,7 @@ import sharp from 'sharp'
 import t from 'tap'
 import { createImageUseCases } from '../../../../src/app/calls/images/use-cases.ts'
 import type { ImageCallInput, ImageDeps } from '../../../../src/app/calls/images/types.ts'
-import { createRunningCalls } from '../../../../src/app/calls/running.ts'
+import { createRunningCalls } from '../../../../src/app/calls/running-calls.ts'
 import { ProviderError } from '../../../../src/app/ports/provider.ts'
 import type {
   ImageEvent,

@@ -15,7 +15,7 @@ import {
   createCallRunner,
   createRunningCalls,
   type RunningCalls,
-} from '../../../../src/app/calls/running.ts'
+} from '../../../../src/app/calls/running-calls.ts'
 import {
   type CallDeps,
   type CallLimits,

@@ -9,7 +9,7 @@ import { createUploadQuota, defaultUploadLimits } from '../../../../src/app/file
 import { systemClock } from '../../../../src/kernel/clock.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
 import { openLocalStore } from '../../../../src/storage/local/store.ts'
-import { namespacedObjects } from '../../../../src/storage/namespaced.ts'
+import { namespacedObjects } from '../../../../src/storage/namespaced-objects.ts'
 
 /** A process that uploads a file and deletes it, and dies at a point on the way. */
 interface Order {

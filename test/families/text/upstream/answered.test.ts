@@ -1,5 +1,5 @@
 import t from 'tap'
-import { answeredWith } from '../../../../src/families/text/upstream/answered.ts'
+import { answeredWith } from '../../../../src/families/text/upstream/answer-differences.ts'
 
 const request = (upstreamModel: string, body: Record<string, unknown> = {}) => ({
   model: 'ours',

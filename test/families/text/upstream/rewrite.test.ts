@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import t from 'tap'
-import { createMemberRewriter } from '../../../../src/families/text/upstream/answered.ts'
+import { createMemberRewriter } from '../../../../src/families/text/upstream/answer-differences.ts'
 
 const rewrite = (json: string, name = 'model') =>
   createMemberRewriter(name, 'ours')(json, JSON.parse(json) as Record<string, unknown>)

@@ -5,7 +5,7 @@ import {
   LIST_INTERVAL_MS,
 } from '../../../../../src/app/tasks/watch/absence.ts'
 import { createReconcileRound } from '../../../../../src/app/tasks/watch/reconcile.ts'
-import { createWatchRound } from '../../../../../src/app/tasks/watch/late.ts'
+import { createWatchRound } from '../../../../../src/app/tasks/watch/late-tasks.ts'
 import { createObserve } from '../../../../../src/app/tasks/observe.ts'
 import type { AnyEvent } from '../../../../../src/domain/any-event.ts'
 import type { EventLog } from '../../../../../src/eventlog/log/types.ts'

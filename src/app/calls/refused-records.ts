@@ -4,7 +4,7 @@ import {
   writeHandled,
   type Handling,
   type RejectedRecord,
-} from '../../eventlog/journal/rejected.ts'
+} from '../../eventlog/journal/rejected-records.ts'
 import { isRefusedForGood } from '../../eventlog/journal/writer.ts'
 import type { EventLog, NewEvent, RecordedEvent } from '../../eventlog/log/types.ts'
 import { currentSchemaVersion } from '../../eventlog/log/codec.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { dueHeldJobs, HeldJobs, holdOnFailure, postpone } from '../../../src/app/queue/held.ts'
+import { dueHeldJobs, HeldJobs, holdOnFailure, postpone } from '../../../src/app/queue/held-jobs.ts'
 import { type Job, LEASE_MS, leasesOf, startWork } from './support/work.ts'
 
 const NOW = 1_000_000

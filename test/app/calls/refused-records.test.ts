@@ -6,9 +6,9 @@ import {
   retryRefused,
   writeOffRefused,
   type RefusedRecord,
-} from '../../../src/app/calls/refused.ts'
+} from '../../../src/app/calls/refused-records.ts'
 import { journalStream } from '../../../src/domain/call/events.ts'
-import { createRejectedCount } from '../../../src/eventlog/journal/rejected.ts'
+import { createRejectedCount } from '../../../src/eventlog/journal/rejected-records.ts'
 import { encodeRecord, type PlacedBatch } from '../../../src/eventlog/journal/spool-record.ts'
 import { appendTooLarge, logUnavailable } from '../../../src/eventlog/log/errors.ts'
 import type { EventLog, NewEvent } from '../../../src/eventlog/log/types.ts'
