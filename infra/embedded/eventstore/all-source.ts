@@ -14,7 +14,7 @@ import {
   comparePositions,
   isEventBehind,
   type LogPosition,
-  NOWHERE,
+  BEFORE_START,
 } from './position.ts'
 import type { AllRequest } from './read-request.ts'
 import { recordPosition } from './record.ts'
@@ -51,7 +51,7 @@ class AllSource implements Source {
   #pageMatches = 0
   /** Considered events since the last checkpoint: of whole pages, then of live events. */
   #considered = 0
-  #lastCheckpoint = NOWHERE
+  #lastCheckpoint = BEFORE_START
 
   constructor(log: EventLog, request: AllRequest, sender: Sender, behaviour: Behaviour) {
     const { start } = request
@@ -60,7 +60,8 @@ class AllSource implements Source {
     this.#filter = request.filter
     this.#sender = sender
     this.#behaviour = behaviour
-    this.#sent = start.kind === 'start' ? NOWHERE : start.kind === 'end' ? atEvent(last) : start.at
+    this.#sent =
+      start.kind === 'start' ? BEFORE_START : start.kind === 'end' ? atEvent(last) : start.at
     this.#followed = this.#sent
     this.isAtEnd = !isEventBehind(last, this.#sent) && start.kind !== 'start'
     this.#turnTo(behaviour.considersStart)

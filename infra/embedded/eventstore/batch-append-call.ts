@@ -8,7 +8,7 @@ import type streams from '@eventstore/db-client/generated/streams_pb.js'
 import { monotonicClock, systemClock } from '../../../src/kernel/clock.ts'
 import type { BatchRequest } from './batch-request.ts'
 import { type BatchTarget, failureResponse, outcomeResponse } from './batch-responses.ts'
-import { invalidArgument, stopping, toWireError, tooMany, type WireError } from './errors.ts'
+import { invalidArgument, stopping, toWireError, tooManyError, type WireError } from './errors.ts'
 import type { Faults } from './faults.ts'
 import { DEFAULT_APPEND_DEADLINE_MS, MAX_BATCH_IN_FLIGHT, MAX_BATCH_PARTIAL } from './limits.ts'
 import type { EventLog } from './log.ts'
@@ -98,7 +98,7 @@ export class BatchAppendCall {
         refused: false,
       }
       if (!head.getIsFinal() && this.#partial.size >= MAX_BATCH_PARTIAL) {
-        throw tooMany('too many unfinished appends on one batch stream')
+        throw tooManyError('too many unfinished appends on one batch stream')
       }
       this.#partial.set(key, partial)
     }

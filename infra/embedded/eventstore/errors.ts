@@ -31,12 +31,12 @@ function unimplemented(what: string): WireError {
   return new WireError(status.UNIMPLEMENTED, `${what} is not implemented by this event store`)
 }
 
-export function tooMany(what: string): WireError {
+export function tooManyError(what: string): WireError {
   return new WireError(status.RESOURCE_EXHAUSTED, what)
 }
 
 /** What a fault inside the real server looks like from outside. */
-export function failedInHandler(): WireError {
+export function handlerFailure(): WireError {
   return new WireError(status.UNKNOWN, 'Exception was thrown by handler.')
 }
 
@@ -141,7 +141,7 @@ export function toWireError(error: unknown): WireError {
   }
   switch (error.code) {
     case 'queue_full':
-      return tooMany(`Server Is Too Busy: ${error.message}`)
+      return tooManyError(`Server Is Too Busy: ${error.message}`)
     case 'not_writable':
     case 'closing':
       return notReady(error.message)

@@ -18,7 +18,7 @@ export interface Member {
 }
 
 /** What a server asks before it serves; each throws a {@link WireError} to refuse. */
-export interface Gate {
+export interface AccessGate {
   /** Every call that carries credentials: all but gossip and the supported methods. */
   readonly admitCall: () => void
   readonly admitRead: (target: 'stream' | 'all', requiresLeader: boolean) => void
@@ -28,7 +28,7 @@ export interface Gate {
 }
 
 /** The gate of a node that is its whole cluster. */
-export function soleNode(): Gate {
+export function soleNode(): AccessGate {
   const instanceId = randomUUID()
   return {
     admitCall: () => undefined,

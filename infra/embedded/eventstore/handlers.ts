@@ -15,9 +15,9 @@ import { handleAppend } from './append-call.ts'
 import { BatchAppendCall } from './batch-append-call.ts'
 import type { BatchRequest } from './batch-request.ts'
 import { deleteStream, tombstoneStream } from './delete-call.ts'
-import { stopping, tooMany, toWireError } from './errors.ts'
+import { stopping, tooManyError, toWireError } from './errors.ts'
 import type { Faults } from './faults.ts'
-import type { Gate } from './gate.ts'
+import type { AccessGate } from './gate.ts'
 import { MAX_OPEN_READS } from './limits.ts'
 import type { EventLog } from './log.ts'
 import { serveRead } from './read-call.ts'
@@ -30,7 +30,7 @@ import type { Behaviour } from './versions.ts'
 export interface Serving {
   readonly log: EventLog
   readonly faults: Faults
-  readonly gate: Gate
+  readonly gate: AccessGate
   readonly behaviour: Behaviour
   readonly reads: Map<Sender, ReadRequest>
   readonly batches: Set<BatchAppendCall>
@@ -43,7 +43,8 @@ export function streamsHandlers(serving: Serving): UntypedServiceImplementation 
   return {
     read: (call: ReadCall) => {
       if (serving.isStopping) call.emit('error', stopping())
-      else if (serving.reads.size >= MAX_OPEN_READS) call.emit('error', tooMany('too many reads'))
+      else if (serving.reads.size >= MAX_OPEN_READS)
+        call.emit('error', tooManyError('too many reads'))
       else void handleRead(serving, call)
     },
     append: (
@@ -121,7 +122,7 @@ function handleBatchAppend(
   }
 }
 
-function admitWrite(gate: Gate, metadata: Metadata): void {
+function admitWrite(gate: AccessGate, metadata: Metadata): void {
   gate.admitCall()
   gate.admitWrite(requiresLeader(metadata))
 }

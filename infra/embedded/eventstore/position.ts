@@ -3,7 +3,7 @@
  * a checkpoint's may be `c/0`, which is just before the event at `c/c`.
  */
 
-import { failedInHandler } from './errors.ts'
+import { handlerFailure } from './errors.ts'
 
 /** A place in the log. Beyond 2^53 it is only known to be behind everything that is stored. */
 export interface LogPosition {
@@ -12,7 +12,7 @@ export interface LogPosition {
 }
 
 /** Before everything, even before 0/0; on the wire it looks the same as the end. */
-export const NOWHERE: LogPosition = { commit: -1, prepare: -1 }
+export const BEFORE_START: LogPosition = { commit: -1, prepare: -1 }
 
 /** 2^64-1 in both numbers is the end of the log. */
 const WIRE_END = '18446744073709551615'
@@ -53,7 +53,7 @@ export function readNumber(decimal: string): number {
 export function readPosition(commit: string, prepare: string): LogPosition | 'end' {
   if (commit === WIRE_END && prepare === WIRE_END) return 'end'
   const [committed, prepared] = [BigInt(commit), BigInt(prepare)]
-  if (prepared > committed || committed > MAX_INT64) throw failedInHandler()
+  if (prepared > committed || committed > MAX_INT64) throw handlerFailure()
   const position = { commit: readNumber(commit), prepare: readNumber(prepare) }
   // Rounding to doubles must not make two different numbers equal.
   if (position.commit === position.prepare && prepared < committed)

@@ -8,7 +8,7 @@ import type { WireError } from './errors.ts'
 import type { Faults } from './faults.ts'
 import { readBatchRequest } from './batch-request.ts'
 import { serializeFrames } from './frames.ts'
-import type { Gate } from './gate.ts'
+import type { AccessGate } from './gate.ts'
 import { type Serving, streamsHandlers, unary } from './handlers.ts'
 import { MAX_MESSAGE_BYTES, MAX_STREAMS_PER_CONNECTION, SHUTDOWN_GRACE_MS } from './limits.ts'
 import type { EventLog } from './log.ts'
@@ -29,7 +29,7 @@ export interface EventStoreServer {
 interface ServerOptions {
   readonly log: EventLog
   readonly faults: Faults
-  readonly gate: Gate
+  readonly gate: AccessGate
   readonly version: ServerVersion
   readonly host: string
   readonly port: number

@@ -4,7 +4,7 @@ import { type Fields, isFields } from '../kit/body.ts'
 import { sidesOf } from '../media/pictures.ts'
 
 /** A request for pictures as this upstream understands it. */
-export type DrawingAsk = Readonly<Awaited<ReturnType<typeof parseDrawing>>>
+export type DrawingOrder = Readonly<Awaited<ReturnType<typeof parseDrawing>>>
 
 interface Model {
   readonly tiers: Readonly<Record<string, number>>

@@ -10,7 +10,7 @@ import { type Fields, textIn } from '../kit/body.ts'
 import { IdMaker } from '../kit/clock.ts'
 import { signedFile, signUrl, wholeFile } from '../media/files.ts'
 import { taskHandlers } from '../tasks/run.ts'
-import { type DrawingAsk, parseDrawing } from './parse.ts'
+import { type DrawingOrder, parseDrawing } from './parse.ts'
 import { type PictureFormat, pictureOf } from '../media/pictures.ts'
 
 /** What one picture of an answer comes to. */
@@ -26,10 +26,12 @@ function errorOf(code: string): object {
 }
 
 /** Decides an answer: a group goes on after a picture that moderation took, and stops at a fault inside. */
-function planDrawing(ask: DrawingAsk, faults: Faults): readonly Drawn[] {
+function planDrawing(order: DrawingOrder, faults: Faults): readonly Drawn[] {
   if (wordOf(faults, 'no-image') !== null) return []
-  const layers = ask.isGroup ? 1 : (countOf(faults, 'layers') ?? 1)
-  const count = ask.isGroup ? Math.min(countOf(faults, 'group-size') ?? ask.most, ask.most) : layers
+  const layers = order.isGroup ? 1 : (countOf(faults, 'layers') ?? 1)
+  const count = order.isGroup
+    ? Math.min(countOf(faults, 'group-size') ?? order.most, order.most)
+    : layers
   const failing = countOf(faults, 'some-fail') ?? 0
   const stop = countOf(faults, 'group-stop') ?? count
   const drawn: Drawn[] = []
@@ -40,12 +42,12 @@ function planDrawing(ask: DrawingAsk, faults: Faults): readonly Drawn[] {
     }
     if (index < failing)
       drawn.push({ kind: 'failed', index, error: errorOf('OutputImageSensitiveContentDetected') })
-    else drawn.push({ kind: 'made', index, layer: layers > 1 ? layerOf(index, ask) : null })
+    else drawn.push({ kind: 'made', index, layer: layers > 1 ? layerOf(index, order) : null })
   }
   return drawn
 }
 
-function layerOf(index: number, { width, height }: DrawingAsk): object {
+function layerOf(index: number, { width, height }: DrawingOrder): object {
   return {
     z_index: index,
     bounding_box: { absolute: [0, 0, width, height], normalized: [0, 0, 1, 1] },
@@ -54,15 +56,15 @@ function layerOf(index: number, { width, height }: DrawingAsk): object {
   }
 }
 
-function drawingUsage(ask: DrawingAsk, drawn: readonly Drawn[], faults: Faults) {
+function drawingUsage(order: DrawingOrder, drawn: readonly Drawn[], faults: Faults) {
   const made = drawn.filter(({ kind }) => kind === 'made').length
-  const tokens = made * Math.ceil((ask.width * ask.height) / PIXELS_OF_TOKEN)
-  const searches = ask.searches ? (countOf(faults, 'tool-searches') ?? 1) : null
+  const tokens = made * Math.ceil((order.width * order.height) / PIXELS_OF_TOKEN)
+  const searches = order.searches ? (countOf(faults, 'tool-searches') ?? 1) : null
   return {
     generated_images: isOn(faults, 'zero-usage') ? 0 : made,
     output_tokens: tokens,
     total_tokens: tokens,
-    input_images: ask.references,
+    input_images: order.references,
     ...(searches === null ? {} : { tool_usage: { web_search: searches } }),
   }
 }
@@ -73,10 +75,10 @@ const PICTURES_PATH = '/media/art-b'
 const NAME = /^[a-z0-9]{8,40}-\d{1,3}-(\d{1,5})x(\d{1,5})(-black)?(-half)?\.(png|jpeg)$/
 
 /** What one picture of an answer is, by the name of its file: nothing has to be kept of it. */
-function fileName(id: string, index: number, ask: DrawingAsk, faults: Faults): string {
+function fileName(id: string, index: number, order: DrawingOrder, faults: Faults): string {
   const black = isOn(faults, 'black') || (isOn(faults, 'one-black') && index === 0)
   const marks = `${black ? '-black' : ''}${isOn(faults, 'other-size') ? '-half' : ''}`
-  return `${id}-${index}-${ask.width}x${ask.height}${marks}.${ask.format}`
+  return `${id}-${index}-${order.width}x${order.height}${marks}.${order.format}`
 }
 
 /** The bytes of a file of that name; null when there is none. */
@@ -98,7 +100,7 @@ const FAMILY = 'art-b'
 /** An accepted request and all its answer is made of. */
 interface Drawing {
   readonly kit: FamilyKit
-  readonly ask: DrawingAsk
+  readonly order: DrawingOrder
   readonly id: string
   readonly created: number
   readonly drawn: readonly Drawn[]
@@ -114,28 +116,31 @@ async function create(
   asker: Asker,
   faults: Faults,
 ) {
-  const ask = await parseDrawing(body)
-  const drawn = planDrawing(ask, faults)
-  const usage = drawingUsage(ask, drawn, faults)
-  const breaks = ask.stream && faults.has('error-after')
+  const order = await parseDrawing(body)
+  const drawn = planDrawing(order, faults)
+  const usage = drawingUsage(order, drawn, faults)
+  const breaks = order.stream && faults.has('error-after')
   const isMade = !breaks && !faults.has('fail') && !faults.has('no-image')
   const id = ids.next('')
   const accepted = {
     id,
-    model: ask.model,
-    stream: ask.stream,
+    model: order.model,
+    stream: order.stream,
     breaksBy: breaks ? 'InternalServiceError' : null,
     failCode: wordOf(faults, 'no-image'),
     usage: { ...NO_TOKENS, output_tokens: usage.output_tokens },
     wireUsage: usage,
-    pictures: { count: isMade ? usage.generated_images : 0, size: `${ask.width}x${ask.height}` },
+    pictures: {
+      count: isMade ? usage.generated_images : 0,
+      size: `${order.width}x${order.height}`,
+    },
     toolCalls: { web_search: usage.tool_usage?.web_search ?? 0 },
   }
   return answerCall(kit, wire, { asker, faults }, accepted, async ({ facts }) => {
     const reported = isOn(faults, 'no-usage') ? null : usage
     const created = Math.floor(kit.clock.nowMs() / 1000)
-    const drawing = { kit, ask, id, created, drawn, usage: reported, faults }
-    if (!ask.stream) {
+    const drawing = { kit, order, id, created, drawn, usage: reported, faults }
+    if (!order.stream) {
       const whole = await wholeBody(drawing)
       return { headers: idHeader(kit), body: whole, usage: reported !== null }
     }
@@ -150,24 +155,24 @@ function idHeader(kit: FamilyKit): Readonly<Record<string, string>> {
 }
 
 /** The answer's entry for one picture, in base64 or by URL. */
-async function told({ kit, ask, id, faults }: Drawing, drawn: Drawn): Promise<object> {
+async function told({ kit, order, id, faults }: Drawing, drawn: Drawn): Promise<object> {
   if (drawn.kind === 'failed') return { error: drawn.error }
-  const name = fileName(id, drawn.index, ask, faults)
+  const name = fileName(id, drawn.index, order, faults)
   const place =
-    ask.delivery === 'url'
+    order.delivery === 'url'
       ? { url: signUrl(kit, `${PICTURES_PATH}/${name}`, kit.clock.nowMs()) }
       : { b64_json: ((await bytesOf(name)) ?? Buffer.alloc(0)).toString('base64') }
-  const size = `${ask.width}x${ask.height}`
-  return { ...place, size, output_format: ask.format, ...drawn.layer }
+  const size = `${order.width}x${order.height}`
+  return { ...place, size, output_format: order.format, ...drawn.layer }
 }
 
 async function wholeBody(drawing: Drawing): Promise<object> {
-  const { ask, created, drawn, usage, faults } = drawing
+  const { order, created, drawn, usage, faults } = drawing
   const data: object[] = []
   for (const one of drawn) data.push(await told(drawing, one))
   const noImage = wordOf(faults, 'no-image')
   return {
-    model: ask.model,
+    model: order.model,
     ...(isOn(faults, 'created-at') ? { created_at: created } : { created }),
     data,
     ...(noImage === null ? {} : { error: errorOf(noImage) }),
@@ -176,9 +181,9 @@ async function wholeBody(drawing: Drawing): Promise<object> {
 }
 
 async function framesOf(drawing: Drawing): Promise<readonly StreamFrame[]> {
-  const { ask, created, drawn, usage } = drawing
+  const { order, created, drawn, usage } = drawing
   const frame = (type: string, more: object, end: Partial<StreamFrame> = {}): StreamFrame =>
-    frameOf({ type, model: ask.model, created, ...more }, { event: type, ...end })
+    frameOf({ type, model: order.model, created, ...more }, { event: type, ...end })
   const frames: StreamFrame[] = []
   for (const one of drawn) {
     const word = one.kind === 'made' ? 'partial_succeeded' : 'partial_failed'

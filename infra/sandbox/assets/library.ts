@@ -5,7 +5,7 @@ import { NO_FIELDS } from '../kit/body.ts'
 import { taskPlan, type TaskPlan, type TaskState } from '../tasks/record.ts'
 import { assetShape, groupShape } from './body.ts'
 import {
-  type Ask,
+  type SignedOrder,
   freshId,
   LibraryMembers,
   type Listed,
@@ -42,13 +42,13 @@ export class Library {
     this.#kit = kit
   }
 
-  async createGroup(ask: Ask): Promise<object> {
-    const body = new LibraryMembers(ask.body)
+  async createGroup(order: SignedOrder): Promise<object> {
+    const body = new LibraryMembers(order.body)
     const name = body.neededText('Name', MAX_NAME_LENGTH)
     const description = body.text('Description', MAX_DESCRIPTION_LENGTH) ?? ''
     const groupType = body.word('GroupType', GROUP_TYPES) ?? 'AIGC'
     if (groupType !== 'AIGC') throw body.invalid('GroupType', 'only a verified person is given one')
-    const opening = openingOf(this.#kit, ask, body.project, () => freshId(this.#kit, 'group'))
+    const opening = openingOf(this.#kit, order, body.project, () => freshId(this.#kit, 'group'))
     const { id, acceptedAtMs: updatedAtMs } = opening
     await this.#kit.assets.add({
       ...opening,
@@ -62,8 +62,8 @@ export class Library {
     return { Id: id }
   }
 
-  async createAsset(ask: Ask): Promise<object> {
-    const body = new LibraryMembers(ask.body)
+  async createAsset(order: SignedOrder): Promise<object> {
+    const body = new LibraryMembers(order.body)
     const groupId = body.neededText('GroupId', MAX_ID_LENGTH)
     checkUrl(body)
     const assetType = body.needed('AssetType', body.word('AssetType', ASSET_TYPES))
@@ -71,9 +71,9 @@ export class Library {
     const moderation = new LibraryMembers(body.object('Moderation') ?? NO_FIELDS, 'Moderation.')
     if (moderation.word('Strategy', ['Default', 'Skip']) === 'Skip')
       throw body.invalid('Moderation', 'the strategy Skip is not available')
-    const { groupType } = this.#group(ask, groupId)
-    const plan = this.#planOf(groupType, ask.faults)
-    const opening = openingOf(this.#kit, ask, body.project, () => freshId(this.#kit, 'asset'))
+    const { groupType } = this.#group(order, groupId)
+    const plan = this.#planOf(groupType, order.faults)
+    const opening = openingOf(this.#kit, order, body.project, () => freshId(this.#kit, 'asset'))
     const { id, acceptedAtMs: updatedAtMs } = opening
     const asset: AssetRecord = {
       ...opening,
@@ -93,15 +93,15 @@ export class Library {
     return { Id: id }
   }
 
-  getAsset(ask: Ask): object {
-    return assetShape(...this.#asked(ask), this.#kit)
+  getAsset(order: SignedOrder): object {
+    return assetShape(...this.#asked(order), this.#kit)
   }
 
-  getGroup(ask: Ask): object {
-    return groupShape(this.#askedGroup(ask))
+  getGroup(order: SignedOrder): object {
+    return groupShape(this.#askedGroup(order))
   }
 
-  listAssets(ask: Ask): object {
+  listAssets(order: SignedOrder): object {
     const nowMs = this.#kit.clock.nowMs()
     const all = this.#kit.assets.assets().map((kept): Listed => {
       const state = assetState(kept, nowMs)
@@ -114,47 +114,47 @@ export class Library {
         shape: () => assetShape(kept, state, this.#kit),
       }
     })
-    return this.#list(ask, MAX_LISTED_ASSETS, all)
+    return this.#list(order, MAX_LISTED_ASSETS, all)
   }
 
-  listGroups(ask: Ask): object {
+  listGroups(order: SignedOrder): object {
     const nowMs = this.#kit.clock.nowMs()
     const all = this.#kit.assets.groups().map((kept): Listed => {
       const visible = groupExists(kept, nowMs)
       const { id: groupId, updatedAtMs } = kept
       return { kept, visible, groupId, status: null, updatedAtMs, shape: () => groupShape(kept) }
     })
-    return this.#list(ask, MAX_LISTED_GROUPS, all)
+    return this.#list(order, MAX_LISTED_GROUPS, all)
   }
 
-  #list(ask: Ask, maxReach: number, all: readonly Listed[]): object {
-    const listing = parseListing(ask.body, maxReach)
+  #list(order: SignedOrder, maxReach: number, all: readonly Listed[]): object {
+    const listing = parseListing(order.body, maxReach)
     const { groupType, groupIds, statuses, name } = listing
     const found = all.filter(
       ({ kept, visible, groupId, status }) =>
         visible &&
-        isOf(kept, ask) &&
+        isOf(kept, order) &&
         kept.groupType === groupType &&
         (groupIds === null || groupIds.includes(groupId)) &&
         (statuses === null || status === null || statuses.includes(status)) &&
         (name === null || name === kept.name),
     )
-    return pageOf(found, listing, ask.faults)
+    return pageOf(found, listing, order.faults)
   }
 
-  async updateAsset(ask: Ask): Promise<object> {
-    const [asset] = this.#asked(ask)
+  async updateAsset(order: SignedOrder): Promise<object> {
+    const [asset] = this.#asked(order)
     checkChangeable(asset)
-    const name = new LibraryMembers(ask.body).neededText('Name', MAX_NAME_LENGTH)
+    const name = new LibraryMembers(order.body).neededText('Name', MAX_NAME_LENGTH)
     const updatedAtMs = this.#kit.clock.nowMs()
     await this.#kit.assets.replace([{ ...asset, name, updatedAtMs }])
     return { Id: asset.id }
   }
 
-  async updateGroup(ask: Ask): Promise<object> {
-    const group = this.#askedGroup(ask)
+  async updateGroup(order: SignedOrder): Promise<object> {
+    const group = this.#askedGroup(order)
     checkChangeable(group)
-    const body = new LibraryMembers(ask.body)
+    const body = new LibraryMembers(order.body)
     const name = body.text('Name', MAX_NAME_LENGTH) ?? group.name
     const description = body.text('Description', MAX_DESCRIPTION_LENGTH) ?? group.description
     const updatedAtMs = this.#kit.clock.nowMs()
@@ -162,16 +162,16 @@ export class Library {
     return { Id: group.id }
   }
 
-  async deleteAsset(ask: Ask): Promise<object> {
-    const [asset] = this.#asked(ask)
+  async deleteAsset(order: SignedOrder): Promise<object> {
+    const [asset] = this.#asked(order)
     checkChangeable(asset)
     await this.#kit.assets.replace([{ ...asset, deletedAtMs: this.#kit.clock.nowMs() }])
     return {}
   }
 
   /** With every asset of it. */
-  async deleteGroup(ask: Ask): Promise<object> {
-    const group = this.#askedGroup(ask)
+  async deleteGroup(order: SignedOrder): Promise<object> {
+    const group = this.#askedGroup(order)
     checkChangeable(group)
     const deletedAtMs = this.#kit.clock.nowMs()
     const assets = this.#kit.assets
@@ -181,21 +181,21 @@ export class Library {
     return {}
   }
 
-  #asked(ask: Ask): readonly [AssetRecord, TaskState] {
-    const asset = this.#kit.assets.asset(idOf(ask))
+  #asked(order: SignedOrder): readonly [AssetRecord, TaskState] {
+    const asset = this.#kit.assets.asset(idOf(order))
     const state = asset && assetState(asset, this.#kit.clock.nowMs())
-    if (asset === null || !state?.visible || !isOf(asset, ask))
+    if (asset === null || !state?.visible || !isOf(asset, order))
       throw new Refusal('ResourceNotFound.Asset', 'The specified asset does not exist.')
     return [asset, state]
   }
 
-  #askedGroup(ask: Ask): GroupRecord {
-    return this.#group(ask, idOf(ask))
+  #askedGroup(order: SignedOrder): GroupRecord {
+    return this.#group(order, idOf(order))
   }
 
-  #group(ask: Ask, id: string): GroupRecord {
+  #group(order: SignedOrder, id: string): GroupRecord {
     const group = this.#kit.assets.group(id)
-    if (group === null || !groupExists(group, this.#kit.clock.nowMs()) || !isOf(group, ask))
+    if (group === null || !groupExists(group, this.#kit.clock.nowMs()) || !isOf(group, order))
       throw new Refusal('ResourceNotFound.AssetGroup', 'The specified asset group does not exist.')
     return group
   }
@@ -211,12 +211,12 @@ export class Library {
   }
 }
 
-function idOf({ body }: Ask): string {
+function idOf({ body }: SignedOrder): string {
   return new LibraryMembers(body).neededText('Id', MAX_ID_LENGTH)
 }
 
 /** Libraries know nothing of each other, and neither do projects. */
-function isOf(record: AssetRecord | GroupRecord, { region, body }: Ask): boolean {
+function isOf(record: AssetRecord | GroupRecord, { region, body }: SignedOrder): boolean {
   return record.region === region && record.projectName === new LibraryMembers(body).project
 }
 

@@ -6,7 +6,7 @@ import { type Fields, isFields, NO_FIELDS, objectBody, Members } from '../kit/bo
 import { randomBase36 } from '../kit/clock.ts'
 import type { Caller } from './signature.ts'
 import {
-  type Accepted,
+  type AcceptedResource,
   type AssetRecord,
   type AssetStatus,
   GROUP_TYPES,
@@ -76,7 +76,7 @@ export class LibraryMembers extends Members {
 }
 
 /** A request whose signature is right. */
-export interface Ask extends Caller {
+export interface SignedOrder extends Caller {
   readonly body: Fields
   readonly faults: Faults
   /** Of `[[client=…]]`, else the name that is given. */
@@ -93,8 +93,13 @@ export function freshId({ assets, clock, random }: Kit, prefix: 'asset' | 'group
 }
 
 /** The beginning of the record of what is asked for. */
-export function openingOf(kit: Kit, ask: Ask, projectName: string, newId: () => string): Accepted {
-  const { region, accessKeyId, clientMarker, clientRequestId } = ask
+export function openingOf(
+  kit: Kit,
+  order: SignedOrder,
+  projectName: string,
+  newId: () => string,
+): AcceptedResource {
+  const { region, accessKeyId, clientMarker, clientRequestId } = order
   return {
     seq: kit.assets.newSeq(),
     id: newId(),

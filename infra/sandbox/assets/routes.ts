@@ -17,7 +17,7 @@ import { PAGE_PATH, Sessions } from './sessions.ts'
 import { libraryViews } from './view.ts'
 import { type Fields, NO_FIELDS, textIn } from '../kit/body.ts'
 import { Library } from './library.ts'
-import { type Ask, bodyOf } from './parse.ts'
+import { type SignedOrder, bodyOf } from './parse.ts'
 import { authorize, namedRegion } from './signature.ts'
 
 /** The family's name in counters and fault rules. */
@@ -27,7 +27,7 @@ const PATHS = ['/open', '/open/']
 interface Action {
   /** What counters and fault rules call it. */
   readonly op: string
-  readonly act: (ask: Ask) => object | Promise<object>
+  readonly act: (order: SignedOrder) => object | Promise<object>
   /** Its result comes without an envelope. */
   readonly bare: boolean
 }
@@ -36,18 +36,18 @@ function actionsOf(kit: FamilyKit, sessions: Sessions): ReadonlyMap<string, Acti
   const library = new Library(kit)
   const of = (op: string, act: Action['act'], bare = false): Action => ({ op, act, bare })
   return new Map<string, Action>([
-    ['CreateAssetGroup', of('create-group', (ask) => library.createGroup(ask))],
-    ['CreateAsset', of('create', (ask) => library.createAsset(ask))],
-    ['GetAsset', of('get', (ask) => library.getAsset(ask))],
-    ['GetAssetGroup', of('get-group', (ask) => library.getGroup(ask))],
-    ['ListAssets', of('list', (ask) => library.listAssets(ask))],
-    ['ListAssetGroups', of('list-groups', (ask) => library.listGroups(ask))],
-    ['UpdateAsset', of('update', (ask) => library.updateAsset(ask))],
-    ['UpdateAssetGroup', of('update-group', (ask) => library.updateGroup(ask))],
-    ['DeleteAsset', of('delete', (ask) => library.deleteAsset(ask))],
-    ['DeleteAssetGroup', of('delete-group', (ask) => library.deleteGroup(ask))],
-    ['CreateVisualValidateSession', of('verify', (ask) => sessions.create(ask), true)],
-    ['GetVisualValidateResult', of('verify-result', (ask) => sessions.result(ask), true)],
+    ['CreateAssetGroup', of('create-group', (order) => library.createGroup(order))],
+    ['CreateAsset', of('create', (order) => library.createAsset(order))],
+    ['GetAsset', of('get', (order) => library.getAsset(order))],
+    ['GetAssetGroup', of('get-group', (order) => library.getGroup(order))],
+    ['ListAssets', of('list', (order) => library.listAssets(order))],
+    ['ListAssetGroups', of('list-groups', (order) => library.listGroups(order))],
+    ['UpdateAsset', of('update', (order) => library.updateAsset(order))],
+    ['UpdateAssetGroup', of('update-group', (order) => library.updateGroup(order))],
+    ['DeleteAsset', of('delete', (order) => library.deleteAsset(order))],
+    ['DeleteAssetGroup', of('delete-group', (order) => library.deleteGroup(order))],
+    ['CreateVisualValidateSession', of('verify', (order) => sessions.create(order), true)],
+    ['GetVisualValidateResult', of('verify-result', (order) => sessions.result(order), true)],
   ])
 }
 

@@ -3,7 +3,7 @@ import type { FamilyKit } from '../family.ts'
 import { countOf, isOn, wordOf } from '../faults/vocabulary.ts'
 import { Refusal } from '../http/wire.ts'
 import { type Random, randomHex } from '../kit/clock.ts'
-import { type Ask, freshId, LibraryMembers, openingOf } from './parse.ts'
+import { type SignedOrder, freshId, LibraryMembers, openingOf } from './parse.ts'
 import {
   type GroupRecord,
   type SessionRecord,
@@ -40,9 +40,9 @@ export class Sessions {
   }
 
   /** Begins a verification. @throws Refusal */
-  async create(ask: Ask): Promise<object> {
-    const { faults } = ask
-    const body = new LibraryMembers(ask.body)
+  async create(order: SignedOrder): Promise<object> {
+    const { faults } = order
+    const body = new LibraryMembers(order.body)
     const { random, clock, options, assets } = this.#kit
     const callbackUrl = body.neededText('CallbackURL', MAX_URL_LENGTH)
     if (!URL.canParse(callbackUrl) || new URL(callbackUrl).protocol !== 'https:')
@@ -52,7 +52,7 @@ export class Sessions {
     const token = tokenOf(ticket)
     const lifeMs = Math.round(TOKEN_LIFE_MS * options.timeScale)
     await assets.add({
-      ...openingOf(this.#kit, ask, body.project, () => sessionIdOf(token)),
+      ...openingOf(this.#kit, order, body.project, () => sessionIdOf(token)),
       kind: 'session',
       callbackUrl,
       resultMs: isOn(faults, 'stall') ? null : (countOf(faults, 'running-ms') ?? 0),
@@ -65,11 +65,11 @@ export class Sessions {
   }
 
   /** Result of one: no group while the result is not known. @throws Refusal */
-  result(ask: Ask): object {
-    const body = new LibraryMembers(ask.body)
+  result(order: SignedOrder): object {
+    const body = new LibraryMembers(order.body)
     const token = body.neededText('BytedToken', MAX_TOKEN_LENGTH)
     const session = this.#kit.assets.session(sessionIdOf(token))
-    const isOwn = session?.region === ask.region && session.projectName === body.project
+    const isOwn = session?.region === order.region && session.projectName === body.project
     const status = isOwn ? sessionStatus(session, this.#kit.clock.nowMs()) : 'failed'
     switch (status) {
       case 'pending':

@@ -15,7 +15,7 @@ export const STATUSES = ['Processing', 'Active', 'Failed'] as const
 export type AssetStatus = (typeof STATUSES)[number]
 
 /** What is known of everything a library accepts; it is replaced, never changed. */
-export interface Accepted {
+export interface AcceptedResource {
   readonly seq: number
   readonly id: string
   readonly region: Region
@@ -29,7 +29,7 @@ export interface Accepted {
   readonly credential: string
 }
 
-interface Kept extends Accepted {
+interface Kept extends AcceptedResource {
   readonly groupType: GroupType
   readonly name: string
   readonly updatedAtMs: number
@@ -61,7 +61,7 @@ export interface Submission {
 }
 
 /** A verification that was begun; its id is no credential, but follows from one. */
-export interface SessionRecord extends Accepted {
+export interface SessionRecord extends AcceptedResource {
   readonly kind: 'session'
   readonly callbackUrl: string
   /** The result is known so long after the page was submitted; null: never. */

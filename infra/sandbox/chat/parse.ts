@@ -4,18 +4,18 @@ import type { SandboxOptions } from '../options.ts'
 import {
   type AnswerForm,
   findModel,
-  type Forced,
-  type Medium,
+  type ToolChoice,
+  type InputKind,
   type OfferedFunction,
   type PromptUnit,
-  type TextAsk,
+  type TextOrder,
   textsIn,
   type TextModel,
   tokensOf,
 } from '../text/ask.ts'
 
 /** A chat request as far as this upstream reads it; what it does not know it ignores. */
-export interface ChatRequest extends TextAsk {
+export interface ChatRequest extends TextOrder {
   /** `functions` were offered, not `tools`. */
   readonly legacy: boolean
   readonly includeUsage: boolean
@@ -35,7 +35,7 @@ const REASONING: Readonly<Record<string, number>> = {
   xhigh: 256,
 }
 
-const PARTS: Readonly<Record<string, Medium>> = {
+const PARTS: Readonly<Record<string, InputKind>> = {
   image_url: 'IMAGE',
   input_audio: 'AUDIO',
   video_url: 'VIDEO',
@@ -131,7 +131,7 @@ function functionsOf(body: Fields): readonly OfferedFunction[] {
   }))
 }
 
-function forcedBy(choice: unknown): Forced {
+function forcedBy(choice: unknown): ToolChoice {
   if (choice === 'required') return true
   if (!isFields(choice)) return null
   const named = isFields(choice['function']) ? choice['function'] : choice

@@ -81,7 +81,7 @@ function messageOf(request: ChatRequest, script: Script, ids: IdMaker): object {
         : { tool_calls: script.calls.map((call) => toolCall(call, ids.next('call_'))) }
   return {
     role: 'assistant',
-    content: first === undefined ? script.told.text : null,
+    content: first === undefined ? script.answer.text : null,
     ...(script.thoughts.text === '' ? {} : { reasoning_content: script.thoughts.text }),
     ...called,
     refusal: null,
@@ -92,7 +92,7 @@ function messageOf(request: ChatRequest, script: Script, ids: IdMaker): object {
 /** The pages an answer cites: one for its search, at the end of its text. */
 function citations(script: Script): readonly object[] {
   if (script.builtins.length === 0) return []
-  const { length } = script.told.text
+  const { length } = script.answer.text
   const page = { url: 'https://news.example.com/sandbox', title: 'Sandbox news' }
   return [{ type: 'url_citation', url_citation: { start_index: 0, end_index: length, ...page } }]
 }
@@ -122,7 +122,7 @@ function chatBody({ head, request, script, usage, ids }: ChatAnswer): object {
 function* deltas(stream: ChatAnswer): Iterable<object> {
   const { script, request, ids } = stream
   for (const piece of script.thoughts.pieces) yield { reasoning_content: piece }
-  for (const piece of script.told.pieces) yield { content: piece }
+  for (const piece of script.answer.pieces) yield { content: piece }
   const annotations = citations(script)
   if (annotations.length > 0) yield { annotations }
   for (const [index, call] of script.calls.entries()) {

@@ -153,14 +153,14 @@ function outcomeOf(faults: Faults): Outcome {
 }
 
 /** Usage in this wire's names, members that are zero left out. */
-function usageOf(ask: GenAsk, { reason, words }: Outcome, faults: Faults) {
+function usageOf(order: GenAsk, { reason, words }: Outcome, faults: Faults) {
   const zero = isOn(faults, 'zero-usage')
-  const text = zero ? 0 : ask.textTokens
-  const image = zero ? 0 : ask.imageTokens
-  const made = reason === null ? (ask.model.tokensBySize[ask.size] ?? 0) : 0
+  const text = zero ? 0 : order.textTokens
+  const image = zero ? 0 : order.imageTokens
+  const made = reason === null ? (order.model.tokensBySize[order.size] ?? 0) : 0
   const picture = zero ? 0 : (countOf(faults, 'tokens') ?? made)
   const said = zero ? 0 : tokensOf(words)
-  const thoughts = zero || reason === 'BLOCKED' ? 0 : ask.model.thoughtTokens
+  const thoughts = zero || reason === 'BLOCKED' ? 0 : order.model.thoughtTokens
   const told = (counts: Readonly<Record<string, number>>) =>
     Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
   const details = (counts: Readonly<Record<string, number>>) =>
@@ -183,7 +183,7 @@ function usageOf(ask: GenAsk, { reason, words }: Outcome, faults: Faults) {
   }
 }
 
-async function candidateOf(ask: GenAsk, { reason, words }: Outcome, faults: Faults) {
+async function candidateOf(order: GenAsk, { reason, words }: Outcome, faults: Faults) {
   const inline = async (width: number, height: number, black: boolean) => ({
     inlineData: {
       mimeType: 'image/png',
@@ -198,7 +198,7 @@ async function candidateOf(ask: GenAsk, { reason, words }: Outcome, faults: Faul
     : []
   const said = words === '' ? [] : [{ text: words }]
   const picture =
-    reason === null ? [await inline(ask.width, ask.height, isOn(faults, 'black'))] : []
+    reason === null ? [await inline(order.width, order.height, isOn(faults, 'black'))] : []
   const parts = [...thoughts, ...said, ...picture]
   return {
     ...(parts.length === 0 ? {} : { content: { role: 'model', parts } }),
@@ -210,33 +210,33 @@ async function candidateOf(ask: GenAsk, { reason, words }: Outcome, faults: Faul
 /** Makes a picture. */
 function generate(
   { kit, wire, ids }: { readonly kit: FamilyKit; readonly wire: Wire; readonly ids: IdMaker },
-  ask: GenAsk,
+  order: GenAsk,
   asker: Asker,
   faults: Faults,
 ) {
   const outcome = outcomeOf(faults)
-  const usage = usageOf(ask, outcome, faults)
+  const usage = usageOf(order, outcome, faults)
   const responseId = ids.next('')
   const isMade = wordOf(faults, 'fail') === null && outcome.reason === null
   const accepted = {
     id: responseId,
-    model: ask.model.name,
+    model: order.model.name,
     stream: false,
     breaksBy: null,
     usage: { ...NO_TOKENS, input_tokens: usage.input, output_tokens: usage.output },
     wireUsage: usage.wire,
-    pictures: { count: isMade ? 1 : 0, size: ask.size },
+    pictures: { count: isMade ? 1 : 0, size: order.size },
   }
   return answerCall(kit, wire, { asker, faults }, accepted, async () => {
     const tellsUsage = !isOn(faults, 'no-usage')
     const result =
       outcome.reason === 'BLOCKED'
         ? { promptFeedback: { blockReason: 'SAFETY' } }
-        : { candidates: [await candidateOf(ask, outcome, faults)] }
+        : { candidates: [await candidateOf(order, outcome, faults)] }
     const body = {
       ...result,
       ...(tellsUsage ? { usageMetadata: usage.wire } : {}),
-      modelVersion: ask.model.name,
+      modelVersion: order.model.name,
       responseId,
     }
     return { headers: JSON_HEADERS, usage: tellsUsage, body }

@@ -129,12 +129,12 @@ const TOKENS_OF_MEGAPIXEL: Readonly<Record<string, number>> = {
 }
 const TOKENS_OF_INPUT = 323
 
-function usageOf(ask: ImageAsk, faults: Faults) {
-  const text = isOn(faults, 'zero-usage') ? 0 : Math.ceil(ask.prompt.length / 4)
-  const image = ask.inputs * TOKENS_OF_INPUT
-  const megapixels = (ask.width * ask.height) / 1_048_576
-  const each = Math.round(megapixels * (TOKENS_OF_MEGAPIXEL[ask.quality] ?? 0))
-  const output = isOn(faults, 'zero-usage') ? 0 : (countOf(faults, 'tokens') ?? ask.n * each)
+function usageOf(order: ImageAsk, faults: Faults) {
+  const text = isOn(faults, 'zero-usage') ? 0 : Math.ceil(order.prompt.length / 4)
+  const image = order.inputs * TOKENS_OF_INPUT
+  const megapixels = (order.width * order.height) / 1_048_576
+  const each = Math.round(megapixels * (TOKENS_OF_MEGAPIXEL[order.quality] ?? 0))
+  const output = isOn(faults, 'zero-usage') ? 0 : (countOf(faults, 'tokens') ?? order.n * each)
   const cached = countOf(faults, 'cached-tokens')
   return {
     input_tokens: text + image,
@@ -168,36 +168,36 @@ function* framesOf(
 /** Makes pictures. */
 function make(
   { kit, wire, ids }: { readonly kit: FamilyKit; readonly wire: Wire; readonly ids: IdMaker },
-  ask: ImageAsk,
+  order: ImageAsk,
   op: Op,
   asker: Asker,
   faults: Faults,
 ) {
-  const usage = usageOf(ask, faults)
-  const quality = wordOf(faults, 'quality') ?? ask.quality
-  const size = `${ask.width}x${ask.height}`
+  const usage = usageOf(order, faults)
+  const quality = wordOf(faults, 'quality') ?? order.quality
+  const size = `${order.width}x${order.height}`
   // An error after the finished picture does not invalidate it.
-  const breaks = ask.stream && (countOf(faults, 'error-after') ?? Infinity) <= ask.previews
+  const breaks = order.stream && (countOf(faults, 'error-after') ?? Infinity) <= order.previews
   const isMade = wordOf(faults, 'fail') === null && !breaks
   const { input_tokens, output_tokens } = usage
   const accepted = {
     id: ids.next('img_'),
-    model: ask.model,
-    stream: ask.stream,
+    model: order.model,
+    stream: order.stream,
     breaksBy: breaks ? 'server_error' : null,
     usage: { ...NO_TOKENS, input_tokens, output_tokens },
     wireUsage: usage,
-    pictures: { count: isMade ? ask.n : 0, size, quality },
+    pictures: { count: isMade ? order.n : 0, size, quality },
   }
   return answerCall(kit, wire, { asker, faults }, accepted, async ({ facts }) => {
-    const bytes = await pictureOf(ask.width, ask.height, ask.format, isOn(faults, 'black'))
+    const bytes = await pictureOf(order.width, order.height, order.format, isOn(faults, 'black'))
     const b64_json = bytes.toString('base64')
     const reported = isOn(faults, 'no-usage') ? {} : { usage }
     const created = Math.floor(kit.clock.nowMs() / 1000)
     const headers = textHeaders(ids.next('req_'), faults)
-    const { format: output_format, background } = ask
-    if (!ask.stream) {
-      const data = Array.from({ length: ask.n }, () => ({ b64_json }))
+    const { format: output_format, background } = order
+    if (!order.stream) {
+      const data = Array.from({ length: order.n }, () => ({ b64_json }))
       const body = { created, data, background, output_format, quality, size, ...reported }
       return { headers, body, usage: 'usage' in reported }
     }
@@ -207,7 +207,7 @@ function make(
     return {
       headers,
       eol: '\n',
-      frames: framesOf(events, told, ask.previews, reported),
+      frames: framesOf(events, told, order.previews, reported),
       failure: () => frameOf(error, { event: 'error', last: true }),
     }
   })
@@ -229,8 +229,8 @@ export const image: SandboxFamily = {
           body,
           userText: (body && textIn(body, 'prompt')) ?? '',
           perform: async (asker, faults) => {
-            const ask = await parseImage(body, form?.files ?? null)
-            return make({ kit, wire, ids }, ask, op, asker, faults)
+            const order = await parseImage(body, form?.files ?? null)
+            return make({ kit, wire, ids }, order, op, asker, faults)
           },
         }
       })

@@ -4,19 +4,19 @@ import type { SandboxOptions } from '../options.ts'
 import {
   type AnswerForm,
   findModel,
-  type Forced,
-  type Medium,
+  type ToolChoice,
+  type InputKind,
   mediumOf,
   type OfferedFunction,
   type PromptUnit,
-  type TextAsk,
+  type TextOrder,
   textsIn,
   type TextModel,
   tokensOf,
 } from '../text/ask.ts'
 
 /** A native request as far as this upstream reads it. */
-export type NativeRequest = TextAsk
+export type NativeRequest = TextOrder
 
 /** Members of other wires that this one refuses by name. */
 const FOREIGN = 'max_tokens maxTokens temperature top_p topP top_k topK stop stream messages'.split(
@@ -42,7 +42,7 @@ function objectMember(fields: Fields, camel: string): Fields {
   return isFields(value) ? value : NO_FIELDS
 }
 
-function mediumFor(part: Fields, model: TextModel, where: string): Medium | null {
+function mediumFor(part: Fields, model: TextModel, where: string): InputKind | null {
   const inline = member(part, 'inlineData')
   if (isFields(inline)) {
     const type = member(inline, 'mimeType')
@@ -69,7 +69,7 @@ const PART_MEMBERS =
   )
 
 function unitOf(content: Fields, index: number, model: TextModel): PromptUnit {
-  const media: Medium[] = []
+  const media: InputKind[] = []
   const texts: string[] = []
   let role = textIn(content, 'role') ?? 'user'
   const parts = objectsIn(content['parts'])
@@ -129,7 +129,7 @@ function builtinsIn(tools: readonly Fields[]): readonly string[] {
   return [...new Set(offered.map(([, name]) => name))]
 }
 
-function forcedBy(body: Fields): Forced {
+function forcedBy(body: Fields): ToolChoice {
   const calling = objectMember(objectMember(body, 'toolConfig'), 'functionCallingConfig')
   if (calling['mode'] !== 'ANY') return null
   const allowed = member(calling, 'allowedFunctionNames')

@@ -9,7 +9,7 @@ import { JSON_HEADERS, keyedWire, messageOf, nativeError, type Target, targetOf 
 import type { CallUsage } from '../calls/store.ts'
 import type { StreamFrame } from '../http/stream.ts'
 import type { IdMaker } from '../kit/clock.ts'
-import { type Medium, MEDIUM_TOKENS } from '../text/ask.ts'
+import { type InputKind, MEDIUM_TOKENS } from '../text/ask.ts'
 
 /** What every body of one answer ends with. */
 interface NativeTail {
@@ -33,7 +33,7 @@ const SIGNATURE = Buffer.from('sandbox-thought-signature').toString('base64')
 type ModalityCount = { readonly modality: string; readonly tokenCount: number }
 
 function promptDetails(request: NativeRequest, total: number): readonly ModalityCount[] {
-  const counts = new Map<Medium, number>()
+  const counts = new Map<InputKind, number>()
   for (const unit of request.units) {
     for (const medium of unit.media) {
       counts.set(medium, (counts.get(medium) ?? 0) + MEDIUM_TOKENS[medium])
@@ -109,7 +109,7 @@ function nativeBody(answer: NativeAnswer): object {
     content: {
       parts: [
         ...(thoughts === '' ? [] : [{ text: thoughts, thought: true }]),
-        ...(script.told.text === '' ? [] : [{ text: script.told.text, ...signed }]),
+        ...(script.answer.text === '' ? [] : [{ text: script.answer.text, ...signed }]),
         ...script.calls.map((call) => callPart(call, ids)),
       ],
       role: 'model',
@@ -125,7 +125,7 @@ function nativeBody(answer: NativeAnswer): object {
 function* parts(stream: NativeAnswer): Iterable<readonly [object, number]> {
   const { script, ids } = stream
   for (const text of script.thoughts.pieces) yield [{ text, thought: true }, 0]
-  for (const text of script.told.pieces) yield [{ text }, Buffer.byteLength(text)]
+  for (const text of script.answer.pieces) yield [{ text }, Buffer.byteLength(text)]
   for (const call of script.calls) yield [callPart(call, ids), 0]
 }
 

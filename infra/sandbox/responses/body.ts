@@ -2,7 +2,7 @@ import { unreachable } from '../../../src/kernel/assert.ts'
 import type { CallUsage } from '../calls/store.ts'
 import type { Faults } from '../faults/vocabulary.ts'
 import type { IdMaker } from '../kit/clock.ts'
-import type { PlannedCall, Script, Told } from '../text/script.ts'
+import type { PlannedCall, Script, ScriptedText } from '../text/script.ts'
 import { cacheWriteFields } from '../text/cache.ts'
 import { textMessage } from '../text/wire.ts'
 import type { ResponsesRequest } from './parse.ts'
@@ -103,11 +103,11 @@ export type OutputItem =
   | {
       readonly kind: 'reasoning'
       readonly id: string
-      readonly thoughts: Told
+      readonly thoughts: ScriptedText
       /** Comes with its content, encrypted. */
       readonly whole: boolean
     }
-  | { readonly kind: 'message'; readonly id: string; readonly told: Told }
+  | { readonly kind: 'message'; readonly id: string; readonly answer: ScriptedText }
   | {
       readonly kind: 'function'
       readonly id: string
@@ -134,7 +134,7 @@ export function itemsOf(script: Script, ids: IdMaker, whole: boolean): readonly 
     items.push({ kind: 'function', id: ids.next('fc_'), callId: ids.next('call_'), call })
   }
   if (script.calls.length === 0 && script.end !== 'blocked') {
-    items.push({ kind: 'message', id: ids.next('msg_'), told: script.told })
+    items.push({ kind: 'message', id: ids.next('msg_'), answer: script.answer })
   }
   return items
 }
@@ -172,7 +172,7 @@ export function doneItem(item: OutputItem, status: 'completed' | 'incomplete'): 
       return { type: 'reasoning', id: item.id, summary, ...content }
     }
     case 'message': {
-      const content = [textPart(item.told.text)]
+      const content = [textPart(item.answer.text)]
       return { type: 'message', id: item.id, status, role: 'assistant', content }
     }
     case 'function':

@@ -10,27 +10,30 @@ import { type Fields, isFields, NO_FIELDS, objectsIn, textIn } from '../kit/body
 import type { SandboxOptions } from '../options.ts'
 import {
   type AnswerForm,
-  type Forced,
-  type Medium,
+  type ToolChoice,
+  type InputKind,
   type OfferedFunction,
   type PromptUnit,
-  type TextAsk,
+  type TextOrder,
   textsIn,
   tokensOf,
 } from '../text/ask.ts'
 
 /** A responses request as far as this upstream reads it, with the body it echoes from. */
-export interface ResponsesRequest extends TextAsk {
+export interface ResponsesRequest extends TextOrder {
   readonly body: Fields
 }
 
-const INPUT_PARTS: Readonly<Record<string, readonly Medium[]>> = {
+const INPUT_PARTS: Readonly<Record<string, readonly InputKind[]>> = {
   input_text: [],
   input_image: ['IMAGE'],
   input_file: ['DOCUMENT'],
   input_audio: ['AUDIO'],
 }
-const OUTPUT_PARTS: Readonly<Record<string, readonly Medium[]>> = { output_text: [], refusal: [] }
+const OUTPUT_PARTS: Readonly<Record<string, readonly InputKind[]>> = {
+  output_text: [],
+  refusal: [],
+}
 const ROLES = new Set(['system', 'developer', 'user', 'assistant'])
 
 /** Names a call of a built-in tool goes by, whatever version of it was offered. */
@@ -50,7 +53,7 @@ function invalid(message: string, param: string): Refusal {
 function partsOf(item: Fields, index: number, role: string): PromptUnit {
   const allowed = role === 'assistant' ? OUTPUT_PARTS : INPUT_PARTS
   const texts: string[] = []
-  const media: Medium[] = []
+  const media: InputKind[] = []
   const parts = objectsIn(item['content'])
   for (const [at, part] of parts.entries()) {
     const type = textIn(part, 'type') ?? ''
@@ -126,7 +129,7 @@ function functionsIn(tools: readonly Fields[]): readonly OfferedFunction[] {
     .map((tool) => ({ name: textIn(tool, 'name') ?? '', schema: tool['parameters'] }))
 }
 
-function forcedBy(choice: unknown): Forced {
+function forcedBy(choice: unknown): ToolChoice {
   if (choice === 'required') return true
   if (!isFields(choice)) return null
   return textIn(choice, 'name') ?? BUILTINS[textIn(choice, 'type') ?? ''] ?? null

@@ -33,7 +33,7 @@ function* messageEvents(
   index: number,
 ): Iterable<NamedEvent> {
   const at = { item_id: item.id, output_index: index, content_index: 0 }
-  const { text, pieces } = item.told
+  const { text, pieces } = item.answer
   yield ['response.content_part.added', { ...at, part: textPart('') }]
   for (const delta of pieces) yield ['response.output_text.delta', { ...at, delta, logprobs: [] }]
   yield ['response.output_text.done', { ...at, text, logprobs: [] }]

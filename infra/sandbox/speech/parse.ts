@@ -99,7 +99,7 @@ function bare(body: object): string {
 export const int64 = (digits: string): string => `int64:${digits}`
 
 /** A request for speech as this upstream understands it. */
-export type SpeechAsk = Readonly<ReturnType<typeof parseSpeech>>
+export type SpeechOrder = Readonly<ReturnType<typeof parseSpeech>>
 
 const MODELS = ['voicer-2.8-hd', 'voicer-2.8-turbo', 'voicer-2.6-hd']
 const EMOTIONS = 'happy sad angry fearful disgusted surprised calm fluent whisper'.split(' ')

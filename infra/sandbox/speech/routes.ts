@@ -51,19 +51,19 @@ class SpeechTasks {
   /** Answered only once it is durable. */
   async create(body: Fields | null, asker: Asker, faults: Faults): Promise<Answer> {
     const { kit } = this.#speakers
-    const ask = readSpeech(this.#speakers, body, asker.credential, true)
-    const reported = isOn(faults, 'usage-missing') ? null : reportedOf(ask.characters, faults)
+    const order = readSpeech(this.#speakers, body, asker.credential, true)
+    const reported = isOn(faults, 'usage-missing') ? null : reportedOf(order.characters, faults)
     const usage = reported === null ? null : { usage_characters: reported }
     // Eighteen digits: more than a double holds.
     const digit = (): number => randomInteger(kit.random, 10)
     const { id } = await this.#tasks.accept({
       id: this.#tasks.freshId(() => `4${Array.from({ length: 17 }, digit).join('')}`),
-      model: ask.model,
+      model: order.model,
       clientMarker: asker.markers.clientMarker,
       credential: asker.credential,
       plan: taskPlan(faults, kit.options),
       usage,
-      detail: { ...ask.audio },
+      detail: { ...order.audio },
     })
     return succeeded(kit, {
       task_id: int64(id),
@@ -74,7 +74,7 @@ class SpeechTasks {
   }
 
   query(id: string, credential: string): Answer {
-    const body = this.#tasks.tell(this.#tasks.find(id, credential))
+    const body = this.#tasks.render(this.#tasks.find(id, credential))
     return succeeded(this.#speakers.kit, body)
   }
 

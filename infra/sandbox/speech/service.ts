@@ -6,7 +6,7 @@ import type { Wire } from '../http/wire.ts'
 import type { Fields } from '../kit/body.ts'
 import { type IdMaker, randomHex } from '../kit/clock.ts'
 import { audioUrl, bytesOf } from './audio.ts'
-import { parseSpeech, type SpeechAsk, refusalAnswer, refusalOf, SUCCESS } from './parse.ts'
+import { parseSpeech, type SpeechOrder, refusalAnswer, refusalOf, SUCCESS } from './parse.ts'
 
 /** Names of voices that every account may use. */
 const BUILT_IN =
@@ -62,51 +62,51 @@ export function readSpeech(
   body: Fields | null,
   credential: string,
   isTask: boolean,
-): SpeechAsk {
-  const ask = parseSpeech(body, isTask)
-  if (!voices.has(ask.voiceId, credential)) throw refusalOf(2042)
-  return ask
+): SpeechOrder {
+  const order = parseSpeech(body, isTask)
+  if (!voices.has(order.voiceId, credential)) throw refusalOf(2042)
+  return order
 }
 
 /** Speaks at once. */
 export function speak(speakers: Speakers, body: Fields | null, asker: Asker, faults: Faults) {
   const { kit, wire, ids } = speakers
-  const ask = readSpeech(speakers, body, asker.credential, false)
+  const order = readSpeech(speakers, body, asker.credential, false)
   const id = ids.next('')
-  const characters = reportedOf(ask.characters, faults)
+  const characters = reportedOf(order.characters, faults)
   const accepted = {
     id,
-    model: ask.model,
+    model: order.model,
     safetyIdentifier: null,
-    stream: ask.stream,
-    breaksBy: ask.stream && faults.has('error-after') ? '1033' : null,
+    stream: order.stream,
+    breaksBy: order.stream && faults.has('error-after') ? '1033' : null,
     wireUsage: { usage_characters: characters },
   }
   return answerCall(kit, wire, { asker, faults }, accepted, () => {
     const traceId = randomHex(kit.random, 32)
     const tellsUsage = !isOn(faults, 'no-usage')
-    const audio = bytesOf(ask.audio)
+    const audio = bytesOf(order.audio)
     const extraInfo = {
-      audio_length: ask.audio.durationMs,
-      audio_sample_rate: ask.audio.sampleRate,
+      audio_length: order.audio.durationMs,
+      audio_sample_rate: order.audio.sampleRate,
       // Reported as 0 although there is audio.
       audio_size: isOn(faults, 'other-size') ? 0 : audio.length,
-      bitrate: ask.audio.bitrate,
-      word_count: ask.characters,
+      bitrate: order.audio.bitrate,
+      word_count: order.characters,
       invisible_character_ratio: 0,
       ...(tellsUsage ? { usage_characters: characters } : {}),
-      audio_format: ask.audio.format,
-      audio_channel: ask.audio.channels,
+      audio_format: order.audio.format,
+      audio_channel: order.audio.channels,
     }
     const end = { extra_info: extraInfo, trace_id: traceId, base_resp: SUCCESS }
     const headers = { 'trace-id': traceId }
-    if (ask.stream)
+    if (order.stream)
       return {
         headers,
-        frames: framesOf(audio, ask.repeatsWhole, end, tellsUsage),
+        frames: framesOf(audio, order.repeatsWhole, end, tellsUsage),
         failure: () => frameOf(refusalAnswer('1033', traceId).body, { last: true }),
       }
-    const told = ask.byUrl ? audioUrl(kit, id, ask.audio) : audio.toString('hex')
+    const told = order.byUrl ? audioUrl(kit, id, order.audio) : audio.toString('hex')
     const data = { audio: told, status: 2, ced: '' }
     return { headers, usage: tellsUsage, body: { data, ...end } }
   })

@@ -25,7 +25,7 @@ interface Asked {
 }
 
 /** One that has a body. */
-export interface Sent extends Asked {
+export interface RequestWithBody extends Asked {
   readonly body: Fields
 }
 
@@ -74,7 +74,7 @@ export function taskHandlers(kit: FamilyKit, wire: Wire) {
         return { op, id, perform: (faults) => act(askedOf(request, id, faults)) }
       }),
     /** With one, which is refused only once the credential was checked. */
-    sent: (op: string, bodies: BodyWire, act: (sent: Sent) => Outcome): Handler =>
+    sent: (op: string, bodies: BodyWire, act: (sent: RequestWithBody) => Outcome): Handler =>
       handle((request) => {
         const id = idInPath(request)
         const { body, markers, fault } = readBody(wire, bodies, request)

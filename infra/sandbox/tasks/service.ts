@@ -95,7 +95,7 @@ export class FamilyTasks {
   }
 
   /** Renders a task and notes that a query has shown it. */
-  tell(found: FoundTask, render = this.#render): object {
+  render(found: FoundTask, render = this.#render): object {
     const shown = render(...found)
     const [{ record }, { phase }] = found
     this.#kit.store.queried(record.id, phase === 'succeeded', this.#kit.clock.nowMs())

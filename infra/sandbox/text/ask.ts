@@ -56,10 +56,10 @@ export function tokensOf(text: string): number {
 const MESSAGE_TOKENS = 4
 
 /** Kinds of input that are no text. */
-export type Medium = 'IMAGE' | 'AUDIO' | 'VIDEO' | 'DOCUMENT'
+export type InputKind = 'IMAGE' | 'AUDIO' | 'VIDEO' | 'DOCUMENT'
 
 /** Tokens of one input of a kind, whatever its size. */
-export const MEDIUM_TOKENS: Readonly<Record<Medium, number>> = {
+export const MEDIUM_TOKENS: Readonly<Record<InputKind, number>> = {
   IMAGE: 258,
   AUDIO: 320,
   VIDEO: 2580,
@@ -70,7 +70,7 @@ export const MEDIUM_TOKENS: Readonly<Record<Medium, number>> = {
 export const TOOL_PROMPT_TOKENS = 50
 
 /** The kind of input a media type is. */
-export function mediumOf(mediaType: string): Medium {
+export function mediumOf(mediaType: string): InputKind {
   if (mediaType.startsWith('image/')) return 'IMAGE'
   if (mediaType.startsWith('audio/')) return 'AUDIO'
   return mediaType.startsWith('video/') ? 'VIDEO' : 'DOCUMENT'
@@ -80,7 +80,7 @@ export function mediumOf(mediaType: string): Medium {
 export interface PromptUnit {
   readonly role: string
   readonly text: string
-  readonly media: readonly Medium[]
+  readonly media: readonly InputKind[]
   /** Asked to be cached for the hour rather than for five minutes. */
   readonly longCache: boolean
 }
@@ -99,10 +99,10 @@ export type AnswerForm =
   | { readonly kind: 'schema'; readonly schema: unknown }
 
 /** Whether a tool must be called: no, any, or that one. */
-export type Forced = null | true | string
+export type ToolChoice = null | true | string
 
 /** A request of any text wire, reduced to what decides its answer. */
-export interface TextAsk {
+export interface TextOrder {
   readonly model: TextModel
   readonly requestedModel: string
   readonly stream: boolean
@@ -119,7 +119,7 @@ export interface TextAsk {
   readonly unasked: readonly string[]
   /** The wire has one use of a built-in tool in an answer at most. */
   readonly singleUse: boolean
-  readonly forced: Forced
+  readonly forced: ToolChoice
   readonly form: AnswerForm
   readonly maxTokens: number | null
   readonly choices: number
@@ -139,9 +139,9 @@ export function unitTokens(unit: PromptUnit): number {
 }
 
 /** Tokens of the whole prompt. */
-export function promptTokens(ask: TextAsk): number {
-  let tokens = ask.toolTokens + ask.continuedTokens
-  for (const unit of ask.units) tokens += unitTokens(unit)
+export function promptTokens(order: TextOrder): number {
+  let tokens = order.toolTokens + order.continuedTokens
+  for (const unit of order.units) tokens += unitTokens(unit)
   return tokens
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { CallUsage } from '../calls/store.ts'
 import { isOn, type Faults } from '../faults/vocabulary.ts'
-import { unitTokens, type TextAsk } from './ask.ts'
+import { unitTokens, type TextOrder } from './ask.ts'
 
 /** What the prompt cache did for one call, in tokens. */
 export interface CacheUse {
@@ -41,15 +41,17 @@ export class PrefixCache {
     this.#nowMs = nowMs
   }
 
-  use(ask: TextAsk, credential: string): CacheUse {
+  use(order: TextOrder, credential: string): CacheUse {
     const nowMs = this.#nowMs()
-    const count = Math.max(1, ask.units.length - 1)
-    const hash = createHash('sha1').update(`${credential}\n${ask.model.name}\n${ask.toolTokens}`)
+    const count = Math.max(1, order.units.length - 1)
+    const hash = createHash('sha1').update(
+      `${credential}\n${order.model.name}\n${order.toolTokens}`,
+    )
     const marks: { key: string; tokens: number }[] = []
-    let tokens = ask.toolTokens
+    let tokens = order.toolTokens
     let lifeMs = SHORT_MS
     let read = 0
-    for (const unit of ask.units.slice(0, count)) {
+    for (const unit of order.units.slice(0, count)) {
       hash.update(`\n${unit.role}\n${plain(unit.text)}\n${unit.media.join()}`)
       tokens += unitTokens(unit)
       if (unit.longCache) lifeMs = LONG_MS

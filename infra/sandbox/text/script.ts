@@ -3,7 +3,7 @@ import type { CallOutcome, CallUsage } from '../calls/store.ts'
 import type { FamilyKit } from '../family.ts'
 import { countOf, isOn, UnknownSwitch, wordOf, type Faults } from '../faults/vocabulary.ts'
 import { IdMaker } from '../kit/clock.ts'
-import { promptTokens, tokensOf, TOOL_PROMPT_TOKENS, type TextAsk } from './ask.ts'
+import { promptTokens, tokensOf, TOOL_PROMPT_TOKENS, type TextOrder } from './ask.ts'
 import { type CacheUse, NO_CACHE, PrefixCache } from './cache.ts'
 import { sampleOf } from './sample.ts'
 
@@ -15,37 +15,37 @@ const WORDS = (
 
 const DEFAULT_WORDS = 16
 const MAX_WORDS = 200_000
-const MAX_REMEMBERED = 500
-const MAX_REMEMBERED_WORDS = 1000
+const MAX_CACHED_TEXTS = 500
+const MAX_CACHED_WORDS = 1000
 
 /** A text and the pieces a stream tells it in. */
-export interface Told {
+export interface ScriptedText {
   readonly text: string
   readonly pieces: readonly string[]
 }
 
-const NOTHING_TOLD: Told = { text: '', pieces: [] }
+const NO_TEXT: ScriptedText = { text: '', pieces: [] }
 
-const remembered = new Map<string, Told>()
+const textsBySeed = new Map<string, ScriptedText>()
 
 /** So many words, the first one chosen by `offset`; the same each time. */
-function wordsOf(count: number | null, offset: number): Told {
+function wordsOf(count: number | null, offset: number): ScriptedText {
   const words = Math.min(count ?? DEFAULT_WORDS, MAX_WORDS)
   const start = offset % WORDS.length
   const key = `${words}.${start}`
-  const known = remembered.get(key)
+  const known = textsBySeed.get(key)
   if (known !== undefined) return known
   const pieces = Array.from({ length: words }, (_, i) => {
     const word = WORDS[(start + i) % WORDS.length] ?? ''
     return i === 0 ? word : ` ${word}`
   })
-  const told: Told = { text: pieces.join(''), pieces }
-  if (remembered.size < MAX_REMEMBERED && words <= MAX_REMEMBERED_WORDS) remembered.set(key, told)
-  return told
+  const answer: ScriptedText = { text: pieces.join(''), pieces }
+  if (textsBySeed.size < MAX_CACHED_TEXTS && words <= MAX_CACHED_WORDS) textsBySeed.set(key, answer)
+  return answer
 }
 
 /** A text in pieces of `size` characters, surrogate pairs kept whole. */
-function inPieces(text: string, size: number): Told {
+function inPieces(text: string, size: number): ScriptedText {
   const points = Array.from(text)
   const pieces: string[] = []
   for (let at = 0; at < points.length; at += size) pieces.push(points.slice(at, at + size).join(''))
@@ -53,16 +53,16 @@ function inPieces(text: string, size: number): Told {
 }
 
 /** The longest beginning of at most so many tokens; the same object when nothing is lost. */
-function cutTo(told: Told, maxTokens: number): Told {
-  const bytes = Buffer.from(told.text)
+function cutTo(answer: ScriptedText, maxTokens: number): ScriptedText {
+  const bytes = Buffer.from(answer.text)
   const limit = maxTokens * 4
-  if (bytes.length <= limit) return told
+  if (bytes.length <= limit) return answer
   let end = limit
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1
   const text = bytes.subarray(0, end).toString('utf8')
   const pieces: string[] = []
   let left = text.length
-  for (const piece of told.pieces) {
+  for (const piece of answer.pieces) {
     if (left <= 0) break
     pieces.push(piece.slice(0, left))
     left -= piece.length
@@ -82,9 +82,9 @@ export type ScriptEnd = 'stop' | 'length' | 'tools' | 'blocked'
 
 /** Everything an answer will hold, whatever its wire. */
 export interface Script {
-  readonly told: Told
+  readonly answer: ScriptedText
   /** Reasoning to show. */
-  readonly thoughts: Told
+  readonly thoughts: ScriptedText
   readonly calls: readonly PlannedCall[]
   /** Built-in tools it uses, in order, one entry a use. */
   readonly builtins: readonly string[]
@@ -107,35 +107,35 @@ export function argumentPieces(call: PlannedCall): readonly string[] {
 }
 
 /** Names of the tools this answer calls. @throws UnknownSwitch for one that was not offered. */
-function toolsOf(ask: TextAsk, faults: Faults): readonly string[] {
-  const offered = [...ask.functions.map((one) => one.name), ...ask.builtins]
+function toolsOf(order: TextOrder, faults: Faults): readonly string[] {
+  const offered = [...order.functions.map((one) => one.name), ...order.builtins]
   const word = wordOf(faults, 'tool')
-  if (word !== null && !ask.answered) {
+  if (word !== null && !order.answered) {
     const names = word.split(',')
     const stray = names.find((name) => !offered.includes(name))
     if (stray !== undefined) throw new UnknownSwitch(`tool ${stray} was not offered`)
     return names
   }
-  if (ask.forced === null) return []
-  if (ask.forced !== true) return offered.includes(ask.forced) ? [ask.forced] : []
+  if (order.forced === null) return []
+  if (order.forced !== true) return offered.includes(order.forced) ? [order.forced] : []
   return offered.slice(0, 1)
 }
 
-function toldOf(ask: TextAsk, faults: Faults, promptTokens: number): Told {
+function textFor(order: TextOrder, faults: Faults, promptTokens: number): ScriptedText {
   const words = wordsOf(countOf(faults, 'words'), promptTokens)
-  if (ask.form.kind === 'schema') return inPieces(JSON.stringify(sampleOf(ask.form.schema)), 5)
-  if (ask.form.kind === 'json') return inPieces(JSON.stringify({ answer: words.text }), 5)
+  if (order.form.kind === 'schema') return inPieces(JSON.stringify(sampleOf(order.form.schema)), 5)
+  if (order.form.kind === 'json') return inPieces(JSON.stringify({ answer: words.text }), 5)
   const huge = countOf(faults, 'huge-frame')
   if (huge === null) return words
   const piece = 'x'.repeat(Math.min(huge, MAX_HUGE))
   return { text: words.text + piece, pieces: [...words.pieces, piece] }
 }
 
-function reasoningOf(ask: TextAsk, faults: Faults): number {
+function reasoningOf(order: TextOrder, faults: Faults): number {
   const stated = countOf(faults, 'reasoning-tokens')
   if (stated !== null) return stated
-  if (isOn(faults, 'thoughts')) return ask.reasoning ?? REASONING_TOKENS
-  return ask.model.reasons ? (ask.reasoning ?? REASONING_TOKENS) : 0
+  if (isOn(faults, 'thoughts')) return order.reasoning ?? REASONING_TOKENS
+  return order.model.reasons ? (order.reasoning ?? REASONING_TOKENS) : 0
 }
 
 function cacheOf(used: CacheUse, faults: Faults): CacheUse {
@@ -170,34 +170,38 @@ function usageOf(counted: Counted, faults: Faults): CallUsage {
 }
 
 /** Decides an answer. @throws UnknownSwitch when a switch asks for a tool that was not offered. */
-function scriptOf(ask: TextAsk, faults: Faults, readCache: (ask: TextAsk) => CacheUse): Script {
-  const input = promptTokens(ask)
-  const cache = cacheOf(ask.model.caches ? readCache(ask) : NO_CACHE, faults)
+function scriptOf(
+  order: TextOrder,
+  faults: Faults,
+  readCache: (order: TextOrder) => CacheUse,
+): Script {
+  const input = promptTokens(order)
+  const cache = cacheOf(order.model.caches ? readCache(order) : NO_CACHE, faults)
   if (isOn(faults, 'blocked')) {
     const usage = usageOf({ input, cache, visible: 0, reasoning: 0, toolPrompt: 0 }, faults)
-    const none = { told: NOTHING_TOLD, thoughts: NOTHING_TOLD, calls: [], builtins: [] }
+    const none = { answer: NO_TEXT, thoughts: NO_TEXT, calls: [], builtins: [] }
     return { ...none, end: 'blocked', usage }
   }
-  const names = toolsOf(ask, faults)
+  const names = toolsOf(order, faults)
   const calls = names.flatMap((name): PlannedCall[] => {
-    const found = ask.functions.find((one) => one.name === name)
+    const found = order.functions.find((one) => one.name === name)
     return found === undefined ? [] : [{ name, arguments: JSON.stringify(sampleOf(found.schema)) }]
   })
-  const uses = Math.min(countOf(faults, 'tool-searches') ?? 1, ask.singleUse ? 1 : MAX_TOOL_USES)
-  const builtins = [...new Set([...names, ...ask.unasked])]
-    .filter((name) => ask.builtins.includes(name))
+  const uses = Math.min(countOf(faults, 'tool-searches') ?? 1, order.singleUse ? 1 : MAX_TOOL_USES)
+  const builtins = [...new Set([...names, ...order.unasked])]
+    .filter((name) => order.builtins.includes(name))
     .flatMap((name) => Array.from({ length: uses }, () => name))
-  const whole = calls.length > 0 ? NOTHING_TOLD : toldOf(ask, faults, input)
-  const told = ask.maxTokens === null ? whole : cutTo(whole, ask.maxTokens)
-  const reasoning = reasoningOf(ask, faults)
-  let visible = tokensOf(told.text) * ask.choices
+  const whole = calls.length > 0 ? NO_TEXT : textFor(order, faults, input)
+  const answer = order.maxTokens === null ? whole : cutTo(whole, order.maxTokens)
+  const reasoning = reasoningOf(order, faults)
+  let visible = tokensOf(answer.text) * order.choices
   for (const call of calls) visible += tokensOf(call.name) + tokensOf(call.arguments)
-  const toolPrompt = ask.countsToolPrompts ? builtins.length * TOOL_PROMPT_TOKENS : 0
-  const cut = told !== whole || isOn(faults, 'incomplete')
+  const toolPrompt = order.countsToolPrompts ? builtins.length * TOOL_PROMPT_TOKENS : 0
+  const cut = answer !== whole || isOn(faults, 'incomplete')
   return {
-    told,
+    answer,
     thoughts:
-      reasoning > 0 && (ask.showThoughts || isOn(faults, 'thoughts')) ? THOUGHTS : NOTHING_TOLD,
+      reasoning > 0 && (order.showThoughts || isOn(faults, 'thoughts')) ? THOUGHTS : NO_TEXT,
     calls,
     builtins,
     end: cut ? 'length' : calls.length > 0 ? 'tools' : 'stop',
@@ -224,8 +228,8 @@ export class TextService {
   }
 
   /** Decides an answer. @throws UnknownSwitch */
-  plan(ask: TextAsk, asker: Asker, faults: Faults): Script {
-    return scriptOf(ask, faults, (asked) => this.#cache.use(asked, asker.credential))
+  plan(order: TextOrder, asker: Asker, faults: Faults): Script {
+    return scriptOf(order, faults, (asked) => this.#cache.use(asked, asker.credential))
   }
 }
 
@@ -237,14 +241,14 @@ const OUTCOMES: Readonly<Record<Script['end'], CallOutcome>> = {
 }
 
 /** What is recorded of a call that gets such an answer. */
-export function callOf(ask: TextAsk, script: Script, id: string, wireUsage: unknown): NewCall {
+export function callOf(order: TextOrder, script: Script, id: string, wireUsage: unknown): NewCall {
   const toolCalls: Record<string, number> = {}
   for (const name of script.builtins) toolCalls[name] = (toolCalls[name] ?? 0) + 1
   return {
     id,
-    model: ask.model.name,
-    requestedModel: ask.requestedModel,
-    stream: ask.stream,
+    model: order.model.name,
+    requestedModel: order.requestedModel,
+    stream: order.stream,
     outcome: OUTCOMES[script.end],
     usage: script.usage,
     wireUsage,

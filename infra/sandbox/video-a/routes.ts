@@ -8,7 +8,7 @@ import { type Fields, objectBody, objectsIn, textIn } from '../kit/body.ts'
 import { randomBase36 } from '../kit/clock.ts'
 import { noFile, signedFile, wholeFile } from '../media/files.ts'
 import { mp4OfSeconds, pictureOf } from '../media/pictures.ts'
-import { type BodyWire, type Sent, taskHandlers } from '../tasks/run.ts'
+import { type BodyWire, type RequestWithBody, taskHandlers } from '../tasks/run.ts'
 import { FamilyTasks, numberIn } from '../tasks/service.ts'
 import { detailOf, MEDIA_PATH, planOf, taskBody, usageOf, type VideoDetail } from './body.ts'
 import { checkAssets } from './content.ts'
@@ -53,7 +53,7 @@ class VideoService {
   }
 
   /** Accepts a task: answered only once it is durable. */
-  async create({ body, credential, faults }: Sent): Promise<Answer> {
+  async create({ body, credential, faults }: RequestWithBody): Promise<Answer> {
     const { options, random, clock } = this.#kit
     const request = parseRequest(body, options)
     checkAssets(this.#kit, request.model, request.content.assets)
@@ -76,7 +76,7 @@ class VideoService {
   }
 
   get(id: string): Answer {
-    return this.#ok(this.#tasks.tell(this.#tasks.find(id)))
+    return this.#ok(this.#tasks.render(this.#tasks.find(id)))
   }
 
   list(query: URLSearchParams, faults: Faults): Answer {
@@ -102,7 +102,7 @@ class VideoService {
         (!tier || tier === record.detail['serviceTier']),
     })
     const shown = items.map((found) => {
-      const body = this.#tasks.tell(found)
+      const body = this.#tasks.render(found)
       return isOn(faults, 'unmarked') ? { ...body, safety_identifier: undefined } : body
     })
     return this.#ok({ items: shown, total })

@@ -11,7 +11,7 @@ import { mp4OfSeconds } from '../media/pictures.ts'
 import { addDownloadRoute, addUploadRoute } from '../speech/files.ts'
 import { speechWire } from '../speech/parse.ts'
 import { taskPlan } from '../tasks/record.ts'
-import { type BodyWire, type Sent, taskHandlers } from '../tasks/run.ts'
+import { type BodyWire, type RequestWithBody, taskHandlers } from '../tasks/run.ts'
 import { FamilyTasks, type FoundTask, type Listing, numberIn } from '../tasks/service.ts'
 import {
   detailOf,
@@ -51,7 +51,7 @@ class VideoService {
   }
 
   /** Accepts a task: answered only once it is durable, and its receiver knows of it. */
-  async create({ body, credential, faults }: Sent): Promise<Answer> {
+  async create({ body, credential, faults }: RequestWithBody): Promise<Answer> {
     const { options, random, callbacks } = this.#kit
     const request = parseRequest(body)
     const { model, callbackUrl } = request
@@ -72,7 +72,7 @@ class VideoService {
   }
 
   get(id: string, credential: string): Answer {
-    return ok(this.#tasks.tell(this.#tasks.find(id, credential)))
+    return ok(this.#tasks.render(this.#tasks.find(id, credential)))
   }
 
   /** Everything an account has made, newest first. */
@@ -83,7 +83,7 @@ class VideoService {
     const fits: Listing['fits'] = ({ record }) => record.credential === account
     const { items, total } = this.#tasks.list({ page, size, faults, fits })
     const render = (...found: FoundTask): object => taskOf(this.#kit, ...found)
-    return ok({ tasks: items.map((found) => this.#tasks.tell(found, render)), total })
+    return ok({ tasks: items.map((found) => this.#tasks.render(found, render)), total })
   }
 
   /** Cancels what is queued, deletes what has ended, refuses the rest. */

@@ -9,7 +9,7 @@ import { type Random, randomInteger } from '../kit/clock.ts'
 import { partOfFile, signedFile } from '../media/files.ts'
 import { mp4OfSeconds, pictureOf } from '../media/pictures.ts'
 import { isTerminal } from '../tasks/record.ts'
-import { type BodyWire, type Sent, taskHandlers } from '../tasks/run.ts'
+import { type BodyWire, type RequestWithBody, taskHandlers } from '../tasks/run.ts'
 import { FamilyTasks, numberIn } from '../tasks/service.ts'
 import {
   detailOf,
@@ -55,7 +55,7 @@ class VideoService {
   }
 
   /** Accepts a task: answered only once it is durable. */
-  async create(mode: Mode, { body, credential, faults }: Sent): Promise<Answer> {
+  async create(mode: Mode, { body, credential, faults }: RequestWithBody): Promise<Answer> {
     const { options, random } = this.#kit
     const request = parseRequest(mode, body)
     const { model, prompt, payload, bgm } = request
@@ -85,7 +85,7 @@ class VideoService {
   }
 
   get(id: string): Answer {
-    return ok(this.#tasks.tell(this.#tasks.find(id)))
+    return ok(this.#tasks.render(this.#tasks.find(id)))
   }
 
   /** Newest first. */
@@ -100,7 +100,7 @@ class VideoService {
       fits: ({ record }) => ids.size === 0 || ids.has(record.id),
     })
     const tasks = items.map((found) => ({
-      ...this.#tasks.tell(found),
+      ...this.#tasks.render(found),
       ...settingsBody(found[0].record),
       ...(isOn(faults, 'unmarked') ? { payload: '' } : {}),
       ...(isOn(faults, 'usage-missing') ? { credits: undefined } : {}),
@@ -109,7 +109,7 @@ class VideoService {
   }
 
   /** Cancels what waits; its credits come back. */
-  async cancel({ id, body }: Sent): Promise<Answer> {
+  async cancel({ id, body }: RequestWithBody): Promise<Answer> {
     if (body['id'] !== id) throw new Refusal('FieldLacking', 'field id is lacking')
     const found = this.#tasks.find(id)
     const [task, state] = found

@@ -9,7 +9,7 @@ import {
   serverNotReady,
   unauthenticated,
 } from '../errors.ts'
-import type { Gate, Member, NodeState } from '../gate.ts'
+import type { AccessGate, Member, NodeState } from '../gate.ts'
 
 /** What an account may lack: reading `$all`, appending, or to be known at all. */
 export const RIGHTS = ['read_all', 'append', 'authenticate'] as const
@@ -74,7 +74,7 @@ export class ClusterState {
   }
 
   /** The gate of one member. */
-  gateOf(index: number): Gate {
+  gateOf(index: number): AccessGate {
     const stateOf = (): NodeState => this.#members[index]?.state ?? 'SHUTDOWN'
     return {
       members: () => this.#members,
