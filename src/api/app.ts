@@ -38,7 +38,7 @@ import {
   useMount,
   type QuotedPath,
 } from './kit/surface.ts'
-import type { StandingsOf } from './kit/answer-headers.ts'
+import type { LimitStatusesOf } from './kit/answer-headers.ts'
 import type { FormLimits } from './kit/multipart.ts'
 import type { ResolveHost } from '../kernel/public-url.ts'
 import { type PerToken, usePerToken } from './kit/authenticate.ts'
@@ -81,7 +81,7 @@ export interface ApiDeps extends Omit<AccountsDeps, 'endpoints'>, PerToken {
   readonly files: FileUseCases
   readonly imageTasks: ImageTaskUseCases
   /** Status of callers' limits; without it answers do not show them. */
-  readonly standingsOf?: StandingsOf
+  readonly limitStatusesOf?: LimitStatusesOf
   readonly health: Health
   /** Of the gateway's own storage; undefined: it has none to serve. */
   readonly objects?: FindObject | undefined
@@ -221,7 +221,7 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
     fileForm,
     formLimits,
     findAssetTypes: deps.assets.findAssetTypes,
-    standingsOf: deps.standingsOf ?? (() => ({})),
+    limitStatusesOf: deps.limitStatusesOf ?? (() => ({})),
     upstreamHosts: deps.upstreamHosts ?? new Set<string>(),
     streamLimits: { ...defaultStreamLimits, ...deps.streamLimits },
   }

@@ -101,7 +101,7 @@ export interface Services {
   readonly tasks: TaskDeps
   /** Takes in the events of accounts. */
   readonly facts: Pick<AccountFacts, 'noticed'>
-  readonly budgets: Pick<Budgets, 'standings'>
+  readonly budgets: Pick<Budgets, 'budgetStatuses'>
   /** Of synchronous calls, all but the journal, which has a place on disk. Once for each gateway. */
   readonly calls: (replica: CallingReplica) => Omit<CallDeps, 'journal' | 'log'> & {
     readonly log: EventLog

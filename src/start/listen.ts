@@ -163,11 +163,11 @@ function buildCallersApp(
     ...running.access,
     ...useCases(services, calls),
     resolveMediaFiles: createMediaFiles({ log, clock }),
-    standingsOf: throttle.standings,
+    limitStatusesOf: throttle.limitStatuses,
     countQuery: throttle.query,
     ownTurn: throttle.own,
     readKey: createReadKey({ db: pool, throttle }),
-    readOwnBudgets: services.budgets.standings,
+    readOwnBudgets: services.budgets.budgetStatuses,
     uploads: services.files.quota,
     ...management({ ...options, log, catalog, db, clock }),
     ...readsOver({

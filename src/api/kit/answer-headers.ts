@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Principal } from '../../app/access/principal.ts'
-import type { Standings } from '../../app/spending/throttle/rates.ts'
+import type { LimitStatuses } from '../../app/spending/throttle/rates.ts'
 import { type Cost, costOf, type Settlement } from '../../domain/pricing/settlement.ts'
 import { callerOf } from './authenticate.ts'
 import type { Started, StreamDialect } from './event-stream.ts'
@@ -104,7 +104,7 @@ export function costInLastFrame<Frame>(
 }
 
 /** The tightest limits of a caller: of its token, its user and its tenant. Limits of upstream are not shown. */
-export type StandingsOf = (principal: Principal) => Standings
+export type LimitStatusesOf = (principal: Principal) => LimitStatuses
 
 const MINUTE_MS = 60_000
 
@@ -117,9 +117,9 @@ export function durationText(milliseconds: number): string {
 }
 
 /** `x-ratelimit-limit-requests` and the others; a caller without limits gets none. */
-export function limitHeaders(standings: Standings): Readonly<Record<string, string>> {
+export function limitHeaders(limitStatuses: LimitStatuses): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    Object.entries(standings).flatMap(([measure, { limit, remaining, resetMs }]) => [
+    Object.entries(limitStatuses).flatMap(([measure, { limit, remaining, resetMs }]) => [
       [`x-ratelimit-limit-${measure}`, String(limit)],
       [`x-ratelimit-remaining-${measure}`, String(remaining)],
       [`x-ratelimit-reset-${measure}`, durationText(resetMs)],
@@ -130,16 +130,16 @@ export function limitHeaders(standings: Standings): Readonly<Record<string, stri
 /** The same of the caller that sent a request. */
 export function limitHeadersOf(
   request: FastifyRequest,
-  standingsOf: StandingsOf,
+  limitStatusesOf: LimitStatusesOf,
 ): Readonly<Record<string, string>> {
   const caller = callerOf(request)
-  return caller === undefined ? {} : limitHeaders(standingsOf(caller))
+  return caller === undefined ? {} : limitHeaders(limitStatusesOf(caller))
 }
 
 /** Puts them on every answer below the plugin, failures included; streams ask for them themselves. */
-export function useLimitHeaders(app: FastifyInstance, standingsOf: StandingsOf): void {
+export function useLimitHeaders(app: FastifyInstance, limitStatusesOf: LimitStatusesOf): void {
   app.addHook('onSend', (request, reply, payload, done) => {
-    void reply.headers(limitHeadersOf(request, standingsOf))
+    void reply.headers(limitHeadersOf(request, limitStatusesOf))
     done(null, payload)
   })
 }

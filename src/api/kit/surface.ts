@@ -15,7 +15,7 @@ import type { StreamLimits } from './event-stream.ts'
 import type { ForeignNames } from './foreign-members.ts'
 import { type JsonBodyOptions, useJsonBody } from './json-body.ts'
 import { useKeptAnswers } from './idempotency.ts'
-import { limitHeadersOf, type StandingsOf, useLimitHeaders } from './answer-headers.ts'
+import { limitHeadersOf, type LimitStatusesOf, useLimitHeaders } from './answer-headers.ts'
 import { namesKnown, type Spellings } from './typo-check.ts'
 import type { FormLimits } from './multipart.ts'
 import type { RequestQuote } from '../../app/finance/prices/tenant-prices.ts'
@@ -119,17 +119,17 @@ export interface SurfaceServices {
   readonly foreignMembers: ForeignNames
   readonly streamLimits: StreamLimits
   /** What is left of a caller's limits. */
-  readonly standingsOf: StandingsOf
+  readonly limitStatusesOf: LimitStatusesOf
   /** For one file that is sent on, and its form fields. */
   readonly mediaForm: FormLimits
 }
 
 /** How a surface sends streams whose answers show the caller's limits. */
 export function streamOptions(
-  { streamLimits, standingsOf }: Pick<SurfaceServices, 'streamLimits' | 'standingsOf'>,
+  { streamLimits, limitStatusesOf }: Pick<SurfaceServices, 'streamLimits' | 'limitStatusesOf'>,
   request: FastifyRequest,
 ) {
-  return { limits: streamLimits, headers: () => limitHeadersOf(request, standingsOf) }
+  return { limits: streamLimits, headers: () => limitHeadersOf(request, limitStatusesOf) }
 }
 
 /** Names of all members that the creations of surfaces have. */
@@ -152,7 +152,7 @@ export function mountOf(mounts: readonly Mount[], url: string): Mount | undefine
 interface MountDeps {
   readonly authenticate: Authenticate
   readonly bodyBudget: BodyBudget
-  readonly standingsOf: StandingsOf
+  readonly limitStatusesOf: LimitStatusesOf
   /** Of the largest body. */
   readonly bodyBytes: number
 }
@@ -162,7 +162,7 @@ export function useMount(
   app: FastifyInstance,
   mount: Mount,
   others: readonly Mount[],
-  { authenticate, bodyBudget, bodyBytes, standingsOf }: MountDeps,
+  { authenticate, bodyBudget, bodyBytes, limitStatusesOf }: MountDeps,
 ): void {
   const { envelopeOf } = mount
   if (envelopeOf !== undefined) {
@@ -177,6 +177,6 @@ export function useMount(
   useBodyBudget(app, bodyBudget, bodyBytes)
   useJsonBody(app, bodyBytes, mount.body)
   if (mount.isOpen !== true) requireToken(app, authenticate, 'model', mount.keyHeaders)
-  if (mount.tellsLimits === true) useLimitHeaders(app, standingsOf)
+  if (mount.tellsLimits === true) useLimitHeaders(app, limitStatusesOf)
   if (mount.keepsAnswers === true) useKeptAnswers(app)
 }

@@ -54,7 +54,7 @@ const BalanceAnswerSchema = successOf(
   }),
 )
 
-interface Asked {
+interface BalanceFilter {
   readonly tenantId: string | undefined
   readonly currency: Currency | undefined
 }
@@ -62,7 +62,7 @@ interface Asked {
 /** Balances of the visible tenants after one of them. */
 async function pageOf(
   accounts: AccountReads,
-  { tenantId, currency }: Asked,
+  { tenantId, currency }: BalanceFilter,
   { after, limit }: { readonly after: string | undefined; readonly limit: number },
 ) {
   const found =
@@ -79,7 +79,7 @@ async function pageOf(
 
 async function* csvPages(
   accounts: AccountReads,
-  asked: Asked,
+  asked: BalanceFilter,
   start: { readonly after: string | undefined; readonly limit: number | undefined },
 ): AsyncGenerator<readonly CsvRow[]> {
   let { after } = start

@@ -2,9 +2,9 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { KeyLimits, KeyStanding, ReadKey } from '../../app/access/key-standing.ts'
 import type { Principal } from '../../app/access/principal.ts'
-import type { StandingBudget } from '../../app/spending/budgets/standing.ts'
+import type { BudgetStatus } from '../../app/spending/budgets/standing.ts'
 import type { Whose } from '../../app/spending/throttle/holders.ts'
-import type { Standing } from '../../app/spending/throttle/minute-use.ts'
+import type { LimitStatus } from '../../app/spending/throttle/minute-use.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { BudgetSchema, toBudget } from '../kit/balances.ts'
@@ -12,14 +12,14 @@ import { tokenFailures } from '../kit/route-failures.ts'
 import { describe } from './documentation.ts'
 
 /** Status of the caller's budgets. */
-export type ReadOwnBudgets = (who: Principal) => Promise<readonly StandingBudget[]>
+export type ReadOwnBudgets = (who: Principal) => Promise<readonly BudgetStatus[]>
 
 export interface KeyRouteDeps {
   readonly readKey: ReadKey
   readonly readOwnBudgets: ReadOwnBudgets
 }
 
-function ofMinute(standing: Standing | undefined) {
+function ofMinute(standing: LimitStatus | undefined) {
   if (standing === undefined) return null
   const { limit, remaining, resetMs } = standing
   return { limit, used: Math.max(0, limit - remaining), remaining, reset_ms: resetMs }

@@ -3,7 +3,7 @@ import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { openTasks } from '../../../projections/tasks/query.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { taskLimitsOf, taskOwnerOf } from '../spending/throttle/concurrent-tasks.ts'
-import type { HolderStanding, Throttle } from '../spending/throttle/throttle.ts'
+import type { HolderLimitStatus, Throttle } from '../spending/throttle/throttle.ts'
 import type { Principal } from './principal.ts'
 
 /** Open tasks are counted up to this number. */
@@ -27,7 +27,7 @@ export interface KeyStanding {
 }
 
 /** The limit status of one holder. */
-export interface KeyLimits extends HolderStanding {
+export interface KeyLimits extends HolderLimitStatus {
   /** Tasks that have not ended; undefined when their number is not limited. */
   readonly tasks: number | undefined
 }

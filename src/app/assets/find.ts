@@ -3,7 +3,7 @@ import type { AssetGroupEventData } from '../../domain/asset-group/events.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import type { LibraryPage, Listed, SeenGroup } from '../ports/assets.ts'
 import { callOptions } from '../channels/call-upstream.ts'
-import { callInTurn } from '../channels/paced-calls.ts'
+import { callPaced } from '../channels/paced-calls.ts'
 import type { CallOptions, Channel } from '../ports/provider.ts'
 import { byPolicy, POLICY_CORRELATION } from './asker.ts'
 import type { AssetDeps } from './deps.ts'
@@ -76,7 +76,7 @@ async function find(
   const { name, groupType, projectName, tenantId, channel, signal, requestId } = wanted
   const page = { groupType, projectName, name, ...PAGE }
   const options = callOptions(requestId ?? POLICY_CORRELATION, signal)
-  const { items } = await callInTurn(deps, channel, 'list', signal, () => list(page, options))
+  const { items } = await callPaced(deps, channel, 'list', signal, () => list(page, options))
   const nativeId = items.find((item) => item.name === name)?.nativeId
   if (nativeId === undefined) return undefined
   deps.crashPoint('asset.before-adopt')

@@ -6,7 +6,7 @@ import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { callOptions } from '../channels/call-upstream.ts'
-import { callInTurn } from '../channels/paced-calls.ts'
+import { callPaced } from '../channels/paced-calls.ts'
 import { ProviderError } from '../ports/provider.ts'
 import { requireCaughtUp } from '../read-models/catch-up.ts'
 import { actorOf, byPolicy, doingOf } from './asker.ts'
@@ -124,7 +124,7 @@ export async function deleteAssetUpstream(
     return !mayArrive
   }
   const options = callOptions(requestId ?? assetId, signal)
-  await callInTurn(deps, channel, 'delete', signal, () =>
+  await callPaced(deps, channel, 'delete', signal, () =>
     deps.provider.deleteAsset(channel, { nativeId, projectName }, options),
   )
   deps.crashPoint('asset.after-deletion')
@@ -165,7 +165,7 @@ export async function deleteGroupUpstream(
   })
   if (nativeId !== undefined) {
     const options = callOptions(requestId ?? groupId, signal)
-    await callInTurn(deps, channel, 'delete', signal, () =>
+    await callPaced(deps, channel, 'delete', signal, () =>
       deps.provider.deleteGroup(channel, { nativeId, projectName }, options),
     )
   }

@@ -3,7 +3,7 @@ import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { newAssetGroupId } from '../../kernel/ids.ts'
 import { callOptions, callUpstream } from '../channels/call-upstream.ts'
-import { callInTurn } from '../channels/paced-calls.ts'
+import { callPaced } from '../channels/paced-calls.ts'
 import { keyedHash } from '../../kernel/keyed-hash.ts'
 import { ProviderError } from '../ports/provider.ts'
 import { askerOf, byCaller, byPolicy } from './asker.ts'
@@ -94,7 +94,7 @@ async function verificationResult(
     const asked = { credential, projectName }
     const options = callOptions(requestId, AbortSignal.timeout(RESULT_TIMEOUT_MS))
     // Callers poll this, so they share the account's pace with the other readers.
-    const seen = await callInTurn(deps, channel, 'verify', options.signal, () =>
+    const seen = await callPaced(deps, channel, 'verify', options.signal, () =>
       provider.verificationResult(channel, asked, options),
     ).catch((error: unknown) => {
       throw asRefusal(error)

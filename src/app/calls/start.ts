@@ -4,7 +4,7 @@ import { createRejectedCount } from '../../eventlog/journal/rejected-records.ts'
 import { openSpool, spoolIdentity } from '../../eventlog/journal/spool.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
-import { startExchanging } from '../queue/exchange-loop.ts'
+import { startExchangeLoop } from '../queue/exchange-loop.ts'
 import type { CallDeps } from './deps.ts'
 import {
   type Backlog,
@@ -59,7 +59,7 @@ export async function startCalls(
   const spoolId = await spoolIdentity(spoolDirectory, clock.nowMs())
   /** Whether the log has the spooled records of earlier processes, and all replicas know it. */
   let hasEmptied = false
-  const telling = startExchanging({
+  const telling = startExchangeLoop({
     exchange: async () => {
       const isSpooling = journal.spooled() > 0
       const waitsIn = isSpooling ? spoolId : undefined

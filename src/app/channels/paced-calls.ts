@@ -6,7 +6,7 @@ import type { ChannelPaces } from './paces.ts'
  * Runs work at its turn: callers and policies share the channel's pace.
  * @throws ProviderError `unavailable` when the signal aborts the wait; what the work throws
  */
-export async function runInTurn<Result>(
+export async function runPaced<Result>(
   { paces }: { readonly paces: ChannelPaces },
   channel: Channel,
   signal: AbortSignal,
@@ -27,12 +27,12 @@ export async function runInTurn<Result>(
 }
 
 /** The same of one upstream call. @throws ProviderError */
-export function callInTurn<Result>(
+export function callPaced<Result>(
   deps: UpstreamDeps & { readonly paces: ChannelPaces },
   channel: Channel,
   operation: UpstreamOperation,
   signal: AbortSignal,
   call: () => Promise<Result>,
 ): Promise<Result> {
-  return runInTurn(deps, channel, signal, () => callUpstream(deps, channel, operation, call))
+  return runPaced(deps, channel, signal, () => callUpstream(deps, channel, operation, call))
 }

@@ -63,7 +63,7 @@ export interface ImageFrame {
 
 /** An event of a stream of pictures. */
 export type ImageEvent =
-  | { readonly kind: 'told'; readonly frame: ImageFrame; readonly terminal: boolean }
+  | { readonly kind: 'frame'; readonly frame: ImageFrame; readonly terminal: boolean }
   /** A picture to deliver, with the frames for its delivery and for its failure. */
   | {
       readonly kind: 'picture'

@@ -4,7 +4,12 @@ import { DomainError } from '../../kernel/errors.ts'
 import { type Currency, formatAmount, parseAmount } from '../../kernel/money.ts'
 import { type PlaceRequest, readTaskPlaces } from './throttle/concurrent-tasks.ts'
 import { readSpendable, spendableSql, spendableValues } from './spendable.ts'
-import { type BalanceKey, createTenantQueue, type Decided, type Refusals } from './tenant-queue.ts'
+import {
+  type BalanceKey,
+  createTenantQueue,
+  type BatchResult,
+  type Refusals,
+} from './tenant-queue.ts'
 import { createBatchedWriter } from '../../storage/postgres/batched-writes.ts'
 
 /**
@@ -33,7 +38,7 @@ export interface Admissions {
   /** The hold is in the log at this position: the reservation ends when it is projected. */
   readonly recorded: (platformId: string, position: bigint) => Promise<void>
   /** Nothing was written to the log: the reservation ends now. */
-  readonly withdraw: (platformId: string) => Promise<void>
+  readonly release: (platformId: string) => Promise<void>
 }
 
 /**
@@ -51,9 +56,9 @@ const OR_RAISE = `on conflict (platform_id) do update
 /** Admissions of one process; requests of one tenant and currency share transactions. */
 export function createAdmissions(pool: Pool): Admissions {
   return {
-    admit: createTenantQueue(pool, { decide: decideBatch, passAll }),
+    admit: createTenantQueue(pool, { decide: decideBatch, tryAdmitAll }),
     recorded: createNoteTaker(pool),
-    withdraw: async (platformId) => {
+    release: async (platformId) => {
       await pool.query('delete from ops.admissions where platform_id = $1', [platformId])
     },
   }
@@ -70,7 +75,7 @@ function reservationColumns(batch: readonly AdmissionRequest[]): readonly (reado
 }
 
 /** In nearly all cases the balance covers every request, and no holder has a task limit. */
-function passAll(batch: readonly AdmissionRequest[]): QueryConfig | undefined {
+function tryAdmitAll(batch: readonly AdmissionRequest[]): QueryConfig | undefined {
   const [first] = batch
   if (first === undefined || batch.some(({ taskLimits }) => taskLimits.length > 0)) return undefined
   // One statement cannot raise a reservation twice.
@@ -100,7 +105,7 @@ function passAll(batch: readonly AdmissionRequest[]): QueryConfig | undefined {
 async function decideBatch(
   client: PoolClient,
   batch: readonly AdmissionRequest[],
-): Promise<Decided> {
+): Promise<BatchResult> {
   const [first] = batch
   if (first === undefined) return { refusals: Promise.resolve([]) }
   const [reserved, places, spendable] = await allSettledOrThrow([

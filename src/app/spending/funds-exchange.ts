@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { insufficientBalance } from './admission.ts'
 import { readSpendable, type Spendable } from './spendable.ts'
-import { balanceUntold, type BalanceKey, type Decided } from './tenant-queue.ts'
+import { balanceUnknown, type BalanceKey, type BatchResult } from './tenant-queue.ts'
 import { tellSpending } from './call-spending.ts'
 import { runForAllTokens } from '../../kernel/token-context.ts'
 import type { Clock } from '../../kernel/clock.ts'
@@ -16,7 +16,7 @@ const FRESH_FOR_MS = 1_000
 export const MAX_LAG_MS = 30_000
 
 /** A call that waits for a decision under the lock, which also takes its hold. */
-export interface Asked extends BalanceKey {
+export interface FundsRequest extends BalanceKey {
   readonly funds: TenantFunds
   readonly holdPico: bigint
   hold?: Reservation
@@ -89,7 +89,7 @@ export class FundsExchange {
       await this.#refresh(funds)
     } catch (error) {
       const nowAgeMs = funds.ageMs(this.#clock.nowMs()) ?? Infinity
-      if (nowAgeMs >= MAX_LAG_MS) throw balanceUntold(error)
+      if (nowAgeMs >= MAX_LAG_MS) throw balanceUnknown(error)
     }
   }
 
@@ -97,7 +97,7 @@ export class FundsExchange {
    * Decides calls of one tenant and currency under its lock. The balance read under the lock is
    * complete, and every later holder of the lock sees the report written here.
    */
-  async decide(client: PoolClient, batch: readonly Asked[]): Promise<Decided> {
+  async decide(client: PoolClient, batch: readonly FundsRequest[]): Promise<BatchResult> {
     const [first] = batch
     if (first === undefined) return { refusals: Promise.resolve([]) }
     const { funds } = first
@@ -144,7 +144,7 @@ export class FundsExchange {
 /** The refusal of a hold by the known balance; undefined when the hold fits. */
 export function refusalOf(
   funds: TenantFunds,
-  { currency, holdPico }: Pick<Asked, 'currency' | 'holdPico'>,
+  { currency, holdPico }: Pick<FundsRequest, 'currency' | 'holdPico'>,
 ): DomainError | undefined {
   const availablePico = funds.availablePico(currency)
   // A hold may be zero, so a tenant with nothing or less available is refused as well.

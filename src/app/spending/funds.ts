@@ -1,12 +1,12 @@
 import type { Pool } from 'pg'
 import { spoolEmptied } from './call-spending.ts'
 import type { LedgerLag } from './ledger-lag.ts'
-import { balanceUntold, createTenantQueue } from './tenant-queue.ts'
+import { balanceUnknown, createTenantQueue } from './tenant-queue.ts'
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { Currency } from '../../kernel/money.ts'
 import { pause, withTimeout } from '../../kernel/pause.ts'
-import { type Asked, FundsExchange, MAX_LAG_MS, refusalOf } from './funds-exchange.ts'
+import { type FundsRequest, FundsExchange, MAX_LAG_MS, refusalOf } from './funds-exchange.ts'
 import type { Reservation } from './reservation.ts'
 import { TenantFunds } from './tenant-funds.ts'
 
@@ -71,19 +71,19 @@ export function createFunds({
 }: FundsDeps): Funds {
   const tenants = new KnownTenants(maxTenants)
   const exchange = new FundsExchange({ pool, replica, clock })
-  const decided = createTenantQueue<Asked>(pool, {
+  const decided = createTenantQueue<FundsRequest>(pool, {
     decide: (client, batch) => exchange.decide(client, batch),
   })
   const watch = createWatch(lag, clock)
 
-  const holdUnderLock = async (asked: Asked): Promise<Reservation> => {
+  const holdUnderLock = async (asked: FundsRequest): Promise<Reservation> => {
     try {
       await decided(asked)
     } catch (error) {
       asked.hold?.release('not_started')
       throw error
     }
-    if (asked.hold === undefined || asked.telling === undefined) throw balanceUntold(undefined)
+    if (asked.hold === undefined || asked.telling === undefined) throw balanceUnknown(undefined)
     // Only after the commit.
     asked.funds.exchanged(asked.telling)
     return asked.hold
@@ -97,7 +97,7 @@ export function createFunds({
     await exchange.makeKnown(funds)
     if (funds.isSmall(currency, holdPico))
       return funds.place(currency, holdPico, () => clock.nowMs())
-    const asked: Asked = { tenantId: funds.tenantId, currency, funds, holdPico }
+    const asked: FundsRequest = { tenantId: funds.tenantId, currency, funds, holdPico }
     const isRecent = (funds.ageMs(clock.nowMs()) ?? Infinity) < RECHECK_AFTER_MS
     const refusal = isRecent ? refusalOf(funds, asked) : undefined
     if (refusal !== undefined) throw refusal
@@ -162,7 +162,7 @@ class KnownTenants {
         this.#byId.delete(tenantId)
         return
       }
-    throw balanceUntold(undefined)
+    throw balanceUnknown(undefined)
   }
 }
 

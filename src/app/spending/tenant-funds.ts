@@ -6,7 +6,7 @@ import type { Currency } from '../../kernel/money.ts'
 /** A settlement without a known position is taken to be in the ledger after this. */
 const ASSUME_PROJECTED_MS = 60_000
 /** Between two exchanges a replica may spend this part of the balance it read. */
-export const UNTOLD_PART = 20n
+export const UNREPORTED_SHARE = 20n
 
 /** Runs the work while none of the tenants may become idle. */
 export function usingAll<Value>(
@@ -77,7 +77,7 @@ export class TenantFunds {
     return (
       availablePico > 0n &&
       holdPico <= availablePico &&
-      (untoldPico + holdPico) * UNTOLD_PART <= availablePico + untoldPico
+      (untoldPico + holdPico) * UNREPORTED_SHARE <= availablePico + untoldPico
     )
   }
 

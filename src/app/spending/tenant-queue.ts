@@ -29,7 +29,7 @@ export interface BalanceKey {
 /** A refusal or none for each request; an empty list when all pass. */
 export type Refusals = readonly (DomainError | undefined)[]
 
-export interface Decided {
+export interface BatchResult {
   /** Settles once the decision's writes are done; the commit is sent without waiting for it. */
   readonly refusals: Promise<Refusals>
 }
@@ -37,12 +37,12 @@ export interface Decided {
 /** How requests of one tenant and currency are decided. */
 export interface Deciding<Request> {
   /** Decides each of them in a transaction. */
-  readonly decide: (client: PoolClient, batch: readonly Request[]) => Promise<Decided>
+  readonly decide: (client: PoolClient, batch: readonly Request[]) => Promise<BatchResult>
   /**
    * One statement that admits all requests: it returns a row whose `passed` says whether it did.
    * Otherwise each request is decided by itself. Undefined when one statement cannot decide.
    */
-  readonly passAll?: (batch: readonly Request[]) => QueryConfig | undefined
+  readonly tryAdmitAll?: (batch: readonly Request[]) => QueryConfig | undefined
 }
 
 interface Waiting<Request> {
@@ -53,7 +53,7 @@ interface Waiting<Request> {
 }
 
 /** The balance cannot be read: nothing was started. */
-export function balanceUntold(cause: unknown): DomainError {
+export function balanceUnknown(cause: unknown): DomainError {
   return new DomainError('database_unavailable', 'the balance cannot be checked at the moment', {
     reason: cause instanceof Error ? cause.message : 'overload',
   })
@@ -65,14 +65,14 @@ export function balanceUntold(cause: unknown): DomainError {
  */
 export function createTenantQueue<Request extends BalanceKey>(
   pool: Pool,
-  { decide, passAll }: Deciding<Request>,
+  { decide, tryAdmitAll }: Deciding<Request>,
 ): (request: Request) => Promise<void> {
   const queues = new Map<string, Waiting<Request>[]>()
 
   const refusalsOf = async (key: string, requests: readonly Request[]): Promise<Refusals> => {
     const untilMs = monotonicClock.nowMs() + LOCK_TIMEOUT_MS
     const lock: Lock = (client, settings = '') => beginLocked(client, key, untilMs, settings)
-    const statement = passAll?.(requests)
+    const statement = tryAdmitAll?.(requests)
     if (statement !== undefined && (await allPass(pool, lock, statement))) return []
     return underLock(pool, lock, (client) => decide(client, requests))
   }
@@ -81,7 +81,7 @@ export function createTenantQueue<Request extends BalanceKey>(
     for (;;) {
       const nowMs = monotonicClock.nowMs()
       // The oldest requests are at the front.
-      while ((queue[0]?.untilMs ?? nowMs) < nowMs) queue.shift()?.reject(balanceUntold(undefined))
+      while ((queue[0]?.untilMs ?? nowMs) < nowMs) queue.shift()?.reject(balanceUnknown(undefined))
       const batch = queue.splice(0, MAX_BATCH)
       if (batch.length === 0) break
       try {
@@ -95,7 +95,7 @@ export function createTenantQueue<Request extends BalanceKey>(
           else reject(refusal)
         }
       } catch (error) {
-        const failure = isDomainError(error) ? error : balanceUntold(error)
+        const failure = isDomainError(error) ? error : balanceUnknown(error)
         for (const { reject } of batch) reject(failure)
       }
     }
@@ -108,7 +108,7 @@ export function createTenantQueue<Request extends BalanceKey>(
       const queue = queues.get(key)
       const waiting = { request, untilMs: monotonicClock.nowMs() + MAX_WAIT_MS, resolve, reject }
       if (queue !== undefined) {
-        if (queue.length >= MAX_WAITING) reject(balanceUntold(undefined))
+        if (queue.length >= MAX_WAITING) reject(balanceUnknown(undefined))
         else queue.push(waiting)
         return
       }
@@ -171,7 +171,7 @@ async function allPass(pool: Pool, lock: Lock, statement: QueryConfig): Promise<
 async function underLock(
   pool: Pool,
   lock: Lock,
-  decide: (client: PoolClient) => Promise<Decided>,
+  decide: (client: PoolClient) => Promise<BatchResult>,
 ): Promise<Refusals> {
   return inOneSession(pool, async (client) => {
     const locked = lock(client)

@@ -255,7 +255,7 @@ async function reserveFunds(
     release: () => {
       // Two requests may share a keyed id: its reservation is left to the sweep.
       if (idempotency === undefined)
-        void logFailure(deps, platformId, deps.admissions.withdraw(platformId))
+        void logFailure(deps, platformId, deps.admissions.release(platformId))
     },
   }
 }

@@ -8,7 +8,7 @@ import { executeTaskCommand, newCommandId, logFailure, taskError } from './task-
 import type { TaskDeps } from './deps.ts'
 import { catchUp, findOwnSubmittedTask, findOwnTask } from '../access/visibility.ts'
 import { isTerminal } from './observe.ts'
-import { runInTurn } from '../channels/paced-calls.ts'
+import { runPaced } from '../channels/paced-calls.ts'
 import { patience, type RefreshResult, type Refresher } from './refresh.ts'
 import type { CancelTask, DeleteTask, TaskKey } from './types.ts'
 import { viewOf } from './reads.ts'
@@ -114,7 +114,7 @@ async function forward(
   if (channel === undefined) throw unavailable(row)
   deps.crashPoint('delete.before-forward')
   try {
-    return await runInTurn(deps, channel, patience(), async () => {
+    return await runPaced(deps, channel, patience(), async () => {
       if (monotonicClock.nowMs() - seenAtMs > MAX_REFRESH_AGE_MS) return 'too_late'
       const outcome = await cancelUpstream(deps, channel, row, nativeId, requestId)
       deps.logger.info({ platformId: row.platformId, requestId, outcome }, 'deletion forwarded')

@@ -10,7 +10,7 @@ import type { TaskDeps } from './deps.ts'
 import { type Observe, type ObserveOutcome, rememberUrls } from './observe.ts'
 import { logFailure } from './task-log.ts'
 import { callOptions, callUpstream, REFRESH_TIMEOUT_MS } from '../channels/call-upstream.ts'
-import { runInTurn } from '../channels/paced-calls.ts'
+import { runPaced } from '../channels/paced-calls.ts'
 import { providerOf } from './submit.ts'
 
 /** Queries upstream for one task because a caller asked for it. */
@@ -51,13 +51,13 @@ export function createRefresher(deps: TaskDeps, observe: Observe): Refresher {
       const query = queryOf(deps, row, requestId)
       if (query === undefined)
         throw new ProviderError('unavailable', 'ruled_out', 'The task cannot be asked for.')
-      return runInTurn(deps, query.channel, patience(), () => askAndRecord(deps, observe, query))
+      return runPaced(deps, query.channel, patience(), () => askAndRecord(deps, observe, query))
     },
     urls: (row, requestId) => {
       const query = queryOf(deps, row, requestId)
       if (query === undefined) return Promise.resolve(undefined)
       return urlQueries.run(row.platformId, async () => {
-        const seen = await runInTurn(deps, query.channel, patience(), () => ask(deps, query))
+        const seen = await runPaced(deps, query.channel, patience(), () => ask(deps, query))
         return rememberUrls(deps, row.platformId, withoutEnd(seen))
       })
     },

@@ -1,17 +1,17 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import { durationText, limitHeaders } from '../../../src/api/kit/answer-headers.ts'
-import type { Standings } from '../../../src/app/spending/throttle/rates.ts'
+import type { LimitStatuses } from '../../../src/app/spending/throttle/rates.ts'
 import { limitReached } from '../../../src/app/spending/throttle/breach.ts'
 import { frame } from '../support/memory-texts.ts'
 import { chatCompletion, chatPath, goodChat, startText } from './support.ts'
 
-let standings: Standings = {
+let limitStatuses: LimitStatuses = {
   requests: { limit: 60, remaining: 57, resetMs: 3_000 },
   tokens: { limit: 9_000, remaining: 8_100, resetMs: 120 },
 }
 const { app, texts, post } = await startText(t, {
-  standingsOf: (who) => (who.limits === undefined ? {} : standings),
+  limitStatusesOf: (who) => (who.limits === undefined ? {} : limitStatuses),
 })
 texts.answer = () => chatCompletion
 texts.steps = () => [frame({ choices: [] })]
@@ -74,19 +74,19 @@ void t.test('whoever has no limits hears nothing of any', async (t) => {
 
 void t.test('a stream that opens late says it when it opens', async (t) => {
   const late = await startText(t, {
-    standingsOf: (who) => (who.limits === undefined ? {} : standings),
+    limitStatusesOf: (who) => (who.limits === undefined ? {} : limitStatuses),
     streamLimits: { openAfterMs: 20 },
   })
   late.texts.begin = () => new Promise((resolve) => setTimeout(resolve, 80))
-  const before = standings
+  const before = limitStatuses
   const answering = late.post(chatPath, { ...goodChat, stream: true }, limited)
-  standings = { requests: { limit: 60, remaining: 3, resetMs: 61_500 } }
+  limitStatuses = { requests: { limit: 60, remaining: 3, resetMs: 61_500 } }
   t.same(shown((await answering).headers), {
     'x-ratelimit-limit-requests': '60',
     'x-ratelimit-remaining-requests': '3',
     'x-ratelimit-reset-requests': '1m1.5s',
   })
-  standings = before
+  limitStatuses = before
 })
 
 void t.test('only limits that a token has are named', async (t) => {

@@ -17,8 +17,8 @@ async function fresh() {
   const monotonic = { nowMs: () => nowMs }
   const throttle = createThrottle({ facts: createAccountFacts(world.log, monotonic), monotonic })
   const { calls } = await world.text({ deps: { throttle } })
-  const standingsOf = (wish: TextWish) => throttle.standings(textInput(wish).principal)
-  return { calls, standingsOf }
+  const limitStatusesOf = (wish: TextWish) => throttle.limitStatuses(textInput(wish).principal)
+  return { calls, limitStatusesOf }
 }
 
 for (const family of families)
@@ -46,7 +46,7 @@ const budget = 1_000_000
 for (const family of families)
   for (const streamed of [false, true])
     t.test(`${family}${streamed ? ', streamed' : ''}: tokens end up as settled`, async (t) => {
-      const { calls, standingsOf } = await fresh()
+      const { calls, limitStatusesOf } = await fresh()
       const marker = `tokens-${family}-${streamed}`
       const wish = {
         family,
@@ -54,7 +54,7 @@ for (const family of families)
         limits: { tokensPerMinute: budget },
         ...(family === 'chat' ? { body: { max_tokens: 5_000 } } : {}),
       }
-      const used = () => budget - (standingsOf(wish).tokens?.remaining ?? 0)
+      const used = () => budget - (limitStatusesOf(wish).tokens?.remaining ?? 0)
       const ending = streamed
         ? calls.stream(textInput(wish)).then(({ frames }) => collect(frames))
         : calls.complete(textInput(wish))
@@ -83,7 +83,7 @@ t.test('429 when the tokens expected are not there; a small call still goes', as
 })
 
 t.test('what a caller left behind is counted as it is settled', async (t) => {
-  const { calls, standingsOf } = await fresh()
+  const { calls, limitStatusesOf } = await fresh()
   const gone = new AbortController()
   const limits = { tokensPerMinute: budget, requestsPerMinute: 60 }
   const wish = {
@@ -99,32 +99,35 @@ t.test('what a caller left behind is counted as it is settled', async (t) => {
   const settled = (await world.callEvents()).at(-1)
   t.match(settled, { type: 'CallSettled', data: { outcome: 'disconnected' } })
   const { input_tokens = 0, output_tokens = 0 } = upstream?.usage ?? {}
-  t.match(standingsOf(wish), {
+  t.match(limitStatusesOf(wish), {
     requests: { remaining: 59 },
     tokens: { remaining: budget - input_tokens - output_tokens },
   })
 })
 
 t.test('what is refused for another reason counts nothing', async (t) => {
-  const { calls, standingsOf } = await fresh()
+  const { calls, limitStatusesOf } = await fresh()
   const limits = { requestsPerMinute: 5, tokensPerMinute: 5_000 }
   const untouched = { requests: { remaining: 5 }, tokens: { remaining: 5_000 } }
   const poor = { limits, tenantId: 'tenant_poor' }
   t.equal(await codeOf(calls.complete(textInput(poor))), 'insufficient_balance')
-  t.match(standingsOf(poor), untouched)
+  t.match(limitStatusesOf(poor), untouched)
   const unknown = { limits, model: 'no-such-model' }
   t.equal(await codeOf(calls.complete(textInput(unknown))), 'unknown_model')
-  t.match(standingsOf(unknown), untouched)
+  t.match(limitStatusesOf(unknown), untouched)
 })
 
 t.test('a call that upstream fails is a request and no tokens', async (t) => {
-  const { calls, standingsOf } = await fresh()
+  const { calls, limitStatusesOf } = await fresh()
   const limits = { requestsPerMinute: 5, tokensPerMinute: budget }
   for (const fault of ['http=503', 'drop-after-accept', 'malformed']) {
     const wish = { limits, prompt: `x [[sandbox ${fault}]]` }
     await t.rejects(calls.complete(textInput(wish)))
   }
-  t.match(standingsOf({ limits }), { requests: { remaining: 2 }, tokens: { remaining: budget } })
+  t.match(limitStatusesOf({ limits }), {
+    requests: { remaining: 2 },
+    tokens: { remaining: budget },
+  })
 })
 
 t.test('tokens are all there are, in and out, caches included', async (t) => {

@@ -1,8 +1,8 @@
 import { textSettings } from '../../../src/families/text/settings.ts'
 import t from 'tap'
 import { balances } from '../../../projections/ledger/query.ts'
-import { startExchanging } from '../../../src/app/queue/exchange-loop.ts'
-import { UNTOLD_PART } from '../../../src/app/spending/tenant-funds.ts'
+import { startExchangeLoop } from '../../../src/app/queue/exchange-loop.ts'
+import { UNREPORTED_SHARE } from '../../../src/app/spending/tenant-funds.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
@@ -37,7 +37,7 @@ t.test(
     await world.settle()
     const replicas = await Promise.all(Array.from({ length: REPLICAS }, () => world.text()))
     const telling = replicas.map(({ deps }) =>
-      startExchanging({
+      startExchangeLoop({
         exchange: () => deps.funds.exchange(),
         of: 'funds',
         logger: silentLog,
@@ -64,7 +64,7 @@ t.test(
       ({ currency }) => currency === 'USD',
     )
     const leftPico = parseAmount(balance?.available ?? '0')
-    const boundPico = (BigInt(REPLICAS - 1) * 2n * creditPico) / UNTOLD_PART
+    const boundPico = (BigInt(REPLICAS - 1) * 2n * creditPico) / UNREPORTED_SHARE
     t.comment(
       `${refused} of ${REPLICAS * CALLS_EACH} refused; credit ${formatAmount(creditPico)}, ` +
         `left ${formatAmount(leftPico)}, may be ${formatAmount(-boundPico)}`,

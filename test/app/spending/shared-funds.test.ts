@@ -9,7 +9,7 @@ import {
 import { createReservationSweep } from '../../../src/app/tasks/watch/reservations.ts'
 import type { Reservation } from '../../../src/app/spending/reservation.ts'
 import { FundsExchange } from '../../../src/app/spending/funds-exchange.ts'
-import { TenantFunds, UNTOLD_PART } from '../../../src/app/spending/tenant-funds.ts'
+import { TenantFunds, UNREPORTED_SHARE } from '../../../src/app/spending/tenant-funds.ts'
 import { until } from '../../helpers/eventually.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
@@ -135,7 +135,7 @@ t.test(
       if (round % 10 === 9) for (const { funds } of replicas) await funds.exchange()
     }
     const held = BigInt(admitted.length) * 2n
-    const bound = (2n * 2n * CREDIT) / UNTOLD_PART
+    const bound = (2n * 2n * CREDIT) / UNREPORTED_SHARE
     t.comment(`${held} of ${CREDIT} held, ${held - CREDIT} too much; the bound is ${bound}`)
     t.ok(held <= CREDIT + bound)
     t.ok(held >= CREDIT - 2n, 'and hardly anything is left')

@@ -21,11 +21,11 @@ t.teardown(async () => {
 await pool.query('create table passed (name text primary key)')
 
 /** Asks for all at once; what each was told, which were decided one by one, and what is written. */
-async function ask(passAll: Deciding<Asked>['passAll'], names: readonly string[]) {
+async function ask(tryAdmitAll: Deciding<Asked>['tryAdmitAll'], names: readonly string[]) {
   await pool.query('delete from passed')
   const decided: string[] = []
   const queue = createTenantQueue<Asked>(pool, {
-    ...(passAll === undefined ? {} : { passAll }),
+    ...(tryAdmitAll === undefined ? {} : { tryAdmitAll }),
     decide: async (client, batch) => {
       // As every decision does: behind a lock that is not had it fails, and nothing is written.
       await client.query('select from passed')
@@ -48,7 +48,7 @@ async function ask(passAll: Deciding<Asked>['passAll'], names: readonly string[]
 }
 
 /** Lets all pass unless one of them is dear. */
-const unlessDear: Deciding<Asked>['passAll'] = (batch) => ({
+const unlessDear: Deciding<Asked>['tryAdmitAll'] = (batch) => ({
   text: `with asked as (select unnest($1::text[]) as name),
          fit as (select bool_and(name <> 'dear') as passed from asked),
          done as (insert into passed select name from asked, fit where passed)

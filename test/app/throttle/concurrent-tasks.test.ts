@@ -75,7 +75,7 @@ t.test('it says which limit, and when to try again; nothing is there to be found
   })
   const { principal } = createInput(both)
   t.match(
-    deps.throttle.standings(principal),
+    deps.throttle.limitStatuses(principal),
     { requests: { remaining: 9 } },
     'it counts no request',
   )

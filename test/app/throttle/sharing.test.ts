@@ -87,7 +87,7 @@ t.test('limits shared through Postgres', async (t) => {
     const second = rates()
     t.equal(admitted(second, who, 1), 1)
     await second.exchange(share)
-    t.equal(second.standings(who).requests?.remaining, 0)
+    t.equal(second.limitStatuses(who).requests?.remaining, 0)
   })
 
   await t.test('it flows back by Postgres’ clock', async (t) => {
@@ -99,7 +99,7 @@ t.test('limits shared through Postgres', async (t) => {
       `update ops.rate_use set at = at - interval '10 seconds' where holder = 'flowing'`,
     )
     await one.exchange(share)
-    const { remaining = 0 } = one.standings(who).requests ?? {}
+    const { remaining = 0 } = one.limitStatuses(who).requests ?? {}
     t.ok(remaining >= 400 && remaining < 420, `${remaining} of 600, 10 s after 300 were used`)
   })
 
@@ -112,7 +112,7 @@ t.test('limits shared through Postgres', async (t) => {
       'set-back',
     ])
     await one.exchange(share)
-    t.equal(one.standings(who).requests?.remaining, 600)
+    t.equal(one.limitStatuses(who).requests?.remaining, 600)
   })
 
   await t.test('use by both beyond the limit is paid back by both', async (t) => {
@@ -122,7 +122,7 @@ t.test('limits shared through Postgres', async (t) => {
     await one.exchange(share)
     await two.exchange(share)
     t.ok(((await rowOf('overshot')) ?? 0) > 190)
-    const { resetMs = 0 } = two.standings(who).requests ?? {}
+    const { resetMs = 0 } = two.limitStatuses(who).requests ?? {}
     t.ok(resetMs > 110_000, `${resetMs} ms until both have paid back`)
     t.equal(admitted(two, who, 10), 0)
   })
@@ -175,7 +175,7 @@ t.test('limits shared through Postgres', async (t) => {
     two.take([who], () => 300)
     await two.exchange(share)
     await one.exchange(share)
-    const { remaining = 0 } = two.standings(who).tokens ?? {}
+    const { remaining = 0 } = two.limitStatuses(who).tokens ?? {}
     t.ok(remaining >= 700 && remaining < 720, `${remaining} of 1000 after 300`)
   })
 
@@ -188,7 +188,7 @@ t.test('limits shared through Postgres', async (t) => {
       await Promise.all(replicas.map((replica) => replica.exchange(share)))
     }
     for (const replica of replicas) await replica.exchange(share)
-    const { remaining = 0 } = replicas[0]?.standings(tokens[0]!).requests ?? {}
+    const { remaining = 0 } = replicas[0]?.limitStatuses(tokens[0]!).requests ?? {}
     t.ok(remaining >= 970 && remaining < 1_000, `${remaining} of 1000 after 30`)
   })
 

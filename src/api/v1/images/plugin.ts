@@ -12,7 +12,7 @@ import {
   setCallHeaders,
   costInStream,
   limitHeadersOf,
-  type StandingsOf,
+  type LimitStatusesOf,
   costInLastFrame,
   withCost,
 } from '../../kit/answer-headers.ts'
@@ -40,7 +40,7 @@ export interface ImageRouteDeps {
   readonly resolveHost: ResolveHost
   readonly formLimits: FormLimits
   readonly streamLimits: StreamLimits
-  readonly standingsOf: StandingsOf
+  readonly limitStatusesOf: LimitStatusesOf
   /** Members of other interfaces' creations, which this one refuses. */
   readonly foreignMembers: ForeignNames
 }
@@ -70,7 +70,7 @@ async function answer(
 }
 
 async function answerStream(
-  { images, streamLimits, standingsOf }: ImageRouteDeps,
+  { images, streamLimits, limitStatusesOf }: ImageRouteDeps,
   asked: Omit<ImageCallInput, 'callerGone'>,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -88,7 +88,7 @@ async function answerStream(
     started,
     dialect: imagesDialect(),
     limits: streamLimits,
-    headers: () => limitHeadersOf(request, standingsOf),
+    headers: () => limitHeadersOf(request, limitStatusesOf),
   })
   return reply
 }

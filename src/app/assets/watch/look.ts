@@ -2,7 +2,7 @@ import pLimit from 'p-limit'
 import { LRUCache } from 'lru-cache'
 import type { AssetWork } from '../../../../projections/assets/query.ts'
 import { callOptions } from '../../channels/call-upstream.ts'
-import { callInTurn } from '../../channels/paced-calls.ts'
+import { callPaced } from '../../channels/paced-calls.ts'
 import type { SeenAsset } from '../../ports/assets.ts'
 import type { Channel } from '../../ports/provider.ts'
 import type { AssetDeps } from '../deps.ts'
@@ -122,7 +122,7 @@ async function isListed(looking: Looking, standing: 'processing' | 'ended'): Pro
   for (let pageNumber = 1; pageNumber <= lastPage; pageNumber += 1) {
     if (wanted.size === 0 && !isNews) break
     const page = { groupType, projectName, standing, pageNumber, pageSize }
-    const listed = await callInTurn(deps, channel, 'list', signal, () =>
+    const listed = await callPaced(deps, channel, 'list', signal, () =>
       provider.listAssets(channel, page, callOptions(POLICY_CORRELATION, signal)),
     ).catch(() => undefined)
     if (listed === undefined) return false
@@ -142,7 +142,7 @@ async function askForEach({ deps, channel, wanted, told, signal }: Looking): Pro
     const { nativeId, projectName } = work
     if (nativeId === null || signal.aborted) return
     const key = { nativeId, projectName }
-    const looked = await callInTurn(deps, channel, 'get', signal, () =>
+    const looked = await callPaced(deps, channel, 'get', signal, () =>
       deps.provider.getAsset(channel, key, callOptions(POLICY_CORRELATION, signal)),
     ).catch(() => undefined)
     if (looked !== undefined && !signal.aborted) told(work, looked)

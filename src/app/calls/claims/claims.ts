@@ -37,13 +37,15 @@ export function createCallClaims(
       const hashed = hashOf('call-claim-body', [bodyHash])
       for (let tries = 0; tries < MAX_TRIES; tries += 1) {
         const name = { claimKey, callId: newCallId(clock.nowMs()) }
-        const isTaken = await takeClaim(pool, { ...name, bodyHash: hashed, owner }).catch(untold)
+        const isTaken = await takeClaim(pool, { ...name, bodyHash: hashed, owner }).catch(
+          rethrowAsUnknown,
+        )
         if (isTaken) {
           const claim = heldClaim(deps, renewal, name)
           crashPoint('claim.after-taken')
           return claim
         }
-        const found = await findClaim(pool, claimKey).catch(untold)
+        const found = await findClaim(pool, claimKey).catch(rethrowAsUnknown)
         if (found !== undefined) await refuse(deps, found, hashed)
       }
       throw new DomainError('idempotency_in_progress', 'this Idempotency-Key is in use', {})
@@ -51,8 +53,8 @@ export function createCallClaims(
   }
 }
 
-function untold(error: unknown): never {
-  throw keyUntold(error)
+function rethrowAsUnknown(error: unknown): never {
+  throw keyStateUnknown(error)
 }
 
 /** Returns when the key has become free. @throws as `CallClaims.take` */
@@ -90,7 +92,7 @@ interface ClaimDeps {
 }
 
 /** The state of a key is unknown. */
-function keyUntold(cause: unknown): DomainError {
+function keyStateUnknown(cause: unknown): DomainError {
   const message = 'the Idempotency-Key cannot be checked at the moment'
   const reason = cause instanceof Error ? cause.message : 'unknown'
   return new DomainError('database_unavailable', message, { reason })
@@ -122,7 +124,7 @@ function heldClaim(deps: ClaimDeps, renewal: Renewal, name: ClaimName): CallClai
     callId,
     settling: async () => {
       const isOurs = await markSettling(pool, name).catch((error: unknown) => {
-        throw keyUntold(error)
+        throw keyStateUnknown(error)
       })
       if (!isOurs)
         throw new DomainError(

@@ -31,7 +31,7 @@ export function deliveredStream(
 
   const deliver = async (event: ImageEvent): Promise<DeliveredEvent> => {
     const { terminal } = event
-    if (event.kind === 'told') return { ...event.frame, terminal }
+    if (event.kind === 'frame') return { ...event.frame, terminal }
     try {
       const fields = await deliverPicture(deps, { ...way, signal }, event.item)
       return { ...event.delivered(fields), terminal }

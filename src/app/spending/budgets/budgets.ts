@@ -6,13 +6,13 @@ import type { Log } from '../../../kernel/log.ts'
 import { type Currency, formatAmount } from '../../../kernel/money.ts'
 import type { AccountFacts } from '../../accounts/account-facts.ts'
 import { FundsExchange } from '../funds-exchange.ts'
-import { balanceUntold } from '../tenant-queue.ts'
+import { balanceUnknown } from '../tenant-queue.ts'
 import { leftOf, refusing, type Running, RunningBudgets } from './running.ts'
 import type { Spendable } from '../spendable.ts'
 import { createReservations, type Reservation } from '../reservation.ts'
 import { usingAll } from '../tenant-funds.ts'
 import { spentReader } from './spent.ts'
-import { budgetReached, standing, type StandingBudget } from './standing.ts'
+import { budgetReached, standing, type BudgetStatus } from './standing.ts'
 import { readTold } from './told.ts'
 
 /**
@@ -38,7 +38,7 @@ export interface Budgets {
     holdPico: bigint,
   ) => Promise<Reservation | undefined>
   /** The status of the budgets of a token and of its user, by the ledger. */
-  readonly standings: (who: Spender) => Promise<readonly StandingBudget[]>
+  readonly budgetStatuses: (who: Spender) => Promise<readonly BudgetStatus[]>
   /** Reports and reads all holds. `spool` names where settlements wait for the log, if any do. */
   readonly exchange: (spool?: string) => Promise<void>
 }
@@ -83,7 +83,7 @@ export function createBudgets(deps: BudgetDeps): Budgets {
   const placed = (all: readonly Running[], currency: Currency, holdPico: bigint): Reservation => {
     // A budget that was never read must not count as unspent.
     if (all.some(({ funds }) => funds.ageMs(monotonic.nowMs()) === undefined))
-      throw balanceUntold(undefined)
+      throw balanceUnknown(undefined)
     for (const one of all) noteSoft(one)
     const refused = refusing(all, holdPico)
     if (refused !== undefined) {
@@ -110,7 +110,7 @@ export function createBudgets(deps: BudgetDeps): Budgets {
         return placed(all, currency, holdPico)
       })
     },
-    standings: async ({ tenantId, userId, tokenId }) => {
+    budgetStatuses: async ({ tenantId, userId, tokenId }) => {
       const account = (await facts.of(tenantId)).budgets
       if (account === undefined) return []
       const own = account.budgets.filter(

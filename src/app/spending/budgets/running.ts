@@ -7,7 +7,7 @@ import type { Clock } from '../../../kernel/clock.ts'
 import { type Currency, parseAmount } from '../../../kernel/money.ts'
 import { MAX_LAG_MS } from '../funds-exchange.ts'
 import { TenantFunds } from '../tenant-funds.ts'
-import { balanceUntold } from '../tenant-queue.ts'
+import { balanceUnknown } from '../tenant-queue.ts'
 import { type Period, periodAt } from './spent.ts'
 
 /** One budget in its present period, as this process knows it. */
@@ -75,7 +75,7 @@ export class RunningBudgets {
     if (known !== undefined) return { ...known, budget }
     if (this.#byKey.size >= this.#maxKnown) {
       this.#forgetIdle()
-      if (this.#byKey.size >= this.#maxKnown) throw balanceUntold(undefined)
+      if (this.#byKey.size >= this.#maxKnown) throw balanceUnknown(undefined)
     }
     const made = { budget, tenantId, period, funds: new TenantFunds(key) }
     this.#byKey.set(key, made)

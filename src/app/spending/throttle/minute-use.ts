@@ -18,7 +18,7 @@ export function perMinuteOf(limits: Limits, measure: Measure): number | undefine
 }
 
 /** The status of one limit of a holder. */
-export interface Standing {
+export interface LimitStatus {
   readonly limit: number
   /** How much may be taken now. */
   readonly remaining: number
@@ -83,7 +83,7 @@ export class MinuteUse {
     }
   }
 
-  standing(measure: Measure, perMinute: number): Standing {
+  standing(measure: Measure, perMinute: number): LimitStatus {
     const nowMs = this.#clock.nowMs()
     const allowance = this.#allowances[measure]
     return {

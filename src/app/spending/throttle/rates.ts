@@ -8,7 +8,7 @@ import {
   MinuteUse,
   perMinuteOf,
   type Shortage,
-  type Standing,
+  type LimitStatus,
 } from './minute-use.ts'
 
 /** Holders remembered; the oldest without open calls are evicted first. */
@@ -30,7 +30,7 @@ export type SharedUse = Omit<Use, 'perMinute'>
 /** Reports and reads; the answer omits a limit that no replica ever reported. */
 export type Share = (uses: readonly Use[]) => Promise<readonly SharedUse[]>
 
-export type Standings = Readonly<Partial<Record<Measure, Standing>>>
+export type LimitStatuses = Readonly<Partial<Record<Measure, LimitStatus>>>
 
 /**
  * Requests and tokens per minute of every token, user and tenant. Use is kept in memory and shared
@@ -50,7 +50,7 @@ export interface Rates {
     expectedTokens?: () => number,
   ) => Reservation | undefined
   /** The status of each limit that a holder has. */
-  readonly standings: (holder: Holder) => Standings
+  readonly limitStatuses: (holder: Holder) => LimitStatuses
   /**
    * Reports what was used and reads what all replicas used.
    * @throws what `share` throws; the next exchange reports again
@@ -96,7 +96,7 @@ export function createRates(clock: Clock): Rates {
       }
       return endingOnce(wanted.map(({ use, amounts }) => use.take(amounts)))
     },
-    standings: ({ id, limits }) =>
+    limitStatuses: ({ id, limits }) =>
       Object.fromEntries(
         measures.flatMap((measure) => {
           const limit = perMinuteOf(limits, measure)
@@ -157,7 +157,7 @@ async function exchangeSome(some: readonly Told[], share: Share, clock: Clock): 
   }
 }
 
-function untouched(limit: number): Standing {
+function untouched(limit: number): LimitStatus {
   return { limit, remaining: limit, resetMs: 0 }
 }
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Log } from '../../../kernel/log.ts'
-import { startExchanging } from '../../queue/exchange-loop.ts'
+import { startExchangeLoop } from '../../queue/exchange-loop.ts'
 import { MOST_USED_PER_LIMIT } from './allowance.ts'
 import type { ShareCalls } from './concurrent-calls.ts'
 import type { Share, SharedUse } from './rates.ts'
@@ -104,7 +104,7 @@ export function startSharing(deps: {
   readonly logger: Log
 }): { readonly stop: () => Promise<void> } {
   const { throttle, share, shareCalls, logger } = deps
-  return startExchanging({
+  return startExchangeLoop({
     exchange: async () => {
       await throttle.rates.exchange(share)
       await throttle.calls.exchange(shareCalls)

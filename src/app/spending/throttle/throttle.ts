@@ -5,14 +5,14 @@ import type { AccountFacts } from '../../accounts/account-facts.ts'
 import { createReservations, type Reservation } from '../reservation.ts'
 import { type CallsUnderWay, createCallsUnderWay } from './concurrent-calls.ts'
 import { type Holder, holdersOf, type LimitedCaller, ownHolder } from './holders.ts'
-import { measures, type Standing } from './minute-use.ts'
+import { measures, type LimitStatus } from './minute-use.ts'
 import { createOwnRequests, type TakeTurn } from './own-requests.ts'
-import { createRates, type Rates, type Standings } from './rates.ts'
+import { createRates, type Rates, type LimitStatuses } from './rates.ts'
 
 /** The status of a holder's limits. */
-export interface HolderStanding {
+export interface HolderLimitStatus {
   readonly holder: Holder
-  readonly perMinute: Standings
+  readonly perMinute: LimitStatuses
   /** Synchronous calls in flight. */
   readonly calls: number
 }
@@ -36,8 +36,8 @@ export interface Throttle {
   /** Every holder whose limits a request of a caller counts against. @throws what the log throws */
   readonly holdersOf: (caller: LimitedCaller) => Promise<readonly Holder[]>
   /** The status of the caller's tightest limits per minute, by what is known now. */
-  readonly standings: (caller: LimitedCaller) => Standings
-  readonly standingOf: (holder: Holder) => HolderStanding
+  readonly limitStatuses: (caller: LimitedCaller) => LimitStatuses
+  readonly standingOf: (holder: Holder) => HolderLimitStatus
   readonly rates: Pick<Rates, 'exchange'>
   readonly calls: Pick<CallsUnderWay, 'exchange'>
 }
@@ -83,13 +83,13 @@ export function createThrottle(deps: {
         }),
       ),
     holdersOf: holders,
-    standings: (caller) =>
+    limitStatuses: (caller) =>
       holdersOf(caller, facts.known(caller.tenantId).limits)
-        .map(rates.standings)
+        .map(rates.limitStatuses)
         .reduce(tightest, {}),
     standingOf: (holder) => ({
       holder,
-      perMinute: rates.standings(holder),
+      perMinute: rates.limitStatuses(holder),
       calls: calls.of(holder.id),
     }),
     rates,
@@ -118,8 +118,11 @@ function createRefusalCount(registry: Registry | undefined) {
   }
 }
 
-function tightest(one: Standings, other: Standings): Standings {
-  const tighter = (a: Standing | undefined, b: Standing | undefined): Standing | undefined =>
+function tightest(one: LimitStatuses, other: LimitStatuses): LimitStatuses {
+  const tighter = (
+    a: LimitStatus | undefined,
+    b: LimitStatus | undefined,
+  ): LimitStatus | undefined =>
     a === undefined || (b !== undefined && b.remaining < a.remaining) ? b : a
   return Object.fromEntries(
     measures.flatMap((measure) => {

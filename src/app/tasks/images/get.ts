@@ -23,13 +23,13 @@ export function createGetImageTask(deps: ImageTaskDeps): ImageTaskUseCases['get'
   }
 }
 
-type Standing = ImageTaskView extends infer View
+type TaskViewState = ImageTaskView extends infer View
   ? View extends { readonly status: string }
     ? Omit<View, 'platformId' | 'model' | 'createdAtMs'>
     : never
   : never
 
-async function standing(deps: ImageTaskDeps, row: TaskRow): Promise<Standing> {
+async function standing(deps: ImageTaskDeps, row: TaskRow): Promise<TaskViewState> {
   const { status, platformId, updatedAtMs: atMs } = row
   switch (status) {
     case 'queued':

@@ -138,7 +138,7 @@ function artBFrameReader(
     const told = itemError(isJsonObject(error) ? error : {}, scrub)
     errors.push(told)
     const terminal = made + errors.length >= count
-    return { kind: 'told', frame: frameOf(NOT_MADE, model, frame, { error: told }), terminal }
+    return { kind: 'frame', frame: frameOf(NOT_MADE, model, frame, { error: told }), terminal }
   }
 
   return {
@@ -159,7 +159,7 @@ function artBFrameReader(
       ;({ usage } = frame)
       finished = true
       const told = isJsonObject(usage) ? { usage } : {}
-      return { kind: 'told', frame: frameOf(WHOLE, model, frame, told), terminal: true }
+      return { kind: 'frame', frame: frameOf(WHOLE, model, frame, told), terminal: true }
     },
     tally: () => ({
       usage: artBUsage(usage, made),

@@ -111,7 +111,7 @@ function imageFrameReader(
       const type = textOf(frame['type']) ?? event ?? ''
       if (type === `${events}.completed`) return whole(type, frame)
       return type === `${events}.partial_image`
-        ? { kind: 'told', frame: { event: type, data }, terminal: false }
+        ? { kind: 'frame', frame: { event: type, data }, terminal: false }
         : undefined
     },
     tally: () => ({ ...seen, finished, failure: undefined }),

@@ -84,7 +84,7 @@ export const speechCall = (mount: Mount, { speech, resolveVoice }: SpeechCalls):
       further: [missingText],
       headers: ['x-call-id', 'idempotent-replayed'],
     }),
-    accept: async (body, asked): Promise<{ readonly input: Asked }> => {
+    accept: async (body, asked): Promise<{ readonly input: SpeechPricingInput }> => {
       const request = readSpeech(body, 'call')
       const voice = await resolveVoice(asked.principal.tenantId, request.voiceId)
       return { input: { ...asked, model: request.model, request, voice } }
@@ -107,13 +107,13 @@ const mediaTypes: Readonly<Record<AudioFormat, string>> = {
   wav: 'audio/wav',
 }
 
-type Asked = PricingInput<SpeechCallInput>
+type SpeechPricingInput = PricingInput<SpeechCallInput>
 type Offered = Pick<SurfaceServices, 'calls' | 'streamLimits'>
 
 /** Answers a call whole. */
 async function answerSpeech(
   speech: SpeechCallFamily,
-  asked: Asked,
+  asked: SpeechPricingInput,
   request: FastifyRequest,
   reply: FastifyReply,
   { calls, streamLimits: limits }: Offered,
@@ -130,7 +130,7 @@ async function answerSpeech(
 /** Answers a call as it is made; what fails before its first byte is an ordinary answer. */
 async function answerSpeechStream(
   speech: SpeechCallFamily,
-  asked: Asked,
+  asked: SpeechPricingInput,
   request: FastifyRequest,
   reply: FastifyReply,
   { calls, streamLimits: limits }: Offered,

@@ -11,14 +11,14 @@ const VERSION = /^[-@:.](?:v?\d[\w.-]*|latest|preview[\w.-]*|exp[\w.-]*)$/
 const ENDPOINT = /^ep-/
 
 /** Follows the model and tier that an answer names; the last frame that names them counts. */
-interface AnsweredWith {
+interface DifferenceTracker {
   readonly note: (said: { readonly model?: unknown; readonly serviceTier?: unknown }) => void
   /** For the tally: empty where it is what was asked for, or nothing was said. */
   readonly otherwise: () => { readonly answeredOtherwise?: AnswerDifferences }
 }
 
 /** Compares with what upstream is asked for; keeps no other reference to the request. */
-export function answeredWith({ upstreamModel, body }: TextRequest): AnsweredWith {
+export function answeredWith({ upstreamModel, body }: TextRequest): DifferenceTracker {
   const askedTier = serviceTierOf(body)
   let model: string | undefined
   let serviceTier: string | undefined

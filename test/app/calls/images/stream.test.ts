@@ -41,7 +41,7 @@ const made = (name: string, terminal = false): ImageEvent => ({
   lost: (error) => frame('lost', { error }),
   terminal,
 })
-const whole: ImageEvent = { kind: 'told', frame: frame('whole'), terminal: true }
+const whole: ImageEvent = { kind: 'frame', frame: frame('whole'), terminal: true }
 
 type Step = ImageEvent | ProviderError | 'wait'
 

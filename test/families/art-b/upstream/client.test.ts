@@ -197,7 +197,7 @@ async function streamed(prompt: string, fields: Readonly<Record<string, unknown>
 }
 
 const told = (events: readonly ImageEvent[]) =>
-  events.map((event) => (event.kind === 'told' ? event.frame.event : 'picture'))
+  events.map((event) => (event.kind === 'frame' ? event.frame.event : 'picture'))
 
 void t.test('a stream of a group: pictures, a failed one, the whole with its usage', async (t) => {
   for (const shape of ['', 'crlf', 'split-bytes', 'keep-alive', 'no-done']) {
@@ -216,7 +216,7 @@ void t.test('a stream of a group: pictures, a failed one, the whole with its usa
     )
     t.match(tally, { usage: { image: 2, 'output-token': 2 * TOKENS }, finished: true })
     const [failed, picture] = events
-    t.match(failed?.kind === 'told' && JSON.parse(failed.frame.data), {
+    t.match(failed?.kind === 'frame' && JSON.parse(failed.frame.data), {
       type: 'image_generation.partial_failed',
       model: 'artB-5.0-lite',
       image_index: 0,
