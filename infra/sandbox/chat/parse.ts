@@ -12,7 +12,7 @@ import {
   textsIn,
   type TextModel,
   tokensOf,
-} from '../text/ask.ts'
+} from '../text/order.ts'
 
 /** A chat request as far as this upstream reads it; what it does not know it ignores. */
 export interface ChatRequest extends TextOrder {

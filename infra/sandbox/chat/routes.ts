@@ -4,7 +4,7 @@ import type { FamilyKit, SandboxFamily } from '../family.ts'
 import { type Faults, isOn } from '../faults/vocabulary.ts'
 import { idInPath, type Wire } from '../http/wire.ts'
 import type { Fields } from '../kit/body.ts'
-import { offeredModels, type TextModel } from '../text/ask.ts'
+import { offeredModels, type TextModel } from '../text/order.ts'
 import {
   callOf,
   TextService,

@@ -7,7 +7,7 @@ import { IdMaker } from '../kit/clock.ts'
 import { pictureOf, sidesOf } from '../media/pictures.ts'
 import { lastUserText } from '../native/parse.ts'
 import { JSON_HEADERS, keyedWire, messageOf, targetOf } from '../native/wire.ts'
-import { MEDIUM_TOKENS, tokensOf } from '../text/ask.ts'
+import { MEDIUM_TOKENS, tokensOf } from '../text/order.ts'
 
 /** A request for a picture as this upstream understands it. */
 type GenAsk = Readonly<Awaited<ReturnType<typeof parseGen>>>

@@ -13,7 +13,7 @@ import {
   textsIn,
   type TextModel,
   tokensOf,
-} from '../text/ask.ts'
+} from '../text/order.ts'
 
 /** A native request as far as this upstream reads it. */
 export type NativeRequest = TextOrder

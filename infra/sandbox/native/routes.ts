@@ -9,7 +9,7 @@ import { JSON_HEADERS, keyedWire, messageOf, nativeError, type Target, targetOf 
 import type { CallUsage } from '../calls/store.ts'
 import type { StreamFrame } from '../http/stream.ts'
 import type { IdMaker } from '../kit/clock.ts'
-import { type InputKind, MEDIUM_TOKENS } from '../text/ask.ts'
+import { type InputKind, MEDIUM_TOKENS } from '../text/order.ts'
 
 /** What every body of one answer ends with. */
 interface NativeTail {

@@ -17,7 +17,7 @@ import {
   type TextOrder,
   textsIn,
   tokensOf,
-} from '../text/ask.ts'
+} from '../text/order.ts'
 
 /** A responses request as far as this upstream reads it, with the body it echoes from. */
 export interface ResponsesRequest extends TextOrder {

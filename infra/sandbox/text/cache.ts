@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { CallUsage } from '../calls/store.ts'
 import { isOn, type Faults } from '../faults/vocabulary.ts'
-import { unitTokens, type TextOrder } from './ask.ts'
+import { unitTokens, type TextOrder } from './order.ts'
 
 /** What the prompt cache did for one call, in tokens. */
 export interface CacheUse {

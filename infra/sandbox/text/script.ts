@@ -3,7 +3,7 @@ import type { CallOutcome, CallUsage } from '../calls/store.ts'
 import type { FamilyKit } from '../family.ts'
 import { countOf, isOn, UnknownSwitch, wordOf, type Faults } from '../faults/vocabulary.ts'
 import { IdMaker } from '../kit/clock.ts'
-import { promptTokens, tokensOf, TOOL_PROMPT_TOKENS, type TextOrder } from './ask.ts'
+import { promptTokens, tokensOf, TOOL_PROMPT_TOKENS, type TextOrder } from './order.ts'
 import { type CacheUse, NO_CACHE, PrefixCache } from './cache.ts'
 import { sampleOf } from './sample.ts'
 

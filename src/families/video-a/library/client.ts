@@ -29,7 +29,7 @@ import {
   type Libraries,
   libraryOf,
   resultIn,
-} from './ask.ts'
+} from './exchange.ts'
 
 /** From the wire of asset libraries to what the use cases understand. */
 
