@@ -31,7 +31,7 @@ export interface Config {
   readonly drainTimeoutMs: number
   /** Ranges of addresses (CIDR) whose `X-Forwarded-For` says who calls. */
   readonly trustedProxies: readonly string[]
-  /** Told to one address. */
+  /** 401s for unknown tokens to one address. */
   readonly unknownTokensPerMinute: number
   /** Where webhooks may go whatever their addresses are. */
   readonly webhookOrigins: readonly string[]
@@ -66,7 +66,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Nobody sells simulated results because a variable was forgotten. */
+/** A missing variable must not make a gateway sell simulated results. */
 const NO_CHANNELS =
   'CHANNELS_FILE must be set with external stores: write the providers’ accounts down as in ' +
   'infra/channels.example.yaml, or set SANDBOX=on to sell simulated results on purpose'

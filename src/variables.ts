@@ -78,7 +78,7 @@ export const variables: readonly Variable[] = [
   {
     name: 'UNKNOWN_TOKENS_RPM',
     fallback: '60',
-    says: 'tokens nobody has that one address (of IPv6 a /64) is told of a minute; more are 429 and not looked up',
+    says: 'unknown tokens a minute of one address (of IPv6 a /64) that are answered 401; more are 429 and not looked up',
   },
   {
     name: 'WEBHOOK_TRUSTED_ORIGINS',
@@ -120,7 +120,7 @@ export const variables: readonly Variable[] = [
   {
     name: 'RATE_LIMIT_RPM',
     fallback: '',
-    says: 'calls and task creations a minute of a token without a limit of its own; unset: no limit',
+    says: 'calls and task creations a minute of a token that has no such limit itself; unset: no limit',
   },
   {
     name: 'RATE_LIMIT_TPM',

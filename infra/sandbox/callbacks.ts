@@ -206,9 +206,9 @@ export class Callbacks {
     const render = this.#renderers.get(record.family)
     if (render === undefined) return
     const { phase } = delivery.segment
-    const told = render(this.#store.get(record.id) ?? delivery.task, delivery.segment)
-    if (told === null) return
-    const body = JSON.stringify(told)
+    const payload = render(this.#store.get(record.id) ?? delivery.task, delivery.segment)
+    if (payload === null) return
+    const body = JSON.stringify(payload)
     const retries = phase === 'succeeded' || phase === 'failed' ? MAX_RETRIES : 0
     for (let attempt = 0; attempt <= retries; attempt += 1) {
       if (this.#abort.signal.aborted) return

@@ -59,7 +59,7 @@ function acceptedView(
     /** Queries that found it, since this process started. */
     queried: task.queried,
     /** Whether a query has shown the success. */
-    success_told: marks.toldAtMs !== null,
+    success_reported: marks.successReportedAtMs !== null,
     callbacks,
   }
 }

@@ -17,7 +17,7 @@ import { textFault } from './storable-text.ts'
  *   the words for it, or undefined;
  * - `knownExtraFields` are names of members that are taken or passed on without a description, blanks between them; `*`
  *   where any name may be one;
- * - `documented` is what the OpenAPI description shows of a node in place of its own keywords.
+ * - `documented` is what the OpenAPI description shows of a node in place of the node's keywords.
  *
  * A body with several faults is refused by any one of them.
  */

@@ -92,7 +92,7 @@ t.test('a member of another object within a creation is 400, naming its path', a
     '/provB/v2/video_generation',
   ] as const) {
     const answer = await post(path, { ...creations[path], ...mixed })
-    t.match(answer.body, /`content\[0\]\.image_url` must be in an item of its own/, path)
+    t.match(answer.body, /`content\[0\]\.image_url` must be in a separate item/, path)
   }
 })
 

@@ -155,7 +155,7 @@ function idHeader(kit: FamilyKit): Readonly<Record<string, string>> {
 }
 
 /** The answer's entry for one picture, in base64 or by URL. */
-async function told({ kit, order, id, faults }: Drawing, drawn: Drawn): Promise<object> {
+async function resultOf({ kit, order, id, faults }: Drawing, drawn: Drawn): Promise<object> {
   if (drawn.kind === 'failed') return { error: drawn.error }
   const name = fileName(id, drawn.index, order, faults)
   const place =
@@ -169,7 +169,7 @@ async function told({ kit, order, id, faults }: Drawing, drawn: Drawn): Promise<
 async function wholeBody(drawing: Drawing): Promise<object> {
   const { order, created, drawn, usage, faults } = drawing
   const data: object[] = []
-  for (const one of drawn) data.push(await told(drawing, one))
+  for (const one of drawn) data.push(await resultOf(drawing, one))
   const noImage = wordOf(faults, 'no-image')
   return {
     model: order.model,
@@ -187,7 +187,7 @@ async function framesOf(drawing: Drawing): Promise<readonly StreamFrame[]> {
   const frames: StreamFrame[] = []
   for (const one of drawn) {
     const word = one.kind === 'made' ? 'partial_succeeded' : 'partial_failed'
-    const picture = await told(drawing, one)
+    const picture = await resultOf(drawing, one)
     frames.push(frame(`image_generation.${word}`, { image_index: one.index, ...picture }))
   }
   const end = usage === null ? {} : { usage }

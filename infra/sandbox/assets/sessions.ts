@@ -20,13 +20,13 @@ const MAX_URL_LENGTH = 2_048
 const MAX_TOKEN_LENGTH = 500
 
 /** Query values for a person's browser after a passed and after a failed check. */
-const TOLD = {
+const CALLBACK_FIELDS = {
   pass: { resultCode: '10000', algorithmBaseRespCode: '0', reqMeasureInfoValue: '1' },
   fail: { resultCode: '50000', algorithmBaseRespCode: '1', reqMeasureInfoValue: '0' },
 } as const
 
 /** What a person does on the page. */
-type Outcome = keyof typeof TOLD
+type Outcome = keyof typeof CALLBACK_FIELDS
 
 /** Why a link opens no check. */
 export type DeadLink = 'unknown' | 'used' | 'expired'
@@ -103,7 +103,7 @@ export class Sessions {
     await this.#kit.assets.replace(group === null ? [done] : [done, group])
     const query = new URLSearchParams({
       bytedToken: tokenOf(ticket),
-      ...TOLD[outcome],
+      ...CALLBACK_FIELDS[outcome],
       verify_type: 'real_time',
     })
     return this.#target(session.callbackUrl, query)

@@ -145,12 +145,12 @@ function* legacyDeltas(call: PlannedCall): Iterable<object> {
 }
 
 /** Writes the `usage` member of the chunks before the last. */
-function usageTail(stream: ChatAnswer): (told: number) => string {
+function usageTail(stream: ChatAnswer): (sentTokens: number) => string {
   const { request, faults, script } = stream
   if (stream.usage === null) return () => ''
   if (request.chunkUsage || isOn(faults, 'chunk-usage')) {
-    return (told) => {
-      const output = Math.min(told, script.usage.output_tokens)
+    return (sentTokens) => {
+      const output = Math.min(sentTokens, script.usage.output_tokens)
       const so_far = { ...script.usage, output_tokens: output, reasoning_tokens: 0 }
       return `,"usage":${JSON.stringify(chatUsage(so_far, request.model.caches, faults))}`
     }
@@ -171,19 +171,19 @@ function* chatFrames(stream: ChatAnswer): Iterable<StreamFrame> {
   }).slice(0, -1)},"choices":[`
   const tail = usageTail(stream)
   const odd = isOn(faults, 'unknown-events')
-  let toldBytes = 0
+  let sentBytes = 0
   const chunk = (index: number, delta: object, reason: string | null): StreamFrame => {
     const text = JSON.stringify(delta)
     const end = reason === null ? 'null' : `"${reason}"`
     const extra = odd ? ',"obfuscation":"aB3"' : ''
     const choice = `{"index":${index},"delta":${text},"logprobs":null,"finish_reason":${end}}`
-    return frameOf(`${start}${choice}]${tail(Math.ceil(toldBytes / 4))}${extra}}`)
+    return frameOf(`${start}${choice}]${tail(Math.ceil(sentBytes / 4))}${extra}}`)
   }
   const empty = script.calls.length > 0 ? null : ''
   for (let index = 0; index < request.choices; index += 1) {
     yield chunk(index, { role: 'assistant', content: empty, refusal: null }, null)
     for (const delta of deltas(stream)) {
-      if ('content' in delta && typeof delta.content === 'string') toldBytes += delta.content.length
+      if ('content' in delta && typeof delta.content === 'string') sentBytes += delta.content.length
       yield chunk(index, delta, null)
       if (odd) {
         yield frameOf(

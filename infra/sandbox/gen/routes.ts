@@ -70,7 +70,7 @@ async function parseGen(body: Fields | null, name: string) {
     throw new Refusal('NOT_FOUND', `models/${name.slice(0, 100)} is not found for v1beta.`)
   if (body === null) throw invalid('Invalid JSON payload received. Unexpected end of string.')
   onlyMembers(body, MEMBERS, 'request')
-  const parts = objectsIn(body['contents']).flatMap(({ parts: said }) => objectsIn(said))
+  const parts = objectsIn(body['contents']).flatMap(({ parts: ofContent }) => objectsIn(ofContent))
   if (parts.length === 0)
     throw invalid('* GenerateContentRequest.contents: contents is not specified')
   const config = isFields(body['generationConfig']) ? body['generationConfig'] : NO_FIELDS
@@ -159,25 +159,28 @@ function usageOf(order: GenAsk, { reason, words }: Outcome, faults: Faults) {
   const image = zero ? 0 : order.imageTokens
   const made = reason === null ? (order.model.tokensBySize[order.size] ?? 0) : 0
   const picture = zero ? 0 : (countOf(faults, 'tokens') ?? made)
-  const said = zero ? 0 : tokensOf(words)
+  const textTokens = zero ? 0 : tokensOf(words)
   const thoughts = zero || reason === 'BLOCKED' ? 0 : order.model.thoughtTokens
-  const told = (counts: Readonly<Record<string, number>>) =>
+  const positiveCounts = (counts: Readonly<Record<string, number>>) =>
     Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
   const details = (counts: Readonly<Record<string, number>>) =>
-    Object.entries(told(counts)).map(([modality, tokenCount]) => ({ modality, tokenCount }))
+    Object.entries(positiveCounts(counts)).map(([modality, tokenCount]) => ({
+      modality,
+      tokenCount,
+    }))
   return {
     input: text + image,
-    output: picture + said + thoughts,
+    output: picture + textTokens + thoughts,
     wire: {
-      ...told({
+      ...positiveCounts({
         promptTokenCount: text + image,
-        candidatesTokenCount: picture + said,
+        candidatesTokenCount: picture + textTokens,
         thoughtsTokenCount: thoughts,
-        totalTokenCount: text + image + picture + said + thoughts,
+        totalTokenCount: text + image + picture + textTokens + thoughts,
       }),
       ...(text + image > 0 ? { promptTokensDetails: details({ TEXT: text, IMAGE: image }) } : {}),
-      ...(picture + said > 0
-        ? { candidatesTokensDetails: details({ TEXT: said, IMAGE: picture }) }
+      ...(picture + textTokens > 0
+        ? { candidatesTokensDetails: details({ TEXT: textTokens, IMAGE: picture }) }
         : {}),
     },
   }
@@ -196,10 +199,10 @@ async function candidateOf(order: GenAsk, { reason, words }: Outcome, faults: Fa
         { ...(await inline(64, 64, false)), thought: true },
       ]
     : []
-  const said = words === '' ? [] : [{ text: words }]
+  const textParts = words === '' ? [] : [{ text: words }]
   const picture =
     reason === null ? [await inline(order.width, order.height, isOn(faults, 'black'))] : []
-  const parts = [...thoughts, ...said, ...picture]
+  const parts = [...thoughts, ...textParts, ...picture]
   return {
     ...(parts.length === 0 ? {} : { content: { role: 'model', parts } }),
     finishReason: reason ?? 'STOP',

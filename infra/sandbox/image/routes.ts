@@ -154,12 +154,12 @@ type Op = 'create' | 'edit'
 /** Previews, then the picture with its usage. */
 function* framesOf(
   events: string,
-  told: object,
+  fields: object,
   previews: number,
   reported: object,
 ): Iterable<StreamFrame> {
   const frame = (type: string, more: object, last: boolean): StreamFrame =>
-    frameOf({ type, ...told, ...more }, { event: type, usage: last && 'usage' in reported, last })
+    frameOf({ type, ...fields, ...more }, { event: type, usage: last && 'usage' in reported, last })
   for (let index = 0; index < previews; index += 1)
     yield frame(`${events}.partial_image`, { partial_image_index: index }, false)
   yield frame(`${events}.completed`, reported, true)
@@ -201,13 +201,13 @@ function make(
       const body = { created, data, background, output_format, quality, size, ...reported }
       return { headers, body, usage: 'usage' in reported }
     }
-    const told = { b64_json, size, quality, background, output_format, created_at: created }
+    const fields = { b64_json, size, quality, background, output_format, created_at: created }
     const events = `image_${op === 'create' ? 'generation' : 'edit'}`
     const error = { type: 'error', error: errorObject(facts.failCode ?? 'server_error') }
     return {
       headers,
       eol: '\n',
-      frames: framesOf(events, told, order.previews, reported),
+      frames: framesOf(events, fields, order.previews, reported),
       failure: () => frameOf(error, { event: 'error', last: true }),
     }
   })

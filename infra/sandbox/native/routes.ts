@@ -56,13 +56,15 @@ function nativeUsage(request: NativeRequest, usage: CallUsage): Record<string, u
     ['toolUsePromptTokenCount', usage.tool_prompt_tokens],
     ['totalTokenCount', usage.input_tokens + usage.output_tokens + usage.tool_prompt_tokens],
   ]
-  const told: Record<string, unknown> = Object.fromEntries(counts.filter(([, count]) => count > 0))
+  const metadata: Record<string, unknown> = Object.fromEntries(
+    counts.filter(([, count]) => count > 0),
+  )
   const details = promptDetails(request, usage.input_tokens)
-  if (usage.input_tokens > 0 && details.length > 0) told['promptTokensDetails'] = details
+  if (usage.input_tokens > 0 && details.length > 0) metadata['promptTokensDetails'] = details
   if (candidates > 0) {
-    told['candidatesTokensDetails'] = [{ modality: 'TEXT', tokenCount: candidates }]
+    metadata['candidatesTokensDetails'] = [{ modality: 'TEXT', tokenCount: candidates }]
   }
-  return told
+  return metadata
 }
 
 /** A function call as a part of the answer. */
@@ -130,9 +132,9 @@ function* parts(stream: NativeAnswer): Iterable<readonly [object, number]> {
 }
 
 /** Usage after some of the answer: thoughts come first, so they are all counted once text flows. */
-function usageSoFar(stream: NativeAnswer, toldBytes: number): object {
+function usageSoFar(stream: NativeAnswer, sentBytes: number): object {
   const { usage } = stream.script
-  const visible = Math.ceil(toldBytes / 4)
+  const visible = Math.ceil(sentBytes / 4)
   const output = Math.min(usage.output_tokens, usage.reasoning_tokens + visible)
   return nativeUsage(stream.request, { ...usage, output_tokens: output })
 }
@@ -155,10 +157,10 @@ function* nativeFrames(stream: NativeAnswer): Iterable<StreamFrame> {
     }))
     return { candidates, ...(tellsUsage ? { usageMetadata: usage } : {}), ...tail }
   }
-  let toldBytes = 0
+  let sentBytes = 0
   for (const [part, bytes] of parts(stream)) {
-    toldBytes += bytes
-    yield frame(bodyOf(part, usageSoFar(stream, toldBytes), {}), false)
+    sentBytes += bytes
+    yield frame(bodyOf(part, usageSoFar(stream, sentBytes), {}), false)
     if (isOn(stream.faults, 'unknown-events')) yield frame({ xSandbox: 'unknown', ...tail }, false)
   }
   const end = { finishReason: finishReason(script), ...grounding(script) }

@@ -106,8 +106,8 @@ export function speak(speakers: Speakers, body: Fields | null, asker: Asker, fau
         frames: framesOf(audio, order.repeatsWhole, end, tellsUsage),
         failure: () => frameOf(refusalAnswer('1033', traceId).body, { last: true }),
       }
-    const told = order.byUrl ? audioUrl(kit, id, order.audio) : audio.toString('hex')
-    const data = { audio: told, status: 2, ced: '' }
+    const encoded = order.byUrl ? audioUrl(kit, id, order.audio) : audio.toString('hex')
+    const data = { audio: encoded, status: 2, ced: '' }
     return { headers, usage: tellsUsage, body: { data, ...end } }
   })
 }

@@ -59,7 +59,7 @@ export interface TaskMarks {
   readonly cancelledAtMs: number | null
   readonly deletedAtMs: number | null
   /** When a query first showed the success. */
-  readonly toldAtMs: number | null
+  readonly successReportedAtMs: number | null
   /** The end was acknowledged by the callback's receiver. */
   readonly endAcknowledged: boolean
 }
@@ -67,7 +67,7 @@ export interface TaskMarks {
 export const NO_MARKS: TaskMarks = {
   cancelledAtMs: null,
   deletedAtMs: null,
-  toldAtMs: null,
+  successReportedAtMs: null,
   endAcknowledged: false,
 }
 

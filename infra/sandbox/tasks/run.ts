@@ -48,14 +48,14 @@ export function taskHandlers(kit: FamilyKit, wire: Wire) {
   const handle =
     (callOf: (request: FastifyRequest) => Call): Handler =>
     (request, reply) => {
-      const { op, id, markers = NO_MARKERS, perform, ...told } = callOf(request)
+      const { op, id, markers = NO_MARKERS, perform, ...details } = callOf(request)
       // What a fault rule may match: from the body of a creation, else from the task that is meant.
       const record = kit.store.get(id)?.record
       const subject = {
         id: id === '' ? null : id,
-        model: told.model ?? record?.model ?? null,
+        model: details.model ?? record?.model ?? null,
         clientMarker: markers.clientMarker ?? record?.clientMarker ?? null,
-        safetyIdentifier: told.safetyIdentifier ?? record?.safetyIdentifier ?? null,
+        safetyIdentifier: details.safetyIdentifier ?? record?.safetyIdentifier ?? null,
       }
       const call = { op, subject, promptFaults: markers.faults, perform }
       return runOnWire(kit, wire, call, request, reply)

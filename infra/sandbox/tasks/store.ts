@@ -97,14 +97,14 @@ export class TaskStore {
   }
 
   /** Counts a query, and keeps when one first showed the success. */
-  queried(id: string, toldSuccess: boolean, nowMs: number): void {
+  queried(id: string, reportedSuccess: boolean, nowMs: number): void {
     const entry = this.#tasks.get(id)
     if (entry === undefined) return
     entry.queried += 1
-    if (!toldSuccess || entry.marks.toldAtMs !== null) return
-    entry.marks = { ...entry.marks, toldAtMs: nowMs }
+    if (!reportedSuccess || entry.marks.successReportedAtMs !== null) return
+    entry.marks = { ...entry.marks, successReportedAtMs: nowMs }
     this.#journalLines += 1
-    this.#journal.note({ t: 'mark', id, marks: { toldAtMs: nowMs } } satisfies Line)
+    this.#journal.note({ t: 'mark', id, marks: { successReportedAtMs: nowMs } } satisfies Line)
   }
 
   get(id: string): StoredTask | null {

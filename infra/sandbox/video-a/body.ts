@@ -101,7 +101,8 @@ function content(site: Site, id: string, detail: VideoDetail, atMs: number): obj
 }
 
 function result({ record, marks }: StoredTask, detail: VideoDetail): object {
-  const usage = marks.toldAtMs === null ? record.usage : (record.usageLater ?? record.usage)
+  const usage =
+    marks.successReportedAtMs === null ? record.usage : (record.usageLater ?? record.usage)
   return {
     ...(usage === null ? {} : { usage }),
     seed: detail.seed,

@@ -226,7 +226,8 @@ function endOf(site: Site, { record, marks }: StoredTask, { phase }: Segment): o
     return { error: { code, message: messageOf(code) }, usage: {} }
   }
   if (phase !== 'succeeded') return {}
-  const usage = marks.toldAtMs === null ? record.usage : (record.usageLater ?? record.usage)
+  const usage =
+    marks.successReportedAtMs === null ? record.usage : (record.usageLater ?? record.usage)
   // Upstream signs a new URL for each query.
   const url = signUrl(site, `${MEDIA_PATH}/${record.id}.mp4`, site.clock.nowMs())
   return { content: { url }, ...(usage === null ? {} : { usage }) }

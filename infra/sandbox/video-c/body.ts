@@ -108,7 +108,7 @@ function creationsOf(site: Site, { record }: StoredTask, segment: Segment): read
 /** Known from the start; what failed or was cancelled gets its own back. */
 function creditsNow({ record, marks }: StoredTask, { phase }: Segment): object {
   if (phase === 'failed' || phase === 'cancelled' || phase === 'expired') return { credits: 0 }
-  const later = marks.toldAtMs === null ? null : record.usageLater
+  const later = marks.successReportedAtMs === null ? null : record.usageLater
   return later ?? record.usage ?? {}
 }
 

@@ -52,7 +52,7 @@ function closeUnusedConnections(app: FastifyInstance): void {
  * Resolves in a turn without a new connection: Node accepts one a turn, and closing the listener
  * would lose the others that the system has already opened, with what was sent on them.
  */
-async function nobodyWaits({ server }: FastifyInstance): Promise<void> {
+async function acceptWaitingConnections({ server }: FastifyInstance): Promise<void> {
   let taken = true
   const take = (): void => {
     taken = true
@@ -67,7 +67,7 @@ async function nobodyWaits({ server }: FastifyInstance): Promise<void> {
 
 /** Stops listening and answers what is in flight, no longer than the bound; then no connection is left. */
 export async function drain(app: FastifyInstance, boundMs: number): Promise<void> {
-  await nobodyWaits(app)
+  await acceptWaitingConnections(app)
   const closed = new Promise<void>((resolve) => {
     // Closes the listener at once: closing the routes first takes turns in which connections would
     // come.

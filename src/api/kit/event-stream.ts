@@ -141,8 +141,8 @@ export async function sendEventStream<Frame>(
       const text = dialect.frame(frame, cost?.())
       if (text !== undefined) await writer.write(text)
     }
-    const told = cost?.()
-    const last = told === undefined ? '' : (dialect.last?.(told) ?? '')
+    const costMembers = cost?.()
+    const last = costMembers === undefined ? '' : (dialect.last?.(costMembers) ?? '')
     await writer.write(last + dialect.end)
   } catch (error) {
     if (gone.signal.aborted) request.log.info({ err: error }, 'a stream ended after its caller')

@@ -76,7 +76,7 @@ async function isUp(dependency: Dependency): Promise<boolean> {
 }
 
 async function lookAt({ name, look }: Concern): Promise<readonly string[]> {
-  const found = await withProbeTimeout(look).catch(() => ['it cannot be told at the moment'])
+  const found = await withProbeTimeout(look).catch(() => ['the check did not answer in time'])
   return found.map((what) => `${name}: ${what}`)
 }
 
@@ -89,7 +89,7 @@ type Found = Omit<Readiness, 'ready' | 'spool'>
 
 /** A read model that cannot answer: the routes that read it report it, the others go on. */
 function lookAtProjections(states: readonly ReadModelState[] | undefined): readonly string[] {
-  if (states === undefined) return ['read models: it cannot be told at the moment']
+  if (states === undefined) return ['read models: their state could not be read in time']
   return states.flatMap((state) => {
     const shortcoming = shortcomingOf(state)
     if (shortcoming !== undefined) return [`read models: ${state.name} ${shortcoming}`]

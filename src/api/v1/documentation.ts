@@ -51,7 +51,7 @@ export function describe(route: {
     ...(isCall ? (['x-call-id', 'idempotent-replayed'] as const) : []),
     ...limitHeaderNames,
   ]
-  const told = isCall || route.costs === true ? [...headers, ...costHeaderNames] : headers
+  const allHeaders = isCall || route.costs === true ? [...headers, ...costHeaderNames] : headers
   const others = {
     ...(events !== undefined ? { 'text/event-stream': events } : {}),
     ...(bytes !== undefined ? { 'application/octet-stream': bytes } : {}),
@@ -62,7 +62,7 @@ export function describe(route: {
     summary,
     security: [{ modelToken: [] }],
     response: {
-      200: answer({ ...(ok === undefined ? {} : { json: ok }), others, headers: told }),
+      200: answer({ ...(ok === undefined ? {} : { json: ok }), others, headers: allHeaders }),
       ...failureResponses(shape, failures, further, headers),
     },
   }

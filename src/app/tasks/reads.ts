@@ -164,7 +164,10 @@ export async function costOfTask(
     const settlement = task?.phase === 'ended' ? task.settlement : undefined
     return settlement && costOf(settlement)
   } catch (error) {
-    logger.info({ platformId, err: error }, 'what a task cost cannot be told')
+    logger.info(
+      { platformId, err: error },
+      'the cost of a task could not be read; the answer leaves it out',
+    )
     return undefined
   }
 }

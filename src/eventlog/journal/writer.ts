@@ -88,7 +88,10 @@ async function appendBatch(
       return { to: 'log', position }
     } catch (error) {
       if (isDomainError(error, 'wrong_expected_revision') && moves < MAX_MOVES) {
-        logger.error({ stream: batch.stream }, 'somebody else wrote to our journal; moving on')
+        logger.error(
+          { stream: batch.stream },
+          'another process wrote to the journal stream; the gateway opens a new one',
+        )
         placement.leave()
         continue
       }

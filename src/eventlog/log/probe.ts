@@ -78,5 +78,5 @@ async function untilAnswered(
 /** Who a connection string says we are. */
 export function accountIn(url: string): string {
   const name = /^[^:]+:\/\/([^:@/]+):[^@]*@/.exec(url)?.[1]
-  return name === undefined ? 'nobody (the URL names no account)' : decodeURIComponent(name)
+  return name === undefined ? 'no account (the URL names none)' : decodeURIComponent(name)
 }

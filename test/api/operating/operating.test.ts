@@ -117,7 +117,7 @@ void t.test('a read model that lags or stands still is named; the replica serves
     ],
     [
       async () => Promise.reject(new Error('away')),
-      ['read models: it cannot be told at the moment'],
+      ['read models: their state could not be read in time'],
     ],
   ]
   for (const [projections, degraded] of cases)
@@ -210,7 +210,7 @@ void t.test('/readyz is 200 and names what it does without', async (t) => {
     status: 200,
     ready: true,
     reasons: [],
-    degraded: ['prices: no price for text-basic', 'broken: it cannot be told at the moment'],
+    degraded: ['prices: no price for text-basic', 'broken: the check did not answer in time'],
   })
   t.notMatch(JSON.stringify(answer), /password/)
 })

@@ -34,7 +34,7 @@ void t.test('accepted: every task with what a ledger is compared with, page by p
     deleted: false,
     gone: false,
     queried: 1,
-    success_told: false,
+    success_reported: false,
     callbacks: { attempts: 0, acknowledged: 0 },
   })
   const page = (await call(url, 'GET', '/__sandbox/accepted?limit=1')).json

@@ -158,8 +158,8 @@ void t.test('usage-missing, usage-changes, gone: successes that are hard to sett
   t.match(sandbox.accepted(), [
     { id: missing, success: true, usage: null },
     { usage: { total_tokens: 108_900 }, usage_later: { total_tokens: 109_900 } },
-    { id: gone, success: true, gone: true, success_told: false },
-    { id: goneLater, success: true, gone: true, success_told: true, queried: 1 },
+    { id: gone, success: true, gone: true, success_reported: false },
+    { id: goneLater, success: true, gone: true, success_reported: true, queried: 1 },
   ])
 })
 

@@ -164,9 +164,9 @@ export async function deliver(
       return await deliverPicture(deps, way, item)
     } catch (error) {
       if (!settlesEach) throw error
-      const told = itemErrorOf(error)
+      const itemError = itemErrorOf(error)
       losses.push(error)
-      return { error: told }
+      return { error: itemError }
     }
   }
   // In sequence: each may be many megabytes.

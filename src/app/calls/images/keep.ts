@@ -58,7 +58,11 @@ export function createImagePlace(store: ObjectStore, clock: Clock, monotonic: Cl
         }
         const url = await store.publicUrl(key, nowMs + RESULT_LIFE_MS)
         if (url === undefined)
-          throw new DomainError('image_url_not_available', 'Nobody can reach what is kept', {})
+          throw new DomainError(
+            'image_url_not_available',
+            'This gateway has no address under which callers can download images',
+            {},
+          )
         return url
       }
     },

@@ -36,10 +36,10 @@ export function deliveredStream(
       const fields = await deliverPicture(deps, { ...way, signal }, event.item)
       return { ...event.delivered(fields), terminal }
     } catch (error) {
-      const told = itemErrorOf(error)
+      const itemError = itemErrorOf(error)
       lost += 1
-      why = { code: told.code }
-      return { ...event.lost(told), terminal }
+      why = { code: itemError.code }
+      return { ...event.lost(itemError), terminal }
     }
   }
 

@@ -212,7 +212,7 @@ function report(deps: TaskDeps, request: TaskRequest, candidates: number): Verdi
   const { platformId, tenantId } = request
   deps.logger.warn(
     { platformId, tenantId, candidates },
-    'submission cannot be told apart from others: not adopted',
+    'several listed tasks match the submission; it is not adopted',
   )
   return 'ambiguous'
 }

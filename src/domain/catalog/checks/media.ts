@@ -83,7 +83,7 @@ export function contentItem<Url>(
       .filter((other) => other !== type)
       .map((other) => [
         other,
-        RefusedMember(`must be in an item of its own, whose \`type\` is ${other}`),
+        RefusedMember(`must be in a separate item, whose \`type\` is ${other}`),
       ])
     const all = { type: Type.Literal(type), ...Object.fromEntries(others), ...members }
     return Type.Object(all, { additionalProperties: true })

@@ -135,10 +135,10 @@ function artBFrameReader(
   }
   const notMade = (frame: JsonObject): ImageEvent => {
     const { error } = frame
-    const told = itemError(isJsonObject(error) ? error : {}, scrub)
-    errors.push(told)
+    const failure = itemError(isJsonObject(error) ? error : {}, scrub)
+    errors.push(failure)
     const terminal = made + errors.length >= count
-    return { kind: 'frame', frame: frameOf(NOT_MADE, model, frame, { error: told }), terminal }
+    return { kind: 'frame', frame: frameOf(NOT_MADE, model, frame, { error: failure }), terminal }
   }
 
   return {
@@ -158,8 +158,8 @@ function artBFrameReader(
       if (type !== WHOLE) return undefined
       ;({ usage } = frame)
       finished = true
-      const told = isJsonObject(usage) ? { usage } : {}
-      return { kind: 'frame', frame: frameOf(WHOLE, model, frame, told), terminal: true }
+      const usageMember = isJsonObject(usage) ? { usage } : {}
+      return { kind: 'frame', frame: frameOf(WHOLE, model, frame, usageMember), terminal: true }
     },
     tally: () => ({
       usage: artBUsage(usage, made),

@@ -85,15 +85,15 @@ function imageFrameReader(
     if (base64 === undefined) throw malformed()
     finished = true
     seen = { usage: { [IMAGES]: 1, ...imageUsage(objectOf(usage)) }, output: outputOf(shown) }
-    const told = (fields: JsonObject) => ({
+    const frameWith = (fields: JsonObject) => ({
       event,
       data: JSON.stringify({ type: event, ...fields, usage }),
     })
     return {
       kind: 'picture',
       item: { picture: { base64 }, shown },
-      delivered: told,
-      lost: (error) => told({ ...shown, error }),
+      delivered: frameWith,
+      lost: (error) => frameWith({ ...shown, error }),
       terminal: true,
     }
   }

@@ -30,13 +30,13 @@ export function createMediaProvider(): MediaProvider & { readonly close: () => P
         headers: { 'content-type': contentType },
         body: pieces,
       } as const
-      const { told } = await ask(
+      const { answer } = await ask(
         lines.of(channel),
         { path: UPLOAD_PATH, ...sent },
         channel,
         options,
       )
-      return { upstreamFileId: idOf(objectOf(told['file'])['file_id']) ?? unreadable() }
+      return { upstreamFileId: idOf(objectOf(answer['file'])['file_id']) ?? unreadable() }
     },
     open: (channel, file, options) => openFile(lines.of(channel), file, options),
     close: () => lines.close(),
@@ -45,7 +45,7 @@ export function createMediaProvider(): MediaProvider & { readonly close: () => P
 
 /** The content of a successful answer. */
 export interface AnswerContent {
-  readonly told: JsonObject
+  readonly answer: JsonObject
   readonly headers: ExchangeResponse['headers']
 }
 
@@ -71,12 +71,12 @@ export async function ask(
       signal,
     })
     .catch(rethrow)
-  const told = parsed(response.text)
-  const refused = refusalIn(told, response, scrub)
+  const answer = parsed(response.text)
+  const refused = refusalIn(answer, response, scrub)
   if (refused !== undefined) throw refused
   // An answer without a status has an unknown outcome.
-  if (!isJsonObject(told) || !isJsonObject(told['base_resp'])) return unreadable()
-  return { told, headers: response.headers }
+  if (!isJsonObject(answer) || !isJsonObject(answer['base_resp'])) return unreadable()
+  return { answer, headers: response.headers }
 }
 
 /** No refusal is larger. */

@@ -81,8 +81,8 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Tex
     throw thrown
   }
   const withResponse = (type: string, body: JsonObject, response: JsonObject): string => {
-    const told = objectsOf(response['output'])
-    const tools = TERMINAL.has(type) ? toolCounts(told.length > 0 ? told : items) : noTools
+    const output = objectsOf(response['output'])
+    const tools = TERMINAL.has(type) ? toolCounts(output.length > 0 ? output : items) : noTools
     if (TERMINAL.has(type)) {
       said.note({ model: response['model'], serviceTier: response['service_tier'] })
       finished = true

@@ -84,7 +84,7 @@ export const creationFailures: readonly FailureCode[] = [
 ]
 
 /** Statuses that this wire answers with HTTP 200: its clients read `base_resp` alone. */
-const toldInBody: ReadonlySet<FailureStatus> = new Set([400, 402, 422])
+const reportedInBody: ReadonlySet<FailureStatus> = new Set([400, 402, 422])
 
 /** Upstream's numbers for an input it refuses, which show callers what to correct. */
 const inputCodes: ReadonlySet<string> = new Set(
@@ -117,7 +117,7 @@ export const provBV1Envelope: Envelope = (error, requestId): Answer => {
   const failure = afterAcceptance(afterSending(surface.read(error)))
   const { status } = failure.rule
   return {
-    status: toldInBody.has(status) ? 200 : status,
+    status: reportedInBody.has(status) ? 200 : status,
     headers: failureHeaders(failure),
     body: bodyOf(failure, requestId),
   }
@@ -160,11 +160,11 @@ export function describe(route: {
   readonly headers?: readonly DescribedHeader[]
 }): FastifySchema {
   const { ok, others = {}, failures, further, headers = [] } = route
-  const { 200: told, ...refused } = failureResponses(shape, failures, further, headers)
-  const told200 =
-    told === undefined
+  const { 200: failed, ...refused } = failureResponses(shape, failures, further, headers)
+  const failuresWith200 =
+    failed === undefined
       ? ''
-      : `\n\nFailures that are told with 200:\n\n${String(Reflect.get(told, 'description'))}`
+      : `\n\nFailures that are answered with 200:\n\n${String(Reflect.get(failed, 'description'))}`
   return {
     operationId: route.operationId,
     tags: [route.tag],
@@ -173,7 +173,7 @@ export function describe(route: {
     response: {
       200: answer({
         ...(ok === undefined ? {} : { json: ok }),
-        what: `\`base_resp.status_code\` 0 is success.${told200}`,
+        what: `\`base_resp.status_code\` 0 is success.${failuresWith200}`,
         others,
         headers: route.costs === true ? [...headers, ...costHeaderNames] : headers,
       }),

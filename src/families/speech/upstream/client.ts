@@ -237,23 +237,23 @@ function cloneBody(order: CloneOrder): string {
   return `{${ids}${rest.slice(1)}`
 }
 
-function cloneOf({ told, headers }: AnswerContent): CloneAnswer {
+function cloneOf({ answer, headers }: AnswerContent): CloneAnswer {
   return {
-    upstreamRequestId: headerOf(headers, 'trace-id') ?? upstreamIdOf(told['trace_id']),
+    upstreamRequestId: headerOf(headers, 'trace-id') ?? upstreamIdOf(answer['trace_id']),
     restMs: restOf(headers),
-    characters: losslessCount(objectOf(told['extra_info'])['usage_characters']),
-    demoAudio: textOf(told['demo_audio']),
-    inputSensitive: sensitivityOf(told),
+    characters: losslessCount(objectOf(answer['extra_info'])['usage_characters']),
+    demoAudio: textOf(answer['demo_audio']),
+    inputSensitive: sensitivityOf(answer),
   }
 }
 
 /** The reason is a number in an object, or in the older form in a second member after a boolean. */
-function sensitivityOf(told: JsonObject): number | undefined {
-  const said = told['input_sensitive']
-  const type = isJsonObject(said) ? said['type'] : told['input_sensitive_type']
+function sensitivityOf(answer: JsonObject): number | undefined {
+  const sensitive = answer['input_sensitive']
+  const type = isJsonObject(sensitive) ? sensitive['type'] : answer['input_sensitive_type']
   const reason = losslessCount(type) ?? 0
   if (reason !== 0) return reason
-  return said === true ? OTHER_REASON : undefined
+  return sensitive === true ? OTHER_REASON : undefined
 }
 
 const OTHER_REASON = 7

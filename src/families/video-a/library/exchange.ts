@@ -148,11 +148,11 @@ export function createLibraries(clock: Clock): Libraries {
           signal,
         })
         .catch(rethrow)
-      const told = parseJson(response.text)
+      const answer = parseJson(response.text)
       return {
         response,
-        body: told,
-        error: readLibraryError(told),
+        body: answer,
+        error: readLibraryError(answer),
         scrub: scrubbing(scrub, [
           ...hidden,
           accessKeyId,
