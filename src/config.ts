@@ -14,42 +14,42 @@ import { variables } from './variables.ts'
 export interface Config {
   readonly port: number
   readonly host: string
-  /** Of readiness and metrics; undefined: they are on `port`. */
+  /** The port of readiness and metrics; undefined: they are on `port`. */
   readonly operationsPort: number | undefined
   readonly dataDir: string
   /** Undefined: the embedded event store and Postgres are started under `dataDir`. */
   readonly external: { readonly eventStoreUrl: string; readonly databaseUrl: string } | undefined
   readonly namespace: string
   readonly channelsFile: string | undefined
-  /** Whether the simulated providers are what is sold: without accounts of one's own. */
+  /** Whether this gateway sells simulated results, because it has no provider accounts. */
   readonly sandbox: boolean
   readonly priceBookFile: string | undefined
   readonly markerSecret: string | undefined
   readonly logLevel: string
-  /** How long requests are still served once readiness says no. */
+  /** How long the gateway still serves requests after readiness has turned to no. */
   readonly shutdownDelayMs: number
   readonly drainTimeoutMs: number
-  /** Ranges of addresses (CIDR) whose `X-Forwarded-For` says who calls. */
+  /** Ranges of proxy addresses (CIDR) whose `X-Forwarded-For` names the caller. */
   readonly trustedProxies: readonly string[]
   /** 401s for unknown tokens to one address. */
   readonly unknownTokensPerMinute: number
-  /** Where webhooks may go whatever their addresses are. */
+  /** Origins that webhooks may go to even if their addresses are private. */
   readonly webhookOrigins: readonly string[]
   readonly databasePoolSize: number
-  /** Of those, what one token may hold: more than 0, at most 1. */
+  /** The share of those that one token may hold: more than 0, at most 1. */
   readonly databaseTokenShare: number
-  /** Of finance and support, who never wait for callers' connections nor they for theirs. */
+  /** The connections for finance and support: they and callers never wait for each other. */
   readonly queries: Readonly<Record<'poolSize' | 'timeoutMs' | 'requestsPerMinute', number>>
   readonly sandboxTimeScale: number
   readonly pollScale: number
   readonly pollRequestsPerSecond: number
-  /** Looks at its own and repeatable requests of one model token, in this process. */
+  /** Requests of one model token about itself, and repeated requests, in this process. */
   readonly ownRequestsPerMinute: number
-  /** Of tokens for which nothing else was said. */
+  /** The limits of tokens that have none themselves. */
   readonly rateLimits: Limits
   readonly objectStorage: StorageSettings
   readonly uploads: UploadLimits & { readonly diskFloorBytes: number }
-  /** What callers reach us by, without a slash at the end. */
+  /** The URL by which callers reach the gateway, without a slash at the end. */
   readonly publicBaseUrl: string | undefined
   readonly crashAt: string | undefined
 }
@@ -74,8 +74,8 @@ const NO_CHANNELS =
 type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Reads and checks the environment. What only `serve` needs is asked for with `serving`: other
- * commands work on stores without knowing any provider.
+ * Reads and checks the environment. `serving` requires what only `serve` needs: other commands work
+ * on stores and know no provider.
  *
  * @throws ConfigError naming every fault.
  */
@@ -144,7 +144,7 @@ interface Reader {
   readonly oneOf: (name: string, allowed: readonly string[]) => string
 }
 
-/** Reads one variable at a time; what is wrong with it is added to `faults`. */
+/** Reads one variable at a time and adds what is wrong with it to `faults`. */
 function readerOf(env: Environment, faults: string[]): Reader {
   const text = (name: string): string =>
     env[name]?.trim() || (variables.find((v) => v.name === name)?.fallback ?? '')
@@ -178,7 +178,8 @@ function readHost(host: string, faults: string[]): string {
 }
 
 function readNamespace(namespace: string, faults: string[]): string {
-  // With the separator inside, one namespace would begin like another and read its events.
+  // A namespace with the separator inside could be the beginning of another one and read its
+  // events.
   if (!/^[A-Za-z][\w-]{0,62}\.$/.test(namespace))
     faults.push(
       'EVENTSTORE_NAMESPACE must start with a letter, then letters, digits, _ - (64 in all), ' +
@@ -187,7 +188,7 @@ function readNamespace(namespace: string, faults: string[]): string {
   return namespace
 }
 
-/** Whose results are sold: those of the accounts in a file, or simulated ones. */
+/** Whether the gateway sells results of the provider accounts in a file, or simulated ones. */
 function readChannelChoice(
   { text, optional }: Reader,
   { embedded, serving }: { readonly embedded: boolean; readonly serving: boolean },

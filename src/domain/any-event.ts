@@ -34,7 +34,7 @@ import {
 import { voiceEvents, voiceFacts, voiceStreams, type VoiceEvent } from './voice/events.ts'
 
 /**
- * Every event there is; the codec and the projections read this one registry.
+ * All types of events. The codec and the projections read this one registry.
  *
  * @see docs/events.md, which has a row for each
  */
@@ -73,7 +73,7 @@ type EventOf<T extends AnyEventType> = {
   readonly [K in T]: { readonly type: K; readonly data: DataOf[K] }
 }[T]
 
-/** What the program knows of every event there is. */
+/** What the program knows about each type of event. */
 const eventFacts: { readonly [T in AnyEventType]: EventFacts<DataOf[T]> } = {
   ...taskFacts,
   ...callFacts,
@@ -96,7 +96,7 @@ export function sourceOf<T extends AnyEventType>(event: EventOf<T>): string | un
   return eventFacts[event.type].source(event.data)
 }
 
-/** When an event says it happened, RFC 3339. */
+/** The time at which the event happened, RFC 3339. */
 export function timeOf<T extends AnyEventType>(event: EventOf<T>): string {
   return eventFacts[event.type].at(event.data)
 }
@@ -128,7 +128,7 @@ export function wordsOf<T extends AnyEventType>(event: EventOf<T>): string {
   return eventFacts[event.type].words(event.data)
 }
 
-/** Prefixes of the gateway's streams: other streams of a shared log belong to others. */
+/** Prefixes of the gateway's streams: on a shared log, other programs own the other streams. */
 export const streamPrefixes = [
   taskStreams,
   journalStreams,

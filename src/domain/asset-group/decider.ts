@@ -11,11 +11,11 @@ export interface KnownGroup {
   readonly group: Created
   readonly name: string
   readonly description: string
-  /** What upstream calls it; undefined while it is unknown whether upstream has it. */
+  /** Its id upstream; undefined while it is unknown whether upstream has it. */
   readonly nativeId: string | undefined
   /** When it last changed. */
   readonly updatedAt: string
-  /** The actor of its withdrawal, once it is withdrawn. */
+  /** Who withdrew it; undefined until then. */
   readonly withdrawnBy: Omit<AssetActor, 'at'> | undefined
 }
 
@@ -30,7 +30,7 @@ export type RecordedGroup = Exclude<AssetGroupState, { readonly phase: 'none' }>
 
 /** `at` is RFC 3339. */
 export type AssetGroupCommand =
-  /** With `nativeId` where upstream has made it before. */
+  /** `nativeId` is present if upstream made the group before this command. */
   | { readonly kind: 'create'; readonly group: Created; readonly nativeId?: string }
   | {
       readonly kind: 'accept'
@@ -107,7 +107,7 @@ export const assetGroupDecider: Decider<AssetGroupState, AssetGroupCommand, Asse
       const known = { name, description, updatedAt, nativeId: undefined, withdrawnBy: undefined }
       return { phase: 'created', group: event.data, ...known }
     }
-    // The first of its events is always its creation.
+    // The first event of the stream is always the creation.
     if (state.phase === 'none') return state
     switch (event.type) {
       case 'AssetGroupAccepted': {
@@ -144,8 +144,8 @@ function created({
 }
 
 /**
- * The group, where it is the caller's and not deleted. Another's, and one that upstream never took,
- * reads exactly like none (P8).
+ * The group, if it is the caller's and not deleted. A group of another tenant, and one that
+ * upstream never accepted, reads exactly like a missing one (P8).
  * @throws DomainError `asset_group_not_found`
  */
 export function ownGroup(

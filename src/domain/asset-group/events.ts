@@ -12,12 +12,14 @@ import { failureWords, noDescription, type FactsOf } from '../event-facts.ts'
 export const assetGroupEvents = {
   /** Recorded before upstream is asked to create it; for a person once upstream has made it. */
   AssetGroupCreated: Type.Object({
-    /** Ours, and its name upstream where we name it there: `group-<ULID>`. */
+    /**
+     * The gateway's id, `group-<ULID>`; also its name upstream where the gateway may choose that.
+     */
     groupId: Type.String(),
     ...askedBy,
     ...keptAt,
     groupType: AssetGroupTypeSchema,
-    /** As its tenant calls it; may be empty. */
+    /** The name that its tenant gave it; may be empty. */
     name: Type.String(),
     description: Type.String(),
     /** Of a person: how it came to be. */
@@ -45,7 +47,8 @@ export const assetGroupEvents = {
     updatedAt: Type.String(),
   }),
   /**
-   * From here on nothing of it is used; its assets are withdrawn next, then upstream deletes all.
+   * From now on no task uses an asset of the group. The gateway withdraws its assets next, then
+   * upstream deletes all.
    */
   AssetGroupWithdrawn: Type.Object({
     groupId: Type.String(),

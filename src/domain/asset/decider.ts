@@ -25,7 +25,7 @@ export interface KnownAsset {
   readonly asset: Created
   /** As its tenant calls it now. */
   readonly name: string
-  /** What upstream calls it; undefined while it is unknown whether upstream has it. */
+  /** Its id upstream; undefined while it is unknown whether upstream has it. */
   readonly nativeId: string | undefined
   readonly error: AssetFault | undefined
   /** When it last changed. */
@@ -69,9 +69,8 @@ export type AssetCommand =
   | { readonly kind: 'confirmDeleted'; readonly at: string }
 
 /**
- * An asset is used while it is active, and never once it was withdrawn: when a use and a withdrawal
- * race, the first in its stream wins. A repeated or late observation of upstream decides to no
- * event.
+ * A task may use an asset while it is active and not withdrawn. If a use and a withdrawal race, the
+ * first in the stream wins. A repeated or late observation of upstream decides to no event.
  *
  * @throws DomainError `asset_not_found`, `asset_not_active`
  */
@@ -128,7 +127,7 @@ export const assetDecider: Decider<AssetState, AssetCommand, AssetEvent> = {
       const unknown = { nativeId: undefined, error: undefined }
       return { phase: 'created', asset: event.data, name, updatedAt, ...unknown }
     }
-    // The first of its events is always its creation.
+    // The first event of the stream is always the creation.
     if (state.phase === 'none') return state
     switch (event.type) {
       case 'AssetAccepted': {
@@ -166,7 +165,7 @@ export const assetDecider: Decider<AssetState, AssetCommand, AssetEvent> = {
   },
 }
 
-/** Withdrawn before its id upstream was known. */
+/** It was withdrawn before the gateway knew its id upstream. */
 function isUnsaid(state: AssetState): state is RecordedAsset {
   return state.phase === 'withdrawn' && state.nativeId === undefined
 }
@@ -196,7 +195,9 @@ function faultOf({ code, message }: AssetFault): AssetFault {
   return { code, message }
 }
 
-/** The general library keeps what it has: only what is of a person is changed and deleted. */
+/**
+ * Assets of the general library never change: only assets of a person can be changed or deleted.
+ */
 export function canBeDeleted(groupType: AssetGroupType): boolean {
   return groupType === 'LivenessFace'
 }
@@ -212,7 +213,8 @@ export function isOwn(
 }
 
 /**
- * The asset, where it is the caller's and not deleted. Another's reads exactly like none (P8).
+ * The asset, if it is the caller's and not deleted. Another tenant's reads exactly like a missing
+ * one (P8).
  * @throws DomainError `asset_not_found`
  */
 export function ownAsset(
@@ -224,7 +226,7 @@ export function ownAsset(
   return state
 }
 
-/** What an asset is refused with that cannot be used now. */
+/** The error for an asset that cannot be used now. */
 export function assetNotActive(assetId: string): DomainError {
   return new DomainError(
     'asset_not_active',

@@ -19,7 +19,7 @@ export const askedBy = {
   requestId: Type.String(),
 } as const
 
-/** Where it is kept: it is usable there alone. */
+/** Where the provider keeps it: it can be used there only. */
 export const keptAt = {
   region: Type.Union([Type.Literal('domestic'), Type.Literal('overseas')]),
   /** As its tenant calls it. */
@@ -27,24 +27,27 @@ export const keptAt = {
   channelId: Type.String(),
 } as const
 
-/** How we know what upstream calls it: its own answer, or a list of what it has. */
+/** How the gateway learned its id upstream: from the answer to the creation, or from a list. */
 export const LearntFromSchema = Type.Union([Type.Literal('answer'), Type.Literal('list')])
 
 /**
  * An asset of a tenant: a picture, a video or a sound that a provider keeps for it. Events never
- * hold its address, nor the address upstream shows it at.
+ * hold its URL, nor the URL at which upstream shows it.
  */
 export const assetEvents = {
-  /** Recorded before upstream is asked to create it, so that upstream has no unrecorded asset. */
+  /**
+   * Recorded before the gateway asks upstream to create it, so that upstream has no unrecorded
+   * asset.
+   */
   AssetCreated: Type.Object({
-    /** Ours, and its name upstream: `asset-<ULID>`. */
+    /** The gateway's id, and its name upstream: `asset-<ULID>`. */
     assetId: Type.String(),
     ...askedBy,
     ...keptAt,
     groupId: Type.String(),
     groupType: AssetGroupTypeSchema,
     assetType: AssetTypeSchema,
-    /** As its tenant calls it; may be empty. */
+    /** The name that its tenant gave it; may be empty. */
     name: Type.String(),
     createdAt: Type.String(),
   }),
@@ -69,7 +72,10 @@ export const assetEvents = {
     message: Type.String(),
     failedAt: Type.String(),
   }),
-  /** For assets that can be deleted: a creation uses it, before any withdrawal. */
+  /**
+   * A creation uses the asset, and it is not withdrawn. Recorded only for assets that can be
+   * deleted.
+   */
   AssetUsed: Type.Object({
     assetId: Type.String(),
     /** Of the creation. */
@@ -82,14 +88,14 @@ export const assetEvents = {
     name: Type.String(),
     updatedAt: Type.String(),
   }),
-  /** From here on nothing uses it; upstream has not deleted it yet. */
+  /** From now on no task uses it; upstream has not deleted it yet. */
   AssetWithdrawn: Type.Object({ assetId: Type.String(), ...askedBy, withdrawnAt: Type.String() }),
   AssetDeleted: Type.Object({ assetId: Type.String(), deletedAt: Type.String() }),
 } as const
 
 const ofAsset = (data: { readonly assetId: string }): string => data.assetId
 
-/** Words of an acceptance, of an asset or of a group. */
+/** Describes the acceptance of an asset or of a group. */
 export const acceptedWords = (data: {
   readonly nativeId: string
   readonly learntFrom: Static<typeof LearntFromSchema>

@@ -13,7 +13,7 @@ const callMembers = {
   tokenId: Type.String(),
   requestId: Type.String(),
   model: Type.String(),
-  /** Where it was answered, or failed last. */
+  /** The channel that answered it, or failed last. */
   channelId: Type.String(),
   upstreamModel: Type.String(),
   /** Absent where upstream named none. */
@@ -33,7 +33,7 @@ export const callEvents = {
     /** What the settlement was made of, e.g. `input`, `cached-input`, `output`. */
     usage: UsageSchema,
     settlement: SettlementSchema,
-    /** What upstream says it answered with, where that is not what it was asked for. */
+    /** What upstream reports that it answered with, if that differs from the request. */
     answeredOtherwise: Type.Optional(
       Type.Object({
         model: Type.Optional(Type.String()),
@@ -47,9 +47,9 @@ export const callEvents = {
     code: Type.String(),
     message: Type.String(),
     /**
-     * Our cost, never the caller's (P5); absent where the provider certainly did nothing. What was
-     * used, and what the caller would have paid for it, because what the provider charges is not
-     * known here. It is no settlement: no ledger line follows from it.
+     * The operator's cost, never the caller's (P5); absent if the provider certainly did nothing.
+     * It is what was used and what the caller would have paid for it, because the gateway does not
+     * know what the provider charges. It is no settlement: no ledger line follows from it.
      */
     absorbed: Type.Optional(Type.Object({ usage: UsageSchema, settlement: SettlementSchema })),
     failedAt: Type.String(),
@@ -87,13 +87,13 @@ export const callFacts: FactsOf<typeof callEvents & typeof writeOffEvents> = {
     words: ({ model, outcome, settlement }) =>
       `${model}, ${outcome}: ${settlementWords(settlement) || 'nothing to pay'}`,
   },
-  // It moves nothing: the operator bears the cost.
+  // It moves no money: the operator bears the cost.
   CallFailed: {
     source: ofCall,
     at: (d) => d.failedAt,
     words: (d) => `${d.model}, ${failureWords(d)}`,
   },
-  // It moves nothing: the call was never billed.
+  // It moves no money: the call was never billed.
   CallWrittenOff: {
     source: ofCall,
     at: (d) => d.writtenOffAt,
@@ -117,8 +117,9 @@ export type CallEvent = {
 export const journalStreams = 'journal-'
 
 /**
- * Name of the n-th journal of a process; it has one writer, so its revisions are known. Number 0 of an
- * event's id is where that event goes when its own place was lost or refused, or where it is given up.
+ * Name of the n-th journal of a process. It has one writer, so the writer knows its revisions. An
+ * event whose place in its journal was lost or refused, or which is given up, goes to journal 0 of
+ * the event's own id.
  */
 export function journalStream(instanceId: string, n: number): string {
   return `${journalStreams}${instanceId}-${n}`

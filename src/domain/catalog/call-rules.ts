@@ -8,20 +8,23 @@ export interface RatedCall {
   readonly usage: Usage
   readonly measurement: Measurement
   readonly settlement: Settlement
-  /** Of the usage, what counts towards a limit of tokens a minute; 0 where none does. */
+  /** The part of the usage that counts towards a limit of tokens a minute; 0 if none does. */
   readonly limitedTokens: number
-  /** Set where it was answered otherwise than it was asked for. */
+  /** Present if the answer differs from the request, for example in its model. */
   readonly answeredOtherwise?: AnswerDifferences
 }
 
-/** What upstream says it answered with, as far as it is not what it was asked for; in its own words. */
+/**
+ * What upstream reports that it answered with, in upstream's words, where that differs from the
+ * request.
+ */
 export interface AnswerDifferences {
   readonly model?: string
   readonly serviceTier?: string
 }
 
 /**
- * One call's prices, frozen when it is admitted, and how its end is rated by them.
+ * One call's prices, frozen when it is admitted, and how they rate its result.
  *
  * @typeParam Seen what was seen of an answer
  */
@@ -33,18 +36,18 @@ export interface CallTerms<Seen> {
   /** The most it is expected to cost: held while it runs. */
   readonly holdPico: bigint
   /**
-   * What a caller could reduce so that the hold is no more than this, in words; undefined where
-   * nothing is enough. Absent where there is nothing to make smaller.
+   * What a caller could reduce so that the hold is no more than this, in words; undefined if no
+   * reduction is enough. Absent if nothing can be reduced.
    */
   readonly fitting?: (availablePico: bigint) => string | undefined
   /**
-   * What a result is settled at; undefined where what was seen says too little to settle on. Such a
-   * result is never delivered.
+   * The settlement of a result; undefined if what was seen is not enough to settle. Such a result
+   * is never delivered.
    */
   readonly settle: (seen: Seen) => RatedCall | undefined
   /**
-   * What a call that failed probably cost us, as it would have cost its caller; `undefined` is seen
-   * of an answer that never came.
+   * What a failed call probably cost the operator, at the caller's prices. `seen` is undefined if
+   * no answer came.
    */
   readonly absorbed: (seen: Seen | undefined) => RatedCall
 }
@@ -58,25 +61,27 @@ export interface CallTerms<Seen> {
 export interface CallFamilyRules<Request, Seen> {
   /** As operators call it, e.g. `text`. */
   readonly name: string
-  /** Its external names, where they are fixed; undefined where channels choose them. */
+  /** Its external names, if they are fixed; undefined if channels choose them. */
   readonly models: readonly string[] | undefined
-  /** External names by the further names that its models are taken by; no other family's model may have one. */
+  /** External names by alias; no model of another family may have one of these. */
   readonly aliases?: ReadonlyMap<string, string>
   /** Whether a channel may offer a model under this external name. */
   readonly isModelName: (name: string) => boolean
   /**
-   * SKUs a book has no price for although every call of the model needs one. SKUs that only some
-   * requests need are not checked: without a price they alone are refused.
+   * SKUs that every call of the model needs and the book has no price for. SKUs that only some
+   * requests need are not checked: without a price, only these requests are refused.
    */
   readonly unpricedSkus: (model: string, book: PriceBook) => readonly string[]
   /** SKUs that no model of tasks has, and that only some requests need. */
   readonly furtherSkus?: readonly string[]
-  /** Where channels choose the names of models: the SKUs of one, and which it is by a SKU's form. */
+  /**
+   * Present if channels choose the names of models: the SKUs of a model, and the model of a SKU.
+   */
   readonly freeSkus?: {
     readonly of: (model: string) => readonly string[]
     readonly modelOf: (sku: string) => string | undefined
   }
-  /** Tokens a call counts towards its token's limit a minute until it ends. */
+  /** Tokens that a call counts towards its token's limit a minute until it ends. */
   readonly expectedTokens: (request: Request) => number
   /** @throws DomainError `price_not_configured` with `details.sku` */
   readonly price: (request: Request, book: PriceBook) => CallTerms<Seen>

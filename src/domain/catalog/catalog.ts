@@ -15,13 +15,19 @@ export type AnyCallFamily = CallFamilyRules<never, never>
 
 /** What a provider family decides by itself. Pure; it has at least one of `tasks`, `calls` and `images`. */
 export interface FamilyRules {
-  /** As channel files, events and metrics call it. A family that is offered no more keeps its rules: old events need them. */
+  /**
+   * Its name in channel files, events and metrics. A family that is no longer offered keeps its
+   * rules: old events need them.
+   */
   readonly name: string
   /** Of its asynchronous tasks. */
   readonly tasks?: TaskFamilyRules
-  /** Of its synchronous calls. Families with the same prices and rules, as the wires of text are, share one record. */
+  /**
+   * Rules of its synchronous calls. Families with the same prices and rules, such as the text
+   * wires, share one record.
+   */
   readonly calls?: AnyCallFamily
-  /** Of images, which give both: calls and tasks of images are the same for every family. */
+  /** Rules of images, for calls and tasks: both work the same in every family of images. */
   readonly images?: ImageFamily
   /** Which files of callers its accounts keep. */
   readonly uploads?: Readonly<Partial<Record<UploadPurpose, KeptUpload>>>
@@ -31,12 +37,12 @@ export interface FamilyRules {
 
 /** Which accounts of a family take the uploads of a purpose, and how large one may be. */
 interface KeptUpload {
-  /** Only an account that offers this will do. */
+  /** Only an account that offers this model is chosen. */
   readonly model?: string
   readonly maxBytes: number
 }
 
-/** The same with the family: what a channel names as its `family`. */
+/** The same with the family's name, as a channel has it in `family`. */
 interface UploadPlace extends KeptUpload {
   readonly family: string
 }
@@ -48,10 +54,10 @@ export interface ServedModel {
   readonly model: string
 }
 
-/** A family whose tasks are videos that can be asked for without knowing it. */
+/** A family of videos whose tasks callers can create without knowing the family. */
 type VideoFamily = TaskFamilyRules & { readonly simpleVideo: SimpleVideoRules }
 
-/** A SKU that nothing sells, and the sold one that it is but for a letter or two. */
+/** A SKU that nothing sells, and the sold SKU that differs from it by a letter or two. */
 export interface UnsoldSku {
   readonly sku: string
   readonly meant: string | undefined
@@ -62,7 +68,7 @@ export interface Catalog {
   readonly familyNames: readonly string[]
   /** Rules of tasks by the name of their family. */
   readonly taskFamilies: ReadonlyMap<string, TaskFamilyRules>
-  /** The rules of the family that an event or a row names. A name of no family is a defect. */
+  /** The rules of the family that an event or a row names. An unknown name is a defect. */
   readonly taskFamily: (name: string) => TaskFamilyRules
   /** The life of a task of any family. */
   readonly taskDecider: ReturnType<typeof createTaskDecider>
@@ -84,7 +90,7 @@ export interface Catalog {
   readonly externalModelName: (name: string) => string
   /** Every name that a family takes, aliases too; the names of text models are the channels' own. */
   readonly modelNames: ReadonlySet<string>
-  /** Where the uploads of a purpose go. A purpose that no family has is a defect. */
+  /** Where the uploads of a purpose go. An unknown purpose is a defect. */
   readonly uploadPlace: (purpose: UploadPurpose) => UploadPlace
   /** Of the largest upload there is. */
   readonly maxUploadBytes: number
@@ -92,11 +98,11 @@ export interface Catalog {
   readonly endpointsOf: (family: string, model: string) => readonly string[]
   /** The model that a SKU is of by its form, where channels choose the names of models. */
   readonly freeModelOf: (sku: string) => string | undefined
-  /** Every SKU that something can be settled at; `served` is what channels serve. */
+  /** Every SKU that a settlement can use; `served` is what channels serve. */
   readonly soldSkus: (served: readonly ServedModel[]) => ReadonlySet<string>
   /**
-   * Those of the SKUs that nothing can be settled at: a slip, or of a model to come. Where `served` is
-   * undefined any free name may be served.
+   * The SKUs that no settlement can use: typos, or SKUs of a future model. If `served` is
+   * undefined, any name that channels may choose counts as served.
    */
   readonly unsoldSkus: (
     skus: readonly string[],

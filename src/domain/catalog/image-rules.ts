@@ -20,7 +20,7 @@ export interface Pixels {
   readonly height: number
 }
 
-/** `<width>x<height>`, undefined when it is not written like that. */
+/** Reads `<width>x<height>`; undefined for any other text. */
 export function parsePixels(size: string): Pixels | undefined {
   const [, width, height] = /^([1-9]\d{0,4})x([1-9]\d{0,4})$/.exec(size) ?? []
   return width === undefined || height === undefined
@@ -42,14 +42,14 @@ export type ImageInput =
   | { readonly from: 'upload'; readonly bytes: Uint8Array; readonly mediaType: ImageMediaType }
   /** A web URL that upstream fetches by itself, or a `data:` URI. */
   | { readonly from: 'url'; readonly url: string; readonly param: string }
-  /** A web URL whose picture is fetched here, because upstream fetches none. */
+  /** A web URL whose picture the gateway fetches, because upstream does not. */
   | {
       readonly from: 'remote'
       readonly url: string
       readonly param: string
       readonly underBytes: number
     }
-  /** An id of our files, of the same tenant. */
+  /** The id of a file of the same tenant. */
   | {
       readonly from: 'file'
       readonly fileId: string
@@ -81,7 +81,7 @@ export interface ImageOrder {
 
 export type ImageDelivery = 'url' | 'b64_json'
 
-/** An order that its family has read: what is sent upstream, and what it is priced by. */
+/** An order that its family has read: what is sent upstream, and what its price depends on. */
 export interface ImageRequest {
   readonly kind: ImageKind
   /** External name. */
@@ -93,14 +93,14 @@ export interface ImageRequest {
   readonly mask: ImageInput | undefined
   readonly delivery: ImageDelivery
   readonly streamed: boolean
-  /** The most pictures that are asked for. */
+  /** The largest number of pictures that the order may produce. */
   readonly count: number
   readonly facts: TaskFacts
 }
 
 /** What was seen of an answer. */
 export interface ImageSeen {
-  /** `image` counts those that came; the others are as upstream reported them. */
+  /** `image` counts the pictures that arrived; the other counts are upstream's. */
   readonly usage: Usage
   /** What was really made, by wire name: `quality`, `size`. */
   readonly output: Readonly<Record<string, string | number | boolean | null>>
@@ -108,7 +108,10 @@ export interface ImageSeen {
 
 /** The unit of delivered pictures. */
 export const IMAGES = 'image'
-/** Of pictures that upstream made, and charges, and that did not reach their caller: never billed. */
+/**
+ * Counts pictures that upstream made and charges, and that did not reach the caller: they are never
+ * billed.
+ */
 export const UNDELIVERED = 'undelivered-image'
 
 /** A result to settle, with what was asked. */
@@ -121,32 +124,32 @@ export interface MadeImages extends ImageSeen {
 export interface ImageFamily {
   /** As channels and events name it. */
   readonly name: string
-  /** What it is asked for, by the schemas of the bodies: see `readBody`. */
+  /** The schemas of its request bodies: see `readBody`. */
   readonly bodies: Readonly<Partial<Record<ImageKind, TObject>>>
   /** External names. */
   readonly models: readonly string[]
-  /** External names by the further names that its models are taken by. */
+  /** External names by alias. */
   readonly aliases?: ReadonlyMap<string, string>
   readonly currency: Currency
   /** Most pictures of one request that an account makes, unless its channel says otherwise. */
   readonly usualCount: (model: string) => number
   /**
-   * Whether each picture of an answer stands for itself: where one cannot be delivered the others
-   * are, and are settled. Otherwise the answer is refused whole.
+   * Whether each picture of an answer is delivered and settled separately. If not, one picture that
+   * cannot be delivered refuses the whole answer.
    */
   readonly settlesEach?: boolean
   /** @throws DomainError `invalid_request`, `n_not_supported`, `image_too_large`, `invalid_image_url`, naming the field */
   readonly read: (order: ImageOrder) => ImageRequest
   /**
-   * Completes a request by the sides of its base picture, which must be read first; undefined: this
-   * request says everything by itself.
+   * Completes a request with the size of its base picture, which must be read first; undefined:
+   * this request does not need it.
    */
   readonly fitBase?: (request: ImageRequest) => ((base: Pixels) => ImageRequest) | undefined
   /** Every SKU the settlement of a request can use, with the rule that chooses it. */
   readonly skus: (model: string, facts: TaskFacts) => readonly NamedSku[]
-  /** The dearest result a request may have: what is held for it. */
+  /** The most expensive result that a request may have: its price is held. */
   readonly expected: (model: string, facts: TaskFacts) => ImageSeen
-  /** Undefined: what was seen says too little to settle on. */
+  /** Undefined: what was seen is not enough to settle. */
   readonly settle: (quote: Quote, made: MadeImages) => Settlement | undefined
   /** SKUs that every result of a model needs a price of. */
   readonly neededSkus: (model: string) => readonly string[]
@@ -185,7 +188,7 @@ export function quotedLine(
   quantity: number,
 ): SettlementLine | undefined {
   const rated = quote.candidates.find((candidate) => candidate.sku === sku)
-  // What was never quoted is not billed.
+  // The gateway bills only what was quoted.
   return rated && settlementLine(rated, quantity, 'reported')
 }
 
@@ -202,7 +205,7 @@ export function imageCallRules(family: ImageFamily): CallFamilyRules<PricedImage
     ...(family.aliases === undefined ? {} : { aliases: family.aliases }),
     unpricedSkus: (model, book) =>
       family.neededSkus(model).filter((sku) => book.lookup(sku, currency) === undefined),
-    // Limits a minute are of the tokens of text.
+    // Only text tokens count towards limits a minute.
     expectedTokens: () => 0,
     price: (priced, book) => {
       const quote = quoteImages(family, priced, book)
@@ -235,9 +238,12 @@ function asMade({ usage, output }: ImageSeen): ImageSeen {
     : { usage: { ...others, [IMAGES]: (usage[IMAGES] ?? 0) + lost }, output }
 }
 
-/** A task that is not begun within this fails. */
+/** A task that has not begun after this time fails. */
 const LONGEST_WAIT_S = 6 * 3_600
-/** A channel answers within ten minutes or not at all; the rest is for keeping what it made. */
+/**
+ * A channel answers within ten minutes or not at all; the rest of the time is for storing the
+ * result.
+ */
 const LONGEST_MAKING_S = 15 * 60
 
 /** The record of a family of images as one of asynchronous tasks. */

@@ -15,7 +15,7 @@ export function refuse(
   throw new DomainError(code, message, { param })
 }
 
-/** An own member, or undefined: `__proto__`, `constructor` and the like never leak in. */
+/** An own member, or undefined: `__proto__`, `constructor` and the like are never read. */
 export function own(body: JsonObject, name: string): unknown {
   return Object.hasOwn(body, name) ? body[name] : undefined
 }
@@ -46,7 +46,7 @@ export function text(value: unknown, param: string, maxCharacters: number): stri
   return fault === undefined ? value : refuse(param, `\`${param}\` ${fault}`)
 }
 
-/** Whether a member of another family asks for what is had without it. */
+/** Whether a member of another family asks only for what this family does anyway. */
 export function asksForNothing(name: string, value: unknown): boolean {
   if (name === 'sequential_image_generation') return value === 'disabled' || value === null
   return value === null || value === false || value === 'auto'

@@ -4,7 +4,7 @@ import type { RawString } from '../../../kernel/raw-string.ts'
 import { Tagged, RefusedMember } from '../../../kernel/body.ts'
 import { textFault } from '../../../kernel/storable-text.ts'
 
-/** What a video is made after: where each picture, video or audio is, and the items that hold them. */
+/** The inputs of a video: the URL of each picture, video or audio, and the items that hold them. */
 
 export const mediaKinds = ['image', 'video', 'audio'] as const
 
@@ -16,7 +16,7 @@ const ASSET_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/
 const DATA_SCHEME = /^data:/i
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
-/** An asset a request names, and as what. */
+/** An asset that a request names, and the role in which it uses it. */
 export interface AssetReference {
   readonly assetId: string
   readonly kind: MediaKind
@@ -33,7 +33,7 @@ export function assetIdOf(url: string): string | undefined {
  */
 export function mediaUrlFault(url: string, kind: MediaKind): string | undefined {
   if (DATA_SCHEME.test(url)) return dataUriFault(url, kind)
-  // Data URIs are bounded by the body limit alone.
+  // Only the limit of the body bounds data URIs.
   const fault = textFault(url, MAX_URL_LENGTH)
   const assetId = assetIdOf(url)
   if (fault !== undefined || assetId === undefined)
@@ -57,7 +57,7 @@ function allowed(kind: MediaKind): string {
   return `a public https:// or http:// URL${rest} or asset://<asset_id>`
 }
 
-/** An item of the `content` of a video: the prompt, or one of what the video is made after. */
+/** An item of the `content` of a video: the prompt, or one input of the video. */
 
 /** @typeParam Url what an item's media is at */
 type ContentItem<Url> =
@@ -69,7 +69,8 @@ type ContentItem<Url> =
 const types = ['text', ...mediaKinds.map((kind) => `${kind}_url` as const)] as const
 
 /**
- * Its schema: an item holds what its type says and nothing else, for a picture in a text item would not be sent.
+ * Its schema. An item may hold only the members of its type: a picture in a text item would not be
+ * sent.
  *
  * @param text of the prompt
  * @param media of each kind: its URL, and the role it has
@@ -98,7 +99,7 @@ export function contentItem<Url>(
   ])
 }
 
-/** What an item that was read holds; its `param` is the path of it. */
+/** The content of an item; `param` is its path. */
 export function contentOf<Url>(item: ContentItem<Url>, index: number) {
   const param = `content[${index}]`
   if (item.type === 'text') return { kind: 'text', text: item.text, param } as const
@@ -116,17 +117,17 @@ export const MAX_URL_LENGTH = 8_192
  * Whether a text is an `https:` or `http:` URL as every reader takes it; its host is not checked.
  */
 export function isWebUrl(url: string): boolean {
-  // The parser forgives blanks and missing slashes that an upstream would not.
+  // The parser accepts blanks and missing slashes that an upstream would refuse.
   if (!/^https?:\/\/[^\s/]/i.test(url) || /[\s\p{Cc}]/u.test(url)) return false
   return URL.canParse(url)
 }
 
 /** Data URIs that are nothing but a media type and base64, and what they come to decoded. */
 
-/** Text of a body; a long one may have been left as the bytes it came as. */
+/** A text of a body; a long one may still be raw bytes. */
 export type LongText = string | RawString
 
-/** Longer than any head of a data URI that is taken. */
+/** No accepted data URI has a longer head. */
 const MAX_HEAD_LENGTH = 128
 const STRICT_HEAD = /^data:([a-z0-9.+-]+\/[a-z0-9.+-]+);base64$/
 /** Characters read at once: whole groups of four. */
@@ -157,12 +158,13 @@ function decodedLength(uri: LongText, from: number): number | undefined {
   const { length } = uri
   if (length === from || (length - from) % 4 !== 0) return undefined
   let decodedBytes = 0
-  // What is read is thrown away: a copy of the whole would be as large as what it is checked for.
+  // The decoded bytes are thrown away: a copy of the whole would double the memory.
   const read = Buffer.allocUnsafe((CHUNK_CHARACTERS / 4) * 3)
   for (let at = from; at < length; at += CHUNK_CHARACTERS) {
     const chunk = uri.slice(at, Math.min(at + CHUNK_CHARACTERS, length))
     const expected = expectedBytes(chunk, at + CHUNK_CHARACTERS >= length)
-    // The reader takes the URL alphabet as well, and leaves out what is no base64: that comes out short.
+    // The decoder also accepts the URL alphabet and skips what is not base64, so such a text
+    // decodes to fewer bytes.
     if (chunk.includes('-') || chunk.includes('_')) return undefined
     if (read.write(chunk, 'base64') !== expected) return undefined
     decodedBytes += expected
@@ -170,13 +172,13 @@ function decodedLength(uri: LongText, from: number): number | undefined {
   return isCanonicalEnd(uri.slice(length - 4, length)) ? decodedBytes : undefined
 }
 
-/** What whole groups of four come to; only the last may end in padding. */
+/** The bytes of whole groups of four; only the last group may end in padding. */
 function expectedBytes(chunk: string, isLast: boolean): number {
   const padding = isLast ? (/={1,2}$/.exec(chunk.slice(-2))?.[0].length ?? 0) : 0
   return (chunk.length / 4) * 3 - padding
 }
 
-/** Bits of the last character that no byte is made of must not be set. */
+/** The unused bits of the last character must be zero. */
 function isCanonicalEnd(group: string): boolean {
   return Buffer.from(group, 'base64').toString('base64') === group
 }

@@ -5,7 +5,10 @@ import type { ImageInput, ImageOrder, ImageUpload, ImageMediaType } from '../ima
 import { refuse } from './fields.ts'
 import { isWebUrl, MAX_URL_LENGTH } from './media.ts'
 
-/** What pictures are by their first bytes; what a caller or a provider calls them does not count. */
+/**
+ * Recognises pictures by their first bytes; the type that a caller or provider names does not
+ * count.
+ */
 
 const PNG = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]
 const JPEG = [0xff, 0xd8, 0xff]
@@ -17,7 +20,7 @@ const IMAGE_MARK_BYTES = 12
 const holds = (bytes: Uint8Array, mark: readonly number[], at = 0): boolean =>
   mark.every((byte, index) => bytes[at + index] === byte)
 
-/** The media type of a picture; undefined when it is none that is taken. */
+/** The media type of a picture; undefined for a type that the gateway does not accept. */
 export function imageMediaType(bytes: Uint8Array): ImageMediaType | undefined {
   if (holds(bytes, PNG)) return 'image/png'
   if (holds(bytes, JPEG)) return 'image/jpeg'
@@ -42,8 +45,8 @@ export function isDataUri(url: string): boolean {
 }
 
 /**
- * What is wrong with a picture as a complete data URI: `data:image/<type>;base64,<payload>` without a blank, its type
- * that of the bytes. Undefined when nothing is.
+ * What is wrong with a picture as a complete data URI, `data:image/<type>;base64,<payload>` without
+ * a blank, whose type must match its bytes. Undefined if nothing is wrong.
  */
 export function imageDataUriFault(uri: string): string | undefined {
   const comma = uri.indexOf(',')
@@ -103,7 +106,7 @@ interface EditPictures {
   readonly mask: ImageInput | undefined
 }
 
-/** Refuses texts of a form where files are to be. @throws DomainError naming the part */
+/** Refuses texts of a form where files are required. @throws DomainError naming the part */
 export function refuseTexts({ form, fields }: ImageOrder, elsewhere: string): void {
   if (form === 'json') return
   const text = ['images', ...FILES].find((name) => Object.hasOwn(fields, name))
