@@ -1,6 +1,6 @@
 /**
- * The shape of every aggregate: two pure functions and a beginning. Ids and time arrive inside the
- * command; expected failures are events, broken rules throw a `DomainError`.
+ * The shape of every aggregate: two pure functions and an initial state. Ids and time arrive inside
+ * the command; expected failures are events, broken rules throw a `DomainError`.
  */
 export interface Decider<State, Command, Event extends DomainEvent> {
   readonly initial: State

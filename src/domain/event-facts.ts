@@ -13,7 +13,7 @@ export interface EventFacts<Data> {
   readonly nativeId?: (data: Data) => string
   /** What it does to the tenant's money, in order; absent: nothing. */
   readonly moves?: (data: Data) => readonly Movement[]
-  /** What a person wants to know beside time, type and money: one line, may be empty. */
+  /** What a reader wants to know besides time, type and money: one line, may be empty. */
   readonly words: (data: Data) => string
 }
 
@@ -22,7 +22,7 @@ export type FactsOf<Schemas extends Readonly<Record<string, TSchema>>> = {
   readonly [T in keyof Schemas]: EventFacts<Static<Schemas[T]>>
 }
 
-/** What the settling event of a task or a call says. */
+/** What the event that settles a task or a call says. */
 export interface SettlementFacts {
   readonly tenantId: string
   readonly userId: string
@@ -87,7 +87,7 @@ export type Movement =
       readonly limit: string
     }
 
-/** Words of an event of which type and time say all. */
+/** The empty description, of an event whose type and time say everything. */
 export const noDescription = (): string => ''
 
 /** Words of a refusal or a failure. */
@@ -96,7 +96,7 @@ export const failureWords = (failure: {
   readonly message: string
 }): string => `${failure.code}: ${failure.message}`
 
-/** Words of a settlement: its lines without their prices. */
+/** Describes a settlement: its lines without their prices. */
 export const settlementWords = ({ lines }: Settlement): string =>
   lines.map(({ sku, quantity, unit }) => `${quantity} ${unit} ${sku}`).join(', ')
 

@@ -4,7 +4,7 @@ import type { TaskFacts } from '../task/events.ts'
 
 /** An order for a video in the same form for every family, and each family's translation. */
 
-/** A creation that names no family but by its model. Absent members are undefined. */
+/** A creation that names its family by the model only. Absent members are undefined. */
 export interface SimpleVideo {
   /** External name or alias. */
   readonly model: string
@@ -26,7 +26,7 @@ export interface VideoReference {
   readonly url: string
 }
 
-/** A creation as the rules of its family took it. */
+/** A creation that the rules of its family accepted. */
 interface AcceptedVideo {
   /** External name. */
   readonly model: string
@@ -34,28 +34,28 @@ interface AcceptedVideo {
   /** What upstream gets, without the model and the marker. */
   readonly upstreamBody: Readonly<Record<string, unknown>>
   readonly assets: readonly AssetReference[]
-  /** The same body with upstream's ids for assets, by ours. */
+  /** The same body with upstream's asset ids in place of the gateway's. */
   readonly withAssets: (nativeIds: ReadonlyMap<string, string>) => AcceptedVideo['upstreamBody']
 }
 
-/** Of a family whose tasks use no assets. */
+/** For a family whose tasks use no assets. */
 export function noAssets(
   upstreamBody: AcceptedVideo['upstreamBody'],
 ): Pick<AcceptedVideo, 'assets' | 'withAssets'> {
   return { assets: [], withAssets: () => upstreamBody }
 }
 
-/** How a family is spoken to in that way. */
+/** How such an order is translated for a family and back. */
 export interface SimpleVideoRules {
   /** @throws RequestError in the words of the order: see `inMembersOfCaller` */
   readonly accept: (order: SimpleVideo) => AcceptedVideo
-  /** What the family's settings and actual specs call these. */
+  /** The family's names of these members in settings and actual specs. */
   readonly settings: {
     readonly seconds: string
     readonly resolution: string
     readonly ratio: string
   }
-  /** What its result links are called; a picture of the video where there may be one. */
+  /** The names of its result links: the video, and the picture of it if there may be one. */
   readonly links: { readonly video: string; readonly picture: string | undefined }
 }
 

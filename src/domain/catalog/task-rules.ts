@@ -8,15 +8,15 @@ import type { SimpleVideoRules } from './simple-video.ts'
 
 /** A model of a family of asynchronous tasks. */
 export interface TaskModel {
-  /** The external name: what callers send, what every echo and every ledger line shows. */
+  /** The external name: callers send it, and every echo and every ledger line shows it. */
   readonly name: string
-  /** Accepted besides and normalised to `name`. */
+  /** Also accepted, and replaced by `name`. */
   readonly aliases: readonly string[]
   /** Absent where models belong to no region. */
   readonly region?: 'domestic' | 'overseas'
 }
 
-/** What a success is settled from; `output` has the actual specs by wire name. */
+/** The data that settles a success; `output` has the actual specs by wire name. */
 export interface TaskSuccess {
   readonly model: string
   readonly facts: TaskFacts
@@ -31,14 +31,14 @@ export interface TaskFamilyRules {
   readonly family: string
   /** What its platform ids begin with. */
   readonly idKind: TaskKind
-  /** What upstream allows an execution to take when the caller says nothing, and at most. */
+  /** How long upstream allows an execution to take: by default, and at most. */
   readonly defaultExpiryS: number
   readonly longestExpiryS: number
   /** The shortest expiry that callers may ask for; absent where they may not. */
   readonly shortestExpiryS?: number
   /**
-   * Present where upstream has no tasks and a gateway worker makes each in one call. The gateway
-   * waits no longer than this after its start: longer than any channel may take to answer.
+   * Present if upstream has no tasks and a gateway worker makes the result in one call. The gateway
+   * waits no longer than this after the start; it is longer than any channel may take to answer.
    */
   readonly localExecution?: { readonly longestS: number }
   /** Rows stay for ever: settling an old task needs its row. */
@@ -50,9 +50,14 @@ export interface TaskFamilyRules {
    * @throws DomainError `price_not_configured` with `details.sku`; a defect for a name not resolved
    */
   readonly quote: (model: string, facts: TaskFacts, book: PriceBook) => Quote
-  /** Undefined: no usable usage yet, and a success is never settled at a guess (P4, P5). */
+  /**
+   * Undefined: there is no usable usage yet. The gateway never settles a success at a guess (P4,
+   * P5).
+   */
   readonly settle: (success: TaskSuccess) => Settlement | undefined
-  /** Every price a result of a model may be settled at, whatever is asked of it; tools beside. */
+  /**
+   * Every price at which a result of a model may be settled, whatever the request; tools excepted.
+   */
   readonly prices: (
     model: string,
   ) => readonly { readonly sku: string; readonly currency: Currency }[]

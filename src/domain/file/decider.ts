@@ -22,8 +22,8 @@ export type FileCommand =
     }
 
 /**
- * A file that is there is not uploaded again. Another tenant's, and one deleted before, is as good as
- * none.
+ * The id of an existing file is not used again. Another tenant's file, and a deleted one, reads
+ * like a missing one.
  *
  * @throws DomainError `file_not_found`
  */

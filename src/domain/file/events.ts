@@ -14,7 +14,7 @@ const fileMembers = {
 }
 
 export const fileEvents = {
-  /** Its bytes were in object storage before; they are nowhere else. */
+  /** Recorded after its bytes are in object storage; they are kept nowhere else. */
   FileUploaded: Type.Object({
     ...fileMembers,
     tokenId: Type.String(),
@@ -23,7 +23,7 @@ export const fileEvents = {
     filename: Type.String(),
     sizeBytes: Type.Integer({ minimum: 0 }),
     uploadedAt: Type.String(),
-    /** RFC 3339; uploads of before they had an end have none. */
+    /** RFC 3339; absent in files of releases in which files did not expire. */
     expiresAt: Type.Optional(Type.String()),
   }),
   FileDeleted: Type.Object({

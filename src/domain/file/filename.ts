@@ -4,7 +4,7 @@ import { DomainError } from '../../kernel/errors.ts'
 export const MAX_FILENAME_CHARACTERS = 255
 
 /**
- * What a file may be called: one name that every system can show, and none that leads anywhere.
+ * Checks the name of a file: every system must be able to show it, and it must not be a path.
  *
  * @throws DomainError `invalid_request` naming `param`
  */
@@ -16,7 +16,7 @@ export function checkFilename(filename: string, param: string): void {
   if (isLongerThan(filename, MAX_FILENAME_CHARACTERS))
     refuse(`must have at most ${MAX_FILENAME_CHARACTERS} characters`)
   if (/[/\\]/.test(filename) || /^\.{1,2}$/.test(filename)) refuse('must not be a path')
-  // Control and format characters hide or turn round what is shown; lone surrogates cannot be stored.
+  // Control and format characters hide or reverse what is shown; lone surrogates cannot be stored.
   if (/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(filename))
     refuse('must not have characters that cannot be shown')
 }

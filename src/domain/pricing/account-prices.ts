@@ -4,9 +4,9 @@ import type { PriceBook, SoldPrice } from './price-book.ts'
 
 /** A tenant's prices over those of the list, as the tenant's account last set them. */
 export interface AccountPrices {
-  /** Which they are, counted from 1: a price that was settled at names it. */
+  /** The revision of these prices, counted from 1; a settled line names it. */
   readonly revision: number
-  /** What list prices are multiplied by; undefined: nothing. Own prices are never multiplied. */
+  /** The factor for list prices; undefined: none. The tenant's own prices are never multiplied. */
   readonly multiplier: string | undefined
   /** Own prices of single SKUs, whatever the list says of them. */
   readonly prices: readonly PriceEntry[]
@@ -17,7 +17,8 @@ const FITTING_PRICE = /^\d{1,9}(?:\.|$)/
 
 /**
  * A price book as one tenant has it: its own price where it has one, else the list price times its
- * multiplier. A product too large for a price is no price, and refuses what needs it.
+ * multiplier. If the product is too large for a price, there is no price, and requests that need it
+ * are refused.
  */
 export function bookForAccount(
   book: PriceBook,

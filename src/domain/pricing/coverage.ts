@@ -1,15 +1,15 @@
 import type { Catalog, ServedModel } from '../catalog/catalog.ts'
 import type { PriceBook } from './price-book.ts'
 
-/** A served model that a book has not all prices of. */
+/** A served model for which the book lacks a price. */
 export interface UnpricedModel extends ServedModel {
-  /** SKUs without a price: requests that need one are refused. */
+  /** SKUs without a price: the gateway refuses requests that need one. */
   readonly skus: readonly string[]
 }
 
 /**
  * Served models some of whose requests a book has no price for. Tools that a request may offer are
- * not checked: without a price they alone are refused.
+ * not checked: without a price, only requests with that tool are refused.
  */
 export function unpricedModels(
   catalog: Catalog,

@@ -1,7 +1,7 @@
 import type { PriceEntry } from './events.ts'
 import { priceChangePercent } from './price-change.ts'
 
-/** What one book has otherwise than another, by SKU and currency. */
+/** The difference between two books, by SKU and currency. */
 export interface PriceBookDifference {
   readonly added: readonly PriceEntry[]
   readonly removed: readonly PriceEntry[]

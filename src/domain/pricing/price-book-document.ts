@@ -25,7 +25,7 @@ function fail(at: string, message: string): never {
   throw new DomainError('price_book_invalid', `${at} ${message}`, { param: at })
 }
 
-/** Members of a mapping, none but known ones. @throws DomainError `price_book_invalid` */
+/** The members of a mapping; unknown ones are refused. @throws DomainError `price_book_invalid` */
 export function members(
   value: unknown,
   at: string,
@@ -43,7 +43,7 @@ export function members(
  * `currency`, `unit`, `per`, `price` (a quoted decimal, so that no float comes near it) and
  * optionally `demonstration`.
  *
- * @throws DomainError `price_book_invalid`, its message and `details.param` naming the place
+ * @throws DomainError `price_book_invalid`, whose message and `details.param` name the place
  */
 export function priceBookFromDocument(value: unknown): PriceBookDocument {
   const document = members(value, 'the price book', DOCUMENT_MEMBERS)
@@ -78,8 +78,8 @@ export function priceEntriesFrom(prices: unknown, maxEntries: number): readonly 
 }
 
 /**
- * The book without its demonstration prices, under its own version: what anything but the sandbox
- * default must publish.
+ * The book without its demonstration prices, under its own version. Every gateway but the sandbox
+ * default must publish this one.
  */
 export function withoutDemonstrations(book: PriceBookDocument): PriceBookDocument {
   const entries = book.entries.filter((entry) => entry.demonstration !== true)

@@ -4,16 +4,16 @@ import type { Currency } from '../../kernel/money.ts'
 import type { PriceBookPublished, PriceEntry } from './events.ts'
 import type { AccountPrice, RatedSku } from './settlement.ts'
 
-/** A price that is sold at, and why it is not that of the book where it is not. */
+/** A price that applies to a tenant, and, if it is not the price of the book, why. */
 export type SoldPrice = Readonly<PriceEntry> & { readonly accountPrice?: AccountPrice }
 
-/** One published version of the prices, as the list or as one tenant has it, ready for looking up. */
+/** One published version of the prices, as listed or for one tenant, indexed by SKU. */
 export interface PriceBook {
   readonly version: string
   readonly lookup: (sku: string, currency: Currency) => SoldPrice | undefined
 }
 
-/** Makes a published version lookable. */
+/** Indexes a published version. */
 export function priceBookFromPublished(published: {
   readonly version: string
   readonly entries: readonly PriceEntry[]
@@ -28,8 +28,8 @@ export function priceBookFromPublished(published: {
 }
 
 /**
- * The version in effect at a time: of those already effective the one with the latest
- * `effectiveFrom`, and of equals the one published last. Undefined when none is effective yet.
+ * The version in effect at a time: the effective one with the latest `effectiveFrom`; among equals,
+ * the one published last. Undefined when none is effective yet.
  *
  * @param books in the order they were published
  * @param atMs unix milliseconds

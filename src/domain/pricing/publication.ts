@@ -19,17 +19,17 @@ export interface Publication {
   readonly effectiveFrom: string
   /** Exactly this book is published: there is nothing to do. */
   readonly published: boolean
-  /** How many books there were when this was looked at. */
+  /** The number of published books at the time of this preview. */
   readonly basis: number
-  /** `never`: when it would begin, a book that begins later is in effect already. */
+  /** `never`: a later book is already in effect when it would begin. */
   readonly takesEffect: 'at_once' | 'later' | 'never'
   /** The version in effect when it begins; undefined when it is the first. */
   readonly replaces: string | undefined
   /** From the prices of `replaces` to its own. */
   readonly difference: PriceBookDifference
-  /** Served models it has not all prices of; undefined where it is not known what is served. */
+  /** Served models for which it lacks a price; undefined if the served models are not known. */
   readonly unpriced: readonly (UnpricedModel & { readonly soldNow: boolean })[] | undefined
-  /** Of the prices it adds, SKUs that nothing sells. */
+  /** The SKUs among its new prices that nothing sells. */
   readonly unsold: readonly UnsoldSku[]
 }
 
@@ -70,11 +70,14 @@ export function previewPublication(
   }
 }
 
-/** Why a person must confirm this: it removes prices, or changes them at once or not at all. */
+/**
+ * Why an operator must confirm this: it removes prices, changes them at once, or never takes
+ * effect.
+ */
 export function confirmationReasons(publication: Publication): readonly string[] {
   const { difference, takesEffect, unpriced = [], unsold, replaces, effectiveFrom } = publication
   const lost = unpriced.filter(({ soldNow }) => soldNow).map(({ model }) => model)
-  // Without a near one it may be of a model to come.
+  // Without a similar SKU it may be one of a future model.
   const slips = unsold.filter(({ meant }) => meant !== undefined)
   return [
     ...(difference.removed.length === 0

@@ -1,13 +1,13 @@
 import { type Currency, lineAmount, parseAmount, type Quantity } from '../../kernel/money.ts'
 import type { PriceBook } from './price-book.ts'
 
-/** What a settled line says of its price, for rating it anew. */
+/** What is needed to rate a settled line at other prices. */
 interface RatedLine {
   readonly sku: string
   readonly currency: Currency
   readonly unit: string
   readonly quantity: Quantity
-  /** Decimal string: what it was settled at. */
+  /** Decimal string: the settled price. */
   readonly amount: string
 }
 
@@ -19,13 +19,13 @@ export interface Rerated {
   lines: number
   quantity: bigint
   recordedPico: bigint
-  /** Undefined as soon as the other book has no price for one of them. */
+  /** Undefined if the other book lacks a price for one of them. */
   otherPico: bigint | undefined
 }
 
 /**
- * Adds up lines at other prices, by SKU, currency and unit. A SKU the other prices lack, or count in
- * another unit, is kept apart: it would have been refused.
+ * Adds up lines at other prices, by SKU, currency and unit. A SKU that the other prices lack, or
+ * count in another unit, is listed separately: its requests would have been refused.
  */
 export class Rerating {
   readonly #sums = new Map<string, Rerated>()

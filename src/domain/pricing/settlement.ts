@@ -66,7 +66,7 @@ export type Quote = Static<typeof QuoteSchema>
 const MeasurementSchema = Type.Union([Type.Literal('reported'), Type.Literal('estimated')])
 export type Measurement = Static<typeof MeasurementSchema>
 
-/** A ledger line with all it takes to recompute it: amount = quantity × price ÷ per (P4). */
+/** A ledger line with everything needed to recompute it: amount = quantity × price ÷ per (P4). */
 const SettlementLineSchema = Type.Object({
   sku: Type.String(),
   rule: Type.String(),
@@ -81,7 +81,7 @@ const SettlementLineSchema = Type.Object({
 })
 export type SettlementLine = Static<typeof SettlementLineSchema>
 
-/** What an adjustment corrects: a settled line of the ledger, or credit that was granted. */
+/** The target of an adjustment: a settled line of the ledger, or a grant of credit. */
 export const CorrectsSchema = Type.Union([
   Type.Object({ kind: Type.Literal('line'), lineId: Type.String() }),
   Type.Object({ kind: Type.Literal('grant'), grantId: Type.String() }),
@@ -130,7 +130,7 @@ export function settlement(
   }
 }
 
-/** What one SKU came to; `amount` is a decimal string. */
+/** The amount of one SKU, a decimal string. */
 interface CostPart {
   readonly sku: string
   readonly amount: string
@@ -138,7 +138,7 @@ interface CostPart {
 
 /** The part of a settlement that the paying caller sees beside the result. */
 export interface Cost {
-  /** Decimal string; `0` for what cost nothing. */
+  /** Decimal string; `0` if it cost nothing. */
   readonly amount: string
   readonly currency: Currency
   readonly priceBookVersion: string
@@ -146,9 +146,12 @@ export interface Cost {
   readonly split: readonly CostPart[]
 }
 
-/** SKUs that are shown by name: a header has to hold them. No settlement has as many today. */
+/**
+ * At most this many SKUs are shown by name, because a header has to hold them. No settlement has as
+ * many today.
+ */
 export const MAX_COST_PARTS = 16
-/** Name for the amount of all further ones. */
+/** The name of the sum of all further SKUs. */
 export const OTHER_PARTS = 'other'
 
 /** The cost of what was settled so. */

@@ -1,8 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox'
 
 /**
- * What was counted of a result, by unit: a neutral fact of which a family's rules made the
- * settlement. An explicit zero is kept, what was not counted is absent.
+ * What was counted for a result, by unit: the fact from which a family's rules computed the
+ * settlement. An explicit zero is kept; a unit that was not counted is absent.
  */
 export const UsageSchema = Type.Record(
   Type.String(),

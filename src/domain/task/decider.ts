@@ -22,7 +22,7 @@ import {
   type TaskState,
 } from './state.ts'
 
-/** Of a result that came without a usage to settle on: never billed at a guess. */
+/** The failure code of a result without a usage: the gateway never bills at a guess. */
 const UNMEASURED = {
   code: 'upstream_error',
   message: 'The model service did not say what its answer used.',
@@ -31,7 +31,7 @@ const UNMEASURED = {
 const maxCodeLength = 128
 
 /**
- * The life of an asynchronous task; what its family prices and settles, the rules of the family say.
+ * The life of an asynchronous task. The rules of its family say what it costs.
  *
  * Repeated and illegal observations decide to no event. Commands that can only come from a defect
  * or a lost race throw `task_state_conflict` (details: `platformId`, `phase`, `command`); deleting
@@ -115,7 +115,7 @@ function submitted(command: TaskCommandOf<'submitted'>, state: TaskState): reado
   ]
 }
 
-/** Also from `uncertain`: a slow answer that rules acceptance out ends the doubt. */
+/** Also from `uncertain`: a late answer that rules acceptance out ends the uncertainty. */
 function refuse(command: TaskCommandOf<'refuse'>, state: TaskState): readonly TaskEvent[] {
   if (state.phase === 'refused') return []
   if (state.phase !== 'requested' && state.phase !== 'uncertain') return conflict(state, 'refuse')
@@ -132,7 +132,7 @@ function refuse(command: TaskCommandOf<'refuse'>, state: TaskState): readonly Ta
   ]
 }
 
-/** The worker that starts it sends it: of two workers, the second is refused. */
+/** The worker that starts it also sends it; a second worker is refused. */
 function start(command: TaskCommandOf<'start'>, state: TaskState): readonly TaskEvent[] {
   if (state.phase !== 'requested' || !state.request.madeHere) return conflict(state, 'start')
   const { channelId, expiresAt, at } = command
@@ -158,7 +158,7 @@ function succeed(
   )
 }
 
-/** Also one that was not started: its creation was answered, so the caller must see its end. */
+/** Also if it was not started: the caller has its id and must see its end. */
 function fail(command: TaskCommandOf<'fail'>, state: TaskState): readonly TaskEvent[] {
   if (state.phase === 'ended') return []
   if (state.phase !== 'requested' && !isStarted(state)) return conflict(state, 'fail')
@@ -207,12 +207,13 @@ function uncertain(command: TaskCommandOf<'uncertain'>, state: TaskState): reado
 }
 
 /**
- * Whatever had no visible end by its deadline may have been rendered and billed to us. One that was
- * adopted, or submitted, since the search is left alone: the search result is outdated.
+ * A task without a visible end at its deadline may have been rendered and charged to the operator.
+ * If the task was adopted or submitted after the search, the search result is outdated and nothing
+ * happens.
  */
 function expire({ nativeId, at }: TaskCommandOf<'expire'>, state: TaskState): readonly TaskEvent[] {
   if (state.phase === 'none' || state.phase === 'refused' || state.phase === 'ended') return []
-  // Nothing of it was sent: it fails, and cannot cost anything.
+  // Nothing was sent: it fails, and cannot have cost anything.
   if (state.phase === 'requested' && state.request.madeHere) return []
   if (nativeId !== (state.phase === 'active' ? state.nativeId : undefined)) return []
   if (fromTimestamp(at) < fromTimestamp(state.request.expiresAt)) return []

@@ -38,13 +38,18 @@ export const taskEvents = {
     model: Type.String(),
     region: Type.Union([Type.Literal('domestic'), Type.Literal('overseas')]),
     channelId: Type.String(),
-    /** Every channel a try may have gone through; absent: not known, so none can be ruled out. */
+    /**
+     * Every channel that a try may have used; absent: not known, so no channel can be ruled out.
+     */
     channelIds: Type.Optional(Type.Array(Type.String())),
     upstreamModel: Type.String(),
     facts: TaskFactsSchema,
     /** A gateway worker makes it in one call: upstream has no task to ask for. */
     madeHere: Type.Optional(Type.Literal(true)),
-    /** What upstream knows the request by: the caller's own word or, when absent, our marker. */
+    /**
+     * The identifier of the request upstream: the caller's `safety_identifier`, or else the
+     * gateway's marker.
+     */
     marker: Type.String(),
     markerIsOurs: Type.Boolean(),
     quote: QuoteSchema,
@@ -60,7 +65,7 @@ export const taskEvents = {
     /** Where it is sent first. */
     channelId: Type.String(),
     startedAt: Timestamp,
-    /** No end of it is waited for after this. */
+    /** The gateway does not wait for its end after this. */
     expiresAt: Timestamp,
   }),
   TaskSubmitted: Type.Object({
@@ -68,7 +73,7 @@ export const taskEvents = {
     nativeId: Type.String(),
     channelId: Type.String(),
     via: Type.Union([Type.Literal('create'), Type.Literal('reconciliation')]),
-    /** What it counts, where upstream says so when it accepts a task and not when that has ended. */
+    /** The usage, for upstreams that report it when they accept a task and not at its end. */
     usage: Type.Optional(UsageSchema),
     submittedAt: Timestamp,
   }),
@@ -86,7 +91,10 @@ export const taskEvents = {
   TaskStatusChanged: Type.Object({
     platformId: Type.String(),
     status: Type.Union([Type.Literal('queued'), Type.Literal('running')]),
-    /** The provider's word where it is not one we know: shown to support, never a failure (P5). */
+    /**
+     * A status of the provider that the gateway does not know: shown to support, never a failure
+     * (P5).
+     */
     upstreamStatus: Type.Optional(Type.String()),
     observedAt: Timestamp,
   }),
@@ -116,11 +124,11 @@ export const taskEvents = {
     code: Type.String(),
     message: Type.String(),
     /**
-     * Present where upstream certainly never accepted it: when the first and the last of the
-     * complete lists began that did not have it.
+     * Present if upstream certainly never accepted it: the begin of the first and of the last
+     * complete list without it.
      */
     absence: Type.Optional(Type.Object({ firstSeenAt: Timestamp, lastSeenAt: Timestamp })),
-    /** Upstream may have made something of it and bill us. */
+    /** Upstream may have made a result and may charge the operator. */
     possibleCostLeak: Type.Optional(Type.Literal(true)),
     failedAt: Timestamp,
   }),
@@ -138,7 +146,7 @@ export const taskEvents = {
   }),
   TaskExpired: Type.Object({
     platformId: Type.String(),
-    /** `upstream`: the provider said so. `deadline`: it never came to an end we could see. */
+    /** `upstream`: the provider reported it. `deadline`: the gateway never saw its end. */
     reason: Type.Union([Type.Literal('upstream'), Type.Literal('deadline')]),
     possibleCostLeak: Type.Boolean(),
     expiredAt: Timestamp,

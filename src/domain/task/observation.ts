@@ -7,7 +7,10 @@ export interface TaskSeen {
   readonly output: Readonly<Record<string, string | number | boolean | null>>
 }
 
-/** What an upstream says of a task. An unknown word is `unknown`, never a failure (P5). */
+/**
+ * What an upstream reports about a task. A status that the gateway does not know is `unknown`,
+ * never a failure (P5).
+ */
 export interface TaskObservation extends TaskSeen {
   readonly nativeId: string
   readonly status:
@@ -21,7 +24,7 @@ export interface TaskObservation extends TaskSeen {
   /** Upstream's own word. */
   readonly upstreamStatus: string
   readonly upstreamModel?: string
-  /** What upstream knows the request by. */
+  /** The identifier of the request upstream. */
   readonly marker?: string
   readonly error?: { readonly code: string; readonly message: string } | undefined
   /** Signed and expiring: only ever cached, never in an event (P7). */

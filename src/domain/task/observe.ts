@@ -6,7 +6,7 @@ import type { TaskEvent, TaskEventData } from './events.ts'
 import type { Usage } from '../pricing/usage.ts'
 import type { TaskCommandOf, TaskState } from './state.ts'
 
-/** Events of the gateway's task from an observation of upstream's. */
+/** Decides the events of a task when the gateway has observed it upstream. */
 
 type ActiveTask = Extract<TaskState, { readonly phase: 'active' }>
 type Output = TaskEventData<'TaskSucceeded'>['output']
@@ -16,7 +16,7 @@ export const maxMessageLength = 1_000
 const MAX_OUTPUT_FIELDS = 32
 const MAX_OUTPUT_TEXT_LENGTH = 256
 const MAX_UNITS = 32
-/** An upstream that makes words up cannot grow a stream without end. */
+/** Bounds the stream of a task whose upstream reports ever new statuses. */
 export const maxUnknownStatuses = 8
 
 /** Code of the failure of a task that upstream certainly never accepted. */
@@ -25,10 +25,10 @@ const NOT_ACCEPTED_MESSAGE =
   'The model service did not accept the task: nothing was started and nothing is charged.'
 
 /**
- * Events of an observation of an active task. Going back (running → queued) and repetition decide
- * to none. A success without a usable usage is not an end yet: it is noted once for support, the
- * poll asks again, and if the usage never comes the task expires as a possible cost leak; it is
- * never settled at a guess.
+ * The events of an observation of an active task. A step back (running → queued) and a repetition
+ * decide to no event. A success without a usable usage is not an end yet: it is noted once for
+ * support, the poll asks again, and if the usage never comes the task expires as a possible cost
+ * leak; it is never settled at a guess.
  */
 export function observeTask(
   rules: TaskFamilyRules,
@@ -69,14 +69,14 @@ export function observeTask(
   }
 }
 
-/** The usage reported on acceptance holds where none is reported at the end. */
+/** The usage reported on acceptance counts if none is reported at the end. */
 function withUsage({ usage }: ActiveTask, seen: TaskObservation): TaskSeen {
   return { output: seen.output, usage: seen.usage ?? usage }
 }
 
 /**
- * A success and its settlement; undefined without a usage that can be settled on. Pricing is part of
- * the decision, so that state and money move together.
+ * A success and its settlement; undefined without a usable usage. Pricing is part of the decision,
+ * so that state and money move together.
  */
 export function settledSuccess(
   rules: TaskFamilyRules,
@@ -142,7 +142,7 @@ function failure({ error }: TaskObservation): { readonly code: string; readonly 
   }
 }
 
-/** Only counts survive: a negative, fractional or unsafe figure is as good as absent. */
+/** Keeps counts only: a negative, fractional or unsafe figure counts as absent. */
 export function safeUsage(usage: Usage | undefined): Usage {
   return Object.fromEntries(
     Object.entries(usage ?? {})
@@ -178,12 +178,15 @@ function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0
 }
 
-/** Only while in doubt, and only by a marker no other request has: anything else proves nothing. */
+/**
+ * Only while the submission is uncertain, and only by a marker that no other request has: anything
+ * else proves nothing.
+ */
 export function notAccepted(
   command: TaskCommandOf<'not-accepted'>,
   state: TaskState,
 ): readonly TaskEvent[] {
-  // A task that the gateway makes itself is in no list of upstream's.
+  // No list of upstream has a task that a gateway worker makes.
   if (state.phase !== 'uncertain' || state.request.madeHere) return []
   if (!state.request.markerIsOurs) return []
   const { firstSeenAt, lastSeenAt, at } = command

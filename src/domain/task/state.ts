@@ -14,7 +14,7 @@ export type TaskCommand =
       readonly nativeId: string
       readonly channelId: string
       readonly via: 'create' | 'reconciliation'
-      /** What upstream said it counts, in its answer to the creation. */
+      /** The usage in upstream's answer to the creation. */
       readonly usage?: Usage | undefined
       /** Where the reconciler found it; absent means queued. */
       readonly status?: 'queued' | 'running' | undefined
@@ -52,7 +52,7 @@ export type TaskCommand =
   | { readonly kind: 'observe'; readonly observation: TaskObservation; readonly at: string }
   | {
       readonly kind: 'expire'
-      /** The upstream task it was judged by; undefined where none was known. */
+      /** The upstream task that decided this; undefined if none was known. */
       readonly nativeId: string | undefined
       readonly at: string
     }
@@ -96,18 +96,20 @@ export type TaskState =
       readonly request: TaskRequest
       readonly nativeId: string
       readonly status: 'queued' | 'running'
-      /** What upstream said it counts when it accepted it; undefined where it reported none. */
+      /** The usage that upstream reported on acceptance; undefined if it reported none. */
       readonly usage: Usage | undefined
-      /** Words of upstream that were recorded because we do not know them. */
+      /** Statuses of upstream that were recorded because the gateway does not know them. */
       readonly unknownStatuses: readonly string[]
     }
   | {
       readonly phase: 'ended'
       readonly request: TaskRequest
-      /** Undefined where no submission was ever known: never accepted, or past its deadline. */
+      /** Undefined if no submission was ever known: never accepted, or past its deadline. */
       readonly nativeId: string | undefined
       readonly status: TaskEnd
-      /** What upstream said it counts when it accepted it: what a repeated creation is answered with. */
+      /**
+       * The usage that upstream reported on acceptance: the answer to a repeated creation has it.
+       */
       readonly usage: Usage | undefined
       readonly settlement: Settlement | undefined
       readonly deleted: boolean

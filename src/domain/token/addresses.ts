@@ -4,12 +4,12 @@ import { DomainError } from '../../kernel/errors.ts'
 /** A tenant that needs more names larger ranges. */
 export const MAX_TOKEN_ADDRESSES = 100
 
-/** Ranges as they are written, each once; what is none stays as it was given. */
+/** The ranges in canonical form, each once; a text that is no range stays as it was given. */
 export function namedAddresses(given: readonly string[]): readonly string[] {
   return [...new Set(given.map((text) => canonicalRange(text) ?? text))]
 }
 
-/** @throws DomainError `token_addresses_invalid` naming what is none */
+/** @throws DomainError `token_addresses_invalid` naming the texts that are no ranges */
 export function checkAddresses(tokenId: string, addresses: readonly string[] | undefined): void {
   if (addresses === undefined) return
   const refuse = (message: string): never => {

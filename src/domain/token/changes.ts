@@ -13,7 +13,7 @@ import {
   type TokenLimitChanges,
 } from './limits.ts'
 
-/** What of an issued token can be changed; what is absent stays. */
+/** The settings of an issued token that can be changed; an absent one stays. */
 export interface TokenChanges {
   readonly name?: string
   /** External model names; null for all. */
@@ -25,7 +25,7 @@ export interface TokenChanges {
   readonly limits?: TokenLimitChanges
 }
 
-/** What a token is bound to; what is absent bounds nothing. */
+/** The bounds of a token; an absent one bounds nothing. */
 interface Bounds {
   /** External model names. */
   readonly models: readonly string[] | undefined
@@ -46,10 +46,7 @@ export interface ChangeToken {
   readonly kind: 'change'
   readonly tokenId: string
   readonly changes: TokenChanges
-  /**
-   * For an actor that may not widen a token: the limits in force by default. Absent where it may be
-   * widened too.
-   */
+  /** Present if the actor may not widen a token: the default limits. */
   readonly onlyNarrower?: DefaultTokenLimits
   readonly at: string
 }
@@ -109,7 +106,7 @@ function limited(
   return [{ type: 'TokenLimitsChanged', data: { tokenId, limits, changedAt: at } }]
 }
 
-/** @throws DomainError `scope_denied` naming what would be wider than it is */
+/** @throws DomainError `scope_denied` naming the setting that would become wider */
 export function requireNarrower(now: Bounds, next: Bounds, defaults: DefaultTokenLimits): void {
   const refuse = (param: string): never => {
     throw new DomainError(
@@ -141,7 +138,7 @@ function sameTime(a: string | undefined, b: string | undefined): boolean {
   return a === b || (a !== undefined && b !== undefined && fromTimestamp(a) === fromTimestamp(b))
 }
 
-/** Whether both have the same; their order says nothing. */
+/** Whether both lists have the same items, in any order. */
 function sameNames(a: readonly string[] | undefined, b: readonly string[] | undefined): boolean {
   if (a === undefined || b === undefined) return a === b
   return a.length === b.length && a.every((name) => b.includes(name))

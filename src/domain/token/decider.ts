@@ -20,7 +20,7 @@ export interface IssuedToken extends Changeable {
   readonly lastFour: string
   /** Hashes this token ever had: a secret is never used twice. */
   readonly usedHashes: ReadonlySet<string>
-  /** Events since it was issued: all of them are read whenever it is looked at. */
+  /** Events since it was issued; each use of the aggregate reads all of them. */
   readonly changes: number
   readonly issuedAt: string
   readonly rotatedAt: string | undefined
@@ -47,8 +47,8 @@ export type TokenCommand =
     }
 
 /**
- * Issuing, rotating to the current secret, changing a token to what it is and disabling again
- * decide to no event.
+ * A repeated issue, a rotation to the current secret, a change to the present settings and a second
+ * disabling decide to no event.
  *
  * @throws DomainError `token_exists`, `token_not_found`, `token_disabled`, `token_secret_reused`,
  *   `token_scope_invalid`, `token_expiry_invalid`, `token_limits_invalid`, `token_models_invalid`,
@@ -160,7 +160,7 @@ function rotate(
   return bounded(state, [{ type: 'TokenRotated', data }])
 }
 
-/** Changes that a token can have beside its end; a tenant that needs more issues another. */
+/** The most changes of one token; a tenant that needs more issues another token. */
 export const MAX_TOKEN_CHANGES = 10_000
 
 const changed = (state: IssuedToken): IssuedToken => ({ ...state, changes: state.changes + 1 })

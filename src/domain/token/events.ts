@@ -19,8 +19,8 @@ export const tokenPrefixes: Readonly<Record<TokenKind, string>> = {
 }
 
 /**
- * What a query token may read, and what an admin token may manage: its tenant (`all_users`) or all of
- * them. Only operators issue what spans tenants (`all_tenants`).
+ * What a query token may read, and what an admin token may manage: its tenant (`all_users`) or all
+ * of them. Only operators issue tokens for all tenants (`all_tenants`).
  */
 const QueryScopeSchema = Type.Union([
   Type.Object({ level: Type.Literal('current_user') }),
@@ -33,12 +33,12 @@ export type QueryScope = Static<typeof QueryScopeSchema>
 /** The highest figure a limit can have. */
 export const MAX_TOKEN_LIMIT = 1_000_000_000
 
-/** Null says that there is no limit, absent that the operator's default is in force. */
+/** Null: no limit. Absent: the operator's default applies. */
 const Limit = Type.Optional(
   Type.Union([Type.Integer({ minimum: 1, maximum: MAX_TOKEN_LIMIT }), Type.Null()]),
 )
 
-/** What a token may use, as far as set for this one. */
+/** The limits that are set for this token. */
 const TokenLimitsSchema = Type.Object({
   requestsPerMinute: Limit,
   /** Tokens of text, in and out. */
@@ -88,7 +88,7 @@ export const tokenEvents = {
     limits: TokenLimitsSchema,
     changedAt: Type.String(),
   }),
-  /** What the token is called and what bounds it from now on, all of it but the limits. */
+  /** The name of the token and all its bounds from now on, except the limits. */
   TokenUpdated: Type.Object({
     tokenId: Type.String(),
     name: Type.String(),

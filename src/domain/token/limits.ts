@@ -9,7 +9,7 @@ export const limitNames: readonly LimitName[] = [
   'concurrentTasks',
 ]
 
-/** A figure, null for no limit, or back to the operator's default; what is absent stays. */
+/** A number, null for no limit, or `default` for the operator's default; an absent limit stays. */
 export type TokenLimitChanges = Readonly<Partial<Record<LimitName, number | null | 'default'>>>
 
 /** Limits of tokens without their own; absent is no limit. */

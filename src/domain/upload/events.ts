@@ -1,29 +1,29 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { FactsOf } from '../event-facts.ts'
 
-/** What an upload is for; where it goes and how large it may be follows from it. */
+/** The purpose of an upload; it decides the account and the largest size. */
 export const uploadPurposes = ['voice_clone', 'prompt_audio', 'video_generation_input'] as const
 const UploadPurposeSchema = Type.Union(uploadPurposes.map((one) => Type.Literal(one)))
 export type UploadPurpose = (typeof uploadPurposes)[number]
 
-/** A file of a tenant that a provider keeps: its bytes went there and are nowhere else. */
+/** A file of a tenant that a provider keeps: the gateway keeps no copy. */
 export const uploadEvents = {
   MediaUploaded: Type.Object({
-    /** Ours, as callers know it: a positive integer in decimal. */
+    /** The gateway's id, which callers use: a positive integer in decimal. */
     fileId: Type.String(),
     tenantId: Type.String(),
     /** Who uploaded it. */
     userId: Type.String(),
     tokenId: Type.String(),
-    /** The account it went to, and its id there. */
+    /** The account that has the file, and the file's id there. */
     channelId: Type.String(),
     upstreamFileId: Type.String(),
     purpose: UploadPurposeSchema,
-    /** As its uploader calls it, without a path. */
+    /** The name that its uploader gave it, without a path. */
     filename: Type.String(),
     sizeBytes: Type.Integer({ minimum: 0 }),
     uploadedAt: Type.String(),
-    /** RFC 3339; uploads of before they had an end have none. */
+    /** RFC 3339; absent in uploads of releases in which uploads did not expire. */
     expiresAt: Type.Optional(Type.String()),
   }),
 } as const

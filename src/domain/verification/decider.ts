@@ -24,7 +24,7 @@ export type VerificationCommand =
   | { readonly kind: 'confirm'; readonly nativeGroupId: string; readonly at: string }
   | { readonly kind: 'expire'; readonly at: string }
 
-/** It is confirmed once or expires once; whichever is first stays. */
+/** It is either confirmed or expires; the first of the two stays. */
 export const verificationDecider: Decider<
   VerificationState,
   VerificationCommand,
@@ -74,8 +74,8 @@ export const verificationDecider: Decider<
 }
 
 /**
- * The verification, where this user of this tenant started it. Another's, and one that has expired,
- * reads exactly like none (P8).
+ * The verification, if this user of this tenant started it. Another user's, and an expired one,
+ * reads exactly like a missing one (P8).
  * @throws DomainError `verification_not_found`
  */
 export function ownVerification(

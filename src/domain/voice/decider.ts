@@ -27,8 +27,8 @@ export interface VoiceCommand {
 }
 
 /**
- * A name refers to one voice for ever. It is cloned again only where upstream accepted the same
- * voice anew, which it does once it has deleted it.
+ * A name refers to one voice for ever. It is cloned again only if upstream accepts the same voice
+ * again, which happens after upstream has deleted it.
  *
  * @throws DomainError `voice_exists`
  */
@@ -45,7 +45,7 @@ function isSameVoice(a: Cloned, b: Cloned): boolean {
   return a.channelId === b.channelId && a.upstreamVoiceId === b.upstreamVoiceId
 }
 
-/** What a name that is taken is refused with. */
+/** The error for a name that is taken. */
 export function voiceExists(): DomainError {
   return new DomainError('voice_exists', '`voice_id` is the name of a voice you have', {
     param: 'voice_id',

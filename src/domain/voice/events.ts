@@ -1,10 +1,11 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { FactsOf } from '../event-facts.ts'
 
-/** A voice that a tenant had cloned, under the name its callers use. */
+/** A cloned voice of a tenant, under the name that its callers use. */
 export const voiceEvents = {
   /**
-   * Written before the call that cloned it is settled. Written again where upstream had deleted it.
+   * Written before the call that cloned it is settled, and again if upstream had deleted the voice
+   * and cloned it once more.
    */
   VoiceCloned: Type.Object({
     /** As the tenant's callers call it. */
@@ -12,9 +13,9 @@ export const voiceEvents = {
     tenantId: Type.String(),
     userId: Type.String(),
     tokenId: Type.String(),
-    /** The request it was made by, which the settlement of its call names too. */
+    /** The request that cloned it; the settlement of its call names the same one. */
     requestId: Type.String(),
-    /** The account it is at, and its name there: no other account knows it. */
+    /** The account that has the voice, and its name there: no other account has it. */
     channelId: Type.String(),
     upstreamVoiceId: Type.String(),
     /** The upload it was made of. */
