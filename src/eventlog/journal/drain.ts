@@ -9,14 +9,17 @@ import type { Spool } from './spool.ts'
 import type { EventLog } from '../log/types.ts'
 
 const APPEND_DEADLINE_MS = 5_000
-/** While the log is away the spooled batches are the probe: its return is noticed within this. */
+/**
+ * While the log is unavailable, the drain tries the spooled batches this often, and so notices the
+ * log's return.
+ */
 const BACKOFF_MIN_MS = 100
 const BACKOFF_MAX_MS = 1_000
 /** Longest rest between two appends. */
 const MAX_REST_MS = 1_000
-/** An unavailable log is logged once, and then this often. */
+/** An unavailable log is logged at once, and then this often. */
 const WARN_INTERVAL_MS = 30_000
-/** How long a stop waits for the append under way; it is repeated exactly at the next start. */
+/** How long a stop waits for the append under way; the next start repeats it exactly. */
 const STOP_WAIT_MS = 6_000
 const STOP_POLL_MS = 20
 
@@ -37,7 +40,9 @@ interface Drain {
   readonly stop: (graceMs: number) => Promise<void>
 }
 
-/** Whether the log answers, as far as draining knows; says so now and then while it does not. */
+/**
+ * Whether the log answered the last append of the drain; logs from time to time while it does not.
+ */
 function createReport(logger: Log, spool: Spool) {
   let saidMs: number | undefined
   let failing = false
@@ -111,7 +116,7 @@ export function startDrain(deps: DrainDeps): Drain {
   }
 }
 
-/** The batches from the first that follow one another in its stream, as one append. */
+/** Joins the first batch and those that directly follow it in its stream to one append. */
 function joined(
   batches: readonly PlacedBatch[],
   maxEvents: number,
@@ -142,7 +147,7 @@ async function land(deps: DrainDeps, batches: readonly PlacedBatch[]): Promise<n
   const run = joined(batches, deps.limits.maxDrainEvents)
   if (run === undefined) return 0
   const { batch, count } = run
-  // A damaged file is drained again at every start: what an operator decided since stays so.
+  // A damaged file is drained again at every start; the operator's decisions about its events stay.
   if (await deps.spool.isHandled(batch)) {
     if (count > 1) return land(deps, batches.slice(0, Math.floor(count / 2)))
     deps.logger.warn({ stream: batch.stream }, 'an operator decides on a spooled batch')
@@ -160,7 +165,9 @@ async function land(deps: DrainDeps, batches: readonly PlacedBatch[]): Promise<n
   }
 }
 
-/** Sets a batch aside, so that those behind it go on: an operator decides on it. */
+/**
+ * Sets a batch aside so that the next ones can be drained; the operator decides what to do with it.
+ */
 async function reject(deps: DrainDeps, batch: PlacedBatch, error: unknown): Promise<void> {
   await deps.spool.reject(batch)
   deps.logger.error(
@@ -176,9 +183,10 @@ async function append(deps: DrainDeps, batch: PlacedBatch): Promise<void> {
 }
 
 /**
- * The place of a batch is taken or not reached yet: only if the log lost events (an older backup),
- * a batch before it was damaged on disk, or another process used our name. What is not there goes
- * to a stream named after the batch, so that doing this twice does it once.
+ * The place of a batch is taken or not reached yet. This happens only if the log lost events (an
+ * older backup), a batch before it was damaged on disk, or another process used this journal's
+ * name. The missing events go to a stream named after the batch, so that a repetition appends
+ * nothing.
  */
 async function landElsewhere(deps: DrainDeps, batch: PlacedBatch): Promise<void> {
   const present = new Set((await deps.log.readStream(batch.stream)).map((event) => event.id))

@@ -15,7 +15,10 @@ import type { EventLog, EventMetadata, NewEvent } from '../log/types.ts'
 
 const FLUSH_POLL_MS = 5
 const CLOSE_FLUSH_MS = 10_000
-/** How long a stop goes on draining while the log answers: the disk may not outlive the process. */
+/**
+ * How long a stop continues to drain while the log answers, because the disk may not outlive the
+ * process.
+ */
 const CLOSE_DRAIN_MS = 5_000
 const NO_SPOOL: SpoolState = {
   batches: 0,
@@ -36,7 +39,7 @@ export interface JournalObserver {
 
 interface JournalOptions {
   readonly log: EventLog
-  /** New at every start of the process, so that each of its streams has one writer. */
+  /** A new name at every start of the process, so that each stream has one writer. */
   readonly instanceId: string
   readonly logger: Log
   /** The journal drains and closes it. */
@@ -48,9 +51,9 @@ interface JournalOptions {
 export interface Journal {
   /**
    * Resolves once the event is durable, in the log or in the spool. `metadata.commandId` names the
-   * record: the same one twice is written once.
-   * @throws `log_unavailable` when it is certainly not recorded (queue full, closed, log away and
-   *   no spool), `log_outcome_unknown`, `event_invalid`, `append_too_large`
+   * record: a repetition is not written again.
+   * @throws `log_unavailable` when it is certainly not recorded (queue full, closed, or log
+   * unavailable and no spool), `log_outcome_unknown`, `event_invalid`, `append_too_large`
    */
   readonly record: (
     event: CallEvent,
@@ -60,13 +63,13 @@ export interface Journal {
   readonly pending: () => number
   /** Batches that wait in the spool. */
   readonly spooled: () => number
-  /** What waits in the spool, and how much it may hold. */
+  /** What waits in the spool, and how much the spool may hold. */
   readonly backlog: () => SpoolState
   /** Whether everything recorded so far became durable in time. */
   readonly flush: (deadlineMs: number) => Promise<boolean>
   /**
-   * Takes no more, flushes within a bound, drains for a while longer if the log answers; what is
-   * spooled then waits for the next start.
+   * Accepts no more records, flushes within a bound, and continues to drain for a while if the log
+   * answers. What is still in the spool then waits for the next start.
    */
   readonly close: () => Promise<void>
 }
@@ -78,7 +81,7 @@ export function newInstanceId(nowMs: number): string {
   return nextUlid(nowMs)
 }
 
-/** Writes batch after batch while there is something; one append is in flight. */
+/** Writes batch after batch while records wait; one append is in flight. */
 interface Committer {
   readonly wake: () => void
   readonly inFlight: () => number
@@ -112,7 +115,7 @@ function createCommitter(
     }
   }
   const run = async (): Promise<void> => {
-    // Everything recorded in this turn of the event loop shares the first append.
+    // All records of this turn of the event loop share the first append.
     await Promise.resolve()
     for (let records = take(); records.length > 0; records = take()) {
       inFlight = records.length
@@ -131,7 +134,10 @@ function createCommitter(
   }
 }
 
-/** Results by event id, the newest `max` of them; a refused record may be tried again. */
+/**
+ * The newest `max` results by event id. A refused record is not kept, so that it may be tried
+ * again.
+ */
 function createMemory(max: number): {
   readonly get: (id: string) => Promise<Recorded> | undefined
   readonly set: (id: string, recorded: Promise<Recorded>) => void
@@ -208,7 +214,7 @@ export function createJournal(options: JournalOptions): Journal {
   }
 }
 
-/** Absent when the record waits in the spool, or the log did not say. */
+/** Absent when the record waits in the spool, or the log did not report it. */
 interface Recorded {
   readonly position?: bigint
 }
@@ -225,7 +231,7 @@ interface QueuedRecord {
 interface JournalQueue {
   /** @throws `log_unavailable` when it is full */
   readonly push: (event: NewEvent, sizeBytes: number) => Promise<Recorded>
-  /** The next batch: as much as is there, up to the bounds of one append. */
+  /** The next batch: all waiting records, up to the bounds of one append. */
   readonly take: () => readonly QueuedRecord[]
   readonly size: () => number
 }

@@ -8,12 +8,15 @@ export interface JournalLimits {
   readonly rotateAfterEvents: number
   /** How long an append may take before its batch goes to the spool (or is refused without one). */
   readonly spoolAfterMs: number
-  /** How long batches go straight to the spool before the log is tried again, unless it answers. */
+  /**
+   * How long batches go straight to the spool before the gateway tries the log again, unless it
+   * answers earlier.
+   */
   readonly logRetryMs: number
   /** Of one append of spooled batches. */
   readonly maxDrainBytes: number
   readonly maxDrainEvents: number
-  /** Records remembered so that the same one twice is written once. */
+  /** The number of records kept to recognise a repetition. */
   readonly maxRemembered: number
 }
 
@@ -24,7 +27,7 @@ export const defaultJournalLimits: JournalLimits = {
   maxQueuedBytes: 64 << 20,
   rotateAfterEvents: 10_000,
   spoolAfterMs: 3_000,
-  // Longer than a failing append takes to be known as the log's absence.
+  // Longer than the gateway needs to recognise an unavailable log by a failing append.
   logRetryMs: 5_000,
   maxDrainBytes: 512 << 10,
   maxDrainEvents: 1_000,

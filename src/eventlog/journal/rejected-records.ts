@@ -3,37 +3,41 @@ import { join } from 'node:path'
 import { decodeRecord, LINE_FEED, type PlacedBatch } from './spool-record.ts'
 import type { NewEvent } from '../log/types.ts'
 
-/** Batches that the log refused for good, as the drain set them aside. Only the gateway writes it. */
+/**
+ * The file of batches that the log refused for good and the drain set aside. Only the gateway
+ * writes it.
+ */
 export const REJECTED_FILE = 'rejected.batches'
 /**
- * What an operator did about them: `<event id> <what>` a line, appended and never changed, so that a
- * command and the gateway can work on one directory. It is kept: a damaged spool file is drained again
- * at every start, and must not settle then what an operator has settled, or given up.
+ * The file of the operator's decisions about them: one line `<event id> <what>` each, appended and
+ * never changed, so that a command and the gateway can work on one directory. It is kept, because a
+ * damaged spool file is drained again at every start and must not settle what the operator has
+ * already settled or given up.
  */
 const HANDLED_FILE = 'rejected.handled'
 const OWNER_ONLY = 0o600
 const HANDLED_LINE = /^([0-9a-f-]{36}) (begun|settled|written-off)$/
 
 /**
- * `begun` is written before the log is asked, and keeps the drain from the event; the others end it: it is
- * in the log, or given up.
+ * `begun` is written before the append, and keeps the drain away from the event. The others end the
+ * handling: the event is in the log, or given up.
  */
 export type Handling = 'begun' | 'settled' | 'written-off'
 
 /** A settlement, or the record of a failure, that the log refused for good. */
 export interface RejectedRecord {
   readonly event: NewEvent
-  /** As it was refused, with all its events. */
+  /** The refused batch, with all its events. */
   readonly batch: PlacedBatch
   /** Unix milliseconds. */
   readonly rejectedAtMs: number | undefined
-  /** An operator began to settle it or to give it up, and may not have come to the end. */
+  /** The operator began to settle it or to give it up, and may not have finished. */
   readonly isBegun: boolean
 }
 
 /** What is set aside in a spool's directory. */
 interface RejectedList {
-  /** Oldest first, each event once, without those that were settled or given up. */
+  /** Oldest first, each event once, without the settled and the given-up ones. */
   readonly items: readonly RejectedRecord[]
   /** Lines that cannot be read: the disk changed them. */
   readonly unreadable: number
@@ -46,13 +50,13 @@ async function readIfThere(path: string): Promise<Buffer> {
   })
 }
 
-/** By event id, what an operator did last. */
+/** The operator's last decision by event id. */
 export async function readHandled(directory: string): Promise<ReadonlyMap<string, Handling>> {
   const handled = new Map<string, Handling>()
   for (const line of (await readIfThere(join(directory, HANDLED_FILE))).toString().split('\n')) {
     const [, id, handling] = HANDLED_LINE.exec(line) ?? []
     if (id === undefined || handling === undefined) continue
-    // An ended handling stays so: two operators may work on it.
+    // An ended handling stays ended, even if two operators work on the same event.
     if (handling !== 'begun' || !handled.has(id)) handled.set(id, handling as Handling)
   }
   return handled
@@ -65,9 +69,9 @@ export async function writeHandled(
   handling: Handling,
 ): Promise<void> {
   const path = join(directory, HANDLED_FILE)
-  // Ends a line that a process died in first; readers skip empty lines.
+  // Ends the line first in case a process died while it wrote one; readers skip empty lines.
   await appendFile(path, `\n${eventId} ${handling}\n`, { mode: OWNER_ONLY, flush: true })
-  // A new name is durable only once its directory is.
+  // The name of a new file is durable only after its directory is.
   const handle = await open(directory, 'r')
   try {
     await handle.sync()
@@ -86,7 +90,7 @@ export async function readRejected(
   const bytes = await readIfThere(join(directory, REJECTED_FILE))
   let unreadable = 0
   let from = 0
-  // What follows the last line feed is being written.
+  // Text after the last line feed is still being written.
   for (let end = bytes.indexOf(LINE_FEED); end !== -1; end = bytes.indexOf(LINE_FEED, from)) {
     const record = decodeRecord(bytes.subarray(from, end))
     from = end + 1
@@ -114,7 +118,10 @@ export async function removeIfHandled(directory: string): Promise<void> {
   })
 }
 
-/** How many settlements and failures are set aside; reads the files again only when they changed. */
+/**
+ * Counts the settlements and failures that are set aside; reads the files again only when they
+ * changed.
+ */
 export function createRejectedCount(directory: string): () => Promise<number> {
   let known: { readonly versions: string; readonly count: number } | undefined
   const versionOf = async (name: string): Promise<string> => {

@@ -6,7 +6,7 @@ const HEADER = /^(\d{1,8}) ([0-9a-f]{8}) /
 const HEADER_MAX_BYTES = 18
 export const LINE_FEED = 0x0a
 
-/** An append with its place: tried again exactly, it happens once. */
+/** An append with its place in the log: repeated exactly, it happens once. */
 export interface PlacedBatch {
   readonly stream: string
   readonly expected: bigint | 'no_stream'
@@ -16,7 +16,7 @@ export interface PlacedBatch {
 /** A batch as it lies in the spool. */
 interface SpoolRecord {
   readonly batch: PlacedBatch
-  /** Unix milliseconds; absent in files of releases that did not write it down. */
+  /** Unix milliseconds; absent in files of older releases. */
   readonly spooledAtMs: number | undefined
 }
 
@@ -56,7 +56,7 @@ export function decodeRecord(line: Buffer): SpoolRecord | undefined {
   }
 }
 
-/** Checksummed, so what is there is what was written; only an empty body is no JSON. */
+/** The checksum matched, so this is what was written; only an empty body is no JSON. */
 function parse(body: Buffer): Partial<PersistedRecord> | undefined {
   try {
     return JSON.parse(body.toString('utf8')) as Partial<PersistedRecord>

@@ -5,8 +5,8 @@ const SCAN_CHUNK_BYTES = 1 << 20
 const OWNER_ONLY = 0o600
 
 /**
- * A write failed and could not be undone: the batch may be on disk, and the next process on this
- * directory then takes it to its place. It must never be placed elsewhere.
+ * A write failed and could not be undone: the batch may be on disk, and then the next process with
+ * this directory appends it at its place. It must never be appended elsewhere.
  */
 export class SpoolUncertainError extends Error {
   override readonly name = 'SpoolUncertainError'
@@ -16,26 +16,26 @@ export class SpoolUncertainError extends Error {
 export interface SegmentState {
   readonly batches: number
   readonly records: number
-  /** Of the file, what was taken off and not given back yet included. */
+  /** The size of the file, including drained batches that are not cut off yet. */
   readonly sizeBytes: number
   /** When the oldest batch was spooled; undefined when there is none. */
   readonly oldestAtMs: number | undefined
 }
 
-/** One append-only file of durable batches, taken off at the front. */
+/** One append-only file of durable batches; the oldest are removed first. */
 export interface SpoolSegment {
   readonly path: string
   readonly state: () => SegmentState
-  /** False once a failed write could not be undone: nothing more is written here. */
+  /** False after a failed write that could not be undone: nothing more is written here. */
   readonly writable: () => boolean
   /**
-   * Resolves once the batch is on disk. Rejects when it is not, and then it never will be.
+   * Resolves once the batch is on disk. Rejects when it is not and never will be.
    * @throws SpoolUncertainError when that is unknown
    */
   readonly append: (batch: PlacedBatch, atMs: number) => Promise<void>
-  /** The oldest batches that together take no more bytes than that, or the oldest alone. */
+  /** The oldest batches within that many bytes, at least one. */
   readonly oldest: (maxBytes: number) => Promise<readonly PlacedBatch[]>
-  /** Takes the oldest off; the file shrinks once it is empty. */
+  /** Removes the oldest batches; the file shrinks once it is empty. */
   readonly drop: (count: number) => Promise<void>
   readonly close: () => Promise<void>
 }
@@ -115,7 +115,8 @@ export async function openSegment(
   path: string,
 ): Promise<{ readonly segment: SpoolSegment; readonly damage: SegmentDamage }> {
   const handle = await open(path, 'a+', OWNER_ONLY).then(async (created) => {
-    // Appending mode ignores offsets; writes go where we say, so that a failed one can be cut off.
+    // Appending mode ignores offsets. The gateway writes at an offset, so that it can cut off a
+    // failed write.
     await created.close()
     return open(path, 'r+')
   })
@@ -185,7 +186,7 @@ function createSegment(
   }
 }
 
-/** In one read: many small batches would cost as many. */
+/** One read for all: small batches would otherwise cost one read each. */
 async function readOldest(
   handle: FileHandle,
   index: readonly IndexEntry[],

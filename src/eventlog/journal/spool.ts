@@ -11,18 +11,19 @@ const SUFFIX = '.spool'
 const OWNER_ONLY = 0o700
 const DEFAULT_MAX_BYTES = 256 << 20
 /**
- * A file is deleted as a whole, once all of it is in the log: small enough to happen under load.
+ * A file is deleted as a whole once all of it is in the log. This size is small enough that files
+ * are deleted even under load.
  */
 const DEFAULT_SEGMENT_BYTES = 8 << 20
 const NUMBER_DIGITS = 6
 
-/** What waits on disk, what earlier processes left included. */
+/** What waits on disk, including what earlier processes left. */
 export interface SpoolState extends SegmentState {
-  /** With this many bytes on disk it takes no more. */
+  /** With this many bytes on disk it accepts no more. */
   readonly maxBytes: number
 }
 
-/** The oldest batches, in order; `drop` takes the first so many of them off for good. */
+/** The oldest batches, in order; `drop` removes the given number of them. */
 interface OldestBatches {
   readonly batches: readonly PlacedBatch[]
   readonly drop: (count: number) => Promise<void>
@@ -39,11 +40,13 @@ export interface Spool {
    */
   readonly append: (batch: PlacedBatch) => Promise<void>
   readonly state: () => SpoolState
-  /** The oldest batches, at least one and else no more than `maxBytes`; undefined when empty. */
+  /** The oldest batches within `maxBytes`, at least one; undefined when empty. */
   readonly oldest: (maxBytes: number) => Promise<OldestBatches | undefined>
-  /** Sets a batch aside that the log will never take; it stays on disk for an operator to decide on. */
+  /**
+   * Sets aside a batch that the log refuses for good; it stays on disk until the operator decides.
+   */
   readonly reject: (batch: PlacedBatch) => Promise<void>
-  /** Whether an operator decides on an event of this batch, which was set aside before. */
+  /** Whether this batch was set aside before and the operator decides on one of its events. */
   readonly isHandled: (batch: PlacedBatch) => Promise<boolean>
   readonly close: () => Promise<void>
 }
@@ -59,7 +62,7 @@ export interface SpoolOptions {
   readonly segmentBytes?: number
 }
 
-/** A new name in a directory is durable only once the directory is. */
+/** The name of a new file is durable only after its directory is. */
 async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, 'r')
   try {
@@ -143,7 +146,7 @@ class SpoolFiles {
       const segment = first
       const batches = await segment.oldest(maxBytes)
       if (batches.length > 0) return { batches, drop: (count) => segment.drop(count) }
-      // Looked at again without a pause: something may have been written meanwhile.
+      // Checked again without a pause: another batch may have arrived meanwhile.
       if (segment.state().batches > 0) continue
       if (segment === this.#active) return undefined
       await this.#discard(segment)
@@ -168,8 +171,8 @@ class SpoolFiles {
 }
 
 /**
- * Opens the spool of this process and what earlier ones left behind. A torn last record is cut off
- * and reported: no caller got an answer that it was durable.
+ * Opens the spool of this process and the files that earlier ones left. A partial last record is
+ * cut off and reported: no caller got an answer for it.
  */
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const { directory, clock } = options
@@ -226,15 +229,15 @@ const ID_FILE_MODE = 0o600
 const ULID = /^[0-9A-HJKMNP-TV-Z]{26}$/
 
 /**
- * Names a spool's directory for as long as its disk lasts, whichever process has it: a ULID in a file there.
- * The directory exists and belongs to this process.
+ * The name of a spool's directory, the same for every process: a ULID in a file there. The
+ * directory exists and belongs to this process.
  */
 export async function spoolIdentity(directory: string, nowMs: number): Promise<string> {
   const path = join(directory, FILE)
   const known = (await readFile(path, 'utf8').catch(() => '')).trim()
   if (ULID.test(known)) return known
   const made = ulid(nowMs)
-  // Whole or not at all, also where the process dies here.
+  // Written whole or not at all, even if the process dies here.
   const handle = await open(`${path}.new`, 'w', ID_FILE_MODE)
   try {
     await handle.writeFile(`${made}\n`)

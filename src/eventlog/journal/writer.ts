@@ -7,7 +7,7 @@ import { logOutcomeUnknown } from '../log/errors.ts'
 import type { EventLog, NewEvent } from '../log/types.ts'
 import { monotonicClock } from '../../kernel/clock.ts'
 
-/** Times a batch moves to a new stream because another process wrote to this one. */
+/** How often a batch moves to a new stream because another process wrote to the present one. */
 const MAX_MOVES = 3
 
 interface WriterDeps {
@@ -29,8 +29,8 @@ export type WriteResult =
 /**
  * Writes one batch into our stream, or into the spool when the log does not confirm in time or is
  * known to be away. One call at a time.
- * @throws what refused it; then it is nowhere, or (`log_outcome_unknown`) in a stream that is
- *   left for good
+ * @throws what refused it; then the batch is not recorded, or (`log_outcome_unknown`) may be in a
+ * stream that is never used again
  */
 export async function writeBatch(
   deps: WriterDeps,
@@ -45,7 +45,7 @@ export async function writeBatch(
     return { to: 'spool' }
   }
   placement.leave()
-  // The last resort: a try at the log costs nothing, whatever its health says.
+  // The last resort: a try at the log costs nothing, even while the log counts as unhealthy.
   return spooled === 'no' ? appendBatch(deps, events, undefined) : appendInPlace(deps, batch)
 }
 
@@ -132,19 +132,20 @@ async function trySpool(
   return 'yes'
 }
 
-/** The component that appends a batch to the log: the journal at once, or the spool later. */
+/** Who appends a batch to the log: the journal at once, or the spool later. */
 type Carrier = 'journal' | 'spool'
 
 /** Where the next batch of a series of streams goes. */
 interface Placement {
   /**
-   * The place of the next batch; the same until `advance` or `leave`. Both carriers never write to
-   * one stream: neither waits for the other, and what is in a stream stays certain.
+   * The place of the next batch; the same until `advance` or `leave`. The journal and the spool
+   * never write to the same stream, so neither waits for the other and each knows what its stream
+   * holds.
    */
   readonly place: (events: readonly NewEvent[], carrier: Carrier) => PlacedBatch
   /** The batch placed last is, or will certainly be, in its stream. */
   readonly advance: (events: number) => void
-  /** Leaves the stream for a new one: what is in it is not certain any more. */
+  /** Moves to a new stream, because the content of the present one is uncertain. */
   readonly leave: () => void
 }
 
@@ -177,18 +178,21 @@ export function createPlacement(
   }
 }
 
-/** Whether the next batch goes to the log, or straight to the spool because the log is away. */
+/**
+ * Whether the next batch goes to the log, or straight to the spool because the log is unavailable.
+ */
 interface Route {
   readonly toLog: () => boolean
-  /** The log did not take a batch in time; it waits in the spool now. */
+  /** The log did not append a batch in time; it waits in the spool now. */
   readonly refused: () => void
   /** The log took something. */
   readonly answered: () => void
 }
 
 /**
- * After a refusal callers do not wait for the log: the spooled batches are the probe. Should these
- * be blocked for another reason, a log that counts as healthy is tried again after `retryMs`.
+ * After a failure callers do not wait for the log: draining the spool shows when it answers again.
+ * If the drain is blocked for another reason, the writer tries a log that counts as healthy again
+ * after `retryMs`.
  */
 export function createRoute(log: Pick<EventLog, 'healthy'>, retryMs: number): Route {
   let closedUntilMs = 0

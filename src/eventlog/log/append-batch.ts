@@ -20,11 +20,14 @@ type Call = ClientDuplexStream<Buffer, streams.BatchAppendResp>
 
 const BATCH_APPEND_PATH = '/event_store.client.streams.Streams/BatchAppend'
 
-/** Appends share one call, matched by an id: a fraction of the cost of a call for each. */
+/**
+ * Appends share one gRPC call and are matched by an id. This costs a fraction of one call per
+ * append.
+ */
 interface BatchAppend {
   /** One try. Never rejects; a late answer to a try that was given up is ignored. */
   readonly send: (command: AppendCommand, tryMs: number) => Promise<AppendAnswer>
-  /** Whether the server turned out not to know shared calls (before version 21.10). */
+  /** Whether the server does not know shared calls (before version 21.10). */
   readonly unsupported: () => boolean
 }
 
@@ -34,15 +37,15 @@ interface Lane {
   readonly channel: CallChannel | undefined
   readonly waiting: Map<string, (answer: AppendAnswer) => void>
   answeredMs: number
-  /** Whether the server ever took an append of this call. */
+  /** Whether the server accepted any append of this call. */
   answered: boolean
-  /** Set once the call is over: the answer to a try that comes too late for it. */
+  /** Set once the call is over: the result of a try that comes too late. */
   failure?: AppendAnswer
 }
 
 /**
- * The library's own batch path keeps its promises in one global map and fails all of them when
- * any stream fails; here each lane owns its tries.
+ * The client library's batch path keeps its promises in one global map and rejects all of them when
+ * any stream fails. Here each shared call has its own tries.
  */
 export function createBatchAppend(client: ClientInternals, leaderMoved: LeaderCheck): BatchAppend {
   let lane: Promise<Lane> | undefined
@@ -164,7 +167,7 @@ function sendOn(
         const isSilent = () => lane.answeredMs < sentMs
         giveUp = () => {
           lane.waiting.delete(id)
-          // The next try should not wait on this call.
+          // The next try opens another call.
           if (isSilent()) lane.call.cancel()
         }
         fallSilent = () => {

@@ -119,7 +119,7 @@ async function tryUntil(
     }
     if (answer.kind === 'denied') {
       health.denied('append', answer.reason)
-      // Denied is this try; an earlier one may have gone through.
+      // The server denied this try; an earlier one may have been appended.
       progress.outcome = maybeAppended ? 'unknown' : 'unavailable'
       throw maybeAppended
         ? logOutcomeUnknown(stream, progress.tries, answer.reason)
@@ -161,7 +161,7 @@ function definite(
 
 /** A bounded number of places and a bounded queue in front of them, first come first served. */
 interface Gate {
-  /** Waits for a place and returns the function that leaves it. @throws `log_unavailable` */
+  /** Waits for a place and returns the function that frees it. @throws `log_unavailable` */
   readonly enter: (maxWaitMs: number) => Promise<() => void>
 }
 

@@ -31,7 +31,7 @@ export interface ClientInternals {
     holder: { readonly getChannel: () => CallChannel },
     error: Error,
   ) => Promise<void>
-  /** Finds a node (by gossip, when the URL names several hosts) and opens a channel to it. */
+  /** Finds a node (by gossip if the URL names several hosts) and opens a channel to it. */
   createChannel: () => Promise<Channel>
   readonly dispose: () => Promise<void>
 }
@@ -41,21 +41,18 @@ export type CallChannel = ReturnType<Client['getChannel']>
 
 type StreamsClientType = new (...args: ConstructorParameters<typeof StreamsClient>) => StreamsClient
 
-/** Our own timer fired before anything was written: nothing happened, for certain. */
+/** The gateway's timer fired before anything was written: certainly nothing happened. */
 export class NeverSentError extends Error {
   override readonly name = 'NeverSentError'
 }
 
-/** Our own timer fired, or a peer was given up: the outcome is unknown. */
+/** The gateway's timer fired, or it gave up a node: the outcome is unknown. */
 export class NoAnswerError extends Error {
   override readonly name = 'NoAnswerError'
 }
 
-/** Beyond the server's own deadline, so that its answer wins over our timer. */
+/** Longer than the server's deadline, so that its answer comes before the gateway's timer fires. */
 export const TIMER_SLACK_MS = 250
 
-/**
- * A call without an answer for so long may be at a node that no longer leads: discovery checks the
- * leader.
- */
+/** After this long without an answer, the node may no longer lead: discovery checks the leader. */
 export const SILENCE_MS = 1_000

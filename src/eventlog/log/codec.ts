@@ -45,7 +45,7 @@ export interface WireEvent {
 const FRAMING_BYTES = 160
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** A retry, a size check and the append itself share one encoding: the identical bytes. */
+/** A retry, the size check and the append use the same encoded bytes. */
 const encodings = new WeakMap<NewEvent, EncodedEvent>()
 
 /** Where a value departs from its schema: the path and the rule, never the value (P7). */
@@ -79,7 +79,7 @@ export function encodeEvent(event: NewEvent): EncodedEvent {
   if (!UUID.test(event.id)) throw eventInvalid({ type, reason: 'its id is not a lower-case UUID' })
   if (!metadataCheck.Check(event.metadata))
     throw eventInvalid({ type, reason: `metadata ${firstFault(metadataCheck, event.metadata)}` })
-  // An older version is taken too: a spool may have outlived the program that wrote it.
+  // An older version is accepted too: a program of an older release may have written the spool.
   const today = upcastOr(type, event.metadata.schemaVersion, event.data, (reason) =>
     eventInvalid({ type, reason }),
   )
@@ -131,7 +131,7 @@ export function decodeEvent(wire: WireEvent, namespace = ''): RecordedEvent {
     revision: wire.revision,
     position: wire.position,
     recordedAt: wire.recordedAt,
-    // The check above is the proof that type and data belong together.
+    // The check above proves that type and data belong together.
   } as RecordedEvent
 }
 

@@ -19,7 +19,7 @@ import type { AppendAnswer, AppendCommand } from './wire-append.ts'
 import type { ReadRequest } from './wire.ts'
 import { readAnswer, type ReadAnswer } from './wire-read.ts'
 
-/** Answers handed over at once at most. */
+/** The most answers handed over at once. */
 const PULL_BATCH = 64
 const KEEPALIVE_TIMEOUT_MS = 5_000
 const READ_PATH = '/event_store.client.streams.Streams/Read'
@@ -27,12 +27,12 @@ const READ_PATH = '/event_store.client.streams.Streams/Read'
 export interface PullOptions {
   readonly signal?: AbortSignal
   readonly requiresLeader?: boolean
-  /** Silence after which `onIdle` is asked; it answers true when the peer is to be given up. */
+  /** The silence after which `onIdle` is called; it returns true if the node must be given up. */
   readonly idleMs: number
   readonly onIdle: () => Promise<boolean> | boolean
 }
 
-/** How appends travel: in a shared call (cheaper), or in a call for each. */
+/** How appends are sent: in a shared call (cheaper), or in one call each. */
 export type AppendPath = 'batch' | 'unary'
 
 /** One connection to the log; it reconnects by itself. */
@@ -112,7 +112,7 @@ class PulledRead {
 
   constructor(leaderMoved: LeaderCheck, signal: AbortSignal | undefined) {
     this.#signal = signal
-    // Until the first answer only: later a subscription may be quiet because nothing happens.
+    // Only until the first answer: later a subscription may be silent because nothing happens.
     this.#silence = setTimeout(() => {
       if (this.#channel !== undefined)
         void leaderMoved(this.#channel).then((moved) => {
@@ -138,7 +138,7 @@ class PulledRead {
     if (this.#signal?.aborted === true) this.#abort()
   }
 
-  /** What has arrived, at most `PULL_BATCH` answers. */
+  /** The answers that have arrived, at most `PULL_BATCH`. */
   drain(): readonly ReadAnswer[] {
     const batch: ReadAnswer[] = []
     if (this.#call === undefined) return batch
@@ -151,7 +151,7 @@ class PulledRead {
     return batch
   }
 
-  /** Whether the server ended the read. @throws what it failed by */
+  /** Whether the server ended the read. @throws the error that ended it */
   isOver(): boolean {
     if (this.#failure !== undefined) throw this.#failure
     return this.#ended
@@ -161,7 +161,7 @@ class PulledRead {
     return this.#call !== undefined && this.#call.readableLength > 0
   }
 
-  /** True when something happened, false after a silence. */
+  /** True if something arrived, false after a silence. */
   woken(idleMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => resolve(false), idleMs)

@@ -4,7 +4,7 @@ import { pause } from '../../kernel/pause.ts'
 
 /** Between two looks for a leader. */
 const PAUSE_MS = 100
-/** The library asks in whole seconds; a node that takes longer is passed over for the next one. */
+/** The library accepts whole seconds only; it skips a node that takes longer. */
 const GOSSIP_TIMEOUT_S = 2
 
 /**
@@ -20,7 +20,7 @@ export function withDiscovery(url: string): string {
 }
 
 /**
- * Lets discovery go on until a node is found, however long the cluster has no leader. The library
+ * Repeats discovery until a node is found, however long the cluster has no leader. The library
  * gives up after some tries and then rejects a promise without a handler, which ends the process;
  * every call has its own deadline, so the limit is not needed. One discovery runs at a time.
  */
@@ -52,14 +52,13 @@ export function discoverWithoutEnd(client: ClientInternals): { readonly stop: ()
   }
 }
 
-/** Whether a call on this channel should be repeated, because calls go to another node now. */
+/** Whether a call on this channel should be repeated because the leader is another node now. */
 export type LeaderCheck = (channel: CallChannel) => Promise<boolean>
 
 /**
- * Called for a call without an answer: connects to the leader if it is another node by now. A
- * frozen node breaks no connection and ends no call, and the library, which does not change nodes
- * by itself, would notice by its keepalive after 15 s. Returns false where the leader is unknown.
- * Concurrent calls share one check.
+ * Called while a call gets no answer: connects to the leader if that is another node now. A frozen
+ * node closes no connection and ends no call; the library would notice it only by its keepalive,
+ * after 15 s. Returns false where the leader is unknown. Concurrent calls share one check.
  */
 export function createLeaderCheck(client: ClientInternals): LeaderCheck {
   let looking: Promise<void> | undefined
@@ -69,7 +68,8 @@ export function createLeaderCheck(client: ClientInternals): LeaderCheck {
     try {
       leader = await client.resolveUri()
     } catch {
-      // No node leads: the library has dropped the channel, and discovery goes on until one does.
+      // No node leads: the library has dropped the channel, and discovery continues until one
+      // leads.
       current.close()
       return
     }
@@ -93,7 +93,7 @@ function addressOf(channel: CallChannel): string {
   return channel.getTarget().replace(/^[a-z0-9]+:(?:\/\/[^/]*\/)?/, '')
 }
 
-/** What a node answers that does not lead, in the library's own terms. */
+/** The answer of a node that does not lead, as an error of the library. */
 function notLeader(leader: string): Error {
   const colon = leader.lastIndexOf(':')
   const metadata = new Metadata()

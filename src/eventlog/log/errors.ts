@@ -17,7 +17,7 @@ export function logUnavailable(reason: string): LogError {
   return new DomainError('log_unavailable', 'the event log is unavailable', { reason })
 }
 
-/** The log answers, and our account may not do what it has to. */
+/** The log answers, but the gateway's account lacks a right that it needs. */
 export function logAccessDenied(account: string, right: string, answer: string): LogError {
   return new DomainError(
     'log_access_denied',
@@ -49,7 +49,7 @@ export function wrongExpectedRevision(
   })
 }
 
-/** The append is larger than the log takes; nothing was appended. */
+/** The append is larger than the log accepts; nothing was appended. */
 export function appendTooLarge(stream: string, sizeBytes: number, limitBytes: number): LogError {
   return new DomainError('append_too_large', 'the append is larger than the log takes', {
     stream,

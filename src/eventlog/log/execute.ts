@@ -6,7 +6,7 @@ import { createBackoff, pause } from '../../kernel/pause.ts'
 import type { EventLog, EventMetadata, NewEvent } from './types.ts'
 import { currentSchemaVersion } from './codec.ts'
 
-/** Times a command is decided anew because another writer was first. */
+/** How often a command is decided again because another writer was first. */
 const MAX_DECISIONS = 12
 const CONFLICT_BACKOFF_MIN_MS = 2
 const CONFLICT_BACKOFF_MAX_MS = 100
@@ -16,12 +16,13 @@ export interface ExecuteInput<State, Command, Event extends AnyEvent> {
   readonly stream: string
   readonly decider: Decider<State, Command, Event>
   readonly command: Command
-  /** Names this command for ever: with it again on this stream, nothing happens twice. */
+  /** Names this command for ever: a repetition on this stream appends nothing. */
   readonly commandId: string
   readonly metadata: Omit<EventMetadata, 'schemaVersion' | 'commandId'>
   /**
-   * What the caller knows of the stream: the first decision reads nothing. `'none'` if it is new. Where
-   * it turns out not to hold any more, the command is decided anew on what the log has.
+   * The state of the stream as the caller knows it, so that the first decision reads nothing;
+   * `'none'` if the stream is new. If that state is outdated, the command is decided again on what
+   * the log has.
    */
   readonly known?: 'none' | { readonly state: State; readonly revision: bigint }
 }
@@ -37,11 +38,13 @@ type ExecutedEvent<Event extends AnyEvent> = Event & {
 export interface ExecuteResult<State, Event extends AnyEvent> {
   /** State with this command's events applied. */
   readonly state: State
-  /** This command's events, also when an earlier try had landed them; empty when it decided none. */
+  /** This command's events, even if an earlier try appended them; empty if it decided none. */
   readonly events: readonly ExecutedEvent<Event>[]
   /** Revision of the stream's last event; undefined while the stream is empty. */
   readonly revision: bigint | undefined
-  /** Position of the last of `events`; absent when the log did not say or nothing was appended. */
+  /**
+   * Position of the last of `events`; absent if the log did not report it or nothing was appended.
+   */
   readonly position?: bigint
 }
 
@@ -71,7 +74,7 @@ async function load<State, Command, Event extends AnyEvent>(
   return { state, revision: recorded.at(-1)?.revision, own }
 }
 
-/** What the caller knows of the stream; undefined if that is nothing. */
+/** The state that the caller knows; undefined if it knows none. */
 function assumed<State, Command, Event extends AnyEvent>({
   known,
   decider,
@@ -82,8 +85,9 @@ function assumed<State, Command, Event extends AnyEvent>({
 }
 
 /**
- * Reads, folds, decides and appends at the revision read; decides anew when another writer was
- * first. A command whose events already landed is recognised by their ids and not decided again.
+ * Reads, folds, decides and appends at the revision read; decides again when another writer was
+ * first. A command whose events are already in the log is recognised by their ids and not decided
+ * again.
  * @throws what `decide` throws, and the codes of `EventLog`; after `log_outcome_unknown` the same
  *   command may be executed again.
  */
@@ -103,7 +107,7 @@ export async function executeCommand<State, Command, Event extends AnyEvent>(
       decided = input.decider.decide(input.command, state)
     } catch (error) {
       if (isRead) throw error
-      // Before a command is refused on the caller's state, the stream is read.
+      // The caller's state may be outdated: before a command is refused, the stream is read.
       loaded = await load(input)
       isRead = true
       continue

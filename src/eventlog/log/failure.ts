@@ -1,7 +1,7 @@
 import { status, type ServiceError } from '@grpc/grpc-js'
 import { NeverSentError } from './client-internals.ts'
 
-/** What a failed try says about the log. */
+/** What a failed try shows about the log. */
 export type TryFailure =
   | {
       readonly kind: 'transport'
@@ -16,28 +16,28 @@ export type TryFailure =
     }
   | { readonly kind: 'too_large'; readonly limitBytes: number }
   | { readonly kind: 'rejected'; readonly reason: string }
-  /** The gateway's account may not do this, or is unknown. Nothing was appended. */
+  /** The server refused the gateway's account. Nothing was appended. */
   | { readonly kind: 'denied'; readonly reason: string }
 
 /**
- * Words of a call that never left this process or that the server turned away at the door. An
- * unfamiliar wording only makes the outcome unknown, which is the safe side.
+ * Messages of a call that never left this process or that the server refused before it read it. An
+ * unfamiliar message only makes the outcome unknown, which is safe.
  */
 const NEVER_SENT =
   /No connection established|ECONNREFUSED|Name resolution failed|Channel has been shut down/
 
-/** What a node says that does not take an append: it says so before it does anything with it. */
+/** Messages of a node that refuses an append before it does anything with it. */
 const NOT_TAKEN = /Server Is (Not Ready|Busy|Too Busy)|No leader info|NotHandledReason/
 
-/** What it says, of these, when another node is the one to ask, now or soon. */
+/** Those of them that mean that another node leads, now or soon. */
 const ELSEWHERE = /Server Is Not Ready|No leader info/
 
-/** Whether an answer says that the append was not taken at all. */
+/** Whether an answer says that the node did not accept the append. */
 export function isNotAccepted(reason: string): boolean {
   return NOT_TAKEN.test(reason)
 }
 
-/** Whether an answer says that this node is not, or no longer, the one to ask. */
+/** Whether an answer says that this node does not, or no longer, lead. */
 export function isWrongNode(reason: string): boolean {
   return ELSEWHERE.test(reason)
 }
@@ -58,11 +58,13 @@ export function failureOfSentTry(error: unknown, wasAnswered: boolean): TryFailu
     : { kind: 'transport', certain: false, retry: true, reason: reasonOf(error) }
 }
 
-/** What the end of a shared call says about a try that was not written to it: it appended nothing. */
+/**
+ * What the end of a shared call means for a try that was not written to it: it appended nothing.
+ */
 export function failureOfUnsentTry(error: unknown): TryFailure {
   const failure = failureOf(error)
   if (failure.kind === 'denied') return failure
-  // Anything else definite is about a try that was written.
+  // Every other certain outcome is that of a try that was written.
   const retry = failure.kind !== 'transport' || failure.retry
   return { kind: 'transport', certain: true, retry, reason: reasonOf(error) }
 }

@@ -13,14 +13,15 @@ export type LogCall = 'append' | 'read'
 export interface Health {
   readonly succeeded: (call: LogCall) => void
   readonly failed: (call: LogCall) => void
-  /** The log answers and refuses our account, which no further try changes. */
+  /** The log answers and refuses the gateway's account; a further try would not change that. */
   readonly denied: (call: LogCall, reason: string) => void
   readonly healthy: () => boolean
-  /** Which call of our account is refused and in what words, while it is. */
+  /** Which call of the gateway's account the log refuses at the moment, and with what message. */
   readonly denial: () => string | undefined
   /**
-   * Resolves at once while the log is well. In the first moments of an outage a bounded number of
-   * callers waits for its end, since a change of leader takes that long; later callers do not wait.
+   * Resolves at once while the log is healthy. In the first moments of an outage a bounded number
+   * of callers waits for its end, since a change of leader takes that long; later callers do not
+   * wait.
    * @throws `log_unavailable`
    */
   readonly admit: () => Promise<void>
@@ -107,7 +108,7 @@ const fresh = (): Facet => ({ failures: 0, open: false, denial: undefined })
 /** The breaker of each kind of call. */
 class Facets {
   readonly #byCall: Readonly<Record<LogCall, Facet>> = { append: fresh(), read: fresh() }
-  /** When the failures began that nothing has ended yet. */
+  /** When the present failures began. */
   #sinceMs: number | undefined
 
   isHealthy(): boolean {
@@ -127,7 +128,7 @@ class Facets {
     return this.#sinceMs ?? 0
   }
 
-  /** A call succeeded: whether that ended anything. */
+  /** Records a success; returns whether it ended an outage. */
   clear(call: LogCall): boolean {
     const { append, read } = this.#byCall
     const facet = this.#byCall[call]
@@ -137,7 +138,7 @@ class Facets {
     return true
   }
 
-  /** Opens with the failure that makes them `most`. */
+  /** The breaker opens at the failure with this number. */
   fail(call: LogCall, most: number, denial: string | undefined): void {
     const facet = this.#byCall[call]
     facet.failures += 1
@@ -155,7 +156,7 @@ class WaitingCallers {
     return this.#ends.size
   }
 
-  /** Whether the log was well again in time. */
+  /** Whether the log recovered in time. */
   wait(leftMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       const end = (well: boolean) => {

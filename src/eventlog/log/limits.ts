@@ -1,12 +1,12 @@
 /** Every bound of the event log client (P10). Units are in the names. */
 export interface EventLogLimits {
-  /** Whole append, all tries and the wait for a free place included. */
+  /** One append, including all tries and the wait for a free place. */
   readonly appendDeadlineMs: number
   /** One try of an append; its outcome is unknown afterwards. */
   readonly appendTryMs: number
   /** One page of a read, or the answer to a single question. */
   readonly readTryMs: number
-  /** Whole read of a page, all tries included. */
+  /** One page of a read, including all tries. */
   readonly readDeadlineMs: number
   /** First pause between tries; it doubles up to `backoffMaxMs`. */
   readonly backoffMinMs: number
@@ -22,7 +22,7 @@ export interface EventLogLimits {
   readonly readPageEvents: number
   /** A stream longer than this is a defect of its aggregate and is refused. */
   readonly maxStreamEvents: number
-  /** Silence after which a subscription asks whether it missed something. */
+  /** The silence after which a subscription checks whether it missed an event. */
   readonly idleCheckMs: number
   /** Failed tries in a row after which the log counts as unhealthy. */
   readonly unhealthyAfterFailures: number
@@ -30,9 +30,9 @@ export interface EventLogLimits {
   readonly probeIntervalMs: number
   /** One probe; longer than an append takes on a busy log, shorter than a caller wants to wait. */
   readonly probeTryMs: number
-  /** After the first failure of an outage, how long new callers wait for its end. */
+  /** How long new callers wait for the end of an outage, counted from its first failure. */
   readonly outagePatienceMs: number
-  /** Callers that wait so at once; more are refused. */
+  /** The most callers that wait for that; more are refused. */
   readonly maxWaitingCallers: number
 }
 

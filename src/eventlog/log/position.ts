@@ -8,7 +8,10 @@ export interface LogPosition {
   readonly prepare: bigint
 }
 
-/** What a server says (2⁶⁴−1) that has no place to name yet: behind every event there will be. */
+/**
+ * The position (2⁶⁴−1) that a server sends if it has no position to name yet: it is behind every
+ * future event.
+ */
 const NOWHERE = 2n ** 64n - 1n
 
 /** The place of an event. */
@@ -26,7 +29,7 @@ export function isBehind(a: LogPosition, b: LogPosition): boolean {
   return a.commit === b.commit ? a.prepare > b.prepare : a.commit > b.commit
 }
 
-/** Whether a place that a server named can be resumed from. */
+/** Whether a subscription can resume from a position that a server sent. */
 export function isPlace({ commit, prepare }: LogPosition): boolean {
   return commit !== NOWHERE && prepare !== NOWHERE
 }

@@ -14,12 +14,12 @@ export interface ProbeDeps {
   readonly limits: EventLogLimits
 }
 
-/** Outside of the streams that readers take: probes are never read. */
+/** No reader's prefix matches this stream: probes are never read. */
 const PROBE_STREAM = 'probe'
 const EMPTY = Buffer.from('{}')
 const PROBE_BYTES = 200
 
-/** One try to append something: only that shows that the log appends. Undefined when it did. */
+/** One try to append: nothing else shows that the log appends. Undefined if it did. */
 export async function probeAppend(deps: ProbeDeps, tryMs: number): Promise<TryFailure | undefined> {
   const event = {
     id: newUuid(),
@@ -33,7 +33,7 @@ export async function probeAppend(deps: ProbeDeps, tryMs: number): Promise<TryFa
   return answer.kind === 'success' ? undefined : answer
 }
 
-/** One try to read: the last event of all, of any namespace. Undefined when it was answered. */
+/** One try to read the last event of the log, of any namespace. Undefined if the log answered. */
 export async function probeRead(deps: ProbeDeps, tryMs: number): Promise<TryFailure | undefined> {
   try {
     await readPlace(deps, readTipRequest(), tryMs)
@@ -44,7 +44,7 @@ export async function probeRead(deps: ProbeDeps, tryMs: number): Promise<TryFail
 }
 
 /**
- * Whether our account may do what it needs to.
+ * Checks that the gateway's account has the rights that it needs.
  * @throws `log_access_denied` naming the right that is missing, `log_unavailable`
  */
 export async function checkAccess(deps: ProbeDeps, account: string): Promise<void> {
@@ -75,7 +75,7 @@ async function untilAnswered(
   }
 }
 
-/** Who a connection string says we are. */
+/** The account that a connection string names. */
 export function accountIn(url: string): string {
   const name = /^[^:]+:\/\/([^:@/]+):[^@]*@/.exec(url)?.[1]
   return name === undefined ? 'no account (the URL names none)' : decodeURIComponent(name)

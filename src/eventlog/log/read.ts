@@ -20,7 +20,7 @@ import { NoAnswerError } from './client-internals.ts'
 export interface ReadDeps {
   readonly connection: Connection
   readonly namespace: string
-  /** How the names of our streams begin, the namespace included. */
+  /** Prefixes of the gateway's streams, including the namespace. */
   readonly prefixes: readonly string[]
   readonly limits: EventLogLimits
   readonly health: Health
@@ -105,7 +105,7 @@ async function readStreamPage(
   }
 }
 
-/** The pause before another try. @throws what no try can mend */
+/** The pause before another try. @throws errors that no further try can resolve */
 function retryPause(deps: ReadDeps, error: unknown, pauseMs: number): number {
   if (isContentError(error)) throw error
   const failure = failureOf(error)
@@ -118,7 +118,7 @@ function retryPause(deps: ReadDeps, error: unknown, pauseMs: number): number {
   return failure.kind === 'transport' && !failure.retry ? Infinity : pauseMs
 }
 
-/** Whether an error is about what was read, not about reading it. */
+/** Whether an error is about the content that was read, not about reading it. */
 export function isContentError(error: unknown): boolean {
   return error instanceof Error && error.name === 'DomainError'
 }
@@ -148,9 +148,9 @@ export async function readStream(
 }
 
 /**
- * `$all` of the namespace, exclusive of `from`, to the end of the log as its leader has it. Broken
- * reads go on where they stopped, and so does one whose node lost the lead meanwhile and may be
- * behind: the log ends where a call that begins there returns nothing more.
+ * `$all` of the namespace, exclusive of `from`, to the end of the log as its leader has it. A
+ * broken read continues where it stopped, and so does one whose node lost the lead and may be
+ * behind. The log ends at the position from which a new call returns nothing more.
  * @throws `log_unavailable` when nothing came for the read deadline
  */
 export async function* readAll(
@@ -229,7 +229,7 @@ export async function readPlace(
   }
 }
 
-/** Whether an event of such a stream stands behind a place; a single try, from there forwards. */
+/** Whether an event of such a stream is behind a position; a single try, forwards from there. */
 export async function isAnyBehind(
   deps: ProbeDeps,
   prefixes: readonly string[],
@@ -242,20 +242,20 @@ export async function isAnyBehind(
 
 /** Finds the position of our last event in a log that others may fill faster than we do. */
 interface EndFinder {
-  /** Everything up to there was read: the search need not start before it. */
+  /** The caller has read everything up to there: the search need not start before it. */
   readonly passed: (at: LogPosition) => void
   /**
-   * At least the position of our last event: where nothing is behind what was passed, how far that
-   * reached. Undefined in an empty log, or while nothing of ours was ever there.
+   * At least the position of the gateway's last event; if no event is behind `passed`, the position
+   * that `passed` reached. Undefined in an empty log, or while the gateway has no event in it.
    * @throws `log_unavailable`
    */
   readonly find: () => Promise<bigint | undefined>
 }
 
 /**
- * The server searches others' events for ours, one by one and without saying how far it has come.
- * So each search ends where the one before began, and a silent one does not count against the log:
- * the tip, which is found at once, says whether it answers.
+ * The server searches the events of other programs one by one and does not report how far it is. So
+ * each search ends where the one before began, and a silent search does not make the log unhealthy:
+ * the last event of all, which the server finds at once, shows whether the log answers.
  */
 export function createEndFinder(deps: ReadDeps): EndFinder {
   let searched: LogPosition | undefined

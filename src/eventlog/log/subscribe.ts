@@ -13,7 +13,7 @@ interface SubscribeDeps extends ReadDeps {
   readonly logger: Log
 }
 
-/** An event on its way is given this long before a silent subscription counts as dead. */
+/** A silent subscription counts as dead only if an event does not arrive within this time. */
 const STALL_GRACE_MS = 1_000
 
 /** Position of a subscription: everything up to there was handed over. */
@@ -106,7 +106,10 @@ function messageOf(
   }
 }
 
-/** The event; undefined where it is not understood and that was taken. @throws `event_invalid` */
+/**
+ * The event; undefined if the program does not understand it and `onUnknown` accepted that. @throws
+ * `event_invalid`
+ */
 function decoded(
   { namespace }: SubscribeDeps,
   event: WireEvent,
@@ -124,8 +127,8 @@ function decoded(
 }
 
 /**
- * After a silence: whether the log went on without us, or does not answer at all. What the prefixes
- * leave out is not missed.
+ * After a silence: whether the log has events that the subscription did not get, or does not answer
+ * at all. Events outside the prefixes do not count.
  */
 async function isStalled(
   deps: SubscribeDeps,

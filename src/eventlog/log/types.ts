@@ -12,7 +12,7 @@ export interface EventMetadata {
   readonly causationId?: string
   readonly tenantId?: string
   readonly tokenId?: string
-  /** Who had it done: of what operators do, and of what the program does for them. */
+  /** Who caused it, for acts of operators and for what the program does for them. */
   readonly actor?: string
 }
 
@@ -55,14 +55,14 @@ export interface ReadAllOptions {
   readonly signal?: AbortSignal
 }
 
-/** An event that this program does not understand: a newer one has written it. */
+/** An event that this program does not understand: a newer release has written it. */
 export type UnknownEvent = Pick<RecordedEvent, 'id' | 'stream' | 'position'> & {
   readonly type: string
 }
 
 export type SubscriptionMessage =
   | { readonly kind: 'event'; readonly event: RecordedEvent }
-  /** Everything up to here was considered and delivered before this message. */
+  /** Everything up to here was checked and delivered before this message. */
   | { readonly kind: 'checkpoint'; readonly at: LogPosition }
   | { readonly kind: 'caughtUp' }
 
@@ -87,8 +87,8 @@ export interface EventLog {
   /** `$all` of our namespace in order, exclusive of `from`; ends at the end of the log. */
   readonly readAll: (options?: ReadAllOptions) => AsyncIterable<RecordedEvent>
   /**
-   * Position of our last event, or how far what was `passed` reached where nothing is behind it;
-   * undefined in an empty log.
+   * Position of the gateway's last event, or the position that `passed` reached if no event is
+   * behind it; undefined in an empty log.
    */
   readonly endPosition: () => Promise<bigint | undefined>
   /** Everything up to there was read: the search for the end need not start before it. */
@@ -102,8 +102,9 @@ export interface EventLog {
     /** Only streams whose name begins so; filtered by the server. */
     readonly streamPrefix?: StreamPrefix
     /**
-     * Takes an event that is not understood and goes on. For those alone that keep nothing of what
-     * they read: without it such an event ends the subscription, because a read model never skips.
+     * Called with an event that the program does not understand; the subscription continues. Only
+     * for readers that store nothing of what they read: without it such an event ends the
+     * subscription, because a read model never skips an event.
      */
     readonly onUnknown?: (event: UnknownEvent) => void
     readonly signal: AbortSignal
@@ -111,16 +112,17 @@ export interface EventLog {
   /** Whether the last calls worked: while false, no new work is admitted (P9). */
   readonly healthy: () => boolean
   /**
-   * Before new work is taken on: resolves while the log is well. In the first moments of an outage
-   * a bounded number of callers waits for its end, later callers do not wait. Every other call of
-   * this log but `readAll` and `subscribe` begins with the same. @throws `log_unavailable`
+   * Called before new work is accepted: resolves while the log is healthy. In the first moments of
+   * an outage a bounded number of callers waits for its end, later callers do not wait. Every other
+   * call of this log, except `readAll` and `subscribe`, waits in the same way first. @throws
+   * `log_unavailable`
    */
   readonly ready: () => Promise<void>
-  /** Why the log refuses our account, while it does: nothing but an operator can change that. */
+  /** Why the log refuses the gateway's account at the moment: only the operator can change that. */
   readonly denial: () => string | undefined
   /**
-   * Tries what our account needs to do. @throws `log_access_denied` naming the right that is
-   * missing, `log_unavailable`
+   * Tries every kind of call that the gateway's account needs. @throws `log_access_denied` naming
+   * the right that is missing, `log_unavailable`
    */
   readonly checkAccess: () => Promise<void>
   readonly close: () => Promise<void>

@@ -119,14 +119,14 @@ function writeProposed(target: Buffer, from: number, event: EncodedEvent): numbe
 
 /**
  * One append on a shared call, as bytes: events are most of it, and a message object for each would
- * cost more than writing it. It names no deadline: that would be a time of our clock, which the
- * server's need not agree with; its own write timeout applies.
+ * cost more than writing it. It has no deadline, which would be a time of the gateway's clock, and
+ * the server's clock may differ; the server's write timeout applies.
  */
 export function batchRequest(command: AppendCommand, correlationId: string): Buffer {
   const { expected } = command
   const options = new BatchAppendReq.Options()
   options.setStreamIdentifier(streamIdentifier(command.stream))
-  // The generated types name another Empty than the one that is serialised; both are empty.
+  // The generated types have another `Empty` than the one that is serialised; both are empty.
   const empty = () => new sharedPb.Empty() as unknown as Parameters<typeof options.setAny>[0]
   if (expected === 'any') options.setAny(empty())
   else if (expected === 'no_stream') options.setNoStream(empty())
@@ -211,6 +211,6 @@ function batchFailure(error: grpcStatus.Status): TryFailure {
   if (type === 'AccessDenied' || error.getCode() === codePb.Code.PERMISSION_DENIED)
     return { kind: 'denied', reason }
   if (error.getCode() === codePb.Code.INVALID_ARGUMENT) return { kind: 'rejected', reason }
-  // A write timeout and whatever we do not know leave the outcome open.
+  // After a write timeout, or an error that the gateway does not know, the outcome is unknown.
   return { kind: 'transport', certain: isNotAccepted(reason), retry: true, reason }
 }

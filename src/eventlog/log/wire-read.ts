@@ -14,7 +14,7 @@ import {
   type Cursor,
 } from '../../kernel/protobuf.ts'
 
-/** What the log answers a read with; `other` is what we have no use for. */
+/** The answers of the log to a read; the gateway ignores `other`. */
 export type ReadAnswer =
   | {
       readonly kind: 'event'
@@ -36,7 +36,7 @@ const CHECKPOINT = delimited(3)
 const STREAM_NOT_FOUND = delimited(4)
 const CAUGHT_UP = delimited(8)
 
-/** Reads one answer. @throws RangeError when it is none */
+/** Reads one answer. @throws RangeError if the bytes are no answer */
 export function readAnswer(bytes: Buffer): ReadAnswer {
   const cursor = cursorOver(bytes)
   let answer: ReadAnswer = { kind: 'other' }
@@ -81,7 +81,7 @@ function readPlace(cursor: Cursor): LogPosition {
   return { commit, prepare }
 }
 
-/** The event itself; undefined when there is only a link to one. */
+/** The event itself; undefined if there is only a link to it. */
 function readEvent(cursor: Cursor): ReadAnswer | undefined {
   let answer: ReadAnswer | undefined
   while (hasMore(cursor)) {
@@ -162,7 +162,7 @@ function textIn(cursor: Cursor, wanted: number): string {
   return text
 }
 
-/** One entry of what the log itself says of an event. */
+/** One entry of the log's metadata of an event. */
 function readSaid(cursor: Cursor, said: { type: string; ticks: string }): void {
   let name = ''
   let value = ''

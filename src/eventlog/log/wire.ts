@@ -5,14 +5,14 @@ import streamsPb from '@eventstore/db-client/generated/streams_pb.js'
 import type { LogPosition } from './position.ts'
 
 /**
- * Reads in the log's own protocol. We build them ourselves because the client library offers no
- * filter on reads of `$all` and delivers checkpoints ahead of the events they follow.
+ * Reads in the log's protocol. The gateway builds these messages itself, because the client library
+ * has no filter on reads of `$all` and delivers checkpoints ahead of the events before them.
  */
 export type ReadRequest = streams.ReadReq
 
 const { ReadReq } = streamsPb
 
-/** Considered events between two checkpoints: window × interval. */
+/** The number of checked events between two checkpoints is window × interval. */
 const SEARCH_WINDOW = 256
 const CHECKPOINT_INTERVAL = 4
 const { FORWARDS, BACKWARDS } = ReadReq.Options.ReadDirection
@@ -75,7 +75,7 @@ function allOptions(from: LogPosition | 'start' | 'end'): streams.ReadReq.Option
   return all
 }
 
-/** `$all` of streams that begin so, forwards; the event at `from` itself is included. */
+/** `$all` of streams with these prefixes, forwards; the event at `from` itself is included. */
 export function readAllRequest(
   prefixes: readonly string[],
   from: LogPosition | undefined,
@@ -89,7 +89,9 @@ export function readAllRequest(
   return readRequest(options)
 }
 
-/** The last event of streams that begin so. Others' events behind it are searched through. */
+/**
+ * The last event of streams with these prefixes. The server searches through the events behind it.
+ */
 export function readLastRequest(prefixes: readonly string[]): ReadRequest {
   const options = readOptions()
   options.setAll(allOptions('end'))
@@ -99,7 +101,7 @@ export function readLastRequest(prefixes: readonly string[]): ReadRequest {
   return readRequest(options)
 }
 
-/** The last event of all, of any namespace: found at once. */
+/** The last event of all, of any namespace; the server finds it at once. */
 export function readTipRequest(): ReadRequest {
   const options = readOptions()
   options.setAll(allOptions('end'))
@@ -109,7 +111,7 @@ export function readTipRequest(): ReadRequest {
   return readRequest(options)
 }
 
-/** Live `$all` of streams that begin so, exclusive of `from`. */
+/** Live `$all` of streams with these prefixes, exclusive of `from`. */
 export function subscribeRequest(
   prefixes: readonly string[],
   from: LogPosition | undefined,
