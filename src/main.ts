@@ -5,10 +5,13 @@ import { runCommandLine } from './cli/command-line.ts'
 import { keepNewObjectsYoung } from './cli/garbage.ts'
 import { note, watchOutput } from './cli/output.ts'
 
-/** An idle handle must not keep the process longer than this: commands have let go by then. */
+/**
+ * An idle handle must not keep the process alive longer than this: commands have closed theirs by
+ * then.
+ */
 const LINGER_MS = 1_000
 
-/** The version in package.json, which stands one folder further up in a build. */
+/** The version in package.json, which is one folder further up in a build. */
 function readVersion(): string {
   for (const path of ['../package.json', '../../package.json']) {
     try {

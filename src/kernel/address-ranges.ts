@@ -7,7 +7,10 @@ type Range = readonly [NetworkAddress, number]
 
 const bitsOf = (address: NetworkAddress): number => (address.kind() === 'ipv4' ? 32 : 128)
 
-/** One range of a text, an IPv4 address in IPv6 as the IPv4 address it is; undefined where it is none. */
+/**
+ * Reads one range; an IPv4 address inside IPv6 counts as the IPv4 address. Undefined if the text is
+ * no range.
+ */
 function parsed(text: string): Range | undefined {
   const [host = '', length, ...others] = text.trim().split('/')
   const written = parseAddress(host)
@@ -25,8 +28,8 @@ function contains([network, bits]: Range, [address, itsBits]: Range): boolean {
 }
 
 /**
- * How a range is written: its first address and its length, `203.0.113.0/24`, of a single one the address
- * alone. Undefined where the text is neither an address nor a range of them.
+ * The canonical form of a range: its first address and its length, `203.0.113.0/24`, or a single
+ * address alone. Undefined if the text is neither an address nor a range.
  */
 export function canonicalRange(text: string): string | undefined {
   const range = parsed(text)
@@ -37,7 +40,9 @@ export function canonicalRange(text: string): string | undefined {
   return bits === bitsOf(address) ? first.toString() : `${first.toString()}/${bits}`
 }
 
-/** The /64 of an IPv6 address, which one customer has whole; any other as it is, also what is no address. */
+/**
+ * The /64 of an IPv6 address, because one customer owns a whole /64. Any other text stays as it is.
+ */
 export function addressBlock(address: string): string {
   const range = parsed(address)
   if (range === undefined || range[0].kind() === 'ipv4') return range?.[0].toString() ?? address

@@ -7,7 +7,7 @@ export async function allSettledOrThrow<const Work extends readonly unknown[]>(
   work: Work,
 ): Promise<{ -readonly [Index in keyof Work]: Awaited<Work[Index]> }> {
   const all = Promise.all(work)
-  // Looked at below, once the others are over as well.
+  // Awaited below, after the others have settled as well.
   all.catch(() => undefined)
   await Promise.allSettled(work)
   return all

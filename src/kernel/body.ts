@@ -6,20 +6,19 @@ import { isJsonObject, type JsonObject } from './json.ts'
 import { textFault } from './storable-text.ts'
 
 /**
- * A body is described once, by a schema: it is read, documented and searched for misspelled names by
- * the same one. Besides the keywords of JSON Schema a node may have the gateway's own, which the
- * OpenAPI description does not show:
+ * One schema describes a body: the gateway reads and documents it, and searches it for misspelled
+ * names, by the same schema. Besides the keywords of JSON Schema a node may have the gateway's own,
+ * which the OpenAPI description does not show:
  *
  * - `words` is the message of a fault in place of the usual one, such as `must be a boat`: one text
- *   for every fault but absence, or a text by the keyword that finds the fault, `required` for
- *   absence;
- * - `check` is a function that finds what no keyword finds: of a value, and the name of the member that it is, it returns
- *   the words for it, or undefined;
- * - `knownExtraFields` are names of members that are taken or passed on without a description, blanks between them; `*`
- *   where any name may be one;
+ *   for every fault but absence, or a text for each keyword, with `required` for absence;
+ * - `check` is a function for rules that no keyword expresses: it gets a value and the member's
+ *   name, and returns the message of a fault, or undefined;
+ * - `knownExtraFields` are the names, separated by blanks, of members that are accepted without a
+ *   description; `*` accepts any name;
  * - `documented` is what the OpenAPI description shows of a node in place of the node's keywords.
  *
- * A body with several faults is refused by any one of them.
+ * The refusal of a body with several faults names one of them.
  */
 
 const ownKeywords: ReadonlySet<string> = new Set([
@@ -37,15 +36,15 @@ const schemasBelow: ReadonlySet<string> = new Set([
   'additionalProperties',
 ])
 
-/** Of a text that must hold more than blanks. */
+/** For a text that must hold more than blanks. */
 export const NotBlank = { pattern: '\\S' } as const
 
-/** A member that is refused, and not documented; its value is not described. */
+/** A member that is refused and not documented. */
 export const RefusedMember = (words: string) => Type.Optional(Type.Never({ words }))
 
 /**
- * One of several objects that a member distinguishes, such as by its `type`: only faults of the one
- * that it names count.
+ * One of several objects that a member such as `type` distinguishes: only faults of the named one
+ * count.
  */
 export function Tagged<Value>(propertyName: string, oneOf: readonly TObject[]) {
   const tags = oneOf.map(({ properties }) => Reflect.get(properties[propertyName] ?? {}, 'const'))
@@ -80,7 +79,10 @@ interface FaultParams {
   readonly tag?: string
 }
 
-/** The first fault is enough: a body with half a million of them takes no longer than one that is taken. */
+/**
+ * The check stops at the first fault: a body with half a million faults takes no longer than a
+ * valid one.
+ */
 const ajv = new Ajv({
   allErrors: false,
   verbose: true,
@@ -95,7 +97,7 @@ const ajv = new Ajv({
     { keyword: 'documented', schemaType: 'object' },
     {
       keyword: 'check',
-      // After all others, so that the value is of its type.
+      // Checked after all other keywords, so that the value has its type.
       post: true,
       errors: true,
       compile: (check: Check) => {
@@ -110,7 +112,8 @@ const ajv = new Ajv({
   ],
 })
   .removeKeyword('maxLength')
-  // Ajv's own counts all characters of a text that is far too long, and takes text that no store can hold.
+  // Ajv's own check counts all characters even of a text that is far too long, and accepts text
+  // that no store can hold.
   .addKeyword({
     keyword: 'maxLength',
     type: 'string',
@@ -122,8 +125,9 @@ const ajv = new Ajv({
 /**
  * Reads a body by its schema, which is compiled when it is first used.
  *
- * @throws DomainError `invalid_request` of the first member at fault: `details.param` is its path, such as
- *   `content[1].image_url.url`, and `details.keyword` the keyword that is broken, `required` of a member that is missing
+ * @throws DomainError `invalid_request` for the first faulty member: `details.param` is its path,
+ * such as `content[1].image_url.url`, and `details.keyword` the violated keyword, `required` for a
+ * missing member
  */
 export function readBody<Schema extends TSchema>(schema: Schema, body: JsonObject): Static<Schema> {
   const validate = ajv.compile<Static<Schema>>(schema)
@@ -133,12 +137,12 @@ export function readBody<Schema extends TSchema>(schema: Schema, body: JsonObjec
   throw refusalOf(fault)
 }
 
-/** The same where a member that is null is one that is absent: as if no such member had been sent. */
+/** As `readBody`, but a member that is null counts as absent. */
 export function readBodyWithoutNulls<Schema extends TSchema>(
   schema: Schema,
   body: JsonObject,
 ): Static<Schema> {
-  // Few bodies have any, and long ones are not copied for nothing.
+  // Few bodies have such members; the others are not copied.
   return readBody(schema, hasNulls(body) ? (strippedOf(body) as JsonObject) : body)
 }
 
@@ -166,7 +170,10 @@ export function furtherMembers({ properties }: TObject, body: object): JsonObjec
   return Object.fromEntries(further)
 }
 
-/** Of a union: the fault of the alternative that fits best, which is found deeper or has the type of the value. */
+/**
+ * For a union, the fault of the best alternative: the one whose fault is deepest, or that has the
+ * type of the value.
+ */
 function firstFault(errors: readonly ErrorObject[]): ErrorObject | undefined {
   const fault = errors.at(-1)
   if (fault?.keyword !== 'anyOf') return fault
@@ -185,13 +192,16 @@ function refusalOf(fault: ErrorObject): DomainError {
     .join('')
     .slice(1)
   const node: Node = parentSchema
-  // Of a member that is absent, the fault is one of its parent.
+  // The fault of an absent member is one of its parent.
   const own = ownWords(missing === undefined ? node : node.properties?.[missing], keyword)
   const words = own ?? usualWords(fault, node) ?? 'is not valid'
   return new DomainError('invalid_request', `\`${param}\` ${words}`, { param, keyword })
 }
 
-/** The parts of a path as callers write them: a body is an object, so that an index is never the first. */
+/**
+ * The parts of a path as callers write them. A body is an object, so an index is never the first
+ * part.
+ */
 function pathOf(pointer: string): readonly string[] {
   const parts = pointer.split('/').slice(1)
   return parts.map((part, at) =>
@@ -261,7 +271,10 @@ function countInWords({ minItems = 0, maxItems }: Node): string {
   return minItems === 0 ? `at most ${maxItems} items` : `${minItems} to ${maxItems} items`
 }
 
-/** A schema as the OpenAPI description shows it: without our own keywords, and without what is refused. */
+/**
+ * A schema as the OpenAPI description shows it: without the gateway's keywords and without refused
+ * members.
+ */
 export function documentedSchema(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(documentedSchema)
   if (!isJsonObject(schema)) return schema

@@ -4,9 +4,9 @@ export interface Clock {
   readonly nowMs: () => number
 }
 
-/** A wall clock that differs by more than this was set, or its machine slept. */
+/** If the wall clock differs by more than this, it was set, or the machine slept. */
 const STEP_MS = 1_000
-/** While what was set is followed, time runs at most this much faster, or slower. */
+/** While it follows a clock that was set, time runs at most this much faster or slower. */
 const FASTER = 1
 const SLOWER = 0.5
 
@@ -35,16 +35,19 @@ export function createSteadyClock(wall: Clock, monotonic: Clock): Clock {
   }
 }
 
-/** For durations alone: it begins anywhere and is never set. */
+/** For durations only: its start is arbitrary, and it is never set. */
 export const monotonicClock: Clock = { nowMs: () => performance.now() }
 
-/** Unix time as the machine has it, also right after it was set: for what others compare with theirs. */
+/**
+ * The machine's Unix time, even right after it was set: for times that other machines compare with
+ * theirs.
+ */
 export const wallClock: Clock = { nowMs: () => Date.now() }
 
-/** Unix time, for what is written down and for what is compared with it. */
+/** Unix time, for recorded times and comparisons with them. */
 export const systemClock: Clock = createSteadyClock(wallClock, monotonicClock)
 
-/** RFC 3339 with milliseconds, UTC. @throws RangeError for what is no time */
+/** RFC 3339 with milliseconds, UTC. @throws RangeError for a value that is no time */
 export function toTimestamp(unixMs: number): string {
   return new Date(unixMs).toISOString()
 }

@@ -2,7 +2,7 @@ import { hkdfSync } from 'node:crypto'
 
 const KEY_BYTES = 32
 
-/** A key for one purpose alone from the secret that every replica shares (HKDF-SHA-256). */
+/** A key for a single purpose, derived from the secret that every replica shares (HKDF-SHA-256). */
 export function deriveKey(
   secret: string,
   purpose: string,

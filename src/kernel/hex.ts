@@ -4,8 +4,8 @@ import type { RawString } from './raw-string.ts'
 const END_LENGTH = 64
 
 /**
- * Whether a text is whole bytes in hexadecimal, judging by its ends: a long one is passed on
- * unchanged, and checking all of it would take longer than everything else.
+ * Whether a text looks like whole bytes in hexadecimal. Only its ends are checked: a long text is
+ * passed on unchanged, and checking all of it would take longer than everything else.
  */
 export function looksLikeHex(text: string | RawString): boolean {
   const { length } = text

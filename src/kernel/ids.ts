@@ -5,7 +5,10 @@ const POOL_BYTES = 4_096
 const pool = Buffer.alloc(POOL_BYTES)
 let poolAt = POOL_BYTES
 
-/** Uniform in 0 ≤ x < 1. A ULID asks 16 times: one call to the system for each would cost more than all the rest. */
+/**
+ * Uniform in 0 ≤ x < 1. A ULID needs 16 numbers: one system call for each would cost more than all
+ * the rest.
+ */
 function pooledRandom(): number {
   if (poolAt === POOL_BYTES) {
     randomFillSync(pool)
@@ -79,7 +82,7 @@ export function isAssetGroupId(text: string): boolean {
   return /^group-[0-7][0-9A-HJKMNP-TV-Z]{25}$/.test(text)
 }
 
-/** A new id of an upload: 16 digits by chance, an integer that a double holds exactly. */
+/** A new id of an upload: 16 random digits, an integer that a double holds exactly. */
 export function newUploadId(): string {
   const bits = randomBytes(8).readBigUInt64BE() & (2n ** 52n - 1n)
   return String(2n ** 52n + bits)

@@ -17,7 +17,7 @@ export function membersGiven<Value>(
   return Object.fromEntries(given)
 }
 
-/** Those of some members that are there. */
+/** The given members of an object, as far as they are present. */
 export function pickMembers<Body extends object, Name extends keyof Body>(
   body: Body,
   names: readonly Name[],
@@ -27,7 +27,7 @@ export function pickMembers<Body extends object, Name extends keyof Body>(
   return picked
 }
 
-/** A count: a safe integer that is not negative; anything else is none. */
+/** A count: a safe integer that is not negative; undefined for anything else. */
 export function countOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
 }

@@ -7,7 +7,10 @@ const SHORTEST_RAW_BYTES = 32 * 1024
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const OPENING = Buffer.from('"')
-/** Control characters that a broken encoder may leave in a text: it is parsed, and so refused. */
+/**
+ * Control characters that a broken encoder may leave in a text. Such a text is parsed, and so
+ * refused.
+ */
 const CONTROLS = [0x00, 0x09, 0x0a, 0x0d]
 
 /**
@@ -18,22 +21,22 @@ const mark = `${newUuid()} `
 export interface ParsedJson {
   /** Parsed, long strings replaced by marks. */
   readonly value: unknown
-  /** What a mark stands for, as it came; undefined for any other text. */
+  /** The raw string for a mark; undefined for any other text. */
   readonly rawStringOf: (text: string) => RawString | undefined
 }
 
 interface KeepingOptions {
   readonly shortestBytes?: number
-  /** Which of the long strings are left as bytes, by their first ones; all without it. */
+  /** Whether a long string stays raw, by its first bytes; without it all do. */
   readonly isWanted?: (start: Buffer) => boolean
-  /** Reads what is left; `JSON.parse` without it. */
+  /** Parses the rest; the default is `JSON.parse`. */
   readonly parse?: (text: string) => unknown
 }
 
 /**
- * Parses JSON without making text of its long strings, such as media in base64: those stay the bytes
- * they came as, which need neither be joined, nor be decoded, nor be encoded again. A string with an
- * escape, or with more than ASCII, is parsed.
+ * Parses JSON but keeps its long strings, such as media in base64, as the raw bytes: these are
+ * never joined, decoded or encoded again. A string with an escape, or with more than ASCII, is
+ * parsed.
  *
  * @throws SyntaxError, or what `parse` throws
  */
@@ -52,7 +55,10 @@ export function parseJsonKeepingRaw(
   }
 }
 
-/** Takes the long strings out of JSON that comes in pieces; each byte is looked at while it is near. */
+/**
+ * Takes the long strings out of JSON that arrives in pieces. It looks at each byte once, while the
+ * byte is in the processor's cache.
+ */
 class LongStringParser {
   readonly #shortestBytes: number
   readonly #isWanted: (start: Buffer) => boolean
@@ -63,7 +69,7 @@ class LongStringParser {
   #string: Buffer[] | undefined
   /** Backslashes at the end of those. */
   #backslashes = 0
-  /** Whether those can be left as they are. */
+  /** Whether these pieces can stay raw. */
   #plain = true
 
   constructor({ shortestBytes = SHORTEST_RAW_BYTES, isWanted = () => true }: KeepingOptions) {
@@ -121,12 +127,14 @@ class LongStringParser {
     this.#string = before
   }
 
-  /** Whether a string that is whole is left as it is; a mark stands for it then. */
+  /**
+   * Keeps a complete string raw and puts a mark in its place; false if the string must be parsed.
+   */
   #keepRaw(parts: readonly Buffer[]): boolean {
     const [first] = parts
     const length = parts.reduce((sum, part) => sum + part.length, 0)
     if (length < this.#shortestBytes || first === undefined || !this.#isWanted(first)) return false
-    // Those before the last were looked at as they came.
+    // The pieces before the last were checked when they arrived.
     if (!isPlain(parts.at(-1) ?? first)) return false
     this.#rest.push(Buffer.from(`"${mark}${this.#texts.length}"`))
     this.#texts.push(new RawString(...parts))
@@ -142,7 +150,10 @@ function isPlain(text: Buffer): boolean {
   )
 }
 
-/** From inside a string; so many backslashes stand before the piece. */
+/**
+ * The index of the quote that ends a string; `before` is the number of backslashes right before the
+ * piece.
+ */
 function closingQuote(piece: Buffer, from: number, before: number): number {
   let close = piece.indexOf(QUOTE, from)
   while (close !== -1) {

@@ -47,7 +47,7 @@ export function formatAmount(amountPico: bigint): DecimalString {
   return formatScaled(amountPico, PICO_DIGITS)
 }
 
-/** Writes pico with all twelve decimals, for columns of figures that people compare. */
+/** Writes pico with all twelve decimals, for columns that people compare. */
 export function formatFullAmount(amountPico: bigint): DecimalString {
   const [whole = '', fraction = ''] = formatAmount(amountPico).split('.')
   return `${whole}.${fraction.padEnd(PICO_DIGITS, '0')}`
@@ -58,7 +58,7 @@ export function canonicalPrice(text: DecimalString): DecimalString {
   return formatScaled(parsePrice(text), PRICE_DIGITS)
 }
 
-/** Prices that were read: the same few come again with every line. */
+/** Cache of prices that were read: every line repeats the same few. */
 const knownPrices = new Map<DecimalString, bigint>()
 const MAX_KNOWN_PRICES = 10_000
 
@@ -78,11 +78,14 @@ function parsePrice(text: DecimalString): bigint {
 export function multipliedPrice(price: DecimalString, multiplier: DecimalString): DecimalString {
   const product = parsePrice(price) * parsePrice(multiplier)
   const scale = 10n ** BigInt(PRICE_DIGITS)
-  // Neither is negative: away from zero is up.
+  // Neither factor is negative, so "away from zero" is up.
   return formatScaled((product + scale / 2n) / scale, PRICE_DIGITS)
 }
 
-/** Reads a quantity as Postgres writes it. @throws RangeError for one that a number cannot hold */
+/**
+ * Reads a quantity as Postgres writes it. @throws RangeError for a quantity that a number cannot
+ * hold
+ */
 export function toQuantity(text: string): Quantity {
   const quantity = Number(text)
   if (!Number.isSafeInteger(quantity) || quantity < 0)

@@ -4,12 +4,12 @@ import { distance } from 'fastest-levenshtein'
 
 /** Shorter names have too few letters to distinguish a typo from another name. */
 export const MIN_LETTERS = 4
-/** In names of up to this many letters one slip, in longer ones two. */
+/** Names of up to this many letters may have one slip, longer ones two. */
 const ONE_SLIP_LETTERS = 5
 /** A longer name is no typo of any known one. */
 const MAX_LETTERS = 128
 
-/** A name without what does not set it apart: case and underscores. */
+/** A name in lower case and without underscores, for comparisons. */
 export function plainLetters(name: string): string {
   return name.toLowerCase().replaceAll('_', '')
 }
@@ -24,7 +24,10 @@ function isSwapped(one: string, other: string): boolean {
   return one.slice(0, at) + one.charAt(at + 1) + one.charAt(at) + one.slice(at + 2) === other
 }
 
-/** The known name that another is but for case or a letter or two; the first of equally near ones. */
+/**
+ * The known name that differs from the given one only in case or in a letter or two; the first of
+ * equally near ones.
+ */
 export function nearestCandidate(
   name: string,
   candidates: Iterable<Candidate>,

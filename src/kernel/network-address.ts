@@ -3,7 +3,10 @@ import ipaddr from 'ipaddr.js'
 
 export type NetworkAddress = ipaddr.IPv4 | ipaddr.IPv6
 
-/** An address of a text; undefined where it is none, or one with a zone, which only exists on a local link. */
+/**
+ * Reads an address; undefined if the text is none, or has a zone, which only exists on a local
+ * link.
+ */
 export function parseAddress(text: string): NetworkAddress | undefined {
   // A zone: `fe80::1%eth0`.
   if (text.includes('%')) return undefined

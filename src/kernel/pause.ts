@@ -61,8 +61,8 @@ export function createAlarm(): Alarm {
 }
 
 /**
- * What a promise gives, or what `late` does when that takes longer; its own rejection is then left
- * to its next awaiter.
+ * The result of a promise, or of `late` if the promise takes longer; a later rejection is left to
+ * the promise's next awaiter.
  */
 export async function withTimeout<Value, Late>(
   ms: number,

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 
-/** Stands at this path below the checkout and below every build. */
+/** A file that exists at this path below the checkout and below every build. */
 const LANDMARK = 'infra/pricebook.yaml'
 
 function findRoot(): URL {

@@ -1,7 +1,7 @@
 /**
- * Protobuf's wire format, as far as reading and writing events needs it. The generated classes build
- * an object, and objects in it, for every message; at thousands of events a second that costs more
- * than everything else that is done with an event.
+ * Protobuf's wire format, as far as reading and writing events needs it. The generated classes
+ * build nested objects for every message; at thousands of events a second, that costs more than all
+ * other work on an event.
  */
 
 /** A place in a message. Fields are read one after the other. */
@@ -11,7 +11,7 @@ export interface Cursor {
   readonly end: number
 }
 
-/** The kinds of field there are: what follows a key. */
+/** The wire types: they say what follows a key. */
 const VARINT = 0
 const FIXED64 = 1
 const DELIMITED = 2

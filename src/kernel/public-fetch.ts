@@ -3,14 +3,14 @@ import type { Readable } from 'node:stream'
 /** Fetching URLs that callers wrote. */
 
 export interface FetchBounds {
-  /** Of the body: a larger one is not read to its end. */
+  /** The largest body: a larger one is not read to its end. */
   readonly maxBytes: number
   /** Resolving, connecting, redirects and the whole body together. */
   readonly timeoutMs: number
   readonly signal: AbortSignal
   /**
-   * An origin the operator named, such as that of a channel: fetching from there reaches nothing
-   * that calling it does not, so its address is not checked.
+   * An origin that the operator named, such as that of a channel. Its address is not checked,
+   * because the gateway calls it anyway.
    */
   readonly trustedOrigin?: string
 }
@@ -26,9 +26,9 @@ export type FetchPublic = (url: string, bounds: FetchBounds) => Promise<Uint8Arr
 /** What an opened URL answers, whatever its status; its body comes as it is read. */
 export interface OpenedUrl {
   readonly status: number
-  /** Of the headers only those that say what the body is. */
+  /** Only the headers that describe the body. */
   readonly headers: Readonly<Partial<Record<BodyHeader, string>>>
-  /** A caller that does not read it to the end destroys it. */
+  /** A caller that does not read the body to its end must destroy it. */
   readonly body: Readable
 }
 
@@ -60,7 +60,7 @@ export type OpenPublic = (
 /**
  * Sends a body to a URL that a caller wrote, and returns the status: `https:` to a publicly
  * routable host, connected to at the very address that was checked, or an origin the operator
- * named. A redirection is a status as any other. @throws FetchFault
+ * named. A redirect is returned as its status and not followed. @throws FetchFault
  */
 export type PostPublic = (
   url: string,
@@ -74,12 +74,12 @@ export type PostPublic = (
 ) => Promise<number>
 
 type FetchFaultReason =
-  /** It is no URL that may be fetched, or leads to one. */
+  /** The URL, or one that it redirects to, may not be fetched. */
   | 'not_public'
   | 'too_large'
   | 'timeout'
   | 'aborted'
-  /** It leads nowhere: no connection, a broken one, or an answer other than 200. */
+  /** The URL cannot be read: no connection, a broken one, or a status other than 200. */
   | 'unreachable'
 
 /** Why nothing was fetched; `message` goes on after the name of the URL and does not quote it. */

@@ -10,7 +10,10 @@ type PublicUrlVerdict =
   | {
       readonly ok: true
       readonly url: string
-      /** All public: who connects to one of these goes where the check looked. */
+      /**
+       * All of them are public. Connect to one of these, so that the connection goes to a checked
+       * address.
+       */
       readonly addresses: readonly string[]
     }
   | { readonly ok: false; readonly reason: string }
@@ -32,7 +35,7 @@ async function addressesOf(
   })
 }
 
-/** What is fetched may be plain `http:` as well; what is called may not. */
+/** The gateway fetches from `http:` as well, but calls only `https:`. */
 export type UrlUse = 'call' | 'fetch'
 
 const AUTHORITY: Readonly<Record<UrlUse, RegExp>> = {
@@ -43,14 +46,15 @@ const AUTHORITY: Readonly<Record<UrlUse, RegExp>> = {
 function parse(text: string, use: UrlUse): { url: URL; canonical: string } | string {
   if (text === '') return 'must not be empty'
   if (text.length > MAX_URL_CHARACTERS) return `must not exceed ${MAX_URL_CHARACTERS} characters`
-  // Readers of URLs disagree about these characters; upstream's may differ from the gateway's.
+  // URL parsers disagree about these characters; upstream's may differ from the gateway's.
   if (/[\s\\]|\p{Cc}/u.test(text)) return 'must not contain white space or backslashes'
   const authority = AUTHORITY[use].exec(text)?.[1]
   if (authority === undefined) return use === 'call' ? 'must use https' : 'must use https or http'
   if (authority.includes('@')) return 'must not carry credentials'
   try {
     const url = new URL(text)
-    // What is sent on names the very host that was checked, also where it was written as 0x7f.1.
+    // The URL that is passed on names the host that was checked, even if the caller wrote it as
+    // 0x7f.1.
     const sameHost =
       url.host === authority.toLowerCase().replace(url.protocol === 'https:' ? /:443$/ : /:80$/, '')
     return { url, canonical: sameHost ? text : url.href }
@@ -60,9 +64,9 @@ function parse(text: string, use: UrlUse): { url: URL; canonical: string } | str
 }
 
 /**
- * Checks that the gateway may fetch a URL, or pass it on to be called: `https`, no credentials, and
- * a host all of whose addresses are publicly routable. Fails closed: a host that cannot be resolved
- * in time is refused. The answered URL is trimmed.
+ * Checks that the gateway may fetch a URL, or may let a provider call it: `https`, no credentials,
+ * and a host all of whose addresses are publicly routable. Fails closed: a host that cannot be
+ * resolved in time is refused. The answered URL is trimmed.
  */
 export async function checkPublicUrl(
   value: unknown,

@@ -1,6 +1,4 @@
-/**
- * Randomness that only spreads things in time; values that must not be guessed come from `ids.ts`.
- */
+/** Randomness for spreading work over time; values that must be unguessable come from `ids.ts`. */
 
 /** Uniform in 0 ≤ x < 1. */
 export type Random = () => number

@@ -1,11 +1,11 @@
 import { Buffer } from 'node:buffer'
 
-/** Node 20 has no way to. */
+/** Node 20 cannot free a buffer. */
 const canFree = 'transfer' in ArrayBuffer.prototype
 
 /**
- * A long text of plain ASCII that needs no escape in JSON, such as base64, kept as the bytes it came
- * as: neither decoded on its way in, nor joined, nor encoded on its way out.
+ * A long text of plain ASCII that needs no escape in JSON, such as base64, kept as its raw bytes:
+ * it is neither decoded on its way in, nor joined, nor encoded on its way out.
  */
 export class RawString {
   readonly pieces: readonly Uint8Array[]

@@ -11,7 +11,7 @@ export interface RetryLog {
   readonly worked: () => void
 }
 
-/** `nowMs` is of a clock that never goes back. */
+/** `nowMs` reads a clock that never goes back. */
 export function createRetryLog(
   logger: Pick<Log, 'warn'>,
   nowMs: () => number = () => monotonicClock.nowMs(),

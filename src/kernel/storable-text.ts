@@ -1,8 +1,8 @@
 import { isLongerThan } from './characters.ts'
 
 /**
- * Text that every store we have can hold: no NUL (Postgres refuses it) and no lone surrogate (it
- * has no UTF-8 form). One such character in an event would poison every projection.
+ * Text that every store of the gateway can hold: no NUL (Postgres refuses it) and no lone surrogate
+ * (it has no UTF-8 form). One such character in an event would poison every projection.
  */
 const LONE_SURROGATE = /\p{Surrogate}/u
 const NUL = '\u0000'
@@ -20,7 +20,7 @@ export function isStorable(text: string): boolean {
   return !hasNul(text) && !hasLoneSurrogate(text)
 }
 
-/** What is wrong with a text that is to be kept; undefined when nothing is. */
+/** What is wrong with a text that must be stored; undefined if nothing is wrong. */
 export function textFault(text: string, maxCharacters: number): string | undefined {
   if (isLongerThan(text, maxCharacters)) return `must be at most ${maxCharacters} characters`
   return isStorable(text) ? undefined : 'must be well-formed Unicode without NUL characters'

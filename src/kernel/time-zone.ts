@@ -5,14 +5,14 @@ const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 /** No clock on earth is further from UTC than this, either way. */
 const MAX_OFFSET_MS = 15 * HOUR_MS
-/** Names of the database of zones, and none of offsets such as `+05:30`. */
+/** Names of the zone database; offsets such as `+05:30` are not accepted. */
 const zoneName = /^[A-Za-z][\w+-]*(?:\/[\w+-]+){0,2}$/
 /** Formatters that are kept: there are about 600 names, and each may be written in any case. */
 const MAX_KEPT = 1_000
 
 const kept = new LRUCache<string, TimeZone>({ max: MAX_KEPT })
 
-/** A stretch of time that a clock on a wall calls one day: 23, 24 or 25 hours, mostly. */
+/** One calendar day in a zone: usually 23, 24 or 25 hours. */
 interface ZonedDay {
   /** `YYYY-MM-DD`. */
   readonly day: string
@@ -40,7 +40,7 @@ export class TimeZone {
     })
   }
 
-  /** A zone by its name, made once. @throws RangeError where there is none */
+  /** A zone by its name, cached. @throws RangeError for an unknown name */
   static named(name: string): TimeZone {
     const known = kept.get(name)
     if (known !== undefined) return known
@@ -49,12 +49,15 @@ export class TimeZone {
     return made
   }
 
-  /** The day it is there at a time, `YYYY-MM-DD`. */
+  /** The calendar day in the zone at a time, `YYYY-MM-DD`. */
   dayAt(unixMs: number): string {
     return dayText(this.#wallMs(unixMs))
   }
 
-  /** When a day, `YYYY-MM-DD`, begins there, unix milliseconds. @throws RangeError for no such day */
+  /**
+   * When a day, `YYYY-MM-DD`, begins in the zone, Unix milliseconds. @throws RangeError for an
+   * impossible day
+   */
   startOf(day: string): number {
     const wallMs = Date.parse(day)
     if (Number.isNaN(wallMs)) throw new RangeError(`not a day: ${day}`)
@@ -69,7 +72,7 @@ export class TimeZone {
     while (beginsMs < toMs) {
       wallMs += DAY_MS
       const endsMs = this.#reaches(wallMs, beginsMs + DAY_MS)
-      // Some zone has left a whole day out: it never was.
+      // Some zones skipped a whole calendar day.
       if (endsMs > beginsMs)
         days.push({ day: dayText(wallMs - DAY_MS), fromMs: beginsMs, toMs: endsMs })
       beginsMs = endsMs
@@ -77,7 +80,7 @@ export class TimeZone {
     return days
   }
 
-  /** What the clock there shows, as if it were UTC. */
+  /** The local time in the zone, as if it were UTC. */
   #wallMs(unixMs: number): number {
     const part: Partial<Record<Intl.DateTimeFormatPartTypes, number>> = {}
     for (const { type, value } of this.#format.formatToParts(unixMs)) part[type] = Number(value)
@@ -85,7 +88,7 @@ export class TimeZone {
     return Date.UTC(year, month - 1, day, hour, minute, second)
   }
 
-  /** When the clock there first shows this midnight or anything later. */
+  /** When local time first reaches this midnight or passes it. */
   #reaches(wallMs: number, likelyMs = wallMs): number {
     if (this.#wallMs(likelyMs) === wallMs && this.#wallMs(likelyMs - 1_000) < wallMs)
       return likelyMs

@@ -1,24 +1,24 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 /**
- * The token whose request caused the current work, in every call that follows. Work that several
- * tokens share is marked (`runForAllTokens`): the limits of the one whose request began it must not delay
- * the others.
+ * The token whose request caused the current work, in all code that it runs. Work that several
+ * tokens share runs without a token (`runForAllTokens`), so that the limits of the token that began
+ * it do not delay the others.
  */
 
 const tokens = new AsyncLocalStorage<string | undefined>()
 
-/** All that this begins, and what follows from it, is work for that token. */
+/** Everything that `begin` starts is work for that token. */
 export function runForToken(tokenId: string, begin: () => void): void {
   tokens.run(tokenId, begin)
 }
 
-/** What this begins is work for all, whichever token's request began it. */
+/** What `begin` starts is shared work, whichever token's request started it. */
 export function runForAllTokens<Result>(begin: () => Result): Result {
   return tokens.run(undefined, begin)
 }
 
-/** Undefined: no token asked, or all may have. */
+/** Undefined: no token caused this work, or several share it. */
 export function currentToken(): string | undefined {
   return tokens.getStore()
 }
