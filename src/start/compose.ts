@@ -64,35 +64,37 @@ export interface Infrastructure {
   /** Whether the channels are the sandbox's: demonstration prices apply only then. */
   readonly sandbox: boolean
   readonly markerSecret: string
-  /** To each channel. */
+  /** Polls a second to each channel. */
   readonly pollRequestsPerSecond: number
   /** Of one model token. */
   readonly ownRequestsPerMinute?: number
   readonly clock: Clock
-  /** Of durations; its default is the machine's. */
+  /** The clock for durations; its default is the machine's. */
   readonly monotonic?: Clock
   readonly logger: Log
   readonly metrics: Registry
   readonly crashPoint: CrashPoint
-  /** Where media lies; undefined: nowhere. */
+  /** The store of media; undefined: the gateway keeps none. */
   readonly store?: ObjectStore | undefined
-  /** Of what tenants upload; the default is the product's. */
+  /** The limits of uploads; the default is the product's. */
   readonly uploadLimits?: UploadLimits
-  /** Refuses uploads while local disk is short; undefined: they take none. */
+  /** Refuses uploads while local disk space is short; undefined: uploads need no local disk. */
   readonly checkDisk?: (() => Promise<void>) | undefined
-  /** When a channel is paused for a while; its default is the product's. */
+  /** When a channel's breaker opens; the default is the product's. */
   readonly breaker?: BreakerSettings
   /** How hosts that callers and providers name are found: by DNS, unless a test names its own. */
   readonly hosts?: PublicFetchDeps
 }
 
-/** The replica that synchronous calls are made by, as the others see it, and what it knows of the ledger. */
+/**
+ * The replica that makes synchronous calls: its name among the others, and how far its ledger is.
+ */
 interface CallingReplica {
   readonly replica: string
   readonly lag: LedgerLag
 }
 
-/** The parts of one gateway. None of them runs by itself: the caller starts what it needs. */
+/** The services of one gateway. None of them starts by itself: the caller starts what it needs. */
 export interface Services {
   /** Routes of the families. */
   readonly surfaces: readonly Surface[]
@@ -102,7 +104,10 @@ export interface Services {
   /** Takes in the events of accounts. */
   readonly facts: Pick<AccountFacts, 'noticed'>
   readonly budgets: Pick<Budgets, 'budgetStatuses'>
-  /** Of synchronous calls, all but the journal, which has a place on disk. Once for each gateway. */
+  /**
+   * The dependencies of synchronous calls, except the journal, which needs a place on disk. Called
+   * once for each gateway.
+   */
   readonly calls: (replica: CallingReplica) => Omit<CallDeps, 'journal' | 'log'> & {
     readonly log: EventLog
   }

@@ -76,10 +76,13 @@ export interface Addresses {
   readonly operationsAddress: string | undefined
 }
 
-/** Past the drain bound, what was cancelled then gets this long to be settled and answered. */
+/** After the drain bound, cancelled calls get this long to be settled and answered. */
 const SETTLE_MARGIN_MS = 8_000
 
-/** Puts the HTTP interface over the parts and listens; with a port of their own, the operating routes too. */
+/**
+ * Builds the HTTP interface over the services and listens; the operating routes may have a separate
+ * port.
+ */
 export async function listen(
   options: ListenOptions,
   services: ListenServices,
@@ -110,7 +113,8 @@ export async function listen(
   onStop(async () => {
     const untilMs = monotonicClock.nowMs() + config.drainTimeoutMs
     const closing = closeApp()
-    // Requests sent before the port was closed are begun and answered; only then calls are refused.
+    // Requests that were sent before the port closed are still started and answered; only after
+    // that calls are refused.
     await withTimeout(config.drainTimeoutMs, closing, () => undefined)
     await Promise.all([closing, calls.stop(Math.max(0, untilMs - monotonicClock.nowMs()))])
   })
@@ -223,7 +227,7 @@ function management(
   }
 }
 
-/** All use cases of callers; those that are answered at once are calls. */
+/** All use cases of callers; those that answer synchronously are calls. */
 function useCases(
   { tasks, imageTasks, files, assets, images, media }: Services,
   { deps, running }: Pick<StartedCalls, 'deps' | 'running'>,

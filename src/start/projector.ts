@@ -5,7 +5,7 @@ import type { EventLog } from '../eventlog/log/types.ts'
 import { systemClock } from '../kernel/clock.ts'
 import type { Log } from '../kernel/log.ts'
 
-/** The engine's leadership, its digests and one to spare. */
+/** Connections for the engine's leadership, its digests and one spare. */
 const SPARE_CONNECTIONS = 3
 /** Statements of a projection may be large. */
 const QUERY_TIMEOUT_MS = 600_000

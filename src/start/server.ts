@@ -45,7 +45,7 @@ interface GatewayOptions extends ListenOptions {
   /** Whether the channels are the sandbox's: demonstration prices apply only then. */
   readonly sandbox: boolean
   readonly roles: ReadonlySet<Role>
-  /** Those of the program, unless a test adds its own. */
+  /** The families of the program, unless a test adds more. */
   readonly families?: readonly FamilyModule[]
   /** Called once the log and Postgres have answered. */
   readonly storesAnswered?: () => void
@@ -54,20 +54,22 @@ interface GatewayOptions extends ListenOptions {
 export interface Gateway extends Addresses {
   readonly log: EventLog
   readonly pool: Pool
-  /** Where media lies; undefined: nowhere. */
+  /** The store of media; undefined: the gateway keeps none. */
   readonly store: ObjectStore | undefined
-  /** From now on `/readyz` may report ready: the preparations around a start are done. */
+  /** Called when the start is complete: from now on `/readyz` may report ready. */
   readonly markReady: () => void
   /**
-   * Leaves in order: says that it is not ready and serves on for the configured delay, stops listening,
-   * finishes what is in flight within the configured bound, closes the stores.
+   * Shuts down in order: reports not ready and serves for the configured delay, stops listening,
+   * finishes work in flight within the configured bound, closes the stores.
    */
   readonly stop: () => Promise<void>
 }
 
-/** A database that does not answer at all is given up after this, and its connection with it. */
+/**
+ * The gateway gives up a database that does not answer after this time, and closes the connection.
+ */
 const QUERY_TIMEOUT_MS = 10_000
-/** Every table of leased work: each process frees what a dead one holds in any of them. */
+/** Every table of leased work: each process frees the leases of dead processes in all of them. */
 const workTables = [taskWork, assetWork]
 
 /**
@@ -136,7 +138,7 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
     : { address: undefined, operationsAddress: undefined }
   listensAt = addresses.address
   onStop(async () => {
-    // Before it was ready no load balancer sent requests, so no delay is needed.
+    // A process that was never ready got no requests from a load balancer, so it needs no delay.
     const delayMs = stage === 'serving' && options.roles.has('api') ? config.shutdownDelayMs : 0
     stage = 'leaving'
     await pause(delayMs)
@@ -176,7 +178,7 @@ async function openStores(
   return { log, pool }
 }
 
-/** Composes the parts as the configuration says. */
+/** Composes the services according to the configuration. */
 function composeFor(
   options: GatewayOptions,
   infra: Pick<Infrastructure, 'pool' | 'log' | 'families' | 'clock' | 'metrics'>,

@@ -11,7 +11,7 @@ interface BodyBounds {
 }
 
 /**
- * The bytes of a body as they come, until it is larger than it may be.
+ * The bytes of a body as they arrive; fails once the body is too large.
  *
  * @throws DomainError `object_too_large`; IncompleteBodyError at its end, before anything is kept
  */
@@ -32,7 +32,10 @@ export async function* boundedBody(
     throw new IncompleteBodyError(sizeBytes, saidBytes)
 }
 
-/** Joins chunks to parts of that size; only the last is shorter. Bytes that are one chunk are not copied. */
+/**
+ * Joins chunks to parts of that size; only the last part is shorter. A part that is one chunk is
+ * not copied.
+ */
 export async function* partsOf(
   chunks: AsyncIterable<Uint8Array>,
   partBytes: number,
@@ -59,7 +62,7 @@ function join(chunks: readonly Uint8Array[]): Uint8Array {
   return chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks)
 }
 
-/** A source that fails with the gateway's error, and ends when its reader is gone. */
+/** A source that fails with the gateway's error, and stops when its reader is gone. */
 export function guardedSource(source: Readable, toError: (error: unknown) => Error): Readable {
   const guarded = new PassThrough()
   // The reader sees an error; before there is a reader, it must not end the process.

@@ -1,17 +1,17 @@
 import { DomainError } from '../kernel/errors.ts'
 
-/** Why a store could not do what it was asked for. */
+/** Why a store failed. */
 type StorageTrouble =
-  /** It gave no usable answer, or none in time. */
+  /** The store gave no usable answer, or none in time. */
   | 'away'
   | 'full'
   /**
-   * It refuses the gateway's account, or has no such bucket or folder: the operator has to correct
-   * it.
+   * The store refuses the gateway's account, or the bucket or folder does not exist: the operator
+   * must correct this.
    */
   | 'refused'
 
-/** `cause` holds the inner failure, for the log alone. */
+/** `cause` holds the inner failure, for the log only. */
 export function storageUnavailable(trouble: StorageTrouble, cause: unknown): DomainError {
   const error = new DomainError('storage_unavailable', `Object storage is ${trouble}`, { trouble })
   error.cause = cause
@@ -23,7 +23,7 @@ export function objectTooLarge(limitBytes: number): DomainError {
   return new DomainError('object_too_large', most, { limitBytes })
 }
 
-/** A body that ended before, or went on after, its declared size. */
+/** A body that is shorter or longer than its declared size. */
 export class IncompleteBodyError extends Error {
   override readonly name = 'IncompleteBodyError'
 

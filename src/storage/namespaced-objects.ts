@@ -8,16 +8,16 @@ import type { ListedObject, ObjectStore } from './types.ts'
  * versions wrote keys without a namespace: those are still read, and purged by evidence alone.
  */
 export interface NamespacedObjects {
-  /** Keys are those of `object-key.ts`: the namespace is added and taken away here. */
+  /** Adds the namespace to keys of `object-key.ts`, and removes it from listed ones. */
   readonly store: ObjectStore
-  /** The same place without a namespace. */
+  /** The same store without a namespace. */
   readonly unprefixed: ObjectStore
-  /** The marker; undefined: there is none, or none that can be read. @throws `storage_unavailable` */
+  /** The marker; undefined if there is none, or it cannot be read. @throws `storage_unavailable` */
   readonly marker: () => Promise<Marker | undefined | 'unreadable'>
   readonly putMarker: (marker: Marker) => Promise<void>
 }
 
-/** What the marker object of a namespace says. */
+/** The content of the marker object of a namespace. */
 interface Marker {
   readonly namespace: string
   /** Which log the objects belong to. */
@@ -31,7 +31,7 @@ interface Marker {
 const MARKER_NAME = 'owner.json'
 const MAX_MARKER_BYTES = 4_096
 
-/** `namespace`: as of the log, with its dot. `startedAtMs`: when this process began to write. */
+/** `namespace`: that of the log, with its dot. `startedAtMs`: when this process began to write. */
 export function namespacedObjects(
   place: ObjectStore,
   { namespace, startedAtMs }: { readonly namespace: string; readonly startedAtMs: number },
@@ -42,7 +42,10 @@ export function namespacedObjects(
     found?.body.destroy()
     return found !== undefined
   }
-  /** Results of the hour this process started in, or before, may have been kept without a namespace. */
+  /**
+   * A release without namespaces may have kept results of the hour in which this process started,
+   * or earlier ones.
+   */
   const mayBeOlder = (key: string): boolean => {
     const hourMs = key.startsWith(RESULTS) ? resultHourMs(key) : undefined
     return hourMs !== undefined && hourMs <= startedAtMs

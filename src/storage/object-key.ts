@@ -1,10 +1,10 @@
 /**
- * Names of objects. The first part is what they are for, results also say when they were made, and
- * the ending says what bytes they are: so a purge needs no table and a server no other file. The
- * store puts the gateway's namespace before them (`namespaced.ts`).
+ * Names of objects. The first part is their purpose, results also have their time of creation, and
+ * the ending is the type of the bytes: so a purge needs no table, and a server needs no other file.
+ * The store puts the gateway's namespace before them (`namespaced-objects.ts`).
  */
 
-/** What can be given away under a name with an ending; anything else is plain bytes. */
+/** The media types that have an ending; anything else is served as plain bytes. */
 const contentTypeByEnding: Readonly<Record<string, string>> = {
   png: 'image/png',
   jpg: 'image/jpeg',
@@ -18,11 +18,11 @@ const contentTypeByEnding: Readonly<Record<string, string>> = {
 const PLAIN_BYTES = 'application/octet-stream'
 
 const HOUR_MS = 3_600_000
-/** What a result's URL lives, and what a result is kept for at least. */
+/** How long a result's URL is valid, and the least time for which a result is kept. */
 export const RESULT_LIFE_MS = 24 * HOUR_MS
 
 const MAX_KEY_LENGTH = 256
-/** No part begins with a dot: none can lead up or hide. */
+/** No part begins with a dot, so no key can leave the folder or be hidden. */
 const keyPattern = /^[A-Za-z0-9_-][A-Za-z0-9_.-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9_.-]*){1,3}$/
 
 export const RESULTS = 'results/'
@@ -33,7 +33,7 @@ export function isObjectKey(text: string): boolean {
   return text.length <= MAX_KEY_LENGTH && keyPattern.test(text)
 }
 
-/** @throws RangeError for what is no key */
+/** @throws RangeError if the text is no key */
 export function checkObjectKey(key: string): void {
   if (!isObjectKey(key)) throw new RangeError('not a key of an object')
 }
@@ -48,14 +48,14 @@ function hourOf(unixMs: number): string {
   return new Date(unixMs).toISOString().slice(0, 'YYYY-MM-DDTHH'.length)
 }
 
-/** Of a result. `unguessable`: random, as of `newSecret('')`. */
+/** The key of a result. `unguessable` is random, such as `newSecret('')`. */
 export function resultKey(nowMs: number, unguessable: string, contentType: string): string {
   const found = Object.entries(contentTypeByEnding).find(([, type]) => type === contentType)
   const ending = found === undefined ? '' : `.${found[0]}`
   return `${RESULTS}${hourOf(nowMs)}/${unguessable}${ending}`
 }
 
-/** Results with keys below this were all made before that time. */
+/** All results whose keys sort before this one were made before that time. */
 export function resultsMadeBefore(unixMs: number): string {
   return `${RESULTS}${hourOf(unixMs)}`
 }
@@ -63,7 +63,7 @@ export function resultsMadeBefore(unixMs: number): string {
 const resultPattern = /^results\/(\d{4}-\d\d-\d\dT\d\d)\/[\w-]{40,}(?:\.[a-z0-9]+)?$/
 
 /**
- * When the hour began that a result was made in, Unix milliseconds; undefined for any key that is
+ * The beginning of the hour in which a result was made, Unix milliseconds; undefined for a key of
  * no result.
  */
 export function resultHourMs(key: string): number | undefined {
@@ -72,7 +72,7 @@ export function resultHourMs(key: string): number | undefined {
   return Number.isNaN(beganMs) ? undefined : beganMs
 }
 
-/** Of what a task that is still to be submitted was asked with. */
+/** The key of the payload of a task that is not submitted yet. */
 export function payloadKey(platformId: string): string {
   return `${PAYLOADS}${platformId}`
 }

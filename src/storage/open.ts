@@ -9,11 +9,11 @@ import type { ObjectStore } from './types.ts'
 export interface OpenedStorage {
   /** Undefined: there is none. */
   readonly objects: NamespacedObjects | undefined
-  /** The same, where the gateway serves it itself. */
+  /** The local store, if the gateway serves objects itself. */
   readonly local: LocalStore | undefined
 }
 
-/** @throws when local objects have no folder that can be used */
+/** @throws if the folder of local objects cannot be used */
 export async function openStorage(
   settings: StorageSettings,
   options: {
@@ -21,7 +21,7 @@ export async function openStorage(
     readonly secret: string
     readonly baseUrl: () => string | undefined
     readonly clock: Clock
-    /** As of the log: what the keys of this gateway begin with. */
+    /** The namespace of the log; the keys of this gateway begin with it. */
     readonly namespace: string
   },
 ): Promise<OpenedStorage> {

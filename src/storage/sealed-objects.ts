@@ -11,13 +11,14 @@ export interface SealedObjects {
   /** As `ObjectStore.put`. */
   readonly put: (key: string, body: Readable | Uint8Array) => Promise<void>
   /**
-   * What was put, from its beginning to its end; undefined: there is none. The stream fails with
-   * `storage_unavailable` where it is not, bit for bit and to its end, what was put under this key.
+   * The object's bytes; undefined if there is no object. The stream fails with
+   * `storage_unavailable` if a bit differs from what was stored under this key, or the end is
+   * missing.
    */
   readonly open: (key: string) => Promise<Readable | undefined>
 }
 
-/** Bytes sealed at once: what is read is checked before it is passed on, so this much is held. */
+/** The size of a segment. Each is checked before it is passed on, so one segment is in memory. */
 const SEGMENT_BYTES = 64 * 1024
 const SALT_BYTES = 32
 const TAG_BYTES = 16
@@ -28,7 +29,7 @@ const NONCE_BYTES = 12
 /**
  * AES-256-GCM by segments. Each object has its own key, from the secret, a random salt stored
  * before it, and the object's name; the nonce is the segment's number and whether it is the last,
- * so none can be changed, moved, repeated or left out.
+ * so no segment can be changed, moved, repeated or left out undetected.
  */
 export function createSealedObjects(
   store: Pick<ObjectStore, 'put' | 'open'>,
@@ -61,7 +62,7 @@ function nonceOf(segment: number, isLast: boolean): Buffer {
   return nonce
 }
 
-/** Segments of that size, the last with what is left; also of an empty body there is one. */
+/** Segments of that size; the last holds the rest. An empty body has one segment. */
 async function* segmentsOf(
   chunks: AsyncIterable<Uint8Array>,
   segmentBytes: number,
@@ -90,7 +91,7 @@ async function* seal(
   }
 }
 
-/** The bytes a stream begins with, fewer where it has no more, and those after them. */
+/** The first bytes of a stream (fewer if it is shorter), and the rest. */
 async function splitAt(
   source: Readable,
   sizeBytes: number,

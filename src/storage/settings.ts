@@ -1,6 +1,6 @@
 import type { S3Options } from './s3/client.ts'
 
-/** Where media is kept, as the operator says. */
+/** The operator's choice of a store for media. */
 export type StorageSettings =
   | { readonly kind: 'none' }
   | { readonly kind: 'local' }
@@ -32,7 +32,7 @@ export const storageVariables = [
 
 const kinds = ['none', 'local', 's3'] as const
 
-/** What the reading of variables is given beside them. */
+/** Options of reading the variables. */
 interface StorageReading {
   readonly text: (name: string) => string
   /** Where what is wrong is added. */

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 
-/** Bytes of an object by their place, both included and counted from 0. */
+/** A range of an object's bytes: first and last, counted from 0, both included. */
 export interface ByteRange {
   readonly firstByte: number
   /** Undefined: to the end. */
@@ -9,11 +9,11 @@ export interface ByteRange {
 
 export interface OpenedObject {
   /**
-   * Fails with `storage_unavailable` when it breaks off. A caller that does not read it to the end
-   * destroys it.
+   * Fails with `storage_unavailable` if it breaks off. A caller that does not read it to the end
+   * must destroy it.
    */
   readonly body: Readable
-  /** Of the whole object, also where a range was asked for. */
+  /** The size of the whole object, even if a range was requested. */
   readonly sizeBytes: number
   /** As its key says. */
   readonly contentType: string
@@ -26,19 +26,19 @@ export interface ListedObject {
 }
 
 /**
- * Where media lies: bytes under a key of `object-key.ts`, which also says what kind of bytes they
- * are. Without storage there is no store (undefined), and code that needs one reports it.
+ * A store of media: bytes under a key of `object-key.ts`, which also names their type. Without
+ * storage there is no store (undefined), and code that needs one reports it.
  *
  * Every method fails with a `DomainError` of `errors.ts` when the store cannot do it, and with a
- * RangeError for what is no key.
+ * RangeError if the text is no key.
  */
 export interface ObjectStore {
-  /** Two processes with the same name share their objects. */
+  /** Processes whose stores have the same name share their objects. */
   readonly name: string
   /**
-   * Keeps an object whole or not at all, durable once this resolves; one of that key is replaced.
-   * A stream is read once, with a bounded part of it in memory; bytes are not copied. An error of
-   * the stream is thrown as it is.
+   * Stores an object whole or not at all, durable once this resolves; it replaces an object with
+   * the same key. A stream is read once, with a bounded part of it in memory; bytes are not copied.
+   * An error of the stream is thrown unchanged.
    *
    * @throws DomainError `object_too_large`, `storage_unavailable`; IncompleteBodyError for a body
    * that differs from its declared length
@@ -48,11 +48,11 @@ export interface ObjectStore {
     body: Readable | Uint8Array,
     said?: { readonly sizeBytes?: number },
   ) => Promise<void>
-  /** Undefined: there is none. @throws DomainError `storage_unavailable` */
+  /** Undefined: there is no such object. @throws DomainError `storage_unavailable` */
   readonly open: (key: string, range?: ByteRange) => Promise<OpenedObject | undefined>
   /** Also of what is not there. */
   readonly remove: (key: string) => Promise<void>
-  /** Those whose keys begin like this, in the order of their keys, from the first one past `after`. */
+  /** The objects whose keys have this prefix, in the order of keys, after `after`. */
   readonly list: (prefix: string, after?: string) => AsyncIterable<ListedObject>
   /**
    * URL that lets any holder read the object until then; undefined: the store has none. It is a

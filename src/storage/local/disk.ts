@@ -4,7 +4,7 @@ import { storageUnavailable } from '../errors.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { memoizeFor } from '../../kernel/memoize.ts'
 
-/** Durable steps on the file system, with failures as those of storage. */
+/** Durable steps on the file system; failures become storage errors. */
 
 const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 const REFUSED: ReadonlySet<unknown> = new Set(['EACCES', 'EPERM', 'EROFS'])
@@ -21,7 +21,7 @@ export function toStorageError(error: unknown): Error {
   return storageUnavailable(REFUSED.has(code) ? 'refused' : 'away', error)
 }
 
-/** What a step gives. @throws DomainError `storage_unavailable` */
+/** The result of a step. @throws DomainError `storage_unavailable` */
 export async function onDisk<Result>(step: Promise<Result>): Promise<Result> {
   try {
     return await step
@@ -39,7 +39,7 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Makes a folder durable, with the missing ones above it. */
+/** Creates a folder durably, with missing parents. */
 async function makeFolder(path: string): Promise<void> {
   const first = await mkdir(path, { recursive: true, mode: 0o700 })
   if (first === undefined) return
@@ -69,7 +69,7 @@ async function writeAll(handle: FileHandle, chunks: AsyncIterable<Uint8Array>): 
 }
 
 /**
- * Writes a file beside its place, and moves it there once the disk has all of it.
+ * Writes a temporary file and moves it to its place once the disk has all of it.
  *
  * @throws what the chunks throw, and DomainError `storage_unavailable`
  */
@@ -96,8 +96,9 @@ export async function writeWhole(
 const LOOK_FOR_MS = 200
 
 /**
- * Refuses while the disk of a folder has less free than the floor: the spool, which may be all that has
- * a settlement, is on it as well. @throws DomainError `storage_full`, `storage_unavailable`
+ * Refuses while the disk of a folder has less free space than the floor: the spool, which may hold
+ * the only copy of a settlement, is on the same disk. @throws DomainError `storage_full`,
+ * `storage_unavailable`
  */
 export function createDiskFloor(options: {
   readonly directory: string

@@ -28,7 +28,10 @@ async function seen(root: string, key: string): Promise<ListedObject | undefined
   }
 }
 
-/** Walks the folders in the order of keys; what comes or goes meanwhile may be in it or not. */
+/**
+ * Walks the folders in the order of keys; objects that are added or deleted meanwhile may be listed
+ * or not.
+ */
 export async function* listFolder(
   root: string,
   prefix: string,

@@ -2,13 +2,13 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { deriveKey } from '../../kernel/derived-key.ts'
 import { isObjectKey } from '../object-key.ts'
 
-/** What the query of an object's URL says, as it came. */
+/** The query of an object's URL, unchecked. */
 export interface UrlQuery {
   readonly expires?: unknown
   readonly signature?: unknown
 }
 
-/** URLs of objects, valid until they say and for the object they name alone. */
+/** Signed URLs: each is valid until the time in it and for one object only. */
 interface SignedUrls {
   /** Path and query. */
   readonly sign: (key: string, expiresAtMs: number) => string
@@ -26,7 +26,7 @@ export function createSignedUrls(secret: string): SignedUrls {
       .digest('base64url')
   return {
     sign: (key, expiresAtMs) => {
-      // In seconds, as everywhere in URLs; never longer than was asked for.
+      // In whole seconds, rounded down so that the URL is never valid for longer than requested.
       const expires = String(Math.floor(expiresAtMs / 1_000))
       return `${OBJECTS_PATH}${key}?expires=${expires}&signature=${signatureOf(key, expires)}`
     },

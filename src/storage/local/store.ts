@@ -12,10 +12,11 @@ import { createSignedUrls, type UrlQuery } from './signed-urls.ts'
 
 interface LocalStoreOptions {
   readonly directory: string
-  /** What every replica shares; URLs are signed with a key made from it. */
+  /** The secret that every replica shares; the key that signs URLs is derived from it. */
   readonly secret: string
   /**
-   * What URLs begin with, without a slash at the end; undefined: the gateway has no public address.
+   * The beginning of URLs, without a slash at the end; undefined: the gateway has no public
+   * address.
    */
   readonly baseUrl: () => string | undefined
   readonly clock: Clock
@@ -24,7 +25,7 @@ interface LocalStoreOptions {
 
 /** Objects as files of one folder, which the gateway serves itself. */
 export interface LocalStore extends ObjectStore {
-  /** The file that a URL given away leads to; undefined for one that is expired, forged or none. */
+  /** The file of a signed URL; undefined for an expired, forged or malformed one. */
   readonly fileOf: (
     key: string,
     query: UrlQuery,
@@ -32,11 +33,11 @@ export interface LocalStore extends ObjectStore {
   ) => { readonly path: string; readonly contentType: string } | undefined
 }
 
-/** What is being written; no key leads here, as none begins with a dot. */
+/** The folder for unfinished files; no key leads here, because no key begins with a dot. */
 const INCOMING = '.incoming'
 /**
- * A dead process left a file that is older than this; another process may still write a younger
- * one.
+ * An unfinished file that is older than this was left by a dead process; a younger one may still be
+ * written.
  */
 const ABANDONED_MS = 24 * 3_600_000
 /** How much of a file is read at once. */

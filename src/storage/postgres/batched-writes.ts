@@ -3,7 +3,7 @@ import { runForAllTokens } from '../../kernel/token-context.ts'
 import { pause } from '../../kernel/pause.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 
-/** Written in one statement; what arrives meanwhile goes into the next. */
+/** The most items of one statement; items that arrive meanwhile go into the next one. */
 const MAX_BATCH = 1_000
 /** How long the first item waits for others. */
 const GATHER_MS = 20
@@ -15,8 +15,8 @@ interface Waiting<Item> {
 }
 
 /**
- * Writes items that arrive one by one in few statements. For what is found again if it is lost: a crash
- * of Postgres may lose what was written in its last moments.
+ * Writes items that arrive one by one in few statements. Use it only for data that the gateway can
+ * find again: a crash of Postgres may lose the last writes.
  */
 export function createBatchedWriter<Item>(
   pool: Pool,
@@ -54,7 +54,7 @@ async function writeUnflushed(pool: Pool, statement: QueryConfig): Promise<void>
     await allSettledOrThrow([
       client.query('begin; set local synchronous_commit to off'),
       client.query(statement),
-      // Behind a statement that failed it commits nothing.
+      // After a failed statement nothing is committed.
       client.query('commit'),
     ])
     client.release()

@@ -1,18 +1,23 @@
 import type { Pool, PoolClient } from 'pg'
 
 /**
- * What one owner keeps in Postgres beside the read models, in the schema `ops`: caches,
- * reservations in flight and live replicas; never the truth. Losing it loses no money and no task
- * (P6).
+ * The tables of one owner in the schema `ops`: caches, reservations in flight and live replicas,
+ * never the truth. Losing them loses no money and no task (P6).
  */
 export interface Migrations {
   /** The folder that the tables belong to. */
   readonly owner: string
-  /** Migration n is the n-th, from 1: what was released is never edited, and new ones come last. */
+  /**
+   * Migrations in order, numbered from 1. A released one is never edited; new ones are added at the
+   * end.
+   */
   readonly steps: readonly string[]
 }
 
-/** Any number, the same on every replica: they must not create the schema at the same time. */
+/**
+ * The advisory lock's number, the same on every replica: two replicas must not migrate at the same
+ * time.
+ */
 const MIGRATION_LOCK = 7_207_001
 
 const bookSql = `
@@ -44,8 +49,8 @@ async function applyNew(client: PoolClient, { owner, steps }: Migrations): Promi
 }
 
 /**
- * Applies what is new of every owner, in order and all or nothing; safe to run on every start of every
- * replica. What a newer program has applied beyond these stays as it is.
+ * Applies the new migrations of every owner, in order and all or nothing; safe to run on every
+ * start of every replica. Migrations of a newer release stay as they are.
  */
 export async function migrate(pool: Pool, owners: readonly Migrations[]): Promise<void> {
   const client = await pool.connect()

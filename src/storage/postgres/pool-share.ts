@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import { Counter, type Registry } from 'prom-client'
 import { currentToken } from '../../kernel/token-context.ts'
 
-/** Of the connections of a pool, what one token may hold. */
+/** The number of a pool's connections that one token may hold. */
 const TOKEN_SHARE = 0.5
 
 type Connected = (
@@ -11,10 +11,10 @@ type Connected = (
   release: (destroy?: boolean | Error) => void,
 ) => void
 
-/** What a pool is waited for where it does not say. */
+/** How long to wait for a pool that has no timeout itself. */
 const WAIT_TIMEOUT_MS = 5_000
 
-/** A place among those of one token, and who wait for one. */
+/** The free places of one token, and the queries that wait for one. */
 interface Places {
   count: number
   readonly waiting: Set<() => void>
@@ -33,7 +33,7 @@ class TokenPlaces {
     this.#waits = waits
   }
 
-  /** Begins once the token has a place, or with an error where it waited too long. */
+  /** Calls `begin` once the token has a place, or with an error after it waited too long. */
   enter(tokenId: string, begin: (late?: Error) => void): void {
     const places = this.#held.get(tokenId) ?? { count: 0, waiting: new Set() }
     this.#held.set(tokenId, places)
@@ -70,9 +70,9 @@ class TokenPlaces {
 }
 
 /**
- * Lets no token hold more than its share of a pool: requests beyond that wait for its own
- * connections before they wait for the pool, so that other tokens still find connections. They wait
- * no longer than for the pool. Work without a token, or shared by several, is not bounded.
+ * Limits each token to its share of a pool: further requests of the token wait for the token's own
+ * connections first, so that other tokens still find free ones. They wait no longer than for the
+ * pool. Work without a token, or shared by several, is not bounded.
  *
  * Code that holds a connection must not ask for another: many such requests of one token would wait
  * for each other.

@@ -1,14 +1,17 @@
 import { Pool } from 'pg'
 
 const CONNECT_TIMEOUT_MS = 5_000
-/** Longest statement of a request or policy; rebuilds lift it for themselves. */
+/** Longest statement of a request or policy; rebuilds set their own. */
 const STATEMENT_TIMEOUT_MS = 30_000
 
 interface PoolOptions {
   readonly databaseUrl: string
   /** Connections at most. */
   readonly max: number
-  /** A database that does not answer at all is given up after this, and its connection with it. */
+  /**
+   * The gateway gives up a database that does not answer after this time, and closes the
+   * connection.
+   */
   readonly queryTimeoutMs: number
   /** Longest statement; its default is that of a request or policy. */
   readonly statementTimeoutMs?: number
@@ -31,10 +34,10 @@ export function openPool(options: PoolOptions): Pool {
   return pool
 }
 
-/** Postgres itself ends a statement that takes too long; the client waits this much longer. */
+/** Postgres cancels a statement that takes too long; the client waits this much longer for that. */
 const ANSWER_MARGIN_MS = 2_000
 
-/** For finance and support alone, so that their reads cannot starve callers. */
+/** A separate pool for finance and support, so that their reads cannot starve callers. */
 export function openQueryPool(
   databaseUrl: string,
   { poolSize, timeoutMs }: { readonly poolSize: number; readonly timeoutMs: number },

@@ -4,26 +4,29 @@ import { createBackoff, pause } from '../../kernel/pause.ts'
 import { storageUnavailable } from '../errors.ts'
 
 export interface S3Options {
-  /** Of the service, without the bucket. */
+  /** The URL of the service, without the bucket. */
   readonly endpoint: string
   readonly region: string
   readonly bucket: string
   readonly accessKeyId: string
   readonly secretAccessKey: string
-  /** Base URL of the bucket for callers, where that is not the endpoint and its name. */
+  /** Base URL of the bucket for callers, if it is not the endpoint with the bucket's name. */
   readonly publicBaseUrl: string | undefined
 }
 
 /** The bounds of one exchange with the service (P10). */
 export interface S3Limits {
   readonly connectTimeoutMs: number
-  /** Of a whole exchange, but of reading an object, which may go on while bytes come. */
+  /** A whole exchange. Reading an object may take longer while bytes arrive. */
   readonly exchangeTimeoutMs: number
-  /** For the next bytes of an object, and for the first. */
+  /** The wait for the first and for the next bytes of an object. */
   readonly silenceTimeoutMs: number
   readonly tries: number
   readonly connections: number
-  /** A body up to this is sent at once, a larger one in parts of it; so much of each is in memory. */
+  /**
+   * A body up to this size is sent at once, a larger one in parts of this size; one part is in
+   * memory.
+   */
   readonly partBytes: number
 }
 
@@ -39,7 +42,7 @@ export const defaultS3Limits: S3Limits = {
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 2_000
 const MISSING = 404
-/** The service is full, by the code it gives or the status. */
+/** The codes and statuses of a service without space. */
 const FULL: ReadonlySet<unknown> = new Set([
   'InsufficientCapacity',
   'XMinioStorageFull',
@@ -52,7 +55,7 @@ function detailOf(error: unknown, name: 'status' | 'serviceCode' | 'code'): unkn
   return typeof error === 'object' && error !== null ? Reflect.get(error, name) : undefined
 }
 
-/** Whether the service said that there is no such object; a bucket that is not there is no such answer. */
+/** Whether the service reports that the object does not exist; a missing bucket does not count. */
 export function isMissing(error: unknown): boolean {
   return detailOf(error, 'status') === MISSING && serviceCodeOf(error) !== 'NoSuchBucket'
 }
@@ -63,7 +66,7 @@ function serviceCodeOf(error: unknown): unknown {
 
 function isTransient(error: unknown): boolean {
   const status = detailOf(error, 'status')
-  // Without one there was no answer at all.
+  // Undefined: there was no answer.
   return status === undefined || transientStatuses.has(status)
 }
 
@@ -74,10 +77,10 @@ export function toStorageError(error: unknown): Error {
   return storageUnavailable(isTransient(error) ? 'away' : 'refused', error)
 }
 
-/** The service, one exchange at a time: each is bounded, and tried again where that can help. */
+/** One exchange with the service. Each has a timeout and is tried again if that can help. */
 export interface S3Client {
   readonly exchange: <Result>(work: (s3: S3mini) => Promise<Result>) => Promise<Result>
-  /** The same for what is read at the reader's pace. */
+  /** The same for an object that is read at the reader's pace. */
   readonly read: <Result>(work: (s3: S3mini) => Promise<Result>) => Promise<Result>
   readonly presign: (key: string, lifeS: number) => Promise<string>
   readonly close: () => Promise<void>

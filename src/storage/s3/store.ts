@@ -24,10 +24,10 @@ interface S3StoreOptions extends S3Options {
 
 /** So many keys are listed at once. */
 const PAGE_KEYS = 1_000
-/** What such a service signs for at most. */
+/** The longest validity that such a service accepts. */
 const MAX_URL_LIFE_S = 7 * 24 * 3_600
 
-/** Objects in a bucket of any service that speaks S3. */
+/** Objects in a bucket of any S3-compatible service. */
 export function createS3Store(options: S3StoreOptions): ObjectStore {
   const { clock, maxObjectBytes = MAX_OBJECT_BYTES } = options
   const limits = { ...defaultS3Limits, ...options.limits }

@@ -19,7 +19,7 @@ async function uploadParts(
     }
     await client.exchange((s3) => s3.completeMultipartUpload(key, uploadId, sent))
   } catch (error) {
-    // What stays if this fails too is for the bucket's own rules on unfinished uploads.
+    // If this fails too, the bucket's rules for unfinished uploads must delete the parts.
     await client.exchange((s3) => s3.abortMultipartUpload(key, uploadId)).catch(() => undefined)
     throw error
   }
@@ -33,7 +33,7 @@ async function* startingWith(
   yield* rest
 }
 
-/** Puts an object whole or not at all, with a part of it in memory at most. */
+/** Stores an object whole or not at all, with at most one part in memory. */
 export async function upload(
   client: S3Client,
   object: { readonly key: string; readonly contentType: string },
@@ -52,7 +52,7 @@ export async function upload(
         return
       }
     }
-    // Whether it was the whole body is known only at its end.
+    // Only the end of the body shows whether it is complete.
     await parts.next()
     await client.exchange((s3) => s3.putObject(object.key, bytes, object.contentType))
   } finally {
