@@ -41,9 +41,9 @@ export const bodyHeaders = [
 type BodyHeader = (typeof bodyHeaders)[number]
 
 /**
- * The same as it comes, of any size.
+ * The same as a stream of any size.
  *
- * @throws FetchFault before it answers; the body fails by itself
+ * @throws FetchFault before the answer; later the body's stream fails
  */
 export type OpenPublic = (
   url: string,

@@ -44,7 +44,7 @@ export async function answerCall<Input extends CallInput, Request, Seen, Body>(
   const { callId } = call
   const options = { signal: stopped, requestId: input.requestId }
   try {
-    // It may take long, so no channel is held yet.
+    // Fetching may take long, so the call holds no channel yet.
     await family.prepare?.(request, options)
     const { channel, lease, result } = await attempt(deps, call, (asked) =>
       family.ask(input, asked, request, options),
@@ -52,7 +52,7 @@ export async function answerCall<Input extends CallInput, Request, Seen, Body>(
     endAttempt(deps, call, lease, undefined)
     deps.crashPoint('call.after-provider')
     const served = { channel, upstreamRequestId: result.upstreamRequestId }
-    // P5: a failed result is not billed, and is recorded as our cost.
+    // P5: a failed result is not billed; it is recorded as the operator's cost.
     if (result.failed !== undefined)
       return await deliverFailed(deps, call, served, { ...result, failed: result.failed })
     const body = result.refusal ?? (await deliverable(deps, call, served, result))
@@ -108,7 +108,7 @@ export async function admit<Input extends CallInput, Request, Seen>(
     if (claim !== undefined) keyed?.taken(claim)
     const offered = resolveOffered(deps, input, (serving) => resolve(input, serving))
     const { request, channelQuery, expectedTokens, price } = offered
-    // P9: without the log nothing begins.
+    // P9: no call begins while the log is unavailable.
     if (!deps.log.healthy()) await deps.log.ready()
     held.add(await deps.throttle.call(principal, expectedTokens))
     // P4: the settlement will use the prices of this moment.
@@ -210,7 +210,10 @@ async function deliverFailed<Seen, Body>(
   return { callId, body: await body(), settlement: zeroSettlement(call), measurement: 'reported' }
 }
 
-/** The body for the caller. An undeliverable result is our cost, whatever upstream did (P5). */
+/**
+ * The body for the caller. A result that cannot be delivered is the operator's cost, whatever
+ * upstream did (P5).
+ */
 async function deliverable<Seen, Body>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,

@@ -14,7 +14,7 @@ import type { CallMetrics } from './metrics.ts'
 
 /** The dependencies of every synchronous call, of any family. */
 export interface CallDeps {
-  /** Only asked for its health; the journal writes. */
+  /** Used only for its health; the journal writes. */
   readonly log: Pick<EventLog, 'healthy' | 'ready'>
   readonly catalog: Catalog
   readonly journal: Pick<Journal, 'record' | 'pending'>

@@ -7,7 +7,7 @@ export interface CallMetrics {
   /** Ended calls, by family and outcome; refusals by their code. */
   readonly ended: Counter<'family' | 'outcome'>
   readonly estimated: Counter<'family' | 'why'>
-  /** What failed calls probably cost us, at the prices their callers would have paid. */
+  /** What failed calls probably cost the operator, at the prices their callers would have paid. */
   readonly absorbed: Counter<'family' | 'currency'>
   /** Settled calls that upstream answered with another model or service tier than requested. */
   readonly answeredOtherwise: Counter<'family' | 'what'>

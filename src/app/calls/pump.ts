@@ -50,9 +50,10 @@ const OVER = { done: true, value: undefined } as const
  * reads them. The terminal frame and all after it are withheld until `CallSettled` is durable (P3).
  * When the caller disconnects, the pump reads the rest within a bound, and settles all the same.
  *
- * A complete result is settled, and so is a stream that our own bound ended after the caller
- * disconnected. Every other end is a failure, also an error that the provider wrote into a properly
- * ended stream: the caller pays nothing, and our probable cost is recorded (P5).
+ * A complete result is settled, and so is a stream that the gateway's own bound ended after the
+ * caller disconnected. Every other end is a failure, even an error that the provider wrote into a
+ * properly ended stream: the caller pays nothing, and the operator's probable cost is recorded
+ * (P5).
  *
  * @see docs/money.md, "What a text call costs", which names every end
  */
@@ -68,7 +69,7 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
   /** `flowing` until the source has ended; after that it is not read any more. */
   #state: 'flowing' | 'ending' | 'over' = 'flowing'
   #abandoned = false
-  /** Our bound ended a drain; the provider did not. */
+  /** The gateway's bound ended the drain, not the provider. */
   #drainEnded = false
   #reading: Promise<readonly Chunk[] | undefined> | undefined
   /** Thrown to the caller after the frames before it. */
@@ -181,7 +182,7 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     this.#over()
   }
 
-  /** Withholds everything from the first terminal chunk on. */
+  /** Withholds the first terminal chunk and everything after it. */
   #sort(chunks: readonly Chunk[]): void {
     const first = this.#withholding ? 0 : chunks.findIndex((chunk) => chunk.terminal)
     this.#readyAt = 0

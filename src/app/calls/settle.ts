@@ -9,7 +9,7 @@ import { refusalOf } from '../ports/refusal.ts'
 import type { AdmittedCall } from './family.ts'
 import type { CallDeps } from './deps.ts'
 
-/** The ends of a call: settled, or failed and recorded as our cost. */
+/** The ends of a call: settled, or failed and recorded as the operator's cost. */
 
 type CallOutcome = CallEventData<'CallSettled'>['outcome']
 
@@ -96,7 +96,10 @@ async function record<Seen>(
   }
 }
 
-/** A result that cannot be billed to its caller is not delivered: it is recorded as our cost. */
+/**
+ * A result that cannot be billed to its caller is not delivered: it is recorded as the operator's
+ * cost.
+ */
 function unmeasured<Seen>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
@@ -155,7 +158,7 @@ function withheldResult<Seen>(code: string, seen: Seen): Failure<Seen> {
 
 type Absorbed = NonNullable<CallEventData<'CallFailed'>['absorbed']>
 
-/** Counts what a failed call probably cost us, for monitoring. */
+/** Counts what a failed call probably cost the operator, for monitoring. */
 function absorb<Seen>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,

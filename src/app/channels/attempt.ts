@@ -63,7 +63,10 @@ export async function attempt<Result>(
   return last
 }
 
-/** Releases a lease with its outcome, and lets a busy channel rest; undefined went well. */
+/**
+ * Releases a lease with its outcome, and lets a busy channel rest; an undefined error means
+ * success.
+ */
 export function endAttempt(
   deps: AttemptDeps,
   channelQuery: ChannelQuery,
@@ -75,7 +78,7 @@ export function endAttempt(
   lease.release(outcomeOf(error))
 }
 
-/** Starts no calls of this model there for this long. */
+/** Starts no calls of this model on the channel for this long. */
 export function restChannel(
   { channels }: AttemptDeps,
   { model }: ChannelQuery,

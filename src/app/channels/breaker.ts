@@ -2,7 +2,7 @@ import { unreachable } from '../../kernel/assert.ts'
 
 /**
  * Decides whether a channel is worth trying: a pure state machine that takes the time as a
- * parameter. Closed, it counts failures in a window; open, it lets nothing through until a pause is
+ * parameter. Closed, it counts failures in a window; open, it refuses all calls until a pause is
  * over; half open, it lets a few probes through and follows their outcome.
  */
 

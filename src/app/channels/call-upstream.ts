@@ -5,7 +5,7 @@ import { type CallOptions, type Channel, ProviderError } from '../ports/provider
 /** Timeout of a caller's query of one object upstream; then the caller gets the record. */
 export const REFRESH_TIMEOUT_MS = 5_000
 
-/** Converts an error of our own code: acceptance is unknown. */
+/** Converts an error of the gateway's code: it is unknown whether upstream accepted the call. */
 function asProviderError(error: unknown): ProviderError {
   if (error instanceof ProviderError) return error
   return new ProviderError('malformed', 'unknown', 'The model service call failed.', {

@@ -3,7 +3,7 @@ import { type Channel, ProviderError } from '../ports/provider.ts'
 import type { ChannelPaces } from './paces.ts'
 
 /**
- * Runs work at its turn: callers and policies share the channel's pace.
+ * Runs work when the channel's pace allows it; callers and policies share the pace.
  * @throws ProviderError `unavailable` when the signal aborts the wait; what the work throws
  */
 export async function runPaced<Result>(
@@ -26,7 +26,7 @@ export async function runPaced<Result>(
   }
 }
 
-/** The same of one upstream call. @throws ProviderError */
+/** The same for one upstream call. @throws ProviderError */
 export function callPaced<Result>(
   deps: UpstreamDeps & { readonly paces: ChannelPaces },
   channel: Channel,

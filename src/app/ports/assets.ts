@@ -12,7 +12,7 @@ export interface NativeKey {
 
 /** A group to create upstream. */
 interface GroupOrder {
-  /** Its name upstream, which is our id, so that it can be found again. */
+  /** Its name upstream: the gateway's id, so that it can be found again. */
   readonly name: string
   readonly projectName: string
 }

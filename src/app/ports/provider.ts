@@ -157,7 +157,7 @@ export type ProviderErrorKind =
   /** The caller's input is wrong: `code` and `message` may be shown. */
   | 'invalid'
   | 'rate_limited'
-  /** Our credential, contract or balance upstream is refused: 503 to the caller. */
+  /** Upstream refuses the operator's credential, contract or balance: 503 to the caller. */
   | 'account'
   | 'unavailable'
   | 'timeout'

@@ -5,7 +5,7 @@ import { randomlyScaled } from '../../kernel/random.ts'
 /** How often replicas exchange their use, varied by a tenth. */
 const EXCHANGE_EVERY_MS = 1_000
 
-/** Exchanges data between replicas about once a second until stopped, and one last time then. */
+/** Exchanges data between replicas about once a second, and a last time when it is stopped. */
 export function startExchangeLoop(deps: {
   readonly exchange: () => Promise<void>
   /** For the log. */
@@ -21,7 +21,7 @@ export function startExchangeLoop(deps: {
         await deps.exchange()
         isFailing = false
       } catch (error) {
-        // Once, not every second: operators monitor Postgres anyway.
+        // Logged once, not every second: operators monitor Postgres anyway.
         if (!isFailing) deps.logger.warn({ err: error }, `${deps.of} are not shared at the moment`)
         isFailing = true
       }

@@ -25,7 +25,7 @@ export class HeldJobs<Item extends { readonly leasedUntilMs: number }> {
     return dueAtMs + WORKING_MS <= item.leasedUntilMs && this.put(item, dueAtMs)
   }
 
-  /** The same, whatever is left of its lease: for a job whose row could not be written. */
+  /** The same, however short the rest of its lease is: for a job whose row could not be written. */
   put(item: Item, dueAtMs: number): boolean {
     if (this.#held.size >= MAX_HELD) return false
     const id = this.#idOf(item)
@@ -64,7 +64,9 @@ interface Holding<Item extends { readonly leasedUntilMs: number }> {
   >
 }
 
-/** Due jobs still leased to us; they stay held until dropped. @throws what Postgres does */
+/**
+ * Due jobs that this process still leases; they stay held until dropped. @throws what Postgres does
+ */
 export async function dueHeldJobs<Item extends { readonly leasedUntilMs: number }>(
   { held, leases }: Holding<Item>,
   ...query: Parameters<HeldJobs<Item>['due']>
@@ -98,7 +100,7 @@ export async function holdOnFailure<Item extends { readonly leasedUntilMs: numbe
   }
 }
 
-/** Holds jobs until a time, or gives them back if that is too long. @throws what Postgres does */
+/** Holds jobs until a time, or reschedules them if that is too long. @throws what Postgres does */
 export async function postpone<Item extends { readonly leasedUntilMs: number }>(
   { held, leases }: Holding<Item>,
   items: readonly Item[],

@@ -29,9 +29,12 @@ export interface Leases<Item, Query extends LeaseQuery, Note extends string> {
   readonly reschedule: (items: readonly Rescheduled<Note>[]) => Promise<void>
   /** Ends jobs that are finished. @throws what Postgres does; they stay leased */
   readonly end: (ids: readonly string[]) => Promise<void>
-  /** Returns those still leased to us, and forgets the others. @throws what Postgres does */
+  /**
+   * Returns the jobs that this process still leases, and forgets the others. @throws what Postgres
+   * does
+   */
   readonly confirm: (items: readonly Item[]) => Promise<readonly Item[]>
-  /** These have ended, or another process has them: they need not be given back. */
+  /** These jobs have ended, or another process leases them: they need not be rescheduled. */
   readonly forget: (ids: Iterable<string>) => void
   /** This process does not work on these any more, but their rows still have its lease. */
   readonly abandon: (ids: Iterable<string>) => void

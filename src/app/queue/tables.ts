@@ -204,8 +204,8 @@ const SKEW_MS = 60_000
 
 /**
  * Makes jobs due now that are due further ahead than their lane allows, because a clock was set
- * back since. It skips jobs that another process has just leased: its clock may be ahead of ours,
- * or the lease may be later than the time of this statement.
+ * back since. It skips jobs that another process has just leased: its clock may be ahead of this
+ * process's, or the lease may be later than the time of this statement.
  */
 export async function makeStrayDue(
   db: Queryable,

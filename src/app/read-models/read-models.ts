@@ -26,7 +26,7 @@ export interface ReadModels {
 }
 
 /**
- * Why a read model may not be read, in words; undefined when it may. One of an older version may
+ * The reason why a read model may not be read; undefined if it may. One of an older version may
  * always be read: its successor is being built.
  */
 export function shortcomingOf(state: ReadModelState): string | undefined {

@@ -54,7 +54,7 @@ export function createTaskWith<Order extends TaskOrder>(
   return async (order) => {
     const model = modelFor(deps, order)
     const startedMs = deps.monotonic.nowMs()
-    // P9: without the log nothing begins.
+    // P9: no task begins while the log is unavailable.
     await deps.log.ready()
     // P4: a key gives the same id on every replica, so the log decides which request was first.
     const chosen = await chooseIdentity(deps, order)

@@ -32,7 +32,7 @@ export function createTaskLookup(deps: TaskDeps, refresher: Refresher): TaskLook
       if (result === undefined || !result.outcome.ended) {
         if (result?.outcome.position === undefined) return row
       }
-      // No event of this process: another one was first, and its append is in the log.
+      // This process appended no event: another process was first, and its append is in the log.
       const position = result.outcome.position ?? (await deps.log.endPosition())
       if (!(await isProjected(deps, position))) return row
       return await findOwnTask(deps, { ...key, id: row.platformId })
@@ -83,7 +83,7 @@ async function urlsFor(
   }
 }
 
-/** A tenant's tasks from our own records; it never queries upstream. */
+/** A tenant's tasks from the gateway's records; it never queries upstream. */
 export function createListTasks(deps: TaskDeps): ListTasks {
   return async ({ principal, ...filter }) => {
     const { tenantId } = principal
@@ -96,7 +96,7 @@ export function createListTasks(deps: TaskDeps): ListTasks {
   }
 }
 
-/** A tenant's tasks of several families, page by page, from our own records. */
+/** A tenant's tasks of several families, page by page, from the gateway's records. */
 export function createPageTasks(deps: TaskDeps): PageTasks {
   return async ({ principal, families, order, after, limit }) => {
     const { tenantId } = principal

@@ -25,7 +25,7 @@ export async function uploadMedia(
   input: UploadInput,
   stopped: AbortSignal,
 ): Promise<OwnUpload> {
-  // Without the log it could not be recorded.
+  // While the log is unavailable, the upload could not be recorded.
   await deps.log.ready()
   const reserved = await deps.throttle.request(input.principal)
   try {
@@ -72,7 +72,7 @@ async function send(deps: MediaDeps, input: UploadInput, signal: AbortSignal): P
       const media = { purpose, filename, body: body.chunks() }
       const taken = await mediaOf(deps, family).upload(channel, media, { signal, requestId })
       if (body.isSent()) return taken
-      // An answer before the end of the file is no answer to it.
+      // An answer that arrives before the end of the file does not count.
       throw new ProviderError('malformed', 'unknown', 'The model service answered too early.')
     } catch (error) {
       // The error of the body is not the provider's fault.

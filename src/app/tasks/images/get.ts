@@ -13,7 +13,7 @@ const UNKNOWN_OUTCOME = {
     'It is not known whether the model service made the images. They are not delivered and not billed; ask again if they are still wanted.',
 } as const
 
-/** Query of one task, from our own records: no provider knows it. */
+/** Query of one task, from the gateway's records: no provider knows it. */
 export function createGetImageTask(deps: ImageTaskDeps): ImageTaskUseCases['get'] {
   const families = deps.catalog.imageFamilies.map(({ name }) => name)
   return async ({ principal, id }) => {
