@@ -11,7 +11,7 @@ import { videoA } from './video-a/module.ts'
 import { videoB } from './video-b/module.ts'
 import { videoC } from './video-c/module.ts'
 
-/** Every provider family. One that is offered no more stays: its events need its rules. */
+/** Every provider family. A family that is no longer offered stays: its events need its rules. */
 export const families: readonly FamilyModule[] = [
   videoA,
   videoB,

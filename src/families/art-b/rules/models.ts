@@ -14,26 +14,31 @@ import type { TaskFacts } from '../../../domain/task/events.ts'
 
 export interface ArtBModel {
   readonly name: string
-  /** The version it stands for, taken as its name as well. */
+  /** The versioned name, which is accepted as well. */
   readonly version: string
-  /** Sizes by a word; pixels are taken beside them. */
+  /** Names of sizes; sizes in pixels are accepted as well. */
   readonly tiers: readonly string[]
   readonly fewestPixels: number
   readonly mostPixels: number
-  /** Most pictures that a request may send along. */
+  /** The most input pictures of a request. */
   readonly maxReferences: number
-  /** Several pictures of one request, streams and web search: all or none of them. */
+  /**
+   * Whether the model has groups of pictures, streams and web search: it has all of them or none.
+   */
   readonly makesGroups: boolean
-  /** What a picture sent along can be taken apart into, itself included; 1: it is not. */
+  /**
+   * The most layers into which the model separates an input picture, itself included; 1: it does
+   * not separate.
+   */
   readonly mostLayers: number
 }
 
-/** Pictures of a group, those sent along included. */
+/** The most pictures of a group, including input pictures. */
 export const MAX_GROUP = 15
 
 /** 2560x1440 to 4096x4096. */
 const FINE = { fewestPixels: 3_686_400, mostPixels: 16_777_216 }
-/** 1280x720 to a tenth more than 2048x2048, which other shapes of 2K have. */
+/** From 1280x720 to a tenth more than 2048x2048, because other 2K shapes have more pixels. */
 const PLAIN = { fewestPixels: 921_600, mostPixels: 4_624_220 }
 
 const grouping = (name: string, version: string): ArtBModel => ({
@@ -71,7 +76,7 @@ export function artBModel(name: string): ArtBModel | undefined {
 
 const LONGEST_RATIO = 16
 
-/** A tier of the model or pixels it makes, as upstream takes them. @throws RequestError */
+/** A tier or pixels of the model, in upstream's form. @throws RequestError */
 export function acceptSize(size: string, model: ArtBModel): string {
   if (model.tiers.includes(size)) return size
   const sides = parsePixels(size)
@@ -93,13 +98,13 @@ export function acceptSize(size: string, model: ArtBModel): string {
 /**
  * How `artB-*` turns a request and its result into SKUs. Rule names:
  *
- * - `art-b/picture`: by the picture that was made, whatever its size
- * - `art-b/web-search`: by the search that was made, where searching was offered
+ * - `art-b/picture`: for each picture, whatever its size
+ * - `art-b/web-search`: for each search, if the request offered searching
  */
 
-/** As the usage of a call counts searches, and as they are sold. */
+/** The unit and the SKU of searches. */
 export const SEARCHES = 'web-search-call'
-/** Searches of one request that are expected, for holds alone. */
+/** The expected searches of one request, for holds only. */
 const EXPECTED_SEARCHES = 3
 
 const pictureSku = ({ name }: ArtBModel): string => `${name}-image`

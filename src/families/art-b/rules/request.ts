@@ -10,7 +10,9 @@ import { isJsonObject, membersGiven } from '../../../kernel/json.ts'
 import { textFault } from '../../../kernel/storable-text.ts'
 import { acceptSize, type ArtBModel, artBModel, artBModels, MAX_GROUP } from './models.ts'
 
-/** The body of the `artB-*` models, and the rules that go by the model or by several members. */
+/**
+ * The body of the `artB-*` models, and the rules that depend on the model or on several members.
+ */
 
 const OPTIONS = 'sequential_image_generation_options'
 const SEARCH = { type: 'web_search' } as const
@@ -138,7 +140,7 @@ export function readArtBOrder({ kind, model: name, fields }: ImageOrder): ImageR
   }
 }
 
-/** One picture, or a group that is asked for by its own words. */
+/** One picture, or a group if the request asks for one. */
 function acceptCount(n: unknown): void {
   if (typeof n === 'number' && Number.isSafeInteger(n) && n > 1)
     throw new DomainError(
@@ -150,8 +152,9 @@ function acceptCount(n: unknown): void {
 }
 
 /**
- * The pictures sent along: one, or a list; each a public URL or a complete data URI.
- * @throws DomainError naming the picture, `invalid_image_url` in the words of upstream, which clients look for
+ * The input pictures: one, or a list; each a public URL or a complete data URI.
+ * @throws DomainError naming the picture, `invalid_image_url` with upstream's message, which
+ * clients look for
  */
 function acceptReferences(
   image: string | readonly string[] | undefined,
@@ -171,7 +174,7 @@ function acceptReferences(
   })
 }
 
-/** Several pictures of one request, streams and web search: what some models alone have. */
+/** Groups of pictures, streams and web search, which only some models have. */
 function acceptGroup(
   {
     sequential_image_generation: mode,

@@ -21,8 +21,8 @@ import type { ImageWire } from '../../kit/image/client.ts'
 import { SEARCHES } from '../rules/models.ts'
 
 /**
- * Usage of this wire as counts by unit. Pictures are those that came, or fewer where upstream says
- * that it charges fewer. A count that upstream does not report is absent.
+ * Converts the usage of this wire to counts by unit. Pictures are the received ones, or fewer if
+ * upstream reports that it charges fewer. A count that upstream does not report is absent.
  */
 function artBUsage(reported: unknown, came: number): Usage {
   const usage = objectOf(reported)
@@ -37,7 +37,7 @@ function artBUsage(reported: unknown, came: number): Usage {
 }
 
 /**
- * Members that callers see beside a picture: a layer's place in it. None is a link of upstream's.
+ * Members that callers see besides a picture: the position of a layer. None is a URL of upstream.
  */
 const SHOWN = [
   'size',
@@ -58,7 +58,7 @@ function shownOf(item: JsonObject): JsonObject {
 /** As `InputTextSensitiveContentDetected` and `OutputImageSensitiveContentDetected.PolicyViolation`. */
 const POLICY = /SensitiveContent|PolicyViolation/
 
-/** The error envelope of this wire; undefined when it is none. */
+/** The error envelope of this wire; undefined for any other body. */
 function readError(body: unknown): UpstreamError | undefined {
   const error = readDottedError(body)
   return (
@@ -98,7 +98,7 @@ const NOT_MADE = 'image_generation.partial_failed'
 const WHOLE = 'image_generation.completed'
 const DONE = '[DONE]'
 
-/** The event of one picture that callers get. */
+/** The event for callers of one picture. */
 function frameOf(
   type: string,
   model: string,
@@ -154,7 +154,7 @@ function artBFrameReader(
       const error = readError(frame)
       if (error !== undefined) throw fromStreamError(error, scrub)
       if (type === MADE) return picture(frame)
-      // An unknown event may hold a link of upstream's.
+      // An unknown event may hold a URL of upstream.
       if (type !== WHOLE) return undefined
       ;({ usage } = frame)
       finished = true
@@ -188,7 +188,7 @@ function requestBody(call: ImageCall): JsonObject {
     ...body,
     model: upstreamModel,
     ...(image.length === 0 ? {} : { image: image.length === 1 ? image[0] : image }),
-    // By URL frames stay small whatever is made, and each picture is fetched by itself.
+    // URLs keep frames small, and the gateway fetches each picture separately.
     response_format: streamed ? 'url' : delivery,
     stream: streamed,
   }

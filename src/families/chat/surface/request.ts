@@ -34,7 +34,8 @@ const Message = Type.Object(
         description: 'Text, or an array of parts.',
       }),
     ),
-    // Speech an assistant gave earlier is named by an id, and the account that keeps it is shared (P8).
+    // Earlier speech of an assistant is referred to by an id, and all tenants share the account
+    // that keeps it (P8).
     audio: RefusedMember('is not offered: send what was said in `content`'),
     tool_calls: Type.Optional(Type.Array(Type.Unknown())),
   },
@@ -91,11 +92,11 @@ export const ChatBodySchema = Type.Object(
   },
 )
 
-/** A chat request as the use case takes it. */
+/** A chat request for the use case. */
 interface ChatRequest {
   readonly model: string
   readonly stream: boolean
-  /** The caller wants the usage chunk, and `usage: null` in the others. */
+  /** The caller asked for the usage chunk, and for `usage: null` in the other chunks. */
   readonly includeUsage: boolean
   readonly body: JsonObject
   readonly inputSize: InputSize
@@ -118,7 +119,7 @@ function checkTool(tool: JsonObject, at: string): void {
   optionalObject(described, 'parameters', `${at}.function.parameters`)
 }
 
-/** What is measured as what it is, or is no input. */
+/** Members that are measured separately, or are no input. */
 const measured = 'model messages tools functions response_format stream_options'.split(' ')
 
 /** @throws DomainError `invalid_request`, naming the field */

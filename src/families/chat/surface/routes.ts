@@ -27,9 +27,9 @@ function rewritten(data: string, includeUsage: boolean): string {
 }
 
 /**
- * The JSON of a chunk for the caller, or undefined when it is not for them: usage only where it was
- * asked for, and then a `usage` member in every chunk. Chunks are parsed only where
- * their text does not tell.
+ * The JSON of a chunk for the caller, or undefined if it is not for callers. Usage is sent only if
+ * the caller asked for it, and then every chunk has a `usage` member. A chunk is parsed only if its
+ * text alone does not show what it is.
  */
 function chatChunk(frame: TextFrame, includeUsage: boolean): string | undefined {
   const { data } = frame
@@ -47,7 +47,7 @@ function chatChunk(frame: TextFrame, includeUsage: boolean): string | undefined 
 
 /**
  * The gateway's own chunk with the cost of the call, with the id of the one before it. It has no
- * `usage`: clients that gather chunks would take a null for the figures.
+ * `usage`: clients that merge chunks would take a null as the final usage.
  */
 function costChunk(before: string, cost: Cost): string {
   const chunk: unknown = JSON.parse(before)

@@ -17,7 +17,7 @@ import {
 } from '../../text/upstream/answer-differences.ts'
 import type { TextReader, TextWire } from '../../text/upstream/client.ts'
 
-/** UTF-8 bytes of what a message, or a delta of one, says: text, reasoning, calls. */
+/** UTF-8 bytes of the text, reasoning and calls of a message or a delta. */
 function chatOutputBytes(message: unknown): number {
   if (!isJsonObject(message)) return 0
   let bytes =
@@ -79,7 +79,7 @@ function shownUsage(usage: JsonObject): JsonObject {
   }
 }
 
-/** An answer or chunk with its `usage` as callers see it; the same object where nothing differs. */
+/** An answer or chunk with its `usage` as callers see it; the same object if nothing differs. */
 function withShownUsage(body: JsonObject): JsonObject {
   const { usage } = body
   if (!isJsonObject(usage)) return body
@@ -88,9 +88,9 @@ function withShownUsage(body: JsonObject): JsonObject {
 }
 
 /**
- * The `usage` of chat by billing unit: cache hits and writes come out of
- * `prompt_tokens`, reasoning is part of `completion_tokens`. Undefined when a figure is missing or
- * none: then nothing was reported.
+ * The `usage` of chat by billing unit: cache hits and writes come out of `prompt_tokens`, reasoning
+ * is part of `completion_tokens`. Undefined if a figure is missing or invalid: then nothing was
+ * reported.
  */
 export function chatUsage(usage: unknown): TextUsage | undefined {
   if (!isJsonObject(usage)) return undefined
@@ -109,7 +109,7 @@ export function chatUsage(usage: unknown): TextUsage | undefined {
   }
 }
 
-/** Where upstreams that count searches say how many there were, below `usage`. */
+/** The paths below `usage` where upstreams report the number of searches. */
 const SEARCH_COUNTERS = [
   ['server_tool_use', 'web_search_requests'],
   ['server_tool_usage', 'web_search_calls'],
@@ -126,15 +126,16 @@ export function countedSearches(usage: unknown): number | undefined {
   return undefined
 }
 
-/** Whether a message, or a delta of one, cites pages of the web: then there was a search. */
+/** Whether a message or a delta cites web pages, which shows that there was a search. */
 export function citesPages(message: unknown): boolean {
   if (!isJsonObject(message) || message['annotations'] === undefined) return false
   return objectsOf(message['annotations']).some(({ type }) => type === 'url_citation')
 }
 
 /**
- * Usage with the searches of the answer: as many as upstream counted. Where it counts none, an
- * answer that cites pages is one search, because this wire's search is charged for by call.
+ * Adds the searches of the answer to the usage: as many as upstream counted. If upstream counts
+ * none, an answer that cites pages counts as one search, because this wire charges for searches by
+ * call.
  */
 export function withSearches(
   usage: TextUsage | undefined,
@@ -147,13 +148,13 @@ export function withSearches(
 
 const DONE = '[DONE]'
 
-/** Few chunks have usage, and fewer name it otherwise: only those are written anew. */
+/** Few chunks have usage, and fewer use other names for it: only those are serialised again. */
 function withUsageShown(data: string, chunk: JsonObject): string {
   const shown = withShownUsage(chunk)
   return shown === chunk ? data : JSON.stringify({ ...parseObject(data), usage: shown['usage'] })
 }
 
-/** Follows a chat stream; whether a caller sees usage is its surface's business. */
+/** Follows a chat stream; the surface decides whether a caller sees usage. */
 function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
   const rewriteModel = createMemberRewriter('model', request.model)
   const said = answeredWith(request)
@@ -258,7 +259,7 @@ function requestBody(request: TextRequest, streamed: boolean): string {
     ...body,
     model: request.upstreamModel,
     stream: true,
-    // Without it the stream would end without figures to bill.
+    // Without this, the stream would end without usage to bill.
     stream_options: { ...objectOf(options), include_usage: true },
   })
 }

@@ -7,15 +7,18 @@ export interface GenModel {
   /** Sizes it makes, the smallest first. */
   readonly tiers: readonly Tier[]
   /**
-   * Whether the request upstream names the size: the model with a single size refuses the member.
+   * Whether the upstream request names the size: the model with a single size refuses the member.
    */
   readonly tellsSize: boolean
   readonly aspectRatios: readonly string[]
-  /** An edit that names no size is made in that of its base picture, not in `DEFAULT_TIER`. */
+  /** An edit without a size gets the size of its base picture, not `DEFAULT_TIER`. */
   readonly infersSize: boolean
 }
 
-/** Size of a request that names none: upstream's own default, sent so that it is known. */
+/**
+ * The size of a request without one: upstream's default, sent explicitly so that the gateway knows
+ * it.
+ */
 export const DEFAULT_TIER: Tier = '1K'
 
 const RATIOS = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9'] as const
@@ -57,7 +60,7 @@ export function genModel(name: string): GenModel | undefined {
 const tiers = ['512', '1K', '2K', '4K'] as const
 export type Tier = (typeof tiers)[number]
 
-/** Whether a word is the name of a tier. */
+/** Whether a text is the name of a tier. */
 export function isTier(word: unknown): word is Tier {
   return tiers.some((tier) => tier === word)
 }
@@ -66,9 +69,9 @@ export function isTier(word: unknown): word is Tier {
 const EDGES: Readonly<Record<Tier, number>> = { '512': 512, '1K': 1_024, '2K': 2_048, '4K': 4_096 }
 /** The real pixels of a tier are a little more or less, by its aspect ratio. */
 const ROOM = 1.15
-/** No tier is of less than half the pixels of the smallest, or more than twice those of the largest. */
+/** Pixels below half of the smallest tier or above twice the largest belong to no tier. */
 const FURTHEST = 2
-/** Pixels are of an aspect ratio that is at most a tenth longer or shorter. */
+/** Pixels have an aspect ratio if it is at most a tenth longer or shorter. */
 const FURTHEST_RATIO = 1.1
 
 /** How many times one figure is the other, whichever is larger. */
@@ -76,12 +79,12 @@ const times = (a: number, b: number): number => (a > b ? a / b : b / a)
 
 const areaOf = (tier: Tier): number => EDGES[tier] ** 2
 
-/** The smallest tier that is not smaller than a picture, else the largest there is. */
+/** The smallest tier that is not smaller than a picture, or the largest tier. */
 export function tierHolding({ width, height }: Pixels, offered: readonly Tier[]): Tier | undefined {
   return offered.find((tier) => width * height <= areaOf(tier) * ROOM) ?? offered.at(-1)
 }
 
-/** The tier that pixels are of, by the same rule; undefined when they are of none. */
+/** The tier of pixels, by the same rule; undefined if they belong to none. */
 export function tierOfPixels(sides: Pixels, offered: readonly Tier[]): Tier | undefined {
   const area = sides.width * sides.height
   const [smallest, largest] = [offered[0], offered.at(-1)]
@@ -90,7 +93,7 @@ export function tierOfPixels(sides: Pixels, offered: readonly Tier[]): Tier | un
   return isNear ? tierHolding(sides, offered) : undefined
 }
 
-/** The aspect ratio that pixels are of; undefined when they are of none. */
+/** The aspect ratio of pixels; undefined if they have none of the known ones. */
 export function ratioOfPixels(
   { width, height }: Pixels,
   offered: readonly string[],

@@ -13,10 +13,9 @@ import { INFERRED } from './request.ts'
 /**
  * How `gen-*` turns a request and its result into SKUs. Rule names:
  *
- * - `gen/picture/requested-size`: the picture, of the size asked for, or of the one that stands for
- *   none
- * - `gen/picture/inferred-size`: the same, of the size that its base picture came to
- * - `gen/input-tokens/no-picture`: no picture came, and upstream counted input all the same
+ * - `gen/picture/requested-size`: the picture, of the requested or the default size
+ * - `gen/picture/inferred-size`: the same, of the size of its base picture
+ * - `gen/input-tokens/no-picture`: no picture was made, but upstream counted input
  */
 
 /** Input tokens, as upstream counted them. */
@@ -36,23 +35,23 @@ export function genSkus(model: GenModel, { settings }: TaskFacts): readonly Name
   return [...pictures, { sku: inputSku(model), rule: 'gen/input-tokens/no-picture' }]
 }
 
-/** What every model sells: each of its sizes, and a failure that costs input. */
+/** The SKUs of every model: each of its sizes, and the input of a failure. */
 export function neededGenSkus(model: GenModel): readonly string[] {
   return [pictureSku(model, DEFAULT_TIER), inputSku(model)]
 }
 
-/** What its pictures are sold as, of every size it makes. */
+/** The SKUs of its pictures, for every size. */
 export function sizedGenSkus(model: GenModel): readonly string[] {
   return model.tiers.map((tier) => pictureSku(model, tier))
 }
 
-/** A picture of the largest size it may be: input alone costs less. */
+/** A picture of the largest possible size; input alone costs less. */
 export function expectedGen({ tiers }: GenModel, { settings }: TaskFacts): ImageSeen {
   const size = settings['size'] === INFERRED ? tiers.at(-1) : settings['size']
   return { usage: { [IMAGES]: 1 }, output: { size: size ?? null } }
 }
 
-/** The picture alone, or where none came the input alone: never both. */
+/** Either the picture or, if there is none, the input: never both. */
 export function settleGen(
   model: GenModel,
   quote: Quote,

@@ -41,9 +41,11 @@ import {
   tierOfPixels,
 } from './models.ts'
 
-/** The bodies of the `gen-*` models, and the rules that go by the model or by several members. */
+/**
+ * The bodies of the `gen-*` models, and the rules that depend on the model or on several members.
+ */
 
-/** A picture is smaller, wherever it comes from. */
+/** The largest picture, wherever it comes from. */
 const INPUT_UNDER_BYTES = 10 * 1024 * 1024
 /** In `facts`: the size is that of the base picture, which has not been read yet. */
 export const INFERRED = 'inferred'
@@ -72,7 +74,7 @@ const common = {
   ),
 }
 
-/** Of edits alone. A form has URLs by either name, and one may stand alone. */
+/** Members of edits only. A form may have URLs under either name, and may have a single one. */
 const ofEdits = {
   ...PicturesSchema.properties,
   image_urls: Type.Optional(
@@ -90,8 +92,8 @@ const FOR_EDITS = /^(?:images?|image_urls|mask)(?:\[\])?$/
 
 function bodyOf<const Members extends TProperties>(kind: ImageKind, members: Members) {
   const names = Object.keys(members).join(', ')
-  // Members of other families are taken where they ask for nothing; one that would be ignored is
-  // refused.
+  // A member of another family is accepted if it only asks for the default; one that would be
+  // ignored is refused.
   const check = (value: unknown, name: string) => {
     const isEdit = kind === 'edit'
     if (asksForNothing(name, value) || (isEdit && name === 'image_urls[]')) return undefined
@@ -108,7 +110,7 @@ export const genBodies = {
 }
 
 /**
- * The pictures of an edit, files before URLs, mixed as the caller likes.
+ * The pictures of an edit: files first, then URLs, in any mix.
  * @throws DomainError `invalid_request` naming the member or part, `image_too_large`
  */
 function editInputs(order: ImageOrder, body: Partial<Static<typeof genBodies.edit>>) {
@@ -143,7 +145,7 @@ function uploaded({ name, bytes }: ImageUpload): ImageInput {
   return { from: 'upload', bytes, mediaType: acceptImageBytes(bytes, name) }
 }
 
-/** `image_urls[]` of a form, `image_urls` of either; one URL may stand alone. */
+/** `image_urls[]` of a form, `image_urls` of form or JSON; a single URL need not be a list. */
 function ofUrls(fields: JsonObject): readonly ImageInput[] {
   return ['image_urls', 'image_urls[]'].flatMap((name) => {
     const value = own(fields, name) ?? []
@@ -199,7 +201,10 @@ export function readGenOrder(order: ImageOrder): ImageRequest {
   }
 }
 
-/** The size of an edit that names none, once its base picture is known: the tier that is not smaller. */
+/**
+ * The size of an edit without one, once its base picture is known: the smallest tier that is not
+ * smaller than it.
+ */
 export function fitGenBase(request: ImageRequest): ((base: Pixels) => ImageRequest) | undefined {
   if (request.body['size'] !== INFERRED) return undefined
   return (base) => {
@@ -213,7 +218,10 @@ interface Size {
   readonly ratio: string | undefined
 }
 
-/** A tier by its name, or pixels that come to one and to an aspect ratio; what is named goes first. */
+/**
+ * A tier by its name, or pixels that match a tier and an aspect ratio; an explicit name has
+ * priority.
+ */
 function acceptSize(
   body: { readonly size?: string; readonly aspect_ratio?: unknown },
   model: GenModel,

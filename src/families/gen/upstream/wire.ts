@@ -25,8 +25,8 @@ interface Modalities {
 }
 
 /**
- * `usageMetadata`: members that are zero are left out upstream, what tools added to the prompt is
- * input, thoughts are output. Undefined when there is none or a figure is none.
+ * Converts `usageMetadata`: upstream omits zero members, counts prompt text of tools as input and
+ * thoughts as output. Undefined if it is missing or a figure is invalid.
  */
 export function genUsage(usage: unknown): GenUsage | undefined {
   if (!isJsonObject(usage)) return undefined

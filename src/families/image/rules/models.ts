@@ -17,12 +17,12 @@ type ImageQuality = 'low' | 'medium' | 'high' | 'xhigh' | 'max' | 'auto'
 
 export interface ImageModel {
   readonly name: string
-  /** `image-2` is billed by the picture, the 2.5 models by tokens. */
+  /** `image-2` is billed by picture, the 2.5 models by tokens. */
   readonly billedBy: 'picture' | 'token'
   readonly qualities: readonly ImageQuality[]
-  /** What a request that names none asks for; upstream would choose by itself. */
+  /** The quality of a request without one; upstream would otherwise choose. */
   readonly defaultQuality: ImageQuality
-  /** Tiers and aspect ratios beside exact pixels. */
+  /** Accepts tiers and aspect ratios as well as exact pixels. */
   readonly hasTiers: boolean
   /** Most pictures of one request, unless a channel says otherwise. */
   readonly usualCount: number
@@ -75,11 +75,11 @@ export type Tier = (typeof tiers)[number]
 const LONGEST_EDGE = 3_840
 const EDGE_STEP = 16
 const FEWEST_PIXELS = 655_360
-/** Also the area of a picture whose size is left to upstream. */
+/** Also the assumed area of a picture whose size upstream chooses. */
 const MOST_PIXELS = 8_294_400
 const LONGEST_RATIO = 3
 
-/** Landscape ratios by tier; portrait ones are the same turned. */
+/** Landscape ratios by tier; portrait ones are the same, rotated. */
 const LANDSCAPE: Readonly<Record<string, Readonly<Record<Tier, readonly [number, number]>>>> = {
   '1:1': { '1K': [1024, 1024], '2K': [2048, 2048], '4K': [2880, 2880] },
   '3:2': { '1K': [1248, 832], '2K': [2496, 1664], '4K': [3520, 2352] },
@@ -109,7 +109,10 @@ export function formatPixels({ width, height }: Pixels): string {
   return `${width}x${height}`
 }
 
-/** Which rule the pixels break, in words that go on after the field's name; undefined: none. */
+/**
+ * The rule that the pixels violate, as the end of a message that begins with the field's name;
+ * undefined: none.
+ */
 export function pixelFault({ width, height }: Pixels): string | undefined {
   const pixels = width * height
   if (Math.max(width, height) > LONGEST_EDGE)
@@ -126,12 +129,13 @@ export function pixelFault({ width, height }: Pixels): string | undefined {
 /**
  * How `image-*` turns a request and its result into SKUs. Rule names:
  *
- * - `image/picture/requested-quality`: `image-2`, by the picture, at the quality asked for
- * - `image/picture/reported-quality`: asked for `auto`; the quality upstream reports, else `low`
+ * - `image/picture/requested-quality`: `image-2`, each picture, at the requested quality
+ * - `image/picture/reported-quality`: the request says `auto`; the quality that upstream reports,
+ *   or `low`
  * - `image/tokens/<unit>`: 2.5, `<unit>` being one of `tokenUnits`
  */
 
-/** What the 2.5 models are counted in; SKUs are `image-2.5-<unit>`. */
+/** The units of the 2.5 models; SKUs are `image-2.5-<unit>`. */
 const tokenUnits = [
   'text-input',
   'cached-text-input',
@@ -142,15 +146,15 @@ const tokenUnits = [
 export type ImageTokenUnit = (typeof tokenUnits)[number]
 
 const PRICED_QUALITIES = ['low', 'medium', 'high'] as const
-/** What a picture of unknown quality is billed as. */
+/** The billed quality of a picture whose quality is unknown. */
 const CHEAPEST = 'low'
-/** The dearest quality that a request may get which leaves it to upstream. */
+/** The most expensive quality that upstream may choose for a request. */
 const DEAREST = 'high'
 
 const pictureSku = (quality: string): string => `image-2-${quality}-image`
 const tokenSku = (unit: ImageTokenUnit): string => `image-2.5-${unit}`
 
-/** Output tokens of a picture of 2^20 pixels, for holds alone. */
+/** Output tokens of a picture of 2^20 pixels, for holds only. */
 const TOKENS_OF_MEGAPIXEL: Readonly<Record<string, number>> = {
   low: 272,
   medium: 1_056,
@@ -160,7 +164,7 @@ const TOKENS_OF_MEGAPIXEL: Readonly<Record<string, number>> = {
   auto: 16_640,
 }
 const MEGAPIXEL = 1_048_576
-/** Input tokens of a picture sent along, for holds alone. */
+/** Input tokens of an input picture, for holds only. */
 const TOKENS_OF_INPUT = 1_700
 
 export function imageSkus({ billedBy }: ImageModel, { settings }: TaskFacts): readonly NamedSku[] {

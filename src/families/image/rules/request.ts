@@ -30,9 +30,11 @@ import {
   tiers,
 } from './models.ts'
 
-/** The bodies of the `image-*` models, and the rules that go by the model or by several members. */
+/**
+ * The bodies of the `image-*` models, and the rules that depend on the model or on several members.
+ */
 
-/** Of an uploaded picture: upstream takes no larger one. */
+/** The largest uploaded picture that upstream accepts. */
 const MAX_UPLOAD_BYTES = 50 * 1024 * 1024
 const DEFAULT_SIZE = '1024x1024'
 
@@ -109,7 +111,7 @@ export const imageBodies = {
   ),
 }
 
-/** Of either; what only edits have is absent from the others. */
+/** An order of either kind; members that only edits have are absent from generations. */
 type Body = Omit<Static<typeof imageBodies.generation>, 'images' | 'image' | 'mask'> &
   Pick<Static<typeof imageBodies.edit>, 'images' | 'mask' | 'input_fidelity'>
 
@@ -132,7 +134,8 @@ export function readImageOrder(order: ImageOrder): ImageRequest {
   const quality = optionalChoice(body, 'quality', model.qualities) ?? model.defaultQuality
   const settings = { n, size, quality, ...formatOf(body) }
   const isOfTokens = model.billedBy === 'token'
-  // The 2.5 models stream; of `image-2` both are taken and not sent, and its answer is whole.
+  // The 2.5 models stream. For `image-2` both members are accepted but not sent, and its answer is
+  // whole.
   const streamed = body.stream === true && isOfTokens
   if (streamed && n > 1) return refuse('n', '`n` must be 1 in a stream')
   const { pictures, mask } = isEdit ? picturesOf(order, body) : { pictures: [], mask: undefined }
@@ -179,7 +182,7 @@ function uploaded({ name, bytes }: ImageUpload): ImageInput {
   return { from: 'upload', bytes, mediaType: acceptImageBytes(bytes, name) }
 }
 
-/** Pixels or `auto`, as upstream takes them. */
+/** Pixels or `auto`, in upstream's form. */
 function sizeOf({ size, aspect_ratio: ratio }: Body, model: ImageModel): string {
   const words = model.hasTiers ? ['auto', ...tiers] : ['auto']
   const said = `\`size\` must be <width>x<height> or ${words.length > 1 ? 'one of ' : ''}${words.join(', ')}`

@@ -27,9 +27,10 @@ import type { ImageWire } from '../../kit/image/client.ts'
 import type { ImageTokenUnit } from '../rules/models.ts'
 
 /**
- * Usage of the Images API as counts by unit: what was read from a cache is not input besides. Where
- * upstream reports only the sum of cached tokens, it counts as pictures first, which is to the
- * caller's advantage. Undefined members: no figures, or figures that are none.
+ * Converts usage of the Images API to counts by unit: tokens that were read from a cache are not
+ * also counted as input. Where upstream reports only the sum of cached tokens, it counts as
+ * pictures first, which is to the caller's advantage. Undefined members: missing or invalid
+ * figures.
  */
 function imageUsage(usage: JsonObject): Readonly<Partial<Record<ImageTokenUnit, number>>> {
   const details = objectOf(usage['input_tokens_details'])
@@ -40,7 +41,7 @@ function imageUsage(usage: JsonObject): Readonly<Partial<Record<ImageTokenUnit, 
   if (input === undefined || output === undefined) return {}
   if (text === undefined || image === undefined || text + image > input) return {}
   const cached = cachedTokens(details, text, image)
-  // What belongs to neither is text: it costs less.
+  // Tokens that belong to neither count as text, which costs less.
   const plainText = input - image
   return {
     'text-input': plainText - cached.text,
@@ -119,7 +120,7 @@ function imageFrameReader(
   }
 }
 
-/** What was really made, as the answer says. */
+/** The actual specs according to the answer. */
 function outputOf({ quality, size }: JsonObject): ImageSeen['output'] {
   return {
     ...(typeof quality === 'string' ? { quality } : {}),
@@ -177,7 +178,7 @@ function reference(picture: SentImage): JsonObject {
   return { image_url: `data:${mediaType};base64,${base64}` }
 }
 
-/** What upstream's moderation is called, by its own code or by that of a reseller. */
+/** The codes of upstream's moderation: its own and those of resellers. */
 const POLICY_CODES = new Set(['moderation_blocked', 'content_policy_violation', 'contentFilter'])
 
 function readError(body: unknown): UpstreamError | undefined {

@@ -4,7 +4,10 @@ import type { UpstreamError } from './refusals.ts'
 
 const MAX_PARAM_LENGTH = 120
 
-/** Dotted prefixes: our account lacks the model or the service, whatever the status says. */
+/**
+ * Dotted prefixes that mean that the operator's account lacks the model or the service, whatever
+ * the status.
+ */
 const DOTTED_ACCOUNT_CODES = [
   'InvalidEndpointOrModel',
   'InvalidEndpoint',
@@ -18,7 +21,7 @@ const DOTTED_ACCOUNT_CODES = [
   'AccountOverdueError',
 ]
 
-/** What an envelope with a dotted code says. */
+/** The content of an envelope with a dotted code. */
 export interface DottedError {
   readonly code: string | undefined
   readonly type: string | undefined
@@ -34,7 +37,7 @@ export function readDottedError(body: unknown): DottedError | undefined {
   return isJsonObject(error) ? dottedError(error) : undefined
 }
 
-/** The inside of that envelope; lists of results hold it bare. */
+/** The content of that envelope; lists of results hold it without the envelope. */
 export function dottedError(error: JsonObject): DottedError {
   const code = codeOf(error['code'])
   return {
@@ -116,7 +119,7 @@ export function readPlainError(body: unknown): UpstreamError | undefined {
   return typeof error === 'string' && error !== '' ? plainError({ message: error }) : undefined
 }
 
-/** The inside of that envelope; responses streams write it bare. */
+/** The content of that envelope; responses streams write it without the envelope. */
 export function plainError(error: JsonObject): UpstreamError {
   const code = typeof error['code'] === 'number' ? String(error['code']) : textOf(error['code'])
   return {

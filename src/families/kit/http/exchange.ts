@@ -8,11 +8,13 @@ import {
   type StreamRequest,
 } from './open-stream.ts'
 
-/** One HTTP exchange with an upstream, saying exactly how far it came. */
+/** One HTTP exchange with an upstream; its errors say exactly how far it got. */
 
-/** A connection that takes longer is not made; nothing was sent then. */
+/** A connection that takes longer is given up; nothing was sent then. */
 export const CONNECT_TIMEOUT_MS = 5_000
-/** Idle connections are closed before the usual upstream closes them under a request. */
+/**
+ * Idle connections are closed early, before an upstream could close one while a request is sent.
+ */
 const KEEP_ALIVE_TIMEOUT_MS = 4_000
 /** No answer of an upstream is larger; what exceeds it is cut off and counts as malformed. */
 export const MAX_RESPONSE_BYTES = 8 * 1024 * 1024
@@ -25,7 +27,7 @@ export interface ExchangeRequest {
   readonly body?: SentBody
   readonly timeoutMs: number
   readonly signal: AbortSignal
-  /** Where a larger answer than `MAX_RESPONSE_BYTES` is to be expected. */
+  /** Set if the answer may be larger than `MAX_RESPONSE_BYTES`. */
   readonly maxResponseBytes?: number
 }
 
@@ -34,7 +36,7 @@ export interface ExchangeResponse {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** The body as received. */
   readonly pieces: readonly Buffer[]
-  /** The same as UTF-8, made when it is asked for. */
+  /** The same as UTF-8 text, decoded on first use. */
   readonly text: string
 }
 

@@ -20,8 +20,8 @@ export function textOf(value: unknown): string | undefined {
 const MAX_ID_LENGTH = 200
 
 /**
- * An id of upstream's, or undefined: it becomes part of paths, events and rows, so it is bounded, and of
- * visible ASCII alone (Postgres takes no NUL, and no URL a lone surrogate).
+ * An id of upstream's, or undefined: it becomes part of paths, events and rows, so it is bounded
+ * and has visible ASCII only (Postgres accepts no NUL, and a URL no lone surrogate).
  */
 export function upstreamIdOf(value: unknown): string | undefined {
   return typeof value === 'string' && value.length <= MAX_ID_LENGTH && /^[!-~]+$/.test(value)
@@ -29,7 +29,7 @@ export function upstreamIdOf(value: unknown): string | undefined {
     : undefined
 }
 
-/** Codes are shown to callers and kept in the log: only what looks like one passes. */
+/** Codes are shown to callers and kept in the log: only texts in the form of a code pass. */
 export function codeOf(value: unknown): string | undefined {
   return typeof value === 'string' && /^[A-Za-z][\w.-]{0,119}$/.test(value) ? value : undefined
 }
@@ -39,7 +39,10 @@ export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null
 }
 
-/** A count whose absence means none: absent or null is zero, what is no count undefined. */
+/**
+ * A count whose absence means zero: absent or null is 0; undefined for any other value that is no
+ * count.
+ */
 export function countOrZero(value: unknown): number | undefined {
   return isGiven(value) ? countOf(value) : 0
 }
@@ -49,7 +52,7 @@ export function losslessCount(value: unknown): number | undefined {
   return countOf(typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value)
 }
 
-/** What JSON says, or undefined where it is none. */
+/** The parsed JSON, or undefined if the text is none. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -17,12 +17,12 @@ interface PassingFile {
   readonly body: AsyncIterable<Uint8Array>
 }
 
-/** How browsers write a name that would end where it stands. */
+/** How browsers escape characters that would end a name. */
 function escaped(name: string): string {
   return name.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
 }
 
-/** The same with one file that passes through, piece by piece; its length is unknown in advance. */
+/** The same with one file that is forwarded piece by piece; its length is unknown in advance. */
 export function passingForm(
   fields: readonly (readonly [string, string])[],
   file: PassingFile,

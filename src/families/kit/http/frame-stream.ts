@@ -4,14 +4,14 @@ import { type AnswerStream, ProviderError } from '../../../app/ports/provider.ts
 import { type OpenedStream, ExchangeError } from './open-stream.ts'
 import { malformed } from './refusals.ts'
 
-/** No frame of text is larger; inline images of native streams are the largest there are. */
+/** The largest frame; inline images of native streams are the largest ones. */
 const MAX_FRAME_LENGTH = 16 * 1024 * 1024
-/** Once the result is whole, upstream has this long to send the missing usage. */
+/** Once the result is complete, upstream has this long to send the missing usage. */
 const FINISHED_IDLE_MS = 10_000
 
-/** What a stream was seen to be, as far as reading it goes. */
+/** What the stream has shown so far. */
 interface FrameTally {
-  /** Upstream said that the result is whole. */
+  /** Upstream reported that the result is complete. */
   readonly finished: boolean
   readonly failure: object | undefined
 }
@@ -20,7 +20,8 @@ interface FrameTally {
 export interface FrameReader<Chunk, Tally extends FrameTally> {
   /**
    * The frame as the caller gets it; undefined for one that is not for callers.
-   * @throws ProviderError for an error upstream wrote into the stream, and for a frame that is none
+   * @throws ProviderError for an error that upstream wrote into the stream, and for an unreadable
+   * frame
    */
   readonly read: (frame: Frame) => Chunk | undefined
   readonly tally: () => Tally
@@ -60,7 +61,7 @@ class Chunks<Chunk, Tally extends FrameTally> {
     this.#parser = createFrameParser(maxFrameLength)
   }
 
-  /** Those that came since; undefined at the end. @throws ProviderError */
+  /** The frames that arrived since the last call; undefined at the end. @throws ProviderError */
   async next(): Promise<readonly Chunk[] | undefined> {
     const chunks: Chunk[] = []
     for (;;) {
@@ -149,7 +150,7 @@ class FrameTooLargeError extends Error {
 interface FrameParser {
   /** Frames that are complete with this text. @throws FrameTooLargeError */
   readonly feed: (text: string) => readonly Frame[]
-  /** What stands unfinished at the end: perhaps a frame without its blank line, perhaps half of one. */
+  /** The unfinished rest at the end: a frame without its blank line, or a part of a frame. */
   readonly end: () => Frame | undefined
 }
 
@@ -164,7 +165,7 @@ const BYTE_ORDER_MARK = '\uFEFF'
 export function createFrameParser(maxFrameLength: number): FrameParser {
   let frames: Frame[] = []
   let bare: string | undefined
-  /** What the next text is to be read without, if it begins with it. */
+  /** The prefix to remove from the next text, if it begins with it. */
   let unread = BYTE_ORDER_MARK
   let tooLarge = false
 

@@ -7,7 +7,7 @@ import { type ParsedJson, parseJsonKeepingRaw } from '../../../kernel/long-strin
 import type { SentBody } from './open-stream.ts'
 import { malformed } from './refusals.ts'
 
-/** Bytes that stand in a JSON text as base64, after a prefix such as that of a data URI. */
+/** Bytes that are written into JSON as base64, after a prefix such as that of a data URI. */
 export class InBase64 {
   readonly bytes: Uint8Array
   readonly prefix: string
@@ -18,7 +18,7 @@ export class InBase64 {
   }
 }
 
-/** A multiple of three: base64 of pieces joined is that of the whole. */
+/** A multiple of three, so that the base64 of the pieces joins to the base64 of the whole. */
 const PIECE_BYTES = 192 * 1024
 
 const base64Length = (bytes: Uint8Array): number => Math.ceil(bytes.length / 3) * 4
@@ -47,7 +47,7 @@ export function jsonInPieces(body: JsonObject): BodyInPieces {
   )
 }
 
-/** A body as it is sent, and the headers that go with it: one with media in it in pieces. */
+/** A body and its headers; a body with media is sent in pieces. */
 export function sentJson(body: JsonObject | BodyInPieces): {
   readonly headers: Readonly<Record<string, string>>
   readonly body: SentBody
@@ -65,7 +65,7 @@ function* cut(bytes: Uint8Array): Generator<Uint8Array, void> {
     yield bytes.subarray(start, start + PIECE_BYTES)
 }
 
-/** Values are met in the order they are written in. */
+/** `JSON.stringify` visits values in the order in which it writes them. */
 function* piecesOf(
   texts: readonly Uint8Array[],
   held: readonly Held[],
@@ -86,7 +86,7 @@ function* piecesOf(
   return undefined
 }
 
-/** A body that is never in one piece: what is large in it is not copied. */
+/** A body that is never joined: its large values are not copied. */
 export class BodyInPieces {
   readonly contentType: string
   /** Gone through once for each request that is sent. */
@@ -121,7 +121,7 @@ export function parseLossless(text: string): unknown {
 
 /** Answers that are mostly one long string: a picture or a piece of audio. */
 
-/** It stays the bytes it came as. @throws ProviderError */
+/** The string stays raw. @throws ProviderError */
 export function parseMedia(body: readonly Buffer[]): ParsedJson {
   try {
     return parseJsonKeepingRaw(body)
@@ -130,7 +130,10 @@ export function parseMedia(body: readonly Buffer[]): ParsedJson {
   }
 }
 
-/** The head of a stream may only come with what it carries, and that takes as long as a whole answer may. */
+/**
+ * An upstream may send the head of a stream only with its first content, which may take as long as
+ * a whole answer.
+ */
 export function mediaPatience({ timeoutMs }: Channel) {
   return { firstByteTimeoutMs: timeoutMs, idleTimeoutMs: timeoutMs }
 }

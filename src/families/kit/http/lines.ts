@@ -3,10 +3,10 @@ import { type Exchange, openExchange } from './exchange.ts'
 
 const FAILED_MESSAGE = 'The model service refused the request.'
 
-/** A channel's connections, and what is the same for all its calls. */
+/** A channel's connections, and everything that all its calls share. */
 export interface Line {
   readonly exchange: Exchange
-  /** Host of the address, with its port where it is not the usual one. */
+  /** Host of the address, with its port if that is not the default. */
   readonly host: string
   /** Path of the address, without a slash at its end. */
   readonly basePath: string
@@ -25,9 +25,9 @@ export function createLines(options: {
   readonly headers: (channel: Channel) => Readonly<Record<string, string>>
   /** Sockets a channel may need at once. */
   readonly connections: (channel: Channel) => number
-  /** Where it is asked; by default at its base URL. */
+  /** The base URL of the requests; by default that of the channel. */
   readonly address?: (channel: Channel) => string
-  /** Message where upstream's own has nothing that callers may see. */
+  /** The message if upstream's has nothing that callers may see. */
   readonly fallback?: string
 }): Lines {
   const { address = ({ baseUrl }: Channel) => baseUrl, fallback = FAILED_MESSAGE } = options
@@ -116,7 +116,7 @@ export function vendorWords(
   return [...new Set([...derived, ...listed.map((word) => word.toLowerCase())])]
 }
 
-/** What a message is scrubbed with: exact replacements first, then words to drop. */
+/** How a message is scrubbed: exact replacements first, then words to drop. */
 export interface Scrubber {
   (message: string): string
 }

@@ -6,7 +6,7 @@ import { monotonicClock } from '../../../kernel/clock.ts'
 export class ExchangeError extends Error {
   override readonly name = 'ExchangeError'
   readonly reason: 'timeout' | 'aborted' | 'network' | 'too_large'
-  /** Whether any byte of the request may have left us. */
+  /** Whether any byte of the request may have been sent. */
   readonly sent: boolean
 
   constructor(reason: ExchangeError['reason'], sent: boolean, cause?: unknown) {
@@ -21,7 +21,7 @@ const HIGH_WATER_BYTES = 64 * 1024
 /** How long the unread rest of a body may keep its connection. */
 const DISCARD_MS = 1_000
 
-/** What is sent; in pieces, whose length the headers say where it is known. */
+/** The body to send; for pieces, the headers have the length if it is known. */
 export type SentBody = string | Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 
 export function sendable(body: SentBody): string | Readable {
@@ -46,8 +46,8 @@ export interface OpenedStream {
   readonly statusCode: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /**
-   * Everything that came since the last call, at least one piece; undefined at the end. One call at a
-   * time. @throws ExchangeError
+   * Everything that arrived since the last call, at least one piece; undefined at the end. One call
+   * at a time. @throws ExchangeError
    */
   readonly read: () => Promise<readonly Buffer[] | undefined>
   readonly receivedBytes: () => number
@@ -130,7 +130,10 @@ class Body {
     })
   }
 
-  /** One timer for a whole stream: it looks when it fires instead of being set for every piece. */
+  /**
+   * One timer for a whole stream: it checks the last arrival when it fires, instead of being set
+   * for every piece.
+   */
   watch(): void {
     if (this.#timer !== undefined) return
     this.#timer = setTimeout(() => this.#check(), this.idleTimeoutMs)

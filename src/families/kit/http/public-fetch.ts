@@ -44,13 +44,13 @@ export function createPublicFetch(deps: PublicFetchDeps): FetchPublic {
     } catch (error) {
       throw faultOf(error, bounds.signal, signal)
     } finally {
-      // Whatever more is coming, such as a body that never ends, is cut off here.
+      // Everything after this, such as an endless body, is cut off.
       await client.destroy()
     }
   }
 }
 
-/** The same, handed on as it comes: its connection ends with its body. */
+/** The same as a stream: its connection ends with its body. */
 export function createOpenPublic(deps: PublicFetchDeps): OpenPublic {
   return async (url, { range, signal, firstByteTimeoutMs, idleTimeoutMs, trustedOrigin }) => {
     const late = new AbortController()

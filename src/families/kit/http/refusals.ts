@@ -57,14 +57,14 @@ export function fromResponse(
   const details = { code: error?.code, type: error?.type, status }
   if (error?.account === true || status === 401 || status === 402 || status === 403)
     return accountError(status, error)
-  // Where the missing thing is no member of the body, upstream does not know the path or the model:
-  // the configuration is wrong, not the call.
+  // If the error names no member of the body, upstream does not know the path or the model: the
+  // configuration is wrong, not the call.
   const names = error?.param !== undefined && error.param !== 'model'
   if ((status === 404 && !names) || status === 405) return accountError(status, error)
   if (status === 429) return limited('ruled_out', error, retryAfterMs(response.headers), status)
   if (status >= 500) {
-    // With its own envelope the service itself declined; a bare page may come from a proxy that gave
-    // up on a service still at work.
+    // With its own envelope the service itself refused; another page may come from a proxy that
+    // gave up while the service is still working.
     const declined = OVERLOADED.includes(status) && error !== undefined
     return new ProviderError(
       'unavailable',
@@ -158,7 +158,7 @@ export function retryAfterMs(
   return Number.isFinite(waitMs) && waitMs > 0 ? Math.min(waitMs, MAX_RETRY_AFTER_MS) : undefined
 }
 
-/** What upstream limits, as its headers name it. */
+/** The names of upstream's limits in its headers. */
 const LIMITED = ['requests', 'tokens'] as const
 const UNITS_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 }
 const DURATION = /(\d+(?:\.\d+)?)(ms|h|m|s)/g
@@ -175,8 +175,8 @@ function durationMs(text: string): number | undefined {
 }
 
 /**
- * How long to send no further call although this one was answered: until the used-up limit is
- * reset. Undefined when something is left.
+ * How long to send no further calls after a successful one: until the used-up limit is reset.
+ * Undefined if the limit is not used up.
  */
 export function restOf(headers: ExchangeResponse['headers']): number | undefined {
   let longestMs: number | undefined

@@ -98,7 +98,7 @@ export interface ImageWire {
     readonly path: string
     readonly body: JsonObject | BodyInPieces
   }
-  /** The error envelope of a body, its code one callers know; undefined when it is none. */
+  /** The error envelope of a body, with a code that callers know; undefined for any other body. */
   readonly readError: (body: unknown) => UpstreamError | undefined
   /** A 200; undefined when it is no answer of this wire. */
   readonly readAnswer: (

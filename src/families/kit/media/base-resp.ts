@@ -28,7 +28,7 @@ const OUTPUT_SENSITIVE = 1027
 const statuses: ReadonlyMap<number, number> = new Map(
   (
     [
-      // A timeout behind the service: it may have worked.
+      // A timeout behind the service: the work may have been done.
       [408, [1001]],
       [429, [1002, 1039, 1041, 2045, 2062]],
       [401, [1004, 2049]],
@@ -69,7 +69,7 @@ export function readError(body: unknown): UpstreamError | undefined {
   }
 }
 
-/** A complete answer that is a failure; undefined where it is none. */
+/** The failure in a complete answer; undefined for a success. */
 export function refusalIn(
   body: unknown,
   { statusCode, headers }: Pick<ExchangeResponse, 'statusCode' | 'headers'>,
@@ -85,7 +85,7 @@ export function refusalIn(
   return fromResponse({ statusCode: status, headers }, error, scrub)
 }
 
-/** A failure that upstream wrote into a stream; `begun`: some of its audio was there before. */
+/** A failure that upstream wrote into a stream; `begun`: some audio had already arrived. */
 export function refusalInStream(
   body: unknown,
   begun: boolean,

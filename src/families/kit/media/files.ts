@@ -82,7 +82,7 @@ export async function ask(
 /** No refusal is larger. */
 const MAX_REFUSAL_BYTES = 256 * 1024
 
-/** The bytes of a file; what is JSON says why there are none. @throws ProviderError */
+/** The bytes of a file; an answer in JSON says why there are none. @throws ProviderError */
 async function openFile(
   { exchange, basePath, headers, scrub }: Line,
   { upstreamFileId, maxBytes, ...timeouts }: Parameters<MediaProvider['open']>[1],

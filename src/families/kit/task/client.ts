@@ -14,12 +14,12 @@ import { createLines, type Scrubber } from '../http/lines.ts'
 import { parseLossless, sentJson } from '../http/json.ts'
 import { fromTaskResponse, type TaskWire } from './wire.ts'
 
-/** Queries are cheap and repeated: they get at most this, whatever a creation may take. */
+/** The timeout of queries, which are cheap and repeated, whatever that of a creation is. */
 const QUERY_TIMEOUT_MS = 15_000
-/** Connections kept for queries beside those for creations. */
+/** Connections reserved for queries, in addition to those for creations. */
 const QUERY_CONNECTIONS = 16
 
-/** What differs from request to request. */
+/** The parts that differ from request to request. */
 type Sent = Pick<ExchangeRequest, 'method' | 'path' | 'timeoutMs'> &
   Partial<ReturnType<typeof sentJson>>
 
@@ -183,8 +183,8 @@ function errorIn(wire: TaskWire, response: ExchangeResponse): ReturnType<TaskWir
 }
 
 /**
- * It says so, or is a 404 with an envelope about the task; an unknown path answers with an empty
- * body.
+ * The envelope says so, or the answer is a 404 with an envelope about the task; an unknown path
+ * answers with an empty body.
  */
 function isGone(wire: TaskWire, response: ExchangeResponse): boolean {
   const { statusCode } = response

@@ -23,7 +23,9 @@ export interface TaskWire extends Pick<
   readonly credentialHeaders: (channel: Channel) => Readonly<Record<string, string>>
   /** Below the channel's base URL. */
   readonly createPath: (submission: TaskSubmission) => string
-  /** A creation as upstream takes it, its marker where lists show it; large media in pieces. */
+  /**
+   * A creation in upstream's form, with the marker where lists show it; large media are in pieces.
+   */
   readonly createBody: (submission: TaskSubmission) => JsonObject | BodyInPieces
   readonly taskPath: (nativeId: string) => string
   /** How a task is cancelled; absent: by deleting it at its path. */
@@ -38,15 +40,17 @@ export interface TaskWire extends Pick<
    * success.
    */
   readonly statusOf?: (body: unknown, asked: 'creation' | 'query') => number | undefined
-  /** The error of an answer other than 2xx; undefined when it holds none, as for an unknown path. */
+  /**
+   * The error of an answer other than 2xx; undefined if it has none, such as for an unknown path.
+   */
   readonly readError: (body: unknown) => UpstreamError | undefined
   /** The id of an accepted task; undefined when it is no answer of this wire. */
   readonly readCreated: (body: unknown) => string | undefined
-  /** What an accepted task counts, on a wire that says so with its id alone. */
+  /** The usage of an accepted task, on a wire that reports it only together with the id. */
   readonly readUsage?: (body: unknown) => Usage | undefined
   /** `asked` is the id of a query for one task, for a wire whose answer may leave it out. */
   readonly readTask: (body: unknown, scrub: Scrubber, asked?: string) => TaskObservation | undefined
-  /** Where the links to a result are asked for, on a wire whose tasks do not have them. */
+  /** The path of the result links, on a wire whose tasks do not include them. */
   readonly linksPath?: (task: TaskObservation) => string | undefined
   readonly readLinks?: (body: unknown) => TaskObservation['urls']
   readonly readList: (
@@ -61,7 +65,7 @@ const DEFAULT_RETRY_AFTER_MS = 2_000
 
 /** What an error envelope of a task wire says. */
 export interface UpstreamError {
-  /** Only what may be shown to callers and kept in the log. */
+  /** Only values that may be shown to callers and kept in the log. */
   readonly code: string | undefined
   readonly message: string
   readonly param: string | undefined
@@ -136,7 +140,7 @@ function isKnownStatus(word: string): word is Exclude<TaskObservation['status'],
   return statuses.has(word)
 }
 
-/** A task on a wire that names statuses and times as we do. */
+/** A task on a wire with the gateway's names for statuses and times. */
 interface WireTask {
   readonly id: string | number
   readonly status: string
@@ -171,7 +175,7 @@ export function observedTask(
   }
 }
 
-/** Those of the named settings that are plain values. */
+/** The named settings that are plain values. */
 export function settingsOf(task: JsonObject, names: readonly string[]): TaskObservation['output'] {
   const settings: Record<string, string | number | boolean | null> = {}
   for (const name of names) {
@@ -183,7 +187,7 @@ export function settingsOf(task: JsonObject, names: readonly string[]): TaskObse
   return settings
 }
 
-/** Those of the named result links that are there; undefined when none is. */
+/** The named result links that are present; undefined if there is none. */
 export function urlsOf(
   content: unknown,
   names: readonly string[],
