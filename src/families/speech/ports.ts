@@ -12,7 +12,7 @@ export interface ClonedVoice {
   readonly channelId: string
 }
 
-/** The voice a tenant has cloned under its own name for it; undefined where there is none. */
+/** The voice that a tenant has cloned under this name; undefined if there is none. */
 export type FindVoice = (tenantId: string, name: string) => Promise<ClonedVoice | undefined>
 
 /** A request for speech as one channel gets it. */
@@ -24,7 +24,7 @@ export interface SpeechCall {
 
 export interface SpeechAnswer {
   readonly upstreamRequestId: string | undefined
-  /** For so long no further call of this model is sent: upstream's limit is used up. */
+  /** No further call of this model is sent for this long: upstream's limit is used up. */
   readonly restMs: number | undefined
   /** In hexadecimal, or a URL of upstream's. */
   readonly audio: string | RawString
@@ -35,9 +35,9 @@ export interface SpeechAnswer {
 
 /** A piece of a stream of speech. */
 export interface SpeechChunk {
-  /** JSON text for callers of JSON, else the audio alone in hexadecimal. */
+  /** JSON text for callers who want JSON, otherwise only the audio in hexadecimal. */
   readonly data: string
-  /** Says that the result is whole: to be withheld until settled (P3). */
+  /** The result is complete with this frame: it is withheld until settled (P3). */
   readonly terminal: boolean
 }
 
@@ -49,7 +49,7 @@ export interface SpeechTally extends SpeechSeen {
 
 type SpeechStream = AnswerStream<SpeechChunk, SpeechTally>
 
-/** The adapter of speech that is answered at once. */
+/** The adapter of synchronous speech. */
 export interface SpeechProvider {
   /** @throws ProviderError */
   readonly speak: (
@@ -65,10 +65,10 @@ export interface SpeechProvider {
   ) => Promise<SpeechStream>
 }
 
-/** A clone of a voice as one channel is asked for it. */
+/** A request for a clone of a voice, for one channel. */
 export interface CloneOrder {
   readonly upstreamVoiceId: string
-  /** Ids of upstream's, in decimal: they are integers that no double holds. */
+  /** Upstream's ids, in decimal: integers that a double cannot hold. */
   readonly upstreamFileId: string
   readonly promptUpstreamFileId: string | undefined
   readonly promptText: string | undefined
@@ -79,7 +79,7 @@ export interface CloneOrder {
 
 export interface CloneAnswer {
   readonly upstreamRequestId: string | undefined
-  /** For so long no further clone is sent: upstream's limit is used up. */
+  /** No further clone is sent for this long: upstream's limit is used up. */
   readonly restMs: number | undefined
   /** Of the audition, where it says so. */
   readonly characters: number | undefined

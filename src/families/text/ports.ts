@@ -4,7 +4,7 @@ import type { AnswerStream, CallOptions, Channel } from '../../app/ports/provide
 
 /** Ports of text to its upstream; the application's `ports.ts` has those of every family. */
 
-/** What upstream keeps and can be asked to continue from: a response, an item of one. */
+/** The objects that upstream keeps and callers can refer to: a response, or an item of one. */
 export type KeptKind = 'response' | 'item'
 
 export interface TextRequest {
@@ -36,9 +36,9 @@ export interface TextAnswer {
   /** An object, or the JSON text of one. */
   readonly body: JsonObject | string
   readonly upstreamRequestId: string | undefined
-  /** For so long no further call of this model is sent: upstream's limit is used up. */
+  /** No further call of this model is sent for this long: upstream's limit is used up. */
   readonly restMs: number | undefined
-  /** Counts when asked: only needed where upstream reported no usage. */
+  /** Counts on demand: needed only if upstream reported no usage. */
   readonly tally: () => TextTally
 }
 
@@ -48,7 +48,7 @@ export interface TextChunk {
   readonly data: string
   /** Carries usage and nothing else: for callers who asked for it. */
   readonly usageOnly: boolean
-  /** Says that the result is whole: to be withheld, with all that follows, until settled (P3). */
+  /** The result is complete: this frame and all after it are withheld until settled (P3). */
   readonly terminal: boolean
 }
 

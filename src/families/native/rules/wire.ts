@@ -1,8 +1,8 @@
 import { free, type TextWireRules } from '../../text/rules/wire.ts'
 
 /**
- * Rules of native generation requests. A tool is named by its member: `…Search` with nothing but
- * settings in it. Reading given addresses and running code cost tokens alone; maps are charged for
+ * Rules of native generation requests. The name of a tool is its member, such as `…Search`, whose
+ * value holds settings only. Reading given URLs and running code cost tokens only; maps are charged
  * by call.
  */
 export const nativeRules: TextWireRules = {
@@ -11,7 +11,7 @@ export const nativeRules: TextWireRules = {
   namesToolsByMember: true,
   charges: [
     ...free('functionDeclarations', 'codeExecution', 'urlContext', 'computerUse', 'mcpServers'),
-    // Searches stores of the account, and none of them can be a caller's.
+    // Searches stores of the operator's account, which never belong to a caller.
     ['file*', 'unmetered'],
     ['*Search', 'web-search'],
     ['*SearchRetrieval', 'web-search'],

@@ -6,7 +6,7 @@ import { refuse } from '../../../domain/catalog/checks/fields.ts'
 
 /** Members of native bodies have two spellings: upstream's camel case, and snake case. */
 
-/** Of an object whose other members are passed on. */
+/** For an object whose other members are passed on. */
 const open = { additionalProperties: true }
 
 /** `max_output_tokens` → `maxOutputTokens`; one at the beginning stays. */
@@ -38,7 +38,10 @@ export function camelMembers(object: JsonObject, at: string): JsonObject {
   return renamed
 }
 
-/** Settings of a generation: in `generationConfig`, or flat in the body; what it says itself wins. */
+/**
+ * Settings of a generation: in `generationConfig`, or flat in the body; `generationConfig` has
+ * priority.
+ */
 
 const TEXTS = 'must be text or an array of texts'
 const textsFault = (list: readonly unknown[]): string | undefined =>
@@ -87,7 +90,7 @@ const GenerationConfig = Type.Object(
   },
 )
 
-/** Members of the body that say how it is to be answered. */
+/** Members of the body that say how to answer it. */
 const settings = {
   generationConfig: Type.Optional(GenerationConfig),
   cachedContent: RefusedMember(
@@ -152,7 +155,9 @@ function foldedMembers({
 
 const Anything = Type.Object({}, open)
 
-/** Found by functions: keywords count the characters of a text of many megabytes one by one. */
+/**
+ * Checked by functions: keywords would count the characters of a text of many megabytes one by one.
+ */
 const emptyFault = (text: string): string | undefined =>
   text === '' ? 'must not be empty' : undefined
 const mediaType = /^[a-z0-9][a-z0-9.+-]{0,63}\/[a-z0-9][a-z0-9.+-]{0,127}(?:\s*;.{0,128})?$/i
@@ -199,7 +204,7 @@ const PartSchema = Type.Object(partMembers, {
 
 const roles = ['user', 'model', 'function', 'tool'] as const
 
-/** A turn, or the instruction of the system. */
+/** A turn, or the system instruction. */
 const contentOf = <Part extends TSchema>(part: Part) =>
   Type.Object(
     {
@@ -214,7 +219,7 @@ const contentOf = <Part extends TSchema>(part: Part) =>
 const contentsOf = <Content extends TSchema>(content: Content) =>
   Type.Array(content, { minItems: 1, words: 'must be an array that is not empty' })
 
-/** What is read of a part: what a function answered may hold parts again. */
+/** The members of a part that are read; the answer of a function may hold parts again. */
 export interface ReadPart {
   readonly file_data?: { readonly file_uri: string }
   readonly function_response?: { readonly parts?: readonly ReadPart[] }
@@ -244,7 +249,7 @@ const ReadContent = contentOf(
   ),
 )
 
-/** The turns of a body and the instruction of the system, with parts under the names of their description. */
+/** The turns of a body and the system instruction; parts have the names of their schema. */
 export const ConversationSchema = Type.Object({
   contents: contentsOf(ReadContent),
   systemInstruction: Type.Optional(ReadContent),

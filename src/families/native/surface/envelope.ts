@@ -39,14 +39,14 @@ const wordByStatus: Readonly<Record<FailureStatus, string>> = {
   507: 'RESOURCE_EXHAUSTED',
 }
 
-/** Words upstream may use for a refused input, where they say more than the HTTP status. */
+/** Status words of upstream for a refused input that say more than the HTTP status. */
 const inputWords: ReadonlySet<string> = new Set(['FAILED_PRECONDITION', 'OUT_OF_RANGE'])
 
 type Detail = Readonly<Record<string, unknown>>
 
 function detailsOf(failure: CallFailure): readonly Detail[] {
   const details: Detail[] = []
-  // Clients read the reason here; the code is the one `/v1` shows.
+  // Clients read the reason here; its code is the same as on `/v1`.
   if (failure.code !== null && !/^[A-Z_]+$/.test(failure.code))
     details.push({
       '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
@@ -98,8 +98,9 @@ export const v1betaEnvelope: Envelope = (error): Answer => {
 const figures = /"usageMetadata"\s*:\s*\{(?=\s*")/g
 
 /**
- * A frame whose figures have a member `cost`: clients of this wire hand on the figures whole and drop
- * other members. Of a frame without figures, or with the word in other places, it is a member itself.
+ * Adds the member `cost` to a frame's usage, because clients of this wire pass on the usage and
+ * drop other members. In a frame without usage, or one that has that word elsewhere, `cost` is a
+ * member of the frame.
  */
 function withCostInUsage(data: string, cost: Cost | undefined): string {
   if (cost === undefined) return data
@@ -136,7 +137,7 @@ const shape = {
   },
 }
 
-/** What the OpenAPI description says of a native route, its failures included. */
+/** The OpenAPI description of a native route, including its failures. */
 export function describe(
   operationId: string,
   summary: string,

@@ -39,7 +39,7 @@ export interface NativeRequest {
   readonly files: readonly FileReference[]
 }
 
-/** Every item of a list with its path; what is no list is left for the schema to refuse. */
+/** Every item of a list with its path; the schema refuses a value that is no list. */
 function eachOf(
   list: unknown,
   at: string,
@@ -49,7 +49,7 @@ function eachOf(
   return list.map((one: unknown, index) => rewrite(one, `${at}[${index}]`))
 }
 
-/** Members of a part whose own members are written in either spelling too, and their names in refusals. */
+/** Members of a part whose members may also have either spelling, and their names in refusals. */
 const holders = [
   ['inlineData', 'inline_data'],
   ['fileData', 'file_data'],
@@ -85,7 +85,7 @@ function camelContent(value: unknown, at: string): unknown {
 const describedParts = (parts: unknown): unknown =>
   Array.isArray(parts) ? parts.map(describedPart) : parts
 
-/** A part in camel case under the names that its schema has, which are those of refusals. */
+/** A part in camel case, with the names of its schema, which refusals use. */
 function describedPart(value: unknown): unknown {
   if (!isJsonObject(value)) return value
   const { text, inlineData, fileData, videoMetadata, functionResponse: response } = value
@@ -110,7 +110,9 @@ function describedContent(value: unknown): unknown {
   return { role: value['role'], parts: describedParts(value['parts']) }
 }
 
-/** The files that parts name by URL. @throws DomainError `invalid_request` where the model reads none */
+/**
+ * The files that parts name by URL. @throws DomainError `invalid_request` if the model reads none
+ */
 function filesOf(parts: readonly ReadPart[], at: string, model: string): readonly FileReference[] {
   return parts.flatMap(({ file_data: file, function_response: response }, index) => {
     const path = `${at}[${index}].file_data`
@@ -163,7 +165,7 @@ function levelOf(config: JsonObject | undefined): JsonObject {
  * @throws DomainError `invalid_request`, naming the field
  */
 export function readNativeRequest(model: string, sent: JsonObject): NativeRequest {
-  // No model has such a name, and it is too long to look up.
+  // The name is too long for any model.
   if (model === '' || model.length > MAX_MODEL_CHARACTERS)
     refuse('model', 'The model in the path is not valid')
   const body = camelMembers(sent, '')
@@ -174,8 +176,8 @@ export function readNativeRequest(model: string, sent: JsonObject): NativeReques
     model,
     files,
     body: {
-      // The path says both: an account that read them here would answer differently from what is
-      // billed.
+      // The path has both: an account that read them from the body would answer with something else
+      // than what is billed.
       ...omitMembers(body, ['model', 'stream', 'generationConfig', ...flatNames]),
       contents,
       ...instruction,

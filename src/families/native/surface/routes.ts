@@ -22,7 +22,7 @@ import { type NativeRequest, readNativeRequest } from './request.ts'
 /** Dependencies of the check of files given by URL. */
 interface FileChecks {
   readonly resolveHost: ResolveHost
-  /** Upstream would open files of our account that lie there by itself. */
+  /** Hosts of the operator's account: upstream would open the account's files there by itself. */
   readonly upstreamHosts: ReadonlySet<string>
 }
 
@@ -40,14 +40,17 @@ async function checkFiles(
   }
 }
 
-/** Whether a URL is the name of a file some account keeps, which upstream opens by itself (P8). */
+/** Whether a URL names a file of an account, which upstream would open by itself (P8). */
 function isKeptFile({ hostname, pathname }: URL, upstreamHosts: ReadonlySet<string>): boolean {
   // An account may be reached through another host than the one its files are named by.
   const isFileName = /^\/v\d+(?:alpha|beta)\d*\/files\//i.test(pathname)
   return isFileName || upstreamHosts.has(hostname.replace(/\.$/, ''))
 }
 
-/** What a body asks of a model. @throws DomainError `invalid_request`, naming the field */
+/**
+ * Reads the request for a model from a body. @throws DomainError `invalid_request`, naming the
+ * field
+ */
 async function readCall(
   body: JsonObject,
   model: string,
@@ -67,7 +70,7 @@ export const v1beta: Mount = {
   // Inline images, audio and long conversations.
   bodyBytes: 64 * 1024 * 1024,
   body: { anyText: true, withoutHash: true },
-  // They hold the token where `Authorization` does not.
+  // Headers that may hold the token if there is no `Authorization`.
   keyHeaders: ['x-native-api-key', 'x-goog-api-key'],
   keepsAnswers: true,
 }
@@ -110,7 +113,7 @@ const generateStream: TextCalls = {
   }),
   check: (request: FastifyRequest) => {
     const { alt = 'sse' } = request.query as { readonly alt?: string }
-    // Without `alt` it is this stream all the same: the other form is not offered.
+    // The same stream without `alt`: the gateway does not offer the other form.
     if (alt !== 'sse') refuse('alt', '`alt` must be sse')
   },
 }

@@ -13,17 +13,17 @@ import {
 } from '../../text/upstream/answer-differences.ts'
 import type { TextReader, TextWire } from '../../text/upstream/client.ts'
 
-/** Bytes an inline image of the answer counts as where usage must be estimated. */
+/** The bytes that an inline image of the answer counts as in an estimate of usage. */
 const MEDIA_PART_BYTES = 1_032
 
-/** Where a candidate lists what was searched for. */
+/** The lists of a candidate's searches. */
 const QUERY_LISTS = ['webSearchQueries', 'imageSearchQueries'] as const
 
 /**
  * Adds the searches that a body lists to those known. Upstream charges the models of this wire for
- * each query that differs and is not empty; one that another candidate or frame repeats was made
- * once. (Models of the generation before are charged by request: where such a one is sold, its
- * price of a search has to allow for it.)
+ * each query that differs and is not empty; a query that another candidate or frame repeats was
+ * made once. (Earlier models are charged by request: if one of them is sold, its price of a search
+ * must allow for that.)
  */
 export function addSearches(body: JsonObject, known: Set<string>): void {
   for (const candidate of objectsOf(body['candidates'])) {
@@ -39,9 +39,9 @@ export function addSearches(body: JsonObject, known: Set<string>): void {
 }
 
 /**
- * `usageMetadata` by billing unit: members that are zero are left out upstream,
- * thoughts are output, the prompt includes cache hits, what tools added to it is input. Undefined
- * when there is none or a figure is none.
+ * Converts `usageMetadata` to billing units: upstream omits zero members, thoughts count as output,
+ * the prompt includes cache hits, and text that tools added counts as input. Undefined if it is
+ * missing or a figure is invalid.
  */
 export function nativeUsage(usage: unknown, searches: number): TextUsage | undefined {
   if (!isJsonObject(usage)) return undefined
@@ -68,13 +68,13 @@ export function nativeUsage(usage: unknown, searches: number): TextUsage | undef
   }
 }
 
-/** The model and the tier of service an answer says it was made with. */
+/** The model and the service tier that an answer names. */
 function nativeAnsweredWith(body: JsonObject) {
   const { modelVersion: model, usageMetadata } = body
   return { model, serviceTier: objectOf(usageMetadata)['serviceTier'] }
 }
 
-/** UTF-8 bytes of what the candidates say. */
+/** UTF-8 bytes of the candidates' content. */
 export function nativeOutputBytes(body: JsonObject): number {
   let bytes = 0
   for (const candidate of objectsOf(body['candidates']))
@@ -133,7 +133,7 @@ function nativeFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
   }
 }
 
-/** Whether the prompt was held back: then that is the whole result. */
+/** Whether upstream blocked the prompt: then the result is complete. */
 function isBlocked(body: JsonObject): boolean {
   return textOf(objectOf(body['promptFeedback'])['blockReason']) !== undefined
 }

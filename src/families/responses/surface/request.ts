@@ -65,7 +65,7 @@ export const ResponsesBodySchema = Type.Object(
     prompt: RefusedMember('is not offered: write its text into `instructions` or `input`'),
     temperature: Type.Optional(Temperature),
     stream: Type.Optional(Stream),
-    // Its usage would only be known later, and there is no way here to ask for the result.
+    // Its usage would be known only later, and the gateway has no route for the result.
     background: Type.Optional(
       Type.Boolean({
         check: (value: unknown) => (value === true ? 'must not be true' : undefined),
@@ -121,8 +121,8 @@ function filePart(part: JsonObject, at: string): JsonObject {
 }
 
 /**
- * A content part as upstream names it by the role of its message; part types that are
- * upstream's own, or unknown, are left alone. @throws DomainError `invalid_request`
+ * A content part as upstream names it by the role of its message; part types that are upstream's
+ * own, or unknown, stay unchanged. @throws DomainError `invalid_request`
  */
 function upstreamPart(value: unknown, ofAssistant: boolean, at: string): JsonObject {
   const part = objectAt(value, at)
@@ -143,18 +143,21 @@ function upstreamPart(value: unknown, ofAssistant: boolean, at: string): JsonObj
 }
 
 /**
- * What a responses request may say by id alone. Upstream keeps everything in an account that all
- * tenants share, so the gateway accepts an id only where it can prove that it is the caller's (P8).
+ * Rules for ids in a responses request. Upstream keeps everything in an account that all tenants
+ * share, so the gateway accepts an id only if it can prove that it is the caller's (P8).
  */
 
-/** Whether an item of `input` only names one that is kept; its id later shows whose it is. */
+/** Whether an item of `input` only refers to a kept item; its id later shows whose it is. */
 function isReference(item: JsonObject): boolean {
   const type = memberOrUndefined(item, 'type')
   const isBare = type === undefined && memberOrUndefined(item, 'role') === undefined
   return type === 'item_reference' || (isBare && memberOrUndefined(item, 'id') !== undefined)
 }
 
-/** Refuses what an item of `input` refers to and cannot be a caller's. @throws DomainError `invalid_request` */
+/**
+ * Refuses references of an `input` item that can never be a caller's. @throws DomainError
+ * `invalid_request`
+ */
 function refuseReferences(item: JsonObject, at: string): void {
   const type = memberOrUndefined(item, 'type')
   if (type === 'image_generation_call' && typeof memberOrUndefined(item, 'result') !== 'string')
@@ -166,7 +169,7 @@ function refuseReferences(item: JsonObject, at: string): void {
     if (isJsonObject(part)) refuseFileId(part, `${at}.output[${index}]`)
 }
 
-/** Checks what a tool works on. @throws DomainError `invalid_request` */
+/** Checks what a tool refers to. @throws DomainError `invalid_request` */
 function checkToolReferences(tool: JsonObject, at: string): void {
   const container = memberOrUndefined(tool, 'container')
   if (typeof container === 'string')
@@ -262,7 +265,7 @@ function upstreamText(body: JsonObject): JsonObject {
   return { text: { ...(isJsonObject(text) ? text : {}), format: flat } }
 }
 
-/** What is measured as what it is, or is no input. */
+/** Members that are measured separately, or are no input. */
 const measured = 'instructions input tools text previous_response_id include stream_options'.split(
   ' ',
 )

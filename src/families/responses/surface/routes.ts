@@ -16,8 +16,8 @@ function sequenceOf(data: string): number | undefined {
 }
 
 /**
- * How responses streams are written: every event as it comes, known or not. The events already hold
- * what this surface adds.
+ * How responses streams are written: every event unchanged, known or not. The events already have
+ * the members that this surface adds.
  */
 function responsesDialect(): StreamDialect<TextFrame> {
   let last = ''

@@ -15,8 +15,9 @@ export const noTools: ToolCounts = {
 }
 
 /**
- * Counts finished output items. A search is charged by call; looking at a page found earlier is no
- * search. Code runs in containers, and a container is one session however often it is used.
+ * Counts finished output items. A search is charged by call; opening a page that was found earlier
+ * is no search. Code runs in containers, and each container is one session, however often it is
+ * used.
  */
 export function toolCounts(output: readonly JsonObject[]): ToolCounts {
   let webSearches = 0
@@ -38,7 +39,7 @@ export function toolCounts(output: readonly JsonObject[]): ToolCounts {
   }
 }
 
-/** The `usage` of a response by billing unit; undefined when a figure is missing or none. */
+/** The `usage` of a response by billing unit; undefined if a figure is missing or invalid. */
 export function responsesUsage(usage: unknown, tools: ToolCounts): TextUsage | undefined {
   if (!isJsonObject(usage)) return undefined
   if (!isGiven(usage['input_tokens']) || !isGiven(usage['output_tokens'])) return undefined
@@ -57,7 +58,9 @@ export function responsesUsage(usage: unknown, tools: ToolCounts): TextUsage | u
   }
 }
 
-/** A `usage` as callers see it: the cache names of this surface, and what the tools will cost. */
+/**
+ * A `usage` as callers see it, with the cache names of this surface and the counts of billed tools.
+ */
 function responsesUsageView(usage: JsonObject, tools: ToolCounts): JsonObject {
   const details = usage['input_tokens_details']
   const counts = Object.entries({
@@ -72,7 +75,7 @@ function responsesUsageView(usage: JsonObject, tools: ToolCounts): JsonObject {
   }
 }
 
-/** Why a response failed, its message fit for callers; undefined when it did not. */
+/** Why a response failed, with a scrubbed message; undefined if it did not fail. */
 export function failureOf(
   response: JsonObject,
   scrub: Scrubber,
@@ -147,7 +150,7 @@ function failureMessage(error: JsonObject, scrub: Scrubber): string {
   return scrub(textOf(error['message']) ?? '')
 }
 
-/** UTF-8 bytes of what the output items say. */
+/** UTF-8 bytes of the output items' content. */
 export function outputBytes(output: readonly JsonObject[]): number {
   let bytes = 0
   for (const item of output) {

@@ -23,15 +23,15 @@ import {
   toolCounts,
 } from './convert.ts'
 
-/** An item as its stream goes on to name it. */
+/** An item as later events of its stream refer to it. */
 interface Shown {
   readonly id: string
   readonly rewrite: MemberRewriter
 }
 
 /**
- * Puts our ids into the events of one stream that hold no response. Only events that name something
- * upstream keeps are changed; all others pass as they are.
+ * Puts the gateway's ids into the events of a stream that hold no response. Only events that refer
+ * to something that upstream keeps are changed.
  */
 function createEventRewriter(
   keptId: CallerNames['keptId'],
@@ -62,9 +62,10 @@ function createEventRewriter(
 const DONE = '[DONE]'
 const TERMINAL = new Set(['response.completed', 'response.incomplete', 'response.failed'])
 
-/** Follows a responses stream; events it does not know pass as they are. */
+/** Follows a responses stream; unknown events pass unchanged. */
 export function responsesFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
-  // Nothing below may keep a reference to the request: a stream outlives it, and it may be large.
+  // The code below must not keep a reference to the request: a stream lives longer, and the request
+  // may be large.
   const { model, keptId } = request
   const said = answeredWith(request)
   const withOurIds = createEventRewriter(keptId)
@@ -127,7 +128,7 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Tex
   }
 }
 
-/** What a piece adds to what is counted where upstream reports no usage. */
+/** The bytes that a piece adds to the count, in case upstream reports no usage. */
 function bytesAdded(type: string, { delta, item }: JsonObject): number {
   if (type.endsWith('.delta')) return bytesOf(delta)
   const isNew = type === 'response.output_item.added' && isJsonObject(item)

@@ -44,10 +44,10 @@ interface FoundClone {
 const NAME_DIGITS = 40
 
 /**
- * Finds what a clone is made of. The name upstream of a new voice is unique to this request: a
- * clone that is requested again after an unknown outcome gets another name, so the earlier attempt
- * cannot conflict with it. A voice that exists already keeps its name; upstream knows whether it
- * still has it.
+ * Looks up the files and the voice of a clone. The name upstream of a new voice is unique to this
+ * request: a clone that is requested again after an unknown outcome gets another name, so the
+ * earlier attempt cannot conflict with it. A voice that exists already keeps its name; upstream
+ * knows whether it still has it.
  *
  * @throws DomainError `invalid_request` naming a file, `voice_exists`, `model_not_allowed`
  */
@@ -175,11 +175,11 @@ async function recordVoice({ log, clock }: CloneDeps, input: CloneCall): Promise
   })
 }
 
-/** Speech at once and clones, as the routes of the family ask for them. */
+/** Synchronous speech and clones, for the routes of the family. */
 export interface SpeechCalls {
   readonly speech: SpeechCallFamily
   readonly clones: CloneFamily
-  /** Whose voice a caller means by its name. */
+  /** Resolves the name of a voice for a caller. */
   readonly resolveVoice: ResolveVoice
 }
 

@@ -16,12 +16,12 @@ import type { CloneRequest } from '../rules/clone-request.ts'
 
 export interface SpeechCallInput extends CallInput {
   readonly request: SpeechRequest
-  /** Whose voice it is, as upstream knows it, and the only account that has it. */
+  /** The voice's name upstream, and the only account that has it. */
   readonly voice: { readonly voiceId: string; readonly channelId?: string }
 }
 
 /**
- * Audio as its caller gets it: in hexadecimal or as a URL with its description, or its bytes alone.
+ * Audio for the caller: in hexadecimal or as a URL, each with its description, or only its bytes.
  */
 export type SpokenBody =
   | { readonly form: 'json'; readonly audio: string | RawString; readonly shown: JsonObject }
@@ -38,28 +38,28 @@ export interface CloneInput extends CallInput {
   readonly request: CloneRequest
 }
 
-/** A voice that was cloned, as its caller gets to know. */
+/** A cloned voice for the caller. */
 export interface Cloned {
   /** Why the sample is objectionable; undefined where it is not. */
   readonly inputSensitive: number | undefined
   /** Where the audition is to be heard. */
   readonly demoAudio: string | undefined
-  /** Of the audition, where upstream says so. */
+  /** The characters of the audition, if upstream reports them. */
   readonly characters: number | undefined
 }
 
 /**
- * Bound of what is read on for a caller who has gone, and of what is held back: that of an
- * unstreamed answer.
+ * The bound on reading for a caller who disconnected, and on withheld frames: that of an unstreamed
+ * answer.
  */
 const MAX_STREAM_BYTES = 192 << 20
-/** Upstream's word for a voice it does not have. */
+/** Upstream's code for a voice that it does not have. */
 const NO_SUCH_VOICE = '2042'
-/** Speech as a call; the upstream body is what is sent. */
+/** Speech as a call; its request is the upstream body. */
 export type SpeechCallFamily = CallFamily<SpeechCallInput, JsonObject, SpeechSeen, SpokenBody> &
   StreamFamily<SpeechCallInput, JsonObject, SpeechTally, SpeechChunk, SpeechFrame>
 
-/** What the answers of a channel are for callers who ask for hexadecimal. */
+/** The form of a channel's answers for callers who ask for hexadecimal. */
 export function formOf(channel: Channel): SpokenBody['form'] {
   return speechSettings(channel).audioMode === 'hex' ? 'audio' : 'json'
 }
@@ -84,7 +84,8 @@ export function createSpeechFamily(provider: SpeechProvider): SpeechCallFamily {
     },
     open: (input, channel, body, options) =>
       provider.stream(channel, callAt(input, channel, body), options),
-    // A caller who leaves does not shorten what upstream makes: it ends as one that is answered whole.
+    // A caller who disconnects does not shorten the work upstream: the stream ends like a whole
+    // answer.
     boundsOf: ({ timeoutMs }) => ({
       drainTimeoutMs: timeoutMs,
       drainMaxBytes: MAX_STREAM_BYTES,
@@ -96,7 +97,7 @@ export function createSpeechFamily(provider: SpeechProvider): SpeechCallFamily {
   }
 }
 
-/** What cannot be played is no result. @throws ProviderError */
+/** Audio that cannot be played is no result. @throws ProviderError */
 function spokenOf(
   audio: string | RawString,
   shown: JsonObject,

@@ -42,10 +42,10 @@ async function read(
   return { upstreamVoiceId, channelId }
 }
 
-/** A voice as upstream is asked for it. */
+/** A voice as it is sent upstream. */
 interface ResolvedVoice {
   readonly voiceId: string
-  /** The only account that has it; absent: every one has. */
+  /** The only account that has it; absent: every account has it. */
   readonly channelId?: string
 }
 
@@ -53,9 +53,9 @@ interface ResolvedVoice {
 export type ResolveVoice = (tenantId: string, voiceId: string) => Promise<ResolvedVoice>
 
 /**
- * From a caller's word for a voice to upstream's: one that every tenant may use, or one that its
- * tenant has cloned. The gateway sends nothing else, so that a caller cannot name another tenant's
- * voice (P8).
+ * Resolves a caller's name of a voice to upstream's: a voice that every tenant may use, or one that
+ * the tenant has cloned. The gateway sends nothing else, so that a caller cannot name another
+ * tenant's voice (P8).
  */
 export function createResolveVoice(findVoice: FindVoice): ResolveVoice {
   return async (tenantId, voiceId) => {

@@ -3,7 +3,7 @@ import { NotBlank } from '../../../kernel/body.ts'
 import { isLongerThan } from '../../../kernel/characters.ts'
 import { emotions, speechModels } from './voices.ts'
 
-/** The bodies of speech, asked for at once or as a task. */
+/** The bodies of speech, as a call or as a task. */
 
 export type SpeechMode = 'call' | 'task'
 
@@ -18,7 +18,7 @@ export const notOffered = [
   'subtitle_enable',
 ] as const
 
-/** Of a call fewer than ten thousand characters. */
+/** A call has fewer than ten thousand characters. */
 const MAX_TEXT: Readonly<Record<SpeechMode, number>> = { call: 9_999, task: 50_000 }
 export const MAX_NAME = 256
 export const Language = Type.Optional(
@@ -40,7 +40,7 @@ const Emotion = Type.Optional(
 )
 const SampleRate = Type.Optional(Type.Enum([8_000, 16_000, 22_050, 24_000, 32_000, 44_100]))
 
-/** What may stand by itself or in `voice_setting`. */
+/** Members that may be in the body or in `voice_setting`. */
 export const voice = {
   voice_id: Type.Optional(
     Type.String({
@@ -81,7 +81,7 @@ const deliveryOfCall = {
   stream_options: Type.Optional(Type.Object({ exclude_aggregated_audio: Flag })),
 }
 
-/** Taken and dropped: what a task made is fetched as a file. */
+/** Accepted and dropped: the result of a task is fetched as a file. */
 const deliveryOfTask = {
   stream: Type.Optional(
     Type.Boolean({

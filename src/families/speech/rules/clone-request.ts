@@ -11,12 +11,12 @@ import { charactersOf } from './request.ts'
 
 /** The body of a clone of a voice, and the rules of its members. */
 
-/** What the new voice is to say at once; it is billed as speech. */
+/** The text that the new voice says at once; it is billed as speech. */
 export interface Audition {
   /** External name. */
   readonly model: string
   readonly text: string
-  /** What upstream is expected to count. */
+  /** The characters that upstream is expected to count. */
   readonly characters: number
 }
 
@@ -29,7 +29,7 @@ export interface CloneRequest {
   readonly promptFileId: string | undefined
   readonly promptText: string | undefined
   readonly audition: Audition | undefined
-  /** Upstream's words without ids, names and what is said. */
+  /** Upstream's members without ids, names and the text. */
   readonly settings: JsonObject
 }
 

@@ -15,7 +15,7 @@ import type { Audition } from './clone-request.ts'
 import { VOICE_CLONE } from './voices.ts'
 
 /**
- * How speech is rated: by the characters upstream reports, and by nothing else. Rule name:
+ * How speech is rated: only by the characters that upstream reports. Rule name:
  * `speech/characters/reported`.
  */
 
@@ -24,7 +24,7 @@ export const CHARACTERS = 'character'
 export const SPEECH_CURRENCY: Currency = 'USD'
 const RULE = 'speech/characters/reported'
 
-/** What the characters of a model are sold as; a clone is sold as what it is called. */
+/** The SKU of a model's characters; the SKU of a clone is its name. */
 export function speechSku(model: string): string {
   return model === VOICE_CLONE ? VOICE_CLONE : `${model}-character`
 }
@@ -37,20 +37,20 @@ export function quoteSpeech(model: string, facts: TaskFacts, book: PriceBook): Q
   return { ...quote, hold: amount }
 }
 
-/** What a request of these facts is expected to be counted as. */
+/** The expected count for a request with these facts. */
 export function expectedOf({ settings }: TaskFacts): number {
   const { characters } = settings
   invariant(typeof characters === 'number', 'a request was read before it is priced')
   return characters
 }
 
-/** Undefined: upstream did not say how many characters it was. */
+/** Undefined: upstream did not report the characters. */
 export function settleSpeech(quote: Quote, usage: Usage): Settlement | undefined {
   const characters = usage[CHARACTERS]
   return characters === undefined ? undefined : settleCharacters(quote, characters, 'reported')
 }
 
-/** So many characters at the quoted price. */
+/** The settlement of this many characters at the quoted price. */
 export function settleCharacters(
   quote: Quote,
   characters: number,
@@ -61,21 +61,21 @@ export function settleCharacters(
 }
 
 /**
- * How a clone of a voice is rated: by the piece, and what it says at once as speech. Rule names:
+ * How a clone of a voice is rated: a price for the clone, and its audition as speech. Rule names:
  * `speech/clone/made` and `speech/clone/audition`.
  */
 
 /** What a clone is priced by. */
 type PricedClone = Pick<Audition, 'model' | 'characters'> | undefined
 
-/** What was seen of an answer: characters of the audition, where it says how many. */
+/** What was received of an answer: the characters of the audition, if it reports them. */
 export interface CloneSeen {
   readonly characters: number | undefined
 }
 
 /**
- * A clone that was made is always settled: an audition without figures at what was expected of it,
- * because the voice is there.
+ * A clone that was made is always settled, because the voice exists: an audition without a count is
+ * settled at the expected one.
  *
  * @throws DomainError `price_not_configured` with `details.sku`
  */

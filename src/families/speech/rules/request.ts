@@ -16,9 +16,9 @@ type Body = Static<(typeof speechBodies)['call']>
 export interface SpeechRequest {
   /** External name. */
   readonly model: string
-  /** As the caller named it, an alias resolved. */
+  /** The caller's name of the voice, with an alias resolved. */
   readonly voiceId: string
-  /** Upstream's words without the model and the voice. */
+  /** Upstream's members without the model and the voice. */
   readonly body: JsonObject
   readonly delivery: 'hex' | 'url'
   readonly streamed: boolean
@@ -81,7 +81,7 @@ export function withVoice({ body }: Pick<SpeechRequest, 'body'>, voiceId: string
   return { ...body, voice_setting: { ...Object(setting), voice_id: voiceId } }
 }
 
-/** What upstream is expected to count: a Chinese character counts twice. */
+/** The characters that upstream is expected to count: a Chinese character counts twice. */
 export function charactersOf(text: string): number {
   const timesIn = (pattern: RegExp): number => text.match(pattern)?.length ?? 0
   return text.length - timesIn(PAIRS) + timesIn(CHINESE)

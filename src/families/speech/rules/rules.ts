@@ -14,7 +14,7 @@ import {
   speechSku,
 } from './pricing.ts'
 
-/** As channels, events and the models of a principal name it. */
+/** Its name in channels, events and a principal's models. */
 export const SPEECH = 'speech'
 
 /** What a request for speech is priced by. */
@@ -23,7 +23,7 @@ export interface PricedSpeech {
   readonly facts: TaskFacts
 }
 
-/** What was seen of an answer: `character` as upstream counted it, where it did. */
+/** What was received of an answer: `character` is upstream's count, if it reports one. */
 export interface SpeechSeen {
   readonly usage: Usage
 }
@@ -64,10 +64,10 @@ export const speechCallRules: CallFamilyRules<PricedSpeech, SpeechSeen> = {
   },
 }
 
-/** Nothing lists what an account has made: a creation whose outcome is unknown is given up after this. */
+/** Upstream has no list of tasks: a creation whose outcome is unknown is given up after this. */
 const LONGEST_S = 6 * 3_600
 
-/** Speech that is made as a task; upstream reports the characters when it accepts the task. */
+/** Speech as a task; upstream reports the characters when it accepts the task. */
 export const speechTaskRules: TaskFamilyRules = {
   family: SPEECH,
   idKind: 'speech',

@@ -25,7 +25,7 @@ import {
 } from '../../../api/kit/numbered-failures.ts'
 import { creationFailures as ofEveryCreation } from '../../../api/kit/route-failures.ts'
 
-/** Numbers of `base_resp.status_code` that this version has besides. */
+/** Further numbers of `base_resp.status_code` in this version. */
 const TIMEOUT = '1001'
 const DOWNSTREAM = '1033'
 const DUPLICATE_VOICE = '2039'
@@ -34,12 +34,12 @@ const NO_SUCH_VOICE = '2042'
 /** A missing thing is a wrong parameter on this wire, answered with HTTP 200. */
 const notFound = { code: INVALID, status: 400 } as const
 
-/** What can fail on `/provB/v1`, whatever is asked for there. */
+/** The failures of every route of `/provB/v1`. */
 const speechFailures = {
   ...eitherVersion,
   route_not_found: INVALID,
   no_channel: UNKNOWN_ERROR,
-  // The voice, or its sample, is at an account that is unavailable now.
+  // The account that has the voice, or its sample, is unavailable.
   kept_unavailable: {
     code: UNKNOWN_ERROR,
     words:
@@ -70,7 +70,7 @@ const speechFailures = {
 
 const ofVoices: readonly FailureCode[] = ['voice_not_found', 'kept_unavailable']
 
-/** What a call can fail with, before it is sent and afterwards. */
+/** The failures of a call, before and after it is sent. */
 export const callFailures: readonly FailureCode[] = [
   ...ofEveryCall,
   'parameter_invalid',
@@ -83,7 +83,7 @@ export const creationFailures: readonly FailureCode[] = [
   ...ofVoices,
 ]
 
-/** Statuses that this wire answers with HTTP 200: its clients read `base_resp` alone. */
+/** Statuses that this wire answers with HTTP 200: its clients read only `base_resp`. */
 const reportedInBody: ReadonlySet<FailureStatus> = new Set([400, 402, 422])
 
 /** Upstream's numbers for an input it refuses, which show callers what to correct. */
@@ -143,14 +143,14 @@ const shape = {
   },
 }
 
-/** What the OpenAPI description says of a `/provB/v1` route, its failures included. */
+/** The OpenAPI description of a `/provB/v1` route, including its failures. */
 export function describe(route: {
   readonly tag: 'Speech' | 'Files'
   readonly operationId: string
   readonly summary: string
   /** Undefined: it is no JSON. */
   readonly ok: TSchema | undefined
-  /** What else it may be sent as, by media type: what its text is. */
+  /** Further media types of the answer, each with a description. */
   readonly others?: Readonly<Record<string, string>>
   readonly failures: readonly FailureCode[]
   readonly further?: readonly Error[]

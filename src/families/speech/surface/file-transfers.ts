@@ -22,7 +22,7 @@ import { type UploadPurpose, uploadPurposes } from '../../../domain/upload/event
 import { fromTimestamp } from '../../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 
-/** Of an upload, or of what asynchronous speech made. */
+/** The id of an upload, or of the result of asynchronous speech. */
 export const FileSchema = Type.Object({
   file_id: Type.String({ description: 'A positive integer in decimal.' }),
   bytes: Type.Optional(Type.Integer({ minimum: 0, description: 'Of an upload.' })),
@@ -63,7 +63,7 @@ type Send = (file: {
   readonly body: AsyncIterable<Uint8Array>
 }) => Promise<OwnUpload>
 
-/** Sends a file on as it comes; resolves when the last of it was taken, or the upload ended before. */
+/** Forwards a file as it arrives; resolves when all of it was read, or the upload ended earlier. */
 async function pass(send: Send, purpose: UploadPurpose, file: FormFile): Promise<Passing> {
   let end: Passing['end'] = () => undefined
   const rest = new Promise<void>((resolve, reject) => {
@@ -83,7 +83,7 @@ async function pass(send: Send, purpose: UploadPurpose, file: FormFile): Promise
   return { sent, end }
 }
 
-/** A file that came before its purpose, in the pieces it came in; each goes as it is sent. */
+/** A file that arrived before its purpose, in pieces; each piece is freed once it is sent. */
 async function* fromHeld(pieces: Uint8Array[]): AsyncGenerator<Uint8Array, void> {
   for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) yield piece
 }
@@ -95,8 +95,8 @@ async function held(file: FormFile): Promise<Uint8Array[]> {
 }
 
 /**
- * Takes an upload: where its purpose comes first its bytes pass through as they come, where it comes
- * last they are held once until then.
+ * Accepts an upload. If its purpose comes first, its bytes are forwarded as they arrive; if it
+ * comes last, they are held until then.
  *
  * @throws DomainError of the use cases, `invalid_request`; RequestError
  */
@@ -143,7 +143,7 @@ export async function takeUpload(
 
 type File = Static<typeof FileSchema>
 
-/** What an id may name, and what finds it. */
+/** The kinds of things that an id may name, and how to find each. */
 interface Files {
   readonly media: MediaUseCases
   readonly tasks: TaskUseCases
@@ -161,7 +161,8 @@ export function uploadShown(upload: OwnUpload): File {
 }
 
 /**
- * What an id names: an upload, or what asynchronous speech made, which goes by the id of its task.
+ * Finds what an id names: an upload, or the result of asynchronous speech, under the id of its
+ * task.
  * @throws DomainError `file_not_found`, whatever it is that is not there; those of both
  */
 export async function retrieveFile(
@@ -234,7 +235,7 @@ function send(
     'content-disposition': dispositionOf(filename),
     'cache-control': 'private',
   })
-  // Any other type of upstream's must not be rendered as a page of the gateway.
+  // A browser must not render any other type as a page of the gateway.
   return reply.type(type.startsWith('audio/') ? type : 'application/octet-stream').send(body)
 }
 

@@ -116,7 +116,7 @@ export function mediaFilesPlugin({ media, tasks, mediaForm }: MediaFileDeps) {
       },
     })
     app.get('/files/retrieve_content', {
-      // It would read the whole file to say how long it is.
+      // The gateway would have to read the whole file to know its length.
       exposeHeadRoute: false,
       schema: {
         ...describe({

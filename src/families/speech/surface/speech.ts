@@ -98,7 +98,7 @@ export const speechCall = (mount: Mount, { speech, resolveVoice }: SpeechCalls):
     }),
   })
 
-/** How a call for speech is answered: as JSON, as bytes, or as a stream of either. */
+/** How a call for speech is answered: as JSON or bytes, whole or as a stream. */
 
 const mediaTypes: Readonly<Record<AudioFormat, string>> = {
   mp3: 'audio/mpeg',
@@ -127,7 +127,7 @@ async function answerSpeech(
   return sendInPieces(reply, { data, ...body.shown, ...succeeded(request) }, limits)
 }
 
-/** Answers a call as it is made; what fails before its first byte is an ordinary answer. */
+/** Streams the answer of a call; a failure before the first byte is an ordinary answer. */
 async function answerSpeechStream(
   speech: SpeechCallFamily,
   asked: SpeechPricingInput,
@@ -154,7 +154,7 @@ async function answerSpeechStream(
   return reply
 }
 
-/** Audio has no end mark: where not all of it comes, the gateway breaks the connection off. */
+/** Audio has no end mark: if it is incomplete, the gateway aborts the connection. */
 async function* bytesOf(frames: AsyncIterable<SpeechFrame>): AsyncGenerator<Buffer, undefined> {
   let whole = false
   for await (const { data, terminal } of frames) {

@@ -31,7 +31,7 @@ import { readWhole } from '../../kit/http/open-stream.ts'
 import { refusalIn, refusalInStream } from '../../kit/media/base-resp.ts'
 import { ask, type AnswerContent } from '../../kit/media/files.ts'
 
-/** What of an answer with audio is for callers, and what it is settled on. */
+/** The description of an audio answer for callers, and the count that settles it. */
 
 const MAX_SHOWN_MEMBERS = 24
 
@@ -43,7 +43,7 @@ function shownOf(body: JsonObject): JsonObject {
   return info.length === 0 ? {} : { extra_info: Object.fromEntries(info) }
 }
 
-/** How many characters upstream counted; nothing, where it does not say. */
+/** The characters that upstream counted; absent if it does not report them. */
 function seenOf(body: JsonObject): SpeechSeen {
   const characters = losslessCount(objectOf(body['extra_info'])['usage_characters'])
   return { usage: characters === undefined ? {} : { [CHARACTERS]: characters } }
@@ -61,10 +61,10 @@ export function speechFrameReader(
   let usage: SpeechTally['usage'] = {}
   let finished = false
   let begun = false
-  /** Audio alone has no end mark: the last piece is held back until the end is known. */
+  /** Plain audio has no end mark: the last piece is withheld until the end is known. */
   let held: string | undefined
 
-  // Audio alone is decoded here, where a wrong digit would end it in silence; JSON the callers decode.
+  // Plain audio is decoded here, and a wrong digit is an error; callers decode the audio in JSON.
   const isSound = form === 'audio' ? isHex : looksLikeHex
   const asJson = (frame: JsonObject, audio: string | undefined, status: number): SpeechChunk => ({
     data: JSON.stringify({

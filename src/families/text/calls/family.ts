@@ -71,7 +71,7 @@ function queryWithPriceMembers(
   return refuse(path, `\`${path}\` must be one of ${['default', ...new Set(tiers)].join(', ')}`)
 }
 
-/** What is sent, whatever the channel, and what its answer can be. */
+/** The request, whatever the channel, and the bounds of its answer. */
 interface TextAsk {
   readonly body: JsonObject
   readonly bounds: AnswerBounds

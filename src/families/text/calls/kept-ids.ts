@@ -2,26 +2,26 @@ import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from 'n
 import { keyedHash } from '../../../kernel/keyed-hash.ts'
 import type { KeptKind, TextRequest } from '../ports.ts'
 
-/** Something upstream keeps: in the account of a channel, under an id of upstream's. */
+/** Something that upstream keeps in the account of a channel, under upstream's id. */
 export interface UpstreamObject {
   readonly channelId: string
   readonly upstreamId: string
   /**
-   * Tokens it is as input: of a response the conversation up to its end, of an item at most so many.
-   * Ids that were made before they said so do not.
+   * Its tokens as input: for a response the conversation up to its end, for an item an upper bound.
+   * Absent in ids of older releases.
    */
   readonly tokens?: number
-  /** Items of one answer say the same here, and together are no more than `tokens`. */
+  /** The same in all items of one answer, which together have at most `tokens`. */
   readonly answer?: string
 }
 
-/** What is known of the answer of one call before it comes. */
+/** What is known about the answer of a call before it arrives. */
 export interface AnswerBounds {
   /** The conversation up to its end, in tokens. */
   readonly conversationTokens: number
   /** What it answers with. */
   readonly outputTokens: number
-  /** What it continues, under upstream's id and the one its caller wrote. */
+  /** The response that it continues: upstream's id and the caller's. */
   readonly previous: { readonly upstreamId: string; readonly id: string } | undefined
 }
 
@@ -33,8 +33,8 @@ export interface AnswerBounds {
 export interface KeptIds {
   readonly seal: (tenantId: string, kind: KeptKind, kept: UpstreamObject) => string
   /**
-   * Seals the ids of one call of a tenant at a channel, each once because frames repeat them. A
-   * response that is named before its usage is known says the most its conversation may be.
+   * Seals the ids of one call of a tenant at a channel, each once because frames repeat them. The
+   * id of a response whose usage is not known yet has the upper bound of its conversation.
    */
   readonly namer: (
     tenantId: string,
@@ -50,10 +50,13 @@ export interface KeptIds {
  * again.
  */
 const MAX_UPSTREAM_ID_LENGTH = 256
-/** Of ours: prefix, tag, figures, channel id and upstream id, each at its longest. */
+/**
+ * The longest id of the gateway: prefix, tag, figures, channel id and upstream id, each at its
+ * longest.
+ */
 const MAX_KEPT_ID_LENGTH = 1_500
 const TAG_BYTES = 16
-/** What stands before the first underscore. */
+/** The text before the first underscore. */
 const PREFIX = /^([a-z]{1,16})_/
 const CIPHER = 'aes-256-ctr'
 /** How the figures are written before the channel's id, which never begins so. */
@@ -88,7 +91,7 @@ export function createKeptIds(secret: string): KeptIds {
     namer: (tenantId, channelId, { conversationTokens, outputTokens, previous }) => {
       const known = new Map<string, string>()
       if (previous !== undefined) known.set(`response ${previous.upstreamId}`, previous.id)
-      /** An answer is known by the first of its items. */
+      /** The first item identifies the answer. */
       let answer: string | undefined
       return (kind, upstreamId, tokens) => {
         const key = `${kind} ${upstreamId}`
@@ -124,7 +127,7 @@ export function createKeptIds(secret: string): KeptIds {
   }
 }
 
-/** What an id says, once it is decrypted. */
+/** The content of a decrypted id. */
 function keptIn(written: string): UpstreamObject {
   const [figures = '', tokens, answer] = FIGURES.exec(written) ?? []
   const [channelId = '', ...lines] = written.slice(figures.length).split('\n')
@@ -136,7 +139,7 @@ function keptIn(written: string): UpstreamObject {
   }
 }
 
-/** Of an item, upstream's own: clients tell by it what the item is. */
+/** For an item, upstream's prefix: clients recognise the kind of item by it. */
 function prefixOf(kind: KeptKind, upstreamId: string): string {
   return kind === 'response' ? 'resp' : (PREFIX.exec(upstreamId)?.[1] ?? 'item')
 }

@@ -11,23 +11,23 @@ import { previousNotFound, type TextCallInput, type TextDeps } from './types.ts'
 import { textSettings } from '../settings.ts'
 import type { PricingInput } from '../../../app/calls/family.ts'
 
-/** A request whose references to what upstream keeps were found to be its tenant's own. */
+/** A request whose references to kept objects all belong to its tenant. */
 interface KeptCall {
   /** With upstream's ids in place of the gateway's. */
   readonly body: JsonObject
-  /** Only channels where what it refers to is. */
+  /** Only channels that have the referenced objects. */
   readonly channelQuery: ChannelQuery
-  /** Tokens of input that what it refers to is, at most. */
+  /** An upper bound on the input tokens of the referenced objects. */
   readonly keptTokens: number
-  /** What it continues, by upstream's id and the caller's. */
+  /** The response that it continues: upstream's id and the caller's. */
   readonly previous: AnswerBounds['previous']
 }
 
 /**
- * Turns the ids a responses request refers by into upstream's, and binds the call to the account
- * that keeps their content. Upstream looks up a response it is to continue, an item that is named
- * by its id, and an item of reasoning that comes back without its content; whole items are the
- * caller's own text.
+ * Replaces the ids in a responses request by upstream's, and binds the call to the account that
+ * keeps their content. Upstream looks up a response it is to continue, an item that is named by its
+ * id, and an item of reasoning that comes back without its content; whole items are the caller's
+ * own text.
  *
  * @throws DomainError `previous_response_not_found`, `kept_unavailable`, `invalid_request`
  */
@@ -71,7 +71,7 @@ export function resolveKept(
 
 /**
  * Tokens of what is kept, once each: the conversation of a response, and of the items of one answer
- * no more than it had. What an id does not say is as much as it can be.
+ * no more than it had. An id without a count is taken at the largest one.
  */
 function tokensOf(used: readonly UsedKept[], largestOutputTokens: number): number {
   const ofAnswers = new Map<string, number>()
@@ -92,7 +92,7 @@ interface UsedKept {
 interface Keeper {
   /** @throws DomainError saying why the id cannot be used */
   readonly upstreamId: (kind: KeptKind, id: unknown, param: string) => string
-  /** The channel everything asked for so far is at. */
+  /** The channel that has all objects referenced so far. */
   readonly channelId: () => string | undefined
   /** Everything asked for so far. */
   readonly used: () => readonly UsedKept[]
@@ -166,7 +166,7 @@ function isReference({ type, role }: JsonObject): boolean {
   return type === 'item_reference' || isBare
 }
 
-/** Whether an item of reasoning brings along what was thought, encrypted or not. */
+/** Whether a reasoning item includes its content, encrypted or not. */
 function isWhole(item: JsonObject): boolean {
   const { encrypted_content: encrypted, content } = item
   return (
@@ -175,7 +175,7 @@ function isWhole(item: JsonObject): boolean {
   )
 }
 
-/** Reasoning that brings its content along needs no id, so one that cannot be used is left out. */
+/** Reasoning that includes its content needs no id, so an unusable id is left out. */
 function lookedUp(keeper: Keeper, item: JsonObject, param: string): JsonObject {
   const { id, ...rest } = item
   try {

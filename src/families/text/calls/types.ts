@@ -12,9 +12,9 @@ import type { KeptIds } from './kept-ids.ts'
 /** Requests and results of a wire of text; no HTTP here. */
 
 export interface TextCallInput extends CallInput {
-  /** The upstream body without `model`; streaming members are the provider's business. */
+  /** The upstream body without `model`; the provider sets the streaming members. */
   readonly body: JsonObject
-  /** What was sent in, for holds and estimates. */
+  /** The size of the input, for holds and estimates. */
   readonly inputSize: InputSize
 }
 
@@ -35,7 +35,7 @@ export interface TextFrame {
   readonly usageOnly: boolean
 }
 
-/** What upstream calls a response it is to continue and does not have. */
+/** Upstream's code for a missing previous response. */
 const PREVIOUS_NOT_FOUND = 'previous_response_not_found'
 /** What it says of an item, not always with a code; it names the item by its own id. */
 const ITEM_NOT_FOUND = /^Item with id '.*' not found/

@@ -7,13 +7,13 @@ import type { TextWireRules } from './wire.ts'
  */
 const ASSUMED_OUTPUT_TOKENS = 2_048
 
-/** The most a call can answer with, each of its answers with at most `largest` tokens. */
+/** The most output tokens of a call whose answers have at most `largest` tokens each. */
 export function largestOutput(wire: TextWireRules, body: JsonObject, largest: number): number {
   const each = largestAnswer(wire, body, largest)
   return Math.min(each * answersOf(wire, body), Number.MAX_SAFE_INTEGER)
 }
 
-/** The most one answer of a call can have. */
+/** The most output tokens of one answer of a call. */
 export function largestAnswer(wire: TextWireRules, body: JsonObject, largest: number): number {
   return Math.min(boundOf(wire, body) ?? largest, largest)
 }
@@ -25,8 +25,8 @@ export function answersOf(wire: TextWireRules, body: JsonObject): number {
 }
 
 /**
- * Says which members a caller has to lower so that an answer has at most `each` tokens: those that it
- * wrote and that are above, or the one of its wire. Keeps no reference to the request.
+ * Names the members that a caller must lower so that an answer has at most `each` tokens: those in
+ * the request that exceed it, or else the wire's. Keeps no reference to the request.
  */
 export function boundsAbove(wire: TextWireRules, body: JsonObject): (each: number) => string {
   const { holder, bounds } = wire.output
@@ -41,9 +41,10 @@ export function boundsAbove(wire: TextWireRules, body: JsonObject): (each: numbe
 }
 
 /**
- * The body with what is held for in each member that bounds the output: which of several an account
- * heeds is not known, and no answer may be longer than its hold. Without a bound it is left alone, and so
- * is a figure that is no count: the model's largest is held then, and upstream refuses the figure.
+ * The body with the held number of tokens in each member that bounds the output: it is not known
+ * which of several an account follows, and no answer may be longer than its hold. A body without a
+ * bound stays unchanged, and so does an invalid value: the model's largest output is held then, and
+ * upstream refuses the value.
  */
 export function withHeldBound(wire: TextWireRules, body: JsonObject, largest: number): JsonObject {
   const members = given(wire, body).filter(([, value]) => countOf(value) !== undefined)
@@ -60,7 +61,7 @@ export function expectedOutput(wire: TextWireRules, body: JsonObject): number {
   return largestOutput(wire, body, boundOf(wire, body) ?? ASSUMED_OUTPUT_TOKENS)
 }
 
-/** The most tokens of one answer, as the caller says; undefined where one of its figures is none. */
+/** The caller's bound on the tokens of one answer; undefined if one of its values is invalid. */
 function boundOf(wire: TextWireRules, body: JsonObject): number | undefined {
   const counts = given(wire, body).map(([, value]) => countOf(value))
   return counts.reduce<number | undefined>(

@@ -6,13 +6,13 @@ import type { TextWireRules } from './wire.ts'
  * on as callers wrote them, so they are taken only where a channel says that its prices allow for it.
  */
 export interface PriceMember {
-  /** As a channel lists it under `passes`. */
+  /** The name under which a channel lists it in `passes`. */
   readonly name: string
   /** Where the caller wrote it. */
   readonly path: string
 }
 
-/** Whether a value asks for what is had without the member. */
+/** Whether a value asks for the default, so that the member changes nothing. */
 type IsUsual = (value: unknown) => boolean
 
 const isNothing: IsUsual = (value) =>
@@ -36,7 +36,7 @@ function all(isUsual: IsUsual, names: string): Readonly<Record<string, IsUsual>>
   )
 }
 
-/** Members of any wire: official clients, vendors and those that stand between them. */
+/** Members of any wire: of official clients, vendors and intermediaries. */
 const MEMBERS: Readonly<Record<string, IsUsual>> = {
   ...all(isUsualWord, 'service_tier speed mode tier'),
   ...all(isText, 'modalities response_modalities output_modalities'),
@@ -55,7 +55,7 @@ const MEMBERS: Readonly<Record<string, IsUsual>> = {
 /** Each tier has its own SKU; a channel lists the tiers. */
 const SERVICE_TIER = 'service_tier'
 
-/** What a channel may list under `passes`. */
+/** The members that a channel may list under `passes`. */
 export const passableMembers: readonly string[] = Object.keys(MEMBERS).filter(
   (name) => name !== SERVICE_TIER,
 )
@@ -67,7 +67,7 @@ export function isTierName(name: string): boolean {
   return TIER_NAME.test(name) && !isUsualWord(name)
 }
 
-/** Spellings that are one to an account: `serviceTier`, `service_tier`. */
+/** Spellings that an account reads as the same member: `serviceTier`, `service_tier`. */
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[_-]/g, '')
 const nameOf = new Map(Object.keys(MEMBERS).map((name) => [plain(name), name]))
 const LONGEST_NAME = 64
@@ -101,7 +101,7 @@ function membersIn(
   })
 }
 
-/** The tier of service a request asks for; undefined for the usual one. */
+/** The service tier of a request; undefined for the default tier. */
 export function serviceTierOf(body: JsonObject): string | undefined {
   for (const [key, value] of Object.entries(body))
     if (nameOf.get(plain(key)) === SERVICE_TIER && typeof value === 'string' && !isUsualWord(value))
@@ -114,7 +114,7 @@ export function isServiceTier({ name }: PriceMember): boolean {
   return name === SERVICE_TIER
 }
 
-/** Whether two tiers are one; what is not said is the usual one. */
+/** Whether two tiers are the same; an absent tier is the default one. */
 export function isSameTier(asked: string | undefined, answered: string): boolean {
   if (isUsualWord(answered)) return asked === undefined || isUsualWord(asked)
   return asked?.toLowerCase() === answered.toLowerCase()

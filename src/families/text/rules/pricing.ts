@@ -25,7 +25,7 @@ import { type PriceBook, rate } from '../../../domain/pricing/price-book.ts'
  * Input and output must be priced; nothing falls back to free.
  */
 
-/** What each tool is counted in, and the SKU that prices it. */
+/** The unit of each tool, and the SKU that prices it. */
 const TOOL_UNITS: Readonly<Record<MeteredTool, ToolUnit>> = {
   'web-search': 'web-search-call',
   'code-interpreter': 'code-interpreter-session',
@@ -37,9 +37,9 @@ export interface TextQuote {
   readonly priceBookVersion: string
   readonly currency: Currency
   readonly tokens: Readonly<Record<TokenUnit, RatedSku>>
-  /** The most a token of input can cost, whatever a cache makes of it: for holds. */
+  /** The highest price of an input token, cached or not: for holds. */
   readonly dearestInput: RatedSku
-  /** What the request offers, each with a price: a hold reserves for it. */
+  /** The tools that the request offers, each with a price: a hold reserves for them. */
   readonly offered: readonly MeteredTool[]
   /**
    * Of the tools offered, and of what a chat model may search for by itself where that has a price;
@@ -154,7 +154,9 @@ export function holdText(
   return holdPico
 }
 
-/** The most output that may be held for with so much, beside the input and the tools; 0 for none. */
+/**
+ * The largest output that this amount can hold, in addition to the input and the tools; 0 for none.
+ */
 export function outputWithin(quote: TextQuote, inputTokens: number, availablePico: bigint): number {
   const leftPico = availablePico - holdText(quote, { inputTokens, outputTokens: 0 })
   const { price, per } = quote.tokens.output
@@ -164,7 +166,7 @@ export function outputWithin(quote: TextQuote, inputTokens: number, availablePic
   return Number(tokens > MAX_QUANTITY ? MAX_QUANTITY : tokens)
 }
 
-/** Any price may be per one, a thousand or a million: a million of each are compared. */
+/** Prices may be per one, a thousand or a million; they are compared per million. */
 function dearest(rated: readonly RatedSku[], first: RatedSku): RatedSku {
   const ofMillion = ({ price, per }: RatedSku) => lineAmount(1_000_000, price, per)
   return rated.reduce((most, one) => (ofMillion(one) > ofMillion(most) ? one : most), first)

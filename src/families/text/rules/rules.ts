@@ -36,7 +36,7 @@ export interface TextCallRequest {
   readonly model: string
   readonly body: JsonObject
   readonly inputSize: InputSize
-  /** The most the model answers with, wherever the call may go. */
+  /** The largest output of the model, over all channels that may take the call. */
   readonly largestOutputTokens: number
   /** The tier of service it is priced by; absent is the usual one. */
   readonly serviceTier?: string
@@ -44,13 +44,13 @@ export interface TextCallRequest {
 
 /** What was seen of a text answer. */
 export interface TextSeen {
-  /** As reported; undefined when upstream reported none, or figures that are none. */
+  /** The reported usage; undefined if upstream reported none, or invalid figures. */
   readonly usage: TextUsage | undefined
-  /** UTF-8 bytes of text, reasoning, tool names and arguments; not counted where usage makes it idle. */
+  /** UTF-8 bytes of text, reasoning, tool names and arguments; not counted if there is usage. */
   readonly outputBytes: number
-  /** Upstream said that the result is whole. */
+  /** Upstream reported that the result is complete. */
   readonly finished: boolean
-  /** Where upstream answered with another model or tier of service than it was asked for. */
+  /** Present if upstream answered with another model or service tier than requested. */
   readonly answeredOtherwise?: AnswerDifferences
 }
 
@@ -104,7 +104,7 @@ function rated(quote: TextQuote, inputSize: InputSize, seen: TextSeen): RatedCal
 }
 
 /**
- * Names the output bound that the available amount is enough for; keeps no reference to the
+ * Names the largest output bound that the available amount covers; keeps no reference to the
  * request.
  */
 function fittingBound(
@@ -122,7 +122,7 @@ function fittingBound(
 
 const TOKEN_SKU = new RegExp(`^(.+)-(?:${tokenUnits.join('|')})-token$`)
 
-/** Text on one of its wires. A result without figures is settled at an estimate, never not at all. */
+/** Text on one of its wires. A result without usage is settled at an estimate. */
 export function textRules(wire: TextWireRules): CallFamilyRules<TextCallRequest, TextSeen> {
   return {
     name: 'text',

@@ -54,9 +54,11 @@ const MEDIA_BYTES_PER_TOKEN = 512
 export interface InputSize {
   readonly characters: number
   readonly mediaBytes: number
-  /** UTF-8 bytes of the text; where absent a character counts as a byte. */
+  /** UTF-8 bytes of the text; if absent, a character counts as a byte. */
   readonly textBytes?: number
-  /** Tokens held for what is not in the request, or not known by its size; never estimated by. */
+  /**
+   * Tokens held for input outside of the request, or of unknown size; estimates do not use them.
+   */
   readonly heldTokens?: number
 }
 
@@ -68,7 +70,7 @@ export function estimateInputTokens(size: InputSize): number {
   )
 }
 
-/** Tokens held for the input: what it is taken for, and what stands elsewhere. */
+/** Tokens held for the input: the estimate, and the tokens of input outside of the request. */
 export function heldInputTokens(size: InputSize): number {
   return Math.min(estimateInputTokens(size) + (size.heldTokens ?? 0), Number.MAX_SAFE_INTEGER)
 }
@@ -87,15 +89,15 @@ export function estimateText(size: InputSize, outputBytes: number): TextUsage {
  * known only afterwards. A hold counts these figures for it; settlement never uses them.
  */
 
-/** Kinds of media that may be named by an address. */
+/** Kinds of media that may be given by URL. */
 export type LinkedMediaKind = 'image' | 'audio' | 'video' | 'document'
 
-/** Tokens of an image by the level of detail that is asked for, in words of any wire. */
+/** Tokens of an image by the requested level of detail, in the words of any wire. */
 const IMAGE_TOKENS: readonly (readonly [level: RegExp, tokens: number])[] = [
   [/original|ultra/i, 12_000],
   [/low/i, 512],
 ]
-/** Levels that are not named, `auto`, `medium` and `high` among them. */
+/** All other levels, including `auto`, `medium` and `high`. */
 const USUAL_IMAGE_TOKENS = 3_000
 
 /** An hour of sound, twenty minutes of film, some hundred pages. */

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 
-/** Tools a provider runs itself and charges by count. */
+/** Tools that a provider runs itself and charges by count. */
 export const meteredTools = ['web-search', 'code-interpreter', 'file-search'] as const
 export type MeteredTool = (typeof meteredTools)[number]
 
