@@ -52,7 +52,7 @@ import { envelopesOf, mountsOf, tagsOf } from './surfaces.ts'
 import type { ReadOwnBudgets } from './v1/key.ts'
 import { v1Surface } from './v1/routes.ts'
 
-/** Everything the HTTP interface needs, put together by `main.ts`. */
+/** Everything that the HTTP interface needs. */
 export interface ApiDeps extends Omit<AccountsDeps, 'endpoints'>, PerToken {
   /** A pino logger, made with `logRedaction` of `kit/observe.ts`. */
   readonly logger: FastifyBaseLogger
@@ -83,17 +83,17 @@ export interface ApiDeps extends Omit<AccountsDeps, 'endpoints'>, PerToken {
   /** Status of callers' limits; without it answers do not show them. */
   readonly limitStatusesOf?: LimitStatusesOf
   readonly health: Health
-  /** Of the gateway's own storage; undefined: it has none to serve. */
+  /** The gateway's own storage; undefined: the gateway serves no objects. */
   readonly objects?: FindObject | undefined
-  /** Whether readiness and metrics are on a port of their own (`buildOperationsApp`). */
+  /** Whether readiness and metrics are on a separate port (`buildOperationsApp`). */
   readonly operationsElsewhere?: boolean
   /** Ranges of addresses whose `X-Forwarded-For` names the caller. */
   readonly trustedProxies?: readonly string[]
-  /** True once the process is about to end: connections are then not kept for a next request. */
+  /** True once the process is about to end: connections are then closed after each answer. */
   readonly leaving?: () => boolean
   /** How callback hosts are resolved; `resolveByDns` in production. */
   readonly resolveHost: ResolveHost
-  /** Names of the hosts our accounts are at: no caller may refer to files there. */
+  /** Hosts of the operator's accounts: no caller may refer to files there. */
   readonly upstreamHosts?: ReadonlySet<string>
   /** Version shown in the OpenAPI description. */
   readonly version: string
@@ -103,18 +103,18 @@ export interface ApiDeps extends Omit<AccountsDeps, 'endpoints'>, PerToken {
 
 /** The named bounds of the HTTP interface (P10). */
 interface ApiLimits {
-  /** Of the largest body below a prefix, where it is not what its mount says. */
+  /** The largest body below a prefix, if it differs from that of its mount. */
   readonly bodyBytes: Readonly<Record<string, number>>
-  /** Of one form with images, and of what is in it. */
+  /** The bounds of a form with images. */
   readonly imageForm: FormLimits
-  /** For one uploaded file and its form fields. */
+  /** The largest uploaded file with its form fields. */
   readonly fileForm: FormLimits
   /**
-   * For one file that is sent on, and its form fields; the default is for the largest upload of the
+   * The largest forwarded file with its form fields; the default allows the largest upload of the
    * catalog.
    */
   readonly mediaForm?: FormLimits
-  /** Memory of all bodies being read or worked on at once, in one process, their copies included. */
+  /** Memory of all bodies that one process reads or works on at once, including copies. */
   readonly bodyMemoryBytes: number
   /** Request line and headers together. */
   readonly headerBytes: number
@@ -155,7 +155,7 @@ function mediaFormOf({ maxUploadBytes }: Catalog): FormLimits {
   }
 }
 
-/** A server without routes, whose failures are in the shape of the URL that was asked for. */
+/** A server without routes, whose failures have the shape of the requested URL. */
 export function createServer(
   deps: Pick<ApiDeps, 'logger' | 'clock' | 'leaving' | 'trustedProxies'>,
   limits: ApiLimits,
@@ -175,19 +175,20 @@ export function createServer(
     http: {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.requestTimeoutMs,
-      // How exactly Node keeps the two timeouts.
+      // How often Node checks the two timeouts.
       connectionsCheckingInterval: Math.min(30_000, limits.requestTimeoutMs / 4),
     },
     forceCloseConnections: 'idle',
     // While draining, the gateway answers requests on open connections and then closes them.
     return503OnClosing: false,
-    // The header limit bounds it: an id of any length is "not found", never "not a URL".
+    // Only the header limit bounds a parameter: an id of any length is "not found", never "not a
+    // URL".
     routerOptions: { maxParamLength: limits.headerBytes },
-    // The gateway's own parser refuses proto keys where bodies are read, and never drops them.
+    // The gateway's own parser refuses prototype keys in bodies and never drops them.
     onProtoPoisoning: 'error',
     onConstructorPoisoning: 'error',
     frameworkErrors: (error, request, reply) => {
-      // Types of unrouted requests differ; what is used of them does not.
+      // The type of an unrouted request differs, but the members used here are the same.
       const failed = reply as unknown as FastifyReply
       void failed.header('x-request-id', request.id)
       void sendFailure(envelopeOf(request.raw.url ?? ''), error, request, failed)
@@ -211,7 +212,7 @@ export function createServer(
   return app
 }
 
-/** Puts the HTTP interface together; the caller listens and closes. */
+/** Builds the HTTP interface; the caller listens and closes. */
 export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   const limits = { ...defaultLimits, ...deps.limits }
   const { mediaForm = mediaFormOf(deps.catalog), fileForm, imageForm: formLimits } = limits
@@ -241,7 +242,7 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   const app = createServer(deps, limits, envelopeOf)
   useObservation(app, deps.metrics)
   usePerToken(app, deps)
-  // Probes and scrapers add what they like.
+  // Probes and scrapers may add any query parameter.
   useKnownQueries(app, (url) => envelopeOf(url) !== operatingEnvelope)
   useEnvelope(app, operatingEnvelope)
   await useDocumentation(app, deps.version, tagsOf(mounts))

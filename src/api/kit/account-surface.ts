@@ -23,7 +23,7 @@ export function accountEnvelope(surface: Surface): Envelope {
       status: rule.status,
       headers: {
         'cache-control': 'no-store',
-        // An answer that was to be CSV still reports its failure in JSON.
+        // A failure is JSON even if the caller asked for CSV.
         'content-type': 'application/json; charset=utf-8',
         ...(rule.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
         ...retryHeaders(retry),
@@ -37,7 +37,7 @@ export function accountEnvelope(surface: Surface): Envelope {
   }
 }
 
-/** A success in this shape; warnings name what the caller may not have meant. */
+/** A success in this shape; warnings name settings that the caller may not have intended. */
 export function success<T>(data: T, warnings: readonly string[] = []) {
   return { success: true as const, message: warnings.join('; '), data }
 }
@@ -56,7 +56,7 @@ const accountAway = {
   words: 'The service cannot answer at the moment',
 } as const
 
-/** What the failures of every route are called here. */
+/** The names of the failures of every route on these surfaces. */
 export const accountFailures = {
   route_not_found: 'not_found',
   url_invalid: 'invalid_request',
@@ -95,7 +95,7 @@ const tags = {
   adminToken: 'Administration',
 } as const
 
-/** What the OpenAPI description says of such a route, its failures included. */
+/** The OpenAPI description of such a route, including its failures. */
 export function describeAccount(
   envelope: Envelope,
   security: keyof typeof tags,
@@ -124,14 +124,14 @@ export function describeAccount(
 
 /** How accounts, users and tokens are named in requests. */
 
-/** An id that is given to something new: it becomes a part of the name of a stream. */
+/** An id for something new: it becomes a part of a stream name. */
 export const NewId = (description: string) =>
   Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$', description })
 
 /** An id of something that is there. */
 export const KnownId = Type.String({ pattern: '^[\\x21-\\x7e]{1,128}$' })
 
-/** One line of text that can be read: no control characters, and not blanks alone. */
+/** One line of readable text: no control characters, and not only blanks. */
 const line = (maxLength: number, description: string) =>
   Type.String({
     minLength: 1,

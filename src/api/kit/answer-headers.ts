@@ -6,8 +6,7 @@ import { callerOf } from './authenticate.ts'
 import type { Started, StreamDialect } from './event-stream.ts'
 
 /**
- * The file name for browsers: the name itself, and one in plain letters for clients that cannot
- * read it.
+ * The file name for browsers: the name itself, and one in ASCII for clients that cannot read it.
  */
 export function dispositionOf(filename: string): string {
   const plain = filename.replace(/[^\x20-\x7e]|["\\%]/g, '_')
@@ -28,7 +27,7 @@ export function useNoStore(app: FastifyInstance): void {
 
 /** The cost of an answer: in its headers, or within a stream, whose headers were sent before. */
 
-/** The request header that asks for it in a stream. */
+/** The request header that asks for the cost in a stream. */
 const COST_IN_STREAM = 'x-cost-in-stream'
 
 /**
@@ -45,7 +44,7 @@ export function costHeaders(cost: Cost | undefined): Readonly<Record<string, str
   }
 }
 
-/** Sets the headers of a call that is answered whole. */
+/** Sets the headers of a call with a whole answer. */
 export function setCallHeaders(
   reply: FastifyReply,
   { callId, settlement }: { readonly callId: string; readonly settlement: Settlement },
@@ -57,7 +56,7 @@ export function setCallHeaders(
   })
 }
 
-/** What a stream may report of its call, where its caller asked for it. */
+/** What a stream may report about its call if the caller asked for it. */
 export function costInStream(
   { headers }: Pick<FastifyRequest, 'headers'>,
   settlement: () => Settlement | undefined,
@@ -108,7 +107,7 @@ export type LimitStatusesOf = (principal: Principal) => LimitStatuses
 
 const MINUTE_MS = 60_000
 
-/** As the clients of this wire read it: `0s`, `12ms`, `1.5s`, `1m0s`. */
+/** A duration in the format that clients of this wire read: `0s`, `12ms`, `1.5s`, `1m0s`. */
 export function durationText(milliseconds: number): string {
   if (milliseconds > 0 && milliseconds < 1_000) return `${milliseconds}ms`
   const minutes = Math.floor(milliseconds / MINUTE_MS)
@@ -136,7 +135,7 @@ export function limitHeadersOf(
   return caller === undefined ? {} : limitHeaders(limitStatusesOf(caller))
 }
 
-/** Puts them on every answer below the plugin, failures included; streams ask for them themselves. */
+/** Sets them on every answer below the plugin, including failures; streams set them themselves. */
 export function useLimitHeaders(app: FastifyInstance, limitStatusesOf: LimitStatusesOf): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     void reply.headers(limitHeadersOf(request, limitStatusesOf))

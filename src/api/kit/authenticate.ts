@@ -6,7 +6,7 @@ import { DomainError } from '../../kernel/errors.ts'
 import { RequestError } from './request-error.ts'
 import { runForToken } from '../../kernel/token-context.ts'
 
-/** Longest secret that is looked up at all. */
+/** Longest secret that is looked up. */
 const MAX_SECRET_CHARACTERS = 512
 const bearer = /^bearer +([\x21-\x7e]+) *$/i
 
@@ -38,10 +38,10 @@ function secretOf(request: FastifyRequest, keyHeaders: readonly string[]): strin
 }
 
 /**
- * Lets only tokens of this kind below the plugin, before a byte of the body is read.
- * Faults: `unauthenticated`, `address_not_allowed`, `wrong_token_kind`, `outage` when tokens cannot be looked up (P9);
- * `rate_limited` where too many that are not valid came from one address.
- * Where there is no `Authorization`, the first of `keyHeaders` that is sent holds the bare token.
+ * Lets only tokens of this kind below the plugin, before a byte of the body is read. Faults:
+ * `unauthenticated`, `address_not_allowed`, `wrong_token_kind`, `outage` when tokens cannot be
+ * looked up (P9); `rate_limited` after too many invalid tokens from one address. Without
+ * `Authorization`, the first present header of `keyHeaders` holds the bare token.
  */
 export function requireToken(
   app: FastifyInstance,
@@ -80,8 +80,8 @@ function refusalOf(refused: Refused): Error {
 }
 
 /**
- * Where a request comes from: an untrusted proxy's header is ignored. A caller who has already left
- * has no address, although the type of a request says that it has one.
+ * The address of the caller; the header of an untrusted proxy is ignored. A request whose caller
+ * has disconnected has no address, although its type says that it has one.
  */
 function addressOf({ ip }: { readonly ip?: string }): string | undefined {
   return ip
@@ -101,7 +101,7 @@ declare module 'fastify' {
   }
 }
 
-/** Who calls, once `requireToken` has let the request pass. */
+/** The caller, after `requireToken` has accepted the request. */
 export function principalOf(request: FastifyRequest): Principal {
   const principal = principals.get(request)
   if (principal === undefined) throw new Error('the route is not behind requireToken')
@@ -116,17 +116,17 @@ export function callerOf(request: FastifyRequest): Principal | undefined {
 /** Hooks for the token of each request. */
 export interface PerToken {
   /**
-   * Waits for the turn of a request that starts nothing, or may repeat an earlier one. @throws
-   * DomainError `rate_limited`
+   * Delays a request that starts nothing, or may repeat an earlier one, to the token's rate.
+   * @throws DomainError `rate_limited`
    */
   readonly ownTurn?: (principal: Principal) => Promise<void> | undefined
   /** Called after a token was accepted. */
   readonly tokenUsed?: (tokenId: string) => void
 }
 
-/** Counts requests against their token, and marks the work that follows as asked for by it. */
+/** Counts requests against their token, and runs the following work in that token's context. */
 export function usePerToken(app: FastifyInstance, { ownTurn, tokenUsed }: PerToken): void {
-  // Past the body: reading it loses the async context.
+  // Runs after the body is read, because reading it loses the async context.
   app.addHook('preHandler', (request, _reply, done) => {
     const caller = callerOf(request)
     if (caller === undefined) return done()
@@ -149,10 +149,10 @@ function isOwnRequest({ method, headers, routeOptions: { config } }: FastifyRequ
   )
 }
 
-/** Counts a query of a token. @throws DomainError `rate_limited` when it has had as many as it may */
+/** Counts a query of a token. @throws DomainError `rate_limited` at the token's limit */
 export type CountQuery = (principal: Principal) => void
 
-/** Counts the queries below the plugin; one that is refused for its parameters does not count. */
+/** Counts the queries below the plugin, except those that are refused for their parameters. */
 export function useQueryCount(app: FastifyInstance, count: CountQuery | undefined): void {
   if (count === undefined) return
   app.addHook('preHandler', (request, _reply, done) => {

@@ -4,7 +4,7 @@ import type { StandingBalance } from '../../app/finance/balances.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { currencies, formatAmount, formatFullAmount } from '../../kernel/money.ts'
 
-/** A balance as both surfaces show it that have one. */
+/** A balance as the surfaces show it. */
 
 const Full = (description: string) => Type.String({ description, examples: ['9994.990600000000'] })
 

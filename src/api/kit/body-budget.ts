@@ -3,23 +3,24 @@ import { Transform, type TransformCallback } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { RequestError } from './request-error.ts'
 
-/** Whether a request brings a form with parts. */
+/** Whether the body of a request is a multipart form. */
 export function isForm(request: FastifyRequest): boolean {
   return /^multipart\/form-data\b/i.test(request.headers['content-type'] ?? '')
 }
 
 /**
- * Bytes of memory for each byte of a JSON body until it is sent upstream: the body, gathered from
- * what came in pieces; its text; the values read from that; their text as it is sent, and its
- * bytes. Beyond ASCII the engine keeps a character in two bytes, wherever in the body the first one
- * is.
+ * Bytes of memory for each byte of a JSON body until it is sent upstream: the joined body, its
+ * text, the parsed values, the serialised text and its bytes. If a text has a character beyond
+ * Latin-1, the engine uses two bytes for each character.
  */
 export const MEMORY_PER_BYTE = { ascii: 6, other: 8 } as const
 
-/** How much memory the bodies of a process take at once, over all requests below the plugins using it. */
+/**
+ * The memory that the bodies of all requests below the plugins using this budget may take at once.
+ */
 export interface BodyBudget {
   /**
-   * Takes bytes of memory for a request that holds some already.
+   * Takes more bytes of memory for a request.
    * @throws RequestError `overloaded` when they are not available
    */
   readonly take: (bytes: number, heldBytes: number) => void
@@ -41,7 +42,7 @@ export function createBodyBudget(limitBytes: number): BodyBudget {
   }
 }
 
-/** Counts a body of unknown length as it comes. */
+/** Counts a body of unknown length as it arrives. */
 class Metered extends Transform {
   /** Fastify compares it with the body limit and with `Content-Length`. */
   receivedEncodedLength = 0
@@ -68,7 +69,8 @@ class Metered extends Transform {
 const takers = new WeakMap<FastifyRequest, (bytes: number) => void>()
 
 /**
- * Takes the memory that the body of a request will need beyond what was taken as it was read.
+ * Takes the memory that the body of a request will need in addition to that taken while it was
+ * read.
  * @throws RequestError `overloaded` when that is not available
  */
 export function countBody(request: FastifyRequest, body: Buffer): void {
@@ -76,15 +78,15 @@ export function countBody(request: FastifyRequest, body: Buffer): void {
   if (!isAscii(body)) takers.get(request)?.(body.length * (other - ascii))
 }
 
-/** Length a request says its body has; undefined when it comes in chunks. */
+/** The declared length of a body; undefined if it is sent in chunks. */
 function statedBytes(request: FastifyRequest): number | undefined {
   const stated = Number(request.headers['content-length'] ?? Number.NaN)
   return Number.isSafeInteger(stated) && stated >= 0 ? stated : undefined
 }
 
 /**
- * Takes memory for a form until its request is answered: its reader knows its bound and its memory,
- * and reads it without the counting of other bodies.
+ * Takes memory for a form until its request is answered; the form's reader bounds it, so it is not
+ * counted like other bodies.
  * @throws RequestError `overloaded` when that is not available
  */
 export function takeForm(request: FastifyRequest, memoryBytes: number): void {
@@ -101,7 +103,7 @@ export function useBodyBudget(
   bodyLimitBytes: number,
 ): void {
   app.addHook('preParsing', (request, reply, payload, done) => {
-    // The caller left while its token was looked up: nothing would ever release what it takes.
+    // The caller disconnected while its token was looked up: nothing would release the memory.
     if (reply.raw.destroyed) {
       done(new RequestError('body_invalid', 'The caller hung up'))
       return

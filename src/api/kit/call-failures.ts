@@ -61,7 +61,7 @@ const entries = {
   no_image_generated: 'no_image_generated',
   image_url_not_available: 'image_url_not_available',
   image_not_kept: 'storage_unavailable',
-  // As this family's upstream names it.
+  // The code of upstream in this family.
   invalid_image_url: 'InvalidParameter',
   log_unavailable: 'service_unavailable',
   log_outcome_unknown: {
@@ -94,10 +94,10 @@ const entries = {
 
 const surface = createSurface(entries)
 
-/** What looking at a model can fail with. */
+/** The failures of reading a model. */
 export const modelFailures: readonly FailureCode[] = [...tokenFailures, 'unknown_model']
 
-/** What making a call can fail with; statuses upstream passes on come besides. */
+/** The failures of a call, besides the statuses that upstream passes on. */
 export const callFailures: readonly FailureCode[] = [
   ...beforeSending,
   'read_model_behind',
@@ -112,7 +112,7 @@ export const callFailures: readonly FailureCode[] = [
   'idempotency_answer_not_kept',
 ]
 
-/** What asking for images can fail with besides. */
+/** The further failures of image requests. */
 export const imageFailures: readonly FailureCode[] = [
   'n_not_supported',
   'unsupported_image_input',
@@ -126,7 +126,7 @@ export const imageFailures: readonly FailureCode[] = [
   'invalid_image_url',
 ]
 
-/** What asking for asynchronous images can fail with besides: nothing is sent before the answer. */
+/** The further failures of asynchronous images: nothing is sent before the answer. */
 export const imageTaskFailures: readonly FailureCode[] = [
   ...beforeSending,
   'n_not_supported',
@@ -139,7 +139,7 @@ export const imageTaskFailures: readonly FailureCode[] = [
   'upload_quota_reached',
 ]
 
-/** What continuing an earlier response can fail with besides. */
+/** The further failures of continuing an earlier response. */
 export const continuationFailures: readonly FailureCode[] = [
   'previous_response_not_found',
   'kept_unavailable',
@@ -172,7 +172,9 @@ export interface CallFailure {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Longest wait clients of this kind obey; past it they would fall back to their own, shorter one. */
+/**
+ * The longest wait that official clients obey; after a longer one they use their own, shorter wait.
+ */
 const MAX_OBEYED_RETRY_MS = 60_000
 
 function retryHeaders(retry: Failure['retry']): Record<string, string> {
@@ -194,17 +196,16 @@ function refusedInput(rule: Rule, failure: Failure): Pick<CallFailure, 'status' 
   }
 }
 
-/** Departures from the table, from what is known of the call besides its failure. */
+/** Differences from the table that depend on the call, not only on the failure. */
 function withCircumstances(failure: Failure): Failure {
   const account = surface.ruleOf('refused_account')
-  // The gateway chose the name it sent: a model that upstream does not know is a fault of the
-  // channel.
+  // The gateway chose the upstream name: an unknown model upstream is a fault of the channel.
   if (failure.failure === 'refused_invalid' && failure.text('upstreamCode') === 'model_not_found')
     return { ...failure, rule: account, message: account.words, retry: account.retry }
   return afterSending(failure)
 }
 
-/** Reads anything thrown on the way of a call; never throws. */
+/** Reads any value that a call threw; never throws. */
 export function toCallFailure(error: unknown): CallFailure {
   const failure = withCircumstances(surface.read(error))
   const { rule, message, param } = failure

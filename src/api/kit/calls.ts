@@ -19,12 +19,12 @@ export interface AskedCall extends Pick<
   readonly part: string
 }
 
-/** A checked body: the family's input, and what else its answer takes. */
+/** A checked body: the family's input, and further data for the answer. */
 interface AcceptedCall<Input> {
   readonly input: PricingInput<Input> & PricingInput<CallInput>
 }
 
-/** A call over what the gateway offers. */
+/** A call with the gateway's services. */
 interface OpenedCall<Input extends CallInput, Request, Seen, Accepted> {
   /** What prices it. */
   readonly family: Pick<CallFamily<Input, Request, Seen, unknown>, 'ready' | 'resolve'>
@@ -39,11 +39,11 @@ interface OpenedCall<Input extends CallInput, Request, Seen, Accepted> {
 interface Call<Input extends CallInput, Request, Seen, Accepted extends AcceptedCall<Input>> {
   /** Below the mount, with at most one `{…}`. */
   readonly path: string
-  /** The same as the router takes it, where that differs. */
+  /** The path in the router's syntax, if that differs. */
   readonly route?: string
   /** The path the log shows, where several calls have one name. */
   readonly shownAs?: string
-  /** What the log and the ledger call it. */
+  /** Its name in the log and the ledger. */
   readonly name: string
   /** Of the channels that serve it. */
   readonly family: string
@@ -92,7 +92,7 @@ export function callSurface<
             part: String(Object.values(Object(request.params) as object)[0] ?? ''),
           }
           const accepted = await accept(objectBody(request.body), asked, services)
-          // From here on only the use case holds the body.
+          // From now on only the use case holds the body.
           request.body = undefined
           const input = { ...accepted.input, ...keyedBy(request) }
           return answer({ ...accepted, input }, request, reply)
@@ -117,7 +117,7 @@ export function callSurface<
   }
 }
 
-/** Aborts when the connection closes before the answer is out; never afterwards. */
+/** Aborts if the connection closes before the answer is sent; never afterwards. */
 export function callerGone(reply: FastifyReply): AbortController {
   const controller = new AbortController()
   const { raw } = reply
@@ -129,7 +129,10 @@ export function callerGone(reply: FastifyReply): AbortController {
   return controller
 }
 
-/** The same for a reader that mostly only asks at the end: the first listener adds one to the connection. */
+/**
+ * The same for a reader that usually checks only at the end: it listens to the connection only
+ * after its first listener is added.
+ */
 class CallerPresence implements CallerGone {
   readonly #reply: FastifyReply
   #controller: AbortController | undefined

@@ -6,7 +6,7 @@ export type CsvRow = readonly (string | number | null)[]
 const plainNumber = /^-?\d+(?:\.\d+)?$/
 
 /**
- * A spreadsheet runs a cell that begins with one of these as a formula; a quote in front makes it
+ * A spreadsheet runs a cell that begins with one of these as a formula; a quote before it makes it
  * text. Numbers keep their sign.
  */
 function disarm(cell: string | number | null): string {
@@ -23,8 +23,8 @@ export function toCsv(rows: readonly CsvRow[]): string {
 }
 
 /**
- * A header and pages of rows as a stream that reads the next page only when the last one was taken.
- * A failure midway destroys the stream, so that a cut file is never taken for a whole one.
+ * A header and pages of rows as a stream that reads the next page only after the last one was sent.
+ * A failure destroys the stream, so that a partial file never looks complete.
  */
 export function csvStream(
   header: readonly string[],

@@ -7,7 +7,7 @@ import type { FailureCode } from './failure-table.ts'
 import { RequestError } from './request-error.ts'
 import type { Tag } from './surface.ts'
 
-/** How answers are described in the OpenAPI description: what they are sent as, and their headers. */
+/** Describes answers for OpenAPI: their media types and headers. */
 
 interface DescribedHeaderSchema extends TSchema {
   readonly description: string
@@ -63,18 +63,18 @@ export const limitHeaderNames: readonly DescribedHeader[] = [
   'x-ratelimit-reset-tokens',
 ]
 
-/** Those among the names that are described; `x-request-id` is on every answer. */
+/** The described headers among the names; `x-request-id` is on every answer. */
 function describedHeaders(names: Iterable<string>): Readonly<Record<string, TSchema>> {
   const asked = new Set<string>(['x-request-id', ...names])
   return Object.fromEntries(Object.entries(headers).filter(([name]) => asked.has(name)))
 }
 
 export interface DescribedAnswer {
-  /** In words; by default those of its schema. */
+  /** The description; by default that of its schema. */
   readonly what?: string
-  /** As JSON; absent where it is never sent as that. */
+  /** The schema of the JSON; absent if the answer is never JSON. */
   readonly json?: TSchema
-  /** What else it may be sent as, by media type: what its text is. */
+  /** Further media types of the answer, each with a description. */
   readonly others?: Readonly<Record<string, string>>
   readonly headers?: readonly DescribedHeader[]
 }
@@ -98,7 +98,7 @@ export function answer(described: DescribedAnswer): object {
 /** Any request's id, for the shapes that have it. */
 const EXAMPLE_REQUEST = 'req_01KA0000000000000000000000'
 
-/** How the failures of a surface are described, from the answers its envelope gives. */
+/** Describes the failures of a surface by the answers of its envelope. */
 interface FailureShape {
   readonly envelope: Envelope
   readonly schema: TSchema
@@ -114,7 +114,7 @@ function isRefusal(failure: FailureCode): failure is `refused_${ProviderErrorKin
   return failure.startsWith('refused_')
 }
 
-/** An error of this kind that says nothing but its kind. */
+/** An error of this kind without details. */
 function plainError(failure: FailureCode): Error {
   if (isDomainCode(failure)) return new DomainError(failure, '', {})
   return isRefusal(failure)
@@ -175,7 +175,7 @@ export function taskDescriber(shape: FailureShape, ofCreations: readonly Error[]
     readonly summary: string
     readonly ok: TSchema
     readonly failures: readonly FailureCode[]
-    /** It says what the task was settled at. */
+    /** The answer has the settled cost of the task. */
     readonly costs?: boolean
   }): FastifySchema => {
     const { failures } = route

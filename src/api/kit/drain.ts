@@ -2,9 +2,9 @@ import type { FastifyInstance } from 'fastify'
 import type { Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 
-/** Connections whose last answer is sent are closed this often. */
+/** How often connections whose last answer is sent are closed. */
 const SWEEP_MS = 50
-/** Turns of the event loop in which connections that wait to be taken are taken, at most. */
+/** The most turns of the event loop in which waiting connections are accepted. */
 const MAX_TAKING_TURNS = 1_000
 
 /** Open connections of a server: Node does not list those without a request yet. */
@@ -21,15 +21,15 @@ export function followConnections(app: FastifyInstance): void {
 }
 
 /**
- * While the process is about to leave, a connection ends with its answer, and the answer says so: a
- * client that kept it could send its next request just as it is closed, without knowing whether the
- * gateway began it.
+ * While the process is about to end, each connection closes after its answer, and the answer says
+ * so: a client that kept it could send the next request just as it closes, and would not know
+ * whether the gateway started it.
  */
 export function useLeaving(app: FastifyInstance, leaving: () => boolean): void {
   app.addHook('onRequest', (_request, reply, done) => {
     if (leaving()) void reply.header('connection', 'close')
-    // A stream that began before has promised to keep its connection: its end and that of the
-    // connection then go out together, before the client can send another request on it.
+    // A stream that began earlier has announced a kept connection: its end and the end of the
+    // connection are sent together, before the client can send another request on it.
     else
       reply.raw.once('prefinish', () => {
         if (leaving()) reply.raw.socket?.destroySoon()
@@ -49,8 +49,9 @@ function closeUnusedConnections(app: FastifyInstance): void {
 }
 
 /**
- * Resolves in a turn without a new connection: Node accepts one a turn, and closing the listener
- * would lose the others that the system has already opened, with what was sent on them.
+ * Resolves after a turn of the event loop without a new connection. Node accepts one connection per
+ * turn, and closing the listener would lose those that the operating system has already opened,
+ * with their requests.
  */
 async function acceptWaitingConnections({ server }: FastifyInstance): Promise<void> {
   let taken = true
@@ -65,7 +66,7 @@ async function acceptWaitingConnections({ server }: FastifyInstance): Promise<vo
   server.off('connection', take)
 }
 
-/** Stops listening and answers what is in flight, no longer than the bound; then no connection is left. */
+/** Stops listening and answers requests in flight, within the bound; then no connection is left. */
 export async function drain(app: FastifyInstance, boundMs: number): Promise<void> {
   await acceptWaitingConnections(app)
   const closed = new Promise<void>((resolve) => {
@@ -79,7 +80,7 @@ export async function drain(app: FastifyInstance, boundMs: number): Promise<void
     app.server.closeIdleConnections()
     closeUnusedConnections(app)
   }
-  // Runs after the requests that came meanwhile were read, however late the timer is.
+  // Runs after requests that arrived meanwhile were read, however late the timer is.
   const sweeping = setInterval(() => setImmediate(sweep), SWEEP_MS)
   const bound = setTimeout(() => app.server.closeAllConnections(), boundMs)
   try {
@@ -122,7 +123,7 @@ const outageCodes: ReadonlySet<string> = new Set([
 const outageMessages =
   /connection terminated|^timeout expired$|timeout exceeded when trying to connect|client has encountered a connection error|query read timeout|cannot use a pool after calling end/i
 
-/** Whether a failure is a dependency that is away: the caller gets 503, not 500 (P9). */
+/** Whether a failure means that a dependency is unavailable: the caller gets 503, not 500 (P9). */
 export function isOutage(error: object): boolean {
   const code: unknown = Reflect.get(error, 'code')
   if (typeof code === 'string' && (outageCodes.has(code) || code.startsWith('08'))) return true

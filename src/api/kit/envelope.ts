@@ -5,7 +5,7 @@ import { RepeatedAnswer } from '../../app/calls/claims/types.ts'
 import { sendRepeated } from './idempotency.ts'
 import { RequestError } from './request-error.ts'
 
-/** How a failure looks on the wire of one surface. */
+/** The error shape of one surface. */
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -28,12 +28,12 @@ export function sendFailure(
   const answer = envelope(error, request.id)
   if (isLeft(error, reply)) request.log.info('the caller left before it was answered')
   else if (answer.status >= 500) request.log.error({ err: error }, 'request failed')
-  // A reply that was to be something else, such as audio, may have set its type already.
+  // A reply that was meant to be audio, for example, may have set its type already.
   void reply.removeHeader('content-type')
   return reply.code(answer.status).headers(answer.headers).send(answer.body)
 }
 
-/** Whether a stream ended because its caller left. */
+/** Whether a stream ended because its caller disconnected. */
 function isLeft(error: unknown, { raw }: FastifyReply): boolean {
   if (!raw.destroyed || !(error instanceof Error) || !('code' in error)) return false
   return error.code === 'ERR_STREAM_PREMATURE_CLOSE'
@@ -44,7 +44,7 @@ export function useEnvelope(app: FastifyInstance, envelope: Envelope): void {
   useEnvelopes(app, () => envelope)
 }
 
-/** The same where the shape of a failure goes by the request. */
+/** The same if the shape of a failure depends on the request. */
 export function useEnvelopes(
   app: FastifyInstance,
   envelopeOf: (request: FastifyRequest) => Envelope,
@@ -60,10 +60,7 @@ export function useEnvelopes(
   )
 }
 
-/**
- * For the routes of a plugin below a prefix that another has: the other plugin answers unknown
- * routes.
- */
+/** For routes below the prefix of another plugin, which answers unknown routes. */
 export function useErrors(
   app: FastifyInstance,
   envelopeOf: (request: FastifyRequest) => Envelope,
@@ -76,17 +73,17 @@ export function useErrors(
 }
 
 /**
- * The last URL of a connection, because an error in the middle of a body does not name it. Without
- * the query, which may be a secret.
+ * The last URL of a connection, because an error within a body does not name it. The query is left
+ * out, because it may hold a secret.
  */
 const lastUrls = new WeakMap<object, string>()
 
-/** Notes what a connection asks for, for an answer it may need later. */
+/** Records the URL of a connection, for the shape of a later error. */
 export function rememberUrl(socket: Socket, url: string | undefined): void {
   lastUrls.set(socket, url?.replace(/\?.*$/s, '') ?? '')
 }
 
-/** The URL of the request line, where so much was read. */
+/** The URL of the request line, if it was read. */
 function urlOf(error: Error, socket: Socket): string {
   const packet: unknown = Reflect.get(error, 'rawPacket')
   if (!(packet instanceof Buffer)) return lastUrls.get(socket) ?? ''
@@ -105,8 +102,8 @@ function reasonOf(code: unknown): RequestError {
 }
 
 /**
- * Answers what Node could not read as HTTP in the shape of the family it was meant for, as far as
- * the path shows, and closes the connection.
+ * Answers a request that Node could not read as HTTP, in the shape that its path shows, and closes
+ * the connection.
  */
 export function refuseUnreadable(
   error: Error,

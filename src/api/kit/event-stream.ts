@@ -5,14 +5,16 @@ import { withTimeout } from '../../kernel/pause.ts'
 
 /** The named bounds of an event stream (P10). */
 export interface StreamLimits {
-  /** Silence after which a comment is sent, so that nothing on the way takes the stream for dead. */
+  /**
+   * The silence after which the gateway sends a comment, so that proxies do not close the stream.
+   */
   readonly keepAliveMs: number
   /**
-   * A stream that has not begun after this begins with comments; a later failure is written into
-   * it.
+   * After this time a stream begins with comments, even without a frame; a later failure is written
+   * into it.
    */
   readonly openAfterMs: number
-  /** A caller who reads nothing for this long counts as gone. */
+  /** A caller who reads nothing for this long counts as disconnected. */
   readonly stallMs: number
 }
 
@@ -33,14 +35,14 @@ export interface Started<Frame> {
 /** How one surface writes frames. */
 export interface StreamDialect<Frame> {
   /**
-   * The text of a frame, its empty line included; undefined drops it. `cost` comes with frames after
-   * the settlement, where the caller asked for it.
+   * The text of a frame, including its empty line; undefined drops it. `cost` is set for frames
+   * after the settlement, if the caller asked for it.
    */
   readonly frame: (frame: Frame, cost?: Cost) => string | undefined
   readonly failure: (error: unknown) => string
   /** Written after the last frame, when nothing failed. */
   readonly end: string
-  /** Written before that, where the caller asked for the cost. */
+  /** Written before that, if the caller asked for the cost. */
   readonly last?: (cost: Cost) => string
 }
 
@@ -52,7 +54,7 @@ export function oneLine(json: string): string {
   return json.includes('\n') || json.includes('\r') ? json.replace(/[\r\n]+/g, ' ') : json
 }
 
-/** Writes to the caller while there is one; afterwards everything is dropped. */
+/** Writes to the caller while it is connected; afterwards everything is dropped. */
 class EventWriter {
   readonly #response: ServerResponse
   readonly #limits: StreamLimits
@@ -69,7 +71,7 @@ class EventWriter {
     }, limits.keepAliveMs)
   }
 
-  /** A promise only where the caller is slower than the frames come. */
+  /** Returns a promise only if the caller is slower than the frames. */
   write(text: string): Promise<void> | undefined {
     if (this.#gone.signal.aborted) return undefined
     this.#timer.refresh()
@@ -114,10 +116,10 @@ function open(reply: FastifyReply, headers: Readonly<Record<string, string>>): S
 }
 
 /**
- * Answers with a stream of events: each frame as it comes, no faster than the caller reads. A
+ * Answers with a stream of events: each frame as it arrives, no faster than the caller reads. A
  * failure before the stream begins is thrown, a later one is written as a frame. When the caller
- * goes, `gone` aborts and the frames are read to their end all the same: what was produced is
- * settled.
+ * disconnects, `gone` aborts, and the frames are still read to their end, so that what was produced
+ * is settled.
  */
 export async function sendEventStream<Frame>(
   request: FastifyRequest,

@@ -22,18 +22,18 @@ export type FailureStatus =
   | 504
   | 507
 
-/** Everything a request can fail with; a refusal by the model service is one for each reason it has. */
+/** Every failure of a request; each kind of refusal by the model service is one. */
 export type FailureCode = DomainCode | RequestFault | `refused_${ProviderErrorKind}`
 
 export interface FailureRow {
   readonly status: FailureStatus
   /** What happened, in plain words without internal details. */
   readonly words: string
-  /** Uses the error's own message where it has one: it names the field or the figure. */
+  /** Whether the error's own message is shown: it names the field or the value. */
   readonly ownWords?: boolean
   /**
-   * Whether a client may send it again by itself: `never` where that could do it twice or cannot
-   * help, or after this many milliseconds. Absent: as clients do with the status.
+   * Whether a client may retry automatically: `never` if a retry could do it twice or cannot help,
+   * or after this many milliseconds. Absent: clients decide by the status.
    */
   readonly retry?: 'never' | number
 }
@@ -82,7 +82,7 @@ const ofUpstream = {
     words: 'The model is not available at the moment; nothing was started',
     retry: 5_000,
   },
-  // Upstream may have done it and will charge for it: a retry would do it twice.
+  // Upstream may have done the work and may charge for it: a retry would do it twice.
   call_refused: own(502, 'The model service refused the call', 'never'),
   submission_refused: { status: 502, words: notTaken, retry: 'never' },
   submission_uncertain: {
@@ -96,7 +96,7 @@ const ofUpstream = {
   upstream_malformed: own(502, 'The model service gave an unreadable answer', 'never'),
   refused_invalid: own(400, 'The model service gave no reason'),
   refused_rate_limited: own(429, 'The model service is at its limit', 1_000),
-  // The gateway's credential, contract or balance upstream: never the caller's fault.
+  // The operator's credential, contract or balance upstream: never the caller's fault.
   refused_account: {
     status: 503,
     words: 'The model service is not available to this gateway at the moment',
@@ -133,7 +133,7 @@ const ofStores = {
 
 const ofAdministration = {
   tenant_exists: own(409, 'The tenant exists', 'never'),
-  // One constant text each: what another's token may not see reads exactly like none (P8).
+  // One constant text each: what a token may not see reads exactly like a missing thing (P8).
   tenant_not_found: own(404, 'The tenant does not exist'),
   user_exists: own(409, 'The tenant has this user', 'never'),
   user_not_found: own(404, 'The tenant has no such user'),
@@ -180,7 +180,7 @@ const ofVoices = {
 } as const satisfies Partial<Record<FailureCode, FailureRow>>
 
 const ofAssets = {
-  // Constant texts: another tenant's reads exactly like none (P8).
+  // Constant texts: another tenant's object reads exactly like a missing one (P8).
   asset_not_found: { status: 404, words: 'The specified asset was not found' },
   asset_group_not_found: { status: 404, words: 'The specified asset group was not found' },
   verification_not_found: {
@@ -224,7 +224,9 @@ const ofImages = {
   },
 } as const satisfies Partial<Record<FailureCode, FailureRow>>
 
-/** Status, advice and words of every failure; a surface adds its names and where it departs. */
+/**
+ * Status, retry advice and message of every failure; a surface adds its names and its differences.
+ */
 export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
   ...ofRequests,
   ...ofUpstream,
@@ -239,9 +241,9 @@ export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
   unknown_model: own(404, 'The model does not exist or may not be used'),
   model_not_allowed: own(403, 'This token may not use that model'),
   scope_denied: own(403, 'This token may not read that tenant_id'),
-  // One constant text: another tenant's task reads exactly like none (P8).
+  // One constant text: another tenant's task reads exactly like a missing one (P8).
   task_not_found: { status: 404, words: 'The specified task was not found' },
-  // Likewise, and as it reads where upstream itself knows no such voice.
+  // Likewise, and the same text as for a voice that upstream does not have.
   voice_not_found: { status: 404, words: 'The voice_id names no voice that can be used here' },
   file_not_found: { status: 404, words: 'The file does not exist' },
   task_running: {
@@ -259,7 +261,7 @@ export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
     'The call of this Idempotency-Key was made, and its answer is not kept',
     'never',
   ),
-  // Its words must not differ between another tenant's response and none (P8).
+  // The message must be the same for another tenant's response and a missing one (P8).
   previous_response_not_found: own(400, 'The previous response was not found.'),
   kept_unavailable: {
     status: 503,

@@ -3,7 +3,7 @@
  * otherwise the option would silently have no effect, and the caller would still be charged.
  */
 
-/** Which members a route refuses, where it does not take them itself. */
+/** The members that a route refuses if it does not have them itself. */
 export interface ForeignNames {
   readonly names: ReadonlySet<string>
   /** Also in the objects within a body. */
@@ -52,14 +52,17 @@ const vendorsNames = namesIn(`
   enhance_prompt extra guidance_scale steps negative_prompt subtitle_type force_cbr
   continuous_sound`)
 
-/** Where what is not known is left out: all that any interface has, given what the surfaces have. */
+/**
+ * For routes that leave unknown members out: all members of any interface, given those of the
+ * surfaces.
+ */
 export function foreignToCreations(surfacesNames: Iterable<string>): ForeignNames {
   return { names: new Set([...surfacesNames, ...vendorsNames]), isDeep: true }
 }
 
 /**
- * Where what is not known is passed on, which is to text: the members by which the wires of text
- * differ. Another wire's would change nothing upstream.
+ * For routes of text, which pass unknown members on: the members in which the text wires differ. A
+ * member of another wire would have no effect upstream.
  */
 export const foreignToTexts: ForeignNames = {
   names: new Set(
@@ -73,7 +76,7 @@ export const foreignToTexts: ForeignNames = {
   isDeep: false,
 }
 
-/** What is taken in place of a member, of the names that are. */
+/** The accepted names that replace a member. */
 export function counterpartOf(name: string, taken: ReadonlySet<string>): string | undefined {
   return counterparts.get(name)?.find((one) => taken.has(one))
 }
@@ -84,7 +87,7 @@ export function refusalOf(path: string, counterpart: string | undefined): string
   return counterpart === undefined ? refused : `${refused}; use \`${counterpart}\``
 }
 
-/** Names out of text that has blanks between them. */
+/** Names from a text in which blanks separate them. */
 export function namesIn(text: string): readonly string[] {
   return text.split(/\s+/).filter((name) => name !== '')
 }

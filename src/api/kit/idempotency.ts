@@ -19,12 +19,12 @@ export const IdempotencyKeySchema = headersWith(
   'The same key and body again answers with the same task and sends nothing.',
 )
 
-/** The same of a call that is answered at once. */
+/** The same for a synchronous call. */
 export const CallKeySchema = headersWith(
   'The same key and body again, within a day, answers as the first did: nothing is sent or charged twice.',
 )
 
-/** The same of what moves a tenant's money. */
+/** The same for requests that move a tenant's money. */
 export const PostingKeySchema = headersWith(
   'Names the request instead of an id in the body: the same key and body again moves nothing more.',
 )
@@ -32,7 +32,7 @@ export const PostingKeySchema = headersWith(
 /** The header of an answer that is repeated. */
 export const REPLAYED = 'idempotent-replayed'
 
-/** Whether one was sent, valid or not. */
+/** Whether a key was sent, valid or not. */
 export function hasIdempotencyKey({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
   return headers['idempotency-key'] !== undefined
 }
@@ -60,18 +60,21 @@ export function rememberBodyHash(request: FastifyRequest, hash: string): void {
 }
 
 /**
- * SHA-256 of the body's bytes as the caller sent them, of a form of its parts, whatever stood between
- * them; of nothing when there was no body.
+ * SHA-256 of the body's bytes; for a form of its parts without the boundaries; of the empty text
+ * without a body.
  */
 export function bodyHashOf(request: FastifyRequest): string {
   return bodyHashes.get(request) ?? sha256Hex('')
 }
 
-/** Calls under an `Idempotency-Key`: their answers are kept as they are sent, and sent again. */
+/** Calls under an `Idempotency-Key`: the gateway stores their answers and repeats them. */
 
 const claims = new WeakMap<FastifyRequest, CallClaim>()
 
-/** What a call is asked for under, once its body was read. @throws RequestError `parameter_invalid` */
+/**
+ * The key and the hash of the body of a call, once its body was read. @throws RequestError
+ * `parameter_invalid`
+ */
 export function keyedBy(request: FastifyRequest): Pick<CallInput, 'keyed'> {
   const key = idempotencyKeyOf(request)
   if (key === undefined) return {}
@@ -80,7 +83,7 @@ export function keyedBy(request: FastifyRequest): Pick<CallInput, 'keyed'> {
   return { keyed: { key, path, bodyHash: bodyHashOf(request), taken } }
 }
 
-/** Keeps the answers of such calls below the plugin before they go out. */
+/** Stores the answers of such calls below the plugin before they are sent. */
 export function useKeptAnswers(app: FastifyInstance): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     const claim = claims.get(request)
@@ -95,10 +98,10 @@ export function useKeptAnswers(app: FastifyInstance): void {
   })
 }
 
-/** Headers that belong to the call; the others belong to the request and are made anew. */
+/** Headers that belong to the call and are stored; the others belong to the request. */
 const keptHeader = /^(?:content-type|cache-control|x-call-id|x-cost.*|x-price-book|x-should-retry)$/
 
-/** Returns what is to be sent: a stream can be read once. */
+/** Returns the payload to send, because a stream can be read only once. */
 async function keepAnswer(
   claim: CallClaim,
   reply: FastifyReply,
@@ -118,7 +121,7 @@ async function keepAnswer(
   return payload instanceof Readable ? (body ?? payload) : payload
 }
 
-/** Undefined where it is longer than what is kept, or of unknown length. */
+/** Undefined if it is too long to store, or of unknown length. */
 async function bytesOf(reply: FastifyReply, payload: unknown): Promise<Buffer | undefined> {
   if (typeof payload === 'string') return Buffer.from(payload)
   if (Buffer.isBuffer(payload)) return payload

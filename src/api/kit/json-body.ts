@@ -13,7 +13,7 @@ import { hasLoneSurrogate, hasNul } from '../../kernel/storable-text.ts'
 
 /** How deep arrays and objects may nest. */
 export const MAX_JSON_DEPTH = 64
-/** How many values a body may hold: bounds the memory a small body can unfold into. */
+/** How many values a body may hold: bounds the memory that a small body can need. */
 export const MAX_JSON_VALUES = 100_000
 
 interface Level {
@@ -84,9 +84,9 @@ function checkNumber(raw: string, levels: readonly Level[]): void {
 }
 
 /**
- * Checks what `JSON.parse` lets pass: duplicate keys (the last would win unseen), prototype keys,
- * nesting, lone surrogates, NUL, numbers that do not survive. Grammar is left to `JSON.parse`: on
- * text that is not JSON this only must end.
+ * Checks what `JSON.parse` accepts: duplicate keys (the last would win silently), prototype keys,
+ * nesting, lone surrogates, NUL, numbers that would lose digits. `JSON.parse` checks the grammar:
+ * on text that is not JSON this function only has to terminate.
  */
 function scan(text: string, anyText: boolean): void {
   const levels: Level[] = []
@@ -156,7 +156,7 @@ function checkEncoding(request: FastifyRequest): void {
     throw new RequestError('media_type_unsupported', 'A compressed request body is not accepted')
 }
 
-/** How bodies of a surface differ from the plain case. */
+/** How bodies of a surface differ from the default. */
 export interface JsonBodyOptions {
   /** String values may hold lone surrogates and NUL: they are passed on and not stored. */
   readonly anyText?: boolean
@@ -215,8 +215,9 @@ function requiresNothing(schema: TSchema): boolean {
 }
 
 /**
- * For routes that change what an account may do: a body has only members of its schema, and the refusal of
- * a misspelled one names what was meant. The body may be absent where its schema requires nothing.
+ * For routes that change what an account may do: a body may have only members of its schema, and
+ * the refusal of a misspelled one suggests the right name. The body may be absent where its schema
+ * requires nothing.
  */
 export const strictBodies: FastifySchemaCompiler<TSchema> = (route) => {
   const validate = strictValidator(route)
@@ -224,7 +225,7 @@ export const strictBodies: FastifySchemaCompiler<TSchema> = (route) => {
   const check = typoCheck(route.schema)
   const mayBeAbsent = requiresNothing(route.schema)
   return (value: unknown) => {
-    // Fastify says null where nothing was sent.
+    // Fastify gives null if nothing was sent.
     if (value === undefined || value === null)
       return mayBeAbsent
         ? { value: {} }
@@ -237,12 +238,12 @@ export const strictBodies: FastifySchemaCompiler<TSchema> = (route) => {
 const SCHEME = 'data:'
 
 /**
- * As `parseStrictJson`, but long data URIs are left as the bytes of the body they stand in
- * (`RawString`): a body of media is neither made into text nor copied. Those with an escape are text.
+ * As `parseStrictJson`, but long data URIs stay bytes of the body (`RawString`): a body with media
+ * is neither decoded nor copied. Data URIs with an escape are decoded.
  * @throws RequestError as `parseStrictJson`
  */
 export function parseMediaJson(body: Buffer): unknown {
-  // Checked over the whole body: the parts that are read below are text already.
+  // Checked over the whole body, because the parts that are read below are already text.
   if (!isUtf8(body)) throw new RequestError('body_invalid', 'The request body is not valid UTF-8')
   const { value, rawStringOf } = parseJsonKeepingRaw(body, {
     isWanted: (start) => start.toString('latin1', 0, SCHEME.length) === SCHEME,

@@ -16,7 +16,7 @@ interface JsonInPieces {
   readonly texts: readonly RawString[]
 }
 
-/** JSON of a value with `RawString` in it, whose bytes are neither looked at nor copied. */
+/** JSON of a value with `RawString`s in it, whose bytes are neither read nor copied. */
 export function jsonInPieces(value: unknown): JsonInPieces {
   const texts: RawString[] = []
   const json = JSON.stringify(value, (_name, part: unknown) => {
@@ -36,9 +36,9 @@ export function jsonInPieces(value: unknown): JsonInPieces {
 }
 
 /**
- * A body that is all there: it goes to the socket at once. Bytes that a caller has received, or
- * never will, are freed without waiting for the garbage collector, which would run for every few
- * large answers.
+ * A complete body: it goes to the socket at once. Its bytes are freed once the caller has received
+ * them or has disconnected, without waiting for the garbage collector, which would run for every
+ * few large answers.
  */
 class BodyInPieces extends Readable {
   readonly #json: JsonInPieces
@@ -48,7 +48,9 @@ class BodyInPieces extends Readable {
     this.#json = json
   }
 
-  /** To the response, which ends this stream when it was sent or its caller has gone. */
+  /**
+   * Pipes it to the response, which ends this stream when it was sent or the caller disconnected.
+   */
   override pipe<Response extends NodeJS.WritableStream>(response: Response): Response {
     if (response instanceof ServerResponse) response.cork()
     for (const piece of this.#json.pieces) response.write(piece)
@@ -69,7 +71,7 @@ class BodyInPieces extends Readable {
 
 /**
  * Answers with such a value; its texts must not be read afterwards. A caller who reads nothing for
- * `stallMs` counts as gone.
+ * `stallMs` counts as disconnected.
  */
 export function sendInPieces(
   reply: FastifyReply,
@@ -81,7 +83,7 @@ export function sendInPieces(
   const lengthBytes = json.pieces.reduce((sum, { length }) => sum + length, 0)
   const leave = (): void => void raw.destroy()
   raw.setTimeout(stallMs, leave)
-  // First of all: the connection, with what was asked on it meanwhile, goes on without the bound.
+  // Done first: later requests on the connection must not have this bound.
   raw.prependOnceListener('finish', () => raw.setTimeout(0, leave))
   return reply
     .type('application/json; charset=utf-8')

@@ -5,7 +5,7 @@ import { checkPublicUrl, type ResolveHost, type UrlUse } from '../../kernel/publ
 
 /** Checks of members anywhere in a body that is passed on: absent and null are both "not given". */
 
-/** Longest model name that is looked up at all. */
+/** Longest model name that is looked up. */
 export const MAX_MODEL_CHARACTERS = 256
 
 /** An own member; null counts as absent. */
@@ -64,7 +64,7 @@ export function omitMembers(body: JsonObject, names: readonly string[]): JsonObj
 }
 
 /**
- * A URL of a request, written the way it was checked. By default it is for upstream to call.
+ * A URL of a request, in the form in which it was checked. By default upstream will call it.
  * @throws DomainError `invalid_request` naming the member
  */
 export async function publicUrl(

@@ -9,7 +9,7 @@ import { takeForm } from './body-budget.ts'
 import { hasIdempotencyKey, rememberBodyHash } from './idempotency.ts'
 import { RequestError } from './request-error.ts'
 
-/** Bodies of `multipart/form-data` (RFC 7578): what is read of one at most (P10). */
+/** The bounds of a body of `multipart/form-data` (RFC 7578, P10). */
 export interface FormLimits {
   /** All parts together. */
   readonly bodyBytes: number
@@ -28,9 +28,9 @@ export interface FormUpload {
 /** The same as it comes. */
 export interface FormFile {
   readonly name: string
-  /** As its sender wrote it, with a path if there was one. */
+  /** The name as the caller sent it, possibly with a path. */
   readonly filename: string
-  /** Fails with a RequestError where the form breaks off or is too large. */
+  /** Fails with a RequestError if the form is cut off or too large. */
   readonly body: Readable
   /** The texts that came before it. */
   readonly before: FormFields
@@ -46,14 +46,14 @@ export interface ReadForm {
 
 /**
  * Bytes of memory for each byte of a form where it is read whole: the pieces it came in, the file
- * they are joined to, and what is sent of it. Handed on as it comes, it is in one place at a time.
+ * they are joined to, and what is sent of it. A forwarded file is in memory once.
  */
 const MEMORY_PER_BYTE = { whole: 3, streamed: 1 } as const
 
 const NAME_BYTES = 100
 const HEADERS_OF_PART = 20
 
-/** Below this plugin forms are let through to be read by `readForm` or `streamForm`. */
+/** Below this plugin forms are accepted, and read by `readForm` or `streamForm`. */
 export async function useForms(app: FastifyInstance): Promise<void> {
   await app.register(multipart, { throwFileSizeLimit: true, preservePath: true })
 }
@@ -82,8 +82,8 @@ function hashOf({ fields, uploads }: ReadForm): string {
 }
 
 /**
- * Reads a form and hands on each of its files as it comes; what follows a file is read once that is
- * done with.
+ * Reads a form and passes each file on as it arrives; what follows a file is read after the file
+ * was processed.
  * @throws RequestError as `readForm`; what `onFile` throws
  */
 export async function streamForm(
@@ -146,7 +146,7 @@ function partLimits(limits: FormLimits) {
   }
 }
 
-/** Counts what comes of a form against its own bound and against the memory of all bodies. */
+/** Counts the bytes of a form against its own bound and against the memory of all bodies. */
 function takerOf(
   request: FastifyRequest,
   limits: FormLimits,
@@ -179,7 +179,7 @@ async function* bytesOf(
   if (file.truncated) throw tooLarge(limits.fileBytes, fieldname)
 }
 
-/** The pieces go as they are joined: never more than a file and one of its pieces twice. */
+/** Each piece is freed once it is joined, so that at most one piece is in memory twice. */
 function joined(chunks: Buffer[]): Uint8Array {
   const [only] = chunks
   if (only !== undefined && chunks.length === 1) return only

@@ -1,13 +1,13 @@
 import type { SurfaceFailures } from './surface-failures.ts'
 
-/** The numbers failures go by on both versions of this wire. */
+/** The numbers of failures in both versions of this wire. */
 export const INVALID = '2013'
 export const UNKNOWN_ERROR = '1000'
 export const RATE_LIMITED = '1002'
 const NOT_AUTHORISED = '1004'
 const NO_BALANCE = '1008'
 
-/** Failures that both versions share, and where they depart from the table. */
+/** Failures that both versions share, and their differences from the table. */
 export const eitherVersion = {
   url_invalid: INVALID,
   headers_too_large: INVALID,

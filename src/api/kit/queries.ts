@@ -40,7 +40,7 @@ export async function readPage<Item>(
   return { items, next_cursor: more ? toCursor(idOf(last)) : null }
 }
 
-/** Writes the place after which the next page begins; opaque to callers. */
+/** Writes the cursor after which the next page begins; opaque to callers. */
 export function toCursor(after: string): string {
   return Buffer.from(after, 'utf8').toString('base64url')
 }
@@ -62,7 +62,7 @@ const LATEST_MS = Date.parse('9999-12-01T00:00:00Z')
 const rfc3339 =
   /^\d{4}-\d{2}-\d{2}(?:[Tt]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:\d{2}))?$/
 
-/** Unix milliseconds of a time that was sent. @throws RequestError `parameter_invalid` */
+/** Reads a time of the request as Unix milliseconds. @throws RequestError `parameter_invalid` */
 export function timeOf(text: string | undefined, param: string): number | undefined {
   if (text === undefined) return undefined
   // In a query string a bare `+` of an offset arrives as a space.
@@ -77,14 +77,16 @@ export function timeOf(text: string | undefined, param: string): number | undefi
   return unixMs
 }
 
-/** What a signal of `AbortSignal.timeout` ends with. */
+/** The reason of a signal of `AbortSignal.timeout`. */
 const TIME_IS_UP = 'TimeoutError'
-/** Postgres ended a statement that took longer than it may. */
+/** Postgres cancelled a statement that took too long. */
 const STATEMENT_ENDED = '57014'
-/** A table or a column is not there: the read model is of an older version, and is being rebuilt. */
+/** A table or column is missing: the read model has an older version and is being rebuilt. */
 const NOT_THERE_YET: readonly unknown[] = ['42P01', '42703']
 
-/** Runs a query. @throws RequestError `query_too_long`, with what would make it shorter; `outage` */
+/**
+ * Runs a query. @throws RequestError `query_too_long`, which says how to make it shorter; `outage`
+ */
 export async function withQueryTimeout<Found>(
   narrowing: string,
   query: () => Promise<Found>,

@@ -18,7 +18,10 @@ export type RequestFault =
   | 'outage'
   | 'internal'
 
-/** A request we refuse on its form; `param` names the offending field where there is one. */
+/**
+ * A request that the gateway refuses for its form; `param` names the offending field if there is
+ * one.
+ */
 export class RequestError extends Error {
   override readonly name = 'RequestError'
   readonly fault: RequestFault
@@ -43,7 +46,7 @@ function readString(value: object, key: string): string | undefined {
   return typeof found === 'string' ? found : undefined
 }
 
-/** Of a member that is missing: its name, which the path does not have. */
+/** The name of a missing member, which the path does not have. */
 function missingMember(issue: ValidationIssue | undefined): string | undefined {
   const names: unknown = Reflect.get(Object(issue?.params), 'requiredProperties')
   const first: unknown = Array.isArray(names) ? names[0] : undefined
@@ -58,7 +61,7 @@ function ruleOf(issue: ValidationIssue | undefined): unknown {
   return allowedValues(issue) ?? issue?.message
 }
 
-/** Of a choice: what there is to choose from. */
+/** The allowed values of a choice. */
 function allowedValues(issue: ValidationIssue | undefined): string | undefined {
   const values: unknown = Reflect.get(Object(issue?.params), 'allowedValues')
   return Array.isArray(values) ? `must be one of ${values.join(', ')}` : undefined

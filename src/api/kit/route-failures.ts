@@ -1,9 +1,9 @@
 import type { FailureCode } from './failure-table.ts'
 import type { SurfaceFailures } from './surface-failures.ts'
 
-/** What routes can fail with before their use case is asked, for their descriptions. */
+/** The failures of routes before their use case runs, for their descriptions. */
 
-/** Of every route below `requireToken`. */
+/** The failures of every route below `requireToken`. */
 export const tokenFailures = [
   'unauthenticated',
   'wrong_token_kind',
@@ -13,14 +13,14 @@ export const tokenFailures = [
   'internal',
 ] as const satisfies FailureCode[]
 
-/** Of every route whose method has a body, whether or not it reads one. */
+/** The failures of every route whose method has a body, whether or not the route reads it. */
 export const withBody = [
   'body_invalid',
   'body_too_large',
   'media_type_unsupported',
 ] as const satisfies FailureCode[]
 
-/** Of every route that asks a model for something, before that is sent. */
+/** The failures of every route that calls a model, before anything is sent. */
 export const beforeSending: readonly FailureCode[] = [
   ...tokenFailures,
   ...withBody,
@@ -38,7 +38,7 @@ export const beforeSending: readonly FailureCode[] = [
   'database_unavailable',
 ]
 
-/** What failures of managing accounts and tokens are called. */
+/** The names of failures in managing accounts and tokens. */
 export const managementFailures = {
   scope_denied: 'scope_denied',
   invalid_cursor: 'invalid_request',
@@ -55,7 +55,7 @@ export const managementFailures = {
   log_outcome_unknown: 'outcome_unknown',
 } as const satisfies Partial<SurfaceFailures>
 
-/** Of every route that reads what is managed. */
+/** The failures of every route that reads accounts or tokens. */
 export const readFailures: readonly FailureCode[] = [
   ...tokenFailures,
   'parameter_invalid',
@@ -63,7 +63,7 @@ export const readFailures: readonly FailureCode[] = [
   'read_model_behind',
 ]
 
-/** Of every route that changes some of it. */
+/** The failures of every route that changes them. */
 export const changeFailures: readonly FailureCode[] = [
   ...readFailures,
   ...withBody,
@@ -71,7 +71,7 @@ export const changeFailures: readonly FailureCode[] = [
   'log_outcome_unknown',
 ]
 
-/** Of a token that is to be made, and to be changed. */
+/** The failures of issuing and of changing a token. */
 export const boundsFailures: readonly FailureCode[] = [
   'token_limits_invalid',
   'token_models_invalid',
@@ -80,9 +80,9 @@ export const boundsFailures: readonly FailureCode[] = [
   'token_bound_reached',
 ]
 
-/** What routes of tasks can fail with, for their descriptions. */
+/** The failures of task routes, for their descriptions. */
 
-/** For routes that only the gateway's own parts can fail. */
+/** The failures of routes that call no upstream. */
 export const ownParts: readonly FailureCode[] = [
   ...tokenFailures,
   'log_unavailable',
@@ -95,7 +95,7 @@ export const assetFailures: readonly FailureCode[] = [
   'asset_not_found',
   'asset_not_active',
   'asset_region_mismatch',
-  // The account that has them cannot be asked, and no other has them.
+  // The account that has them is unavailable, and no other account has them.
   'kept_unavailable',
 ]
 
@@ -126,7 +126,7 @@ export const creationFailures: readonly FailureCode[] = [
 
 export const queryFailures: readonly FailureCode[] = [...ownParts, 'task_not_found']
 
-/** Of what takes a task back: a deletion or a cancellation. */
+/** The failures of a deletion or a cancellation of a task. */
 export const deletionFailures: readonly FailureCode[] = [
   ...ownParts,
   ...withBody,

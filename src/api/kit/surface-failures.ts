@@ -9,11 +9,11 @@ import { toRequestError } from './request-error.ts'
 interface Named {
   /** As the surface names it. */
   readonly code: string
-  /** The field it is about where the error names none. */
+  /** The field at fault, if the error names none. */
   readonly param?: string
 }
 
-/** What a surface calls a failure, and where it departs from the table. */
+/** A surface's name of a failure, and its differences from the table. */
 type Entry = string | (Named & Partial<FailureRow>)
 
 /** The failures a surface can meet; any other is a defect of the gateway and reads `internal`. */
@@ -23,7 +23,7 @@ export type SurfaceFailures = Readonly<Partial<Record<FailureCode, Entry>>> & {
 
 export interface Rule extends FailureRow, Named {}
 
-/** A failure that is read and has no shape yet. */
+/** A failure before the surface gives it a shape. */
 export interface Failure {
   readonly failure: FailureCode
   readonly rule: Rule
@@ -36,14 +36,14 @@ export interface Failure {
   /** A detail of the error by its name; an empty text counts as absent. */
   readonly text: (name: string) => string | undefined
   readonly number: (name: string) => number | undefined
-  /** What it was settled at, where it was: a refusal may be billed. */
+  /** The settlement, if there is one: a refusal may be billed. */
   readonly cost?: Cost | undefined
 }
 
 export interface Surface {
-  /** What it says of a failure; of one it cannot meet, `internal`. */
+  /** The surface's entry of a failure; `internal` for one that it does not have. */
   readonly ruleOf: (failure: FailureCode) => Rule
-  /** Reads anything thrown on the way of a request; never throws. */
+  /** Reads any value that a request threw; never throws. */
   readonly read: (error: unknown) => Failure
 }
 
@@ -56,7 +56,7 @@ function isFailureCode(name: string): name is FailureCode {
   return Object.hasOwn(failureTable, name)
 }
 
-/** Which failure a domain error is: refusals of the model service go by their kind. */
+/** The failure of a domain error; refusals of the model service by their kind. */
 function failureOf(code: FailureCode, kind: string | undefined): FailureCode {
   if (code !== 'call_refused' && code !== 'submission_refused') return code
   const refused = `refused_${kind ?? ''}`
@@ -109,7 +109,7 @@ export function createSurface(entries: SurfaceFailures): Surface {
   }
 }
 
-/** Longest `Retry-After` we send: clients of this kind ignore longer ones. */
+/** Longest `Retry-After` that the gateway sends: official clients ignore longer ones. */
 const MAX_RETRY_AFTER_S = 60
 
 /** Headers of an answer about a retry. */
@@ -137,7 +137,7 @@ export function failureHeaders(
   }
 }
 
-/** Departures from the table, from what is known of the circumstances of a failure. */
+/** Differences from the table that depend on the circumstances of a failure. */
 
 /**
  * A failure of the gateway once a task has its id: it may have been submitted, so an automatic
@@ -154,8 +154,8 @@ export function afterAcceptance(failure: Failure): Failure {
 }
 
 /**
- * A failed call once it was sent: it may have been made, and a retry would make and charge it
- * twice.
+ * A call that failed after it was sent: upstream may have done it, and a retry would do and charge
+ * it twice.
  */
 export function afterSending(failure: Failure): Failure {
   // The gateway withholds the result, because it could not record it (P3).

@@ -21,7 +21,7 @@ import type { FormLimits } from './multipart.ts'
 import type { RequestQuote } from '../../app/finance/prices/tenant-prices.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 
-/** How a surface lets its creations be priced without being made. */
+/** How a surface prices its creations without making them. */
 
 /** A creation that is asked about. */
 interface AskedCreation {
@@ -35,7 +35,7 @@ interface AskedCreation {
 
 /** A path whose creations can be priced. */
 export interface QuotedPath {
-  /** As it is called, with at most one `{…}`. */
+  /** The path as callers write it, with at most one `{…}`. */
   readonly path: string
   /**
    * Checks the body as the creation would, and prices it. @throws what the creation throws for its
@@ -44,7 +44,7 @@ export interface QuotedPath {
   readonly quote: (asked: AskedCreation) => Promise<RequestQuote>
 }
 
-/** What `{…}` of a path stands for in another; undefined where that is not of it. */
+/** The value of `{…}` in a path; undefined if the path does not match. */
 export function partOf(pattern: string, path: string): string | undefined {
   const [before = '', after] = pattern.split(/\{\w+\}/)
   if (after === undefined) return path === pattern ? '' : undefined
@@ -53,7 +53,7 @@ export function partOf(pattern: string, path: string): string | undefined {
   return isOf && before.length + after.length < path.length && !/[/:]/.test(part) ? part : undefined
 }
 
-/** How a prefix is answered, and the routes below it. */
+/** A prefix, its error shape and the routes below it. */
 
 /** A section of the OpenAPI description. */
 export interface Tag {
@@ -66,11 +66,13 @@ export interface Mount {
   readonly prefix: string
   /** Sections that its routes are described in; several mounts may have the same. */
   readonly tags?: readonly Tag[]
-  /** Where it answers only some URLs of a prefix that another mount has as well. */
+  /** Present if it answers only some URLs of a prefix that another mount has as well. */
   readonly owns?: (url: string) => boolean
-  /** The shape of failures, also of a URL that has no route. Absent: that of the operating routes. */
+  /**
+   * The shape of failures, also for a URL without a route. Absent: that of the operating routes.
+   */
   readonly envelopeOf?: (url: string) => Envelope
-  /** The same of a request that was read, where more is known by then. */
+  /** The same for a request that was read, if more is known by then. */
   readonly readEnvelopeOf?: (request: FastifyRequest) => Envelope
   /** Of the largest body. */
   readonly bodyBytes: number
@@ -85,7 +87,7 @@ export interface Mount {
   readonly tellsLimits?: true
 }
 
-/** The body of a creation, as far as the names of its members go. */
+/** The names of the members of a creation's body. */
 export interface KnownBody {
   readonly schema: TSchema
   readonly spellings?: Spellings
@@ -95,12 +97,15 @@ export interface KnownBody {
 export interface Surface {
   /** Its own, or the prefix of one that surfaces share. */
   readonly mount: Mount | string
-  /** Paths by the names under which the log and the ledger know what was asked for there. */
+  /** Paths by the names that the log and the ledger have for their requests. */
   readonly endpoints: Readonly<Record<string, string>>
-  /** Bodies of its creations. Other creations refuse their members by name, where they have none of that name. */
+  /**
+   * Bodies of its creations. Other creations refuse the names of these members unless they have
+   * them too.
+   */
   readonly bodies: readonly KnownBody[]
   readonly register: (app: FastifyInstance, services: SurfaceServices) => void | Promise<void>
-  /** What of it can be priced without being made. */
+  /** The creations that can be priced without being made. */
   readonly quotes?: (services: SurfaceServices) => readonly QuotedPath[]
 }
 
@@ -114,13 +119,13 @@ export interface SurfaceServices {
   readonly assets: AssetUseCases
   readonly resolveMediaFiles: ResolveMediaFiles
   readonly resolveHost: ResolveHost
-  /** Names of the hosts of our accounts: no caller may refer to files there. */
+  /** Hosts of the operator's accounts: no caller may refer to files there. */
   readonly upstreamHosts: ReadonlySet<string>
   readonly foreignMembers: ForeignNames
   readonly streamLimits: StreamLimits
   /** What is left of a caller's limits. */
   readonly limitStatusesOf: LimitStatusesOf
-  /** For one file that is sent on, and its form fields. */
+  /** The largest forwarded file with its form fields. */
   readonly mediaForm: FormLimits
 }
 
@@ -167,7 +172,7 @@ export function useMount(
   const { envelopeOf } = mount
   if (envelopeOf !== undefined) {
     const shapeOf = (request: FastifyRequest): Envelope => {
-      // Where several mounts share a prefix, one of them chooses the shape of its unknown routes.
+      // If several mounts share a prefix, one of them chooses the shape of unknown routes.
       const { readEnvelopeOf, envelopeOf: ofUrl } = mountOf(others, request.url) ?? mount
       return readEnvelopeOf?.(request) ?? ofUrl?.(request.url) ?? envelopeOf(request.url)
     }

@@ -37,7 +37,7 @@ export function setTaskHeaders(
   void reply.headers({ 'x-platform-id': platformId, ...costHeaders(cost) })
 }
 
-/** Those settings and actual specs that a surface shows; what else is kept of a task stays inside. */
+/** The settings and actual specs that a surface shows; others stay inside. */
 export function shownSettings(settings: TaskView['settings'], names: readonly string[]) {
   const shown = names.flatMap((name) => {
     const value = settings[name]
@@ -48,14 +48,14 @@ export function shownSettings(settings: TaskView['settings'], names: readonly st
 
 const taskId = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/
 
-/** Whether text can be a task's id at all; nothing else is ever looked up. */
+/** Whether a text can be a task's id; other texts are not looked up. */
 export function isTaskId(text: string): boolean {
   return taskId.test(text)
 }
 
 /**
- * The task a request names by its platform or native id, of the tenant that asks.
- * @throws DomainError `task_not_found` for what cannot be an id
+ * The caller's task that a request names by its platform or native id.
+ * @throws DomainError `task_not_found` if the text cannot be an id
  */
 export function taskKeyOf(request: FastifyRequest, family: TaskKey['family'], id: string): TaskKey {
   if (!isTaskId(id)) throw new DomainError('task_not_found', 'no such task', {})
@@ -88,7 +88,7 @@ type Ordered = Pick<CreateTaskInput, 'model' | 'facts' | 'upstreamBody'> &
 export interface TaskCreation<Accepted> {
   /** Below the prefix of the mount. */
   readonly path: string
-  /** What the log and the ledger call it. */
+  /** Its name in the log and the ledger. */
   readonly name: string
   readonly family: string
   readonly body: TSchema
@@ -104,7 +104,7 @@ export interface TaskCreation<Accepted> {
   readonly answer: (created: CreatedTask, accepted: Accepted, request: FastifyRequest) => object
 }
 
-/** The surface of some creations; `further` adds the routes of what they made. */
+/** The surface of some creations; `further` adds the routes of their results. */
 export function creationsOf<Accepted>(
   mount: Mount,
   creations: readonly TaskCreation<Accepted>[],

@@ -14,7 +14,7 @@ import { RequestError } from './request-error.ts'
 
 /**
  * Finds members of a body that differ from a known one by case or a letter or two. Other unknown
- * members are passed on; if these were too, the option that the caller meant would silently have no
+ * members are passed on. If misspelled members were too, the intended option would silently have no
  * effect.
  */
 
@@ -23,15 +23,15 @@ const MAX_LETTERS = 64
 /** At most this many unknown names are compared in one body. */
 const MAX_COMPARED = 64
 
-/** Names kept with what was meant by them, of each object. */
+/** The most cached names of each object, each with its suggestion. */
 const MAX_JUDGED = 256
 
-/** What is known of one object, or of each item of a list. */
+/** The known members of one object, or of each item of a list. */
 interface Known {
   readonly names: ReadonlySet<string>
-  /** Names that a typo can be recognised for, in plain letters and as written. */
+  /** Names for which a typo can be recognised, in plain letters and as written. */
   readonly candidates: readonly Candidate[]
-  /** What names that came before were meant to be, `''` for nothing: callers send the same again. */
+  /** Cache of the suggestion for a name, `''` for none: callers repeat the same names. */
   readonly judged: LRUCache<string, string>
   readonly inside: ReadonlyMap<string, Known>
 }
@@ -40,16 +40,16 @@ function memberOf(schema: unknown, name: string): unknown {
   return typeof schema === 'object' && schema !== null ? Reflect.get(schema, name) : undefined
 }
 
-/** Ways to write a name that are one to the reader. */
+/** The spellings of a name that a reader accepts. */
 export type Spellings = (name: string) => readonly string[]
 
 interface Described {
   readonly properties: Readonly<Record<string, unknown>>
-  /** Names that are known as well, with blanks between them. */
+  /** Further known names, separated by blanks. */
   readonly further: string
 }
 
-/** The objects that a value may be, in any of its alternatives, or that may be items of it. */
+/** The objects that a value, or an item of it, may be, in any alternative. */
 function objectsOf(schema: unknown): readonly Described[] {
   const alternatives = memberOf(schema, 'anyOf') ?? memberOf(schema, 'oneOf')
   const items = memberOf(schema, 'items')
@@ -61,7 +61,7 @@ function objectsOf(schema: unknown): readonly Described[] {
   return [...below.flatMap(objectsOf), ...(further === '*' ? [] : [{ properties, further }])]
 }
 
-/** What a schema knows; undefined where it leaves the members open. */
+/** The members that a schema knows; undefined if it allows any. */
 function knownOf(schema: unknown, spellings: Spellings): Known | undefined {
   const objects = objectsOf(schema)
   const names = objects.flatMap(({ properties, further }) => [
@@ -164,11 +164,11 @@ type TypoCheck = (body: unknown) => RequestError | undefined
 /** How names of members are checked in addition to the schema. */
 export interface MemberNames {
   readonly spellings?: Spellings
-  /** Of a creation: members of other interfaces that are refused. */
+  /** For creations: the members of other interfaces that are refused. */
   readonly foreign?: ForeignNames
 }
 
-/** For bodies of which a schema knows the members; they are looked up once, here. */
+/** For bodies whose members a schema knows; the names are collected once, here. */
 export function typoCheck(
   schema: unknown,
   { spellings = asWritten, foreign }: MemberNames = {},
@@ -181,7 +181,7 @@ export function typoCheck(
   }
 }
 
-/** The same of the parts of a form, whose names may say more in brackets. @throws RequestError */
+/** The same for the parts of a form, whose names may go on in brackets. @throws RequestError */
 export function refuseTyposInParts(check: TypoCheck): (form: ReadForm) => void {
   return ({ fields, uploads }) => {
     const parts = [...Object.keys(fields), ...uploads.map(({ name }) => name)]

@@ -18,8 +18,8 @@ function isInteger(schema: unknown): boolean {
 }
 
 /**
- * Query strings know only text: where the schema says integer, canonical integer text is read as
- * one. Nothing else is converted and nothing is dropped.
+ * A query string has only text: if the schema says integer, canonical integer text is read as one.
+ * Nothing else is converted and nothing is dropped.
  */
 function readQuery(schema: TSchema, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
@@ -34,7 +34,7 @@ function readQuery(schema: TSchema, value: unknown): unknown {
 /** Longest name of a parameter that an answer repeats. */
 const MAX_SHOWN_CHARACTERS = 64
 
-/** The refusal of the first parameter that a reading does not know; undefined when it knows all. */
+/** The refusal of the first unknown query parameter of a GET; undefined if all are known. */
 function unknownParameter(known: readonly string[], query: unknown) {
   if (typeof query !== 'object' || query === null) return undefined
   const name = Object.keys(query).find((one) => !known.includes(one))
@@ -55,8 +55,8 @@ function unknownParameter(known: readonly string[], query: unknown) {
 const reading: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 /**
- * Compiles TypeBox schemas for Fastify: no coercion of bodies, no defaults, no stripping. A reading
- * refuses query parameters it does not know: a misspelled filter would answer with everything.
+ * Compiles TypeBox schemas for Fastify: no coercion of bodies, no defaults, no stripping. A GET
+ * refuses unknown query parameters: with a misspelled filter, it would answer with everything.
  */
 export const strictValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart, method }) => {
   const compiled = Compile(schema)
@@ -79,8 +79,8 @@ function unstorableIn(parameters: unknown): string | undefined {
 }
 
 /**
- * Refuses what no store can hold in a path or a query, on every route: Postgres would fail on it. After the
- * token was looked at, before anything is read.
+ * Refuses characters that no store can hold in a path or a query, on every route: Postgres would
+ * fail on them. Runs after the token was checked and before anything is read.
  */
 export function useStorableParameters(app: FastifyInstance): void {
   app.addHook('preValidation', (request, _reply, done) => {
@@ -94,7 +94,7 @@ export function useStorableParameters(app: FastifyInstance): void {
   })
 }
 
-/** Has the readings of some URLs that describe no query parameters take none. */
+/** Makes GETs that describe no query parameters refuse all of them, for some URLs. */
 export function useKnownQueries(app: FastifyInstance, concerns: (url: string) => boolean): void {
   app.addHook('onRoute', (route) => {
     const isReading = [route.method].flat().some((method) => reading.has(method))

@@ -65,7 +65,7 @@ function toToken(token: ShownToken) {
   }
 }
 
-/** A token with its secret, which is in this answer alone. */
+/** A token with its secret, which only this answer has. */
 export function toSecret({ token, secret }: ShownSecret) {
   return { ...toToken(token), secret }
 }
@@ -86,7 +86,7 @@ function limitsOf(said: NonNullable<TokenMembers['limits']>): TokenLimitChanges 
   })
 }
 
-/** What is to be changed of a token. @throws RequestError `parameter_invalid` */
+/** The requested changes of a token. @throws RequestError `parameter_invalid` */
 function readChanges(body: TokenMembers): TokenChanges {
   const { name, models, addresses, limits, expires_at: expiresAt } = body
   return {
@@ -139,17 +139,19 @@ interface TokenSurface {
   readonly tokens: ManagedTokens
   readonly describe: (route: AccountRoute) => FastifySchema
   readonly adminScopeFor: (request: FastifyRequest) => AdminScope
-  /** How operations are called: `OwnToken` makes `getOwnToken`. */
+  /** The noun in the names of operations: `OwnToken` gives `getOwnToken`. */
   readonly noun: string
   /** Whose tokens they are, in words. */
   readonly whose: string
-  /** Whether a list can be of one tenant, or of one user. */
+  /** Whether lists can be filtered by tenant or by user. */
   readonly filters: boolean
 }
 
 const filterMembers = { tenant_id: Type.Optional(KnownId), user_id: Type.Optional(KnownId) }
 
-/** Lists, shows, changes, rotates and disables tokens below `/tokens`; making them is the surface's. */
+/**
+ * Lists, shows, changes, rotates and disables tokens below `/tokens`; each surface adds issuing.
+ */
 export function tokenRoutes(instance: FastifyInstance, surface: TokenSurface): void {
   listRoute(instance, surface)
   oneRoutes(instance, surface)

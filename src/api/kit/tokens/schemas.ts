@@ -5,7 +5,7 @@ import { MAX_TOKEN_LIMIT } from '../../../domain/token/events.ts'
 import { DisplayName, KnownId, successOf } from '../account-surface.ts'
 import { NextCursor } from '../queries.ts'
 
-/** Shapes of tokens, as both surfaces have them that manage some. */
+/** Shapes of tokens, shared by the surfaces that manage them. */
 
 const MAX_MODELS = 100
 export const DEFAULT_OVERLAP_S = 3_600
