@@ -4,7 +4,10 @@ import { useEnvelope } from './kit/envelope.ts'
 import { operatingEnvelope } from './operating/envelope.ts'
 import { livenessPlugin, operatingPlugin } from './operating/plugin.ts'
 
-/** What operators' machines ask, on a port that callers do not reach; the caller listens and closes. */
+/**
+ * The operating routes on a separate port that API clients do not reach; the caller of this
+ * function listens and closes.
+ */
 export async function buildOperationsApp(
   deps: Pick<ApiDeps, 'logger' | 'clock' | 'metrics' | 'health'>,
 ): Promise<FastifyInstance> {

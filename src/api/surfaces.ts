@@ -14,7 +14,7 @@ export function tagsOf(mounts: readonly Mount[]): readonly Tag[] {
   return [v1, ...mounts].flatMap(({ tags = [] }) => tags)
 }
 
-/** The error shape of a URL, also of one that no route or plugin has seen. */
+/** The error shape of a URL, even if no route or plugin handles it. */
 export function envelopesOf(mounts: readonly Mount[]): (url: string) => Envelope {
   const all: readonly Mount[] = [
     ...mounts,

@@ -18,8 +18,9 @@ interface WaitingDeps extends Pick<ApiDeps, 'logger' | 'clock'> {
 }
 
 /**
- * What a replica answers before its stores do: that it is alive, not ready and why, and 503 in the
- * surface's own shape to everything else. The caller listens and closes.
+ * The server of a replica whose stores do not answer yet: it reports that it is alive, that it is
+ * not ready and why, and answers 503 in the surface's shape to every other request. The caller
+ * listens and closes.
  */
 export async function buildWaitingApp({
   logger,
@@ -27,7 +28,7 @@ export async function buildWaitingApp({
   mounts,
   health,
 }: WaitingDeps): Promise<FastifyInstance> {
-  // A connection that is kept would outlast the port's handover.
+  // A kept connection would outlast the handover of the port.
   const envelopeOf = envelopesOf([v1, ...mounts])
   const app = createServer({ logger, clock, leaving: () => true }, defaultLimits, envelopeOf)
   useEnvelope(app, operatingEnvelope)

@@ -2,15 +2,15 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { invariant } from '../../kernel/assert.ts'
 
-/** How much is read at once: more than a socket takes before it says that it is full. */
+/** The size of one read: more than a socket accepts before it reports that it is full. */
 const CHUNK_BYTES = 256 * 1024
 
 /**
  * Bytes of a file for the one socket they are piped to.
  *
- * Two buffers are used in turn, as new memory for every chunk costs more than all else. Every chunk but the last is
- * whole, so that the socket says that it is full at each; when it asks for the next it has sent the one before, whose
- * buffer is filled then.
+ * Two buffers are used alternately, because new memory for every chunk costs more than everything
+ * else. Every chunk but the last has full size, so the socket reports that it is full after each;
+ * when it asks for the next chunk, it has sent the one before, whose buffer is then filled again.
  */
 export class FileRange extends Readable {
   readonly #path: string
@@ -50,7 +50,7 @@ export class FileRange extends Readable {
     closed.then(() => done(error), done)
   }
 
-  /** The next chunk; null at the end. @throws where the file has become shorter */
+  /** The next chunk; null at the end. @throws if the file has become shorter */
   async #next(): Promise<Buffer | null> {
     const buffer = this.#buffers[this.#chunks % this.#buffers.length]
     invariant(this.#file && buffer, 'nothing is read before the file is open')

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import { FileRange } from './file-range.ts'
 import { RequestError } from '../kit/request-error.ts'
 
-/** The file that a URL given away leads to; undefined for one that is expired, forged or none. */
+/** The file of a signed URL; undefined for an expired, forged or malformed one. */
 export type FindObject = (
   key: string,
   query: Readonly<Record<string, unknown>>,
@@ -19,7 +19,7 @@ function notThere(): RequestError {
   return new RequestError('route_not_found', 'There is no such route')
 }
 
-/** What of the file an answer with these headers has. */
+/** The range of the file that an answer with these headers has. */
 function rangeOf(headers: Readonly<Record<string, string>>): {
   readonly start: number
   readonly sizeBytes: number
@@ -30,7 +30,7 @@ function rangeOf(headers: Readonly<Record<string, string>>): {
 
 /**
  * Objects of the gateway's own storage by their signed URLs, whole or in ranges: `GET` and `HEAD`
- * `/objects/<key>`. No token is asked for: the URL is the secret.
+ * `/objects/<key>`. The routes need no token: the URL is the secret.
  */
 export function objectsPlugin(find: FindObject) {
   // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
@@ -58,7 +58,7 @@ export function objectsPlugin(find: FindObject) {
             'content-disposition': `${shown.test(contentType) ? 'inline' : 'attachment'}; filename="${name}"`,
             'content-security-policy': "default-src 'none'; sandbox",
           })
-        // The sender would answer a failure with its own page; the status is enough.
+        // The library would answer a failure with its own page; the status is enough.
         if (sent.type !== 'file') return reply.headers({ 'content-length': '0' }).send()
         void reply.type(contentType)
         // No bytes are sent: to HEAD, or because the client has them.

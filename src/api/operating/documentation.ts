@@ -19,7 +19,7 @@ A token may have limits: requests and text tokens a minute, and tasks at a time.
 is 429 with \`Retry-After\`, and nothing was started; answers of \`/v1\` say in \`x-ratelimit-*\` how far a
 limited token is from its limits.`
 
-/** Sections of what belongs to no mount. */
+/** Sections of routes that belong to no mount. */
 const ownTags: readonly Tag[] = [
   { name: 'Account', description: 'What the tenant of a token has, and a user’s own tokens.' },
   { name: 'Administration', description: 'Tenants, users, credit and tokens.' },
@@ -28,7 +28,10 @@ const ownTags: readonly Tag[] = [
   { name: 'Operating', description: 'Health, readiness and metrics, without a token.' },
 ]
 
-/** Nothing from elsewhere; no upgrade to https, so that the page also works on a plain address. */
+/**
+ * The page loads nothing from other hosts; it is not upgraded to https, so that it also works over
+ * http.
+ */
 const contentPolicy = {
   'default-src': ["'self'"],
   'base-uri': ["'self'"],
@@ -39,7 +42,7 @@ const contentPolicy = {
   'style-src': ["'self'", "'unsafe-inline'"],
 }
 
-/** Tokens, and the headers that they are sent in. */
+/** Tokens and their headers. */
 const securitySchemes = {
   modelToken: {
     type: 'http',
@@ -111,10 +114,10 @@ function documentedBody(schema: unknown): unknown {
 }
 
 /**
- * The OpenAPI description at `/openapi.json` and a page to read it at `/docs`, which loads nothing
- * from elsewhere. To be set up before the routes it describes.
+ * The OpenAPI description at `/openapi.json` and a page for readers at `/docs`, which loads nothing
+ * from other hosts. Must be registered before the routes that it describes.
  *
- * @param ofMounts sections of what is called by model tokens, in the order they are shown in
+ * @param ofMounts sections of the routes for model tokens, in the order in which they are shown
  */
 export async function useDocumentation(
   app: FastifyInstance,
@@ -137,7 +140,7 @@ export async function useDocumentation(
         license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: '/' }],
-      // Of what says nothing else: the operating routes.
+      // The default section: the operating routes.
       security: [],
       tags: [...new Map([...ofMounts, ...ownTags].map((tag) => [tag.name, tag])).values()],
       components: {

@@ -4,29 +4,41 @@ import type { ReadModelState } from '../../app/read-models/states.ts'
 import { withTimeout } from '../../kernel/pause.ts'
 import { memoizeFor } from '../../kernel/memoize.ts'
 
-/** Something the gateway cannot work without. `probe` rejects, or answers false, when it is away. */
+/**
+ * A dependency that the gateway cannot work without. `probe` rejects or returns false while it is
+ * unavailable.
+ */
 interface Dependency {
   /** e.g. `event_log`, `postgres`. */
   readonly name: string
   readonly probe: () => Promise<boolean>
-  /** Why it counts as away, when that is known to be something else than an outage. */
+  /** Why it counts as unavailable, if the cause is known to be no outage. */
   readonly why?: () => string | undefined
 }
 
-/** Past this share of its bound a process should get no more work: an outage might not fit. */
+/**
+ * Above this share of the spool's bound a process should get no more work: the settlements of an
+ * outage might not fit.
+ */
 const SPOOL_FULL_SHARE = 0.75
-/** The backlog of an outage drains sooner: one that waits longer is not draining as it should. */
+/**
+ * The backlog of an outage drains faster than this: one that waits longer does not drain as it
+ * should.
+ */
 const SPOOL_OLD_MS = 60_000
 
-/** A problem with which a replica goes on working: it is degraded, not down. */
+/** A problem with which a replica continues to work: it is degraded, not down. */
 interface Concern {
   /** e.g. `prices`. */
   readonly name: string
-  /** What is wrong at the moment, in words; nothing when all is well. */
+  /** The present problems, in words; empty if there are none. */
   readonly look: () => Promise<readonly string[]>
 }
 
-/** Names what the log refused for good: the calls are not billed until an operator decides. */
+/**
+ * Reports the settlements that the log refused for good: the calls are not billed until the
+ * operator decides.
+ */
 export function refusedConcern(count: () => Promise<number>): Concern {
   const look = async (): Promise<readonly string[]> => {
     const refused = await count()
@@ -57,7 +69,7 @@ interface Readiness {
   readonly spool?: Backlog
 }
 
-/** How long one probe may take before it counts as away. */
+/** After this time without an answer a dependency counts as unavailable. */
 const PROBE_TIMEOUT_MS = 2_000
 
 /** Runs a probe; one that takes too long has failed. */
@@ -87,7 +99,10 @@ function isFull({ sizeBytes, maxBytes }: Backlog): boolean {
 /** What a look at everything found. */
 type Found = Omit<Readiness, 'ready' | 'spool'>
 
-/** A read model that cannot answer: the routes that read it report it, the others go on. */
+/**
+ * Describes a read model that cannot answer: the routes that read it report that, other routes
+ * work.
+ */
 function lookAtProjections(states: readonly ReadModelState[] | undefined): readonly string[] {
   if (states === undefined) return ['read models: their state could not be read in time']
   return states.flatMap((state) => {
@@ -98,7 +113,7 @@ function lookAtProjections(states: readonly ReadModelState[] | undefined): reado
   })
 }
 
-/** Asks everything at once; never throws. */
+/** Runs all checks at once; never throws. */
 async function lookAround(health: Health): Promise<Found> {
   const [up, projections, degraded] = await Promise.all([
     Promise.all(health.dependencies.map(isUp)),
@@ -120,8 +135,8 @@ async function lookAround(health: Health): Promise<Found> {
 }
 
 /**
- * Reports whether new requests should come here. Results of remote checks are shared for a while by
- * all probes; what this process knows itself, above all that it is leaving, is reported at once.
+ * Reports whether new requests should come here. All probes share the results of remote checks for
+ * a while; what the process itself knows, such as its shutdown, is reported at once.
  */
 export function createReadiness(health: Health): () => Promise<Readiness> {
   const found = memoizeFor(LOOK_FOR_MS, () => lookAround(health))

@@ -4,7 +4,7 @@ import type { LastAudit } from '../../app/audit/last-audit.ts'
 import { currencies, formatAmount, parseAmount } from '../../kernel/money.ts'
 import { withProbeTimeout } from './health.ts'
 
-/** What the figures of money are read from: a few rows each, however long the ledger is. */
+/** The queries behind the figures of money: a few rows each, however long the ledger is. */
 interface LedgerFigures {
   readonly totals: () => Promise<readonly Total[]>
   readonly lastAudit: () => Promise<LastAudit | undefined>
@@ -12,7 +12,7 @@ interface LedgerFigures {
   readonly passedOver: () => Promise<number>
 }
 
-/** A figure of the ledger: exact there, a float in what is scraped. */
+/** A figure of the ledger: exact in the database, a float in the metrics. */
 const FLOAT = 'A float: exact figures are the ledger’s.'
 
 function sumOf(totals: readonly Total[], kind: Total['kind'], part?: string): bigint {
@@ -24,8 +24,8 @@ function sumOf(totals: readonly Total[], kind: Total['kind'], part?: string): bi
 const distance = (pico: bigint): bigint => (pico < 0n ? -pico : pico)
 
 /**
- * By how much the books of one currency disagree: accounts that do not sum to zero, settled lines that
- * are not the revenue, placed holds that are not what is held.
+ * By how much the books of one currency disagree: the sum of all accounts, settled lines minus
+ * revenue, placed holds minus held amounts.
  */
 function trialDifference(totals: readonly Total[]): string {
   return formatAmount(
@@ -50,7 +50,8 @@ type AddGauge = (
 ) => void
 
 /**
- * What was settled, what is held, whether the books agree and were audited; read at every scrape.
+ * Metrics of settled and held amounts, of whether the books agree, and of the last audit; read at
+ * every scrape.
  */
 export function useLedgerMetrics(registry: Registry, figures: LedgerFigures): void {
   let reading: Promise<readonly Total[]> | undefined
@@ -85,7 +86,7 @@ function gaugesIn(registry: Registry): AddGauge {
       registers: [registry],
       async collect() {
         registered.reset()
-        // Without labels it would stay at 0 from then on, which would be a false figure.
+        // A gauge without labels would stay at 0 from then on, which would be wrong.
         if (labelNames.length === 0) registered.remove()
         for (const { labels, value } of await read()) registered.set(labels, value)
       },
@@ -93,7 +94,7 @@ function gaugesIn(registry: Registry): AddGauge {
   }
 }
 
-/** Lines and holds, by currency and what they are of. */
+/** Lines and holds by currency and kind. */
 function addTotals(gauge: AddGauge, look: Totals): void {
   const ofTotals = (
     name: string,

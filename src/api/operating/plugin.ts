@@ -58,7 +58,7 @@ function useNoStore(app: FastifyInstance): void {
   })
 }
 
-/** Where to go from here; `probes` are those to be found at this port. */
+/** The index of the routes; `probes` are those on this port. */
 export function welcomePlugin(probes: readonly string[]) {
   const welcome = {
     name: 'tollgate' as const,
@@ -84,7 +84,7 @@ export function welcomePlugin(probes: readonly string[]) {
   }
 }
 
-/** That the process lives, whatever is away. */
+/** Reports that the process is alive, even if a dependency is unavailable. */
 export function livenessPlugin() {
   // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
   return async (app: FastifyInstance): Promise<void> => {
@@ -104,7 +104,7 @@ export function livenessPlugin() {
   }
 }
 
-/** Readiness and metrics: without a token, and without anything a stranger may not know. */
+/** Readiness and metrics: they need no token and reveal no secrets. */
 export function operatingPlugin(deps: OperatingDeps) {
   // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
   return async (app: FastifyInstance): Promise<void> => {

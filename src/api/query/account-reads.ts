@@ -26,26 +26,26 @@ import { withQueryTimeout } from '../kit/queries.ts'
 import { openLogs, type LogFilter, type LogRow, type Logs } from './open-logs.ts'
 import type { TimeRange } from './time-range.ts'
 
-/** What is known of a row of a list beside the ledger. */
+/** What is known about a listed row in addition to the ledger. */
 export interface LogFacts {
   readonly tokenNames: ReadonlyMap<string, string>
   /** Events by the position of the row. */
   readonly events: Awaited<ReturnType<typeof eventsAt>>
-  /** When the tasks were asked for, by their ids. */
+  /** When the tasks were requested, by their ids. */
   readonly requestedAtMs: ReadonlyMap<string, number>
 }
 
-/** What the lists and totals of finance and support read, put behind one seam. */
+/** The reads behind the lists and totals of finance and support. */
 export interface AccountReads {
   readonly balances: ReadBalances
-  /** Ids of tenants in their order, after one. */
+  /** Ids of tenants in order, after a given one. */
   readonly tenants: (page: {
     readonly after: string | undefined
     readonly limit: number
   }) => Promise<readonly string[]>
   readonly openLogs: (filter: LogFilter) => Promise<Logs>
   readonly logFacts: (rows: readonly LogRow[]) => Promise<LogFacts>
-  /** Platform ids a task is known by: of a native id those of its tasks, else the id itself. */
+  /** The platform ids of an id: for a native id those of its tasks, otherwise the id itself. */
   readonly sourcesOf: (taskId: string) => Promise<readonly string[]>
   readonly tasks: (
     filter: TaskQueryFilter,
@@ -58,7 +58,7 @@ export interface AccountReads {
   ) => Promise<readonly TaskRow[]>
   readonly settledAmounts: (ids: readonly string[]) => Promise<ReadonlyMap<string, SettledAmount>>
   readonly usage: (query: UsageQuery) => Promise<readonly UsageGroup[]>
-  /** The days on which there is anything, where a range has no ends; undefined without any. */
+  /** The first and last day with usage, for a range without ends; undefined if there is none. */
   readonly usageExtent: (tenantId: string | undefined) => Promise<Required<TimeRange> | undefined>
 }
 

@@ -5,7 +5,7 @@ import { logsRoute } from './logs.ts'
 import { tasksRoute } from './tasks.ts'
 import { usageRoute } from './usage.ts'
 
-/** Balances, logs, tasks and usage: what a console asks for. */
+/** Balances, logs, tasks and usage, for consoles. */
 export function accountRoutes(app: FastifyInstance, deps: AccountRouteDeps): void {
   balanceRoute(app, deps)
   logsRoute(app, deps)

@@ -6,11 +6,11 @@ import { wantsCsv } from './ledger-query.ts'
 import { DEFAULT_PAGE_LINES, MAX_PAGE_LINES } from './schemas.ts'
 import { sendCsv } from './send-csv.ts'
 
-/** A list that is read page by page: `next` is where the page after begins. */
+/** A list that is read page by page: `next` is the start of the next page. */
 interface List<Row, Shown> {
   /** What a table of it is saved as. */
   readonly name: string
-  /** Of the table, in the order in which the API shows them. */
+  /** The columns of the table, in the order in which the API shows them. */
   readonly columns: readonly (keyof Shown & string)[]
   readonly read: (page: {
     readonly after: string | undefined
@@ -19,7 +19,7 @@ interface List<Row, Shown> {
   readonly show: (row: Row) => Shown
 }
 
-/** Which part of a list is asked for, and as what. */
+/** The requested part of a list, and its format. */
 interface ListQuery {
   readonly after: string | undefined
   readonly limit: number | undefined
@@ -28,7 +28,7 @@ interface ListQuery {
 
 type Cells<Shown> = { readonly [Column in keyof Shown]: string | number | null }
 
-/** All of a list as rows of a table, page by page, up to `limit` where there is one. */
+/** All items of a list as rows of a table, page by page, up to `limit` if there is one. */
 async function* rowsOf<Row, Shown extends Cells<Shown>>(
   { columns, read, show }: List<Row, Shown>,
   start: ListQuery,
@@ -47,7 +47,7 @@ async function* rowsOf<Row, Shown extends Cells<Shown>>(
   }
 }
 
-/** Answers with a page of a list and its further members, or with all of the list as a table. */
+/** Answers with a page of a list and its further members, or with the whole list as a table. */
 export async function sendList<Row, Shown extends Cells<Shown>, Beside extends object>(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -14,7 +14,7 @@ export function toPosition(text: string | undefined): bigint | undefined {
   return text === undefined ? undefined : BigInt(text)
 }
 
-/** Which position of the log an answer from the ledger is as of. */
+/** The position of the log at which an answer from the ledger is true. */
 export function ledgerPositions(deps: {
   readonly db: Queryable
   readonly logEnd: () => Promise<bigint | undefined>

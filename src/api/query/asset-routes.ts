@@ -26,7 +26,7 @@ import { readAssetHistory } from './history.ts'
 import type { QueryReads } from './reads.ts'
 import { HistoryAnswerSchema } from './schemas.ts'
 
-/** What support asks of the asset library. */
+/** Routes of the asset library for support. */
 export function assetRoutes(instance: FastifyInstance, reads: QueryReads): void {
   listRoutes(instance, reads)
   instance.withTypeProvider<TypeBoxTypeProvider>().get(

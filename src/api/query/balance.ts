@@ -92,7 +92,7 @@ async function* csvPages(
   } while (after !== undefined && start.limit === undefined)
 }
 
-/** What tenants have: of a tenant's token its own, of an operator's each. */
+/** Balances of tenants: a tenant's token sees its own tenant, an operator's token all. */
 export function balanceRoute(instance: FastifyInstance, deps: AccountRouteDeps): void {
   const { accounts, clock } = deps
   instance.withTypeProvider<TypeBoxTypeProvider>().get(

@@ -2,7 +2,7 @@ import type { FastifySchema } from 'fastify'
 import { type AccountRoute, describeAccount } from '../kit/account-surface.ts'
 import { queryEnvelope } from './envelope.ts'
 
-/** What the OpenAPI description says of a query, its failures included. */
+/** The OpenAPI description of a query, including its failures. */
 export function describe(route: AccountRoute): FastifySchema {
   return describeAccount(queryEnvelope, 'queryToken', route)
 }

@@ -4,7 +4,7 @@ import type { FailureCode } from '../kit/failure-table.ts'
 import { tokenFailures } from '../kit/route-failures.ts'
 import { createSurface, type SurfaceFailures } from '../kit/surface-failures.ts'
 
-/** What failures are called here, and where they depart from the table. */
+/** The names of failures on this surface, and their differences from the table. */
 const surface = createSurface({
   ...accountFailures,
   scope_denied: 'scope_denied',
@@ -14,7 +14,7 @@ const surface = createSurface({
   query_too_long: 'query_too_long',
 } satisfies SurfaceFailures)
 
-/** What a list or a summary, and a history of a task, can fail with. */
+/** The failures of a list or summary, and of a task's history. */
 export const listFailures: readonly FailureCode[] = [
   ...tokenFailures,
   'parameter_invalid',

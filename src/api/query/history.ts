@@ -4,15 +4,17 @@ import { DomainError } from '../../kernel/errors.ts'
 import type { HistoryItem, QueryReads } from './reads.ts'
 import { sees, visibleTo } from './scope.ts'
 
-/** Hashes begin with any of their signs. */
+/** Hashes may begin with any character. */
 const possibleId = /^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$/
 
-/** What names our accounts upstream: for operators, not for the tenant. */
+/** Members that name accounts upstream: for operators, not for the tenant. */
 const operatorOnly: ReadonlySet<string> = new Set(
   'channelId channelIds upstreamModel upstreamFileId upstreamVoiceId nativeGroupId'.split(' '),
 )
 
-/** Whether an event is of an asset, a group or a verification: what upstream calls those stays inside. */
+/**
+ * Whether an event is one of an asset, a group or a verification: their ids upstream are not shown.
+ */
 const isOfLibrary = ({ type }: HistoryItem): boolean => /^(?:Asset|Verification)/.test(type)
 
 function shown(item: HistoryItem, forOperator: boolean) {
@@ -43,9 +45,8 @@ async function read(reads: QueryReads, principal: Principal, id: string) {
 }
 
 /**
- * Every event of a task, a call or a file, or of what a request did, oldest first, for principals
- * whose scope holds it. @throws DomainError `task_not_found`, the same for what lies outside the
- * scope (P8)
+ * Every event of a task, a call, a file or a request, oldest first, if it is inside the principal's
+ * scope. @throws DomainError `task_not_found`, also for events outside the scope (P8)
  */
 export async function readHistory(reads: QueryReads, principal: Principal, id: string) {
   const { items, forOperator } = await read(reads, principal, id)
@@ -54,8 +55,8 @@ export async function readHistory(reads: QueryReads, principal: Principal, id: s
 }
 
 /**
- * Every event of an asset, a group or a verification, likewise; of what a request did, those of the asset
- * library. @throws DomainError `asset_not_found`
+ * The same for an asset, a group or a verification; for a request, its events of the asset library.
+ * @throws DomainError `asset_not_found`
  */
 export async function readAssetHistory(reads: QueryReads, principal: Principal, id: string) {
   const { items, forOperator } = await read(reads, principal, id)

@@ -18,26 +18,26 @@ import { principalOf } from '../kit/authenticate.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { narrow, sees, type Visible, visibleTo } from './scope.ts'
 
-/** Filters by a name: an unknown name would return an empty answer, which reads like no usage. */
+/** Filters by name. With an unknown name the answer would be empty, which looks like no usage. */
 
 /** Filters by their parameter; filters by unique ids are not checked. */
 const filters = ['tenant_id', 'user_id', 'token_id', 'model', 'sku'] as const
 type Filter = (typeof filters)[number]
 
-/** What is known of one filter, inside of what the token may see. */
+/** How to check the value of one filter within the token's scope. */
 interface Look {
   readonly isKnown: (name: string, within: Visible) => Promise<boolean>
-  /** Names that it may have been meant to be; none where an id says nothing to a reader. */
+  /** Candidates for a suggestion; none if the values are ids. */
   readonly others: (within: Visible) => Promise<Iterable<string>>
   readonly noun: string
 }
 
 export type Looks = Readonly<Record<Filter, Look>>
 
-/** Names compared with one that is not known. */
+/** The most names that are compared with an unknown one. */
 const MAX_COMPARED = 1_000
 
-/** Looks names up in the catalog, among what channels serve, and in the read models. */
+/** Looks names up in the catalog, among the models that channels serve, and in the read models. */
 export function createKnownNames(deps: {
   readonly db: Queryable
   readonly logEnd: () => Promise<bigint | undefined>
@@ -48,7 +48,7 @@ export function createKnownNames(deps: {
   const { db, logEnd, catalog, clock, served } = deps
   const models = createKnownModels(deps)
   const sold = catalog.soldSkus(served)
-  // A name created a moment ago, on any replica, counts.
+  // A name that was created a moment ago, on any replica, is found.
   const inAccess = async (look: () => Promise<boolean>): Promise<boolean> => {
     if (await look()) return true
     await requireCaughtUp({ db, log: { endPosition: logEnd } }, 'access')
@@ -95,7 +95,7 @@ export function createKnownNames(deps: {
   }
 }
 
-/** Reads version aliases as their models, and refuses names that nothing has. */
+/** Replaces version aliases by their models, and refuses unknown names. */
 export function useKnownNames(
   instance: FastifyInstance,
   { catalog, knownNames: looks }: { readonly catalog: Catalog; readonly knownNames: Looks },

@@ -8,7 +8,7 @@ type Line = Static<typeof LedgerLineSchema>
 /** Columns of the CSV, in the order in which the API shows them. */
 export const lineColumns = Object.keys(LedgerLineSchema.properties) as readonly (keyof Line)[]
 
-/** Each column and the member of a line that it shows, which has the same name. */
+/** Each column shows the member of a line with the same name. */
 const shown = lineColumns.map((column) => {
   const member = column.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())
   return [column, member as keyof LedgerLine] as const

@@ -40,7 +40,7 @@ function weight(accept: string, type: string): number {
   return -1
 }
 
-/** Whether the caller wants CSV: by `format`, else by what `Accept` prefers. */
+/** Whether the caller wants CSV: by `format`, otherwise by `Accept`. */
 export function wantsCsv(request: FastifyRequest, format: 'json' | 'csv' | undefined): boolean {
   if (format !== undefined) return format === 'csv'
   const accept = request.headers.accept ?? ''

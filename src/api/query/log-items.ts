@@ -59,14 +59,14 @@ function numberOr<Other>(value: unknown, other: Other): number | Other {
   return typeof value === 'number' ? value : other
 }
 
-/** When what was settled had been asked for, unix milliseconds. */
+/** When the settled request was made, Unix milliseconds. */
 function begunAtMs(row: LogRow, facts: LogFacts): number | undefined {
   const startedAt = facts.events.get(row.position)?.data['startedAt']
   if (typeof startedAt === 'string') return Date.parse(startedAt)
   return row.sourceId === null ? undefined : facts.requestedAtMs.get(row.sourceId)
 }
 
-/** A row with what is known of it beside the ledger; what is not known yet is null. */
+/** A row with its further facts; a fact that is not known yet is null. */
 export function toLogItem(
   row: LogRow,
   facts: LogFacts,
@@ -102,7 +102,7 @@ export function toLogItem(
   }
 }
 
-/** An item as a row of a table; what has members is JSON. */
+/** An item as a row of a table; an object is written as JSON. */
 export function toLogCells(item: LogItem): CsvRow[number][] {
   return logColumns.map((column) => {
     const value = item[column]

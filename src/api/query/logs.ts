@@ -59,7 +59,7 @@ async function itemsOf({ accounts, endpoints }: AccountRouteDeps, rows: readonly
   return rows.map((row) => toLogItem(row, facts, endpoints))
 }
 
-/** What moved a tenant's money, newest first, a page by its number. */
+/** The movements of a tenant's money, newest first, by page number. */
 export function logsRoute(instance: FastifyInstance, deps: AccountRouteDeps): void {
   const { accounts, clock } = deps
   instance.withTypeProvider<TypeBoxTypeProvider>().get(

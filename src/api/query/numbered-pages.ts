@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
 import type { CsvRow } from '../kit/csv.ts'
 
-/** Lists whose pages are asked for by number. */
+/** Lists with numbered pages. */
 
 const DEFAULT_PAGE_SIZE = 20
 const MAX_PAGE_SIZE = 100
-/** No page further on than this is served. */
+/** The last page number that is served. */
 const MAX_PAGE = 10_000_000
 /** Rows of one read behind a CSV export. */
 const EXPORTED_AT_ONCE = 1_000
@@ -34,7 +34,7 @@ interface AskedPage {
   readonly page_size?: number
 }
 
-/** A page by its number as how many rows lie before it. */
+/** Converts a page number to the number of rows before the page. */
 export function readPage({ page = 1, page_size: pageSize = DEFAULT_PAGE_SIZE }: AskedPage) {
   return { page, pageSize, offset: (page - 1) * pageSize, limit: pageSize }
 }
@@ -45,7 +45,7 @@ type ReadRows = (page: {
   readonly limit: number
 }) => Promise<readonly CsvRow[]>
 
-/** All rows of a list, each page of them behind the last row of the one before. */
+/** All rows of a list; each page begins after the last row of the one before. */
 export async function* pagesBehind<Row>(
   read: (after: Row | undefined, limit: number) => Promise<readonly Row[]>,
 ): AsyncGenerator<readonly Row[]> {
@@ -57,7 +57,7 @@ export async function* pagesBehind<Row>(
   }
 }
 
-/** The page that was asked for, or all pages of the list where none was. */
+/** The requested page, or all pages if none was requested. */
 export async function* csvPages(
   asked: AskedPage,
   read: ReadRows,

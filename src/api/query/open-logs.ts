@@ -10,7 +10,7 @@ import {
 
 export type { LogFilter, LogRow }
 
-/** A list as it is at one position: how long it is, and any part of it. */
+/** A list at one position of the log: its length, and any part of it. */
 export interface Logs {
   readonly total: number
   readonly page: (page: {
@@ -23,7 +23,7 @@ const DAY_MS = 86_400_000
 
 type Run = <Found>(read: (db: Queryable) => Promise<Found>) => Promise<Found>
 
-/** Lines on each UTC day: from the totals, or one by one where the filter leaves few. */
+/** The number of lines on each UTC day: from the totals, or counted if the filter leaves few. */
 async function linesByDay(run: Run, filter: LogFilter): Promise<ReadonlyMap<string, number>> {
   const { kinds, sourceIds, requestId, ...facts } = filter
   if (!kinds.includes('consume')) return new Map()
@@ -38,8 +38,8 @@ async function linesByDay(run: Run, filter: LogFilter): Promise<ReadonlyMap<stri
 }
 
 /**
- * Opens a list: its length is the sum of what its days have, and a page is looked for in the day it
- * begins in, so that a page far back costs no more than one at the front of that day.
+ * Opens a list: its length is the sum over its days, and a page is searched from the day in which
+ * it begins, so that a late page costs no more than a page at the beginning of its day.
  */
 export async function openLogs(run: Run, filter: LogFilter): Promise<Logs> {
   const lines = await linesByDay(run, filter)

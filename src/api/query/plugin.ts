@@ -39,11 +39,11 @@ export interface QueryDeps {
   readonly clock: Clock
   readonly countQuery?: CountQuery
   readonly knownNames: Looks
-  /** Paths by the names under which the ledger knows what was asked for there. */
+  /** Paths by the ledger's names of their requests. */
   readonly endpoints: Readonly<Record<string, string>>
 }
 
-/** These routes only read; whatever body is sent along stays this small. */
+/** These routes only read; the largest body that they accept. */
 const BODY_LIMIT_BYTES = 64 * 1024
 
 const summaryColumns = ['key', 'currency', 'unit', 'quantity', 'amount', 'lines'] as const
@@ -115,7 +115,7 @@ function summaryRoute(instance: FastifyInstance, reads: QueryReads): void {
   )
 }
 
-/** The read-only queries for finance and support, to be registered under `/api/query/v1`. */
+/** The read-only queries for finance and support, registered under `/api/query/v1`. */
 export function queryPlugin(deps: QueryDeps) {
   // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
   return async (instance: FastifyInstance): Promise<void> => {

@@ -18,13 +18,13 @@ import { createKnownNames, type Looks } from './known-names.ts'
 import type { Catalog, ServedModel } from '../../domain/catalog/catalog.ts'
 import type { Clock } from '../../kernel/clock.ts'
 
-/** How long a history that is not there yet may wait for the read model. */
+/** How long the history of an unknown id may wait for the read model. */
 const CONFIRM_TIMEOUT_MS = 3_000
 
-/** A task has about ten events; a request that lists refreshes a page of tasks. */
+/** A task has about ten events; a request that lists tasks refreshes a page of them. */
 const MAX_HISTORY_ITEMS = 10_000
 
-/** Events these histories show: not those of tokens or accounts. */
+/** The events that these histories show: not those of tokens or accounts. */
 const shownStreams = /^(?:task|journal|file|upload|voice|asset|assetgroup|verification)-/
 
 interface ProjectionReadsDeps {
@@ -48,9 +48,7 @@ export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps)
     )
     return items.filter(({ stream }) => shownStreams.test(stream))
   }
-  /**
-   * Confirmed by the log: the read model has considered everything that the log held at the query.
-   */
+  /** Waits until the read model has processed everything that the log had when the query began. */
   const confirmed = async (name: string, position: bigint | undefined): Promise<boolean> => {
     if (position === undefined) return false
     if (await waitForPosition(db, name, position, CONFIRM_TIMEOUT_MS)) return true
@@ -59,7 +57,8 @@ export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps)
   const receiptOf = async (id: string, scope: Visible): Promise<Receipt | undefined> => {
     const look = () => withQueryTimeout(NARROW_HISTORY, () => findReceipt(db, id, scope))
     let found = await look()
-    // A read model that may be behind must not answer that there is nothing or that it still runs.
+    // A read model that may be behind must not answer that there is no such thing, or that it is
+    // still running.
     if (!isFinal(found) && (await confirmed('timeline', await logEnd()))) found = await look()
     if (found !== undefined && 'behind' in found && (await confirmed('ledger', found.behind)))
       found = await look()
@@ -92,13 +91,13 @@ export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps)
       await readModels.requireCurrent('timeline')
       const found = await find(id, scope)
       if (found.length > 0) return found
-      // Before a 404 the read model must have considered everything that the log holds now.
+      // Before a 404 the read model must have processed everything that the log has now.
       return (await confirmed('timeline', await logEnd())) ? find(id, scope) : []
     },
   }
 }
 
-/** Everything that finance, support and consoles read, over one database. */
+/** All reads of finance, support and consoles, over one database. */
 export function readsOver(deps: {
   /** Its statements end by themselves after a while. */
   readonly db: Queryable

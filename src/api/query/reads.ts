@@ -15,9 +15,9 @@ import type {
 import type { Receipt } from '../../app/finance/receipts/types.ts'
 import type { Visible } from './scope.ts'
 
-/** What these routes read: the query functions of the read models, put behind one seam. */
+/** The reads of these routes: the query functions of the read models. */
 
-/** Scope and filter: every member must be stated, `undefined` does not narrow. */
+/** Scope and filter: every member must be given, `undefined` does not narrow. */
 export type LedgerFilter = Required<ProjectedFilter>
 
 /** A line without its place in the hash chain, which the API does not show. */
@@ -35,9 +35,9 @@ export interface HistoryItem {
 
 export interface QueryReads {
   /**
-   * The position that answers are as of: the requested one, once the ledger has reached it, or the
-   * ledger's current one. @throws DomainError `read_model_behind`; RequestError where the log has
-   * no such one
+   * The position of an answer: the requested one, once the ledger has reached it, or the ledger's
+   * current one. @throws DomainError `read_model_behind`; RequestError if the log has no such
+   * position
    */
   readonly ledgerPosition: (asked: bigint | undefined) => Promise<bigint>
   /** Newest first; `after` is the `lineId` of the last line already seen. */
@@ -53,10 +53,10 @@ export interface QueryReads {
   readonly listAssets: (search: AssetSearch, page: SearchPage) => Promise<Found<AssetRow>>
   readonly listAssetGroups: (search: GroupSearch, page: SearchPage) => Promise<Found<GroupRow>>
   /**
-   * What an id of a task or an asset (ours or native), a call or a request stands for in this scope,
-   * oldest first; empty when there is nothing.
+   * The events of a task or an asset (platform or native id), a call or a request in this scope,
+   * oldest first; empty if there are none.
    */
   readonly history: (id: string, scope: Visible) => Promise<readonly HistoryItem[]>
-  /** The receipt of what an id stands for in this scope; undefined when there is nothing. */
+  /** The receipt of an id in this scope; undefined if there is none. */
   readonly receipt: (id: string, scope: Visible) => Promise<Receipt | undefined>
 }

@@ -3,7 +3,7 @@ import { successOf } from '../kit/account-surface.ts'
 
 /** Shapes of the finance and support queries. */
 
-/** Printable, bounded text: nothing else can be a stored id or name. */
+/** Printable, bounded text: stored ids and names have no other form. */
 export const Name = Type.String({ pattern: '^[\\x20-\\x7e]{1,128}$' })
 export const Time = Type.String({
   maxLength: 40,
@@ -15,7 +15,7 @@ export const Quantity = Type.Integer({
   maximum: Number.MAX_SAFE_INTEGER,
   description: 'Of the unit.',
 })
-/** Where in the log what is asked for was true: a position, as lines have it. */
+/** The position of the log at which the answer is true, as lines have it. */
 export const AsOf = Type.String({
   pattern: '^(?:0|[1-9]\\d{0,17})$',
   description: 'A position of the log: the answer is as the ledger was then.',
@@ -28,7 +28,7 @@ export const Format = Type.Optional(
   Type.Enum(['json', 'csv'], { description: 'Wins over the Accept header.' }),
 )
 
-/** Most lines of one JSON page, and of one read behind a CSV export. */
+/** Most lines of one JSON page, and of one read of a CSV export. */
 export const MAX_PAGE_LINES = 1_000
 export const DEFAULT_PAGE_LINES = 100
 

@@ -8,7 +8,7 @@ export interface Visible {
   readonly userIds: readonly string[] | undefined
 }
 
-/** What the token's scope level opens; without one, its own user. */
+/** The records that the token's scope level opens; without a level, those of its user. */
 export function visibleTo(principal: Principal): Visible {
   const { tenantId, userId } = principal
   const scope = principal.scope ?? { level: 'current_user' }
@@ -30,7 +30,10 @@ function denied(param: string): DomainError {
   return new DomainError('scope_denied', `This token may not read that ${param}`, { param })
 }
 
-/** Narrows the scope to what was asked for. @throws DomainError `scope_denied` when outside of it */
+/**
+ * Narrows the scope to the requested records. @throws DomainError `scope_denied` if they are
+ * outside
+ */
 export function narrow(
   visible: Visible,
   asked: { readonly tenantId: string | undefined; readonly userId: string | undefined },

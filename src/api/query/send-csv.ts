@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { type CsvRow, csvStream } from '../kit/csv.ts'
 
-/** Sends pages of rows under a line of names, as a file of this name. */
+/** Sends pages of rows after a header line, as a file with this name. */
 export function sendCsv(
   reply: FastifyReply,
   name: string,

@@ -129,7 +129,7 @@ async function itemsOf({ accounts, endpoints }: ItemDeps, rows: readonly TaskRow
   return rows.map((row) => toItem(row, settled.get(row.platformId), endpoints))
 }
 
-/** The page that was asked for, or all tasks where none was. */
+/** The requested page, or all tasks if none was requested. */
 async function* exported(
   deps: ItemDeps,
   filter: TaskQueryFilter,
@@ -144,7 +144,7 @@ async function* exported(
   for await (const rows of pagesBehind(behind)) yield (await itemsOf(deps, rows)).map(toCells)
 }
 
-/** Tasks of every family, newest first, a page by its number. */
+/** Tasks of every family, newest first, by page number. */
 export function tasksRoute(instance: FastifyInstance, deps: AccountRouteDeps): void {
   const { catalog, clock } = deps
   instance.withTypeProvider<TypeBoxTypeProvider>().get(

@@ -3,11 +3,11 @@ import { unreachable } from '../../kernel/assert.ts'
 import { TimeZone } from '../../kernel/time-zone.ts'
 import { RequestError } from '../kit/request-error.ts'
 
-/** The times that lists and totals are asked for by: presets, and days of a zone. */
+/** The time ranges of lists and totals: presets, and days of a zone. */
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** Unix seconds of times that are written with four digits of a year. */
+/** The Unix seconds of the years 0000 to 9999. */
 const LATEST_S = 253_370_764_800
 
 const presets = ['1h', '24h', 'today', 'yesterday', '7d', '30d', 'custom'] as const
@@ -53,7 +53,7 @@ export function readZone(name: string | undefined): TimeZone {
   }
 }
 
-/** The range that was asked for; all times without a preset. @throws RequestError */
+/** The requested range; without a preset all times. @throws RequestError */
 export function readTimeRange(query: Static<typeof TimeRangeSchema>, nowMs: number): TimeRange {
   const { time_preset: preset, start_time: start, end_time: end } = query
   const zone = readZone(query.tz)
@@ -95,7 +95,7 @@ function rangeOf(preset: Exclude<Preset, 'custom'>, zone: TimeZone, nowMs: numbe
   }
 }
 
-/** A range as answers say it: unix seconds, whole or not, null without an end. */
+/** A range in answers: Unix seconds, whole or not; null without an end. */
 export function shownRange({ fromMs, toMs }: TimeRange) {
   const seconds = (ms: number | undefined): number | null => (ms === undefined ? null : ms / 1_000)
   return { start_time: seconds(fromMs), end_time: seconds(toMs) }

@@ -34,7 +34,7 @@ import {
 /** Days of one answer: ten years. */
 const MAX_DAYS = 3_660
 
-/** Keys that usage can be grouped by, and their names in answers. */
+/** The keys by which usage can be grouped, and their names in answers. */
 const keyNames = {
   day: 'day',
   model: 'model',
@@ -115,7 +115,7 @@ function readGroups(text = 'day'): readonly Key[] {
   return keys
 }
 
-/** By a preset, or by `from` and `to`: of these a date is a day of the zone. */
+/** By a preset, or by `from` and `to`, where a date means a day of the zone. */
 function readRange(query: UsageQuery, nowMs: number): TimeRange {
   const { from, to } = query
   if (from === undefined && to === undefined) return readTimeRange(query, nowMs)
@@ -156,7 +156,7 @@ async function days(
   if (toMs - fromMs > MAX_DAYS * 86_400_000)
     throw invalid('group_by', `more than ${MAX_DAYS} days: narrow the range`)
   const found = readZone(tz).daysBetween(fromMs, toMs)
-  // Nothing lies in an empty range, and it is in no day.
+  // An empty range has no usage and no days.
   return { range: { fromMs, toMs }, days: found.length === 0 ? undefined : found }
 }
 
@@ -182,7 +182,7 @@ function toCells(group: UsageGroup, groupBy: readonly Key[]): CsvRow {
   return [...named, currency, unit ?? null, quantity ?? null, amount, lines]
 }
 
-/** Usage grouped by one or two keys, days of any zone among them. */
+/** Usage grouped by one or two keys, including days of any zone. */
 export function usageRoute(instance: FastifyInstance, deps: AccountRouteDeps): void {
   const { accounts, ledgerPosition, clock } = deps
   instance.withTypeProvider<TypeBoxTypeProvider>().get(

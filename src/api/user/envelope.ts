@@ -9,7 +9,7 @@ const surface = createSurface({ ...accountFailures, ...managementFailures })
 /** The error shape of these routes. */
 export const userEnvelope: Envelope = accountEnvelope(surface)
 
-/** What asking for a balance can fail with. */
+/** The failures of a query of a balance. */
 export const balanceFailures: readonly FailureCode[] = [
   ...tokenFailures,
   'parameter_invalid',

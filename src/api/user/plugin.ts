@@ -24,7 +24,7 @@ export interface UserDeps {
   readonly countQuery?: CountQuery
 }
 
-/** Bodies about a token hold a few names and figures. */
+/** Bodies about a token have a few names and numbers. */
 const BODY_LIMIT_BYTES = 64 * 1024
 
 const BalanceQuerySchema = Type.Object({
@@ -53,7 +53,7 @@ const BalanceAnswerSchema = successOf(
   }),
 )
 
-/** What profile tokens ask of their account, to be registered under `/api/user`. */
+/** The routes of profile tokens, registered under `/api/user`. */
 export function userPlugin(deps: UserDeps) {
   const { authenticate, clock, readBalances, managedTokens, uploads, countQuery } = deps
   // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it

@@ -16,7 +16,7 @@ function adminScopeFor(request: FastifyRequest) {
   return { kind: 'user', tenantId, userId } as const
 }
 
-/** A user's own tokens: never wider than what the operator allows every user. */
+/** The tokens of a user: never with higher limits than the operator allows every user. */
 export function ownTokenRoutes(instance: FastifyInstance, tokens: ManagedTokens): void {
   const surface = {
     tokens,

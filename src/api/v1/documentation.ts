@@ -28,20 +28,20 @@ const shape = {
   },
 }
 
-/** What the OpenAPI description says of a `/v1` route, its failures included. */
+/** The OpenAPI description of a `/v1` route, including its failures. */
 export function describe(route: {
   readonly tag: 'Text' | 'Images' | 'Videos' | 'Files' | 'Prices'
   readonly operationId: string
   readonly summary: string
   /** It has its own id. */
   readonly isCall?: boolean
-  /** It says what it was settled at; a call always does. */
+  /** The answer has its settled cost; a call's answer always has it. */
   readonly costs?: boolean
   /** Undefined: it is no JSON. */
   readonly ok: TSchema | undefined
-  /** What it is as bytes, where it is nothing else. */
+  /** The media type of the bytes, if the answer has no other form. */
   readonly bytes?: string
-  /** What it is as server-sent events, where it may be. */
+  /** The description of the event stream, if the answer may be one. */
   readonly events?: string
   readonly failures: readonly FailureCode[]
   readonly further?: readonly Error[]

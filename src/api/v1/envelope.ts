@@ -27,7 +27,7 @@ const typeByStatus: Readonly<Record<FailureStatus, string>> = {
 /** Failures whose `type` is neither upstream's nor that of their status. */
 const typeByCode: Readonly<Record<string, string>> = { no_image_generated: 'gateway_error' }
 
-/** Failures of tasks that are the caller's to change. */
+/** Failures of tasks that the caller can correct. */
 const ofInput: ReadonlySet<string> = new Set(['content_policy_violation', 'invalid_value'])
 
 /** The `type` of a failure that is reported as a task's end. */
@@ -68,7 +68,7 @@ export const v1Envelope: Envelope = (error): Answer => {
   return {
     status: failure.status,
     headers: failure.headers,
-    // Usage of a failure that is billed all the same.
+    // The usage of a failure that is billed.
     body: { error: errorOf(failure), ...usageOf(error) },
   }
 }

@@ -29,8 +29,8 @@ function purposeOf(fields: FormFields): FilePurpose {
 }
 
 /**
- * Takes an upload: the bytes go into storage as they come, and are deleted again where anything
- * else of the form is wrong.
+ * Accepts an upload: the bytes go into storage as they arrive, and are deleted if another part of
+ * the form is wrong.
  *
  * @throws DomainError of the use cases, `invalid_request`; RequestError
  */
@@ -55,7 +55,7 @@ async function takeUpload(
     const purpose = purposeOf(fields)
     if (upload === undefined) refuse('file', '`file` is required')
     const { kept, filename } = upload
-    // From here on the use case discards what it cannot record.
+    // From now on the use case deletes bytes that it cannot record.
     upload = undefined
     const by = { principal: principalOf(request), requestId: request.id }
     return await files.record(kept, { ...by, purpose, filename })
@@ -88,7 +88,7 @@ function toFile(file: FileView) {
     ...(file.expiresAtMs === undefined ? {} : { expires_at: Math.floor(file.expiresAtMs / 1_000) }),
     filename: file.filename,
     purpose: file.purpose,
-    // Bytes are whole before there is a file.
+    // The bytes are complete before the file exists.
     status: 'processed' as const,
   }
 }
@@ -167,7 +167,7 @@ function readingRoutes(instance: FastifyInstance, { files }: FileRouteDeps): voi
   })
 }
 
-/** `/v1/files`, to be registered below `/v1`. */
+/** `/v1/files`, registered below `/v1`. */
 export function filesPlugin(deps: FileRouteDeps) {
   return async (instance: FastifyInstance): Promise<void> => {
     await useForms(instance)

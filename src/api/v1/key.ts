@@ -103,7 +103,7 @@ const Limits = (description: string) =>
     { description },
   )
 
-/** A token as it sees itself; a limit that it does not have is null. */
+/** A token for its holder; an absent limit is null. */
 const KeySchema = Type.Object({
   object: Type.Literal('key'),
   id: Type.String({ description: 'Of the token; the secret itself is shown nowhere.' }),

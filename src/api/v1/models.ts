@@ -5,7 +5,7 @@ import type { Catalog } from '../../domain/catalog/catalog.ts'
 import { type ImageKind, imageKinds } from '../../domain/catalog/image-rules.ts'
 import { DomainError } from '../../kernel/errors.ts'
 
-/** When a model came is configuration and not known; the same Unix second for all, and for ever. */
+/** The creation time of a model is not known: all models have this constant Unix second. */
 const CREATED = Date.UTC(2026, 0, 1) / 1_000
 
 const endpointByImageKind: Readonly<Record<ImageKind, string>> = {

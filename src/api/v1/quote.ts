@@ -131,7 +131,7 @@ async function quote(
   return { object: 'quote', path, currency, hold, price_book: priceBookVersion, lines }
 }
 
-/** Prices of creations that are not made, to be registered below `/v1`. */
+/** Quotes of creations, registered below `/v1`. */
 export function quotePlugin(deps: QuoteRouteDeps) {
   // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
   return async (app: FastifyInstance): Promise<void> => {
@@ -223,7 +223,9 @@ function videoPath(deps: QuoteDeps): QuotedPath {
   }
 }
 
-/** What of the images and videos of `/v1` can be priced without being made. Forms, which bring files, cannot. */
+/**
+ * The creations of images and videos of `/v1` that can be quoted. Forms, which have files, cannot.
+ */
 export function v1QuotedPaths(deps: QuoteDeps): readonly QuotedPath[] {
   return [...imagePaths(deps), videoPath(deps)]
 }

@@ -24,7 +24,9 @@ import { quotePlugin, type QuoteDeps, v1QuotedPaths } from './quote.ts'
 import { type VideoRouteDeps, videosPlugin } from './videos/plugin.ts'
 import { CreateVideoBodySchema } from './videos/order.ts'
 
-/** What `/v1` has that belongs to no single family: images, videos, files, models and quotes. */
+/**
+ * The routes of `/v1` that belong to no single family: images, videos, files, models and quotes.
+ */
 
 interface V1Deps
   extends ImageRouteDeps, FileRouteDeps, VideoRouteDeps, KeyRouteDeps, QuoteDeps, ModelDeps {}
@@ -107,7 +109,7 @@ function modelRoutes(instance: FastifyInstance, deps: ModelDeps): void {
     },
     handler: (request) => findModel(deps, principalOf(request), request.params.id),
   })
-  // An id with a slash that was not encoded.
+  // An id with an unencoded slash.
   app.get('/models/*', {
     schema: { hide: true, params: LooseModelParamsSchema },
     handler: (request) => findModel(deps, principalOf(request), request.params['*']),

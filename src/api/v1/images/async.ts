@@ -62,7 +62,7 @@ async function create(
 ) {
   const idempotencyKey = idempotencyKeyOf(request)
   const order = await readOrder(request, kind, deps, refuseForTasks)
-  // From here on only the use case holds the body.
+  // From now on only the use case holds the body.
   request.body = undefined
   const created = await deps.imageTasks.create({
     ...order,
@@ -114,7 +114,7 @@ function shown(view: ImageTaskView): JsonObject {
   }
 }
 
-/** To be registered where forms are let through. */
+/** Must be registered where forms are accepted. */
 export function asyncImageRoutes(
   instance: FastifyInstance,
   deps: AsyncImageDeps,

@@ -12,7 +12,7 @@ import { isForm } from '../../kit/body-budget.ts'
 import { type FormLimits, type ReadForm, readForm } from '../../kit/multipart.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 
-/** From a body of either form to what the family of its model asks upstream. */
+/** Converts a JSON body or a form to the order of its model's family. */
 
 /** An order of a family, read. */
 interface ReadOrder {
@@ -48,7 +48,7 @@ export async function readOrder(
   return readAsItsFamily(deps, order, check)
 }
 
-/** The same of a body that is JSON. @throws DomainError `invalid_request`, `unknown_model` */
+/** The same for a JSON body. @throws DomainError `invalid_request`, `unknown_model` */
 export function readJsonOrder(
   deps: OrderReading,
   body: JsonObject,
@@ -111,7 +111,7 @@ function typed(value: string | readonly string[], type: unknown): unknown {
 const bodiesOf = ({ imageFamilies }: Catalog) =>
   imageFamilies.flatMap(({ bodies }) => Object.values(bodies))
 
-/** Of a member, in the first family that says it. */
+/** The description of a member in the first family that has one. */
 function typeOf(name: string, catalog: Catalog): unknown {
   return bodiesOf(catalog)
     .map(({ properties }) => Reflect.get(Object(properties[name]), 'type'))
@@ -119,7 +119,7 @@ function typeOf(name: string, catalog: Catalog): unknown {
 }
 
 /**
- * Members of other families are taken only where they ask for nothing: otherwise they would be
+ * A member of another family is accepted only if it asks for the default: any other value would be
  * ignored.
  */
 function refuseOthers({ model, fields }: ImageOrder, schema: TObject, catalog: Catalog): void {
@@ -147,11 +147,11 @@ async function checkUrls({ inputs, mask }: ImageRequest, resolveHost: ResolveHos
 
 const open = { additionalProperties: true }
 
-/** The bodies of both kinds: which alternative a body is of goes by its model. */
+/** The bodies of both kinds; the model selects the alternative. */
 export function imageBodies({ imageFamilies }: Catalog) {
   const bodiesOf = (kind: ImageKind) => imageFamilies.flatMap(({ bodies }) => bodies[kind] ?? [])
   const generations = bodiesOf('generation')
-  // What generations alone have is taken by edits where it asks for nothing.
+  // Edits accept a member that only generations have if it asks for the default.
   const knownExtraFields = generations
     .map(({ properties }) => Object.keys(properties).join(' '))
     .join(' ')

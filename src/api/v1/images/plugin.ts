@@ -54,7 +54,7 @@ async function answer(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const order = await readOrder(request, kind, deps)
-  // From here on only the use case holds the body.
+  // From now on only the use case holds the body.
   request.body = undefined
   const asked = {
     ...order,
@@ -93,7 +93,7 @@ async function answerStream(
   return reply
 }
 
-/** Synchronous images, to be registered below `/v1`. */
+/** Synchronous images, registered below `/v1`. */
 export function imagesPlugin(given: ImageRouteDeps) {
   const names = { foreign: given.foreignMembers }
   const { generation, edit } = imageBodies(given.catalog)

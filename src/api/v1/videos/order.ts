@@ -16,10 +16,10 @@ import { isForm } from '../../kit/body-budget.ts'
 import { type FormLimits, type FormUpload, type ReadForm, readForm } from '../../kit/multipart.ts'
 import { MAX_MODEL_CHARACTERS, publicUrl } from '../../kit/member-checks.ts'
 
-/** From a body of either form to a video that any family can be asked for. */
+/** Converts a JSON body or a form to an order for a video of any family. */
 
 export interface OrderDeps {
-  /** What a caller's assets are, where it does not say so itself. */
+  /** Looks up the kinds of the caller's assets, if the body does not name them. */
   readonly findAssetTypes: FindAssetTypes
   readonly resolveHost: ResolveHost
   readonly formLimits: FormLimits
@@ -31,13 +31,13 @@ const REFERENCE = 'input_reference'
 const MAX_REFERENCES = 50
 const NO_FILE_ID = 'takes a file itself or a URL, no `file_id`'
 
-/** A reference whose kind is not known yet: an asset has one. */
+/** A reference whose kind is not known yet: the asset knows it. */
 interface NamedReference {
   readonly kind: MediaKind | undefined
   readonly url: string
 }
 
-/** The kind that a data URI states; anything else but an asset is a picture by default. */
+/** The kind in a data URI; any other URL, except an asset's, is a picture by default. */
 function kindOf(url: string): NamedReference['kind'] {
   if (url.startsWith(ASSET_SCHEME)) return undefined
   return mediaKinds.find((kind) => url.startsWith(`data:${kind}/`)) ?? 'image'
@@ -70,7 +70,7 @@ const Reference = Type.Union([
 
 const word = (description: string) => Type.Optional(Type.String({ maxLength: 32, description }))
 
-/** Of a creation: each family judges what it makes of it. A form has all of them as texts. */
+/** The members of a creation, which each family checks. In a form all of them are texts. */
 export const CreateVideoBodySchema = Type.Object(
   {
     model: Type.String({
@@ -94,7 +94,7 @@ export const CreateVideoBodySchema = Type.Object(
         documented: { type: 'boolean' },
       }),
     ),
-    // A fault in one is reported for the whole list.
+    // A fault in one item is reported for the whole list.
     input_reference: Type.Optional(
       Type.Unsafe<unknown>({
         anyOf: [AnyReference, { items: AnyReference }],
@@ -124,7 +124,7 @@ export async function readVideoOrder(
   return readVideoMembers(form.fields, form.uploads, principal, deps)
 }
 
-/** A reference may be spelled as several parts of a form, a member of one in the name of its part. */
+/** In a form a reference may be several parts, with the member in the name of the part. */
 function withReferences(sent: JsonObject): JsonObject {
   const [spelled, fileId] = ['image_url', 'file_id'].map(
     (name) => sent[`${REFERENCE}[${name}]`] ?? null,
@@ -135,7 +135,10 @@ function withReferences(sent: JsonObject): JsonObject {
   return { ...sent, [REFERENCE]: references }
 }
 
-/** The same of what a body of either form holds. @throws DomainError `invalid_request`, `asset_not_found` */
+/**
+ * The same for the members of a JSON body or a form. @throws DomainError `invalid_request`,
+ * `asset_not_found`
+ */
 export async function readVideoMembers(
   sent: JsonObject,
   uploads: readonly FormUpload[],
@@ -179,7 +182,7 @@ async function withAssetKinds(
   })
 }
 
-/** `size` says both in one: its shorter side is the resolution. */
+/** `size` has both: its shorter side is the resolution. */
 function pictureOf({
   size,
   resolution,
@@ -210,7 +213,7 @@ function uploaded({ name, bytes }: FormUpload): VideoReference {
   return { kind: 'image', url: `data:${type};base64,${base64}` }
 }
 
-/** Upstream fetches them; where they lie is checked like a callback. */
+/** Upstream fetches them; the gateway checks their address like a callback's. */
 async function checkHosts(
   references: readonly VideoReference[],
   resolveHost: ResolveHost,

@@ -45,7 +45,7 @@ export interface VideoRouteDeps extends Omit<OrderDeps, 'checkParts'> {
 
 const tag = { tag: 'Videos' } as const
 
-/** Once a task has its id it may have been submitted, unless that was refused: then nothing was. */
+/** Once a task has its id it may have been submitted, unless upstream refused it. */
 function mayExist(error: unknown): unknown {
   if (!isDomainError(error) || error.details['platformId'] === undefined) return error
   if (error.code === 'submission_refused') return error
@@ -60,7 +60,7 @@ async function create(
   const idempotencyKey = idempotencyKeyOf(request)
   const principal = principalOf(request)
   const order = await readVideoOrder(request, principal, deps)
-  // From here on only the use case holds the body.
+  // From now on only the use case holds the body.
   request.body = undefined
   const { family, simpleVideo } = videoFamilyOf(deps.catalog, order.model)
   const accepted = simpleVideo.accept(order)
@@ -75,7 +75,7 @@ async function create(
     callerMarker: undefined,
     executionExpiresAfterS: undefined,
     idempotencyKey,
-    // Of what was understood: a form and JSON that say the same are the same request.
+    // The hash of the parsed order: a form and JSON with the same content are the same request.
     bodyHash: sha256Hex(JSON.stringify(order)),
   }).catch((error: unknown) => {
     throw mayExist(error)
@@ -129,7 +129,7 @@ function listRoute(instance: FastifyInstance, { catalog, tasks }: VideoRouteDeps
   })
 }
 
-/** What the part of a video a caller wants is called among its result links. */
+/** The name of the result link for each part of a video. */
 function linkOf(catalog: Catalog, variant: string) {
   return ({ family }: TaskView): string | undefined => {
     const { video, picture } = videoRules(catalog, family).links
@@ -138,7 +138,7 @@ function linkOf(catalog: Catalog, variant: string) {
   }
 }
 
-/** Bytes of a video, a part of them where the caller wants that and upstream gives it. */
+/** The bytes of a video, or a range if the caller asks for one and upstream supports it. */
 async function sendContent(
   catalog: Catalog,
   openResult: OpenResult,
@@ -153,11 +153,11 @@ async function sendContent(
   const { status, headers, body } = await openResult(asked)
   const { 'content-type': type = '', ...rest } = headers
   void reply.code(status).headers({ ...rest, 'cache-control': 'private' })
-  // Any other type of upstream's must not be rendered as a page of the gateway.
+  // A browser must not render any other type as a page of the gateway.
   return reply.type(/^(?:video|image)\//.test(type) ? type : 'application/octet-stream').send(body)
 }
 
-/** `/v1/videos`, to be registered below `/v1`. */
+/** `/v1/videos`, registered below `/v1`. */
 export function videosPlugin(given: VideoRouteDeps) {
   const names = { foreign: given.foreignMembers }
   const checkParts = refuseTyposInParts(typoCheck(CreateVideoBodySchema, names))
@@ -166,7 +166,7 @@ export function videosPlugin(given: VideoRouteDeps) {
     await useForms(instance)
     const app = instance.withTypeProvider<TypeBoxTypeProvider>()
     app.post('/videos', {
-      // Each family judges its own fields; the schema only finds misspelled names.
+      // Each family checks its own fields; the schema only finds misspelled names.
       validatorCompiler: refuseTypos(names),
       schema: {
         ...describe({
@@ -230,7 +230,7 @@ function oneRoutes(instance: FastifyInstance, { catalog, tasks }: VideoRouteDeps
 function contentRoute(instance: FastifyInstance, { catalog, tasks }: VideoRouteDeps): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/videos/:id/content', {
-    // It would read the whole file to say how long it is.
+    // The gateway would have to read the whole file to know its length.
     exposeHeadRoute: false,
     schema: {
       ...describe({

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import type { TaskView } from '../../../app/tasks/types.ts'
 import { type Catalog, videoRules } from '../../../domain/catalog/catalog.ts'
 
-/** Shapes of videos that are asked for without knowing their family. */
+/** Shapes of videos for callers that do not name the family. */
 
 const Seconds = Type.Integer({ description: 'Unix seconds.' })
 const orNull = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
@@ -70,7 +70,7 @@ export const VideoContentQuerySchema = Type.Object({
 
 type Video = Static<typeof VideoSchema>
 
-/** What is shown of a task that was just created, and of any other. */
+/** The shape of a new task, and of any other. */
 type ShownTask = Pick<
   TaskView,
   'family' | 'platformId' | 'nativeId' | 'model' | 'status' | 'settings' | 'createdAtMs'
@@ -86,12 +86,12 @@ const statuses = {
   cancelled: 'failed',
 } as const
 
-/** The shorter side of what is named by a word. */
+/** The shorter side of a named resolution. */
 const SIDES: Readonly<Record<string, number>> = { '2k': 1_440, '4k': 2_160 }
 
 const seconds = (unixMs: number): number => Math.floor(unixMs / 1_000)
 
-/** Of resolution and ratio; null where either is left to the model. */
+/** The size from resolution and ratio; null if the model chooses one of them. */
 function sizeOf(resolution: unknown, ratio: unknown): string | null {
   const word = String(resolution).toLowerCase()
   const side = SIDES[word] ?? Number(/^(\d{3,4})p$/.exec(word)?.[1] ?? Number.NaN)
@@ -111,7 +111,7 @@ function errorOf({ status, error }: ShownTask): Video['error'] {
     : null
 }
 
-/** Its links under the family's own names, and the video's under the one all have. */
+/** The links under the family's names, and the video's under the common name. */
 function metadataOf(
   catalog: Catalog,
   { family, status, urls }: ShownTask,
@@ -125,7 +125,7 @@ function metadataOf(
   return { metadata: { url: video, ...shown } }
 }
 
-/** Whatever the family counts; tools apart. */
+/** The family's usage; tools are listed separately. */
 function usageOf({ usage }: ShownTask): Pick<Video, 'usage'> {
   if (usage === undefined) return {}
   return {
