@@ -22,8 +22,8 @@ const known = knownModel(resolveVideoBModel)
 export const videoBRules: TaskFamilyRules = {
   family: 'video-b',
   idKind: 'video',
-  // Upstream names none. A video takes minutes, and the gateway waits longer for one that upstream
-  // still works on: this only ends tasks that upstream does not show, whose outcome cannot be
+  // Upstream documents none. A video takes minutes, and the gateway waits longer while upstream
+  // works on it: this bound only ends tasks that upstream does not show and whose outcome cannot be
   // proved.
   defaultExpiryS: HOUR_S,
   longestExpiryS: 72 * HOUR_S,

@@ -25,7 +25,7 @@ interface Call {
   readonly asking: Asking
   /** As it was sent. */
   readonly body: JsonObject
-  /** Called with the region of the thing that the request names, as soon as it is known. */
+  /** Called with the region of the asset or group in the request, as soon as it is known. */
   readonly noteRegion: (region: Channel['region']) => void
 }
 
@@ -34,12 +34,12 @@ interface ActionDeps {
   readonly resolveHost: ResolveHost
 }
 
-/** Reads the body, asks the use case, and returns the content of `Result`. */
+/** Reads the body, calls the use case, and returns the content of `Result`. */
 type RunAction = (call: Call, deps: ActionDeps) => Promise<object>
 
 const known = knownModel(resolveVideoAModel)
 
-/** Where something is to be kept, or what one may name it by. */
+/** The place of an asset or group in a request. */
 interface Where<Model> {
   readonly model: Model
   readonly ProjectName?: string
@@ -59,10 +59,7 @@ function lacking(param: string, words: string): never {
   throw new DomainError('invalid_request', `\`${param}\` ${words}`, { param, keyword: 'required' })
 }
 
-/**
- * Text that cannot be an id is not looked up: it names nothing. @throws DomainError
- * `asset_not_found`
- */
+/** A text that cannot be an id is not looked up. @throws DomainError `asset_not_found` */
 function assetIn(id: string): string {
   if (isAssetId(id)) return id
   throw new DomainError('asset_not_found', 'no such id', {})
@@ -85,7 +82,7 @@ const groupOf = (call: Call, body: Key): Naming => ({
   id: groupIn(body.Id),
 })
 
-/** How the address may be written: overseas in two ways more. */
+/** The spellings of the URL; overseas has two more. */
 const spellings = { domestic: ['URL'], overseas: ['URL', 'Url', 'url'] } as const
 
 async function urlIn(
@@ -112,9 +109,7 @@ async function urlIn(
 
 type ListAction = 'ListAssets' | 'ListAssetGroups'
 
-/**
- * A missing filter returns everything, so members that belong in a filter are refused elsewhere.
- */
+/** A missing filter returns everything, so filter members outside of `Filter` are refused. */
 function checkFilter(body: JsonObject): void {
   const names = Object.keys(FilterSchema.properties)
   const outside = names.find((name) => (body[name] ?? null) !== null)
@@ -137,7 +132,7 @@ function listingOf(call: Call, action: ListAction): AssetListing {
   return {
     ...scopeOf(call, body),
     groupType: GroupType,
-    // An empty list is no filter. Text that cannot be an id names nothing and is not looked up.
+    // An empty list is no filter. A text that cannot be an id is not looked up.
     groupIds: GroupIds.length === 0 ? undefined : [...new Set(GroupIds)].filter(isAssetGroupId),
     statuses: Statuses.length === 0 ? undefined : [...new Set(Statuses)],
     name: Name === '' ? undefined : Name,
@@ -162,7 +157,8 @@ function shown<View>(
 }
 
 /**
- * What runs each action. Credentials and links of a verification are never kept and never logged.
+ * The handlers of the actions. Credentials and links of a verification are never stored and never
+ * logged.
  */
 export const actions: Readonly<Record<ActionName, RunAction>> = {
   CreateAssetGroup: async (call, { assets }) => {

@@ -31,10 +31,10 @@ import {
   resultIn,
 } from './exchange.ts'
 
-/** From the wire of asset libraries to what the use cases understand. */
+/** Converts the wire of asset libraries for the use cases. */
 
 const MAX_URL_LENGTH = 4_096
-/** The reason that callers see for an asset that failed without one. */
+/** The reason shown for an asset that failed without one. */
 const NO_REASON = 'ProcessingFailed'
 
 const statuses: ReadonlyMap<unknown, SeenAsset['status']> = new Map([
@@ -43,7 +43,7 @@ const statuses: ReadonlyMap<unknown, SeenAsset['status']> = new Map([
   ['Failed', 'failed'],
 ])
 
-/** An asset, or undefined when it is none. An unknown word for its status is no failure. */
+/** An asset, or undefined if the value is none. An unknown status is no failure. */
 function seenAsset(value: unknown, scrub: Scrubber): SeenAsset | undefined {
   const item = objectOf(value)
   const nativeId = upstreamIdOf(item['Id'])
@@ -59,7 +59,7 @@ function seenAsset(value: unknown, scrub: Scrubber): SeenAsset | undefined {
   }
 }
 
-/** A group, or undefined when it is none. */
+/** A group, or undefined if the value is none. */
 function seenGroup(value: unknown): SeenGroup | undefined {
   const item = objectOf(value)
   const nativeId = upstreamIdOf(item['Id'])
@@ -67,8 +67,8 @@ function seenGroup(value: unknown): SeenGroup | undefined {
 }
 
 /**
- * The items of a list that can be read, and of those the ones of that name where one is asked for:
- * upstream also finds what merely resembles it. Undefined where it is no list.
+ * The readable items of a list; with a name, only those with exactly that name, because upstream
+ * also finds similar names. Undefined if the answer is no list.
  */
 function listOf<Item extends SeenGroup>(
   result: JsonObject,
@@ -82,7 +82,7 @@ function listOf<Item extends SeenGroup>(
   return { items: name === undefined ? seen : seen.filter((item) => item.name === name), total }
 }
 
-/** An empty list may be written as null, and left out where there are none. */
+/** An empty list may be null or absent. */
 function itemsOf(result: JsonObject, total: number | undefined): readonly unknown[] | undefined {
   const { Items: items } = result
   if (Array.isArray(items)) return items
@@ -104,7 +104,7 @@ function faultOf(value: unknown, scrub: Scrubber): SeenAsset['error'] {
 
 /** Longest page upstream gives. */
 const MAX_PAGE_SIZE = 100
-/** As far as lists of groups reach; those of assets reach twice as far. */
+/** The reach of group lists; asset lists reach twice as far. */
 const MAX_LISTED = 10_000
 
 type Ask = Libraries['ask']
@@ -156,7 +156,7 @@ function creations(ask: Ask): Pick<AssetProvider, 'createGroup' | 'createAsset'>
   }
 }
 
-/** What is asked of one thing, by its id. */
+/** The body of a request about one asset or group, by its id. */
 function things(ask: Ask): Pick<AssetProvider, 'getAsset' | 'deleteAsset' | 'deleteGroup'> {
   const askOf = (
     name: string,
@@ -189,7 +189,7 @@ function lists(ask: Ask): Pick<AssetProvider, 'listAssets' | 'listGroups'> {
       const { standing } = page
       const body = {
         ...listBody(channel, page, standing && { Statuses: statusesOf[standing] }),
-        // Those that ended at last come first.
+        // The last ended come first.
         ...(standing === 'ended' && { SortBy: 'UpdateTime' }),
       }
       const answered = await ask(channel, { name: 'ListAssets', body }, options)
@@ -230,7 +230,7 @@ function verifications(ask: Ask): Pick<AssetProvider, 'startVerification' | 'ver
 
 const statusesOf = { processing: ['Processing'], ended: ['Active', 'Failed'] } as const
 
-/** Newest first, so that what was just sent is found on the first page. */
+/** Newest first, so that the first page has new assets. */
 function listBody(channel: Channel, page: LibraryPage, filter: JsonObject = {}): JsonObject {
   const { groupType, name, pageNumber, pageSize } = page
   if (pageSize > MAX_PAGE_SIZE || pageNumber * pageSize > MAX_LISTED)
@@ -245,12 +245,12 @@ function listBody(channel: Channel, page: LibraryPage, filter: JsonObject = {}):
   }
 }
 
-/** The account's own project for everything, where it has one. */
+/** The account's project for all requests, if it has one. */
 function projectIn(channel: Channel, projectName: string): string {
   return libraryOf(channel).projectName ?? projectName
 }
 
-/** The answer to a deletion only reports success. @throws ProviderError where it does not */
+/** The answer to a deletion only reports success. @throws ProviderError for any other answer */
 function assertDeleted(answered: CompleteAnswer): void {
   if (isMissing(answered)) return
   resultIn(answered)

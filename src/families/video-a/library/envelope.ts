@@ -11,21 +11,21 @@ import { tokenFailures, refusedUpstream, withBody } from '../../../api/kit/route
 import type { Channel } from '../../../app/ports/provider.ts'
 import { type ActionRequest, actionRequestOf, VERSION } from './requests.ts'
 
-/** Codes that callers branch on with what is at fault behind a dot: `InvalidParameter.Filter.Name`. */
+/** Codes that have the field at fault after a dot: `InvalidParameter.Filter.Name`. */
 const INVALID = 'InvalidParameter'
 const MISSING = 'MissingParameter'
 
 const AWAY = 'ServiceUnavailableTemp'
 const UPSTREAM = 'InternalServiceError'
 
-/** What upstream certainly did not do. */
+/** Failures after which upstream certainly did nothing. */
 const notTaken = {
   code: UPSTREAM,
   words: 'The asset library could not take this; nothing was created',
   ownWords: false,
 } as const
 
-/** What the failures of the asset library are called, and where they depart from the table. */
+/** The names of the asset library's failures, and their differences from the table. */
 const libraryFailures = {
   route_not_found: 'InvalidActionOrVersion',
   url_invalid: INVALID,
@@ -94,7 +94,7 @@ const libraryFailures = {
   },
 } as const satisfies SurfaceFailures
 
-/** What an action can fail with, whichever it is. */
+/** The failures of every action. */
 export const actionFailures: readonly FailureCode[] = [
   ...tokenFailures,
   ...withBody,
@@ -127,7 +127,7 @@ export const actionFailures: readonly FailureCode[] = [
 
 type Region = Channel['region']
 
-/** The service in every answer, whichever account keeps the library. */
+/** The service name in every answer, whichever account keeps the library. */
 const SERVICE = 'assets'
 
 /** Metadata of the request in every answer. */
@@ -139,7 +139,7 @@ interface ResponseMetadata {
   readonly Region?: 'overseas'
 }
 
-/** `region` is where the thing is kept, as far as it is known: callers see only `overseas`. */
+/** `region` is that of the asset, if known: callers see only `overseas`. */
 export function metadataOf(
   requestId: string,
   { action, version }: ActionRequest,
@@ -156,19 +156,19 @@ export function metadataOf(
 
 const regions = new WeakMap<FastifyRequest, Region>()
 
-/** Notes the region of the thing that a request names: a failure reports it too. */
+/** Records the region of the asset or group in a request: a failure reports it too. */
 export function noteRegion(request: FastifyRequest, region: Region): void {
   regions.set(request, region)
 }
 
-/** Region of the thing that a request names; undefined until it is known. */
+/** The region of the asset or group in a request; undefined until it is known. */
 export function regionOf(request: FastifyRequest): Region | undefined {
   return regions.get(request)
 }
 
-/** A path of members that a code may hold: it comes from the caller. */
+/** A path of members that may be part of a code, because it comes from the caller. */
 const MEMBER_PATH = /^(?=.{1,128}$)[A-Za-z]\w*(?:\.\w+|\[\d+\])*$/
-/** Upstream's words for an input it refuses, such as `InvalidParameter.DownloadFailed`. */
+/** Upstream's codes for a refused input, such as `InvalidParameter.DownloadFailed`. */
 const UPSTREAM_CODE = /^[A-Z][A-Za-z]{2,63}(?:\.[A-Z][A-Za-z]{1,63}){0,2}$/
 
 function codeOf({ failure, rule, param, text }: Failure): string {
@@ -200,7 +200,7 @@ function envelopeFor(asked: ActionRequest, region: Region | undefined): Envelope
   }
 }
 
-/** The error shape of the asset library, for a request of which only the URL is known. */
+/** The error shape of the asset library, for a request of which only the URL was read. */
 export function libraryEnvelope(url: string): Envelope {
   return envelopeFor(actionRequestOf(url), undefined)
 }

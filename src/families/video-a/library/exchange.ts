@@ -11,16 +11,19 @@ import { rethrow } from '../../kit/http/open-events.ts'
 import { fromTaskResponse, type UpstreamError } from '../../kit/task/wire.ts'
 import { queryText, signedHeaders } from './sign.ts'
 
-/** What an answer says: the inside of its envelope, or itself where it comes without one. */
+/** The content of an answer: that of its envelope, or the answer itself if it has none. */
 function resultOf(body: unknown): JsonObject | undefined {
   if (!isJsonObject(body)) return undefined
   const { Result: result } = body
   return isJsonObject(result) ? result : body
 }
 
-/** What an asset library answers where it did not do what it was asked: also with status 200. */
+/** The error of an asset library's answer, which may have status 200. */
 
-/** What comes before the dot of a code: our key, our clock or our address is wrong, not the caller's request. */
+/**
+ * Code prefixes that mean that the gateway's key, clock or address is wrong, not the caller's
+ * request.
+ */
 const ACCOUNT_CODES: ReadonlySet<string> = new Set([
   'InvalidAccessKey',
   'SignatureDoesNotMatch',
@@ -36,10 +39,10 @@ const LIMIT_CODES: ReadonlySet<string> = new Set(['FlowLimitExceeded', 'TooManyR
 const MISSING_CODES: ReadonlySet<string> = new Set(['ResourceNotFound', 'NotFound'])
 /** The service itself failed, before or after it had done its work: the outcome is unknown. */
 const BROKEN_CODE = /^(?:Internal|ServiceUnavailable)|Timeout$/
-/** As the wire and as callers call the one-time credential of a verification. */
+/** The names of a verification's one-time credential on the wire and for callers. */
 const CREDENTIAL_NAMES = [/BytedToken/gi, 'ProviderToken'] as const
 
-/** The envelope's error; undefined where it holds none. */
+/** The envelope's error; undefined if there is none. */
 function readLibraryError(body: unknown): UpstreamError | undefined {
   const said = objectOf(objectOf(body)['ResponseMetadata'])['Error']
   if (!isJsonObject(said)) return undefined
@@ -75,7 +78,7 @@ function isSuccess(statusCode: number): boolean {
 export function scrubbing(scrub: Scrubber, values: readonly string[]): Scrubber {
   const hidden = values
     .filter((value) => value !== '')
-    // What contains another one goes first, or half of it would stay.
+    // A value that contains another one is replaced first, or a part of it would stay.
     .toSorted((a, b) => b.length - a.length)
   return (message) =>
     scrub(hidden.reduce((text, value) => text.replaceAll(value, '[hidden]'), message))
@@ -88,21 +91,21 @@ function kindOf(code: string | undefined): string {
 /** One action asked of an asset library, and its answer. */
 
 const VERSION = '2024-01-01'
-/** As the signature names the service. */
+/** The name of the service in signatures. */
 const SERVICE = 'ark'
 const CONTENT_TYPE = 'application/json'
-/** No action takes longer, whatever a creation of the channel may take. */
+/** The longest action, whatever the timeout of the channel's creations. */
 const MAX_TIMEOUT_MS = 60_000
 const NO_REASON = 'The asset library gave no reason.'
 
 export interface Action {
   readonly name: string
   readonly body: JsonObject
-  /** What of the request must not come back to callers in a message. */
+  /** Values of the request that must not be in messages to callers. */
   readonly hidden?: readonly string[]
 }
 
-/** A complete answer, whatever it says. */
+/** A complete answer, success or not. */
 export interface CompleteAnswer {
   readonly response: ExchangeResponse
   readonly body: unknown
@@ -165,13 +168,16 @@ export function createLibraries(clock: Clock): Libraries {
   }
 }
 
-/** Where the account keeps assets; only channels that have a place for them are asked. */
+/** The account's asset library; only channels with one are called. */
 export function libraryOf({ id, library }: Channel): NonNullable<Channel['library']> {
   invariant(library, `channel ${id} has an asset library`)
   return library
 }
 
-/** It says that there is no such thing; an unknown address answers without an envelope. */
+/**
+ * The answer says that the asset or group does not exist; an unknown path answers without an
+ * envelope.
+ */
 export function isMissing({ response, error }: CompleteAnswer): boolean {
   if (error === undefined || error.account) return false
   return error.missing === true || response.statusCode === 404

@@ -6,7 +6,7 @@ import { RefusedMember } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { modelName, projectName } from '../rules/body.ts'
 
-/** What a request to the asset library asks for: an action, by its URL, and the body of each. */
+/** The requests of the asset library: the action in the URL, and the body of each action. */
 
 export const actionNames = [
   'CreateAssetGroup',
@@ -28,7 +28,7 @@ export type ActionName = (typeof actionNames)[number]
 export const VERSION = '2024-01-01'
 
 const parameters: readonly string[] = ['Action', 'Version']
-/** Longest text of a caller's that a refusal repeats. */
+/** The longest text that a refusal repeats. */
 const MAX_SHOWN_CHARACTERS = 64
 
 /** As much of it as is known. */
@@ -46,7 +46,7 @@ function actionOf(name: unknown): ActionName | undefined {
   return actionNames.find((known) => known === name)
 }
 
-/** What a URL asks for, right or wrong: for the failures of unread requests. */
+/** The action and version in a URL, unchecked: for failures of unread requests. */
 export function actionRequestOf(url: string): ActionRequest {
   const at = url.indexOf('?')
   const query = new URLSearchParams(at === -1 ? '' : url.slice(at + 1))
@@ -57,9 +57,9 @@ export function actionRequestOf(url: string): ActionRequest {
 }
 
 /**
- * The action of a query that is right in all.
- * @throws RequestError `parameter_invalid`; `route_not_found` for an action that is none
- * @throws DomainError `invalid_request` where there is no `Action`
+ * The action of a valid query.
+ * @throws RequestError `parameter_invalid`; `route_not_found` for an unknown action
+ * @throws DomainError `invalid_request` without an `Action`
  */
 export function readAction(query: Readonly<Record<string, unknown>>): ActionName {
   const unknown = Object.keys(query).find((name) => !parameters.includes(name))
@@ -104,7 +104,7 @@ const assetStatuses = ['Processing', 'Active', 'Failed'] as const satisfies read
 export const DEFAULT_PAGE_SIZE = 10
 /** How far a list reaches: the number of a page times its size. */
 export const MAX_LISTED = 20_000
-/** Of groups, or of states, that one filter names. */
+/** The most groups or states of one filter. */
 const MAX_FILTERED = 100
 
 export const NameSchema = Type.String({ maxLength: 64 })
@@ -121,7 +121,7 @@ const where = { model: Model, ProjectName } as const
 const perhapsWhere = { model: Type.Optional(Model), ProjectName } as const
 
 const id = (words: Readonly<Record<string, string>> = {}) =>
-  // Longer texts are no id of anything.
+  // No id is longer.
   Type.String({
     minLength: 1,
     maxLength: 128,
@@ -143,7 +143,7 @@ const body = <Members extends TProperties>(
     ...(examples.length > 0 && { examples }),
   })
 
-/** Of a filter: a fault in one of the texts is reported for the whole list. */
+/** A list in a filter: a fault in one of the texts is reported for the whole list. */
 function texts<Text extends string>(items: object, fault: (text: string) => string | undefined) {
   const check = (all: readonly unknown[]): string | undefined => {
     const strings = all.filter((one) => typeof one === 'string')
@@ -170,7 +170,7 @@ export const FilterSchema = Type.Object(
   { additionalProperties: true, words: { required: 'is required, with a `GroupType` in it' } },
 )
 
-// Another way to page: a caller that used it would get the first page for ever.
+// Members of another way to page: a caller that used them would always get the first page.
 const token = RefusedMember('is not taken: pages go by `PageNumber` and `PageSize`')
 
 const listOf = (title: string) =>
@@ -199,7 +199,7 @@ const listOf = (title: string) =>
     Object.keys(FilterSchema.properties).join(' '),
   )
 
-/** The one value that is taken; another known value is refused with `words`. */
+/** The only accepted value; another known value is refused with `words`. */
 function onlyOne(value: string, other: string, words: string) {
   return Type.Unsafe<string>({
     check: (given: unknown) => {
@@ -235,7 +235,7 @@ export const bodies = {
     {
       ...where,
       GroupId: id({ required: 'is required, and spelt like this' }),
-      // It is looked up, by the name that it has in the region.
+      // The model is looked up by its name in the region.
       URL: Type.Optional(
         Type.Unsafe<unknown>({
           documented: { type: 'string', description: 'Public; overseas also `Url` or `url`.' },
@@ -243,7 +243,7 @@ export const bodies = {
       ),
       AssetType: Type.Enum([...assetTypes]),
       Name: Type.Optional(NameSchema),
-      // What is uploaded is always moderated.
+      // Uploads are always moderated.
       Moderation: Type.Optional(
         Type.Object(
           { Strategy: Type.Optional(onlyOne('Default', 'Skip', 'Skip is not available')) },

@@ -71,7 +71,7 @@ const further = [
   new RequestError('parameter_invalid', `\`Version\` must be ${VERSION}`, 'Version'),
 ]
 
-/** What the OpenAPI description says of all actions: they are one route. */
+/** The OpenAPI description of all actions, which are one route. */
 const actionSchema: FastifySchema = {
   operationId: 'runAssetAction',
   tags: ['Assets'],
@@ -89,8 +89,8 @@ const actionSchema: FastifySchema = {
 }
 
 /**
- * Refuses a body with a member that is one of the action's but for a slip, and of a creation one that
- * another creation has. @throws RequestError
+ * Refuses a misspelled member of the action's body, and in a creation a member of another creation.
+ * @throws RequestError
  */
 function spellingCheck(foreign: ForeignNames): (action: ActionName, body: JsonObject) => void {
   const checks = new Map(
@@ -142,8 +142,8 @@ function register(app: FastifyInstance, services: SurfaceServices): void {
       Result: result,
     }
   }
-  // The readers of the actions check query and body, in the words of this interface. Most of the
-  // actions read, rename or delete; those that create are limited where they begin as well.
+  // The readers of the actions check query and body, with the messages of this interface. Most
+  // actions read, rename or delete; creations are limited in their use case as well.
   const config = { startsNothing: true } as const
   const judged = { validatorCompiler: () => () => true, handler, config } as const
   // One route, described once; callers write the last slash.
@@ -196,8 +196,8 @@ const headers = {
 } as const
 
 /**
- * A page for persons to come back to from their verification, for callers without their own page.
- * It is the same for every person and does not show how the verification went. Its query holds the
+ * The page to which persons return from their verification, for callers without their own page. It
+ * is the same for every person and does not show how the verification went. Its query holds the
  * one-time credential: the gateway does not read, show, keep or log it.
  */
 export const realPersonSurface: Surface = {
@@ -206,7 +206,7 @@ export const realPersonSurface: Surface = {
   bodies: [],
   register: (app: FastifyInstance): void => {
     app.addHook('onRequest', (request, _reply, done) => {
-      // From here on no log line or error of this request can hold its query.
+      // From now on no log line or error of this request has its query.
       request.raw.url = PATH
       done()
     })

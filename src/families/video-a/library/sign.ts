@@ -7,7 +7,7 @@ import { toTimestamp } from '../../../kernel/clock.ts'
  */
 
 const ALGORITHM = 'HMAC-SHA256'
-/** What the key is derived for last, and what a scope ends in. */
+/** The last input of the key derivation, which is also the end of a scope. */
 const TERMINATOR = 'request'
 /** Sorted, as the signature wants them. */
 const SIGNED_HEADERS = ['content-type', 'host', 'x-content-sha256', 'x-date'] as const
@@ -15,7 +15,7 @@ const SIGNED_HEADERS = ['content-type', 'host', 'x-content-sha256', 'x-date'] as
 /** Who signs, and for what. */
 interface SigningKey {
   readonly accessKeyId: string
-  /** As it was issued: it may look like base64 and is not. */
+  /** The secret as issued: it may look like base64 but is not decoded. */
   readonly secretAccessKey: string
   readonly region: string
   readonly service: string
@@ -37,7 +37,10 @@ interface UnsignedRequest {
   readonly atMs: number
 }
 
-/** A query as it is both sent and signed: sorted, and percent-encoded down to the unreserved characters. */
+/**
+ * A query in the form that is sent and signed: sorted, with all but the unreserved characters
+ * percent-encoded.
+ */
 export function queryText(query: Readonly<Record<string, string>>): string {
   return Object.entries(query)
     .map(([name, value]) => [encoded(name), encoded(value)] as const)
@@ -68,7 +71,7 @@ export function signingKey(key: SigningKey, day: string): Buffer {
   )
 }
 
-/** The headers of a signed request, those that are signed among them. */
+/** The headers of a signed request, including the signed ones. */
 export function signedHeaders(
   request: UnsignedRequest,
   key: SigningKey,
@@ -95,7 +98,7 @@ function headersToSign({
 }: UnsignedRequest): Readonly<Record<(typeof SIGNED_HEADERS)[number], string>> {
   return {
     'content-type': contentType,
-    // Upstream leaves a usual port out, whatever the scheme.
+    // Upstream omits a default port, whatever the scheme.
     host: host.replace(/:(?:80|443)$/, ''),
     'x-content-sha256': sha256(body),
     // 2026-01-02T03:04:05.678Z is written 20260102T030405Z.
@@ -103,7 +106,7 @@ function headersToSign({
   }
 }
 
-/** Browsers' own encoding leaves five characters that are reserved. */
+/** `encodeURIComponent` does not encode five reserved characters. */
 function encoded(text: string): string {
   return encodeURIComponent(text).replace(
     /[!'()*]/g,

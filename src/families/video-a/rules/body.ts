@@ -12,7 +12,7 @@ function isProjectName(text: string): boolean {
   return text.length <= LONGEST_PROJECT_NAME && /^[A-Za-z0-9][A-Za-z0-9_.-]*$/.test(text)
 }
 
-/** The body of a `/provA` task, as far as no model and no other member has a say. */
+/** The body of a `/provA` task, without the rules that depend on the model or on other members. */
 
 const names = videoAModels.map(({ name }) => name)
 
@@ -46,7 +46,7 @@ export function projectName(documented: TSchemaOptions) {
 /** For every model; the 2.5 models have lower counts. */
 export const maxContentItems = 100
 
-/** What a caller may ask an execution to take at most, in seconds; upstream has it on every model. */
+/** The range of `execution_expires_after`, in seconds, which upstream has on every model. */
 export const EXPIRES_AFTER_S = { min: 3_600, max: 259_200 } as const
 
 const open = { additionalProperties: true } as const
@@ -76,7 +76,7 @@ const Content = Type.Array(
   { maxItems: maxContentItems, description: 'At least a prompt text or one reference.' },
 )
 
-/** Of the overseas mini, beside `content`. */
+/** Members of the overseas mini model besides `content`. */
 const References = Type.Object(
   {
     audio: Type.Optional(
@@ -96,7 +96,7 @@ const References = Type.Object(
 )
 
 const Tools = Type.Array(
-  // A fault in one is reported for the whole list.
+  // A fault in one item is reported for the whole list.
   Type.Unsafe<unknown>({
     properties: { type: {} },
     documented: {
@@ -130,7 +130,7 @@ const byModel = (choices: readonly string[]) =>
   Type.Optional(Type.Unsafe<unknown>({ documented: { enum: choices } }))
 
 const flag = Type.Optional(Type.Boolean())
-/** It is not sent, or upstream ignores it silently. */
+/** Members that are not sent, or that upstream silently ignores. */
 const unsupported = RefusedMember('is not supported: leave it out')
 const only20 = { description: 'Of the 2.0 models.' } as const
 export const videoABody = Type.Object(

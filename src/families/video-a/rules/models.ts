@@ -4,7 +4,7 @@ export type VideoAResolution = '480p' | '720p' | '1080p' | '4k'
 type VideoATier = 'standard' | 'fast' | 'mini'
 
 export interface VideoAModel {
-  /** The external name: what callers send, what every echo and every ledger line shows. */
+  /** The external name: callers send it, and every echo and every ledger line shows it. */
   readonly name: string
   /** Date-suffixed names that are accepted and normalised to `name`. */
   readonly aliases: readonly string[]
@@ -12,21 +12,21 @@ export interface VideoAModel {
   readonly generation: '2.0' | '2.5'
   readonly tier: VideoATier
   readonly resolutions: readonly VideoAResolution[]
-  /** Seconds, inclusive; -1 asks the model to choose and is allowed beside it. */
+  /** Seconds, inclusive; -1 lets the model choose and is always allowed. */
   readonly durationS: { readonly min: number; readonly max: number }
   /** A filter-off model rates with its base model's SKUs and keeps its own name elsewhere. */
   readonly filterOff: boolean
-  /** What its SKUs begin with: region, `video` and generation. */
+  /** The prefix of its SKUs: region, `video` and generation. */
   readonly skuBase: string
 }
 
 const STANDARD: readonly VideoAResolution[] = ['480p', '720p', '1080p', '4k']
 const SMALL: readonly VideoAResolution[] = ['480p', '720p']
 
-/** What upstream renders when a request names no resolution. */
+/** The resolution that upstream renders if a request names none. */
 export const defaultVideoAResolution: VideoAResolution = '720p'
 
-/** The domestic range is not stated anywhere, so it is the overseas one. */
+/** The provider documents no domestic range, so the overseas range applies. */
 const DURATION_2_0 = { min: 4, max: 15 } as const
 const DURATION_2_5 = { min: 4, max: 30 } as const
 

@@ -12,7 +12,7 @@ import { invariant } from '../../../kernel/assert.ts'
 import { type Currency, formatAmount, lineAmount, type Quantity } from '../../../kernel/money.ts'
 import { defaultVideoAResolution, type VideoAModel, type VideoAResolution } from './models.ts'
 
-/** What `/provA` video is measured in; tools by their own names, `tool.web_search`. */
+/** The units of `/provA` video; tools have their names, `tool.web_search`. */
 export const COMPLETION_TOKENS = 'completion_tokens'
 export const TOTAL_TOKENS = 'total_tokens'
 const TOOL = 'tool.'
@@ -51,7 +51,7 @@ const LARGEST_FRAME_PX: Readonly<Record<VideoAResolution, number>> = {
   '1080p': 2_100_000,
   '4k': 8_300_000,
 }
-/** Reference video counts as rendered seconds upstream; its length is unknown to us. */
+/** Upstream counts a reference video as rendered seconds; the gateway does not know its length. */
 const ASSUMED_REFERENCE_VIDEO_S = { '2.0': 15, '2.5': 30 } as const
 const FRAMES_PER_SECOND = 24
 const PIXELS_PER_TOKEN = 1_024
@@ -83,7 +83,7 @@ export function quoteVideoA(model: VideoAModel, facts: TaskFacts, book: PriceBoo
   }
 }
 
-/** Whether a usage says enough to settle on: a success is never settled at a guess (P4, P5). */
+/** Whether a usage is enough to settle: the gateway never settles a success at a guess (P4, P5). */
 export function isSettleableVideoA(usage: Usage): boolean {
   return isCount(usage[COMPLETION_TOKENS])
 }
@@ -181,7 +181,7 @@ function canSearch({ generation, region }: VideoAModel): boolean {
 
 const searchSku = ({ skuBase }: VideoAModel): string => `${skuBase}-web-search`
 
-/** What a search is sold as, of a model that can make any. */
+/** The SKU of a search, for models that can search. */
 export function searchSkus(model: VideoAModel): readonly string[] {
   return canSearch(model) ? [searchSku(model)] : []
 }

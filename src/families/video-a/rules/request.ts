@@ -16,7 +16,10 @@ import { videoABody } from './body.ts'
 import { resolveVideoAModel, type VideoAModel } from './models.ts'
 import { WEB_SEARCH } from './pricing.ts'
 
-/** A creation of a `/provA` task: the rules that go by the model or by several members, and what upstream gets. */
+/**
+ * A creation of a `/provA` task: the rules that depend on the model or on several members, and the
+ * upstream body.
+ */
 
 /** Of the 2.5 models. */
 const MEDIA_LIMITS_2_5 = { image: 30, video: 10, audio: 10 } as const
@@ -28,8 +31,8 @@ export interface AcceptedVideoA {
   readonly model: VideoAModel
   readonly facts: TaskFacts
   /**
-   * What upstream gets, normalised, without `model` and `safety_identifier`. Only fields we know:
-   * upstream silently ignores unknown ones, so they are left out and never an error.
+   * The normalised upstream body without `model` and `safety_identifier`. It has known fields only:
+   * upstream silently ignores unknown ones, so they are left out and are no error.
    */
   readonly upstreamBody: JsonObject & { readonly content: readonly JsonObject[] }
   readonly safetyIdentifier: string | undefined
@@ -38,7 +41,7 @@ export interface AcceptedVideoA {
   readonly callbackUrl: string | undefined
   /** Without repetition. */
   readonly assets: readonly AssetReference[]
-  /** The project that the assets must be of, where the caller names one. */
+  /** The project of the assets, if the caller names one. */
   readonly projectName: string | undefined
 }
 
@@ -131,11 +134,11 @@ function settingsOf(body: Body, model: VideoAModel) {
     return_last_frame,
     execution_expires_after,
     priority,
-    // A 2.0 model renders MP4 and has no such option: asking for what it does anyway is harmless.
+    // A 2.0 model always renders MP4 and has no such option: asking for MP4 is harmless.
     output_format: is20 ? undefined : format,
     service_tier: choiceOf('service_tier', isDomestic20 ? ['default', 'flex'] : ['default']),
     draft,
-    // Upstream's own; ours only forbids them on 2.5.
+    // An upstream rule; the gateway only forbids them on 2.5.
     seed,
     camera_fixed,
   }
@@ -194,7 +197,7 @@ function searchesWeb(
   return true
 }
 
-/** An asset that is named as two kinds is listed twice: one of them is wrong. */
+/** An asset in two roles of different kinds is listed twice: one of them is wrong. */
 function assetsOf(media: readonly MediaItem[]): readonly AssetReference[] {
   const named = media.flatMap(({ kind, url }) => {
     const assetId = assetIdOf(url)
@@ -210,7 +213,7 @@ function toUpstreamItem(item: Item): JsonObject {
   return { type: `${item.kind}_url`, ...role, [`${item.kind}_url`]: { url: item.url } }
 }
 
-/** The body for upstream with its ids for assets, by ours. */
+/** The upstream body with upstream's asset ids in place of the gateway's. */
 export function videoAWithAssets(
   { upstreamBody }: Pick<AcceptedVideoA, 'upstreamBody'>,
   nativeIds: ReadonlyMap<string, string>,

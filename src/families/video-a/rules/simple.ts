@@ -6,7 +6,7 @@ import {
 } from '../../../domain/catalog/simple-video.ts'
 import { acceptVideoARequest, videoAWithAssets } from './request.ts'
 
-/** `/provA` video as it can be asked for without knowing the family. */
+/** Translates orders of any family to `/provA` video. */
 
 const NAMES: Readonly<Record<string, string>> = {
   content: 'prompt',

@@ -5,7 +5,7 @@ import type { ListTasksInput, TaskView } from '../../../app/tasks/types.ts'
 import { resolveVideoAModel } from '../rules/models.ts'
 import { COMPLETION_TOKENS, toolOf, TOTAL_TOKENS } from '../rules/pricing.ts'
 
-/** Shapes of the `/provA` task interface, and how a task is shown in them. */
+/** Shapes of the `/provA` task interface, and the view of a task. */
 
 const TaskStatusSchema = Type.Enum(
   ['queued', 'running', 'succeeded', 'failed', 'expired', 'cancelled'],
@@ -67,7 +67,7 @@ export const TaskParamsSchema = Type.Object({
   id: Type.String({ description: 'The task id, or the platform id of the x-platform-id header.' }),
 })
 
-/** Most ids one list may be asked for. */
+/** The most ids of one list request. */
 const MAX_LIST_IDS = 500
 
 export const ListTasksQuerySchema = Type.Object({
@@ -121,7 +121,7 @@ function idsOf(value: string | string[] | undefined): readonly string[] | undefi
   return [...ids].filter(isTaskId)
 }
 
-/** The use case's input out of the query string. @throws RequestError */
+/** The use case's input from the query string. @throws RequestError */
 export function readListQuery(query: ListTasksQuery): Omit<ListTasksInput, 'principal' | 'family'> {
   return {
     pageNumber: query.page_num ?? 1,

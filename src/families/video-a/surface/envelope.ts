@@ -17,7 +17,7 @@ import {
 } from '../../../api/kit/route-failures.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 
-/** What the failures of task routes are called here, and where they depart from the table. */
+/** The names of the task routes' failures, and their differences from the table. */
 const taskFailures = {
   route_not_found: 'NotFound',
   url_invalid: 'invalid_request',
@@ -95,7 +95,7 @@ const typeByStatus: Readonly<Record<FailureStatus, string>> = {
   507: 'InsufficientStorage',
 }
 
-/** Upstream's words for a bad field; other codes of a refused input (moderation) are kept. */
+/** Upstream's codes for an invalid field; other codes of a refused input (moderation) are kept. */
 const parameterCodes = /^(?:Invalid|Missing)(?:Parameter|Argument)/
 
 function codeOf({ failure, rule, text }: Failure): string {

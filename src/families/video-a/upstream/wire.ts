@@ -10,8 +10,8 @@ import { MAX_LABEL_LENGTH, observedTask, type TaskWire, type Wanted } from '../.
 import { COMPLETION_TOKENS, toolUnit, TOTAL_TOKENS } from '../rules/pricing.ts'
 
 /**
- * What the upstream of the `/provA` video family sends. Only what is read is described; further
- * members are allowed everywhere. Numbers may come as strings of digits (lossless parsing).
+ * The answers of the `/provA` video upstream. Only members that are read are described; further
+ * ones are allowed everywhere. Numbers may come as strings of digits (lossless parsing).
  */
 
 const CreateAnswerSchema = Type.Object({ id: Type.String({ minLength: 1, maxLength: 200 }) })
@@ -53,7 +53,7 @@ const outputFields = [
 /** Result links of a finished task. */
 const urlFields = ['video_url', 'last_frame_url'] as const
 
-/** From the wire of the `/provA` video family to what the use cases understand. */
+/** Converts the wire of the `/provA` video family for the use cases. */
 
 /** Reads the measured usage; members that are not counts are left out, none at all is undefined. */
 function usageOf(value: unknown): Usage | undefined {
@@ -78,10 +78,10 @@ function errorOf(value: unknown, scrub: Scrubber): TaskObservation['error'] {
   return { code: codeOf(value['code']) ?? 'service_error', message: scrub(message) }
 }
 
-/** Many are read with every list that is polled. */
+/** Compiled, because every polled list has many tasks. */
 const task = Compile(TaskSchema)
 
-/** One task of the wire, or undefined when it is not one. */
+/** One task of the wire, or undefined if the value is none. */
 function observationOf(value: unknown, scrub: Scrubber): TaskObservation | undefined {
   if (!task.Check(value)) return undefined
   const { safety_identifier: marker } = value
@@ -91,7 +91,7 @@ function observationOf(value: unknown, scrub: Scrubber): TaskObservation | undef
 }
 
 const TASKS_PATH = '/contents/generations/tasks'
-/** Ids of one list: keeps the request line within what every proxy takes. */
+/** The most ids of one list, so that every proxy accepts the request line. */
 const MAX_LIST_IDS = 100
 
 const createAnswer = Compile(CreateAnswerSchema)
@@ -122,7 +122,7 @@ function listQuery(wanted: Wanted): URLSearchParams {
   if ('nativeIds' in wanted) {
     query.set('page_num', '1')
     query.set('page_size', String(MAX_LIST_IDS))
-    // The wire takes a repeated parameter, not a comma-separated one.
+    // The wire expects a repeated parameter, not a comma-separated one.
     for (const id of wanted.nativeIds) query.append('filter.task_ids', id)
   } else {
     query.set('page_num', String(wanted.page))

@@ -23,11 +23,11 @@ export interface VideoBModel extends TaskModel {
   /** Seconds, inclusive. */
   readonly durationS: { readonly min: number; readonly max: number }
   readonly takesReferences: boolean
-  /** What its SKUs begin with; they are no models. */
+  /** The prefix of its SKUs, which is no model name. */
   readonly skuBase: string
 }
 
-/** What is rendered when a request names no resolution; every model has it. */
+/** The resolution of a request that names none; every model has it. */
 export const defaultVideoBResolution: VideoBResolution = '768P'
 
 /** Rows stay for ever: settling an old task needs its row. */
@@ -50,12 +50,12 @@ export const videoBModels: readonly VideoBModel[] = [
   },
 ]
 
-/** The model of an external name; the names of what is billed are none. */
+/** The model of an external name; SKU prefixes are no external names. */
 export function resolveVideoBModel(name: string): VideoBModel | undefined {
   return videoBModels.find((model) => model.name === name)
 }
 
-/** What `/provB` video is measured in, by the names of the wire. */
+/** The units of `/provB` video, by the wire's names. */
 const INPUT_SECONDS = 'input_seconds'
 const OUTPUT_SECONDS = 'output_seconds'
 const TOTAL_SECONDS = 'total_seconds'
@@ -66,8 +66,8 @@ export const videoBUnits = [INPUT_SECONDS, OUTPUT_SECONDS, TOTAL_SECONDS, INPUT_
 /**
  * How `/provB` video turns a request and its usage into SKUs. Rule names:
  *
- * - `video-b/requested-resolution`: the seconds upstream says it billed, else those it rendered, at the
- *   resolution asked for
+ * - `video-b/requested-resolution`: the seconds that upstream reports as billed, or else as
+ *   rendered, at the requested resolution
  * - `video-b/extra-input-images`: input images beyond the free ones
  */
 const SECOND_RULE = 'video-b/requested-resolution'
@@ -75,12 +75,14 @@ const IMAGE_RULE = 'video-b/extra-input-images'
 
 const CURRENCY: Currency = 'USD'
 const FREE_INPUT_IMAGES = 5
-/** A reference video counts as billed seconds; its length is unknown to us. For holds only. */
+/**
+ * A reference video counts as billed seconds; the gateway does not know its length. For holds only.
+ */
 const ASSUMED_REFERENCE_VIDEO_S = 15
 
 /**
- * The price of a second and, for a request with more images than are free, of a further one. The hold
- * is an estimate: the seconds asked for and those of its reference videos.
+ * The price of a second and, for a request with more images than are free, of a further one. The
+ * hold is an estimate: the requested seconds and those of its reference videos.
  *
  * @throws DomainError `price_not_configured` with `details.sku`
  */
@@ -102,8 +104,8 @@ export function quoteVideoB(model: VideoBModel, facts: TaskFacts, book: PriceBoo
 }
 
 /**
- * The settlement of a success from the frozen quote; undefined without reported seconds, which are never
- * guessed (P4, P5). Where the images were not counted by upstream they are those of the request.
+ * The settlement of a success from the frozen quote; undefined without reported seconds, which are
+ * never guessed (P4, P5). If upstream did not count the images, those of the request count.
  */
 export function settleVideoB(input: {
   readonly facts: TaskFacts
@@ -129,7 +131,7 @@ export function settleVideoB(input: {
   ])
 }
 
-/** Every price a result of this model may be settled at, whatever is asked of it. */
+/** Every price at which a result of this model may be settled, whatever the request. */
 export function videoBPrices(
   model: VideoBModel,
 ): readonly { readonly sku: string; readonly currency: Currency }[] {

@@ -25,7 +25,10 @@ import {
   videoBResolutions,
 } from './models.ts'
 
-/** The body of a `/provB` video: its schema, and the rules that go by the model or by several members. */
+/**
+ * The body of a `/provB` video: its schema, and the rules that depend on the model or on several
+ * members.
+ */
 
 const MIB = 1024 * 1024
 
@@ -40,7 +43,7 @@ const INLINE: Readonly<
   audio: { types: ['audio/wav', 'audio/mp3'], maxDecodedBytes: 15 * MIB },
 }
 
-/** How many of each role one request may have. */
+/** The most items of each role in a request. */
 const ROLES = {
   first_frame: 1,
   last_frame: 1,
@@ -54,7 +57,9 @@ const RATIOS = ['21:9', '16:9', '4:3', '1:1', '3:4', '9:16'] as const
 const DATA = /^data:/i
 const FILE = /^media_file:\/\/(\d+)$/
 
-/** What is wrong with where media is, as far as the request tells; undefined when nothing is. */
+/**
+ * What is wrong with the URL of media, without resolving its host; undefined if nothing is wrong.
+ */
 function urlFault(url: unknown, kind: MediaKind): string | undefined {
   if (url instanceof RawString) return dataUriFault(url, kind)
   if (typeof url !== 'string') return 'must be a string'
@@ -146,7 +151,7 @@ export const videoBBody = Type.Object(
 )
 
 type Locator =
-  /** Code that may resolve names checks whether its host is public. */
+  /** Another check, which may resolve names, makes sure that the host is public. */
   | { readonly from: 'web'; readonly url: string }
   | { readonly from: 'data'; readonly url: LongText }
   /** Of a file that was uploaded. */
@@ -160,7 +165,7 @@ export interface MediaItem {
   readonly param: string
 }
 
-/** What a request shows of its video: nothing, its frames, or what it is to look like. */
+/** The media inputs of a request: none, frames, or references. */
 type VideoBMode = 'text' | 'frames' | 'reference'
 
 interface AcceptedVideoB {
@@ -169,7 +174,7 @@ interface AcceptedVideoB {
   readonly prompt: string
   /** In the caller's order. */
   readonly media: readonly MediaItem[]
-  /** As upstream gets them: it wants all of them, whatever the caller left out. */
+  /** The settings for upstream, which requires all of them, even those that the caller omitted. */
   readonly settings: {
     readonly duration: number
     readonly resolution: string
@@ -247,7 +252,7 @@ function modeOf(media: readonly MediaItem[], model: VideoBModel): VideoBMode {
   return 'reference'
 }
 
-/** A picture or a reference may say what the sides are; words alone do not. */
+/** A picture or a reference may determine the ratio; text alone does not. */
 function ratioOf(ratio: string | undefined, mode: VideoBMode): string {
   const isConcrete = ratio !== undefined && ratio !== 'adaptive'
   if (mode === 'text' && !isConcrete)
@@ -264,8 +269,8 @@ function ratioOf(ratio: string | undefined, mode: VideoBMode): string {
 }
 
 /**
- * What upstream gets, without `model`: every setting, and each item with its role. `urlOf` says where
- * the media of an item is for upstream.
+ * The upstream body without `model`: every setting, and each item with its role. `urlOf` returns
+ * the media URL of an item for upstream.
  */
 export function upstreamBodyOf(
   { prompt, media, settings }: AcceptedVideoB,

@@ -9,9 +9,9 @@ import {
 import { resolveVideoBModel } from './models.ts'
 import { acceptVideoBRequest, type MediaItem, upstreamBodyOf } from './request.ts'
 
-/** `/provB` video as it can be asked for without knowing the family. */
+/** Translates orders of any family to `/provB` video. */
 
-/** Where the caller says nothing; this family leaves neither to upstream. */
+/** The defaults; this family lets upstream choose neither. */
 const DEFAULT_SECONDS = 5
 const DEFAULT_RATIO = '16:9'
 
@@ -28,7 +28,7 @@ function bodyOf(order: SimpleVideo): Readonly<Record<string, unknown>> {
   const resolution = model?.resolutions.find(
     (known) => known.toLowerCase() === order.resolution?.toLowerCase(),
   )
-  // A model without references begins with the picture it is given.
+  // A model without references uses the picture as the first frame.
   const roleOf = (kind: string): string =>
     kind === 'image' && model?.takesReferences === false ? 'first_frame' : `reference_${kind}`
   const ratio = order.ratio ?? (references.length === 0 ? DEFAULT_RATIO : undefined)
@@ -48,7 +48,7 @@ function bodyOf(order: SimpleVideo): Readonly<Record<string, unknown>> {
   })
 }
 
-/** Uploaded files lie at one account, which a simple creation does not choose. */
+/** Uploaded files are at one account, which such a creation cannot choose. */
 function urlOf({ locator, param }: MediaItem) {
   return locator.from === 'file'
     ? refuse(param, `\`${param}\` must be a public https:// URL or a data URI`)

@@ -13,7 +13,7 @@ import { taskDescriber } from '../../../api/kit/documentation.ts'
 import { creationFailures, modelUnavailableFailures } from '../../../api/kit/route-failures.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 
-/** What can fail on the `/provB` video routes. */
+/** The failures of the `/provB` video routes. */
 const videoFailures = {
   ...eitherVersion,
   route_not_found: UNKNOWN_ERROR,
@@ -30,7 +30,7 @@ const videoFailures = {
   refused_unavailable: UNKNOWN_ERROR,
   refused_timeout: UNKNOWN_ERROR,
   refused_malformed: UNKNOWN_ERROR,
-  // Upstream's own words: another tenant's task reads exactly like none (P8).
+  // Upstream's own message: another tenant's task reads exactly like a missing one (P8).
   task_not_found: { code: UNKNOWN_ERROR, words: 'record not found' },
 } as const satisfies SurfaceFailures
 
@@ -56,10 +56,10 @@ const typeByStatus: Readonly<Record<FailureStatus, string>> = {
   507: 'server_error',
 }
 
-/** Upstream's numbers for input that moderation took. */
+/** Upstream's numbers for input that moderation refused. */
 const sensitive: ReadonlySet<string> = new Set(['1026', '1027'])
 
-/** An input that upstream refused keeps its number, and the status that goes with it. */
+/** A refused input keeps upstream's number, and the status of that number. */
 function withUpstreamNumber(failure: Failure): Failure {
   const code = failure.failure === 'refused_invalid' ? failure.text('upstreamCode') : undefined
   if (code === undefined || !/^\d{4}$/.test(code)) return failure
@@ -112,7 +112,7 @@ const shape = {
   },
 }
 
-/** An input that the model service's moderation took. */
+/** An input that the model service's moderation refused. */
 const moderated = new DomainError('submission_refused', '', {
   kind: 'invalid',
   upstreamCode: '1026',

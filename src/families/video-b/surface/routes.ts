@@ -24,7 +24,7 @@ import {
 import { CreatedVideoSchema, toVideo, VideoParamsSchema, VideoSchema } from './answers.ts'
 import { createFailures, describe, provBV2Envelope } from './envelope.ts'
 
-/** Checks of a request's media that need more than the request. */
+/** Checks of a request's media that need DNS or the log. */
 
 interface MediaDeps {
   readonly resolveHost: ResolveHost
@@ -32,9 +32,9 @@ interface MediaDeps {
 }
 
 interface LocatedMedia {
-  /** Where an item's media is for upstream. */
+  /** The media URL of an item for upstream. */
   readonly urlOf: (item: MediaItem) => LongText
-  /** The one account that has the uploaded files among it. */
+  /** The account that has all uploaded files of the request. */
   readonly channelId: string | undefined
 }
 

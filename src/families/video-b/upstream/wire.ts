@@ -10,9 +10,13 @@ import type { Scrubber } from '../../kit/http/lines.ts'
 import { type TaskWire, type UpstreamError, observedTask } from '../../kit/task/wire.ts'
 import { videoBUnits } from '../rules/models.ts'
 
-/** The error envelope of the `/provB` video upstream: its numbers say more than its types. */
+/**
+ * The error envelope of the `/provB` video upstream: its numbers are more specific than its types.
+ */
 
-/** Our credential is unknown, belongs to another host, or our balance is used up. */
+/**
+ * The operator's credential is unknown or for another host, or the operator's balance is used up.
+ */
 const ACCOUNT_NUMBERS: ReadonlySet<string> = new Set(['1004', '1008', '2049'])
 const NUMBER = /\s*\((\d{4})\)\s*$/
 const MISSING = /record not found|invalid task_?id/i
@@ -37,7 +41,7 @@ function readNumberedError(body: unknown): UpstreamError | undefined {
 const OURS = /^media_file:\/\//
 const UPSTREAM_SCHEME = 'mm_file://'
 
-/** A body with its references to uploaded files as upstream writes them. */
+/** A body whose references to uploaded files have upstream's form. */
 function upstreamContent(body: TaskSubmission['body']): TaskSubmission['body'] {
   const { content } = body
   if (!Array.isArray(content)) return body
@@ -57,8 +61,8 @@ function renamed(part: unknown): unknown {
 }
 
 /**
- * What the upstream of the `/provB` video family sends. Only what is read is described; further
- * members are allowed everywhere. Ids may come as numbers, numbers as strings of digits.
+ * The answers of the `/provB` video upstream. Only members that are read are described; further
+ * ones are allowed everywhere. Ids may come as numbers, numbers as strings of digits.
  */
 
 const Id = Type.Union([Type.String({ pattern: '^[\\w-]{1,100}$' }), Type.Integer({ minimum: 1 })])
@@ -87,7 +91,7 @@ const outputFields = ['task_type', 'modality', 'resolution', 'ratio', 'duration'
 /** The one result link of a finished task. */
 const urlFields = ['url'] as const
 
-/** From the wire of the `/provB` video family to what the use cases understand. */
+/** Converts the wire of the `/provB` video family for the use cases. */
 
 /** Reads the measured usage; members that are not counts are left out, none at all is undefined. */
 function usageOf(value: unknown): Usage | undefined {
@@ -108,10 +112,10 @@ function errorOf(value: unknown, scrub: Scrubber): TaskObservation['error'] {
   return { code: number ?? codeOf(code) ?? 'server_error', message: scrub(said) }
 }
 
-/** Many are read with every list that is polled. */
+/** Compiled, because every polled list has many tasks. */
 const task = Compile(TaskSchema)
 
-/** A task of the wire, in its envelope or as lists hold it; undefined when it is none. */
+/** A task of the wire, in an envelope or as a list item; undefined if the value is none. */
 function observationOf(body: unknown, scrub: Scrubber): TaskObservation | undefined {
   const value = isJsonObject(body) && isJsonObject(body['task']) ? body['task'] : body
   if (!task.Check(value)) return undefined
@@ -128,7 +132,8 @@ const listAnswer = Compile(ListAnswerSchema)
 /** The `/provB` video family. */
 export const videoBWire: TaskWire = {
   family: 'video-b',
-  // Its lists are of everything the account made, and show nothing a caller or we could choose.
+  // Its lists have all tasks of the account, and no member that the caller or the gateway could
+  // choose.
   maxListIds: 0,
   maxListSize: 20,
   maxListPages: 500,

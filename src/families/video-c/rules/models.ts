@@ -28,10 +28,10 @@ export interface VideoCModel extends TaskModel {
   readonly modes: readonly VideoCMode[]
   /** Seconds it makes, rising. */
   readonly durationsS: readonly number[]
-  /** What upstream makes when a request names none. */
+  /** Upstream's default. */
   readonly defaultDurationS: number
   readonly defaultResolution: VideoCResolution
-  /** Makes sound together with the picture. */
+  /** Whether it makes sound together with the picture. */
   readonly hasAudio: boolean
 }
 
@@ -48,7 +48,7 @@ const q3: Series = {
   hasAudio: true,
 }
 const q2: Series = { ...q3, durationsS: upTo(8), hasAudio: false }
-/** No range is stated for this series: its upstream makes one length. */
+/** The provider documents no range for this series: it has a single length. */
 const q1: Series = {
   durationsS: [5],
   defaultDurationS: 5,
@@ -90,17 +90,17 @@ export function resolveVideoCModel(name: string): VideoCModel | undefined {
 }
 
 /**
- * How `/provC` video turns a result into SKUs: by the credits upstream says it took. Rule names:
+ * How `/provC` video turns a result into SKUs: by the credits that upstream reports. Rule names:
  *
  * - `video-c/credit`
- * - `video-c/credit/off-peak`: upstream takes half the credits, at the same price for each
+ * - `video-c/credit/off-peak`: upstream charges half the credits, at the same price each
  */
 
-/** What usage counts, as the wire calls it. */
+/** The unit of usage, by the wire's name. */
 export const CREDITS = 'credits'
 const CURRENCY = 'USD'
 
-/** Of a second of video, for holds alone: what upstream takes is in its answers. */
+/** Credits of a second of video, for holds only: upstream's answers have the real number. */
 const EXPECTED_CREDITS_A_SECOND: Readonly<Record<VideoCResolution, number>> = {
   '540p': 12,
   '720p': 20,
@@ -126,7 +126,9 @@ export function quoteVideoC(model: VideoCModel, facts: TaskFacts, book: PriceBoo
   }
 }
 
-/** Undefined without a count of credits: a success is never settled at a guess (P4, P5). */
+/**
+ * Undefined without a count of credits: the gateway never settles a success at a guess (P4, P5).
+ */
 export function settleVideoC({ quote, usage }: TaskSuccess): Settlement | undefined {
   const credits = countOf(usage[CREDITS])
   const [rated] = quote.candidates

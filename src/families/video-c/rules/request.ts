@@ -14,9 +14,9 @@ import {
   videoCResolutions,
 } from './models.ts'
 
-/** The body of a `/provC` creation: a schema per mode, and the rules that go by the model. */
+/** The body of a `/provC` creation: a schema per mode, and the rules that depend on the model. */
 
-/** Pictures of the modes that are made after some. */
+/** The pictures of the modes that need some. */
 const COUNTS = { img2video: [1, 1], 'start-end2video': [2, 2], reference2video: [1, 7] } as const
 const NO_LIST = 'must be an array of URLs'
 /** By their number on the wire. */
@@ -32,7 +32,10 @@ function link(maxLength: number, description: string) {
   return Type.Optional(Type.String({ maxLength, description, check }))
 }
 
-/** What every mode has; unknown fields are left out and never an error: upstream ignores them. */
+/**
+ * The members of every mode; unknown fields are left out and are no error, because upstream ignores
+ * them.
+ */
 const common = {
   duration: Type.Optional(
     Type.Unsafe<unknown>({
@@ -54,7 +57,7 @@ const common = {
   callback_url: link(2_048, 'https:// URL whose host is publicly routable.'),
   wm_url: link(MAX_URL_LENGTH, 'Of the picture to mark it with.'),
   meta_data: Type.Optional(Type.String({ maxLength: 8_192 })),
-  /** It is kept with the task, unlike what upstream would take. */
+  /** The gateway keeps it with the task, so its bound is smaller than upstream's. */
   payload: Type.Optional(
     Type.String({ maxLength: 512, description: 'Shown again by queries and callbacks.' }),
   ),
@@ -100,7 +103,7 @@ export const videoCBodies = {
   reference2video: bodyOf('reference2video', { model: 'clipq2', prompt, images: [url] }),
 }
 
-/** Members that a query shows again, beside the duration. */
+/** Members that a query shows again, besides the duration. */
 export const shownMembers = [
   'resolution',
   'aspect_ratio',
@@ -116,9 +119,9 @@ export const shownMembers = [
 export interface AcceptedVideoC {
   readonly model: VideoCModel
   readonly facts: TaskFacts
-  /** What upstream gets, without `model` and `payload`: only fields we know. */
+  /** The upstream body without `model` and `payload`: known fields only. */
   readonly upstreamBody: JsonObject
-  /** What the caller wants the task to be known by. */
+  /** The caller's marker of the task. */
   readonly payload: string | undefined
   /** `https:`; the caller of this function checks whether its host is public. */
   readonly callbackUrl: string | undefined
@@ -166,7 +169,7 @@ export function acceptVideoCRequest(mode: VideoCMode, sent: JsonObject): Accepte
   }
 }
 
-/** As where the schema has no such member. @throws DomainError always */
+/** Refuses a member as if the schema did not have it. @throws DomainError always */
 function refuseUnwanted(param: string, words: string): never {
   throw new DomainError('invalid_request', `\`${param}\` ${words}`, { param, keyword: 'not' })
 }
@@ -184,7 +187,7 @@ function acceptDuration({ name, durationsS }: VideoCModel, value: unknown): numb
   })
 }
 
-/** Its number, also as text, or its name; upstream takes the number. */
+/** Its number, also as text, or its name; upstream expects the number. */
 function positionOf(position: string | number | undefined): number | undefined {
   if (position === undefined) return undefined
   return POSITIONS.findIndex((name) => name === position) + 1 || Number(position)

@@ -9,7 +9,7 @@ import {
 import type { VideoCMode } from './models.ts'
 import { acceptVideoCRequest } from './request.ts'
 
-/** `/provC` video as it can be asked for without knowing the family: the mode follows from the pictures. */
+/** Translates orders of any family to `/provC` video: the mode follows from the pictures. */
 
 const NAMES: Readonly<Record<string, string>> = {
   images: 'input_reference',
@@ -22,7 +22,7 @@ function nameOf(param: string): string | undefined {
   return NAMES[/^[a-z_]+/.exec(param)?.[0] ?? '']
 }
 
-/** One picture begins the video; several are what it is to show. */
+/** One picture is the first frame; several are references. */
 function modeFor(images: number): VideoCMode {
   if (images === 0) return 'text2video'
   return images === 1 ? 'img2video' : 'reference2video'
@@ -45,7 +45,7 @@ export const simpleVideoC: SimpleVideoRules = {
         prompt,
         duration: seconds,
         resolution,
-        // A picture that begins a video gives it its shape.
+        // The first frame determines the aspect ratio.
         aspect_ratio: mode === 'img2video' ? undefined : ratio,
         audio: generateAudio,
         images: images.length === 0 ? undefined : images,

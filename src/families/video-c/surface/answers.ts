@@ -62,7 +62,7 @@ export const ClipParamsSchema = Type.Object({
 
 type Clip = Static<typeof ClipSchema>
 
-/** What this family calls the ends that are no failures of the model. */
+/** This family's names of ends that are no failures of the model. */
 const CANCELLED = 'UserCancelled'
 const EXPIRED = 'TaskExpired'
 
@@ -87,7 +87,7 @@ function errorOf({ status, error }: TaskView): string {
   return status === 'failed' ? (error?.code ?? '') : ''
 }
 
-/** What it was asked for with, in this family's names. */
+/** The settings of the request, with this family's names. */
 export function settingsOf(settings: TaskView['settings']): Partial<Clip> {
   return shownSettings(settings, ['duration', ...shownMembers])
 }

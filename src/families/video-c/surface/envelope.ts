@@ -21,7 +21,7 @@ const tooLate = (state: string) =>
     ownWords: false,
   }) as const
 
-/** The reasons of this family's errors, and where they depart from the table. */
+/** The reasons of this family's errors, and their differences from the table. */
 const clipFailures = {
   route_not_found: 'NotFound',
   url_invalid: 'BadRequest',
@@ -42,7 +42,7 @@ const clipFailures = {
   unknown_model: { code: 'FieldInvalid', status: 400 },
   model_not_allowed: 'Forbidden',
   price_not_configured: 'ModelUnavailable',
-  // The caller's balance with us; upstream's own is `refused_account`.
+  // The caller's balance at the gateway; the operator's balance upstream is `refused_account`.
   insufficient_balance: { code: 'CreditInsufficient', status: 400 },
   budget_reached: { code: 'CreditInsufficient', status: 400 },
   rate_limited: 'TooManyRequests',
@@ -81,7 +81,7 @@ const fieldReasons: Readonly<Record<string, string>> = {
   maxItems: 'FieldItemCountOutOfRange',
 }
 
-/** Upstream's own word for a refused input is kept. */
+/** Upstream's own code of a refused input is kept. */
 function reasonOf({ failure, rule, text }: Failure): string {
   if (failure === 'refused_invalid') return text('upstreamCode') ?? rule.code
   return fieldReasons[text('keyword') ?? ''] ?? rule.code

@@ -41,7 +41,7 @@ function creationOf(mode: VideoCMode): TaskCreation<AcceptedVideoC> {
   const [operationId, summary] = summaries[mode]
   return {
     path: `/ent/v2/${mode}`,
-    // A key used in one mode is another task's in the next.
+    // The same key in another mode names another task.
     name: `provC.${mode}`,
     family,
     body: videoCBodies[mode],

@@ -11,7 +11,7 @@ import {
 } from '../../kit/task/wire.ts'
 import { CREDITS } from '../rules/models.ts'
 
-/** Our credential, contract or balance upstream, whatever the status says. */
+/** Errors of the operator's credential, contract or balance upstream, whatever the status. */
 const ACCOUNT_REASONS: ReadonlySet<string> = new Set([
   'CreditInsufficient',
   'Forbidden',
@@ -32,7 +32,7 @@ function readReasonError(body: unknown): UpstreamError | undefined {
   }
 }
 
-/** From the wire of the `/provC` video family to what the use cases understand. */
+/** Converts the wire of the `/provC` video family for the use cases. */
 
 /** Result links of a creation. */
 const urlFields = ['url', 'cover_url', 'watermarked_url'] as const
@@ -53,7 +53,7 @@ const outputFields = [
 const statuses: Readonly<Record<string, TaskObservation['status']>> = {
   created: 'queued',
   queueing: 'queued',
-  // Only ever seen in a refused cancellation: it is about to be worked on.
+  // Seen only in a refused cancellation: work on it is about to begin.
   scheduled: 'running',
   processing: 'running',
   success: 'succeeded',
@@ -75,12 +75,12 @@ function statusOf(word: string, code: string | undefined): TaskObservation['stat
   return status ?? 'unknown'
 }
 
-/** Upstream makes one; some answers have it in a list and some by itself. */
+/** Upstream makes one result; some answers have it in a list, others as an object. */
 function creationOf({ creations }: JsonObject): JsonObject | undefined {
   return isJsonObject(creations) ? creations : objectsOf(creations)[0]
 }
 
-/** Written as an RFC 3339 time in one place and as milliseconds in another. */
+/** A time that is RFC 3339 in some answers and milliseconds in others. */
 function createdAtMs(value: unknown): number | undefined {
   const time = typeof value === 'string' && !/^\d+$/.test(value) ? Date.parse(value) : Number(value)
   return Number.isFinite(time) && time > 0 ? time : undefined
@@ -91,7 +91,9 @@ function settings(body: JsonObject, creationId: string | undefined): TaskObserva
   return creationId === undefined ? named : { ...named, creation_id: creationId }
 }
 
-/** One task of the wire, or undefined when it is not one; an answer to a query may lack its id. */
+/**
+ * One task of the wire, or undefined if the value is none; an answer to a query may lack the id.
+ */
 function observationOf(body: unknown, asked: string | undefined): TaskObservation | undefined {
   if (!isJsonObject(body)) return undefined
   const nativeId = idOf(body['id']) ?? asked
@@ -120,14 +122,14 @@ function observationOf(body: unknown, asked: string | undefined): TaskObservatio
   }
 }
 
-/** This wire has a code for a failure and no message. */
+/** A failure on this wire has a code and no message. */
 function failureOf(code: string | undefined): NonNullable<TaskObservation['error']> {
   const named = code ?? 'InternalServiceFailure'
   return { code: named, message: `The model service could not make the video: ${named}.` }
 }
 
 const BASE = '/ent/v2'
-/** What one page of a list takes, ids it is asked for included. */
+/** The size of a page, and the most ids of one list request. */
 const PAGE_SIZE = 100
 
 const taskPath = (nativeId: string, part: string): string =>
