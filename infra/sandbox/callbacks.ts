@@ -5,9 +5,7 @@ import { type CallbackPlan, isTerminal, type Segment, timeline } from './tasks/r
 import type { StoredTask, TaskStore } from './tasks/store.ts'
 import type { SandboxOptions } from './options.ts'
 
-/**
- * What a query would answer for a task in a given stretch of its life; null: no callback is sent.
- */
+/** The answer of a query for a task in a given segment of its life; null: no callback is sent. */
 type RenderCallback = (task: StoredTask, segment: Segment) => object | null
 
 /** Headers a family proves its callbacks with. */
@@ -70,7 +68,9 @@ export class Callbacks {
     if (sign !== undefined) this.#signers.set(family, sign)
   }
 
-  /** Whether a receiver gives a challenge back, as some upstreams ask before they accept a task. */
+  /**
+   * Whether a receiver returns a challenge, which some upstreams require before they accept a task.
+   */
   async challenge(url: string, challenge: string): Promise<boolean> {
     try {
       const target = this.#target(url)
@@ -116,7 +116,7 @@ export class Callbacks {
     }
   }
 
-  /** Looks again at what is due after the clock was moved. */
+  /** Checks again which callbacks are due after the clock was moved. */
   clockMoved(): void {
     for (const watch of this.#watches.values()) this.#arm(watch)
   }

@@ -42,7 +42,7 @@ function acceptedView(
     status: state.strange ?? state.phase,
     /** Whether that is an end. */
     finished: isTerminal(state.phase),
-    /** What it ends in, already or later: a phase, or `never`. */
+    /** The phase in which it ends, now or later, or `never`. */
     outcome,
     ends_at: endsAtMs === null ? null : toTimestamp(endsAtMs),
     /** `outcome` is `succeeded`. */
@@ -206,7 +206,7 @@ function numberIn(query: URLSearchParams, name: string, absent: number, max: num
 
 type Control = (request: FastifyRequest, query: URLSearchParams) => object | Promise<object>
 
-/** Runs a control; a fault in what was asked is a 400 that says so. */
+/** Runs a control request; a fault in it is a 400 that names the fault. */
 export function guarded(control: Control) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const query = queryOf(request)

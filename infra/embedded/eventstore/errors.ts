@@ -35,7 +35,7 @@ export function tooManyError(what: string): WireError {
   return new WireError(status.RESOURCE_EXHAUSTED, what)
 }
 
-/** What a fault inside the real server looks like from outside. */
+/** The error that the real server returns for an internal fault. */
 export function handlerFailure(): WireError {
   return new WireError(status.UNKNOWN, 'Exception was thrown by handler.')
 }

@@ -17,7 +17,7 @@ export interface Member {
   readonly isAlive: boolean
 }
 
-/** What a server asks before it serves; each throws a {@link WireError} to refuse. */
+/** Checks before a call is served; each throws a {@link WireError} to refuse. */
 export interface AccessGate {
   /** Every call that carries credentials: all but gossip and the supported methods. */
   readonly admitCall: () => void

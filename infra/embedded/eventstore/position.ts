@@ -18,12 +18,12 @@ export const BEFORE_START: LogPosition = { commit: -1, prepare: -1 }
 const WIRE_END = '18446744073709551615'
 const MAX_INT64 = 2n ** 63n - 1n
 
-/** The position of the event at a place. */
+/** The position of the event with a number. */
 export function atEvent(position: number): LogPosition {
   return { commit: position, prepare: position }
 }
 
-/** The position just before the event at a place. */
+/** The position just before the event with a number. */
 export function beforeEvent(position: number): LogPosition {
   return { commit: position, prepare: 0 }
 }

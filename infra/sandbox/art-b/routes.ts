@@ -13,7 +13,7 @@ import { taskHandlers } from '../tasks/run.ts'
 import { type DrawingOrder, parseDrawing } from './parse.ts'
 import { type PictureFormat, pictureOf } from '../media/pictures.ts'
 
-/** What one picture of an answer comes to. */
+/** The outcome of one picture of an answer. */
 type Drawn =
   | { readonly kind: 'made'; readonly index: number; readonly layer: object | null }
   | { readonly kind: 'failed'; readonly index: number; readonly error: object }
@@ -25,7 +25,10 @@ function errorOf(code: string): object {
   return { code, message: `${messageOf(code)} Request id: 0217673230720sandbox` }
 }
 
-/** Decides an answer: a group goes on after a picture that moderation took, and stops at a fault inside. */
+/**
+ * Decides an answer: a group continues after a picture that moderation refused, and stops at an
+ * internal error.
+ */
 function planDrawing(order: DrawingOrder, faults: Faults): readonly Drawn[] {
   if (wordOf(faults, 'no-image') !== null) return []
   const layers = order.isGroup ? 1 : (countOf(faults, 'layers') ?? 1)
@@ -74,14 +77,14 @@ const PICTURES_PATH = '/media/art-b'
 
 const NAME = /^[a-z0-9]{8,40}-\d{1,3}-(\d{1,5})x(\d{1,5})(-black)?(-half)?\.(png|jpeg)$/
 
-/** What one picture of an answer is, by the name of its file: nothing has to be kept of it. */
+/** The properties of a picture by the name of its file, so that the sandbox need not store it. */
 function fileName(id: string, index: number, order: DrawingOrder, faults: Faults): string {
   const black = isOn(faults, 'black') || (isOn(faults, 'one-black') && index === 0)
   const marks = `${black ? '-black' : ''}${isOn(faults, 'other-size') ? '-half' : ''}`
   return `${id}-${index}-${order.width}x${order.height}${marks}.${order.format}`
 }
 
-/** The bytes of a file of that name; null when there is none. */
+/** The bytes of a file; null if there is none. */
 async function bytesOf(name: string): Promise<Buffer | null> {
   const [, width, height, black, half, format] = NAME.exec(name) ?? []
   if (width === undefined) return null
@@ -97,7 +100,7 @@ async function bytesOf(name: string): Promise<Buffer | null> {
 
 const FAMILY = 'art-b'
 
-/** An accepted request and all its answer is made of. */
+/** An accepted request and everything that its answer is made of. */
 interface Drawing {
   readonly kit: FamilyKit
   readonly order: DrawingOrder

@@ -18,7 +18,7 @@ import {
   statusOf,
 } from './store.ts'
 
-/** The one version of the interface there is. */
+/** The only version of the interface. */
 export const VERSION = '2024-01-01'
 
 /** By prefix of the dotted code; whatever is not listed is a 400. */
@@ -49,7 +49,7 @@ const CODE_OF_STATUS: Readonly<Record<number, string>> = {
 
 type Named = Readonly<Record<'action' | 'version' | 'region', string>>
 
-/** How one request is answered: every envelope repeats what it asked for. */
+/** How one request is answered: every envelope repeats its action and version. */
 export class Envelope {
   readonly #kit: Pick<FamilyKit, 'random' | 'clock'>
   readonly #named: Named

@@ -31,7 +31,7 @@ const MAX_URL_LENGTH = 8_192
 /** How far lists reach: page number times page size. */
 const MAX_LISTED_ASSETS = 20_000
 const MAX_LISTED_GROUPS = 10_000
-/** The failure there is in a library of real persons alone. */
+/** The failure that only libraries of real persons have. */
 const FACE_MISMATCH = 'FaceMismatch'
 
 /** The actions on assets and groups; each gives the `Result` of its answer and throws Refusal. */
@@ -215,12 +215,12 @@ function idOf({ body }: SignedOrder): string {
   return new LibraryMembers(body).neededText('Id', MAX_ID_LENGTH)
 }
 
-/** Libraries know nothing of each other, and neither do projects. */
+/** Libraries are separate from each other, and so are projects. */
 function isOf(record: AssetRecord | GroupRecord, { region, body }: SignedOrder): boolean {
   return record.region === region && record.projectName === new LibraryMembers(body).project
 }
 
-/** Fetched by upstream, which this one does not play: no address is ever asked. */
+/** A real upstream fetches the URL; the sandbox never does. */
 function checkUrl(body: LibraryMembers): void {
   const url = body.neededText('URL', MAX_URL_LENGTH)
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))

@@ -1,7 +1,7 @@
 import type { Answer } from '../http/exchange.ts'
 import type { DeadLink } from './sessions.ts'
 
-/** The page a person is verified on, in three languages; a camera it only pretends to have. */
+/** The page on which a person is verified, in three languages; it uses no real camera. */
 
 type Language = 'zh' | 'en' | 'zh-Hant'
 

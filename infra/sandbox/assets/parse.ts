@@ -41,7 +41,7 @@ export class LibraryMembers extends Members {
     this.#path = path
   }
 
-  /** What was read of a member that must be there, and not be empty. @throws Refusal */
+  /** Reads a member that must be present and not empty. @throws Refusal */
   needed<Value>(name: string, value: Value | null): Value {
     if (value !== null && value !== '') return value
     const path = `${this.#path}${name}`
@@ -86,13 +86,13 @@ export interface SignedOrder extends Caller {
 
 type Kit = Pick<FamilyKit, 'assets' | 'clock' | 'random'>
 
-/** A free id, such as `asset-20260102030405-a1b2c`; taken from now on. */
+/** A new id, such as `asset-20260102030405-a1b2c`; no later request gets it. */
 export function freshId({ assets, clock, random }: Kit, prefix: 'asset' | 'group'): string {
   const stamp = stampOf(clock.nowMs())
   return assets.freshId(() => `${prefix}-${stamp}-${randomBase36(random, 5)}`)
 }
 
-/** The beginning of the record of what is asked for. */
+/** The first members of the record of a request. */
 export function openingOf(
   kit: Kit,
   order: SignedOrder,

@@ -51,7 +51,7 @@ function actionsOf(kit: FamilyKit, sessions: Sessions): ReadonlyMap<string, Acti
   ])
 }
 
-/** What a request says, as far as it can be read before its signature is checked. */
+/** The members of a request that are read before its signature is checked. */
 interface Read {
   readonly name: string
   readonly version: string
@@ -82,7 +82,7 @@ function readRequest(request: FastifyRequest): Read {
 /** Members of bodies that hold an address of the caller's. */
 const ADDRESSES = ['URL', 'CallbackURL']
 
-/** As it was before it was put into an address; what was never encoded is left as it is. */
+/** The decoded text; a text that was never encoded stays as it is. */
 function decoded(address: string): string {
   try {
     return decodeURIComponent(address.replaceAll('+', '%20'))
@@ -96,7 +96,7 @@ function markersOf(body: Fields): PromptMarkers {
   return parseMarkers(ADDRESSES.map((name) => decoded(textIn(body, name) ?? '')).join('\n'))
 }
 
-/** What a request is called in records and rules: by its marker, else by the name it gives. */
+/** The name of a request in records and rules: its marker, or else the name in it. */
 function markerOf({ markers, body }: Read): string | null {
   return markers.clientMarker ?? (textIn(body, 'Name') || null)
 }
@@ -130,7 +130,7 @@ async function perform(
   return action.bare ? { status: 200, body: result } : envelope.success(result)
 }
 
-/** What a fault rule may match: from the request, else from the thing that is meant. */
+/** The values that a fault rule matches: from the request, or else from its asset or group. */
 function subjectOf(kit: FamilyKit, read: Read): Exchange['subject'] {
   const id = textIn(read.body, 'Id')
   const known = id === null ? null : (kit.assets.asset(id) ?? kit.assets.group(id))

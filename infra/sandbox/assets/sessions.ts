@@ -85,7 +85,7 @@ export class Sessions {
     }
   }
 
-  /** The verification a link is good for, or why it is good for none. */
+  /** The verification of a link, or why the link is invalid. */
   open(ticket: string): SessionRecord | DeadLink {
     const session = this.#kit.assets.session(sessionIdOf(tokenOf(ticket)))
     if (session === null) return 'unknown'
@@ -93,7 +93,9 @@ export class Sessions {
     return this.#kit.clock.nowMs() >= session.expiresAtMs ? 'expired' : session
   }
 
-  /** Ends the check, once: where the person's browser goes then, or why the link is good for nothing. */
+  /**
+   * Ends the check, once; returns where the person's browser goes next, or why the link is invalid.
+   */
   async submit(ticket: string, outcome: Outcome): Promise<URL | DeadLink> {
     const session = this.open(ticket)
     if (typeof session === 'string') return session

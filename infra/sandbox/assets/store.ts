@@ -14,7 +14,7 @@ export type GroupType = (typeof GROUP_TYPES)[number]
 export const STATUSES = ['Processing', 'Active', 'Failed'] as const
 export type AssetStatus = (typeof STATUSES)[number]
 
-/** What is known of everything a library accepts; it is replaced, never changed. */
+/** The members that every accepted resource has; a record is replaced, never changed. */
 export interface AcceptedResource {
   readonly seq: number
   readonly id: string
@@ -82,7 +82,7 @@ export function assetState(asset: AssetRecord, nowMs: number): TaskState {
   return stateAt(asset, { ...NO_MARKS, deletedAtMs: asset.deletedAtMs }, nowMs, FOR_EVER)
 }
 
-/** The word of this wire for a task's status. */
+/** This wire's name of a task's status. */
 export function statusOf({ phase }: Pick<TaskState, 'phase'>): AssetStatus {
   switch (phase) {
     case 'queued':
@@ -168,7 +168,10 @@ export class LibraryStore {
     throw new Error('no free id of the library')
   }
 
-  /** Resolves once the record is durable, and only then there. @throws Error when it could not be written */
+  /**
+   * Resolves once the record is durable; only then queries find it. @throws Error when it could not
+   * be written
+   */
   async add(record: LibraryRecord): Promise<void> {
     try {
       await this.#journal.append({ t: 'put', records: [record] } satisfies Line)

@@ -14,7 +14,7 @@ import { runOnWire, type Wire } from '../http/wire.ts'
 import { jsonBody, textIn, type Fields } from '../kit/body.ts'
 import { credentialHash, type AcceptedCall, type CallFacts, type CallUsage } from './store.ts'
 
-/** Who asked, and what they call themselves. */
+/** The caller of a request, and its own name for it. */
 export interface Asker {
   readonly credential: string
   readonly markers: PromptMarkers
@@ -26,7 +26,7 @@ interface CallRequest {
   readonly op: string
   readonly model: string | null
   readonly body: Fields | null
-  /** Where switches may stand: the last user message, or what is in its place. */
+  /** The text that may have switches: the last user message, or its replacement. */
   readonly userText: string
   readonly perform: (
     asker: Asker,
@@ -34,7 +34,7 @@ interface CallRequest {
   ) => Answer | StreamAnswer | Promise<Answer | StreamAnswer>
 }
 
-/** Runs a call: faults, then what was asked; a refusal becomes an answer. */
+/** Runs a call: first faults, then the request; a refusal becomes an answer. */
 export async function runCall(
   kit: FamilyKit,
   wire: Wire,

@@ -21,7 +21,7 @@ type Ending =
   | 'client-gone'
   /** The sandbox broke the answer off, or gave none, as a switch said. */
   | 'cut'
-  /** Given, but damaged: bytes that are no answer, or another status. */
+  /** Sent, but damaged: bytes that are no answer, or another status. */
   | 'damaged'
 
 /** What an answer is to the payer. */
@@ -40,7 +40,7 @@ export interface CallUsage {
   readonly tool_prompt_tokens: number
 }
 
-/** What is known of a call when it is accepted. */
+/** The record of a call when it is accepted. */
 export interface CallFacts {
   readonly id: string
   readonly family: string
@@ -125,7 +125,7 @@ export class CallStore {
     return this.#calls.size
   }
 
-  /** Calls that fell out of the list, being the oldest. */
+  /** The number of old calls that were dropped from the list. */
   get forgotten(): number {
     return this.#forgotten
   }

@@ -14,7 +14,7 @@ import {
   tokensOf,
 } from '../text/order.ts'
 
-/** A chat request as far as this upstream reads it; what it does not know it ignores. */
+/** The members of a chat request that this upstream reads; it ignores unknown ones. */
 export interface ChatRequest extends TextOrder {
   /** `functions` were offered, not `tools`. */
   readonly legacy: boolean
@@ -115,7 +115,7 @@ function unitOf(message: Fields, index: number): PromptUnit {
   }
 }
 
-/** The last user message's text, read without judging the rest. */
+/** The last user message's text, read without checking the rest. */
 export function lastUserText(body: Fields | null): string {
   const message = objectsIn(body?.['messages']).findLast((one) => one['role'] === 'user')
   if (message === undefined) return ''

@@ -19,7 +19,7 @@ export interface FaultRule {
   /** Share of matching requests it strikes, 0 to 1; default 1. */
   readonly rate?: number | undefined
   readonly match?: FaultMatch | undefined
-  /** It strikes at most this often, then it is spent. */
+  /** It strikes at most this often. */
   readonly once?: number | boolean | undefined
   /** Seed of the rule's own dice; default from the sandbox's seed. */
   readonly seed?: number | undefined
@@ -101,7 +101,7 @@ export class FaultBoard {
     return { id: entry.id, rule, hits: 0 }
   }
 
-  /** The rules in force, spent ones included. */
+  /** The rules, including those that have struck often enough. */
   list(): readonly ActiveRule[] {
     return this.#entries.map(({ id, rule, hits }) => ({ id, rule, hits }))
   }

@@ -20,7 +20,7 @@ const SWITCHES = {
   'tool-searches': 'count',
   'reference-seconds': 'count',
   'task-type': 'word',
-  // How a list shows the tasks there are.
+  // Faults of lists.
   'page-cap': 'count',
   'empty-list': 'flag',
   unmarked: 'flag',
@@ -45,7 +45,7 @@ const SWITCHES = {
   'cache-unsplit': 'flag',
   'unknown-events': 'flag',
   'huge-frame': 'count',
-  // What the pictures of an answer are.
+  // Faults of the pictures in an answer.
   black: 'flag',
   'no-image': 'word',
   'some-fail': 'count',
@@ -56,7 +56,7 @@ const SWITCHES = {
   layers: 'count',
   'other-size': 'flag',
   'created-at': 'flag',
-  // What is found of a voice that is cloned.
+  // Faults of a cloned voice.
   'input-sensitive': 'count',
   'sensitive-flag': 'flag',
   'forget-voice': 'flag',
@@ -75,7 +75,7 @@ const SWITCHES = {
   'bare-error': 'flag',
   'wrap-error': 'flag',
   'stall-after': 'count',
-  // What the headers of an answer or a refusal say.
+  // Faults of the headers of an answer or a refusal.
   'retry-after': 'count',
   remaining: 'count',
   'reset-ms': 'count',
@@ -178,7 +178,7 @@ export interface PromptMarkers {
 
 const MAX_MARKERS = 20
 
-/** Of a prompt that says nothing to the sandbox. */
+/** The markers of a prompt without instructions. */
 export const NO_MARKERS: PromptMarkers = { faults: NO_FAULTS, clientMarker: null }
 
 /**

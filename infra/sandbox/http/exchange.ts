@@ -18,14 +18,14 @@ export interface Answer {
   readonly usage?: boolean
 }
 
-/** One request to a family, as the frame needs to see it. */
+/** One request to a family. */
 export interface Exchange {
   readonly family: string
   readonly op: string
   readonly subject: Omit<FaultSubject, 'family' | 'op'>
   /** Switches from the prompt. */
   readonly promptFaults: Faults
-  /** Does what was asked, under the switches in force. */
+  /** Performs the request, under the active switches. */
   readonly perform: (faults: Faults) => Promise<Answer | StreamAnswer>
   /** The family's answer for a refusal code. */
   readonly refusal: (code: string, faults: Faults) => Answer
@@ -74,7 +74,7 @@ export async function runExchange(
   }
 }
 
-/** Returns the status the caller saw, or null when it saw none. */
+/** Returns the status that the caller received, or null if it received none. */
 async function answer(
   kit: ExchangeKit,
   exchange: Exchange,
@@ -142,7 +142,7 @@ async function damage(
   return send(reply, instead)
 }
 
-/** What stands in place of every id, by the word of `answer-id`. */
+/** The replacement of every id, by the value of `answer-id`. */
 const ODD_IDS: Readonly<Record<string, string | null>> = {
   large: '9'.repeat(1_048_576),
   nul: '12\u000034',
@@ -151,7 +151,7 @@ const ODD_IDS: Readonly<Record<string, string | null>> = {
 }
 const ID_MEMBERS = /"(id|Id|task_id|file_id|trace_id)":\s*(?:"(?:[^"\\]|\\.)*"|\d+)/g
 
-/** A whole answer whose ids are such as no provider should give. */
+/** A complete answer with ids that no provider should return. */
 function withIds(result: Answer | StreamAnswer, faults: Faults): Answer | StreamAnswer {
   const id = ODD_IDS[wordOf(faults, 'answer-id') ?? '']
   if (id === undefined || 'frames' in result || result.status !== 200) return result

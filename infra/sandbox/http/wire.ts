@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { NO_FAULTS, UnknownSwitch, type Faults } from '../faults/vocabulary.ts'
 import { runExchange, type Answer, type Exchange, type ExchangeKit } from './exchange.ts'
 
-/** What a wire refuses: a code of the wire, which decides the HTTP status. */
+/** A refusal: a code of the wire, which decides the HTTP status. */
 export class Refusal extends Error {
   readonly code: string
   /** The member that is meant, where the wire names one. */
@@ -23,7 +23,7 @@ const NO_DETAILS: readonly object[] = []
 /** How one wire reads credentials and answers errors. */
 export interface Wire {
   readonly family: string
-  /** The credential of a request. @throws Refusal when it is missing or not let in */
+  /** The credential of a request. @throws Refusal if it is missing or not accepted */
   readonly credential: (request: FastifyRequest) => string
   /** The answer for something thrown, or null when it is no refusal. */
   readonly refused: (error: unknown) => Answer | null
@@ -34,7 +34,7 @@ export interface Wire {
 /** What differs from wire to wire. */
 interface WireRules {
   readonly family: string
-  /** The credential a request brings along. */
+  /** The credential of a request. */
   readonly keyOf: (request: FastifyRequest) => string | undefined
   /** The refusal of a credential that is not let in, or, where `isGiven` is false, missing. */
   readonly denied: (isGiven: boolean) => Refusal
@@ -47,7 +47,7 @@ interface WireRules {
   readonly codeOfStatus: Readonly<Record<number, string>>
 }
 
-/** Makes a wire from its rules; `apiKeys` are let in, any where there are none. */
+/** Makes a wire from its rules; it accepts the keys of `apiKeys`, or any key if there are none. */
 export function wireOf(rules: WireRules, apiKeys: readonly string[]): Wire {
   const { family, codeOfStatus, answer } = rules
   const refusal = (code: string, faults: Faults): Answer =>
@@ -87,7 +87,7 @@ export function bearerKey(request: FastifyRequest): string | undefined {
   return /^Bearer\s+(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
 }
 
-/** What a proxy in front of the service says. */
+/** The answer of a proxy in front of the service. */
 export function proxyPage(status: number): Answer {
   return {
     status: status >= 200 && status <= 599 ? status : 500,

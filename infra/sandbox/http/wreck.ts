@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** A request left hanging is dropped after this long, should its caller never give up. */
+/** A hanging request is dropped after this time, even if its caller does not give up. */
 const MAX_HANG_MS = 15 * 60_000
 
 /** Closes the connection without an answer. */

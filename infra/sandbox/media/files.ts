@@ -4,7 +4,7 @@ import type { FamilyKit } from '../family.ts'
 import type { Answer } from '../http/exchange.ts'
 import { idInPath, queryOf } from '../http/wire.ts'
 
-/** Fixed: what it guards are pictures of nothing, and URLs must survive a restart. */
+/** A constant key: the files are test pictures, and URLs must survive a restart. */
 const SIGNING_KEY = 'sandbox-result-url'
 
 function signature(path: string, date: string, seconds: string): string {
@@ -15,7 +15,9 @@ function basicDate(atMs: number): string {
   return new Date(Math.floor(atMs / 1000) * 1000).toISOString().replace(/[-:]|\.\d{3}/g, '')
 }
 
-/** A result URL that is good for so many seconds from a moment; always the same for the same moment. */
+/**
+ * A result URL that is valid for some seconds from a moment; the same moment gives the same URL.
+ */
 export function signUrl(
   { baseUrl, options }: Pick<FamilyKit, 'baseUrl' | 'options'>,
   path: string,
@@ -34,7 +36,7 @@ export function signUrl(
   return `${baseUrl()}${path}?${query.toString()}`
 }
 
-/** Why a result URL is refused, or null when it is good. */
+/** Why a result URL is refused, or null if it is valid. */
 export function checkSignedUrl(
   path: string,
   query: URLSearchParams,

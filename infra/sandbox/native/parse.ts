@@ -96,7 +96,7 @@ function unitOf(content: Fields, index: number, model: TextModel): PromptUnit {
   return { role, text: texts.join('\n'), media, longCache: false }
 }
 
-/** The last user message's text, read without judging the rest. */
+/** The last user message's text, read without checking the rest. */
 export function lastUserText(body: Fields | null): string {
   const content = objectsIn(body?.['contents']).findLast(
     (one) => one['role'] !== 'model' && objectsIn(one['parts']).some((part) => 'text' in part),

@@ -91,7 +91,7 @@ function grounding(script: Script): object {
   }
 }
 
-/** The body of a prompt that was held back: no candidates. */
+/** The body for a blocked prompt: no candidates. */
 function blockedBody(usage: object | null, tail: NativeTail): object {
   return {
     promptFeedback: { blockReason: 'SAFETY' },

@@ -47,7 +47,7 @@ const TYPE = 'type.googleapis.com/google.rpc'
 
 export const JSON_HEADERS = { 'content-type': 'application/json; charset=UTF-8' }
 
-/** What is wrong with a credential that is not let in: a 400 on this wire. */
+/** The error for a credential that is not accepted: a 400 on this wire. */
 const INVALID_KEY = new Refusal(
   'INVALID_ARGUMENT',
   'API key not valid. Please pass a valid API key.',

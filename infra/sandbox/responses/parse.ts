@@ -112,7 +112,7 @@ function unitsOf(body: Fields): readonly PromptUnit[] {
   return [...head, ...input.map((one, index) => unitOf(isFields(one) ? one : NO_FIELDS, index))]
 }
 
-/** The last user message's text, read without judging the rest. */
+/** The last user message's text, read without checking the rest. */
 export function lastUserText(body: Fields | null): string {
   if (body === null) return ''
   const { input } = body

@@ -174,8 +174,8 @@ class KeptResponses {
   }
 
   /**
-   * The request with what was answered in place of items that only name it. An item of reasoning is
-   * looked up too, unless it brings its content along. @throws Refusal for one that is not kept.
+   * The request with kept items in place of references. A reasoning item is looked up too, unless
+   * it includes its content. @throws Refusal for one that is not kept.
    */
   withItems(body: Fields, credential: string): Fields {
     const { input } = body

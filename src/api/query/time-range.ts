@@ -40,7 +40,7 @@ export interface TimeRange {
   readonly toMs: number | undefined
 }
 
-/** The zone by its name, UTC without one. @throws RequestError where there is none */
+/** The zone with this name; the default is UTC. @throws RequestError where there is none */
 export function readZone(name: string | undefined): TimeZone {
   try {
     return TimeZone.named(name ?? 'UTC')

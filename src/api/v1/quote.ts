@@ -117,7 +117,7 @@ async function quote(
   const path = stringAt(asked, 'path', 'path')
   const { quoted, part } = pathFor(path, quotedPaths)
   const body = objectAt(memberOrUndefined(asked, 'body'), 'body')
-  // From here on only who judges it holds the body.
+  // From now on only the creation's own reader holds the body.
   request.body = undefined
   const { currency, hold, priceBookVersion, candidates } = await quoted.quote({
     principal: principalOf(request),

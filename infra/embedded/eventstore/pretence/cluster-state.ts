@@ -1,6 +1,4 @@
-/**
- * What the members of a pretended cluster are at the moment, and what each therefore serves.
- */
+/** The states of the members of a pretended cluster, and what each therefore serves. */
 
 import {
   accessDenied,
@@ -11,7 +9,7 @@ import {
 } from '../errors.ts'
 import type { AccessGate, Member, NodeState } from '../gate.ts'
 
-/** What an account may lack: reading `$all`, appending, or to be known at all. */
+/** The rights that an account may lack: reading `$all`, appending, or authenticating. */
 export const RIGHTS = ['read_all', 'append', 'authenticate'] as const
 export type Right = (typeof RIGHTS)[number]
 
@@ -64,7 +62,7 @@ export class ClusterState {
     )
   }
 
-  /** Whether members do what their state says; otherwise none is ready for anything. */
+  /** Whether members act according to their states; otherwise none is ready. */
   setReady(isReady: boolean): void {
     this.#isReady = isReady
   }
@@ -89,7 +87,7 @@ export class ClusterState {
       admitWrite: (requiresLeader) => {
         if (this.#denied.has('append')) throw accessDenied()
         this.#admit(stateOf(), requiresLeader)
-        // A follower forwards to the leader what the leader need not be asked directly.
+        // A follower forwards a request to the leader unless the client requires the leader itself.
         if (this.#leader()?.isAlive !== true) throw serverNotReady()
       },
     }

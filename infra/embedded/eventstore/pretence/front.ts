@@ -45,7 +45,7 @@ export class Front {
     return this.#silence
   }
 
-  /** Falls silent, in another way if it is already. */
+  /** Falls silent; if it already is, it changes the way. */
   async fallSilent(how: Silence): Promise<void> {
     await this.recover()
     this.#silence = how
