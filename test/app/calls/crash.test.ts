@@ -19,7 +19,7 @@ const log = createEventLog({ url: world.store.url, namespace })
 t.teardown(() => log.close())
 let marks = 0
 
-/** Makes one call in a process of its own and kills it at a point, or after so many frames. */
+/** Makes one call in a child process and kills it at a point, or after so many frames. */
 async function die(wish: {
   readonly family: TextFamily
   readonly streamed: boolean

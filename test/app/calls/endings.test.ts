@@ -106,7 +106,7 @@ const streams: readonly Ending[] = [
   },
 ]
 
-/** Only while the caller is there: whoever left before the first frame waits for none. */
+/** Only while the caller is connected: after it left, no frame is awaited. */
 const attended: readonly Ending[] = [
   {
     when: 'the provider sends no first byte in time',

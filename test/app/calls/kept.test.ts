@@ -113,7 +113,7 @@ t.test('a stream names its response the same in every event, and never by anothe
   t.ok((await first.calls.complete(ask({ body: { previous_response_id: id } }))).body['id'])
 })
 
-t.test('an id that is not the caller’s own is not found, whoever’s it is', async (t) => {
+t.test('an id that is not the caller’s is not found, with or without another owner', async (t) => {
   const begun = await answered()
   const foreign = await refusedUnsent(t, first, {
     tenantId: OTHER_TENANT,
@@ -214,7 +214,8 @@ t.test('items are named by our ids of them, at the account that keeps them', asy
       await refusedUnsent(t, first, input(asked, { type: 'item_reference', id: other })),
       foreign,
     )
-  // Upstream keeps none of an answer that asked for that, and says so by an id of its own.
+  // If the request asked for it, upstream keeps nothing of the answer, and shows that by the form
+  // of the id.
   const unkept = await answered({ body: { store: false } })
   const [gone] = unkept.body['output'] as readonly Record<string, unknown>[]
   const forgotten = { type: 'item_reference', id: gone?.['id'] }

@@ -113,7 +113,7 @@ t.test('another family takes the same road: held, asked, settled, delivered', as
 
 t.test('a settlement that may be in the log counts, although nothing is delivered', async (t) => {
   const { deps, ends } = road()
-  const unknown = new DomainError('log_outcome_unknown', 'nobody knows', {})
+  const unknown = new DomainError('log_outcome_unknown', 'it is unknown', {})
   const journal = { ...deps.journal, record: () => Promise.reject(unknown) }
   const { family } = pictures('whole')
   await t.rejects(answerCall({ ...deps, journal }, family, input, signal), {
@@ -141,7 +141,7 @@ t.test('what is sent is got at hand once admitted, before a channel is held for 
     code: 'invalid_request',
   })
   t.same(ends.slice(1), ['failed'])
-  t.same([asked, events], [[], []], 'nobody was asked, and it cost nothing')
+  t.same([asked, events], [[], []], 'upstream was not asked, and it cost nothing')
 })
 
 t.test(

@@ -59,7 +59,7 @@ t.test('deletion', async (t) => {
     },
   )
 
-  await t.test('a finished task nobody polled is settled before it is hidden', async (t) => {
+  await t.test('a finished task that was not polled is settled before it is hidden', async (t) => {
     const { platformId, nativeId } = await one.tasks.createTask(createInput({ prompt: FINISHED }))
     await one.tasks.deleteTask(taskKey(platformId))
     t.equal(await codeOf(one.tasks.getTask(taskKey(platformId))), 'task_not_found')

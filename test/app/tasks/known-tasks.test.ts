@@ -8,7 +8,7 @@ t.test('what a replica knows of a task may be old: the log decides, once', async
   const [one, other] = [world.replica(), world.replica()]
   const created = await one.tasks.createTask(createInput())
   const { platformId, nativeId } = created
-  t.ok(one.deps.known.get(platformId), 'known to whoever created it')
+  t.ok(one.deps.known.get(platformId), 'known to the process that created it')
   t.notOk(other.deps.known.get(platformId))
   const observing = (replica: typeof one) => {
     const observe = createObserve(replica.deps)

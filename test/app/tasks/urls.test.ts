@@ -37,7 +37,8 @@ t.test('result URLs', async (t) => {
       Array.from({ length: 8 }, () => tasks.getTask(taskKey(platformId))),
     )
     t.ok(views.every((view) => view.urls?.['video_url'] !== undefined))
-    // One, and another where somebody read that they were over just before they were not.
+    // One, and a second one if another reader saw that they had expired just before they were
+    // renewed.
     t.ok(gets() >= before + 1 && gets() <= before + 2, `${gets() - before} queries`)
   })
 

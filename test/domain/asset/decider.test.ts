@@ -79,7 +79,11 @@ t.test('words of upstream that are late or come again decide to nothing', (t) =>
     for (const command of late)
       t.strictSame(after(...past).when(command), [], `${past.length} ${command.kind}`)
   for (const command of [seeActive, seeFailed])
-    t.strictSame(after(create).when(command), [], 'nothing is seen of what nobody took')
+    t.strictSame(
+      after(create).when(command),
+      [],
+      'an asset that upstream never accepted is not visible',
+    )
   t.strictSame(after(create, accept).when(refuse), [])
   for (const command of [seeActive, seeFailed, refuse])
     t.strictSame(after(...withdrawn).when(command), [])

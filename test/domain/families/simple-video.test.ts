@@ -3,7 +3,7 @@ import t from 'tap'
 import type { SimpleVideo } from '../../../src/domain/catalog/simple-video.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 
-/** The families as they can be asked for alike. */
+/** The families that accept orders in the common form. */
 
 const IMAGE = { kind: 'image', url: 'https://media.example.test/in.png' } as const
 const plain: SimpleVideo = {

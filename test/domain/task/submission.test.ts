@@ -165,7 +165,8 @@ t.test(
       settlement: undefined,
       appearedLate: true,
     })
-    // Its caller was told that it failed: neither a late answer nor a poll can make it a success.
+    // Its caller got the answer that it failed: neither a late answer nor a poll can make it a
+    // success.
     for (const state of [past, [...past, appeared]])
       t.throws(() => after(...state).when(submitted), { code: 'task_state_conflict' })
     for (const other of [

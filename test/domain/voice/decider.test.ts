@@ -87,7 +87,7 @@ t.test('an id of an upload is taken once, and is its tenant’s alone', (t) => {
   t.same(uploadDecider.decide(command, uploadDecider.initial), [
     { type: 'MediaUploaded', data: file },
   ])
-  t.same(uploadDecider.decide(command, given), [], 'whoever wanted it takes another')
+  t.same(uploadDecider.decide(command, given), [], 'the caller tries another id')
   const at = '2026-11-24T00:00:00.000Z'
   t.same(ownUpload(given, 'tenant_1', at), file, 'one of before there was an end has none')
   const ending: UploadState = { phase: 'uploaded', file: { ...file, expiresAt: at } }

@@ -19,7 +19,7 @@ function open(t: Test, options: Partial<EventLogOptions> = {}): EventLog {
   return log
 }
 
-/** Appends to streams of their own until told to stop; says what each wrote. */
+/** Appends to separate streams until it is stopped; returns what each wrote. */
 function write(log: EventLog, writers: number) {
   const stopping = new AbortController()
   const done = Promise.all(
@@ -168,7 +168,7 @@ void t.test('calls that a frozen leader keeps go to the next one', async (t) => 
     log.readStream('task-1'),
   ] as const
   for (const call of calls) call.catch(() => undefined)
-  // Nobody leads yet when it is first asked.
+  // No node leads yet when it is first asked.
   await cluster.setStates('UNKNOWN', 'UNKNOWN', 'UNKNOWN')
   await sleep(1_500)
   await cluster.lead(1)
@@ -195,7 +195,7 @@ void t.test('a right that is missing is named, and so is the account', async (t)
 })
 
 void t.test(
-  'a right taken away later is told from an outage, and given back ends it',
+  'a right that is revoked later is no outage, and granting it again ends the refusal',
   async (t) => {
     const warnings: string[] = []
     const note = (_: object, message: string) => void warnings.push(message)

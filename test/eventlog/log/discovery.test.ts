@@ -48,7 +48,7 @@ void t.test(
     t.equal(log.healthy(), false)
     const refusedMs = performance.now()
     await t.rejects(log.ready(), { code: 'log_unavailable' })
-    t.ok(performance.now() - refusedMs < 100, 'long after it went away nobody waits')
+    t.ok(performance.now() - refusedMs < 100, 'long after the outage began no caller waits')
 
     await server.restart()
     const backMs = performance.now()

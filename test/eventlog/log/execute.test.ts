@@ -123,7 +123,7 @@ void t.test('what is known is not read; where it holds no more, the log decides'
   const two = await know('two', one.state, one.revision ?? -1n)
   t.match(two, { state: 3, revision: 2n })
   t.equal(seen.reads, 0)
-  t.match(await know('three', 1, 0n), { state: 4, revision: 3n }, 'somebody had written')
+  t.match(await know('three', 1, 0n), { state: 4, revision: 3n }, 'another writer was first')
   t.equal(seen.reads, 1)
   t.match(await know('late', 1, 0n), { state: 5 }, 'refused only by what the log has')
   t.equal(seen.reads, 2)

@@ -75,12 +75,12 @@ void t.test(
     await t.rejects(health.admit(), { code: 'log_unavailable' }, 'its patience ends')
     const startedMs = performance.now()
     await t.rejects(health.admit(), { code: 'log_unavailable' })
-    t.ok(performance.now() - startedMs < 100, 'and then nobody waits')
+    t.ok(performance.now() - startedMs < 100, 'and then no caller waits')
     health.close()
   },
 )
 
-void t.test('closing lets go of whoever waits', async (t) => {
+void t.test('closing ends every wait', async (t) => {
   const { health } = healthOf(silence, { outagePatienceMs: 60_000 })
   for (const _ of [1, 2]) health.failed('read')
   const waiting = health.admit()
@@ -94,7 +94,7 @@ void t.test('an account that is refused is said until it is not', (t) => {
   t.equal(health.healthy(), false, 'at once: no further try changes it')
   t.equal(health.denial(), 'append: no right to write')
   health.failed('append')
-  t.equal(health.denial(), undefined, 'a log that is away refuses nobody')
+  t.equal(health.denial(), undefined, 'an unavailable log is no refusal')
   health.denied('append', 'no right to write')
   health.succeeded('append')
   t.equal(health.denial(), undefined)

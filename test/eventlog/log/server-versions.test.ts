@@ -16,7 +16,7 @@ const MOST_BEHIND = 70
 for (const version of SERVER_VERSIONS)
   void t.test(`on a server of version ${version}`, { jobs: 1 }, (t) => suite(t, version))
 
-/** Follows until told to stop; what it was told is kept. */
+/** Follows until it is stopped, and keeps what it received. */
 function follow(log: EventLog, from: LogPosition | undefined) {
   const stopping = new AbortController()
   const events: string[] = []
@@ -36,7 +36,7 @@ function follow(log: EventLog, from: LogPosition | undefined) {
   return {
     events,
     caughtUp: () => caughtUp,
-    /** Where whoever stored every place would go on. */
+    /** Where a reader that stored every position would continue. */
     at: () => at,
     stop: async () => {
       stopping.abort()
@@ -107,7 +107,7 @@ async function suite(t: Test, version: ServerVersion) {
     await Promise.all(readers.map((reader) => reader.stop()))
   })
 
-  await t.test('whoever goes on from a place that was stored misses nothing', async (t) => {
+  await t.test('a reader that continues from a stored position misses nothing', async (t) => {
     for (const others of [0, 1, 31, 32, 63, 64, 255, 256, 1_100]) {
       const [log, crowd] = [open(newNamespace()), open(newNamespace())]
       await log.append('task-1', [cancelled('task-1', 'c')], 'no_stream')

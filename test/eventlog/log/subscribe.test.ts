@@ -23,7 +23,7 @@ function open(
   return log
 }
 
-/** Appends one event to a stream of its own; its name says which it was. */
+/** Appends one event to a separate stream; its name says which it was. */
 async function appendOne(log: EventLog, index: number): Promise<void> {
   const stream = `task-${index}`
   await log.append(stream, [cancelled(stream, 'c')], 'no_stream', { deadlineMs: 30_000 })

@@ -14,7 +14,7 @@ export type AppendFault =
   | 'late'
   /** Sent twice. */
   | 'duplicate'
-  /** Somebody else writes first. */
+  /** Another writer is first. */
   | 'rival'
 
 export const appendFaults: readonly AppendFault[] = [

@@ -17,7 +17,7 @@ import { testEventLog } from '../../helpers/eventstore.ts'
 import type { TestEventStore } from '../../helpers/local-eventstore.ts'
 import { callFailed, range } from './sample-events.ts'
 
-/** A log in a namespace of its own with everything a test of the journal asks of it. */
+/** A log in a separate namespace, with everything that a test of the journal needs. */
 export interface JournalPlace {
   readonly log: EventLog
   readonly spoolDirectory: string

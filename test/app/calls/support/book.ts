@@ -18,7 +18,7 @@ export interface Book {
     /** Of the log: everything up to it is in the balance. */
     readonly position?: bigint
   }) => Promise<void>
-  /** A process of its own, with a clock that stands still until it is moved. */
+  /** A separate process, with a clock that stands still until it is moved. */
   readonly replica: (options?: {
     readonly pool?: Pool
     readonly startMs?: number

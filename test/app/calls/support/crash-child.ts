@@ -81,7 +81,7 @@ if (order.streamed) {
     if (isDomainError(error)) say({ refused: error.code })
     throw error
   })
-  // As whoever answers does.
+  // As a surface does.
   await claim?.keep({ status: 200, headers: {}, body: Buffer.from(JSON.stringify(body)) })
   say({ ended: true })
 }

@@ -3,7 +3,10 @@ import { once } from 'node:events'
 import { nodeArguments } from '../../../helpers/checkout.ts'
 import type { TextWorld } from './text-world.ts'
 
-/** Starts one of the children of this folder in a process of its own, beside a world, to be killed at a point. */
+/**
+ * Starts one of the children of this folder in a separate process, beside a world, to be killed at
+ * a point.
+ */
 export function mortal(world: TextWorld, namespace: string, child: URL, order: object) {
   const started = spawn(process.execPath, nodeArguments(child), {
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -98,5 +98,9 @@ t.test('where nothing lists tasks, one that is uncertain ends after seven hours'
   t.equal((await look(2 * HOUR_MS)).at(-1), 'TaskExpired')
   const [, , end] = await world.eventsOf(platformId)
   t.match(end, { data: { reason: 'deadline', possibleCostLeak: true } })
-  t.equal(world.sandbox.requests().all.count, before, 'nobody was asked, and nothing sent again')
+  t.equal(
+    world.sandbox.requests().all.count,
+    before,
+    'upstream was not asked, and nothing sent again',
+  )
 })

@@ -20,7 +20,7 @@ async function refuse(pool: Pool, which: string): Promise<() => Promise<unknown>
   return () => pool.query('drop trigger refused on tasks.polls; drop function public.refuse();')
 }
 
-/** Statements that say when a task is due next, and leave it to nobody. */
+/** Statements that set when a task is due next, and free its lease. */
 const givingBack = `for each row when (old.lease_owner is not null and new.lease_owner is null)`
 
 /** A pool that loses the answer of the first statement that matches. */

@@ -90,7 +90,10 @@ t.test('what was never seen, and what is due when its lease ends, is not held', 
   t.notOk(held.keepSeen(task(3), 90_001, 1))
   t.ok(held.keep(task(5, { observedAtMs: undefined }), 90_000), 'but for who is put off')
   t.notOk(held.keep(task(3), 90_001))
-  t.ok(held.put(task(4, { observedAtMs: undefined }), 149_000), 'and what could not be told')
+  t.ok(
+    held.put(task(4, { observedAtMs: undefined }), 149_000),
+    'and answers that could not be noted',
+  )
   t.same(
     held.due(150_000, 10).map(({ platformId }) => platformId),
     ['task-2', 'task-5', 'task-4'],

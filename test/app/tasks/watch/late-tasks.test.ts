@@ -5,7 +5,7 @@ import { taskKey } from '../../support/world.ts'
 const GIVEN_UP = ['TaskRequested', 'TaskSubmissionUncertain', 'TaskFailed']
 
 t.test(
-  'one that appears after it was given up is reported once, and billed to nobody',
+  'one that appears after it was given up is reported once, and billed to no tenant',
   async (t) => {
     const { world, tasks, lost, twoLooks, look, watch, pass, replica } = await startScene(t)
     const id = await lost()
@@ -68,7 +68,7 @@ t.test('a watch ends after a day, and not before upstream could be asked', async
   world.sandbox.faults.add({ faults: ['http=500'], match: { op: 'list' } })
   pass(3 * HOUR_MS)
   await watch()
-  t.equal(await watched(), 1, 'the last look told nothing')
+  t.equal(await watched(), 1, 'the last list showed nothing')
   world.sandbox.faults.clear()
   pass(2 * HOUR_MS)
   await watch()

@@ -13,7 +13,7 @@ const CHILD = new URL('support/worker-child.ts', import.meta.url)
 /** Far below the leases of 60 and 120 s, far above the silence after which a worker is dead. */
 const SOON_MS = 20_000
 
-/** A worker in a process of its own; it dies with the test at the latest. */
+/** A worker in a separate process; it dies with the test at the latest. */
 function startWorker(t: Test, world: World, owner: string) {
   const child = spawn(process.execPath, nodeArguments(CHILD), {
     stdio: ['pipe', 'inherit', 'inherit'],

@@ -4,7 +4,7 @@ import t from 'tap'
 import { eventually } from '../../../helpers/eventually.ts'
 import { createInput, startWorld, taskKey } from '../../support/world.ts'
 
-/** More than node takes for a leak of listeners where nobody told it otherwise. */
+/** More listeners than those at which Node warns of a leak by default. */
 const HANGING = 15
 /** More tasks than one channel is asked for at once. */
 const CROWD = 1_500

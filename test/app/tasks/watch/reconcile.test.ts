@@ -324,7 +324,8 @@ t.test(
       hasty.tasks.createTask,
       unmarkedInput('x [[sandbox hang]]', { duration: 8 }),
     )
-    // Of another family: what of its list is ours must not be told by this one's.
+    // A task of another family: this family's tasks must not decide which of its list are the
+    // gateway's.
     const marked = await uncertain(tasks.createTask, { prompt: drop })
     let aheadMs = 6_000
     const clock = { nowMs: () => Date.now() + aheadMs }
