@@ -35,7 +35,7 @@ void t.test('a connection on which nothing was asked does not hold the shutdown 
   await closed
 })
 
-/** A handler that answers when it is told to. */
+/** A handler that answers when the test lets it. */
 function pending() {
   let answer: (text: string) => void = () => undefined
   let begun: () => void = () => undefined

@@ -64,7 +64,7 @@ function answered(envelope: Envelope, errors: readonly Error[]): number[] {
   return [...new Set(statuses)].filter((status) => status >= 400).sort((a, b) => a - b)
 }
 
-/** Below `/provA` one route has a shape of its own, and no name but the prefix. */
+/** Below `/provA` one route has another shape, and no name but the prefix. */
 function isBelow(path: string, prefix: string): boolean {
   return prefix === '/provA' ? path === prefix : path.startsWith(`${prefix}/`)
 }
@@ -169,7 +169,7 @@ const surfaces = [
   [
     '/v1beta',
     v1betaEnvelope,
-    // It keeps nothing of a request, so no store of its own can be full.
+    // It stores nothing of a request, so it has no store that could be full.
     everything(true, 'call_refused').filter((error) => !isStorageFull(error)),
   ],
   [

@@ -39,7 +39,7 @@ const PIECE_BYTES = 64 * 1024
 const LETTERS = 'QRST'
 const canFree = 'transfer' in ArrayBuffer.prototype
 
-/** A text as it comes from a socket, each piece in memory of its own. */
+/** A text as it arrives from a socket, each piece in separate memory. */
 function longText(pieces: number): RawString {
   return new RawString(
     ...Array.from({ length: pieces }, (_, at) =>
@@ -69,7 +69,7 @@ function answering(t: Test, text: RawString, { stallMs = 60_000, waits = false }
   return { app, logged, answer: () => answer() }
 }
 
-/** Whether anything was logged that somebody should look at. */
+/** Whether anything was logged that the operator should look at. */
 const complains = (logged: readonly Line[]): boolean => logged.some(({ level }) => level >= 40)
 
 const jsonOf = (answer: Buffer): string =>

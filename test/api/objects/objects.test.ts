@@ -36,7 +36,7 @@ const url = await urlOf()
 const get = (path: string, headers: Readonly<Record<string, string>> = {}) =>
   app.inject({ method: 'GET', url: path, headers })
 
-void t.test('200 with the object, as what it is and for nobody else', async (t) => {
+void t.test('200 with the object and its type, private to its holder', async (t) => {
   const answer = await get(url)
   t.equal(answer.statusCode, 200)
   t.ok(answer.rawPayload.equals(bytes))
@@ -149,7 +149,7 @@ void t.test(
 const LARGE_BYTES = 3_000_001
 const large = randomBytes(LARGE_BYTES)
 
-/** A GET over a socket of its own that is read at this pace. */
+/** A GET over a separate socket that is read at this pace. */
 async function slowly(path: string, headers: Readonly<Record<string, string>>, pauseMs: number) {
   const { port } = app.server.address() as AddressInfo
   const asked = request({ port, path, headers, agent: false }).end()
@@ -162,7 +162,7 @@ async function slowly(path: string, headers: Readonly<Record<string, string>>, p
   return Buffer.concat(read)
 }
 
-void t.test('large objects come whole, whoever reads them at whatever pace', async (t) => {
+void t.test('large objects arrive complete, however slowly they are read', async (t) => {
   await app.listen({ port: 0, host: '127.0.0.1' })
   await store.put('results/2026-03-04T05/large.png', large)
   const path = await urlOf('results/2026-03-04T05/large.png')

@@ -324,7 +324,7 @@ void t.test(
   async (t) => {
     await caughtUp(pool, log, allProjections)
     const end = log.events.at(-1)?.position ?? 0n
-    /** An app over read models whose lag is what `at` says, in a look of its own. */
+    /** An app over read models with the lag of `at`, read separately. */
     const statusesAt = async (at: { readonly end?: bigint; readonly nowMs?: number }) => {
       const models = createReadModels({
         ...readModelDeps,

@@ -38,7 +38,7 @@ export class MemoryImages implements ImageUseCases {
   }
 }
 
-/** Where there is no storage, nobody has an asynchronous image. */
+/** Without storage there are no asynchronous images. */
 export const noImageTasks: ImageTaskUseCases = {
   create: () => Promise.reject(new DomainError('storage_not_configured', 'no storage', {})),
   quote: answered,

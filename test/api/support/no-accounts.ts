@@ -1,7 +1,7 @@
 import type { AccountReads } from '../../../src/api/query/account-reads.ts'
 import type { QueryDeps } from '../../../src/api/query/plugin.ts'
 
-/** Accounts of a gateway that nobody has used. */
+/** Accounts of an unused gateway. */
 export const noAccounts: AccountReads = {
   balances: () => Promise.resolve({ byTenant: new Map(), asOf: undefined }),
   tenants: () => Promise.resolve([]),

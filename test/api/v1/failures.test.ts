@@ -87,7 +87,7 @@ const cases: Readonly<Record<string, Case>> = {
     type: 'server_error',
     retry: 'false',
   },
-  'nobody knows whether it was written': {
+  'it is unknown whether it was written': {
     code: 'log_outcome_unknown',
     details: { callId },
     status: 503,

@@ -45,7 +45,7 @@ function portOf({ app }: Pick<Harness, 'app'>): number {
   return (app.server.address() as AddressInfo).port
 }
 
-/** A raw connection that has sent a request and reads only when told to. */
+/** A raw connection that has sent a request and reads only when the test lets it. */
 export function sendRaw(harness: Harness, path: string, payload: object): Socket {
   const body = JSON.stringify(payload)
   const socket = connect(portOf(harness), '127.0.0.1')

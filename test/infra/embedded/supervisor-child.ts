@@ -30,7 +30,7 @@ if (mode === 'refuse') {
   announceFailure('the disk is made of cheese')
   process.exit(1)
 }
-if (mode === 'crash') throw new Error('a bug nobody foresaw')
+if (mode === 'crash') throw new Error('an unexpected bug')
 if (mode === 'deaf') process.on('SIGTERM', () => logLine('warn', 'not listening'))
 else {
   onStopRequest((why) => {

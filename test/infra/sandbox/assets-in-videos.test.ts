@@ -28,7 +28,7 @@ void t.test('an active asset of the region of the model is taken', async (t) => 
   const create = (id: string, model: string) => call(url, 'POST', TASKS, using(id, model))
   t.equal((await create(here, DOMESTIC_MODEL)).status, 200)
   t.equal((await create(overseas, OVERSEAS_MODEL)).status, 200)
-  t.equal((await create(overseas, 'ep-20260101-abcde')).status, 200, 'nobody knows its region')
+  t.equal((await create(overseas, 'ep-20260101-abcde')).status, 200, 'its region is unknown')
   t.equal(sandbox.accepted().length, 3)
 
   const elsewhere = await create(here, OVERSEAS_MODEL)

@@ -107,7 +107,7 @@ void t.test('a right signature is let in, with and without a slash at the end', 
 })
 
 const REFUSED: readonly (readonly [string, Signing, number, string])[] = [
-  ['a key nobody has', { keyId: 'AKNOBODY' }, 401, 'InvalidAccessKey'],
+  ['an unknown key', { keyId: 'AKNOBODY' }, 401, 'InvalidAccessKey'],
   ['another secret', { secret: 'SKSANDBOX+secret/=' }, 401, 'SignatureDoesNotMatch'],
   ['another body', { sentBody: '{}' }, 401, 'SignatureDoesNotMatch'],
   [
@@ -178,7 +178,7 @@ void t.test('a test may let a clock go as far beside that as it likes', async (t
 })
 
 void t.test(
-  '404 for an action or a version there is not, told to the right callers alone',
+  '404 for an unknown action or version, only to callers with a valid signature',
   async (t) => {
     const { url } = await sandboxFor(t)
     const unknown = { status: 404, code: 'InvalidActionOrVersion' }

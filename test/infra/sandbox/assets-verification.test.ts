@@ -16,7 +16,7 @@ const CALLBACK = 'https://gw.example.com/real-person/callback'
 const GONE = { status: 404, code: 'ResourceNotFound.VisualValidateSession' }
 const MINUTE_MS = 60_000
 
-/** What a browser is told as it is sent back. */
+/** The query with which a browser is sent back. */
 function toldIn(response: Response): Readonly<Record<string, string>> {
   return Object.fromEntries(new URL(response.headers.get('location') ?? '').searchParams)
 }
@@ -68,7 +68,7 @@ void t.test('a person fails: another resultCode, no group, 404', async (t) => {
   t.equal(TotalCount, 0)
 })
 
-void t.test('a link is good for one check: 410 after that, 404 for one nobody made', async (t) => {
+void t.test('a link is valid for one check: 410 after that, 404 for an unknown one', async (t) => {
   const { url } = await sandboxFor(t)
   const { token, link } = await begin(url, CALLBACK)
   const both = await Promise.all([press(link, 'pass'), press(link, 'pass')])
@@ -156,7 +156,7 @@ void t.test('running-ms, stall: the way back says 10000 while nothing is known y
   t.strictSame((await resultOf(url, never.token)).json, { GroupId: '' })
 })
 
-void t.test('fail=CODE: the way back says 10000 and nobody is verified all the same', async (t) => {
+void t.test('fail=CODE: the redirect says 10000, but no person is verified', async (t) => {
   const { url } = await sandboxFor(t)
   const { token, link } = await begin(url, marked('sandbox fail=FaceMismatch'))
   t.equal(toldIn(await press(link, 'pass'))['resultCode'], '10000')

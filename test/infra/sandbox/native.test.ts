@@ -226,7 +226,7 @@ void t.test('errors have this wire’s words, before and in the midst of a strea
   t.match(bare.text, /\r\n\r\n\{"error":\{"code":503/)
 })
 
-void t.test('usage may be absent, and a cut stream leaves only what it told so far', async (t) => {
+void t.test('usage may be absent, and a cut stream has only the usage so far', async (t) => {
   const sandbox = await sandboxFor(t)
   const silent = await native(
     sandbox,

@@ -35,7 +35,7 @@ function* pieces(): Generator<Buffer> {
   yield Buffer.from('"}')
 }
 
-/** What nobody holds any more is not counted: the engine takes it back before it runs short. */
+/** Unreferenced memory is not counted: the engine frees it before it runs short. */
 function settled<Value>(value: Value): Value {
   globalThis.gc?.()
   return value

@@ -158,21 +158,24 @@ void t.test('a call that is slow to begin is a stream already; then it fails wit
   texts.begin = () => undefined
 })
 
-void t.test('a caller who leaves is told of, and the frames are read to their end', async (t) => {
-  const left = gate()
-  const finished = texts.finished
-  texts.steps = () => [frame(chunk('a')), left.wait, frame(chunk('b')), frame(chunk('c'))]
-  const { next, cancel } = await fetchStream()
-  await next()
-  await cancel()
-  const input = texts.streams.at(-1)
-  await until(() => input?.callerGone.aborted === true)
-  t.equal(texts.finished, finished, 'the call goes on')
-  left.open()
-  await until(() => texts.finished === finished + 1)
-})
+void t.test(
+  'the use case notices a caller who leaves, and reads the frames to their end',
+  async (t) => {
+    const left = gate()
+    const finished = texts.finished
+    texts.steps = () => [frame(chunk('a')), left.wait, frame(chunk('b')), frame(chunk('c'))]
+    const { next, cancel } = await fetchStream()
+    await next()
+    await cancel()
+    const input = texts.streams.at(-1)
+    await until(() => input?.callerGone.aborted === true)
+    t.equal(texts.finished, finished, 'the call goes on')
+    left.open()
+    await until(() => texts.finished === finished + 1)
+  },
+)
 
-void t.test('a caller who leaves before the stream begins is told of too', async (t) => {
+void t.test('the use case notices a caller who leaves before the stream begins', async (t) => {
   const begin = gate()
   const finished = texts.finished
   texts.begin = begin.wait
@@ -189,7 +192,7 @@ void t.test('a caller who leaves before the stream begins is told of too', async
   t.equal(input?.requestId.startsWith('req_'), true)
 })
 
-void t.test('nobody left a stream that was read to its end', async (t) => {
+void t.test('a stream that was read to its end has no caller who left', async (t) => {
   texts.steps = () => [frame(chunk('a'))]
   const { next } = await fetchStream()
   while ((await next()) !== undefined);

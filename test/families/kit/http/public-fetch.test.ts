@@ -230,13 +230,13 @@ void t.test(
     t.equal(part.status, 206)
     part.body.destroy()
     const none = await openPublic(at('/none'), opening)
-    t.equal(none.status, 404, 'whoever opened it judges the status')
+    t.equal(none.status, 404, 'the caller judges the status')
     none.body.destroy()
   },
 )
 
 void t.test(
-  'what is opened lies in a public place, and is let go of when nobody reads',
+  'an opened URL has a public address, and is closed when its reader is gone',
   async (t) => {
     let open = 0
     const { asked, at, openPublic } = await internet(t, ({ url }, response) => {

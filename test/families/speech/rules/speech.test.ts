@@ -200,7 +200,7 @@ t.test('what is held is what upstream will count, and what is settled is what it
     t.match(terms.absorbed(undefined), { measurement: 'estimated', usage: { character: 4 } })
     t.match(terms.absorbed({ usage: { character: 9 } }), { measurement: 'reported' })
     const quote = speechTaskRules.quote(model, facts, shippedBook)
-    t.equal(quote.hold, formatAmount(terms.holdPico), 'a task is held alike')
+    t.equal(quote.hold, formatAmount(terms.holdPico), 'a task has the same hold')
     const success = { model, facts, quote, output: {} }
     t.match(speechTaskRules.settle({ ...success, usage: { character: 7 } })?.lines, lines)
     t.equal(speechTaskRules.settle({ ...success, usage: {} }), undefined)

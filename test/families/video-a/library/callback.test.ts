@@ -51,7 +51,7 @@ void t.test('HEAD answers the headers alone', async (t) => {
   t.equal(answer.headers['cache-control'], 'no-store')
 })
 
-/** Sends bytes over a connection of its own, until the server closes it. */
+/** Sends bytes over a separate connection, until the server closes it. */
 async function raw(bytes: string): Promise<string> {
   const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1')
   let text = ''

@@ -18,7 +18,7 @@ async function ask(request: InjectOptions & { readonly url: string }) {
     headers: asCaller,
     ...request,
   })
-  t.equal(assets.asked.length, before, 'nobody was asked')
+  t.equal(assets.asked.length, before, 'the use case was not called')
   return answer
 }
 

@@ -139,7 +139,7 @@ export function libraryWith(t: Test, result: object): ReturnType<typeof openLibr
   return openLibrary(t, (asked, response) => answer(response, enveloped(asked, result)))
 }
 
-/** One that writes bytes of its own to the socket. */
+/** One that writes raw bytes to the socket. */
 export async function openSocket(t: Test, onData: (socket: Socket) => void): Promise<Channel> {
   const sockets = new Set<Socket>()
   const server = createTcpServer((socket) => {

@@ -234,7 +234,7 @@ void t.test('the address is spelt URL, of a model overseas in three ways', async
   })
 })
 
-void t.test('400 tells what a misspelled member was meant to be', async (t) => {
+void t.test('400 suggests the name of a misspelled member', async (t) => {
   const slips: readonly (readonly [ActionName, object, path: string, meant: string])[] = [
     ['CreateAssetGroup', { Model: domestic }, 'Model', 'model'],
     ['CreateAssetGroup', { Desciption: 'x' }, 'Desciption', 'Description'],
@@ -259,13 +259,13 @@ void t.test('400 tells what a misspelled member was meant to be', async (t) => {
     })
 })
 
-void t.test('members of other actions and of nobody are no slips', async (t) => {
+void t.test('members of other actions and unknown members are no typos', async (t) => {
   for (const action of actionNames) {
     const known = Object.keys(good[action])
     const others = actionNames
       .flatMap((other) => Object.entries(good[other]))
       .filter(([name]) => !known.includes(name) && name !== 'model')
-      // There it is told what it is called, and where it belongs.
+      // There the refusal says its name and where it belongs.
       .filter(([name]) => name !== 'GroupId' || !action.startsWith('List'))
     for (const [name, value] of others) {
       const answer = await act(action, { ...good[action], [name]: value })

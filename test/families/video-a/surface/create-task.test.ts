@@ -285,7 +285,7 @@ const failures: Readonly<Record<string, Failure>> = {
     type: 'ServiceUnavailable',
     shouldRetry: 'false',
   },
-  'nobody can ask the account that has the assets': {
+  'the account that has the assets is unavailable': {
     code: 'kept_unavailable',
     status: 503,
     answers: 'service_unavailable',
@@ -357,7 +357,7 @@ const failures: Readonly<Record<string, Failure>> = {
     type: 'TooManyRequests',
     retryAfter: '10',
   },
-  'the token is at its limit and nobody says for how long': {
+  'the token is at its limit for an unknown time': {
     code: 'rate_limited',
     status: 429,
     answers: 'RateLimitExceeded',

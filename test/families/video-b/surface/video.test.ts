@@ -191,7 +191,7 @@ t.test('a succeeded task without a fresh URL has none; one that failed says why'
     error: { code: '1026', message: 'no' },
   })
   const waiting = await show({ status: 'queued', nativeId: undefined })
-  t.match(waiting.id, /^video_/, 'under its platform id while nobody knows more')
+  t.match(waiting.id, /^video_/, 'under its platform id while no other is known')
 })
 
 t.test('47 MiB of video in data passes as the bytes it came as, 50 MiB is 413', async (t) => {

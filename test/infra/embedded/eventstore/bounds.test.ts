@@ -92,7 +92,7 @@ t.test('more appends than the queue holds are refused, those in it are written',
   t.equal(log.lastPosition, MAX_QUEUED_APPENDS, 'positions have no gap')
 
   const abandoned = await log.submit(command(-1, () => true)).catch((error: unknown) => error)
-  t.match(abandoned, { code: 'abandoned' }, 'what nobody waits for is not written')
+  t.match(abandoned, { code: 'abandoned' }, 'a command without a waiting caller is not written')
   t.equal(log.lastPosition, MAX_QUEUED_APPENDS)
 })
 

@@ -43,7 +43,7 @@ const upTo = (from: number, count: number): number[] =>
   Array.from({ length: count }, (_, index) => from + index)
 
 for (const version of SERVER_VERSIONS) {
-  t.test(`${version}: a burst reaches whoever reads, once and in order`, async (t) => {
+  t.test(`${version}: a burst reaches every reader, once and in order`, async (t) => {
     const log = await logOf(t, version)
     for (const filter of [{}, { prefix: PREFIX }]) {
       const begin = await log.last()
@@ -51,13 +51,13 @@ for (const version of SERVER_VERSIONS) {
       await followed.hears('live')
       await log.client.appendToStream(`${PREFIX}-${begin}`, several(BURST_EVENTS))
       await followed.hears(`e${begin + BURST_EVENTS}`)
-      // The older server's buffer is emptied as fast as it fills while somebody reads.
+      // The older server's buffer is emptied as fast as it fills while a reader reads.
       await isLive(followed, version === '23.10' ? 1 : 2)
       t.same(eventsOf(followed), upTo(begin + 1, BURST_EVENTS))
     }
   })
 
-  t.test(`${version}: whoever does not read while live`, async (t) => {
+  t.test(`${version}: a reader that does not read while live`, async (t) => {
     const log = await logOf(t, version)
     const begin = await log.last()
     const followed = log.follow({ from: 'end', prefix: PREFIX })

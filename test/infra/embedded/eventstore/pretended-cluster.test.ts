@@ -141,7 +141,7 @@ t.test('not ready is said in words on a call that stays open', async (t) => {
   t.same(await batch.hears(2), [words, 'ok'])
 })
 
-t.test('where nobody leads nothing is appended, and followers still read', async (t) => {
+t.test('without a leader nothing is appended, and followers still serve reads', async (t) => {
   const client = memberClient(t, 1)
   await client.appendToStream('leaderless', numbered(0))
   await cluster.nobodyLeads()
@@ -195,7 +195,7 @@ t.test('a frozen member takes connections and answers nothing until it thaws', a
   await cluster.silence(0, 'freeze')
   known.append('frozen')
   const how = { ...UNARY, deadline: SHORT_DEADLINE_MS }
-  // On a stream of its own: whether it is done once the member thaws is a race with its cancelling.
+  // On a separate stream: whether it is done once the member thaws is a race with its cancellation.
   const appended = memberClient(t, 0).appendToStream('given up', numbered(9), how)
   await refused(t, appended, DeadlineExceededError)
   t.same(known.said, ['ok'])
@@ -225,7 +225,7 @@ for (const how of ['error', 'connection'] as const) {
   })
 }
 
-t.test('an account that may not read $all is told so, also where it reads already', async (t) => {
+t.test('an account that may not read $all is refused, even while it reads already', async (t) => {
   const client = memberClient(t, 0)
   await client.appendToStream('rights', several(2))
   const open = follow(rawMember(t, 0), { from: 'end' })
@@ -237,7 +237,7 @@ t.test('an account that may not read $all is told so, also where it reads alread
   t.same(await numbersIn(client, 'rights'), [0, 1], 'streams it may read')
 })
 
-t.test('an account that may not append is told so on both paths', async (t) => {
+t.test('an account that may not append is refused on both paths', async (t) => {
   await cluster.deny('append')
   const client = memberClient(t, 0)
   await refused(t, client.appendToStream('rights', numbered(9)), AccessDeniedError)
@@ -248,7 +248,7 @@ t.test('an account that may not append is told so on both paths', async (t) => {
   )
 })
 
-t.test('an account that is unknown is told so by every call that says who it is', async (t) => {
+t.test('an unknown account is refused by every call with credentials', async (t) => {
   await cluster.deny('authenticate')
   const batch = openBatch(rawMember(t, 0))
   t.same(await batch.hears(1), ['!16 Received HTTP status code 401'])

@@ -37,7 +37,7 @@ export function openBatch(client: Client): BatchCall {
     call,
     append: (stream) => void call.write(appendOf(stream)),
     hears: async (count) => {
-      await eventually('what a call for appends is told', () => said.length >= count || undefined)
+      await eventually('the answers of a call for appends', () => said.length >= count || undefined)
       return said
     },
   }

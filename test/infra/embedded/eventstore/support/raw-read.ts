@@ -18,7 +18,9 @@ export interface FollowOptions {
   readonly interval?: number
 }
 
-/** What a subscription was told so far: `e5` an event, `c5/0` a checkpoint, `live`, `!10` an end. */
+/**
+ * What a subscription received so far: `e5` an event, `c5/0` a checkpoint, `live`, `!10` an end.
+ */
 export interface Followed {
   readonly said: readonly string[]
   readonly call: ClientReadableStream<streams.ReadResp>
@@ -40,7 +42,7 @@ export function allFrom(from: Pair | 'start' | 'end'): streams.ReadReq.Options {
   return new streams.ReadReq.Options().setAll(all)
 }
 
-/** A connection of its own, closed with the test. */
+/** A separate connection, closed with the test. */
 export function rawClient(t: Test, port: number): Client {
   const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure())
   t.teardown(() => client.close())
@@ -90,13 +92,13 @@ export function follow(client: Client, options: FollowOptions = {}): Followed {
     call,
     says: async (t, ...expected) => {
       await eventually(
-        'what a subscription is told',
+        'the messages of a subscription',
         () => said.length >= expected.length || undefined,
       )
       t.same(said, expected)
     },
     hears: async (word) => {
-      await eventually(`a subscription is told ${word}`, () => said.includes(word) || undefined)
+      await eventually(`a subscription gets ${word}`, () => said.includes(word) || undefined)
     },
   }
 }
