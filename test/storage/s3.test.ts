@@ -33,7 +33,7 @@ const account = {
   publicBaseUrl: undefined,
 }
 
-/** A service that answers as it is told. */
+/** A service whose answers the test gives. */
 async function faulty(
   t: Test,
   listener: RequestListener,

@@ -1,7 +1,10 @@
 import { systemClock } from '../../src/kernel/clock.ts'
 import { openLocalStore } from '../../src/storage/local/store.ts'
 
-/** A process whose files may not grow: it puts a large object, then a small one, and says what it was told. */
+/**
+ * A process whose files may not grow: it stores a large object, then a small one, and prints the
+ * results.
+ */
 const [, , directory = ''] = process.argv
 const store = await openLocalStore({
   clock: systemClock,

@@ -19,7 +19,7 @@ void t.test('401 AuthenticationError without a usable token on /provA', async (t
     'sk-one',
     'Basic c2stb25l',
     'Bearer sk-one sk-two',
-    'Bearer sk-nobody',
+    'Bearer sk-unknown',
     'Bearer sk-expired',
     'Bearer sk-disabled',
     `Bearer ${'x'.repeat(600)}`,

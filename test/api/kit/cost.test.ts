@@ -19,8 +19,8 @@ t.test('a member is added to the text of an object, whose figures stay as they w
 })
 
 t.test('the last frame tells it, whatever is left out after it', (t) => {
-  const { frame, last } = costInLastFrame<string>((text, told) =>
-    text === 'drop' ? undefined : `${text}${told?.amount ?? ''};`,
+  const { frame, last } = costInLastFrame<string>((text, shown) =>
+    text === 'drop' ? undefined : `${text}${shown?.amount ?? ''};`,
   )
   t.equal(frame('a'), 'a;')
   t.same([frame('b', cost), frame('c', cost), frame('drop', cost)], [undefined, 'b;', undefined])
@@ -29,19 +29,19 @@ t.test('the last frame tells it, whatever is left out after it', (t) => {
 })
 
 t.test('a native frame has it in its figures, and never inside a text that speaks of them', (t) => {
-  const told = (data: string): unknown => {
+  const costOf = (data: string): unknown => {
     const dialect = nativeDialect()
     dialect.frame({ event: undefined, data, usageOnly: false }, cost)
     return JSON.parse(dialect.last?.(cost).slice(6) ?? '')
   }
   const of = JSON.parse(member)
-  t.same(told('{"usageMetadata": {"total":1}}'), { usageMetadata: { cost: of, total: 1 } })
-  t.same(told('{"usageMetadata":{}}'), { usageMetadata: {}, cost: of })
-  t.same(told('{"a":1}'), { a: 1, cost: of })
+  t.same(costOf('{"usageMetadata": {"total":1}}'), { usageMetadata: { cost: of, total: 1 } })
+  t.same(costOf('{"usageMetadata":{}}'), { usageMetadata: {}, cost: of })
+  t.same(costOf('{"a":1}'), { a: 1, cost: of })
   const text = JSON.stringify({ text: '"usageMetadata":{"a":1}', usageMetadata: { total: 1 } })
-  t.same(told(text), { ...JSON.parse(text), usageMetadata: { cost: of, total: 1 } })
+  t.same(costOf(text), { ...JSON.parse(text), usageMetadata: { cost: of, total: 1 } })
   const twice = '{"args":{"usageMetadata":{"a":1}},"usageMetadata":{"total":1}}'
-  t.same(told(twice), { ...JSON.parse(twice), cost: of })
+  t.same(costOf(twice), { ...JSON.parse(twice), cost: of })
   t.end()
 })
 

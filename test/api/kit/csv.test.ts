@@ -49,7 +49,7 @@ void t.test('the next page is read only when the last one was taken', async (t) 
   const stream = csvStream(['h'], endless())
   stream.once('data', () => stream.pause())
   await sleep(50)
-  t.ok(read <= 3, `${read} pages read while nobody takes them`)
+  t.ok(read <= 3, `${read} pages read while the reader takes none`)
   stream.destroy()
 })
 

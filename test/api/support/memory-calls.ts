@@ -5,7 +5,7 @@ import { answered } from './memory-quotes.ts'
 import type { MemorySpeech } from './memory-speech.ts'
 import type { MemoryTexts } from './memory-texts.ts'
 
-/** Runs calls in memory: whatever a family would make of its upstream, they are answered as told. */
+/** Runs calls in memory: the test gives their answers, in place of a family's upstream. */
 export function memoryCalls(texts: MemoryTexts, speech: MemorySpeech): CallRunner {
   const isSpeech = (input: TextCallInput | SpeechCallInput): input is SpeechCallInput =>
     input.family === 'speech'

@@ -242,7 +242,7 @@ void t.test('401 without a valid token, in every way it can be missing', async (
     { authorization: '' },
     { authorization: 'Bearer' },
     { authorization: 'Basic sk-one' },
-    { authorization: 'Bearer sk-nobody' },
+    { authorization: 'Bearer sk-unknown' },
     { authorization: 'Bearer sk-expired' },
     { authorization: 'Bearer sk-disabled' },
     { authorization: `Bearer ${'x'.repeat(600)}` },

@@ -62,9 +62,9 @@ void t.test('so do failures, whatever they are', async (t) => {
     t.equal(answer.headers['x-should-retry'], undefined)
   }
   texts.failure = undefined
-  const nobody = await post(chatPath, goodChat, { authorization: 'Bearer sk-nobody' })
-  t.equal(nobody.statusCode, 401)
-  t.same(shown(nobody.headers), {})
+  const unknown = await post(chatPath, goodChat, { authorization: 'Bearer sk-unknown' })
+  t.equal(unknown.statusCode, 401)
+  t.same(shown(unknown.headers), {})
 })
 
 void t.test('a caller without limits gets no limit headers', async (t) => {

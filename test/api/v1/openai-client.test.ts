@@ -189,7 +189,7 @@ async function failure(call: PromiseLike<unknown>): Promise<unknown> {
 
 void t.test('failures become the client’s own errors', async (t) => {
   const create = async (as = client) => as.chat.completions.create({ model, messages })
-  const other = new OpenAI({ baseURL, apiKey: 'sk-nobody', maxRetries: 0 })
+  const other = new OpenAI({ baseURL, apiKey: 'sk-unknown', maxRetries: 0 })
   t.ok((await failure(create(other))) instanceof AuthenticationError)
   texts.failure = new DomainError('insufficient_balance', 'Nothing left', {})
   await t.rejects(create(), { status: 402, code: 'insufficient_balance' })

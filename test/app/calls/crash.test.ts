@@ -124,10 +124,10 @@ t.test(
       const isThere = events.some((type) => type === 'VoiceCloned')
       if (isThere) t.match(again, { upstreamCode: '2039' }, `${at}: the voice is there`)
       else t.same(again, ['voice-clone', 'speech-2.8-hd-character'], `${at}: it is cloned anew`)
-      const told = (await everything()).slice(before)
-      const settled = told.filter(({ type }) => type === 'CallSettled').length
+      const written = (await everything()).slice(before)
+      const settled = written.filter(({ type }) => type === 'CallSettled').length
       t.equal(settled, isThere && at !== 'call.after-append' ? 0 : 1, `${at}: billed`)
-      t.equal(told.filter(({ type }) => type === 'VoiceCloned').length, 1)
+      t.equal(written.filter(({ type }) => type === 'VoiceCloned').length, 1)
     }
   },
 )

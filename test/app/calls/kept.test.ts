@@ -264,8 +264,8 @@ t.test('reasoning that brings its content along needs no id', async (t) => {
     const isPinned = (await acceptedOf(mark)).credential === begun.upstream.credential
     t.equal(isPinned, tenantId === OTHER_TENANT || replica === turned)
   }
-  const told = [{ type: 'reasoning_text', text: 'what was thought' }]
-  const plain = { type: 'reasoning', id: 'rs_of_nobody', summary: [], content: told }
+  const thought = [{ type: 'reasoning_text', text: 'what was thought' }]
+  const plain = { type: 'reasoning', id: 'rs_of_nobody', summary: [], content: thought }
   const input = [plain, { role: 'user', content: 'go on' }]
   t.ok((await first.calls.complete(ask({ body: { input } }))).body['id'])
 })

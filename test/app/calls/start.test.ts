@@ -32,7 +32,7 @@ t.test(
       )
       return rows.map(({ replica }) => replica)
     }
-    const told = async (replica: string, spool: string) =>
+    const report = async (replica: string, spool: string) =>
       tellSpending(world.pool, { replica, turn: 1 }, [
         {
           tenantId: 'tenant_1',
@@ -43,8 +43,8 @@ t.test(
           spool,
         },
       ])
-    await told('dead', await spoolIdentity(directory, 1))
-    await told('elsewhere', 'another spool')
+    await report('dead', await spoolIdentity(directory, 1))
+    await report('elsewhere', 'another spool')
     const { journal: _journal, ...rest } = deps
     const started = await startCalls({
       ...rest,

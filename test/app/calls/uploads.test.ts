@@ -43,6 +43,6 @@ t.test('what was answered before the file had come is no answer to it', async (t
   }
   t.equal(await log.endPosition(), before, 'nothing was written')
   const lines = logged.map((line): unknown => JSON.parse(line))
-  const told = { msg: 'upload failed upstream', channelId: /./, kind: 'malformed' }
-  t.match(lines, [told, told], 'the operator reads which account failed')
+  const line = { msg: 'upload failed upstream', channelId: /./, kind: 'malformed' }
+  t.match(lines, [line, line], 'the operator reads which account failed')
 })

@@ -173,14 +173,18 @@ async function suite(t: Test, appendPath: AppendPath): Promise<void> {
   void t.test(
     'nothing listening: log_unavailable within the deadline, and unhealthy',
     async (t) => {
-      const nobody = createEventLog({ appendPath, url: 'esdb://127.0.0.1:9?tls=false', namespace })
-      t.teardown(() => nobody.close())
-      t.equal(nobody.healthy(), true)
+      const unreachable = createEventLog({
+        appendPath,
+        url: 'esdb://127.0.0.1:9?tls=false',
+        namespace,
+      })
+      t.teardown(() => unreachable.close())
+      t.equal(unreachable.healthy(), true)
       await t.rejects(
-        nobody.append('task-x', [cancelled('task-x', 'c')], 'no_stream', { deadlineMs: 500 }),
+        unreachable.append('task-x', [cancelled('task-x', 'c')], 'no_stream', { deadlineMs: 500 }),
         { code: 'log_unavailable' },
       )
-      t.equal(nobody.healthy(), false)
+      t.equal(unreachable.healthy(), false)
     },
   )
 

@@ -93,7 +93,7 @@ void t.test('an append committed on a call that then ends is not taken for absen
 
 /**
  * How a shared call ends that was never answered: with the leader's word that it leads no longer,
- * which another append on that call is told, or that it is not ready.
+ * which another append on that call receives, or that it is not ready.
  */
 const ENDS = {
   'not leader': async (t: Test, log: EventLog) => {

@@ -3,12 +3,12 @@ import { prepareDataDir } from '../../../infra/embedded/data-dir.ts'
 /** Takes a data directory and keeps it: `data-dir-holder.ts DIR [unprivileged]`. Prints the outcome. */
 
 const [directory = '', as = ''] = process.argv.slice(2)
-const NOBODY = 65_534
+const UNPRIVILEGED = 65_534
 
 // Modes do not bind root, so the fixture stops being root before it tries.
 if (as === 'unprivileged' && process.getuid?.() === 0) {
-  process.setegid?.(NOBODY)
-  process.seteuid?.(NOBODY)
+  process.setegid?.(UNPRIVILEGED)
+  process.seteuid?.(UNPRIVILEGED)
 }
 try {
   await prepareDataDir(directory)

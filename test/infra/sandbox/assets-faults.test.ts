@@ -183,7 +183,7 @@ void t.test('envelope-200: every error comes as if it were none', async (t) => {
     ['GetAsset', { Id: 'asset-x' }, {}, 'ResourceNotFound.Asset'],
     ['GetAsset', {}, {}, 'MissingParameter.Id'],
     ['GetVisualValidateResult', { BytedToken: 'x' }, {}, 'ResourceNotFound.VisualValidateSession'],
-    ['GetAsset', {}, { keyId: 'AKNOBODY' }, 'InvalidAccessKey'],
+    ['GetAsset', {}, { keyId: 'AKUNKNOWN' }, 'InvalidAccessKey'],
     ['EatAsset', {}, {}, 'InvalidActionOrVersion'],
   ] as const
   for (const [action, body, signing, code] of cases) {

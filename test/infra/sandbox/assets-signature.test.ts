@@ -107,7 +107,7 @@ void t.test('a right signature is let in, with and without a slash at the end', 
 })
 
 const REFUSED: readonly (readonly [string, Signing, number, string])[] = [
-  ['an unknown key', { keyId: 'AKNOBODY' }, 401, 'InvalidAccessKey'],
+  ['an unknown key', { keyId: 'AKUNKNOWN' }, 401, 'InvalidAccessKey'],
   ['another secret', { secret: 'SKSANDBOX+secret/=' }, 401, 'SignatureDoesNotMatch'],
   ['another body', { sentBody: '{}' }, 401, 'SignatureDoesNotMatch'],
   [

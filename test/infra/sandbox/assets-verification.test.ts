@@ -17,7 +17,7 @@ const GONE = { status: 404, code: 'ResourceNotFound.VisualValidateSession' }
 const MINUTE_MS = 60_000
 
 /** The query with which a browser is sent back. */
-function toldIn(response: Response): Readonly<Record<string, string>> {
+function queryOf(response: Response): Readonly<Record<string, string>> {
   return Object.fromEntries(new URL(response.headers.get('location') ?? '').searchParams)
 }
 
@@ -42,7 +42,7 @@ void t.test('a person passes: a page, a way back, a group of their own', async (
   const back = await press(link, 'pass')
   t.equal(back.status, 303)
   t.ok(back.headers.get('location')?.startsWith(`${CALLBACK}?`))
-  t.strictSame(toldIn(back), {
+  t.strictSame(queryOf(back), {
     bytedToken: token,
     resultCode: '10000',
     algorithmBaseRespCode: '0',
@@ -58,9 +58,9 @@ void t.test('a person passes: a page, a way back, a group of their own', async (
 void t.test('a person fails: another resultCode, no group, 404', async (t) => {
   const { url } = await sandboxFor(t)
   const { token, link } = await begin(url, `${CALLBACK}?mine=1`)
-  const told = toldIn(await press(link, 'fail'))
-  t.match(told, { mine: '1', bytedToken: token })
-  t.not(told['resultCode'], '10000')
+  const query = queryOf(await press(link, 'fail'))
+  t.match(query, { mine: '1', bytedToken: token })
+  t.not(query['resultCode'], '10000')
   t.same(await refusedWith(url, 'GetVisualValidateResult', { BytedToken: token }), GONE)
   const { TotalCount } = await done(url, 'ListAssetGroups', {
     Filter: { GroupType: 'LivenessFace' },
@@ -145,7 +145,7 @@ void t.test('running-ms, stall: the way back says 10000 while nothing is known y
   const slow = await begin(url, marked('sandbox running-ms=60000'))
   const never = await begin(url, marked('sandbox stall'))
   for (const { token, link } of [slow, never]) {
-    t.equal(toldIn(await press(link, 'pass'))['resultCode'], '10000')
+    t.equal(queryOf(await press(link, 'pass'))['resultCode'], '10000')
     t.strictSame((await resultOf(url, token)).json, { GroupId: '' })
   }
   const list = { Filter: { GroupType: 'LivenessFace' } }
@@ -159,7 +159,7 @@ void t.test('running-ms, stall: the way back says 10000 while nothing is known y
 void t.test('fail=CODE: the redirect says 10000, but no person is verified', async (t) => {
   const { url } = await sandboxFor(t)
   const { token, link } = await begin(url, marked('sandbox fail=FaceMismatch'))
-  t.equal(toldIn(await press(link, 'pass'))['resultCode'], '10000')
+  t.equal(queryOf(await press(link, 'pass'))['resultCode'], '10000')
   t.same(await refusedWith(url, 'GetVisualValidateResult', { BytedToken: token }), GONE)
 })
 
@@ -202,5 +202,5 @@ void t.test('a browser goes where callbacks of that host are mapped to', async (
   const back = await press(link, 'pass')
   const target = new URL(back.headers.get('location') ?? '')
   t.equal(target.origin + target.pathname, 'http://127.0.0.1:9999/real-person/callback')
-  t.equal(toldIn(back)['resultCode'], '10000')
+  t.equal(queryOf(back)['resultCode'], '10000')
 })

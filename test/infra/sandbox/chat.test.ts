@@ -170,9 +170,9 @@ void t.test('functions of the older form are called in the older form', async (t
   t.equal(whole.json.choices[0].message.function_call.name, 'get_weather')
   const streamed = await call(sandbox.url, 'POST', CHAT, chatStream('weather', body))
   const deltas = eventsIn(streamed.text).map(({ json }) => json?.choices[0]?.delta.function_call)
-  const told = deltas.filter((one) => one !== undefined)
-  t.equal(told[0].name, 'get_weather')
-  t.strictSame(JSON.parse(told.map((one) => one.arguments).join('')), { city: 'sample', days: 2 })
+  const calls = deltas.filter((one) => one !== undefined)
+  t.equal(calls[0].name, 'get_weather')
+  t.strictSame(JSON.parse(calls.map((one) => one.arguments).join('')), { city: 'sample', days: 2 })
 })
 
 void t.test('an answer under a JSON schema fits it; max_tokens cuts it off', async (t) => {

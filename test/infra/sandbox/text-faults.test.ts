@@ -107,11 +107,11 @@ void t.test('usage may be absent, zero, given as stated, or on every chunk', asy
   })
 
   const each = await read(sandbox.url + CHAT, chatStream('x [[sandbox chunk-usage]]'))
-  const told = eventsIn(each.text).flatMap(({ json }) => json?.usage?.completion_tokens ?? [])
-  t.equal(told.length, FRAMES - 1)
+  const counts = eventsIn(each.text).flatMap(({ json }) => json?.usage?.completion_tokens ?? [])
+  t.equal(counts.length, FRAMES - 1)
   t.strictSame(
-    told,
-    [...told].sort((a, b) => a - b),
+    counts,
+    [...counts].sort((a, b) => a - b),
     'they only grow',
   )
 })

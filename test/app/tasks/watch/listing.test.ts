@@ -50,7 +50,7 @@ function omitTime(one: TaskObservation): TaskObservation {
 
 type Answer = Awaited<ReturnType<TaskProvider['list']>>
 
-/** Lists an upstream that answers page by page as it is told. */
+/** Lists an upstream whose pages the test gives. */
 async function list(
   answer: (page: number, read: number) => Partial<Answer> | ProviderError,
   given: { readonly size?: number; readonly pages?: number; readonly sinceMs?: number } = {},

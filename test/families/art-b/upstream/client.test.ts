@@ -196,14 +196,14 @@ async function streamed(prompt: string, fields: Readonly<Record<string, unknown>
   return { events, tally: source.tally(), error }
 }
 
-const told = (events: readonly ImageEvent[]) =>
+const summaryOf = (events: readonly ImageEvent[]) =>
   events.map((event) => (event.kind === 'frame' ? event.frame.event : 'picture'))
 
 void t.test('a stream of a group: pictures, a failed one, the whole with its usage', async (t) => {
   for (const shape of ['', 'crlf', 'split-bytes', 'keep-alive', 'no-done']) {
     const { events, tally, error } = await streamed(`[[sandbox some-fail=1 ${shape}]]`, group(3))
     t.equal(error, undefined, shape)
-    t.same(told(events), [
+    t.same(summaryOf(events), [
       'image_generation.partial_failed',
       'picture',
       'picture',

@@ -64,9 +64,9 @@ void t.test('the token may come in the native headers, a bearer token first', as
   t.equal(texts.calls.at(-1)?.principal.tenantId, 'tenant_1')
   const without = [
     await send({}, `${path}?key=sk-one`),
-    await send({ 'x-native-api-key': 'sk-nobody' }),
+    await send({ 'x-native-api-key': 'sk-unknown' }),
     await send({ 'x-native-api-key': '' }),
-    await send({ authorization: 'Bearer sk-nobody', 'x-native-api-key': 'sk-one' }),
+    await send({ authorization: 'Bearer sk-unknown', 'x-native-api-key': 'sk-one' }),
   ]
   for (const answer of without) {
     t.equal(answer.statusCode, 401)

@@ -54,10 +54,10 @@ void t.test('every format is sound as long as its text says', async (t) => {
       const text = 'x'.repeat(format === 'flac' ? 200 : 40)
       const { audio, shown, seen } = await speak(text, { audio_setting: setting })
       const bytes = Buffer.from(String(audio), 'hex')
-      const toldMs: unknown = Object(shown['extra_info']).audio_length
-      t.equal(toldMs, text.length * 60)
+      const reportedMs: unknown = Object(shown['extra_info']).audio_length
+      t.equal(reportedMs, text.length * 60)
       const name = `${format} ${sample_rate}`
-      t.ok(Math.abs(durationMs(format, bytes) - Number(toldMs)) <= 40, name)
+      t.ok(Math.abs(durationMs(format, bytes) - Number(reportedMs)) <= 40, name)
       t.match(shown, { extra_info: { audio_size: bytes.length, audio_format: format } }, name)
       t.same(seen, { usage: { character: text.length } })
     }

@@ -26,8 +26,8 @@ t.test(
 
 t.test('it tells nothing of upstream', async (t) => {
   const bytes = Buffer.from(own.slice('resp_'.length), 'base64url').toString('latin1')
-  for (const told of [kept.channelId, kept.upstreamId, 'resp_', 'tenant_1'])
-    t.notOk(bytes.includes(told), told)
+  for (const secret of [kept.channelId, kept.upstreamId, 'resp_', 'tenant_1'])
+    t.notOk(bytes.includes(secret), secret)
 })
 
 t.test('no other text is taken for it', async (t) => {

@@ -17,7 +17,7 @@ interface Seen {
   readonly port: number | undefined
 }
 
-/** An upstream that answers as it is told, and what it was asked. */
+/** An upstream whose answers the test gives, and the requests that it received. */
 async function upstream(t: Test, answer: (response: ServerResponse) => void) {
   const seen: Seen[] = []
   const server = createServer((request, response) => {

@@ -242,11 +242,11 @@ t.test('an asset that failed says why, with what callers may not see taken out',
     'failed',
     { code: 'FpsTooLow', message: 'It needs 24 frames a second.' },
   ])
-  const [, told] = (await fault({
+  const [, failure] = (await fault({
     Code: 'FaceMismatch',
     Message: `Acmecorp: ${asset.nativeId} of ${group.nativeId} is not the person, see https://acmecloud.test/doc`,
   })) as [string, object]
-  t.same(told, {
+  t.same(failure, {
     code: 'FaceMismatch',
     message: 'the provider: [hidden] of [hidden] is not the person, see [link]',
   })

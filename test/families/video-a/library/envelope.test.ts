@@ -25,7 +25,7 @@ async function ask(request: InjectOptions & { readonly url: string }) {
 const metadataOf = (body: string) => (JSON.parse(body) as Said).ResponseMetadata
 
 void t.test('401 InvalidCredential without a usable token', async (t) => {
-  for (const authorization of [undefined, 'Bearer sk-nobody', 'Bearer sk-expired', 'sk-one']) {
+  for (const authorization of [undefined, 'Bearer sk-unknown', 'Bearer sk-expired', 'sk-one']) {
     const { authorization: _, ...plain } = asCaller
     const headers = authorization === undefined ? plain : { ...plain, authorization }
     const answer = await ask({ url: urlOf('GetAsset'), headers })
@@ -169,7 +169,7 @@ void t.test('a request that cannot be read is refused in this shape', async (t) 
   })
 })
 
-/** What a use case fails with, what the caller is told, and whether to try again. */
+/** The failure of a use case, the caller's answer, and whether to retry. */
 const failures: Readonly<
   Record<
     string,

@@ -81,7 +81,7 @@ export async function startLibrary(t: Test, part: Partial<ApiDeps> = {}): Promis
   const refusal: Library['refusal'] = async (action, body) => {
     const before = harness.assets.asked.length
     const answer = await act(action, body)
-    t.equal(harness.assets.asked.length, before, `${action}: nobody was asked`)
+    t.equal(harness.assets.asked.length, before, `${action}: the use case was not called`)
     return refused(answer)
   }
   return { ...harness, act, refusal }

@@ -72,12 +72,12 @@ t.test('an uploaded file pins its account; one that is not the caller’s is non
     create(withUrl(url), { authorization: 'Bearer sk-two' }),
     create(withUrl('media_file://4503599627370498'), { authorization: 'Bearer sk-two' }),
   ])
-  const told = refusals.map(({ statusCode, body }) => [
+  const answers = refusals.map(({ statusCode, body }) => [
     statusCode,
     body.replace(/req_[0-9A-Z]{26}/, ''),
   ])
-  t.same(told[0], told[1], 'another tenant’s file reads like one that never was')
-  t.match(told[0], [400, /`content\[1\]\.image_url\.url` names no file of yours \(2013\)/])
+  t.same(answers[0], answers[1], 'another tenant’s file reads like one that never was')
+  t.match(answers[0], [400, /`content\[1\]\.image_url\.url` names no file of yours \(2013\)/])
 })
 
 t.test(

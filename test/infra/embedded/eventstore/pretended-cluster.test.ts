@@ -66,12 +66,12 @@ function memberWords(member: gossip.MemberInfo): string {
 
 t.test('every member tells of all, and who leads can change', async (t) => {
   for (const member of [0, 1, 2]) {
-    const told = await gossipOf(rawMember(t, member))
-    t.same(told, ['0 LEADER alive', '1 FOLLOWER alive', '2 FOLLOWER alive'])
+    const members = await gossipOf(rawMember(t, member))
+    t.same(members, ['0 LEADER alive', '1 FOLLOWER alive', '2 FOLLOWER alive'])
   }
   await cluster.lead(2)
-  const told = await gossipOf(rawMember(t, 0))
-  t.same(told, ['0 FOLLOWER alive', '1 FOLLOWER alive', '2 LEADER alive'])
+  const members = await gossipOf(rawMember(t, 0))
+  t.same(members, ['0 FOLLOWER alive', '1 FOLLOWER alive', '2 LEADER alive'])
   await cluster.setStates('PRELEADER', 'UNKNOWN', 'CATCHINGUP')
   const changed = await gossipOf(rawMember(t, 1))
   t.same(changed, ['0 PRELEADER alive', '1 UNKNOWN alive', '2 CATCHINGUP alive'])
@@ -145,8 +145,8 @@ t.test('without a leader nothing is appended, and followers still serve reads', 
   const client = memberClient(t, 1)
   await client.appendToStream('leaderless', numbered(0))
   await cluster.nobodyLeads()
-  const told = await gossipOf(rawMember(t, 2))
-  t.same(told, ['0 UNKNOWN alive', '1 UNKNOWN alive', '2 UNKNOWN alive'])
+  const members = await gossipOf(rawMember(t, 2))
+  t.same(members, ['0 UNKNOWN alive', '1 UNKNOWN alive', '2 UNKNOWN alive'])
   for (const how of [UNARY, { ...UNARY, ...LEADER_ONLY }]) {
     const appended = memberClient(t, 1).appendToStream('leaderless', numbered(9), how)
     await refused(t, appended, UnavailableError)
@@ -171,8 +171,8 @@ t.test('a dead member refuses and breaks connections, the others know', async (t
   await client.appendToStream('dead', numbered(1), LEADER_ONLY)
   await cluster.silence(0, 'refuse')
   t.match((await batch.hears(2)).at(-1), /^!14 /)
-  const told = await gossipOf(rawMember(t, 1))
-  t.same(told, ['0 LEADER dead', '1 FOLLOWER alive', '2 FOLLOWER alive'])
+  const members = await gossipOf(rawMember(t, 1))
+  t.same(members, ['0 LEADER dead', '1 FOLLOWER alive', '2 FOLLOWER alive'])
   const error = await refused(
     t,
     memberClient(t, 0).appendToStream('dead', numbered(9), UNARY),

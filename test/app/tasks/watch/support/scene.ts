@@ -30,7 +30,7 @@ export function typesOf(events: readonly AnyEvent[]): readonly string[] {
   return events.map((event) => event.type).filter((type) => type !== 'TaskStatusChanged')
 }
 
-/** A world whose reconcilers share a clock that only moves when told. */
+/** A world whose reconcilers share a clock that only the test moves. */
 export async function startScene(t: Test) {
   const world = await startWorld(t, { sandbox: { queuedMs: 600_000 } })
   // Only who loses a submission is in a hurry.
