@@ -14,13 +14,13 @@ import { TenantFunds } from './tenant-funds.ts'
  * Decides whether a tenant can pay for a call, without a database query in every call. A process
  * holds against the balance it read last, less its own holds and settlements. About once a second
  * it reports these to the other replicas and reads the balance less the reports of the others and
- * the holds of tasks. Between two such exchanges it admits at most one part in `UNTOLD_PART` of the
+ * the holds of tasks. Between two such exchanges it admits at most one part in `UNREPORTED_SHARE` of the
  * balance it read. A call beyond that is decided under the lock that tasks use, and reported in the
  * same transaction.
  *
  * So each further replica can hold one such part that the others do not see, and another one while
  * a decision under the lock is on its way: together the replicas overspend at most 2 ÷
- * `UNTOLD_PART` of the available balance for each further replica (a task admitted at the same time
+ * `UNREPORTED_SHARE` of the available balance for each further replica (a task admitted at the same time
  * counts as one). Only calls that cost more than their holds go beyond that.
  */
 export interface Funds {
