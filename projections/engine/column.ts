@@ -1,6 +1,6 @@
 import { formatAmount } from '../../src/kernel/money.ts'
 import { jsonColumn, plainColumn, storableJson, textColumn } from './array-literals.ts'
-import type { ColumnKind } from './standing.ts'
+import type { ColumnKind } from './audited-rows.ts'
 
 /** How a column is fromTables, sent in bulk, read back and compared. */
 export interface Column<

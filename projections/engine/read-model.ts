@@ -4,7 +4,7 @@ import type { AnyEvent, AnyEventType } from '../../src/domain/any-event.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { invariant } from '../../src/kernel/assert.ts'
 import type { Columns, Patch, Row } from './column.ts'
-import type { StandingTable } from './standing.ts'
+import type { AuditedTable } from './audited-rows.ts'
 import type { Table } from './table.ts'
 import type { Projection, ProjectionDigest, TableDigest } from './types.ts'
 
@@ -36,11 +36,9 @@ export function fromTables(
 }
 
 /** The tables as an auditor reads them. */
-export function audited<T extends Tables>(
-  tables: T,
-): { readonly [Name in keyof T]: StandingTable } {
+export function audited<T extends Tables>(tables: T): { readonly [Name in keyof T]: AuditedTable } {
   const entries = Object.entries(tables).map(([name, table]) => [name, table.audited])
-  return Object.fromEntries(entries) as { readonly [Name in keyof T]: StandingTable }
+  return Object.fromEntries(entries) as { readonly [Name in keyof T]: AuditedTable }
 }
 
 /**

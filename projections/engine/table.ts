@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg'
 import { memberOf, type Column, type Columns, type Patch, type Row } from './column.ts'
 import { textColumn } from './array-literals.ts'
-import type { StandingTable } from './standing.ts'
+import type { AuditedTable } from './audited-rows.ts'
 
 /** How an upsert changes a column of a row that exists. */
 type OnConflict = 'replace' | 'add' | 'greatest' | 'fill'
@@ -133,7 +133,7 @@ export class Table<C extends Columns = Columns> {
   }
 
   /** What an auditor compares with the log. */
-  get audited(): StandingTable {
+  get audited(): AuditedTable {
     const kinds = Object.entries(this.record.columns)
       .filter(([, { operational }]) => !operational)
       .map(([name, { kind }]) => [name, kind])

@@ -1,6 +1,6 @@
 import type { Queryable } from '../engine/queryable.ts'
 import { audited } from '../engine/read-model.ts'
-import type { StandingTable } from '../engine/standing.ts'
+import type { AuditedTable } from '../engine/audited-rows.ts'
 import { COARSE_SHIFT, FINE_SHIFT, polls, scopes, tasks } from './tables.ts'
 
 /** What of the tasks an auditor compares with the log; counts are counted again. */
@@ -11,7 +11,7 @@ export const taskTables = {
     name: tasks.name,
     columns: { platform_id: 'text', scope_id: 'text', seq: 'text' },
   },
-} as const satisfies Readonly<Record<string, StandingTable>>
+} as const satisfies Readonly<Record<string, AuditedTable>>
 
 /** Counts of lists: of what, as counted anew and as stored. */
 export interface CountedTasks {

@@ -2,9 +2,9 @@ import type { Pool } from 'pg'
 import {
   nextKeys,
   rowsByKey,
-  type StandingRow,
-  type StandingTable,
-} from '../../../projections/engine/standing.ts'
+  type AuditedRow,
+  type AuditedTable,
+} from '../../../projections/engine/audited-rows.ts'
 import { accessTables } from '../../../projections/access/query.ts'
 import { timelineTables } from '../../../projections/timeline/query.ts'
 import { accountStream } from '../../domain/account/events.ts'
@@ -27,7 +27,7 @@ export interface WalkDeps {
 
 /** A table whose rows have a unique column within a tenant or a token. */
 export interface Told {
-  readonly table: StandingTable
+  readonly table: AuditedTable
   readonly by: string
 }
 
@@ -45,9 +45,9 @@ async function readPage(pool: Pool, told: readonly Told[], column: string, after
   return inSnapshot(pool, async ({ db, position }) => {
     const columns = told.map(({ table }) => ({ table: table.name, column }))
     const keys = await nextKeys(db, columns, { after, limit: PAGE_KEYS })
-    const rows = new Map<Told, readonly StandingRow[]>()
+    const rows = new Map<Told, readonly AuditedRow[]>()
     for (const each of told) rows.set(each, await rowsByKey(db, each.table, column, keys))
-    const of = (each: Told, key: string): readonly StandingRow[] =>
+    const of = (each: Told, key: string): readonly AuditedRow[] =>
       (rows.get(each) ?? []).filter((row) => row[column] === key)
     const found = await rowsByKey(db, sources.table, sources.by, keys)
     const bySource = new Map(found.map((row) => [String(row[sources.by]), row]))
@@ -60,7 +60,7 @@ export function judge(
   findings: Findings,
   { table: { name: table }, by }: Told,
   expected: ExpectedRows,
-  rows: readonly StandingRow[],
+  rows: readonly AuditedRow[],
   owner: string,
 ): void {
   const nameOf = (told: string): string => (told === owner ? owner : `${owner} ${told}`)

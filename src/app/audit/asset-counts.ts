@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { nextKeys } from '../../../projections/engine/standing.ts'
+import { nextKeys } from '../../../projections/engine/audited-rows.ts'
 import { assetTables, differingAssetCounts } from '../../../projections/assets/query.ts'
 import { rowDiffers } from './compare.ts'
 import { MAX_FINDINGS, type Findings } from './findings.ts'

@@ -1,4 +1,4 @@
-import type { StandingRow } from '../../../projections/engine/standing.ts'
+import type { AuditedRow } from '../../../projections/engine/audited-rows.ts'
 import { isJsonObject } from '../../kernel/json.ts'
 import { isStorable, toStorable } from '../../kernel/storable-text.ts'
 import type { Difference, Finding } from './findings.ts'
@@ -75,7 +75,7 @@ function textOf(value: unknown): string | null {
 }
 
 /** The columns in which a row differs from the log. */
-export function differencesOf(expected: Expected, row: StandingRow): readonly Difference[] {
+export function differencesOf(expected: Expected, row: AuditedRow): readonly Difference[] {
   const found: Difference[] = []
   for (const column of Object.keys(expected)) {
     const log = expected[column]
@@ -123,7 +123,7 @@ export function rowMissing(name: RowName, says: Expected): Finding {
 }
 
 /** A finding about a row that no event explains. */
-export function rowUnexplained(name: RowName, row: StandingRow): Finding {
+export function rowUnexplained(name: RowName, row: AuditedRow): Finding {
   return {
     code: 'row_unexplained',
     ...named(name),

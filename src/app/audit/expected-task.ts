@@ -1,4 +1,4 @@
-import type { StandingRow } from '../../../projections/engine/standing.ts'
+import type { AuditedRow } from '../../../projections/engine/audited-rows.ts'
 import { timeOf } from '../../domain/any-event.ts'
 import type { Quote } from '../../domain/pricing/settlement.ts'
 import { taskEvents, type TaskEvent } from '../../domain/task/events.ts'
@@ -199,7 +199,7 @@ export function pollRow(task: Expected | undefined): Expected | undefined {
 }
 
 /** Whether a row watches a task that was given up: its end is not in the log. */
-export function isWatch(task: Expected | undefined, poll: StandingRow | undefined): boolean {
+export function isWatch(task: Expected | undefined, poll: AuditedRow | undefined): boolean {
   return task?.['submission'] === 'not_accepted' && poll?.['kind'] === 'watch'
 }
 

@@ -1,4 +1,4 @@
-import { rowsBetween, rowsByKey } from '../../../projections/engine/standing.ts'
+import { rowsBetween, rowsByKey } from '../../../projections/engine/audited-rows.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { ledgerTables } from '../../../projections/ledger/query.ts'
 import { timelineTables } from '../../../projections/timeline/query.ts'

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { StandingRow } from '../../../projections/engine/standing.ts'
+import type { AuditedRow } from '../../../projections/engine/audited-rows.ts'
 import type { Expected } from './compare.ts'
 import type { Difference } from './findings.ts'
 
@@ -46,7 +46,7 @@ function form(column: string, value: unknown): unknown {
  * Computed a second time on purpose: an auditor that shared the code it checks would share its
  * faults.
  */
-export function chained(previous: string, line: Expected | StandingRow): string {
+export function chained(previous: string, line: Expected | AuditedRow): string {
   const isSet = (line[COVERED_WHERE_SET] ?? null) !== null
   const columns = isSet ? [...covered, COVERED_WHERE_SET] : covered
   const content = JSON.stringify(columns.map((column) => form(column, line[column])))
@@ -126,7 +126,7 @@ export class LineChain {
    * Takes the next line of the log and its row. Returns the link columns that match neither the log
    * nor the row before it.
    */
-  next(line: Expected, row: StandingRow | undefined): readonly Difference[] {
+  next(line: Expected, row: AuditedRow | undefined): readonly Difference[] {
     const before = this.#standing
     const whole = this.#isWhole()
     const { lines, hash: last } = this.#head
@@ -151,7 +151,7 @@ export class LineChain {
   }
 
   /** Takes a row that no event explains. */
-  stray(row: StandingRow): void {
+  stray(row: AuditedRow): void {
     this.#stray = linkOf(row)
   }
 
@@ -160,7 +160,7 @@ export class LineChain {
   }
 }
 
-function linkOf(row: StandingRow | undefined): Link | undefined {
+function linkOf(row: AuditedRow | undefined): Link | undefined {
   return row && { seq: BigInt(String(row['seq'])), hash: String(row['hash']) }
 }
 

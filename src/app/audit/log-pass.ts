@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { placeOf } from '../../eventlog/log/position.ts'
-import type { StandingRow } from '../../../projections/engine/standing.ts'
+import type { AuditedRow } from '../../../projections/engine/audited-rows.ts'
 import type { EventReference } from '../../../projections/engine/checkpoint.ts'
 import { LogOlderError, notMet } from '../../../projections/engine/older-log.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
@@ -25,7 +25,7 @@ import { comparePresence } from './presence.ts'
 import { ReadModels, type ReadModel } from './read-models.ts'
 import { inSnapshot } from './snapshot.ts'
 import { SourceMemory } from './source-memory.ts'
-import { digestsOf, type StandingDigests, type Stretch } from './stretch-digest.ts'
+import { digestsOf, type RowDigests, type Stretch } from './stretch-digest.ts'
 import { holdsOf, placesOf, type Requested, TaskPlaces, type Scope } from './task-places.ts'
 import {
   timelineEffect,
@@ -70,9 +70,9 @@ interface Effects {
 
 /** The rows of a stretch; undefined for a read model that is not followed there. */
 interface Standing {
-  readonly digests: StandingDigests
-  readonly holds: readonly StandingRow[] | undefined
-  readonly places: readonly StandingRow[] | undefined
+  readonly digests: RowDigests
+  readonly holds: readonly AuditedRow[] | undefined
+  readonly places: readonly AuditedRow[] | undefined
 }
 
 /**

@@ -1,4 +1,8 @@
-import { rowsBetween, rowsByKey, type StandingRow } from '../../../projections/engine/standing.ts'
+import {
+  rowsBetween,
+  rowsByKey,
+  type AuditedRow,
+} from '../../../projections/engine/audited-rows.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { differencesOf, rowDiffers, rowUnexplained, type Expected } from './compare.ts'
 import type { Finding, Findings } from './findings.ts'
@@ -6,7 +10,7 @@ import {
   MAX_ROWS,
   standExactly,
   type Digested,
-  type StandingDigests,
+  type RowDigests,
   type Stretch,
 } from './stretch-digest.ts'
 
@@ -25,9 +29,9 @@ export interface Appended extends Digested {
 
 /** Rows paired with what the log requires. */
 interface Paired {
-  readonly pairs: readonly (readonly [expected: Expected, row: StandingRow])[]
+  readonly pairs: readonly (readonly [expected: Expected, row: AuditedRow])[]
   readonly missing: readonly Expected[]
-  readonly unexplained: readonly StandingRow[]
+  readonly unexplained: readonly AuditedRow[]
 }
 
 function keyOf({ key }: Appended, row: Expected): string {
@@ -50,13 +54,13 @@ export function nameOf(of: Appended, row: Expected): string {
 }
 
 /** Pairs rows that matched nothing with missing ones at the same position: their key differs. */
-function pairLeftOver(missing: readonly Expected[], unexplained: readonly StandingRow[]): Paired {
-  const left = new Map<string, StandingRow[]>()
+function pairLeftOver(missing: readonly Expected[], unexplained: readonly AuditedRow[]): Paired {
+  const left = new Map<string, AuditedRow[]>()
   for (const row of unexplained) {
     const position = String(row['position'])
     left.set(position, [...(left.get(position) ?? []), row])
   }
-  const pairs: [Expected, StandingRow][] = []
+  const pairs: [Expected, AuditedRow][] = []
   const stillMissing: Expected[] = []
   for (const expected of missing) {
     const row = left.get(String(expected['position']))?.shift()
@@ -70,10 +74,10 @@ function pairLeftOver(missing: readonly Expected[], unexplained: readonly Standi
 function pairRows(
   of: Appended,
   expected: readonly Expected[],
-  rows: readonly StandingRow[],
+  rows: readonly AuditedRow[],
 ): Paired {
   const standing = new Map(rows.map((row) => [keyOf(of, row), row]))
-  const pairs: [Expected, StandingRow][] = []
+  const pairs: [Expected, AuditedRow][] = []
   const missing: Expected[] = []
   for (const each of expected) {
     const key = keyOf(of, each)
@@ -91,7 +95,7 @@ function pairRows(
 export interface Look extends Stretch {
   readonly db: Queryable
   /** Digests of the rows, when they were queried. */
-  readonly digests?: StandingDigests | undefined
+  readonly digests?: RowDigests | undefined
 }
 
 /**

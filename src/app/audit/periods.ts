@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { nextKeys } from '../../../projections/engine/standing.ts'
+import { nextKeys } from '../../../projections/engine/audited-rows.ts'
 import {
   comparePeriods,
   linesPerDay,

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { rowsByKey } from '../../../projections/engine/standing.ts'
+import { rowsByKey } from '../../../projections/engine/audited-rows.ts'
 import { sourceOf, type AnyEventType } from '../../domain/any-event.ts'
 import { voiceKey } from '../../domain/voice/events.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'

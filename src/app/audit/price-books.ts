@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { allRows, rowsByKey } from '../../../projections/engine/standing.ts'
+import { allRows, rowsByKey } from '../../../projections/engine/audited-rows.ts'
 import { priceTables } from '../../../projections/prices/query.ts'
 import {
   priceBookStream,

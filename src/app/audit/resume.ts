@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { countUpTo, rowsAfter } from '../../../projections/engine/standing.ts'
+import { countUpTo, rowsAfter } from '../../../projections/engine/audited-rows.ts'
 import { ledgerTables } from '../../../projections/ledger/query.ts'
 import { taskTables } from '../../../projections/tasks/query.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'

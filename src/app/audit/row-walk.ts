@@ -1,4 +1,4 @@
-import { nextKeys, rowsByKey } from '../../../projections/engine/standing.ts'
+import { nextKeys, rowsByKey } from '../../../projections/engine/audited-rows.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { judge, type Told, type WalkDeps } from './access-walk.ts'
 import type { Expected } from './compare.ts'

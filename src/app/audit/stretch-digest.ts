@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import {
   digestBetween,
-  type StandingDigest,
-  type StandingTable,
-} from '../../../projections/engine/standing.ts'
+  type RowDigest,
+  type AuditedTable,
+} from '../../../projections/engine/audited-rows.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { allOver } from '../../kernel/all-over.ts'
 import { newUuid } from '../../kernel/ids.ts'
@@ -45,14 +45,14 @@ function inOrder(rows: readonly Expected[], key: string): readonly Expected[] {
 
 /** What is queried of a table: the columns that events set, in the order of a key. */
 export interface Digested {
-  readonly table: StandingTable
+  readonly table: AuditedTable
   readonly key: string
   /** Columns that no event sets. */
   readonly untold?: readonly string[]
 }
 
 /** Digests of the rows of a stretch, by table. */
-export type StandingDigests = ReadonlyMap<StandingTable, StandingDigest>
+export type RowDigests = ReadonlyMap<AuditedTable, RowDigest>
 
 function toldColumns({ table, untold = [] }: Digested): readonly string[] {
   return Object.keys(table.columns).filter((column) => !untold.includes(column))
@@ -63,7 +63,7 @@ export async function digestsOf(
   db: Queryable,
   tables: readonly Digested[],
   stretch: Stretch,
-): Promise<StandingDigests> {
+): Promise<RowDigests> {
   const range = { ...stretch, limit: MAX_ROWS }
   const digests = tables.map(async (of) => {
     const digest = { columns: toldColumns(of), key: of.key, marks }
@@ -79,7 +79,7 @@ export async function digestsOf(
 export function standExactly(
   of: Digested,
   expected: readonly Expected[],
-  stands: StandingDigest,
+  stands: RowDigest,
 ): boolean {
   if (stands.rows !== expected.length) return false
   if (stands.rows === 0) return true

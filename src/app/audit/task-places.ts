@@ -1,4 +1,4 @@
-import { rowsByKey, type StandingRow } from '../../../projections/engine/standing.ts'
+import { rowsByKey, type AuditedRow } from '../../../projections/engine/audited-rows.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { ledgerTables } from '../../../projections/ledger/query.ts'
 import { taskTables } from '../../../projections/tasks/query.ts'
@@ -64,7 +64,7 @@ export class TaskPlaces {
   }
 
   /** Checks that the rows of new tasks exist, at their places. */
-  compare(requested: readonly Requested[], rows: readonly StandingRow[]): void {
+  compare(requested: readonly Requested[], rows: readonly AuditedRow[]): void {
     const standing = new Map(rows.map((row) => [row['platform_id'], row]))
     for (const { platformId, position, scope, seq } of requested) {
       const { scopeId } = scope
@@ -90,7 +90,7 @@ export class TaskPlaces {
   /** Checks that the holds of new tasks exist, except those the ledger skipped. */
   compareHolds(
     requested: readonly Requested[],
-    rows: readonly StandingRow[],
+    rows: readonly AuditedRow[],
     unapplied: ReadonlySet<bigint>,
   ): void {
     const standing = new Set(rows.map((row) => row['source_id']))
@@ -120,7 +120,7 @@ export class TaskPlaces {
 export function placesOf(
   db: Queryable,
   requested: readonly Requested[],
-): Promise<readonly StandingRow[]> {
+): Promise<readonly AuditedRow[]> {
   return rowsByKey(db, taskTables.places, 'platform_id', idsOf(requested))
 }
 
@@ -128,7 +128,7 @@ export function placesOf(
 export function holdsOf(
   db: Queryable,
   requested: readonly Requested[],
-): Promise<readonly StandingRow[]> {
+): Promise<readonly AuditedRow[]> {
   return rowsByKey(db, ledgerTables.holds, 'source_id', idsOf(requested))
 }
 

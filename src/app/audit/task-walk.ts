@@ -2,9 +2,9 @@ import type { Pool } from 'pg'
 import {
   nextKeys,
   rowsByKey,
-  type StandingRow,
-  type StandingTable,
-} from '../../../projections/engine/standing.ts'
+  type AuditedRow,
+  type AuditedTable,
+} from '../../../projections/engine/audited-rows.ts'
 import { ledgerTables } from '../../../projections/ledger/query.ts'
 import { COARSE_SHIFT, FINE_SHIFT, taskTables } from '../../../projections/tasks/query.ts'
 import { timelineTables } from '../../../projections/timeline/query.ts'
@@ -27,7 +27,7 @@ interface Page {
   readonly rows: Readonly<Record<'tasks' | 'polls' | 'holds' | 'sources', Rows>>
   readonly position: Snapshot['position']
 }
-type Rows = ReadonlyMap<string, StandingRow>
+type Rows = ReadonlyMap<string, AuditedRow>
 
 /** The key of the count that includes a task, at a level that has buckets. */
 export function countKey(count: {
@@ -116,10 +116,10 @@ export class TaskWalk {
 
   /** Whether a row differs from its stream; adds the finding. */
   #judge(
-    { name: table }: StandingTable,
+    { name: table }: AuditedTable,
     key: string,
     expected: Expected | undefined,
-    row: StandingRow | undefined,
+    row: AuditedRow | undefined,
   ): boolean {
     const name = { table, key, position: expected?.['position'] ?? row?.['position'] }
     if (expected && row) {
@@ -132,11 +132,7 @@ export class TaskWalk {
     return expected !== undefined || row !== undefined
   }
 
-  #correct(
-    place: Place | undefined,
-    row: Expected | StandingRow | undefined,
-    sign: 1n | -1n,
-  ): void {
+  #correct(place: Place | undefined, row: Expected | AuditedRow | undefined, sign: 1n | -1n): void {
     if (place === undefined || row === undefined || String(row['visible']) !== 'true') return
     const { scopeId, seq } = place
     const [status, model] = [String(row['status']), String(row['model'])]
@@ -168,7 +164,7 @@ async function readPage(
       : []),
   ]
   const ids = await nextKeys(db, walked, { after, limit: PAGE_TASKS })
-  const byId = async (table: StandingTable, column: string): Promise<Rows> => {
+  const byId = async (table: AuditedTable, column: string): Promise<Rows> => {
     const rows = await rowsByKey(db, table, column, ids)
     return new Map(rows.map((row) => [String(row[column]), row]))
   }

@@ -1,13 +1,13 @@
 import type { Pool } from 'pg'
 import t, { type Test } from 'tap'
-import type { StandingTable } from '../../../projections/engine/standing.ts'
+import type { AuditedTable } from '../../../projections/engine/audited-rows.ts'
 import { differencesOf, type Expected } from '../../../src/app/audit/compare.ts'
 import { matchStretch, type Appended, type Matched } from '../../../src/app/audit/match.ts'
 import { digestsOf } from '../../../src/app/audit/stretch-digest.ts'
 import { openPool } from '../../../src/storage/postgres/pool.ts'
 import { acquireDatabase } from '../../helpers/postgres.ts'
 
-const table: StandingTable = {
+const table: AuditedTable = {
   name: 'standing',
   columns: {
     seq: 'text',

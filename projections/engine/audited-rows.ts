@@ -10,14 +10,14 @@ import type { Queryable } from './queryable.ts'
 export type ColumnKind = 'text' | 'amount' | 'time' | 'date' | 'json' | 'hex'
 
 /** A table of a read model and the columns that follow from the log. */
-export interface StandingTable {
+export interface AuditedTable {
   /** With its schema, e.g. `ledger.lines`. */
   readonly name: string
   readonly columns: Readonly<Record<string, ColumnKind>>
 }
 
 /** Columns by name: text or null, what was parsed of a JSON column. */
-export type StandingRow = Readonly<Record<string, unknown>>
+export type AuditedRow = Readonly<Record<string, unknown>>
 
 const forms: Readonly<Record<ColumnKind, (column: string) => string>> = {
   text: (column) => `${column}::text`,
@@ -33,7 +33,7 @@ function asWritten(column: string, kind: ColumnKind): string {
   return kind === 'json' ? `${column}::text` : forms[kind](column)
 }
 
-function selection({ name, columns }: StandingTable): string {
+function selection({ name, columns }: AuditedTable): string {
   const read = Object.entries(columns).map(
     ([column, kind]) => `${forms[kind](column)} as ${column}`,
   )
@@ -43,10 +43,10 @@ function selection({ name, columns }: StandingTable): string {
 /** Rows whose event lies after one position and up to another, in the order of the log. */
 export async function rowsBetween(
   db: Queryable,
-  table: StandingTable,
+  table: AuditedTable,
   range: { readonly after: bigint; readonly upTo: bigint; readonly limit: number },
-): Promise<readonly StandingRow[]> {
-  const { rows } = await db.query<StandingRow>(
+): Promise<readonly AuditedRow[]> {
+  const { rows } = await db.query<AuditedRow>(
     `${selection(table)} as t where t.position > $1 and t.position <= $2
            order by t.position limit $3`,
     [range.after, range.upTo, range.limit],
@@ -61,7 +61,7 @@ interface CellMarks {
 }
 
 /** How many rows there are, and for each column the SHA-256 over its cells, in hex. */
-export interface StandingDigest {
+export interface RowDigest {
   readonly rows: number
   readonly columns: readonly string[]
 }
@@ -72,10 +72,10 @@ export interface StandingDigest {
  */
 export async function digestBetween(
   db: Queryable,
-  table: StandingTable,
+  table: AuditedTable,
   of: { readonly columns: readonly string[]; readonly key: string; readonly marks: CellMarks },
   range: { readonly after: bigint; readonly upTo: bigint; readonly limit: number },
-): Promise<StandingDigest> {
+): Promise<RowDigest> {
   // By column: cells of one row brought together first cost Postgres twice as much.
   const cells = of.columns.map(
     (column, at) => `${asWritten(column, table.columns[column] ?? 'text')} as c${at}`,
@@ -83,7 +83,7 @@ export async function digestBetween(
   const digests = of.columns.map(
     (_, at) => `encode(sha256(convert_to(string_agg(coalesce(c${at}, $4), $5), 'UTF8')), 'hex')`,
   )
-  const { rows } = await db.query<StandingDigest>(
+  const { rows } = await db.query<RowDigest>(
     `select count(*)::int as rows, array[${digests.join(', ')}] as columns
      from (select ${cells.join(', ')} from ${table.name} as t
            where t.position > $1 and t.position <= $2
@@ -98,12 +98,12 @@ export async function digestBetween(
 /** Rows with one of these keys. */
 export async function rowsByKey(
   db: Queryable,
-  table: StandingTable,
+  table: AuditedTable,
   column: string,
   keys: readonly string[],
-): Promise<readonly StandingRow[]> {
+): Promise<readonly AuditedRow[]> {
   if (keys.length === 0) return []
-  const { rows } = await db.query<StandingRow>(
+  const { rows } = await db.query<AuditedRow>(
     `${selection(table)} as t where t.${column} = any($1::text[])`,
     [keys],
   )
@@ -113,11 +113,11 @@ export async function rowsByKey(
 /** Rows after a number, in the order of that number. */
 export async function rowsAfter(
   db: Queryable,
-  table: StandingTable,
+  table: AuditedTable,
   column: string,
   page: { readonly after: bigint; readonly limit: number },
-): Promise<readonly StandingRow[]> {
-  const { rows } = await db.query<StandingRow>(
+): Promise<readonly AuditedRow[]> {
+  const { rows } = await db.query<AuditedRow>(
     `${selection(table)} as t where t.${column} > $1 order by t.${column} limit $2`,
     [page.after, page.limit],
   )
@@ -127,7 +127,7 @@ export async function rowsAfter(
 /** How many rows are of events up to a position. */
 export async function countUpTo(
   db: Queryable,
-  { name }: StandingTable,
+  { name }: AuditedTable,
   position: bigint,
 ): Promise<bigint> {
   const { rows } = await db.query<{ n: string }>(
@@ -138,11 +138,8 @@ export async function countUpTo(
 }
 
 /** Every row of a table that is as small as the tenants are many. */
-export async function allRows(
-  db: Queryable,
-  table: StandingTable,
-): Promise<readonly StandingRow[]> {
-  const { rows } = await db.query<StandingRow>(selection(table))
+export async function allRows(db: Queryable, table: AuditedTable): Promise<readonly AuditedRow[]> {
+  const { rows } = await db.query<AuditedRow>(selection(table))
   return rows
 }
 
