@@ -1,3 +1,4 @@
+import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { invariant } from '../../src/kernel/assert.ts'
 import type { Queryable } from './queryable.ts'
 
@@ -19,6 +20,46 @@ export interface AuditedTable {
 /** Columns by name: text or null, what was parsed of a JSON column. */
 export type AuditedRow = Readonly<Record<string, unknown>>
 
+/** A table whose rows each follow from the events of one stream: an audit folds the stream again. */
+export interface StreamTable {
+  readonly table: AuditedTable
+  /** The stream with the events of an owner; undefined where it depends on the row. */
+  readonly stream: ((owner: string) => string) | undefined
+  /** The column that names the owner. */
+  readonly owner: string
+  /** The column that distinguishes the rows of an owner; the same where there is one. */
+  readonly key: string
+  /** The types of events that set something. */
+  readonly types: ReadonlySet<string>
+  /** Key of the row that an event begins, where every such row stays for ever. */
+  readonly begun?: (event: RecordedEvent) => string | undefined
+  /** The rows after the events of one stream, by key: the columns that are to be compared. */
+  readonly rows: (events: readonly RecordedEvent[]) => ReadonlyMap<string, AuditedRow>
+  /** Whether a row may be missing: a policy may delete it, or others find that it is. */
+  readonly mayLack?: (row: AuditedRow) => boolean
+}
+
+/** Whose task, token or other source an event is about. */
+export interface Owner {
+  readonly tenantId: string
+  readonly userId: string | undefined
+}
+
+/** A table whose rows each belong to one event and never change. */
+export interface EventTable {
+  readonly table: AuditedTable
+  /** The column that distinguishes the rows of one event. */
+  readonly key: string
+  /** Whether the key is unique in the table: a row is then found at any position. */
+  readonly unique: boolean
+  /** What a finding calls a row. */
+  readonly nameOf?: (row: AuditedRow) => string
+  /** Columns that other events set. */
+  readonly excluded?: readonly string[]
+  /** The row of an event, given the owner of its source. */
+  readonly row: (event: RecordedEvent, owner: Owner | undefined) => AuditedRow | undefined
+}
+
 const forms: Readonly<Record<ColumnKind, (column: string) => string>> = {
   text: (column) => `${column}::text`,
   amount: (column) => `trim_scale(${column})::text`,
@@ -28,7 +69,17 @@ const forms: Readonly<Record<ColumnKind, (column: string) => string>> = {
   hex: (column) => `encode(${column}, 'hex')`,
 }
 
-/** As it stands, which for JSON is as it was written. */
+/** The format of times in events, which `Date` would print the same; a match saves the parsing. */
+const PLAIN_TIME =
+  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/
+
+/** A time of an event in the form of a column of times. */
+export function canonicalTime(time: string | number | Date): string {
+  if (typeof time === 'string' && PLAIN_TIME.test(time)) return `${time.slice(0, -1)}000Z`
+  return `${new Date(time).toISOString().slice(0, -1)}000Z`
+}
+
+/** As it was written, which for JSON keeps the order of members. */
 function asWritten(column: string, kind: ColumnKind): string {
   return kind === 'json' ? `${column}::text` : forms[kind](column)
 }

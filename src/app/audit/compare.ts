@@ -15,16 +15,6 @@ export function plain(text: string): string {
   return isStorable(text) ? text : toStorable(text, text.length)
 }
 
-/** The format of times in events, which `Date` would print the same; a match saves the parsing. */
-const PLAIN_TIME =
-  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/
-
-/** A time of the log as a row shows it. */
-export function timeCell(time: string | number | Date): string {
-  if (typeof time === 'string' && PLAIN_TIME.test(time)) return `${time.slice(0, -1)}000Z`
-  return `${new Date(time).toISOString().slice(0, -1)}000Z`
-}
-
 function shown(value: unknown): string | null {
   if (value === undefined || value === null) return null
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')

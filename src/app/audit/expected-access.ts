@@ -1,5 +1,6 @@
+import { canonicalTime } from '../../../projections/engine/audited-rows.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
-import { timeCell, type Expected } from './compare.ts'
+import { type Expected } from './compare.ts'
 
 /** Rows by their keys. */
 export type ExpectedRows = ReadonlyMap<string, Expected>
@@ -18,7 +19,7 @@ export async function accountRows(events: AsyncIterable<RecordedEvent>): Promise
       tenants.set(tenantId, {
         tenant_id: tenantId,
         name,
-        opened_at: timeCell(openedAt),
+        opened_at: canonicalTime(openedAt),
         balance_thresholds: [],
         webhook_url: undefined,
         webhook_secret_version: 1,
@@ -34,7 +35,7 @@ export async function accountRows(events: AsyncIterable<RecordedEvent>): Promise
       })
     } else if (event.type === 'UserAdded') {
       const { tenantId, userId, name, addedAt } = event.data
-      const row = { tenant_id: tenantId, user_id: userId, name, added_at: timeCell(addedAt) }
+      const row = { tenant_id: tenantId, user_id: userId, name, added_at: canonicalTime(addedAt) }
       users.set(userId, { ...row, position })
     }
   }
@@ -55,7 +56,7 @@ export async function tokenRows(events: AsyncIterable<RecordedEvent>): Promise<{
       secrets = [{ hash: event.data.secretHash, until: undefined }]
     } else if (event.type === 'TokenRotated') {
       const { lastFour, rotatedAt, oldValidUntil, secretHash } = event.data
-      token = { ...token, last_four: lastFour, rotated_at: timeCell(rotatedAt), position }
+      token = { ...token, last_four: lastFour, rotated_at: canonicalTime(rotatedAt), position }
       const end = Date.parse(oldValidUntil)
       // A secret that was already being phased out keeps its earlier end.
       const phasedOut = secrets.map(({ hash, until }) => ({
@@ -67,18 +68,23 @@ export async function tokenRows(events: AsyncIterable<RecordedEvent>): Promise<{
       token = { ...token, limits: event.data.limits, position }
     } else if (event.type === 'TokenUpdated') {
       const { name, models, addresses, expiresAt } = event.data
-      const ends = expiresAt === undefined ? null : timeCell(expiresAt)
+      const ends = expiresAt === undefined ? null : canonicalTime(expiresAt)
       token = { ...token, name, models, addresses, expires_at: ends, position }
     } else if (event.type === 'TokenDisabled') {
       const { disabledAt, reason } = event.data
-      token = { ...token, disabled_at: timeCell(disabledAt), disabled_reason: reason, position }
+      token = {
+        ...token,
+        disabled_at: canonicalTime(disabledAt),
+        disabled_reason: reason,
+        position,
+      }
     }
   }
   const rows = secrets.map(({ hash, until }) => {
     const row = {
       secret_hash: hash,
       token_id: token?.['token_id'],
-      valid_until: until === undefined ? null : timeCell(until),
+      valid_until: until === undefined ? null : canonicalTime(until),
     }
     return [hash, row] as const
   })
@@ -96,8 +102,8 @@ function issued({ data, position }: Extract<RecordedEvent, { type: 'TokenIssued'
     models: data.models,
     addresses: data.addresses,
     limits: data.limits,
-    expires_at: data.expiresAt === undefined ? null : timeCell(data.expiresAt),
-    issued_at: timeCell(data.issuedAt),
+    expires_at: data.expiresAt === undefined ? null : canonicalTime(data.expiresAt),
+    issued_at: canonicalTime(data.issuedAt),
     rotated_at: null,
     last_four: data.lastFour,
     disabled_at: null,

@@ -1,8 +1,9 @@
+import { canonicalTime } from '../../../projections/engine/audited-rows.ts'
 import { assetEvents, type AssetEvent } from '../../domain/asset/events.ts'
 import { assetGroupEvents, type AssetGroupEvent } from '../../domain/asset-group/events.ts'
 import { verificationEvents, type VerificationEvent } from '../../domain/verification/events.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
-import { timeCell, type Expected } from './compare.ts'
+import { type Expected } from './compare.ts'
 
 /** The auditor's own computation of what asset library events leave in the read model. */
 
@@ -44,7 +45,7 @@ export function assetAfter(row: Expected | undefined, event: RecordedEvent): Exp
   const changed = (at: string, changes: Expected): Expected => ({
     ...row,
     ...changes,
-    updated_at: timeCell(at),
+    updated_at: canonicalTime(at),
     position: event.position,
   })
   switch (event.type) {
@@ -52,7 +53,7 @@ export function assetAfter(row: Expected | undefined, event: RecordedEvent): Exp
       const { assetId, groupType, assetType, name, createdAt } = event.data
       const what = { asset_id: assetId, group_type: groupType, asset_type: assetType, name }
       const nothing = { native_id: null, error_code: null, error_message: null }
-      const first = { ...begun(event), ...what, ...nothing, created_at: timeCell(createdAt) }
+      const first = { ...begun(event), ...what, ...nothing, created_at: canonicalTime(createdAt) }
       return changed(createdAt, { ...first, state: 'created' })
     }
     case 'AssetAccepted': {
@@ -86,14 +87,19 @@ export function groupAfter(row: Expected | undefined, event: RecordedEvent): Exp
   const changed = (at: string, changes: Expected): Expected => ({
     ...row,
     ...changes,
-    updated_at: timeCell(at),
+    updated_at: canonicalTime(at),
     position: event.position,
   })
   switch (event.type) {
     case 'AssetGroupCreated': {
       const { groupType, name, description, verificationId = null, createdAt } = event.data
       const what = { group_type: groupType, name, description, verification_id: verificationId }
-      const first = { ...begun(event), ...what, native_id: null, created_at: timeCell(createdAt) }
+      const first = {
+        ...begun(event),
+        ...what,
+        native_id: null,
+        created_at: canonicalTime(createdAt),
+      }
       return changed(createdAt, { ...first, state: 'created' })
     }
     case 'AssetGroupAccepted':
@@ -121,16 +127,22 @@ export function verificationAfter(
   switch (event.type) {
     case 'VerificationStarted': {
       const { verificationId, startedAt, expiresAt } = event.data
-      const times = { started_at: timeCell(startedAt), expires_at: timeCell(expiresAt) }
+      const times = { started_at: canonicalTime(startedAt), expires_at: canonicalTime(expiresAt) }
       const first = { ...begun(event), verification_id: verificationId, native_group_id: null }
-      return { ...first, ...times, state: 'started', updated_at: timeCell(startedAt), position }
+      return {
+        ...first,
+        ...times,
+        state: 'started',
+        updated_at: canonicalTime(startedAt),
+        position,
+      }
     }
     case 'VerificationConfirmed': {
       const { nativeGroupId, confirmedAt } = event.data
-      const updated = { updated_at: timeCell(confirmedAt), position }
+      const updated = { updated_at: canonicalTime(confirmedAt), position }
       return { ...row, state: 'confirmed', native_group_id: nativeGroupId, ...updated }
     }
     case 'VerificationExpired':
-      return { ...row, state: 'expired', updated_at: timeCell(event.data.expiredAt), position }
+      return { ...row, state: 'expired', updated_at: canonicalTime(event.data.expiredAt), position }
   }
 }

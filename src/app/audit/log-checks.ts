@@ -8,7 +8,7 @@ import type { AccountPriceHistory } from './account-prices.ts'
 import { settledSource, type Settling } from './expected-ledger.ts'
 import type { Finding, Findings } from './findings.ts'
 import { recomputeLine } from './recompute.ts'
-import type { TaskState } from './expected-task.ts'
+import type { TaskState } from './task-state.ts'
 
 /**
  * Settled calls remembered, to see a second settlement of one; for older ones the ledger's own rows

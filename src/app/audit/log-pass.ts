@@ -16,23 +16,18 @@ import {
   type Closing,
 } from './closing.ts'
 import { ledgerEffect, type LedgerEffect } from './expected-ledger.ts'
+import { EventRows, type EventEffect } from './event-rows.ts'
 import type { Findings } from './findings.ts'
 import { LedgerRows, ledgerStretches } from './ledger-rows.ts'
 import { LineChain, type ChainHead } from './line-chain.ts'
 import { LogChecks } from './log-checks.ts'
 import type { Look } from './match.ts'
-import { comparePresence } from './presence.ts'
 import { ReadModels, type ReadModel } from './read-models.ts'
 import { inSnapshot } from './snapshot.ts'
 import { SourceMemory } from './source-memory.ts'
+import { compareBegun } from './stream-walk.ts'
 import { digestsOf, type RowDigests, type Stretch } from './stretch-digest.ts'
 import { holdsOf, placesOf, type Requested, TaskPlaces, type Scope } from './task-places.ts'
-import {
-  timelineEffect,
-  TimelineRows,
-  timelineStretches,
-  type TimelineEffect,
-} from './timeline-rows.ts'
 
 /** Events compared in one snapshot. */
 const STRETCH_EVENTS = 2_000
@@ -65,11 +60,12 @@ interface PassDeps {
 /** What the events of a stretch must have left. */
 interface Effects {
   readonly ledger: readonly LedgerEffect[]
-  readonly timeline: readonly TimelineEffect[]
+  /** By read model. */
+  readonly rows: ReadonlyMap<EventRows, readonly EventEffect[]>
 }
 
 /** The rows of a stretch; undefined for a read model that is not followed there. */
-interface Standing {
+interface StretchRows {
   readonly digests: RowDigests
   readonly holds: readonly AuditedRow[] | undefined
   readonly places: readonly AuditedRow[] | undefined
@@ -85,7 +81,7 @@ export class LogPass {
   readonly chain: LineChain
   readonly checks: LogChecks
   readonly ledger: LedgerRows
-  readonly timeline: TimelineRows
+  readonly eventRows: readonly EventRows[]
   readonly places: TaskPlaces
   readonly models: ReadModels
   events = 0
@@ -109,7 +105,9 @@ export class LogPass {
     const wholeLog = beginning.position === BEFORE_ALL
     this.checks = new LogChecks(findings, new AccountPriceHistory(log, wholeLog))
     this.ledger = new LedgerRows({ chain: this.chain, checks: this.checks, findings, log })
-    this.timeline = new TimelineRows(findings)
+    this.eventRows = deps.models.flatMap(({ name, eventTables }) =>
+      eventTables ? [new EventRows(name, eventTables, findings)] : [],
+    )
     this.places = new TaskPlaces(beginning.scopes, findings)
     this.models = new ReadModels(deps.pool, deps.models, findings)
     this.#memory = new SourceMemory(log, (task) => this.checks.unsettled(task))
@@ -210,13 +208,13 @@ export class LogPass {
     const requested = this.places.take(events)
     const { ledger } = await inSnapshot(this.#deps.pool, async ({ db }) => {
       // Postgres reads the rows while the audit computes the expected ones.
-      const [stands, effects] = await allOver([
+      const [stored, effects] = await allOver([
         this.#lookAt(db, requested, stretch),
         Promise.resolve(events).then((all) => this.#effectsOf(all)),
       ])
-      const look = { db, digests: stands.digests }
+      const look = { db, digests: stored.digests }
       const counted = { ...effects, ledger: await this.ledger.counted(look, effects.ledger) }
-      await this.#compare({ db, stretch, stands }, events, requested, counted)
+      await this.#compare({ db, stretch, stored }, events, requested, counted)
       return counted
     })
     for (const { event, balance } of ledger)
@@ -231,10 +229,10 @@ export class LogPass {
     db: Queryable,
     requested: readonly Requested[],
     stretch: Stretch,
-  ): Promise<Standing> {
+  ): Promise<StretchRows> {
     const inLedger = this.models.follows('ledger')
-    const inTimeline = this.models.follows('timeline')
-    const tables = [...(inLedger ? ledgerStretches : []), ...(inTimeline ? timelineStretches : [])]
+    const others = this.#followedRows().flatMap(({ tables }) => tables)
+    const tables = [...(inLedger ? ledgerStretches : []), ...others]
     const [digests, holds, places] = await allOver([
       digestsOf(db, tables, stretch),
       inLedger ? holdsOf(db, requested) : undefined,
@@ -243,36 +241,40 @@ export class LogPass {
     return { digests, holds, places }
   }
 
+  #followedRows(): readonly EventRows[] {
+    return this.eventRows.filter(({ model }) => this.models.follows(model))
+  }
+
   #effectsOf(events: readonly RecordedEvent[]): Effects {
     const ledger: LedgerEffect[] = []
-    const timeline: TimelineEffect[] = []
+    const rows = new Map(this.#followedRows().map((each): [EventRows, EventEffect[]] => [each, []]))
     for (const event of events) {
       const before = this.#memory.before(event)
       this.checks.check(event, before?.task)
       const inLedger = ledgerEffect(event, before?.task)
       if (inLedger) ledger.push(inLedger)
-      const inTimeline = timelineEffect(event, this.#memory.take(event) ?? before)
-      if (inTimeline) timeline.push(inTimeline)
+      const owner = this.#memory.take(event) ?? before
+      for (const [each, effects] of rows) effects.push(each.effectOf(event, owner))
     }
-    return { ledger, timeline }
+    return { ledger, rows }
   }
 
   async #compare(
-    found: { readonly db: Queryable; readonly stretch: Stretch; readonly stands: Standing },
+    found: { readonly db: Queryable; readonly stretch: Stretch; readonly stored: StretchRows },
     events: readonly RecordedEvent[],
     requested: readonly Requested[],
     effects: Effects,
   ): Promise<void> {
-    const { db, stretch, stands } = found
-    const look = { ...stretch, db, digests: stands.digests }
+    const { db, stretch, stored } = found
+    const look = { ...stretch, db, digests: stored.digests }
     if (this.models.follows('ledger')) await this.ledger.compare(look, effects.ledger)
     else this.notCompared += events.length
-    if (stands.holds) this.places.compareHolds(requested, stands.holds, this.ledger.unapplied)
-    if (this.models.follows('timeline'))
-      this.timeline.judge(await this.timeline.find(look, effects.timeline))
-    if (stands.places) this.places.compare(requested, stands.places)
-    const { findings } = this.#deps
-    await comparePresence(db, events, findings, (model) => this.models.follows(model))
+    if (stored.holds) this.places.compareHolds(requested, stored.holds, this.ledger.unapplied)
+    for (const [each, ofEvents] of effects.rows) await each.compare(look, ofEvents)
+    if (stored.places) this.places.compare(requested, stored.places)
+    const { findings, models } = this.#deps
+    for (const { name, streamTables = [] } of models)
+      if (this.models.follows(name)) await compareBegun(db, events, streamTables, findings)
   }
 
   /** Finds rows whose positions are after the last event of their read model. */
@@ -280,8 +282,7 @@ export class LogPass {
     await inSnapshot(this.#deps.pool, async ({ db, position }) => {
       const beyond = (model: string): Look => ({ db, after: position(model), upTo: BEYOND_ALL })
       if (this.models.follows('ledger')) await this.ledger.compare(beyond('ledger'), [])
-      if (this.models.follows('timeline'))
-        this.timeline.judge(await this.timeline.find(beyond('timeline'), []))
+      for (const each of this.#followedRows()) await each.compare(beyond(each.model), [])
     })
   }
 
@@ -289,12 +290,8 @@ export class LogPass {
     const { findings } = this.#deps
     if (closing.model === 'tasks') return compareScopes(closing.scopes, this.places, findings)
     const { unappliedBalances } = this.ledger
-    this.balancesCompared = compareBalances(
-      closing.balances,
-      this.balances,
-      unappliedBalances,
-      findings,
-    )
+    const rows = closing.balances
+    this.balancesCompared = compareBalances(rows, this.balances, unappliedBalances, findings)
     compareChain(closing.chain, this.chain, findings)
   }
 }

@@ -10,9 +10,11 @@ import {
   type PeriodTotals,
 } from '../../../projections/ledger/query.ts'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
+import { allOver } from '../../kernel/all-over.ts'
 import { rowDiffers } from './compare.ts'
 import type { Corrections } from './corrections.ts'
-import { MAX_FINDINGS, type Difference, type Finding, type Findings } from './findings.ts'
+import { Findings, MAX_FINDINGS, type Difference, type Finding } from './findings.ts'
+import type { LineCorrections } from './line-corrections.ts'
 import { inSnapshot } from './snapshot.ts'
 
 /** Lines summed in one snapshot, approximately: a single day is not divided. */
@@ -96,6 +98,26 @@ export async function auditPeriods(deps: Deps, onTenant: (tenants: number) => vo
   }
   // These have neither a line nor a total.
   for (const key of corrections.keys()) if (!judged.has(key)) judge(deps, absent(key))
+}
+
+/** Does so for days, hours and quarters side by side, because Postgres does most of the work. */
+export async function auditAllPeriods(
+  { pool, wrong, unapplied }: Record<'wrong' | 'unapplied', LineCorrections> & Pick<Deps, 'pool'>,
+  onTenants: (tenants: number) => void,
+): Promise<Findings> {
+  const all = new Findings()
+  const done = { days: 0, hours: 0, quarters: 0 }
+  const audits = (['days', 'hours', 'quarters'] as const).map(async (table) => {
+    const findings = new Findings()
+    const known = { corrections: wrong[table], unapplied: unapplied[table] }
+    await auditPeriods({ pool, table, findings, ...known }, (tenants) => {
+      done[table] = tenants
+      onTenants(Math.min(...Object.values(done)))
+    })
+    return findings
+  })
+  for (const found of await allOver(audits)) all.add(found)
+  return all
 }
 
 function notCompared(table: PeriodTable, key: string, message: string): Finding {

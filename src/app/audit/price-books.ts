@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { allRows, rowsByKey } from '../../../projections/engine/audited-rows.ts'
+import { canonicalTime, allRows, rowsByKey } from '../../../projections/engine/audited-rows.ts'
 import { priceTables } from '../../../projections/prices/query.ts'
 import {
   priceBookStream,
@@ -8,14 +8,7 @@ import {
 } from '../../domain/pricing/events.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { canonicalPrice } from '../../kernel/money.ts'
-import {
-  differencesOf,
-  rowDiffers,
-  rowMissing,
-  rowUnexplained,
-  timeCell,
-  type Expected,
-} from './compare.ts'
+import { differencesOf, rowDiffers, rowMissing, rowUnexplained, type Expected } from './compare.ts'
 import type { Finding, Findings } from './findings.ts'
 import { inSnapshot } from './snapshot.ts'
 import { readTo } from './streams.ts'
@@ -23,8 +16,8 @@ import { readTo } from './streams.ts'
 function bookRow({ data: book, metadata, position }: RecordedEvent<PriceBookEvent>): Expected {
   return {
     version: book.version,
-    effective_from: timeCell(book.effectiveFrom),
-    published_at: timeCell(book.publishedAt),
+    effective_from: canonicalTime(book.effectiveFrom),
+    published_at: canonicalTime(book.publishedAt),
     digest: book.digest,
     published_by: metadata.actor,
     position,

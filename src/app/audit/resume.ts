@@ -1,18 +1,18 @@
 import type { Pool } from 'pg'
 import { countUpTo, rowsAfter } from '../../../projections/engine/audited-rows.ts'
 import { ledgerTables } from '../../../projections/ledger/query.ts'
-import { taskTables } from '../../../projections/tasks/query.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { Balances } from './balances.ts'
 import { rowDiffers, rowMissing } from './compare.ts'
 import { ledgerStretches } from './ledger-rows.ts'
-import { timelineStretches } from './timeline-rows.ts'
 import type { Findings } from './findings.ts'
 import { chained, NO_LINES } from './line-chain.ts'
 import type { Beginning, LogPass } from './log-pass.ts'
+import type { ReadModel } from './read-models.ts'
 import { inSnapshot } from './snapshot.ts'
 import type { AuditState } from './state.ts'
+import type { WalkedTable } from './stream-walk.ts'
 
 /** Lines read in one snapshot. */
 const PAGE_LINES = 5_000
@@ -45,19 +45,27 @@ export function beginningOf(state: AuditState): Beginning {
   }
 }
 
-/** What this audit takes over from the earlier one without comparing it again. */
-export function onTrust({ position, walk }: AuditState): readonly string[] {
-  const appended = [...ledgerStretches, ...timelineStretches]
+/**
+ * What this audit takes over from the earlier one without comparing it again; `tasks` are the
+ * tables of which it compares the rows of changed tasks alone.
+ */
+export function onTrust(
+  { position, walk }: AuditState,
+  models: readonly ReadModel[],
+  tasks: readonly WalkedTable[],
+): readonly string[] {
+  const appended = [...ledgerStretches, ...models.flatMap(({ eventTables = [] }) => eventTables)]
     .map(({ table }) => table.name)
     .filter((name) => name !== ledgerTables.lines.name)
-  const ofTasks = [taskTables.tasks.name, taskTables.polls.name, ledgerTables.holds.name]
+  const begun = models.filter(({ streamTables = [] }) => streamTables.some((of) => of.begun))
+  const named = tasks.map(({ table }) => table.name).join(', ')
   return [
     `${appended.join(', ')}: rows up to position ${position}`,
     ...(walk.done === undefined
       ? []
-      : [`${ofTasks.join(', ')}: tasks without an event after position ${walk.done}`]),
-    ...(walk.after === undefined ? [] : [`${ofTasks.join(', ')}: tasks up to ${walk.after}`]),
-    `access, files, voices, assets: that no row from before position ${position} is missing`,
+      : [`${named}: tasks without an event after position ${walk.done}`]),
+    ...(walk.after === undefined ? [] : [`${named}: tasks up to ${walk.after}`]),
+    `${begun.map(({ name }) => name).join(', ')}: that no row from before position ${position} is missing`,
   ]
 }
 

@@ -47,15 +47,15 @@ function inOrder(rows: readonly Expected[], key: string): readonly Expected[] {
 export interface Digested {
   readonly table: AuditedTable
   readonly key: string
-  /** Columns that no event sets. */
-  readonly untold?: readonly string[]
+  /** Columns that other events set. */
+  readonly excluded?: readonly string[]
 }
 
 /** Digests of the rows of a stretch, by table. */
 export type RowDigests = ReadonlyMap<AuditedTable, RowDigest>
 
-function toldColumns({ table, untold = [] }: Digested): readonly string[] {
-  return Object.keys(table.columns).filter((column) => !untold.includes(column))
+function comparedColumns({ table, excluded = [] }: Digested): readonly string[] {
+  return Object.keys(table.columns).filter((column) => !excluded.includes(column))
 }
 
 /** Queries the digests of these tables in a stretch, before the expected rows are known. */
@@ -66,7 +66,7 @@ export async function digestsOf(
 ): Promise<RowDigests> {
   const range = { ...stretch, limit: MAX_ROWS }
   const digests = tables.map(async (of) => {
-    const digest = { columns: toldColumns(of), key: of.key, marks }
+    const digest = { columns: comparedColumns(of), key: of.key, marks }
     return [of.table, await digestBetween(db, of.table, digest, range)] as const
   })
   return new Map(await allOver(digests))
@@ -84,7 +84,7 @@ export function standExactly(
   if (stands.rows !== expected.length) return false
   if (stands.rows === 0) return true
   const rows = inOrder(expected, of.key)
-  return toldColumns(of).every((column, at) => {
+  return comparedColumns(of).every((column, at) => {
     const cells = rows.map((row) => cellOf(row[column])).join(marks.between)
     return hash('sha256', plain(cells), 'hex') === stands.columns[at]
   })

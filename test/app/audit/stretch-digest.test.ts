@@ -21,7 +21,7 @@ const table: AuditedTable = {
     hash: 'hex',
   },
 }
-const standing: Appended = { table, key: 'id', unique: true, untold: ['seq'] }
+const standing: Appended = { table, key: 'id', unique: true, excluded: ['seq'] }
 
 const row = (position: bigint, id: string, more: Expected = {}): Expected => ({
   position,
