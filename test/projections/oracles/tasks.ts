@@ -1,8 +1,8 @@
 import type { AuditedRow } from '../../../projections/engine/audited-rows.ts'
-import { timeOf } from '../../domain/any-event.ts'
-import type { TaskEvent } from '../../domain/task/events.ts'
-import { plain, type Expected } from './compare.ts'
-import type { TaskHistory } from './task-state.ts'
+import { timeOf } from '../../../src/domain/any-event.ts'
+import type { TaskEvent } from '../../../src/domain/task/events.ts'
+import { plain, type Expected } from '../../../src/app/audit/compare.ts'
+import type { TaskHistory } from '../../../src/app/audit/task-state.ts'
 
 const ms = (time: string): number => Date.parse(time)
 

@@ -1,9 +1,12 @@
 import { canonicalTime } from '../../../projections/engine/audited-rows.ts'
-import { assetEvents, type AssetEvent } from '../../domain/asset/events.ts'
-import { assetGroupEvents, type AssetGroupEvent } from '../../domain/asset-group/events.ts'
-import { verificationEvents, type VerificationEvent } from '../../domain/verification/events.ts'
-import type { RecordedEvent } from '../../eventlog/log/types.ts'
-import { type Expected } from './compare.ts'
+import { assetEvents, type AssetEvent } from '../../../src/domain/asset/events.ts'
+import { assetGroupEvents, type AssetGroupEvent } from '../../../src/domain/asset-group/events.ts'
+import {
+  verificationEvents,
+  type VerificationEvent,
+} from '../../../src/domain/verification/events.ts'
+import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
+import { type Expected } from '../../../src/app/audit/compare.ts'
 
 /** The auditor's own computation of what asset library events leave in the read model. */
 

@@ -1,6 +1,6 @@
 import { canonicalTime } from '../../../projections/engine/audited-rows.ts'
-import type { RecordedEvent } from '../../eventlog/log/types.ts'
-import { type Expected } from './compare.ts'
+import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
+import { type Expected } from '../../../src/app/audit/compare.ts'
 
 /** Rows by their keys. */
 export type ExpectedRows = ReadonlyMap<string, Expected>
