@@ -6,13 +6,13 @@ import { type Expected } from '../../../src/app/audit/compare.ts'
 export type ExpectedRows = ReadonlyMap<string, Expected>
 
 /** The rows that a tenant's account events leave in the access read model. */
-export async function accountRows(events: AsyncIterable<RecordedEvent>): Promise<{
+export function accountRows(events: Iterable<RecordedEvent>): {
   readonly tenants: ExpectedRows
   readonly users: ExpectedRows
-}> {
+} {
   const tenants = new Map<string, Expected>()
   const users = new Map<string, Expected>()
-  for await (const event of events) {
+  for (const event of events) {
     const { position } = event
     if (event.type === 'TenantOpened') {
       const { tenantId, name, openedAt } = event.data
@@ -43,13 +43,13 @@ export async function accountRows(events: AsyncIterable<RecordedEvent>): Promise
 }
 
 /** The rows that a token's events leave in the access read model. */
-export async function tokenRows(events: AsyncIterable<RecordedEvent>): Promise<{
+export function tokenRows(events: Iterable<RecordedEvent>): {
   readonly token: Expected | undefined
   readonly secrets: ExpectedRows
-}> {
+} {
   let token: Expected | undefined
   let secrets: readonly { readonly hash: string; readonly until: number | undefined }[] = []
-  for await (const event of events) {
+  for (const event of events) {
     const { position } = event
     if (event.type === 'TokenIssued') {
       token = issued(event)
