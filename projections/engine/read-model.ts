@@ -6,16 +6,14 @@ import { allOver } from '../../src/kernel/all-over.ts'
 import { invariant } from '../../src/kernel/assert.ts'
 import type { Columns, Patch, Row } from './column.ts'
 import type { AuditedRow, AuditedTable, StreamTable } from './audited-rows.ts'
-import type { Table } from './table.ts'
+import type { DeclaredTable, Table } from './table.ts'
 import type { Projection, ProjectionDigest, TableDigest } from './types.ts'
 
-type AnyTable = Pick<Table, 'tableSql' | 'indexesSql' | 'comparedSql' | 'audited'>
-
 /** Tables of a read model, by name. */
-type Tables = Readonly<Record<string, AnyTable>>
+type Tables = Readonly<Record<string, DeclaredTable>>
 
 /** What a projection is made of but for what it does with events. */
-type Declared = Pick<Projection, 'tablesSql' | 'indexesSql' | 'digest'>
+type Declared = Pick<Projection, 'tables' | 'tablesSql' | 'indexesSql' | 'digest'>
 
 /**
  * What follows from the tables of a read model. `totals` selects two text columns, a name and a total worth
@@ -27,6 +25,7 @@ export function fromTables(
 ): Declared {
   const all = Object.values(tables)
   return {
+    tables: all,
     tablesSql: [...all.map(({ tableSql }) => tableSql), views].join('\n'),
     indexesSql: all.map(({ indexesSql }) => indexesSql).join('\n'),
     digest: async (client) => ({
@@ -138,7 +137,7 @@ export function fromRows(
     Record<
       string,
       Pick<DeclaredRows<Columns, AnyEvent, AnyEventType>, 'apply' | 'audit' | 'types'> & {
-        readonly table: AnyTable
+        readonly table: DeclaredTable
       }
     >
   >,

@@ -221,6 +221,14 @@ function encode(
   )
 }
 
+/** A table of any columns. */
+export interface DeclaredTable extends Pick<
+  Table,
+  'name' | 'tableSql' | 'indexesSql' | 'comparedSql' | 'audited'
+> {
+  readonly record: { readonly columns: Columns; readonly key: readonly string[] }
+}
+
 /** Declares a table; `name` has its schema, e.g. `ledger.lines`. */
 export function table<const C extends Columns>(name: string, record: TableRecord<C>): Table<C> {
   return new Table(name, record)

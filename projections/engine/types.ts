@@ -2,6 +2,7 @@ import type { PoolClient } from 'pg'
 import type { AnyEventType } from '../../src/domain/any-event.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import type { EventTable, StreamTable } from './audited-rows.ts'
+import type { DeclaredTable } from './table.ts'
 
 /**
  * A read model: idempotent, disposable, built only from events. Its tables live in their own
@@ -29,6 +30,8 @@ export interface Projection {
   readonly apply: (client: PoolClient, batch: readonly RecordedEvent[]) => Promise<void>
   /** Hash of all rows and the balances, for comparing a rebuild with what is live. */
   readonly digest: (client: PoolClient) => Promise<ProjectionDigest>
+  /** The tables as they are declared. */
+  readonly tables?: readonly DeclaredTable[]
   /** Tables that an audit compares with the log, stream by stream. */
   readonly streamTables?: readonly StreamTable[]
   /** Tables that an audit compares with the log, event by event. */
