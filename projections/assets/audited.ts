@@ -1,10 +1,6 @@
 import type { Queryable } from '../engine/queryable.ts'
-import { audited } from '../engine/read-model.ts'
 import { assetStatuses, statesOf, statesSql } from './state.ts'
-import { assets, groups, shownSql, verifications } from './tables.ts'
-
-/** What an auditor compares with the log row by row; counts are counted again. */
-export const assetTables = audited({ assets, groups, verifications })
+import { shownSql } from './tables.ts'
 
 /** A row of the counts of a tenant's lists that does not follow from its assets and groups. */
 export interface CountedAssets {

@@ -6,19 +6,16 @@ import { priceBookStream } from '../../domain/pricing/events.ts'
 import { taskStream } from '../../domain/task/events.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { auditAssetCounts } from './asset-counts.ts'
-import { Balances } from './balances.ts'
 import { auditCounts, CountCorrections } from './counts.ts'
 import { type Finding, Findings } from './findings.ts'
-import { NO_LINES } from './line-chain.ts'
-import { BEFORE_ALL, LogPass, type Beginning } from './log-pass.ts'
+import { LogPass } from './log-pass.ts'
 import { auditAllPeriods } from './periods.ts'
 import { comparePriceBooks } from './price-books.ts'
 import type { ReadModel } from './read-models.ts'
 import { beginningOf, checkEarlierLines, checkSameLog, onTrust, stateOf } from './resume.ts'
 import type { AuditState } from './state.ts'
-import { StreamWalk, type ComparedRow, type WalkedTable } from './stream-walk.ts'
+import { StreamWalk, type ComparedRow } from './stream-walk.ts'
 import { readTo } from './streams.ts'
-import { holdTable } from './task-state.ts'
 import { auditTotals } from './totals.ts'
 
 /** How often the audit saves its state, by default. */
@@ -106,8 +103,6 @@ class Run {
   readonly #intervalMs: number
   /** How many rows were compared, by table. */
   readonly #compared = new Map<string, number>()
-  /** What is compared stream by stream; of the ledger holds alone, by the auditor's own account. */
-  readonly #tables: readonly WalkedTable[]
 
   constructor(options: AuditOptions) {
     this.#options = options
@@ -119,11 +114,7 @@ class Run {
       this.#progress(this.#pass.events, 'events of the log')
       await this.#keep(this.#intervalMs)
     }
-    this.#pass = new LogPass({ ...deps, onStretch }, resume ? beginningOf(resume) : fromTheStart())
-    const ofModels = models.flatMap(({ name, streamTables = [] }) =>
-      streamTables.map((of) => ({ ...of, model: name })),
-    )
-    this.#tables = [...ofModels, holdTable(this.#pass.ledger.unapplied)]
+    this.#pass = new LogPass({ ...deps, onStretch }, beginningOf(resume))
   }
 
   async run(): Promise<AuditReport> {
@@ -165,8 +156,7 @@ class Run {
   async #walkTasks(): Promise<void> {
     const { pool, log } = this.#options
     const findings = this.#findings
-    const { places, position } = this.#pass
-    const tables = this.#tables
+    const { places, position, tables } = this.#pass
     const tasks = tables.find(({ table }) => table.name === counted.tasks)
     const corrections = new CountCorrections(places)
     const onCompared = (row: ComparedRow): void => {
@@ -202,7 +192,7 @@ class Run {
   /** Compares the rows of all other streams, however far an earlier audit came. */
   async #walkOthers(): Promise<void> {
     const { pool, log } = this.#options
-    const tables = this.#tables
+    const { tables } = this.#pass
     for (const stream of new Set(tables.map((of) => of.stream))) {
       if (stream === undefined || stream === taskStream) continue
       const walk = new StreamWalk({ pool, log, findings: this.#findings, stream, tables })
@@ -247,7 +237,7 @@ class Run {
     const { chain, ledger, eventRows, checks } = this.#pass
     for (const { compared } of eventRows) this.#count(compared)
     const { resume, models } = this.#options
-    const ofTasks = this.#tables.filter(({ stream }) => stream === taskStream)
+    const ofTasks = this.#pass.tables.filter(({ stream }) => stream === taskStream)
     return {
       ok: this.#findings.count === 0,
       resumedFrom: resume?.position,
@@ -270,15 +260,5 @@ class Run {
       findings: this.#findings.kept,
       findingsInAll: this.#findings.count,
     }
-  }
-}
-
-function fromTheStart(): Beginning {
-  return {
-    position: BEFORE_ALL,
-    chain: { lines: 0n, hash: NO_LINES },
-    balances: new Balances(),
-    scopes: [],
-    last: undefined,
   }
 }

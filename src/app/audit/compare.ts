@@ -1,5 +1,6 @@
 import type { AuditedRow } from '../../../projections/engine/audited-rows.ts'
 import { isJsonObject } from '../../kernel/json.ts'
+import { formatAmount } from '../../kernel/money.ts'
 import { isStorable, toStorable } from '../../kernel/storable-text.ts'
 import type { Difference, Finding } from './findings.ts'
 
@@ -83,6 +84,21 @@ export function differencesOf(expected: Expected, row: AuditedRow): readonly Dif
   return found.slice(0, MAX_DIFFERENCES)
 }
 
+/** Where sums differ from the log's, in pico where a field is an amount. */
+export function sumDifferences(
+  fields: readonly string[],
+  log: readonly bigint[],
+  stands: readonly bigint[],
+): readonly Difference[] {
+  const shownSum = (field: string, sum = 0n): string =>
+    field === 'amount' ? formatAmount(sum) : sum.toString()
+  return fields.flatMap((field, n) =>
+    log[n] === stands[n]
+      ? []
+      : [{ field, log: shownSum(field, log[n]), stands: shownSum(field, stands[n]) }],
+  )
+}
+
 /** The name of a row, with which a finding about it begins. */
 interface RowName {
   readonly table: string
@@ -119,6 +135,24 @@ export function rowUnexplained(name: RowName, row: AuditedRow): Finding {
     ...named(name),
     message: `it is there, nothing in the log accounts for it: ${abridged(row)}`,
   }
+}
+
+/** Compares rows with those that the log requires, by a column that distinguishes them. */
+export function compareRows(
+  expected: readonly Expected[],
+  stored: readonly AuditedRow[],
+  key: string,
+  nameOf: (row: Expected) => RowName,
+): readonly Finding[] {
+  const left = new Map(stored.map((row) => [String(row[key]), row]))
+  const found = expected.flatMap((says) => {
+    const row = left.get(String(says[key]))
+    left.delete(String(says[key]))
+    if (row === undefined) return [rowMissing(nameOf(says), says)]
+    const differences = differencesOf(says, row)
+    return differences.length > 0 ? [rowDiffers(nameOf(says), differences)] : []
+  })
+  return [...found, ...[...left.values()].map((row) => rowUnexplained(nameOf(row), row))]
 }
 
 /** The columns that identify a row best in one line. */

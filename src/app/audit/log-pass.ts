@@ -25,9 +25,10 @@ import type { Look } from './match.ts'
 import { ReadModels, type ReadModel } from './read-models.ts'
 import { inSnapshot } from './snapshot.ts'
 import { SourceMemory } from './source-memory.ts'
-import { compareBegun } from './stream-walk.ts'
+import { compareBegun, type WalkedTable } from './stream-walk.ts'
+import { holdTable } from './task-state.ts'
 import { digestsOf, type RowDigests, type Stretch } from './stretch-digest.ts'
-import { holdsOf, placesOf, type Requested, TaskPlaces, type Scope } from './task-places.ts'
+import { placesOf, type Requested, TaskPlaces, type Scope } from './task-places.ts'
 
 /** Events compared in one snapshot. */
 const STRETCH_EVENTS = 2_000
@@ -67,7 +68,6 @@ interface Effects {
 /** The rows of a stretch; undefined for a read model that is not followed there. */
 interface StretchRows {
   readonly digests: RowDigests
-  readonly holds: readonly AuditedRow[] | undefined
   readonly places: readonly AuditedRow[] | undefined
 }
 
@@ -82,6 +82,8 @@ export class LogPass {
   readonly checks: LogChecks
   readonly ledger: LedgerRows
   readonly eventRows: readonly EventRows[]
+  /** What is compared stream by stream; of the ledger holds alone, by the auditor's own account. */
+  readonly tables: readonly WalkedTable[]
   readonly places: TaskPlaces
   readonly models: ReadModels
   events = 0
@@ -108,6 +110,10 @@ export class LogPass {
     this.eventRows = deps.models.flatMap(({ name, eventTables }) =>
       eventTables ? [new EventRows(name, eventTables, findings)] : [],
     )
+    const ofModels = deps.models.flatMap(({ name, streamTables = [] }) =>
+      streamTables.map((of) => ({ ...of, model: name })),
+    )
+    this.tables = [...ofModels, holdTable(this.ledger.unapplied)]
     this.places = new TaskPlaces(beginning.scopes, findings)
     this.models = new ReadModels(deps.pool, deps.models, findings)
     this.#memory = new SourceMemory(log, (task) => this.checks.unsettled(task))
@@ -233,12 +239,11 @@ export class LogPass {
     const inLedger = this.models.follows('ledger')
     const others = this.#followedRows().flatMap(({ tables }) => tables)
     const tables = [...(inLedger ? ledgerStretches : []), ...others]
-    const [digests, holds, places] = await allOver([
+    const [digests, places] = await allOver([
       digestsOf(db, tables, stretch),
-      inLedger ? holdsOf(db, requested) : undefined,
       this.models.follows('tasks') ? placesOf(db, requested) : undefined,
     ])
-    return { digests, holds, places }
+    return { digests, places }
   }
 
   #followedRows(): readonly EventRows[] {
@@ -269,12 +274,10 @@ export class LogPass {
     const look = { ...stretch, db, digests: stored.digests }
     if (this.models.follows('ledger')) await this.ledger.compare(look, effects.ledger)
     else this.notCompared += events.length
-    if (stored.holds) this.places.compareHolds(requested, stored.holds, this.ledger.unapplied)
     for (const [each, ofEvents] of effects.rows) await each.compare(look, ofEvents)
     if (stored.places) this.places.compare(requested, stored.places)
-    const { findings, models } = this.#deps
-    for (const { name, streamTables = [] } of models)
-      if (this.models.follows(name)) await compareBegun(db, events, streamTables, findings)
+    const followed = this.tables.filter(({ model }) => this.models.follows(model))
+    await compareBegun(db, events, followed, this.#deps.findings)
   }
 
   /** Finds rows whose positions are after the last event of their read model. */

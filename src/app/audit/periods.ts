@@ -9,11 +9,11 @@ import {
   type PeriodTable,
   type PeriodTotals,
 } from '../../../projections/ledger/query.ts'
-import { formatAmount, parseAmount } from '../../kernel/money.ts'
+import { parseAmount } from '../../kernel/money.ts'
 import { allOver } from '../../kernel/all-over.ts'
-import { rowDiffers } from './compare.ts'
+import { rowDiffers, sumDifferences } from './compare.ts'
 import type { Corrections } from './corrections.ts'
-import { Findings, MAX_FINDINGS, type Difference, type Finding } from './findings.ts'
+import { Findings, MAX_FINDINGS, type Finding } from './findings.ts'
 import type { LineCorrections } from './line-corrections.ts'
 import { inSnapshot } from './snapshot.ts'
 
@@ -47,24 +47,16 @@ function amountsOf({ lines, quantity, amount }: PeriodTotals): readonly bigint[]
 
 const fields = ['lines', 'quantity', 'amount'] as const
 
-function differences(log: readonly bigint[], stands: readonly bigint[]): readonly Difference[] {
-  const shown = (amounts: readonly bigint[], n: number): string =>
-    fields[n] === 'amount' ? formatAmount(amounts[n] ?? 0n) : String(amounts[n] ?? 0n)
-  return fields.flatMap((field, n) =>
-    log[n] === stands[n] ? [] : [{ field, log: shown(log, n), stands: shown(stands, n) }],
-  )
-}
-
 /** Judges one total, corrected by what is known to be wrong with its lines. */
 function judge(deps: Deps, { key, summed, stands }: PeriodComparison): void {
   const sum = amountsOf(summed)
   const correction = deps.corrections.of(keyOf(key), fields.length)
   const log = sum.map((each, n) => each + (correction[n] ?? 0n))
-  const found = differences(log, amountsOf(stands))
+  const found = sumDifferences(fields, log, amountsOf(stands))
   if (found.length === 0) return
   const missed = deps.unapplied.of(keyOf(key), fields.length)
   const all = log.map((each, n) => each + (missed[n] ?? 0n))
-  if (differences(all, amountsOf(stands)).length === 0) return
+  if (sumDifferences(fields, all, amountsOf(stands)).length === 0) return
   const name = { table: `ledger.${deps.table}`, key: Object.values(key).join(' ') }
   deps.findings.push(rowDiffers(name, found))
 }

@@ -33,6 +33,17 @@ export interface ComparedRow {
   readonly differs: boolean
 }
 
+interface WalkDeps {
+  readonly pool: Pool
+  readonly log: EventLog
+  readonly findings: Findings
+  /** The stream of an owner. */
+  readonly stream: (owner: string) => string
+  /** Tables of this kind of stream, and of any; others are left out. */
+  readonly tables: readonly WalkedTable[]
+  readonly onCompared?: (row: ComparedRow) => void
+}
+
 type Rows = readonly AuditedRow[]
 
 /** Rows of some owners at one moment. */
@@ -51,30 +62,15 @@ interface Page {
 export class StreamWalk {
   /** How many rows were compared, by table. */
   readonly compared = new Map<string, number>()
-  readonly #pool: Pool
-  readonly #log: EventLog
-  readonly #findings: Findings
+  readonly #deps: WalkDeps
   readonly #tables: readonly WalkedTable[]
-  readonly #stream: (owner: string) => string
   readonly #types: ReadonlySet<string>
-  readonly #onCompared: ((row: ComparedRow) => void) | undefined
 
-  /** @param of tables of one kind of stream, and of any */
-  constructor(of: {
-    readonly pool: Pool
-    readonly log: EventLog
-    readonly findings: Findings
-    readonly stream: (owner: string) => string
-    readonly tables: readonly WalkedTable[]
-    readonly onCompared?: (row: ComparedRow) => void
-  }) {
-    this.#pool = of.pool
-    this.#log = of.log
-    this.#findings = of.findings
-    this.#stream = of.stream
-    this.#tables = of.tables.filter(({ stream }) => stream === of.stream || stream === undefined)
+  constructor(deps: WalkDeps) {
+    const { stream, tables } = deps
+    this.#deps = deps
+    this.#tables = tables.filter((of) => of.stream === stream || of.stream === undefined)
     this.#types = new Set(this.#tables.flatMap(({ types }) => [...types]))
-    this.#onCompared = of.onCompared
   }
 
   /**
@@ -88,7 +84,7 @@ export class StreamWalk {
       // Rows without a position do not say when they changed: a full audit compares them.
       .filter(({ table }) => changedAfter === undefined || 'position' in table.columns)
       .map(({ table, owner }) => ({ table: table.name, column: owner, changedAfter }))
-    const page = await inSnapshot(this.#pool, async ({ db, position }): Promise<Page> => {
+    const page = await inSnapshot(this.#deps.pool, async ({ db, position }): Promise<Page> => {
       const owners = await nextKeys(db, columns, { after, limit })
       const rows = await allOver(
         this.#tables.map(async ({ table, owner }) =>
@@ -107,7 +103,7 @@ export class StreamWalk {
     const positions = this.#tables.map(({ model }) => position(model))
     const last = positions.reduce((most, each) => (each > most ? each : most))
     const events: RecordedEvent[] = []
-    for await (const event of readTo(this.#log, this.#stream(owner), last))
+    for await (const event of readTo(this.#deps.log, this.#deps.stream(owner), last))
       if (this.#types.has(event.type)) events.push(event)
     return events
   }
@@ -121,7 +117,7 @@ export class StreamWalk {
       const reached = position(of.model)
       const events = history.filter((event) => event.position <= reached)
       const name = { table: of.table.name, key: owner }
-      const expected = folded(this.#findings, name, () => of.rows(events))
+      const expected = folded(this.#deps.findings, name, () => of.rows(events))
       if (expected) this.#judge(of, owner, { events, expected, stored })
     }
   }
@@ -145,19 +141,19 @@ export class StreamWalk {
       if (stored === undefined) {
         // The pass over the log finds missing rows of those that stay for ever.
         if (!of.begun && !of.mayLack?.(expected))
-          this.#findings.push(rowMissing(nameOf(key, expected), expected))
+          this.#deps.findings.push(rowMissing(nameOf(key, expected), expected))
         continue
       }
       const differences = differencesOf(expected, stored)
       const differs = differences.length > 0 && !isExcused(of, found.events, key, stored)
-      if (differs) this.#findings.push(rowDiffers(nameOf(key, expected), differences))
-      this.#onCompared?.({ of, key, expected, stored, differs })
+      if (differs) this.#deps.findings.push(rowDiffers(nameOf(key, expected), differences))
+      this.#deps.onCompared?.({ of, key, expected, stored, differs })
     }
     // Rows of any kind of stream are searched for elsewhere.
     if (of.stream === undefined) return
     for (const [key, stored] of left) {
-      this.#findings.push(rowUnexplained(nameOf(key, stored), stored))
-      this.#onCompared?.({ of, key, expected: undefined, stored, differs: true })
+      this.#deps.findings.push(rowUnexplained(nameOf(key, stored), stored))
+      this.#deps.onCompared?.({ of, key, expected: undefined, stored, differs: true })
     }
   }
 }

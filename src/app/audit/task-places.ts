@@ -1,6 +1,5 @@
 import { rowsByKey, type AuditedRow } from '../../../projections/engine/audited-rows.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { ledgerTables } from '../../../projections/ledger/query.ts'
 import { taskTables } from '../../../projections/tasks/query.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { differencesOf, rowDiffers, rowMissing, type Expected } from './compare.ts'
@@ -87,20 +86,6 @@ export class TaskPlaces {
     }
   }
 
-  /** Checks that the holds of new tasks exist, except those the ledger skipped. */
-  compareHolds(
-    requested: readonly Requested[],
-    rows: readonly AuditedRow[],
-    unapplied: ReadonlySet<bigint>,
-  ): void {
-    const standing = new Set(rows.map((row) => row['source_id']))
-    for (const { platformId, position, scope } of requested) {
-      if (standing.has(platformId) || unapplied.has(position)) continue
-      const name = { table: ledgerTables.holds.name, key: platformId, position }
-      this.#findings.push(rowMissing(name, { tenant_id: scope.tenantId }))
-    }
-  }
-
   #keep(places: Map<string, Place>, platformId: string, place: Place): void {
     if (places.size < MAX_ASTRAY) places.set(platformId, place)
     else this.overflowed = true
@@ -116,24 +101,13 @@ export class TaskPlaces {
   }
 }
 
-/** Reads the rows of new tasks. */
+/** Reads the places of new tasks. */
 export function placesOf(
   db: Queryable,
   requested: readonly Requested[],
 ): Promise<readonly AuditedRow[]> {
-  return rowsByKey(db, taskTables.places, 'platform_id', idsOf(requested))
-}
-
-/** Reads the holds of new tasks. */
-export function holdsOf(
-  db: Queryable,
-  requested: readonly Requested[],
-): Promise<readonly AuditedRow[]> {
-  return rowsByKey(db, ledgerTables.holds, 'source_id', idsOf(requested))
-}
-
-function idsOf(requested: readonly Requested[]): readonly string[] {
-  return requested.map(({ platformId }) => platformId)
+  const ids = requested.map(({ platformId }) => platformId)
+  return rowsByKey(db, taskTables.places, 'platform_id', ids)
 }
 
 function keyOf({ tenantId, family }: Pick<Scope, 'tenantId' | 'family'>): string {

@@ -100,9 +100,9 @@ export function holdTable(unapplied: ReadonlySet<bigint>): WalkedTable {
     owner: 'source_id',
     key: 'source_id',
     types: new Set(Object.keys(taskEvents)),
+    begun: ({ type, data, position }) =>
+      type === 'TaskRequested' && !unapplied.has(position) ? data.platformId : undefined,
     rows,
     excused: (events) => rows(events.filter(({ position }) => !unapplied.has(position))),
-    // Found by the pass over the log, where their tasks begin.
-    mayLack: () => true,
   }
 }
