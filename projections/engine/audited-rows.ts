@@ -105,7 +105,7 @@ export async function rowsBetween(
   return rows
 }
 
-/** What stands between the cells of a column where it is digested, and in place of null. No cell may contain either. */
+/** What separates the cells of a column where it is digested, and replaces null. No cell may contain either. */
 interface CellMarks {
   readonly between: string
   readonly null: string

@@ -254,7 +254,7 @@ class Run {
       chain: {
         lines: chain.head.lines.toString(),
         head: chain.head.hash,
-        standing: chain.standing,
+        standing: chain.storedHead,
         brokenAt: chain.brokenAt,
       },
       findings: this.#findings.kept,

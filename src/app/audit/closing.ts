@@ -90,7 +90,7 @@ export function compareChain(
   }
   const differences = differencesOf(expected, row)
   // The chain goes on from a broken line, and that break is a finding already.
-  const follows = row['hash'] === chain.standing && chain.brokenAt !== undefined
+  const follows = row['hash'] === chain.storedHead && chain.brokenAt !== undefined
   if (differences.length > 0 && !follows) findings.push(rowDiffers(name, differences))
 }
 

@@ -52,9 +52,9 @@ function memberDifferences(
     jsonDifferences(`${path}.${name}`, log[name], stands[plain(name)], found)
   const others = Object.keys(stands)
   if (others.length === names.length && found.length === before) return
-  const said = new Set(names.map(plain))
+  const known = new Set(names.map(plain))
   for (const name of others)
-    if (!said.has(name)) jsonDifferences(`${path}.${name}`, undefined, stands[name], found)
+    if (!known.has(name)) jsonDifferences(`${path}.${name}`, undefined, stands[name], found)
 }
 
 /** A cell of a column that is read as text. */
@@ -113,10 +113,10 @@ function named({ table, key, position }: RowName): Pick<Finding, 'table' | 'key'
 
 /** A finding about a row that differs from the log. */
 export function rowDiffers(name: RowName, differences: readonly Difference[]): Finding {
-  const said = differences.map(
+  const parts = differences.map(
     ({ field, log, stands }) => `${field} is ${stands ?? 'none'}, the log says ${log ?? 'none'}`,
   )
-  return { code: 'row_differs', ...named(name), message: said.join('; '), differences }
+  return { code: 'row_differs', ...named(name), message: parts.join('; '), differences }
 }
 
 /** A finding about a row that the log requires and the table lacks; `says` is its content. */

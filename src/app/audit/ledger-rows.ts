@@ -25,7 +25,7 @@ import {
   type Look,
   type Matched,
 } from './match.ts'
-import { standExactly } from './stretch-digest.ts'
+import { rowsMatch } from './stretch-digest.ts'
 
 /** Events that the ledger skipped, kept to excuse what follows from them. */
 const MAX_UNAPPLIED = 10_000
@@ -135,8 +135,8 @@ export class LedgerRows {
     effects: readonly LedgerEffect[],
   ): Promise<readonly LedgerEffect[]> {
     const expected = effects.flatMap((effect) => effect.settlements)
-    const stands = digests?.get(settlements.table)
-    if (expected.length === 0 || (stands && standExactly(settlements, expected, stands)))
+    const digest = digests?.get(settlements.table)
+    if (expected.length === 0 || (digest && rowsMatch(settlements, expected, digest)))
       return effects
     const settled = new Map<string, bigint>()
     const keys = expected.map((row) => String(row['source_id']))
@@ -178,13 +178,13 @@ export class LedgerRows {
   /** Judges lines and their places in the chain; a line that differs gets one finding. */
   #judgeLines(expected: readonly Expected[], matched: Matched): readonly Finding[] {
     const findings: Finding[] = []
-    const standing = new Map(matched.pairs)
+    const rows = new Map(matched.pairs)
     for (const row of matched.unexplained) {
       this.wrong.add(row, -1n)
       this.#deps.chain.stray(row)
     }
     for (const line of expected) {
-      const row = standing.get(line)
+      const row = rows.get(line)
       const misplaced = this.#deps.chain.next(line, row)
       if (row === undefined) continue
       const differing = differencesOf(line, row)

@@ -78,14 +78,14 @@ export interface Link {
 export class LineChain {
   #head: ChainHead
   /** The last line by the rows. */
-  #standing: Link
+  #stored: Link
   /** A row that no event explains, and to which a later line may have been chained. */
   #stray: Link | undefined
   #brokenAt: string | undefined
 
   constructor(head: ChainHead) {
     this.#head = head
-    this.#standing = { seq: head.lines, hash: head.hash }
+    this.#stored = { seq: head.lines, hash: head.hash }
   }
 
   /** Head of the chain by the log. */
@@ -94,8 +94,8 @@ export class LineChain {
   }
 
   /** The hash of the last line by the rows. */
-  get standing(): string {
-    return this.#standing.hash
+  get storedHead(): string {
+    return this.#stored.hash
   }
 
   /** Position of the line at which the rows' chain left the log's; undefined while they agree. */
@@ -119,7 +119,7 @@ export class LineChain {
     const last = links.at(-1)
     if (last === undefined) return
     this.#head = { lines: last.seq, hash: last.hash }
-    this.#standing = last
+    this.#stored = last
   }
 
   /**
@@ -127,26 +127,26 @@ export class LineChain {
    * nor the row before it.
    */
   next(line: Expected, row: AuditedRow | undefined): readonly Difference[] {
-    const before = this.#standing
+    const before = this.#stored
     const whole = this.#isWhole()
     const { lines, hash: last } = this.#head
-    const said: Link = { seq: lines + 1n, hash: chained(last, line) }
-    this.#head = { lines: said.seq, hash: said.hash }
-    const stands = linkOf(row)
-    if (stands) this.#standing = stands
-    const follows = this.#standing.hash === said.hash
+    const due: Link = { seq: lines + 1n, hash: chained(last, line) }
+    this.#head = { lines: due.seq, hash: due.hash }
+    const stored = linkOf(row)
+    if (stored) this.#stored = stored
+    const follows = this.#stored.hash === due.hash
     if (!follows && whole) this.#brokenAt = String(line['position'])
-    if (stands === undefined) return []
+    if (stored === undefined) return []
     const stray = follows ? undefined : this.#stray
     if (!follows) this.#stray = undefined
     const possible = follows
-      ? [said]
-      : [said, ...[before, stray].flatMap((link) => (link ? [linkAfter(link, line)] : []))]
+      ? [due]
+      : [due, ...[before, stray].flatMap((link) => (link ? [linkAfter(link, line)] : []))]
     const found: Difference[] = []
-    if (!possible.some(({ hash }) => hash === stands.hash))
-      found.push({ field: 'hash', log: said.hash, stands: stands.hash })
-    if (!possible.some(({ seq }) => seq === stands.seq))
-      found.push({ field: 'seq', log: said.seq.toString(), stands: stands.seq.toString() })
+    if (!possible.some(({ hash }) => hash === stored.hash))
+      found.push({ field: 'hash', log: due.hash, stands: stored.hash })
+    if (!possible.some(({ seq }) => seq === stored.seq))
+      found.push({ field: 'seq', log: due.seq.toString(), stands: stored.seq.toString() })
     return found
   }
 
@@ -156,7 +156,7 @@ export class LineChain {
   }
 
   #isWhole(): boolean {
-    return this.#standing.hash === this.#head.hash
+    return this.#stored.hash === this.#head.hash
   }
 }
 

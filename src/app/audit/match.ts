@@ -8,7 +8,7 @@ import { differencesOf, rowDiffers, rowUnexplained, type Expected } from './comp
 import type { Finding, Findings } from './findings.ts'
 import {
   MAX_ROWS,
-  standExactly,
+  rowsMatch,
   type Digested,
   type RowDigests,
   type Stretch,
@@ -76,18 +76,18 @@ function pairRows(
   expected: readonly Expected[],
   rows: readonly AuditedRow[],
 ): Paired {
-  const standing = new Map(rows.map((row) => [keyOf(of, row), row]))
+  const left = new Map(rows.map((row) => [keyOf(of, row), row]))
   const pairs: [Expected, AuditedRow][] = []
   const missing: Expected[] = []
   for (const each of expected) {
     const key = keyOf(of, each)
-    const row = standing.get(key)
-    standing.delete(key)
+    const row = left.get(key)
+    left.delete(key)
     if (row) pairs.push([each, row])
     else missing.push(each)
   }
-  if (missing.length === 0 && standing.size === 0) return { pairs, missing, unexplained: [] }
-  const rest = pairLeftOver(missing, [...standing.values()])
+  if (missing.length === 0 && left.size === 0) return { pairs, missing, unexplained: [] }
+  const rest = pairLeftOver(missing, [...left.values()])
   return { ...rest, pairs: [...pairs, ...rest.pairs] }
 }
 
@@ -110,8 +110,8 @@ export async function matchStretch(
   relocated: Set<string>,
   exact: readonly Expected[] | undefined,
 ): Promise<Matched> {
-  const stands = relocated.size === 0 ? digests?.get(of.table) : undefined
-  if (stands && exact && standExactly(of, exact, stands))
+  const digest = relocated.size === 0 ? digests?.get(of.table) : undefined
+  if (digest && exact && rowsMatch(of, exact, digest))
     return { agreed: expected.length, pairs: [], missing: [], unexplained: [] }
   const rows = await rowsBetween(db, of.table, { ...stretch, limit: MAX_ROWS })
   const inPlace =
@@ -142,10 +142,10 @@ export function judge(of: Appended, { pairs, unexplained }: Matched): readonly F
     const { position } = expected
     return [rowDiffers({ table, key: nameOf(of, expected), position }, differences)]
   })
-  const strangers = unexplained.map((row) =>
+  const others = unexplained.map((row) =>
     rowUnexplained({ table, key: nameOf(of, row), position: row['position'] }, row),
   )
-  return [...differing, ...strangers]
+  return [...differing, ...others]
 }
 
 /** Adds findings in the order of the log: the first may be the cause of the others. */

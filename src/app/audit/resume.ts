@@ -146,13 +146,13 @@ export async function checkEarlierLines(
     }
     onProgress(Number(seq))
   }
-  const standing = await inSnapshot(pool, ({ db }) =>
+  const count = await inSnapshot(pool, ({ db }) =>
     countUpTo(db, ledgerTables.lines, BigInt(state.position)),
   )
-  if (hash === state.head && standing === last) return true
+  if (hash === state.head && count === last) return true
   const what =
     hash === state.head
-      ? `there were ${last} lines up to here, there are ${standing}`
+      ? `there were ${last} lines up to here, there are ${count}`
       : `lines audited before were changed together with their hashes: the head was ${state.head}, it is ${hash}`
   const message = `${what}; a full audit says which`
   const key = `line ${last} of the chain`

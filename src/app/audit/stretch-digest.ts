@@ -76,16 +76,12 @@ export async function digestsOf(
  * Whether the rows are exactly these, in every column that events set. If not, or if JSON was
  * written in another form than today, the caller compares the rows themselves.
  */
-export function standExactly(
-  of: Digested,
-  expected: readonly Expected[],
-  stands: RowDigest,
-): boolean {
-  if (stands.rows !== expected.length) return false
-  if (stands.rows === 0) return true
+export function rowsMatch(of: Digested, expected: readonly Expected[], digest: RowDigest): boolean {
+  if (digest.rows !== expected.length) return false
+  if (digest.rows === 0) return true
   const rows = inOrder(expected, of.key)
   return comparedColumns(of).every((column, at) => {
     const cells = rows.map((row) => cellOf(row[column])).join(marks.between)
-    return hash('sha256', plain(cells), 'hex') === stands.columns[at]
+    return hash('sha256', plain(cells), 'hex') === digest.columns[at]
   })
 }

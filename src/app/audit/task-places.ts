@@ -64,12 +64,12 @@ export class TaskPlaces {
 
   /** Checks that the rows of new tasks exist, at their places. */
   compare(requested: readonly Requested[], rows: readonly AuditedRow[]): void {
-    const standing = new Map(rows.map((row) => [row['platform_id'], row]))
+    const stored = new Map(rows.map((row) => [row['platform_id'], row]))
     for (const { platformId, position, scope, seq } of requested) {
       const { scopeId } = scope
       const name = { table: taskTables.tasks.name, key: platformId, position }
       const expected = { platform_id: platformId, scope_id: scopeId, seq }
-      const row = standing.get(platformId)
+      const row = stored.get(platformId)
       if (row === undefined) {
         this.#findings.push(rowMissing(name, { tenant_id: scope.tenantId, ...expected }))
         this.#keep(this.missing, platformId, { scopeId, seq })
