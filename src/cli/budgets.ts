@@ -1,4 +1,4 @@
-import { managedBudgets, standing } from '../app/spending/budgets/standing.ts'
+import { managedBudgets, readBudgetStatuses } from '../app/spending/budgets/status.ts'
 import {
   type Budget,
   type Budgets,
@@ -68,7 +68,7 @@ function change(
 
 async function show(session: Session, options: OfTenant, said: Budgets): Promise<void> {
   const { tenant, json } = options
-  const { budgets, timeZone, revision } = await standing(
+  const { budgets, timeZone, revision } = await readBudgetStatuses(
     session.pool,
     tenant,
     said,

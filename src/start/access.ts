@@ -4,10 +4,9 @@ import type { Authenticate } from '../app/access/principal.ts'
 import { createLastUses, startTelling } from '../app/accounts/last-uses.ts'
 import { followAccounts } from '../app/accounts/account-facts.ts'
 import { noLimits } from '../app/spending/throttle/holders.ts'
-import { shareCallsThrough, shareThrough, startSharing } from '../app/spending/throttle/sharing.ts'
+import { shareThrough, startSharing } from '../app/spending/throttle/sharing.ts'
 import type { Parts } from './compose.ts'
 import type { Config } from '../config.ts'
-import { newId } from '../kernel/ids.ts'
 
 /**
  * Access in a process with callers: tokens and their tenants' prices as events of the log change
@@ -41,9 +40,8 @@ export async function startAccess(deps: {
   const accounts = await followAccounts({ log, facts: parts.facts, logger, signal })
   onStop(async () => (stopping.abort(), Promise.all([tokens.done, accounts.done])))
   const sharing = startSharing({
-    throttle,
+    rates: throttle.rates,
     share: shareThrough(pool),
-    shareCalls: shareCallsThrough(pool, newId('process', clock.nowMs())),
     logger,
   })
   onStop(() => sharing.stop())

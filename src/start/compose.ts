@@ -25,6 +25,7 @@ import { createPriceBookSource } from '../app/finance/prices/price-book.ts'
 import { createTenantPrices } from '../app/finance/prices/tenant-prices.ts'
 import { type Budgets, createBudgets } from '../app/spending/budgets/budgets.ts'
 import { createAdmissions } from '../app/spending/admission.ts'
+import { createReplicaGauges, type ReplicaGauges } from '../app/spending/replica-gauges.ts'
 import { createReadModels } from '../app/read-models/read-models.ts'
 import { createFunds } from '../app/spending/funds.ts'
 import type { LedgerLag } from '../app/spending/ledger-lag.ts'
@@ -86,7 +87,7 @@ export interface Ground {
   readonly hosts?: PublicFetchDeps
 }
 
-/** The replica that synchronous calls are made by, as the others see it, and what it knows of the ledger. */
+/** The process that makes synchronous calls, as claims name it, and what it knows of the ledger. */
 interface CallingReplica {
   readonly replica: string
   readonly lag: LedgerLag
@@ -101,7 +102,7 @@ export interface Parts {
   readonly tasks: TaskDeps
   /** Takes in the events of accounts. */
   readonly facts: Pick<AccountFacts, 'noticed'>
-  readonly budgets: Pick<Budgets, 'standings'>
+  readonly budgets: Pick<Budgets, 'statuses'>
   /** Of synchronous calls, all but the journal, which has a place on disk. Once for each gateway. */
   readonly calls: (replica: CallingReplica) => Omit<CallDeps, 'journal' | 'log'> & {
     readonly log: EventLog
@@ -125,7 +126,7 @@ export function compose(ground: Ground): Parts {
   const facts = createAccountFacts(log, monotonic)
   const accounts = accountsOf(ground, facts)
   const tasks: TaskDeps = {
-    ...tasksOf(ground, facts),
+    ...tasksOf(ground, facts, accounts.gauges),
     ...accounts,
     providers: opened.tasks,
     openPublic: createOpenPublic(hosts),
@@ -176,20 +177,22 @@ export function compose(ground: Ground): Parts {
   }
 }
 
-/** Prices and budgets of tenants. */
+/** Prices and budgets of tenants, and what this process shares of their spending with the others. */
 function accountsOf(ground: Ground, facts: AccountFacts) {
   const { pool, clock, logger, metrics, monotonic = monotonicClock } = ground
   const books = createPriceBookSource(pool, clock, monotonic)
   // Demonstration prices apply on the sandbox only, whichever book holds them.
   const list = ground.sandbox ? books : withoutDemonstrationPrices(books)
+  const replica = newId('process', clock.nowMs())
+  const gauges = createReplicaGauges({ db: pool, replica, clock: monotonic })
   return {
+    gauges,
     prices: createTenantPrices(list, facts),
     budgets: createBudgets({
-      pool,
       facts,
-      replica: newId('process', clock.nowMs()),
+      gauges,
+      db: pool,
       clock,
-      monotonic,
       logger,
       registry: metrics,
     }),
@@ -197,7 +200,7 @@ function accountsOf(ground: Ground, facts: AccountFacts) {
 }
 
 /** Dependencies of tasks, which calls share. */
-function tasksOf(ground: Ground, facts: AccountFacts) {
+function tasksOf(ground: Ground, facts: AccountFacts, gauges: ReplicaGauges) {
   const { pool, log, clock, logger, metrics, crashPoint, markerSecret, breaker } = ground
   const { monotonic = monotonicClock } = ground
   const catalog = catalogOf(ground.families)
@@ -220,6 +223,7 @@ function tasksOf(ground: Ground, facts: AccountFacts) {
     admissions: createAdmissions(pool),
     throttle: createThrottle({
       facts,
+      gauges,
       monotonic,
       ownRequestsPerMinute: ground.ownRequestsPerMinute,
       registry: metrics,
@@ -248,7 +252,14 @@ function callsOf(
     markerSecret,
     monotonic = monotonicClock,
   }: Ground,
-  { catalog, channels, prices, budgets, throttle }: TaskDeps & ReturnType<typeof accountsOf>,
+  {
+    catalog,
+    channels,
+    prices,
+    budgets,
+    throttle,
+    gauges,
+  }: TaskDeps & ReturnType<typeof accountsOf>,
   { replica, lag }: CallingReplica,
 ): ReturnType<Parts['calls']> {
   return {
@@ -258,7 +269,8 @@ function callsOf(
     prices,
     budgets,
     throttle,
-    funds: createFunds({ pool, replica, lag, clock: monotonic }),
+    gauges,
+    funds: createFunds({ pool, gauges, lag, clock: monotonic }),
     claims: createCallClaims({
       pool,
       secret: markerSecret,

@@ -167,7 +167,7 @@ function buildCallersApp(
     countQuery: throttle.query,
     ownTurn: throttle.own,
     readKey: createReadKey({ db: pool, throttle }),
-    readOwnBudgets: parts.budgets.standings,
+    readOwnBudgets: parts.budgets.statuses,
     uploads: parts.files.quota,
     ...management({ ...options, log, catalog, db, clock }),
     ...readsOver({

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { managedBudgets, type StandingBudgets } from '../../app/spending/budgets/standing.ts'
+import { managedBudgets, type BudgetStatuses } from '../../app/spending/budgets/status.ts'
 import { type Budget, type BudgetSubject, MAX_BUDGETS } from '../../domain/account/budgets.ts'
 import { KnownId } from '../kit/account-surface.ts'
 import { budgetFacts as facts, BudgetSchema, toBudget } from '../kit/balances.ts'
@@ -63,7 +63,7 @@ const members = {
 /** How much may be spent, and how much was. */
 export const budgetSurface: SettingSurface<
   'budgets',
-  StandingBudgets,
+  BudgetStatuses,
   Static<typeof BudgetsBody>
 > = {
   setting: managedBudgets,

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import type { StandingBudget } from '../../app/spending/budgets/standing.ts'
+import type { BudgetStatus } from '../../app/spending/budgets/status.ts'
 import type { StandingBalance } from '../../app/finance/balances.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { currencies, formatAmount, formatFullAmount } from '../../kernel/money.ts'
@@ -79,7 +79,7 @@ export const BudgetSchema = Type.Object({
 })
 
 /** How a budget is shown, to administrators and to the token it bounds. */
-export function toBudget(budget: StandingBudget) {
+export function toBudget(budget: BudgetStatus) {
   const { subject, currency, period, hard, soft, spentPico, leftPico, softReached, current } =
     budget
   return {

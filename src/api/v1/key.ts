@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { KeyLimits, KeyStanding, ReadKey } from '../../app/access/key-standing.ts'
 import type { Principal } from '../../app/access/principal.ts'
-import type { StandingBudget } from '../../app/spending/budgets/standing.ts'
+import type { BudgetStatus } from '../../app/spending/budgets/status.ts'
 import type { Whose } from '../../app/spending/throttle/holders.ts'
 import type { Standing } from '../../app/spending/throttle/minute-use.ts'
 import { allOver } from '../../kernel/all-over.ts'
@@ -12,7 +12,7 @@ import { behindToken } from '../kit/route-failures.ts'
 import { describe } from './documentation.ts'
 
 /** Status of the caller's budgets. */
-export type ReadOwnBudgets = (who: Principal) => Promise<readonly StandingBudget[]>
+export type ReadOwnBudgets = (who: Principal) => Promise<readonly BudgetStatus[]>
 
 export interface KeyRouteDeps {
   readonly readKey: ReadKey

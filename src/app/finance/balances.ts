@@ -3,7 +3,7 @@ import { standingSql } from '../../../projections/ledger/query.ts'
 import { type Currency, parseAmount } from '../../kernel/money.ts'
 import { requireCaughtUp } from '../read-models/caught-up.ts'
 import type { ReadModels } from '../read-models/read-models.ts'
-import { SILENT_REPLICA_MS } from '../spending/call-spending.ts'
+import { SILENT_REPLICA_MS } from '../spending/replica-reports.ts'
 import type { Funds } from '../spending/funds.ts'
 import { spokenForSql } from '../spending/spendable.ts'
 
@@ -42,14 +42,14 @@ export function createReadBalances(deps: {
   readonly db: Queryable
   readonly logEnd: () => Promise<bigint | undefined>
   readonly readModels: Pick<ReadModels, 'requireCurrent'>
-  readonly funds: Pick<Funds, 'tell'>
+  readonly funds: Pick<Funds, 'report'>
 }): ReadBalances {
   const { db, logEnd, readModels, funds } = deps
   return async (tenantIds, currency) => {
     await readModels.requireCurrent('ledger')
     await requireCaughtUp({ db, log: { endPosition: logEnd } }, 'ledger')
     // This process reports its holds only periodically; this read needs them at once.
-    await funds.tell(tenantIds)
+    await funds.report(tenantIds)
     return read(db, tenantIds, currency)
   }
 }
@@ -68,7 +68,7 @@ async function read(
                   l.held + coalesce(r.amount, 0) + coalesce(t.amount, 0) as held
            from ledger l
            left join reserved r using (tenant_id, currency)
-           left join told t using (tenant_id, currency)
+           left join reported t using (tenant_id, currency)
            where $3::text is null or currency = $3
            order by tenant_id, currency`,
     values: [tenantIds, SILENT_REPLICA_MS, currency ?? null],

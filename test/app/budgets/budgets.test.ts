@@ -2,7 +2,8 @@ import { Registry } from 'prom-client'
 import t from 'tap'
 import { createAccountFacts } from '../../../src/app/accounts/account-facts.ts'
 import { createBudgets } from '../../../src/app/spending/budgets/budgets.ts'
-import { closeSilentReplicas } from '../../../src/app/spending/call-spending.ts'
+import { createReplicaGauges } from '../../../src/app/spending/replica-gauges.ts'
+import { closeSilentReplicas } from '../../../src/app/spending/replica-reports.ts'
 import type { Budget } from '../../../src/domain/account/budgets.ts'
 import { accountStream } from '../../../src/domain/account/events.ts'
 import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
@@ -62,19 +63,20 @@ function tenantOf(budgets: readonly Budget[], timeZone = 'UTC') {
         Promise.resolve(events.slice(Number(from))),
     }
     const facts = createAccountFacts(log, clock)
+    const name = `budgets-${(replicas += 1)}`
+    const gauges = createReplicaGauges({ db, replica: name, clock })
     const made = createBudgets({
-      pool: db,
+      db,
       facts,
-      replica: `budgets-${(replicas += 1)}`,
+      gauges,
       clock,
-      monotonic: clock,
       logger: { ...silentLog, warn: (fields: object) => void warned.push(fields) },
       registry: new Registry(),
       ...(maxKnown === undefined ? {} : { maxKnown }),
     })
     const hold = (amount: bigint, who: { userId?: string; tokenId?: string } = {}) =>
       made.reserve({ tenantId, userId: 'user_1', tokenId: 'tok_1', ...who }, 'USD', amount * PICO)
-    return { ...made, hold, noticed: facts.noticed }
+    return { ...made, exchange: gauges.exchange, hold, noticed: facts.noticed }
   }
   /** What the ledger has from a position on. */
   const settled = async (amount: bigint, position = 1n, more: object = {}): Promise<void> => {

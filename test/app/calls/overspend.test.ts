@@ -2,7 +2,7 @@ import { textSettings } from '../../../src/families/text/settings.ts'
 import t from 'tap'
 import { balances } from '../../../projections/ledger/query.ts'
 import { startExchanging } from '../../../src/app/queue/exchanging.ts'
-import { UNTOLD_PART } from '../../../src/app/spending/tenant-funds.ts'
+import { UNREPORTED_PART } from '../../../src/app/spending/funds.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
@@ -38,7 +38,7 @@ t.test(
     const replicas = await Promise.all(Array.from({ length: REPLICAS }, () => world.text()))
     const telling = replicas.map(({ deps }) =>
       startExchanging({
-        exchange: () => deps.funds.exchange(),
+        exchange: () => deps.gauges.exchange(),
         of: 'funds',
         logger: silentLog,
       }),
@@ -64,7 +64,7 @@ t.test(
       ({ currency }) => currency === 'USD',
     )
     const leftPico = parseAmount(balance?.available ?? '0')
-    const boundPico = (BigInt(REPLICAS - 1) * 2n * creditPico) / UNTOLD_PART
+    const boundPico = (BigInt(REPLICAS - 1) * 2n * creditPico) / UNREPORTED_PART
     t.comment(
       `${refused} of ${REPLICAS * CALLS_EACH} refused; credit ${formatAmount(creditPico)}, ` +
         `left ${formatAmount(leftPico)}, may be ${formatAmount(-boundPico)}`,

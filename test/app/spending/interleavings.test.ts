@@ -90,7 +90,7 @@ async function carryOut(all: readonly Step[], choices: readonly number[]): Promi
         return
       }
       case 'exchange':
-        return replicas[step.replica]!.funds.exchange()
+        return replicas[step.replica]!.exchange()
       case 'settle': {
         const [ended] = open.splice(step.which % Math.max(1, open.length), 1)
         if (ended === undefined) return

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'pg'
 import t, { type Test } from 'tap'
-import { createCallsUnderWay } from '../../../src/app/spending/throttle/concurrent-calls.ts'
 import type { Used } from '../../../src/app/spending/reservation.ts'
 import { type Holder, type Limits, noLimits } from '../../../src/app/spending/throttle/holders.ts'
 import { createRates, type Rates, type Share } from '../../../src/app/spending/throttle/rates.ts'
@@ -36,14 +35,8 @@ const holder = (limits: Partial<Limits>, id: string): Holder => ({
   limits: { ...noLimits, ...limits },
 })
 const rpm = (requestsPerMinute: number, id = 'token_1') => holder({ requestsPerMinute }, id)
-const shareNothing = () => Promise.resolve(new Map<string, number>())
 const sharingOf = (of: Rates, share: Share, logger = silentLog) =>
-  startSharing({
-    throttle: { rates: of, calls: createCallsUnderWay(systemClock) },
-    share,
-    shareCalls: shareNothing,
-    logger,
-  })
+  startSharing({ rates: of, share, logger })
 
 /** How many are admitted at once. */
 function admitted(of: Rates, who: ReturnType<typeof rpm>, tries: number): number {

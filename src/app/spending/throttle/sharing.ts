@@ -2,9 +2,7 @@ import type { Pool } from 'pg'
 import type { Log } from '../../../kernel/log.ts'
 import { startExchanging } from '../../queue/exchanging.ts'
 import { MOST_USED_PER_LIMIT } from './allowance.ts'
-import type { ShareCalls } from './concurrent-calls.ts'
-import type { Share, SharedUse } from './rates.ts'
-import type { Throttle } from './throttle.ts'
+import type { Rates, Share, SharedUse } from './rates.ts'
 
 /**
  * Several replicas keep one limit: about once a second each reports what it took and reads what all
@@ -65,53 +63,14 @@ export function shareThrough(pool: Pool): Share {
   }
 }
 
-/** A replica that reported nothing for this long has no calls in flight any more. */
-const SILENT_REPLICA_MS = 10_000
-
-/** As `shareThrough`, through `ops.calls_under_way`; `replica` names this process. */
-export function shareCallsThrough(pool: Pool, replica: string): ShareCalls {
-  return async (own) => {
-    const { rows } = await pool.query<{ holder: string; calls: string }>({
-      name: 'calls-under-way',
-      text: `with own as (
-               select * from unnest($1::text[], $2::integer[]) as a (holder, calls)),
-             told as (
-               insert into ops.calls_under_way as c (holder, replica, calls, told_at)
-               select holder, $3, calls, clock_timestamp() from own order by holder
-               on conflict (holder, replica) do update set
-                 calls = excluded.calls, told_at = excluded.told_at)
-             select c.holder, sum(c.calls) as calls
-             from own join ops.calls_under_way c using (holder)
-             where c.replica <> $3
-               and abs(extract(epoch from clock_timestamp() - c.told_at)) < $4::float8 / 1000
-             group by c.holder`,
-      values: [
-        own.map(({ holderId }) => holderId),
-        own.map(({ calls }) => calls),
-        replica,
-        SILENT_REPLICA_MS,
-      ],
-    })
-    return new Map(rows.map(({ holder, calls }) => [holder, Number(calls)]))
-  }
-}
-
 /** Exchanges use about once a second until stopped, and one last time then. */
 export function startSharing(deps: {
-  readonly throttle: Pick<Throttle, 'rates' | 'calls'>
+  readonly rates: Pick<Rates, 'exchange'>
   readonly share: Share
-  readonly shareCalls: ShareCalls
   readonly logger: Log
 }): { readonly stop: () => Promise<void> } {
-  const { throttle, share, shareCalls, logger } = deps
-  return startExchanging({
-    exchange: async () => {
-      await throttle.rates.exchange(share)
-      await throttle.calls.exchange(shareCalls)
-    },
-    of: 'rate limits',
-    logger,
-  })
+  const { rates, share, logger } = deps
+  return startExchanging({ exchange: () => rates.exchange(share), of: 'rate limits', logger })
 }
 
 /** Deletes limits that were not used for long enough, a bounded number at a time. */
@@ -121,11 +80,5 @@ export async function purgeRateUse(db: Pool): Promise<void> {
        select holder, measure from ops.rate_use
        where abs(extract(epoch from clock_timestamp() - at)) > $1::float8 / 1000 limit $2)`,
     [FORGET_AFTER_MS, PURGE_LIMIT],
-  )
-  await db.query(
-    `delete from ops.calls_under_way where (holder, replica) in (
-       select holder, replica from ops.calls_under_way
-       where abs(extract(epoch from clock_timestamp() - told_at)) > $1::float8 / 1000 limit $2)`,
-    [SILENT_REPLICA_MS, PURGE_LIMIT],
   )
 }

@@ -2,8 +2,9 @@ import { Counter, type Registry } from 'prom-client'
 import type { Clock } from '../../../kernel/clock.ts'
 import { isDomainError } from '../../../kernel/errors.ts'
 import type { AccountFacts } from '../../accounts/account-facts.ts'
+import type { ReplicaGauges } from '../replica-gauges.ts'
 import { createReservations, type Reservation } from '../reservation.ts'
-import { type CallsUnderWay, createCallsUnderWay } from './concurrent-calls.ts'
+import { createCallsUnderWay } from './concurrent-calls.ts'
 import { type Holder, holdersOf, type LimitedCaller, ownHolder } from './holders.ts'
 import { measures, type Standing } from './minute-use.ts'
 import { createOwnRequests, type TakeTurn } from './own-requests.ts'
@@ -39,18 +40,18 @@ export interface Throttle {
   readonly standings: (caller: LimitedCaller) => Standings
   readonly standingOf: (holder: Holder) => HolderStanding
   readonly rates: Pick<Rates, 'exchange'>
-  readonly calls: Pick<CallsUnderWay, 'exchange'>
 }
 
 export function createThrottle(deps: {
   readonly facts: Pick<AccountFacts, 'of' | 'known'>
+  readonly gauges: Pick<ReplicaGauges, 'ofKind'>
   readonly monotonic: Clock
   readonly ownRequestsPerMinute?: number | undefined
   readonly registry?: Registry
 }): Throttle {
   const { facts, monotonic, registry } = deps
   const rates = createRates(monotonic)
-  const calls = createCallsUnderWay(monotonic)
+  const calls = createCallsUnderWay(deps.gauges)
   const ownTurn = createOwnRequests(monotonic, deps.ownRequestsPerMinute)
   const counting = createRefusalCount(registry)
   const holders = async (caller: LimitedCaller): Promise<readonly Holder[]> =>
@@ -63,6 +64,7 @@ export function createThrottle(deps: {
     },
     call: async (caller, expectedTokens) => {
       const all = await holders(caller)
+      if (all.length === 0) return undefined
       return counting(() => {
         const reserved = createReservations()
         try {
@@ -93,7 +95,6 @@ export function createThrottle(deps: {
       calls: calls.of(holder.id),
     }),
     rates,
-    calls,
   }
 }
 

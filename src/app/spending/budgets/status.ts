@@ -10,7 +10,7 @@ import { type Period, periodAt, spentReader } from './spent.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 
 /** A budget and its status in the present period by the ledger, without calls in flight. */
-export interface StandingBudget extends Budget {
+export interface BudgetStatus extends Budget {
   /** The present day or month. */
   readonly current: Period
   /** Settled amounts and the holds of open tasks. */
@@ -20,22 +20,22 @@ export interface StandingBudget extends Budget {
   readonly softReached: boolean
 }
 
-export interface StandingBudgets {
+export interface BudgetStatuses {
   readonly tenantId: string
   readonly revision: number
   readonly timeZone: string
-  readonly budgets: readonly StandingBudget[]
+  readonly budgets: readonly BudgetStatus[]
 }
 
 /** Reads the status of budgets from the ledger. */
-export async function standing(
+export async function readBudgetStatuses(
   db: Queryable,
   tenantId: string,
   { revision, timeZone, budgets }: Budgets,
   nowMs: number,
-): Promise<StandingBudgets> {
+): Promise<BudgetStatuses> {
   const spentIn = spentReader(db)
-  const standings = budgets.map(async (budget): Promise<StandingBudget> => {
+  const statuses = budgets.map(async (budget): Promise<BudgetStatus> => {
     const { subject, currency, period, hard, soft } = budget
     const current = periodAt(period, timeZone, nowMs)
     const spentPico = (await spentIn(tenantId, current)).of(subject).get(currency) ?? 0n
@@ -47,11 +47,11 @@ export async function standing(
       softReached: soft !== undefined && spentPico >= parseAmount(soft),
     }
   })
-  return { tenantId, revision, timeZone, budgets: await Promise.all(standings) }
+  return { tenantId, revision, timeZone, budgets: await Promise.all(statuses) }
 }
 
 /** The management API returns budgets with their status. */
-export const managedBudgets: ManagedSetting<'budgets', StandingBudgets> = {
+export const managedBudgets: ManagedSetting<'budgets', BudgetStatuses> = {
   name: 'budgets',
   check: async ({ log, db }, tenantId, { budgets }) => {
     const subjects = budgets.map(({ subject }) => subject)
@@ -68,7 +68,7 @@ export const managedBudgets: ManagedSetting<'budgets', StandingBudgets> = {
     // The answer resolves tokens of budgets and shows the amounts spent.
     if (purpose === 'set') await requireCaughtUp(deps, 'access')
     else if (now.budgets.length > 0) await requireCaughtUp(deps, 'ledger')
-    return (budgets) => standing(deps.db, tenantId, budgets, deps.clock.nowMs())
+    return (budgets) => readBudgetStatuses(deps.db, tenantId, budgets, deps.clock.nowMs())
   },
 }
 
