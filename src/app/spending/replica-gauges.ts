@@ -36,34 +36,6 @@ export interface GaugeKind<About> {
   readonly isWatched?: (gauge: Gauge<About>) => boolean
 }
 
-/** The gauges of one kind that this process knows. */
-export interface Gauges<About> {
-  /** @throws DomainError `database_unavailable` when there is no space for another */
-  readonly of: (name: string, about: About) => Gauge<About>
-  readonly known: (name: string) => Gauge<About> | undefined
-  /**
-   * Makes sure that a recent enough reading is known.
-   * @throws DomainError `database_unavailable` when it cannot be made
-   */
-  readonly makeKnown: (gauge: Gauge<About>) => Promise<void>
-  /** Reports first, then reads: of two replicas at once, at least one sees the other's report. */
-  readonly reportAndRead: (some: readonly Gauge<About>[]) => Promise<void>
-  /**
-   * Reads a gauge, judges by it, and reports it, under a lock that all replicas share: the reading
-   * is complete, and every later holder of the lock sees the report. The report counts as known to
-   * the others only once the transaction is committed.
-   */
-  readonly decide: <Judgement>(
-    db: Queryable,
-    gauge: Gauge<About>,
-    judge: () => Judgement,
-  ) => Promise<{
-    readonly judgement: Judgement
-    readonly report: GaugeReport
-    readonly written: Promise<void>
-  }>
-}
-
 /**
  * Figures that each replica has of its own and the others must know: what calls hold, what they
  * settled and the ledger may lack, and how many are in flight. Each replica reports its present
@@ -104,7 +76,7 @@ export function createReplicaGauges(deps: {
   const kinds: (() => Promise<void>)[] = []
   return {
     ofKind: (kind) => {
-      const gauges = new KnownGauges(replica, kind)
+      const gauges = new Gauges(replica, kind)
       kinds.push(() => gauges.exchange())
       return gauges
     },
@@ -116,7 +88,8 @@ export function createReplicaGauges(deps: {
   }
 }
 
-class KnownGauges<About> implements Gauges<About> {
+/** The gauges of one kind that this process knows. */
+export class Gauges<About> {
   readonly #byName = new Map<string, Gauge<About>>()
   readonly #refreshing = new Map<string, Promise<void>>()
   readonly #replica: Replica
@@ -127,9 +100,12 @@ class KnownGauges<About> implements Gauges<About> {
     this.#kind = kind
   }
 
-  readonly known = (name: string): Gauge<About> | undefined => this.#byName.get(name)
+  known(name: string): Gauge<About> | undefined {
+    return this.#byName.get(name)
+  }
 
-  readonly of = (name: string, about: About): Gauge<About> => {
+  /** @throws DomainError `database_unavailable` when there is no space for another */
+  of(name: string, about: About): Gauge<About> {
     const known = this.#byName.get(name)
     if (known !== undefined) return known
     if (this.#byName.size >= this.#kind.maxKnown) this.#evictOne()
@@ -138,7 +114,11 @@ class KnownGauges<About> implements Gauges<About> {
     return made
   }
 
-  readonly makeKnown = async (gauge: Gauge<About>): Promise<void> => {
+  /**
+   * Makes sure that a recent enough reading is known.
+   * @throws DomainError `database_unavailable` when it cannot be made
+   */
+  async makeKnown(gauge: Gauge<About>): Promise<void> {
     const ageMs = gauge.ageMs()
     if (ageMs < FRESH_FOR_MS * 2) {
       // In the background: this call does not wait for the next reading.
@@ -152,7 +132,8 @@ class KnownGauges<About> implements Gauges<About> {
     }
   }
 
-  readonly reportAndRead = async (some: readonly Gauge<About>[]): Promise<void> => {
+  /** Reports first, then reads: of two replicas at once, at least one sees the other's report. */
+  async reportAndRead(some: readonly Gauge<About>[]): Promise<void> {
     const { db, clock, name, spool } = this.#replica
     const readAt = this.#readAt(clock.nowMs())
     const reports = some.map((gauge) => ({ gauge, report: gauge.report(spool) }))
@@ -168,11 +149,20 @@ class KnownGauges<About> implements Gauges<About> {
     }
   }
 
-  readonly decide = async <Judgement>(
+  /**
+   * Reads a gauge, judges by it, and reports it, under a lock that all replicas share: the reading
+   * is complete, and every later holder of the lock sees the report. The report counts as known to
+   * the others only once the transaction is committed.
+   */
+  async decide<Judgement>(
     db: Queryable,
     gauge: Gauge<About>,
     judge: () => Judgement,
-  ) => {
+  ): Promise<{
+    readonly judgement: Judgement
+    readonly report: GaugeReport
+    readonly written: Promise<void>
+  }> {
     const { clock, name, spool } = this.#replica
     const sentAtMs = clock.nowMs()
     const reading = (await this.#kind.read(db, [gauge], name)).get(gauge.name)
