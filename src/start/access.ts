@@ -3,8 +3,9 @@ import { createAuthenticator, followTokens } from '../app/access/authenticate.ts
 import type { Authenticate } from '../app/access/principal.ts'
 import { createLastUses, startTelling } from '../app/accounts/last-uses.ts'
 import { followAccounts } from '../app/accounts/account-facts.ts'
-import { noLimits } from '../app/spending/throttle/holders.ts'
-import { shareThrough, startSharing } from '../app/spending/throttle/sharing.ts'
+import { noLimits } from '../app/spending/throttle/limits.ts'
+import { startExchanging } from '../app/queue/exchanging.ts'
+import { shareThrough } from '../app/spending/throttle/allowance.ts'
 import type { Parts } from './compose.ts'
 import type { Config } from '../config.ts'
 
@@ -39,9 +40,10 @@ export async function startAccess(deps: {
   const tokens = await followTokens({ pool, log, authenticator, logger, signal })
   const accounts = await followAccounts({ log, facts: parts.facts, logger, signal })
   onStop(async () => (stopping.abort(), Promise.all([tokens.done, accounts.done])))
-  const sharing = startSharing({
-    rates: throttle.rates,
-    share: shareThrough(pool),
+  const share = shareThrough(pool)
+  const sharing = startExchanging({
+    exchange: () => throttle.rates.exchange(share),
+    of: 'rate limits',
     logger,
   })
   onStop(() => sharing.stop())

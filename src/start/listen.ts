@@ -163,7 +163,7 @@ function buildCallersApp(
     ...running.access,
     ...useCases(parts, calls),
     resolveMediaFiles: createMediaFiles({ log, clock }),
-    standingsOf: throttle.standings,
+    standingsOf: throttle.statuses,
     countQuery: throttle.query,
     ownTurn: throttle.own,
     readKey: createReadKey({ db: pool, throttle }),

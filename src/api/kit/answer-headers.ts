@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Principal } from '../../app/access/principal.ts'
-import type { Standings } from '../../app/spending/throttle/rates.ts'
+import type { LimitStatuses } from '../../app/spending/throttle/rates.ts'
 import { type Cost, costOf, type Settlement } from '../../domain/pricing/settlement.ts'
 import { callerOf } from './authenticate.ts'
 import type { Started, StreamDialect } from './event-stream.ts'
@@ -104,7 +104,7 @@ export function tellingAtTheEnd<Frame>(
 }
 
 /** The tightest limits of a caller: of its token, its user and its tenant. Limits of upstream are not shown. */
-export type StandingsOf = (principal: Principal) => Standings
+export type StandingsOf = (principal: Principal) => LimitStatuses
 
 const MINUTE_MS = 60_000
 
@@ -117,7 +117,7 @@ export function durationText(milliseconds: number): string {
 }
 
 /** `x-ratelimit-limit-requests` and the others; a caller without limits gets none. */
-export function limitHeaders(standings: Standings): Readonly<Record<string, string>> {
+export function limitHeaders(standings: LimitStatuses): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(standings).flatMap(([measure, { limit, remaining, resetMs }]) => [
       [`x-ratelimit-limit-${measure}`, String(limit)],

@@ -3,8 +3,8 @@ import { Type } from 'typebox'
 import type { KeyLimits, KeyStanding, ReadKey } from '../../app/access/key-standing.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import type { BudgetStatus } from '../../app/spending/budgets/status.ts'
-import type { Whose } from '../../app/spending/throttle/holders.ts'
-import type { Standing } from '../../app/spending/throttle/minute-use.ts'
+import type { Whose } from '../../app/spending/throttle/limits.ts'
+import type { LimitStatus } from '../../app/spending/throttle/rates.ts'
 import { allOver } from '../../kernel/all-over.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { BudgetSchema, toBudget } from '../kit/balances.ts'
@@ -19,7 +19,7 @@ export interface KeyRouteDeps {
   readonly readOwnBudgets: ReadOwnBudgets
 }
 
-function ofMinute(standing: Standing | undefined) {
+function ofMinute(standing: LimitStatus | undefined) {
   if (standing === undefined) return null
   const { limit, remaining, resetMs } = standing
   return { limit, used: Math.max(0, limit - remaining), remaining, reset_ms: resetMs }

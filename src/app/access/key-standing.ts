@@ -3,7 +3,7 @@ import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { openTasks } from '../../../projections/tasks/query.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { taskLimitsOf, taskOwnerOf } from '../spending/throttle/concurrent-tasks.ts'
-import type { HolderStanding, Throttle } from '../spending/throttle/throttle.ts'
+import type { HolderStatus, Throttle } from '../spending/throttle/throttle.ts'
 import type { Principal } from './principal.ts'
 
 /** Open tasks are counted up to this number. */
@@ -27,7 +27,7 @@ export interface KeyStanding {
 }
 
 /** The limit status of one holder. */
-export interface KeyLimits extends HolderStanding {
+export interface KeyLimits extends HolderStatus {
   /** Tasks that have not ended; undefined when their number is not limited. */
   readonly tasks: number | undefined
 }
@@ -40,7 +40,7 @@ export function createReadKey({
   throttle,
 }: {
   readonly db: Queryable
-  readonly throttle: Pick<Throttle, 'holdersOf' | 'standingOf'>
+  readonly throttle: Pick<Throttle, 'holdersOf' | 'statusOf'>
 }): ReadKey {
   const limitsOf = async (principal: Principal): Promise<readonly KeyLimits[]> => {
     const holders = await throttle.holdersOf(principal)
@@ -50,7 +50,7 @@ export function createReadKey({
       owners.length === 0 ? { open: [] } : await openTasks(db, owners, [], MOST_COUNTED)
     return holders.map((holder) => {
       const at = onTasks.findIndex(({ holderId }) => holderId === holder.id)
-      return { ...throttle.standingOf(holder), tasks: at < 0 ? undefined : open[at] }
+      return { ...throttle.statusOf(holder), tasks: at < 0 ? undefined : open[at] }
     })
   }
   return async (principal) => {

@@ -11,7 +11,7 @@ import type { Authenticate, Principal } from '../../../src/app/access/principal.
 import { memoryCalls } from './memory-calls.ts'
 import { MemoryAssets } from './memory-assets.ts'
 import { everyName, noAccounts } from './no-accounts.ts'
-import { noLimits } from '../../../src/app/spending/throttle/holders.ts'
+import { noLimits } from '../../../src/app/spending/throttle/limits.ts'
 import { noPriceBooks, noSettings, noTenants, noTokens } from './no-management.ts'
 import { MemoryFiles } from './memory-files.ts'
 import { MemoryLedger } from './memory-ledger.ts'

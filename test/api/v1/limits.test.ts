@@ -1,12 +1,12 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import { durationText, limitHeaders } from '../../../src/api/kit/answer-headers.ts'
-import type { Standings } from '../../../src/app/spending/throttle/rates.ts'
-import { limitReached } from '../../../src/app/spending/throttle/breach.ts'
+import type { LimitStatuses } from '../../../src/app/spending/throttle/rates.ts'
+import { limitReached } from '../../../src/app/spending/throttle/limits.ts'
 import { frame } from '../support/memory-texts.ts'
 import { chatCompletion, chatPath, goodChat, startText } from './support.ts'
 
-let standings: Standings = {
+let standings: LimitStatuses = {
   requests: { limit: 60, remaining: 57, resetMs: 3_000 },
   tokens: { limit: 9_000, remaining: 8_100, resetMs: 120 },
 }

@@ -12,7 +12,7 @@ import {
   issueToken,
   rotateToken,
 } from '../../../src/app/accounts/bootstrap.ts'
-import { noLimits } from '../../../src/app/spending/throttle/holders.ts'
+import { noLimits } from '../../../src/app/spending/throttle/limits.ts'
 import { openDemoTenant } from '../../../src/app/accounts/demo.ts'
 import { tokenDecider } from '../../../src/domain/token/decider.ts'
 import { type TokenEventData, tokenStream } from '../../../src/domain/token/events.ts'

@@ -20,7 +20,7 @@ async function fresh() {
   const facts = createAccountFacts(world.log, monotonic)
   const throttle = createThrottle({ facts, gauges, monotonic })
   const { calls } = await world.text({ deps: { throttle } })
-  const standingsOf = (wish: TextWish) => throttle.standings(textInput(wish).principal)
+  const standingsOf = (wish: TextWish) => throttle.statuses(textInput(wish).principal)
   return { calls, standingsOf }
 }
 

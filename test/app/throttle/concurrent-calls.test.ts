@@ -9,7 +9,7 @@ import {
   type CallsUnderWay,
   createCallsUnderWay,
 } from '../../../src/app/spending/throttle/concurrent-calls.ts'
-import { type Holder, noLimits } from '../../../src/app/spending/throttle/holders.ts'
+import { type Holder, noLimits } from '../../../src/app/spending/throttle/limits.ts'
 import type { Reservation } from '../../../src/app/spending/reservation.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { acquireDatabase } from '../../helpers/postgres.ts'

@@ -2,13 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'pg'
 import t, { type Test } from 'tap'
 import type { Used } from '../../../src/app/spending/reservation.ts'
-import { type Holder, type Limits, noLimits } from '../../../src/app/spending/throttle/holders.ts'
-import { createRates, type Rates, type Share } from '../../../src/app/spending/throttle/rates.ts'
+import { type Holder, type Limits, noLimits } from '../../../src/app/spending/throttle/limits.ts'
 import {
   purgeRateUse,
+  type Share,
   shareThrough,
-  startSharing,
-} from '../../../src/app/spending/throttle/sharing.ts'
+} from '../../../src/app/spending/throttle/allowance.ts'
+import { createRates, type Rates } from '../../../src/app/spending/throttle/rates.ts'
+import { startExchanging } from '../../../src/app/queue/exchanging.ts'
 import { migrateOps } from '../../../src/app/migrations.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
@@ -36,7 +37,7 @@ const holder = (limits: Partial<Limits>, id: string): Holder => ({
 })
 const rpm = (requestsPerMinute: number, id = 'token_1') => holder({ requestsPerMinute }, id)
 const sharingOf = (of: Rates, share: Share, logger = silentLog) =>
-  startSharing({ rates: of, share, logger })
+  startExchanging({ exchange: () => of.exchange(share), of: 'rate limits', logger })
 
 /** How many are admitted at once. */
 function admitted(of: Rates, who: ReturnType<typeof rpm>, tries: number): number {
@@ -80,7 +81,7 @@ t.test('limits shared through Postgres', async (t) => {
     const second = rates()
     t.equal(admitted(second, who, 1), 1)
     await second.exchange(share)
-    t.equal(second.standings(who).requests?.remaining, 0)
+    t.equal(second.statuses(who).requests?.remaining, 0)
   })
 
   await t.test('it flows back by Postgres’ clock', async (t) => {
@@ -92,7 +93,7 @@ t.test('limits shared through Postgres', async (t) => {
       `update ops.rate_use set at = at - interval '10 seconds' where holder = 'flowing'`,
     )
     await one.exchange(share)
-    const { remaining = 0 } = one.standings(who).requests ?? {}
+    const { remaining = 0 } = one.statuses(who).requests ?? {}
     t.ok(remaining >= 400 && remaining < 420, `${remaining} of 600, 10 s after 300 were used`)
   })
 
@@ -105,7 +106,7 @@ t.test('limits shared through Postgres', async (t) => {
       'set-back',
     ])
     await one.exchange(share)
-    t.equal(one.standings(who).requests?.remaining, 600)
+    t.equal(one.statuses(who).requests?.remaining, 600)
   })
 
   await t.test('use by both beyond the limit is paid back by both', async (t) => {
@@ -115,7 +116,7 @@ t.test('limits shared through Postgres', async (t) => {
     await one.exchange(share)
     await two.exchange(share)
     t.ok(((await rowOf('overshot')) ?? 0) > 190)
-    const { resetMs = 0 } = two.standings(who).requests ?? {}
+    const { resetMs = 0 } = two.statuses(who).requests ?? {}
     t.ok(resetMs > 110_000, `${resetMs} ms until both have paid back`)
     t.equal(admitted(two, who, 10), 0)
   })
@@ -168,7 +169,7 @@ t.test('limits shared through Postgres', async (t) => {
     two.take([who], () => 300)
     await two.exchange(share)
     await one.exchange(share)
-    const { remaining = 0 } = two.standings(who).tokens ?? {}
+    const { remaining = 0 } = two.statuses(who).tokens ?? {}
     t.ok(remaining >= 700 && remaining < 720, `${remaining} of 1000 after 300`)
   })
 
@@ -181,7 +182,7 @@ t.test('limits shared through Postgres', async (t) => {
       await Promise.all(replicas.map((replica) => replica.exchange(share)))
     }
     for (const replica of replicas) await replica.exchange(share)
-    const { remaining = 0 } = replicas[0]?.standings(tokens[0]!).requests ?? {}
+    const { remaining = 0 } = replicas[0]?.statuses(tokens[0]!).requests ?? {}
     t.ok(remaining >= 970 && remaining < 1_000, `${remaining} of 1000 after 30`)
   })
 

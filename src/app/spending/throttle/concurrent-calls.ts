@@ -2,8 +2,8 @@ import type { Gauge } from '../gauge.ts'
 import type { ReplicaGauges } from '../replica-gauges.ts'
 import { readCallsElsewhere, reportCalls } from '../replica-reports.ts'
 import type { Reservation } from '../reservation.ts'
-import { limitReached } from './breach.ts'
-import type { Holder } from './holders.ts'
+
+import { type Holder, limitReached } from './limits.ts'
 
 /** Calls end at any time, so a refused caller may retry soon. */
 const RETRY_AFTER_MS = 1_000

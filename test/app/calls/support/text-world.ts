@@ -32,7 +32,7 @@ import { responsesWire } from '../../../../src/families/responses/upstream/wire.
 import type { JsonObject } from '../../../../src/kernel/json.ts'
 import { watchLedger } from '../../../../src/app/spending/ledger-lag.ts'
 import type { TextCallInput, TextFrame } from '../../../../src/families/text/calls/types.ts'
-import type { Limits } from '../../../../src/app/spending/throttle/holders.ts'
+import type { Limits } from '../../../../src/app/spending/throttle/limits.ts'
 import { noCrash } from '../../../../src/app/crash-points.ts'
 import type { Channel } from '../../../../src/app/ports/provider.ts'
 import { compose } from '../../../../src/start/compose.ts'
