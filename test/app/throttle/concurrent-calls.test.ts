@@ -66,6 +66,14 @@ t.test('places are taken of all holders or of none, and come back once', async (
   })
 })
 
+t.test('a call that was settled leaves its place, whatever it cost', async (t) => {
+  const { calls } = replica(away)
+  const place = calls.enter([of(1)])
+  place?.commit({ amountPico: 5n, tokens: 7, position: 1n })
+  t.equal(calls.of('token_1'), 0)
+  t.ok(calls.enter([of(1)]))
+})
+
 t.test('whoever comes and goes, no place is lost and none is made', async (t) => {
   fc.assert(
     fc.property(
