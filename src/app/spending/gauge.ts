@@ -30,6 +30,14 @@ export interface GaugeReport {
   readonly added: ReadonlyMap<Unit, bigint>
 }
 
+/** What this process uses in one unit. */
+interface Use {
+  held: bigint
+  settled: bigint
+  /** Net of all holds and settlements ever: the part of it that was reported is known. */
+  added: bigint
+}
+
 interface Unprojected {
   readonly unit: Unit
   readonly position: bigint | undefined
@@ -49,10 +57,8 @@ export class Gauge<About = void> {
   readonly #clock: Clock
   #known: { readonly reading: Reading; readonly readAt: ReadAt } | undefined
   #unprojected: Unprojected[] = []
-  readonly #held = new Map<Unit, bigint>()
-  readonly #settled = new Map<Unit, bigint>()
-  /** Net of all holds and settlements ever, and the part that the other replicas know. */
-  readonly #added = new Map<Unit, bigint>()
+  readonly #uses = new Map<Unit, Use>()
+  /** The part of what was added that the other replicas know. */
   #reported: ReadonlyMap<Unit, bigint> = new Map()
   /** A row of this process may exist that is not zero. */
   #mayBeReported = false
@@ -74,17 +80,18 @@ export class Gauge<About = void> {
 
   /** What is left by the last reading, less what this process uses. */
   available(unit: Unit): bigint {
-    return valueOf(this.#known?.reading.available, unit) - this.own(unit)
+    return (this.#known?.reading.available.get(unit) ?? 0n) - this.own(unit)
   }
 
   /** What this process holds, and what it settled and the ledger may lack. */
   own(unit: Unit): bigint {
-    return valueOf(this.#held, unit) + valueOf(this.#settled, unit)
+    const use = this.#uses.get(unit)
+    return use === undefined ? 0n : use.held + use.settled
   }
 
   /** The part of it that the other replicas may not know. */
   unreported(unit: Unit): bigint {
-    return valueOf(this.#added, unit) - valueOf(this.#reported, unit)
+    return (this.#uses.get(unit)?.added ?? 0n) - (this.#reported.get(unit) ?? 0n)
   }
 
   /** No request waits or holds, the ledger has all settlements, and the other replicas know it. */
@@ -104,14 +111,19 @@ export class Gauge<About = void> {
 
   /** Holds an amount until its reservation ends. */
   place(unit: Unit, amount: bigint): Reservation {
-    this.#hold(unit, amount)
+    const use = this.#useOf(unit)
+    const hold = (more: bigint): void => {
+      use.held += more
+      use.added += more
+    }
+    hold(amount)
     this.#users += 1
     let ended = false
     const end = (): boolean => {
       if (ended) return false
       ended = true
       this.#users -= 1
-      this.#hold(unit, -amount)
+      hold(-amount)
       return true
     }
     return {
@@ -126,25 +138,19 @@ export class Gauge<About = void> {
 
   /** The present report; `spool` names where settlements wait for the log, if any do. */
   report(spool?: string): GaugeReport {
-    const units = new Set([...this.#held.keys(), ...this.#settled.keys()])
     // From here on a row of this process may exist, even if the answer to the write is lost.
     this.#mayBeReported ||= this.#isUsed()
-    const reported = [...units].map((unit) => {
+    const uses = [...this.#uses]
+    const reported = uses.map(([unit, { held, settled }]) => {
       const position = this.#lastPosition(unit)
-      return {
-        name: this.name,
-        unit,
-        held: valueOf(this.#held, unit),
-        settled: valueOf(this.#settled, unit),
-        position,
-        spool: position === undefined ? spool : undefined,
-      }
+      const waitsIn = position === undefined ? spool : undefined
+      return { name: this.name, unit, held, settled, position, spool: waitsIn }
     })
     this.#reports += 1
     return {
       turn: this.#reports,
       reported: this.#mayBeReported ? reported : [],
-      added: new Map(this.#added),
+      added: new Map(uses.map(([unit, { added }]) => [unit, added])),
     }
   }
 
@@ -172,7 +178,7 @@ export class Gauge<About = void> {
         entry.position === undefined
           ? readAt.sentAtMs - entry.atMs > ASSUME_PROJECTED_MS
           : entry.position <= reading.position
-      if (isProjected) add(this.#settled, entry.unit, -entry.amount)
+      if (isProjected) this.#useOf(entry.unit).settled -= entry.amount
       else left.push(entry)
     }
     this.#unprojected = left
@@ -185,20 +191,24 @@ export class Gauge<About = void> {
   }
 
   #isUsed(): boolean {
-    for (const amounts of [this.#held, this.#settled])
-      for (const amount of amounts.values()) if (amount !== 0n) return true
+    for (const { held, settled } of this.#uses.values())
+      if (held !== 0n || settled !== 0n) return true
     return false
   }
 
-  #hold(unit: Unit, amount: bigint): void {
-    add(this.#held, unit, amount)
-    add(this.#added, unit, amount)
+  #useOf(unit: Unit): Use {
+    const known = this.#uses.get(unit)
+    if (known !== undefined) return known
+    const made = { held: 0n, settled: 0n, added: 0n }
+    this.#uses.set(unit, made)
+    return made
   }
 
   #settle(unit: Unit, amount: bigint, position: bigint | undefined): void {
     if (amount === 0n) return
-    add(this.#settled, unit, amount)
-    add(this.#added, unit, amount)
+    const use = this.#useOf(unit)
+    use.settled += amount
+    use.added += amount
     const last = this.#unprojected.at(-1)
     // Calls settled by the same append have the same position: one entry for all of them.
     if (last !== undefined && last.unit === unit && last.position === position)
@@ -215,12 +225,4 @@ export class Gauge<About = void> {
     }
     return lastPosition
   }
-}
-
-function valueOf(amounts: ReadonlyMap<Unit, bigint> | undefined, unit: Unit): bigint {
-  return amounts?.get(unit) ?? 0n
-}
-
-function add(amounts: Map<Unit, bigint>, unit: Unit, amount: bigint): void {
-  amounts.set(unit, valueOf(amounts, unit) + amount)
 }
