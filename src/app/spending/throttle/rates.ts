@@ -1,5 +1,5 @@
 import type { Clock } from '../../../kernel/clock.ts'
-import type { Reservation } from '../reservation.ts'
+import { createReservations, type Reservation } from '../reservation.ts'
 import { Allowance, type Measure, measures, type Share, type SharedUse } from './allowance.ts'
 import { type Holder, limitReached, type Limits } from './limits.ts'
 
@@ -81,7 +81,9 @@ export function createRates(clock: Clock): Rates {
         const { measure: limitedBy, perMinute: limit, ...rest } = longest
         throw limitReached({ ...rest, limitedBy, limit })
       }
-      return endingOnce(wanted.map(({ use, amounts }) => use.take(amounts)))
+      const taken = createReservations()
+      for (const { use, amounts } of wanted) taken.add(use.take(amounts))
+      return taken
     },
     statuses: ({ id, limits }) =>
       Object.fromEntries(
@@ -105,19 +107,6 @@ export function createRates(clock: Clock): Rates {
 
 function isLimited({ limits }: Holder): boolean {
   return measures.some((measure) => perMinuteOf(limits, measure) !== undefined)
-}
-
-function endingOnce(ends: readonly ((usedTokens: number | undefined) => void)[]): Reservation {
-  let left = ends
-  const end = (usedTokens: number | undefined): void => {
-    const now = left
-    left = []
-    for (const one of now) one(usedTokens)
-  }
-  return {
-    commit: ({ tokens }) => end(tokens),
-    release: (why) => end(why === 'failed' ? 0 : undefined),
-  }
 }
 
 type Reported = { readonly holderId: string } & ReturnType<MinuteUse['inUse']>[number]
@@ -215,15 +204,22 @@ class MinuteUse {
     return longest
   }
 
-  /** Takes amounts; the returned function ends the call with its tokens, or undefined. */
-  take(amounts: Amounts): (usedTokens: number | undefined) => void {
+  /** Takes amounts, until the reservation ends for the first time. */
+  take(amounts: Amounts): Reservation {
     this.#change(amounts)
-    if (amounts.tokens > 0) this.#open += 1
-    return (usedTokens) => {
-      if (amounts.tokens > 0) this.#open -= 1
-      if (usedTokens === undefined) this.#change({ requests: -1, tokens: -amounts.tokens })
-      else if (amounts.tokens > 0)
-        this.#change({ requests: 0, tokens: usedTokens - amounts.tokens })
+    const isExpecting = amounts.tokens > 0
+    if (isExpecting) this.#open += 1
+    const correct = (usedTokens: number): void => {
+      if (!isExpecting) return
+      this.#open -= 1
+      this.#change({ requests: 0, tokens: usedTokens - amounts.tokens })
+    }
+    return {
+      commit: ({ tokens }) => correct(tokens),
+      release: (why) => {
+        correct(0)
+        if (why === 'not_started') this.#change({ requests: -1, tokens: 0 })
+      },
     }
   }
 
