@@ -4,7 +4,7 @@ import type { Authenticate } from '../app/access/principal.ts'
 import { createLastUses, startTelling } from '../app/accounts/last-uses.ts'
 import { followAccounts } from '../app/accounts/account-facts.ts'
 import { noLimits } from '../app/spending/throttle/limits.ts'
-import { startExchanging } from '../app/queue/exchanging.ts'
+import { startExchangeLoop } from '../app/queue/exchange-loop.ts'
 import { shareThrough } from '../app/spending/throttle/allowance.ts'
 import type { Parts } from './compose.ts'
 import type { Config } from '../config.ts'
@@ -41,7 +41,7 @@ export async function startAccess(deps: {
   const accounts = await followAccounts({ log, facts: parts.facts, logger, signal })
   onStop(async () => (stopping.abort(), Promise.all([tokens.done, accounts.done])))
   const share = shareThrough(pool)
-  const sharing = startExchanging({
+  const sharing = startExchangeLoop({
     exchange: () => throttle.rates.exchange(share),
     of: 'rate limits',
     logger,

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
-import { startExchanging } from '../queue/exchanging.ts'
+import { startExchangeLoop } from '../queue/exchange-loop.ts'
 import type { Migrations } from '../../storage/postgres/migrate.ts'
 
 /**
@@ -65,7 +65,7 @@ export function createLastUses(pool: Pool, clock: Clock): LastUses {
 
 /** Writes about once a second until stopped, and everything at the stop. */
 export function startTelling(uses: LastUses, logger: Log): { readonly stop: () => Promise<void> } {
-  const telling = startExchanging({
+  const telling = startExchangeLoop({
     exchange: () => uses.tell(),
     of: 'last uses of tokens',
     logger,

@@ -3,7 +3,7 @@ import { createJournal, newInstanceId } from '../../eventlog/journal/journal.ts'
 import { createRejectedCount } from '../../eventlog/journal/rejected.ts'
 import { openSpool, spoolIdentity } from '../../eventlog/journal/spool.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
-import { startExchanging } from '../queue/exchanging.ts'
+import { startExchangeLoop } from '../queue/exchange-loop.ts'
 import type { CallDeps } from './deps.ts'
 import {
   type Backlog,
@@ -58,7 +58,7 @@ export async function startCalls(
   const spoolId = await spoolIdentity(spoolDirectory, clock.nowMs())
   /** Whether the log has the spooled records of earlier processes, and all replicas know it. */
   let hasEmptied = false
-  const sharing = startExchanging({
+  const sharing = startExchangeLoop({
     exchange: async () => {
       deps.funds.lookAtLedger()
       const isSpooling = journal.spooled() > 0

@@ -1,7 +1,7 @@
 import { textSettings } from '../../../src/families/text/settings.ts'
 import t from 'tap'
 import { balances } from '../../../projections/ledger/query.ts'
-import { startExchanging } from '../../../src/app/queue/exchanging.ts'
+import { startExchangeLoop } from '../../../src/app/queue/exchange-loop.ts'
 import { UNREPORTED_PART } from '../../../src/app/spending/funds.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
@@ -37,7 +37,7 @@ t.test(
     await world.settle()
     const replicas = await Promise.all(Array.from({ length: REPLICAS }, () => world.text()))
     const telling = replicas.map(({ deps }) =>
-      startExchanging({
+      startExchangeLoop({
         exchange: () => deps.gauges.exchange(),
         of: 'funds',
         logger: silentLog,

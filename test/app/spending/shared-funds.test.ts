@@ -56,7 +56,7 @@ t.test('large holds of three replicas at once are decided exactly', async (t) =>
   t.equal(admitted.length, 10)
 })
 
-t.test('what one replica was told to hold or settled, another cannot spend', async (t) => {
+t.test('what one replica holds or settled, another cannot spend', async (t) => {
   const { one, two, hold } = await sharedTenant(100n)
   const first = await hold(one, 60n)
   await t.rejects(hold(two, 41n), broke)
@@ -104,7 +104,7 @@ t.test(
   },
 )
 
-t.test('what ended is free for the others once they were told', async (t) => {
+t.test('what ended is free for the others once it is reported', async (t) => {
   const { one, two, hold } = await sharedTenant(100n)
   const first = await hold(one, 60n)
   await t.rejects(hold(two, 60n), broke)
@@ -114,7 +114,7 @@ t.test('what ended is free for the others once they were told', async (t) => {
   ;(await hold(two, 100n)).release('failed')
 })
 
-t.test('a settlement is counted once: told until the ledger has it', async () => {
+t.test('a settlement is counted once: reported until the ledger has it', async () => {
   const { tenantId, one, two, hold } = await sharedTenant(100n)
   ;(await hold(one, 60n)).commit({ amountPico: 60n, tokens: 0, position: 8n })
   await one.exchange()
@@ -127,7 +127,7 @@ t.test(
   async (t) => {
     const CREDIT = 3_000n
     const { tenantId, replicas } = await sharedTenant(CREDIT)
-    // All have read the whole balance, and none has told anything.
+    // All have read the whole balance, and none has reported anything.
     for (const { funds } of replicas) (await funds.reserve(tenantId, 'USD', 1n)).release('failed')
     const admitted: Reservation[] = []
     for (let round = 0; round < 100; round += 1) {
@@ -173,11 +173,11 @@ t.test('a replica that died holds nothing where that clock was set back since', 
   two.pass(150)
   ;(await hold(two, 100n)).release('failed')
   await purgeSpending(pool, 0n)
-  t.notOk((await heldAsTold(tenantId)).includes(60n))
+  t.notOk((await heldAsReported(tenantId)).includes(60n))
 })
 
 /** What the replicas said that calls of the tenant hold. */
-async function heldAsTold(tenantId: string): Promise<readonly bigint[]> {
+async function heldAsReported(tenantId: string): Promise<readonly bigint[]> {
   const { rows } = await pool.query<{ held: string }>(
     'select held::text from ops.text_spending where tenant_id = $1',
     [tenantId],
@@ -208,29 +208,26 @@ t.test('what a replica settled before it died counts until the ledger has it', a
   two.pass(150)
   await t.rejects(hold(two, 41n), broke)
   await purgeSpending(pool, 20n)
-  t.same(await heldAsTold(tenantId), [])
+  t.same(await heldAsReported(tenantId), [])
 })
 
-t.test(
-  'what a replica settled and did not come to tell is held until the ledger has it',
-  async (t) => {
-    const { tenantId, one, two, hold } = await sharedTenant(100n)
-    ;(await hold(one, 60n)).commit({ amountPico: 60n, tokens: 0, position: 20n })
-    await die(tenantId)
-    const sweep = createReservationSweep({
-      pool,
-      log: { endPosition: () => Promise.resolve(20n), readStream: () => Promise.resolve([]) },
-      monotonic: { nowMs: () => 0 },
-      admissions: createAdmissions(pool),
-    })
-    await sweep()
-    await t.rejects(hold(two, 41n), broke)
-    await project({ tenantId, creditPico: 40n, position: 20n })
-    two.pass(150)
-    await t.rejects(hold(two, 41n), { ...broke, details: { available: formatAmount(40n) } })
-    ;(await hold(two, 40n)).release('failed')
-  },
-)
+t.test('what a replica settled and did not report is held until the ledger has it', async (t) => {
+  const { tenantId, one, two, hold } = await sharedTenant(100n)
+  ;(await hold(one, 60n)).commit({ amountPico: 60n, tokens: 0, position: 20n })
+  await die(tenantId)
+  const sweep = createReservationSweep({
+    pool,
+    log: { endPosition: () => Promise.resolve(20n), readStream: () => Promise.resolve([]) },
+    monotonic: { nowMs: () => 0 },
+    admissions: createAdmissions(pool),
+  })
+  await sweep()
+  await t.rejects(hold(two, 41n), broke)
+  await project({ tenantId, creditPico: 40n, position: 20n })
+  two.pass(150)
+  await t.rejects(hold(two, 41n), { ...broke, details: { available: formatAmount(40n) } })
+  ;(await hold(two, 40n)).release('failed')
+})
 
 t.test(
   'a settlement of a dead replica without a place counts until the ledger has the log of then',
@@ -243,7 +240,7 @@ t.test(
     await purgeSpending(pool, 29n)
     await t.rejects(hold(two, 41n), broke)
     await purgeSpending(pool, 30n)
-    t.same(await heldAsTold(tenantId), [])
+    t.same(await heldAsReported(tenantId), [])
   },
 )
 
@@ -270,7 +267,7 @@ t.test(
     two.pass(150)
     ;(await hold(two, 40n)).release('failed')
     await purgeSpending(pool, 40n)
-    t.notOk((await heldAsTold(tenantId)).includes(10n))
+    t.notOk((await heldAsReported(tenantId)).includes(10n))
     inFlight.release('failed')
   },
 )
@@ -288,17 +285,17 @@ t.test('a spool that was lost is waited for a week', async (t) => {
   await aged(6.9)
   await closeSilent(50n)
   await purgeSpending(pool, 60n)
-  t.same(await heldAsTold(tenantId), [0n])
+  t.same(await heldAsReported(tenantId), [0n])
   await aged(7.1)
   await purgeSpending(pool, 60n)
-  t.same(await heldAsTold(tenantId), [])
+  t.same(await heldAsReported(tenantId), [])
 })
 
 t.test('a replica that was only frozen is none that died', async (t) => {
   const { tenantId, one, two, hold } = await sharedTenant(100n)
   const inFlight = await hold(one, 60n)
   await die(tenantId)
-  // It tells again while the log is asked, and once more after it was taken for dead.
+  // It reports again while the log is asked, and once more after it was taken for dead.
   await closeSilentReplicas(pool, async () => {
     await one.exchange()
     return 0n
@@ -312,7 +309,7 @@ t.test('a replica that was only frozen is none that died', async (t) => {
   inFlight.release('failed')
 })
 
-t.test('a purge leaves what is told at the same moment', async (t) => {
+t.test('a purge leaves what is reported at the same moment', async (t) => {
   const { tenantId, one, hold } = await sharedTenant(100n)
   await hold(one, 60n)
   await die(tenantId)
@@ -328,17 +325,17 @@ t.test('a purge leaves what is told at the same moment', async (t) => {
   await pause(100)
   await other.query('commit')
   await purged
-  t.same(await heldAsTold(tenantId), [60n])
+  t.same(await heldAsReported(tenantId), [60n])
 })
 
-t.test('what replicas tell outlives a crash of Postgres', async (t) => {
+t.test('what replicas report outlives a crash of Postgres', async (t) => {
   const { rows } = await pool.query<{ kept: string }>(
     `select relpersistence as kept from pg_class where oid = 'ops.text_spending'::regclass`,
   )
   t.same(rows, [{ kept: 'p' }])
 })
 
-t.test('a telling that was overtaken changes nothing', async (t) => {
+t.test('a report that was overtaken changes nothing', async (t) => {
   const { tenantId } = await sharedTenant(100n)
   const report = (held: bigint) => [
     {
@@ -352,7 +349,7 @@ t.test('a telling that was overtaken changes nothing', async (t) => {
   ]
   await reportSpending(pool, { replica: 'late', turn: 2 }, report(5n))
   await reportSpending(pool, { replica: 'late', turn: 1 }, report(9n))
-  t.same(await heldAsTold(tenantId), [5n])
+  t.same(await heldAsReported(tenantId), [5n])
 })
 
 t.test('tasks are not admitted on what calls hold, nor the other way round', async (t) => {
@@ -407,7 +404,7 @@ t.test('a replica reports what it holds before it reads what the others hold', a
   const known = gauges.ofKind<void>({
     report: reportSpending,
     read: async () => {
-      reported.push(await heldAsTold(tenantId))
+      reported.push(await heldAsReported(tenantId))
       return new Map()
     },
     maxKnown: 1,
@@ -443,7 +440,11 @@ t.test('a hold whose decision was not committed does not count as reported', asy
   await t.rejects(funds.reserve(tenantId, 'USD', 60n), { code: 'database_unavailable' })
   isFailing = false
   await funds.reserve(tenantId, 'USD', 30n)
-  t.same(await heldAsTold(tenantId), [30n], 'the next large hold is decided under the lock again')
+  t.same(
+    await heldAsReported(tenantId),
+    [30n],
+    'the next large hold is decided under the lock again',
+  )
 })
 
 function bound(target: object, name: string | symbol): unknown {

@@ -9,7 +9,7 @@ import {
   shareThrough,
 } from '../../../src/app/spending/throttle/allowance.ts'
 import { createRates, type Rates } from '../../../src/app/spending/throttle/rates.ts'
-import { startExchanging } from '../../../src/app/queue/exchanging.ts'
+import { startExchangeLoop } from '../../../src/app/queue/exchange-loop.ts'
 import { migrateOps } from '../../../src/app/migrations.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
@@ -37,7 +37,7 @@ const holder = (limits: Partial<Limits>, id: string): Holder => ({
 })
 const rpm = (requestsPerMinute: number, id = 'token_1') => holder({ requestsPerMinute }, id)
 const sharingOf = (of: Rates, share: Share, logger = silentLog) =>
-  startExchanging({ exchange: () => of.exchange(share), of: 'rate limits', logger })
+  startExchangeLoop({ exchange: () => of.exchange(share), of: 'rate limits', logger })
 
 /** How many are admitted at once. */
 function admitted(of: Rates, who: ReturnType<typeof rpm>, tries: number): number {

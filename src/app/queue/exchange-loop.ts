@@ -6,7 +6,7 @@ import { spread } from '../../kernel/random.ts'
 const EXCHANGE_EVERY_MS = 1_000
 
 /** Exchanges data between replicas about once a second until stopped, and one last time then. */
-export function startExchanging(deps: {
+export function startExchangeLoop(deps: {
   readonly exchange: () => Promise<void>
   /** For the log. */
   readonly of: string
