@@ -92,6 +92,20 @@ t.test('what is refused by one limit takes nothing of the other', async (t) => {
   t.throws(() => rates.take([who], expecting(100)), breach('tokens', 100, 54_000))
 })
 
+t.test('what the limit of one holder refuses takes nothing of another', async (t) => {
+  const { rates } = withClock()
+  const token = rpm(5, 'token_1')
+  const tenant: Holder = { ...rpm(1, 'tenant_1'), whose: 'tenant' }
+  rates.take([tenant])
+  for (const all of [
+    [token, tenant],
+    [tenant, token],
+  ]) {
+    t.throws(() => rates.take(all), { code: 'rate_limited', details: { whose: 'tenant' } })
+    t.match(rates.statuses(token), { requests: { remaining: 5 } })
+  }
+})
+
 t.test('what was taken for nothing comes back: the request, and its tokens', async (t) => {
   const { rates } = withClock()
   const who = holder({ requestsPerMinute: 2, tokensPerMinute: 100 })
