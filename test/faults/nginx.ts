@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { bare, bareEnvironment } from './driver/bare.ts'
+import { bare, bareEnvironment } from '../helpers/child.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { findInstalled } from '../helpers/installed.ts'
 

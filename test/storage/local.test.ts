@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { openLocalStore } from '../../src/storage/local/store.ts'
-import { bare, bareEnvironment } from '../faults/driver/bare.ts'
+import { bare, bareEnvironment } from '../helpers/child.ts'
 import { nodeArguments } from '../helpers/checkout.ts'
 
 const root = await mkdtemp(join(tmpdir(), 'tollgate-local-'))

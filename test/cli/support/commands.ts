@@ -1,7 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
-import { bareEnvironment } from '../../faults/driver/bare.ts'
+import { bareEnvironment } from '../../helpers/child.ts'
 import { nodeArguments } from '../../helpers/checkout.ts'
 import { type Done, END, type Order } from './command-order.ts'
 import { elsewhere, type Ended, type Environment } from './tollgate.ts'

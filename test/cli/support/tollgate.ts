@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { eventually } from '../../helpers/eventually.ts'
-import { bareEnvironment } from '../../faults/driver/bare.ts'
+import { bareEnvironment } from '../../helpers/child.ts'
 import { builtProduct } from '../../helpers/product.ts'
 
 const READY_MS = 60_000

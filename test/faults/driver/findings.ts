@@ -1,4 +1,4 @@
-import type { AssetFindings } from './assets/findings.ts'
+import type { AssetFindings } from './assets/oracle.ts'
 import type { CallFindings } from './calls/oracle.ts'
 import type { LedgerLine } from './ledger.ts'
 import type { LoggedTask } from './log-reader.ts'

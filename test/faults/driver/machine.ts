@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { bare, bareEnvironment } from './bare.ts'
+import { bare, bareEnvironment } from '../../helpers/child.ts'
 import type { Product } from '../../helpers/product.ts'
 import {
   identify,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { nothingKept } from './assets/findings.ts'
+import { nothingKept } from './assets/oracle.ts'
 import type { LedgerLine } from './ledger.ts'
 import type { LoggedEvent, LoggedTask } from './log-reader.ts'
 import { type Findings, sentAs } from './findings.ts'

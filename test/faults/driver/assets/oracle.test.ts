@@ -1,8 +1,13 @@
 import t from 'tap'
-import { type AssetFindings, nothingKept } from './findings.ts'
-import { type LoggedLibrary, thing, verification } from './library-log.ts'
-import type { AcceptedAsset, AcceptedGroup, LibraryRecord } from './library-record.ts'
-import { judgeAssets } from './oracle.ts'
+import { type AssetFindings, judgeAssets, nothingKept } from './oracle.ts'
+import {
+  type AcceptedAsset,
+  type AcceptedGroup,
+  type LibraryRecord,
+  type LoggedLibrary,
+  thing,
+  verification,
+} from './library.ts'
 import { AssetWitness } from './witness.ts'
 
 /** The judge of the asset library: it finds nothing where nothing is wrong, and every wrong there can be. */

@@ -1,8 +1,7 @@
 import type { Answer, Tenant } from '../caller.ts'
 import type { Check } from '../reach.ts'
 import { statusOf } from './oracle.ts'
-import type { LoggedLibrary } from './library-log.ts'
-import { act, resultOf } from './wire.ts'
+import { act, type LoggedLibrary, resultOf } from './library.ts'
 import type { AssetWitness } from './witness.ts'
 
 /** Whether every asset and group a caller was given is found, says what the log says, and is nobody else's. */

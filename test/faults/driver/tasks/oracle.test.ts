@@ -1,5 +1,5 @@
 import t from 'tap'
-import { nothingKept } from '../assets/findings.ts'
+import { nothingKept } from '../assets/oracle.ts'
 import { toPico } from '../bill.ts'
 import { type Findings, sentAs } from '../findings.ts'
 import type { LoggedTask } from '../log-reader.ts'

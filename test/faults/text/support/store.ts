@@ -4,7 +4,7 @@ import { openSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { bare, bareEnvironment } from '../../driver/bare.ts'
+import { bare, bareEnvironment } from '../../../helpers/child.ts'
 import type { Product } from '../../../helpers/product.ts'
 
 /** The embedded event store as a process of its own, to be killed and held without its gateways. */
