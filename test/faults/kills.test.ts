@@ -1,5 +1,5 @@
 import t from 'tap'
-import { taskPoints } from './driver/plan.ts'
+import { taskPoints } from './driver/lives.ts'
 import { type Report, runFaults } from './driver/run.ts'
 import { familyNames, taskFamily } from './driver/tasks/registry.ts'
 import { freshDirectory } from './place.ts'

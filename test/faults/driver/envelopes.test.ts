@@ -1,5 +1,5 @@
 import t from 'tap'
-import { envelopeOf } from './envelopes.ts'
+import { envelopeOf } from './caller.ts'
 
 t.test('what a body alone says has failed has the status it would have', async (t) => {
   const { statusOf, isFailure } = envelopeOf('/provB/v1/t2a_v2')

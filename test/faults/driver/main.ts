@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { checkout } from '../../helpers/checkout.ts'
 import { buildProduct } from '../../helpers/product.ts'
-import { type Part, taskPoints, WHOLE } from './plan.ts'
+import { type Part, taskPoints, WHOLE } from './lives.ts'
 import { type Report, runFaults } from './run.ts'
 
 const HELP = `npm run faults -- [--kills N] [--seed S] [--cluster] [--data DIR] [--keep] [--json]

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { nothingKept } from './assets/oracle.ts'
-import type { LedgerLine } from './ledger.ts'
+import type { LedgerLine } from './bill.ts'
 import type { LoggedEvent, LoggedTask } from './log-reader.ts'
 import { type Findings, sentAs } from './findings.ts'
 import { judge } from './oracle.ts'

@@ -1,8 +1,15 @@
 import type { CrashPointName } from '../../../src/app/crash-points.ts'
 import { startAssetTraffic } from './assets/traffic.ts'
 import type { Product } from '../../helpers/product.ts'
-import { LEASES_MS, Lives } from './lives.ts'
-import { LAST_KILLS, type Part, planLives, pointsToReach, WHOLE } from './plan.ts'
+import {
+  LAST_KILLS,
+  LEASES_MS,
+  Lives,
+  type Part,
+  planLives,
+  pointsToReach,
+  WHOLE,
+} from './lives.ts'
 import { ClusterStores } from './cluster-stores.ts'
 import { type Dice, dice } from './random.ts'
 import { figuresOf } from './figures.ts'
@@ -17,7 +24,7 @@ import type { Difference } from './witness.ts'
 /** Past the family's longest deadline, whatever a task was created with. */
 const PAST_DEADLINES_MS = 80 * 3_600_000
 
-export interface RunOptions {
+interface RunOptions {
   readonly build: Product
   /** An empty directory below one that other accounts may pass through. */
   readonly directory: string

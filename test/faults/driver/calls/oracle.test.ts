@@ -1,13 +1,11 @@
 import t from 'tap'
-import type { LoggedCall } from '../call-log.ts'
-import type { LedgerLine } from '../ledger.ts'
+import type { LoggedCall } from '../log-reader.ts'
+import type { LedgerLine } from '../bill.ts'
 import type { UpstreamCall } from '../upstream-record.ts'
-import { type CallFindings, judgeCalls } from './oracle.ts'
+import { type CallFindings, judgeCalls, type LoggedImageTask } from './oracle.ts'
 import type { ImageOrder } from '../images/orders.ts'
-import type { LoggedImageTask } from '../images/tasks.ts'
 import type { SpeechOrder } from '../speech/orders.ts'
-import { type CallOrder, owedFor } from './orders.ts'
-import { CallWitness, type Ordered } from './witness.ts'
+import { type CallOrder, CallWitness, type Ordered, owedFor } from './witness.ts'
 
 /** The oracle of calls itself: it finds nothing where nothing is wrong, and every wrong there can be. */
 

@@ -130,7 +130,7 @@ const SHARE = 0.4
 const kinds = { Image: 'image', Video: 'video', Audio: undefined } as const
 
 /** A draft with an asset of its model's region among what it refers to, or as it was. */
-export function withAsset(
+function withAsset(
   dice: Dice,
   draft: Draft,
   assets: readonly SeenAsset[],

@@ -1,5 +1,5 @@
 import type { Heard } from './caller.ts'
-import type { LoggedCall } from '../../driver/call-log.ts'
+import type { LoggedCall } from '../../driver/log-reader.ts'
 import { type Owed, owedFor, owedLines } from './prices.ts'
 import type { UpstreamCall } from '../../driver/upstream-record.ts'
 
