@@ -3,7 +3,7 @@ import t from 'tap'
 import { durationText, limitHeaders } from '../../../src/api/kit/answer-headers.ts'
 import type { LimitStatuses } from '../../../src/app/spending/throttle/rates.ts'
 import { limitReached } from '../../../src/app/spending/throttle/limits.ts'
-import { frame } from '../support/memory-texts.ts'
+import { frame } from '../support/memory-calls.ts'
 import { chatCompletion, chatPath, goodChat, startText } from './support.ts'
 
 let standings: LimitStatuses = {

@@ -2,7 +2,7 @@ import t from 'tap'
 import { until } from '../../../helpers/eventually.ts'
 import { DomainError } from '../../../../src/kernel/errors.ts'
 import { asModel } from '../../../api/support/app.ts'
-import { frame, type Step } from '../../../api/support/memory-texts.ts'
+import { frame, type Step } from '../../../api/support/memory-calls.ts'
 import { chatPath, dataOf, goodChat, listen, sendRaw, startText } from '../../../api/v1/support.ts'
 
 const limits = { keepAliveMs: 40, openAfterMs: 60, stallMs: 600 }
