@@ -1,8 +1,7 @@
 import t from 'tap'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
-import { queriesOf, tasksOf } from './support/client.ts'
-import { startReceiver } from './support/receiver.ts'
+import { queriesOf, startReceiver, tasksOf } from './support/client.ts'
 
 const receiver = await startReceiver()
 t.teardown(() => receiver.close())

@@ -3,8 +3,15 @@ import t, { type Test } from 'tap'
 import { formatAmount, parseAmount } from '../../src/kernel/money.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
-import { type Answer, call, queriesOf, TASKS, taskBody } from './support/client.ts'
-import { RAW, withRawSpeech } from './support/raw-speech.ts'
+import {
+  type Answer,
+  call,
+  queriesOf,
+  RAW,
+  taskBody,
+  TASKS,
+  withRawSpeech,
+} from './support/client.ts'
 
 const stack = await startStack({
   env: { OBJECT_STORAGE: 'local', PUBLIC_BASE_URL: 'https://gateway.example.com' },

@@ -3,8 +3,7 @@ import sharp from 'sharp'
 import { issueToken } from '../../src/app/accounts/bootstrap.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
-import { type Answer, call, queriesOf } from './support/client.ts'
-import { RAW, withRawSpeech } from './support/raw-speech.ts'
+import { type Answer, call, queriesOf, RAW, withRawSpeech } from './support/client.ts'
 
 const stack = await startStack({
   channels: withRawSpeech,

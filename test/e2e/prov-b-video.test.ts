@@ -1,8 +1,7 @@
 import t from 'tap'
 import { startStack } from '../helpers/stack.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { startReceiver } from './support/receiver.ts'
-import { call, queriesOf, steadyHeaders, type Answer } from './support/client.ts'
+import { type Answer, call, queriesOf, startReceiver, steadyHeaders } from './support/client.ts'
 
 const receiver = await startReceiver()
 const stack = await startStack({

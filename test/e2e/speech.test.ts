@@ -3,8 +3,15 @@ import { tollgate } from '../cli/support/commands.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { durationMs } from '../families/speech/upstream/sounds.ts'
-import { type Answer, call, queriesOf, steadyHeaders, TASKS } from './support/client.ts'
-import { RAW, withRawSpeech } from './support/raw-speech.ts'
+import {
+  type Answer,
+  call,
+  queriesOf,
+  RAW,
+  steadyHeaders,
+  TASKS,
+  withRawSpeech,
+} from './support/client.ts'
 
 const stack = await startStack({
   channels: withRawSpeech,

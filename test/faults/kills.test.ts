@@ -2,7 +2,7 @@ import t from 'tap'
 import { taskPoints } from './driver/lives.ts'
 import { type Report, runFaults } from './driver/run.ts'
 import { familyNames, taskFamily } from './driver/tasks/registry.ts'
-import { freshDirectory } from './place.ts'
+import { freshDirectory } from './scene.ts'
 import { builtProduct } from '../helpers/product.ts'
 
 const KILLS = 30

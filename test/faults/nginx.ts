@@ -4,7 +4,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bare, bareEnvironment } from '../helpers/child.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { findInstalled } from '../helpers/installed.ts'
+import { findInstalled } from '../helpers/child.ts'
 
 /** nginx as the operating system brings it, in front of replicas. */
 

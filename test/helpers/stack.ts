@@ -29,8 +29,12 @@ import type { Channel } from '../../src/app/ports/provider.ts'
 import { loadConfig } from '../../src/config.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { roles, startGateway, type Gateway, type Role } from '../../src/start/server.ts'
-import { newNamespace, startEventStore } from './eventstore.ts'
-import { startLocalEventStore, type TestEventStore } from './local-eventstore.ts'
+import {
+  newNamespace,
+  startEventStore,
+  startLocalEventStore,
+  type TestEventStore,
+} from './eventstore.ts'
 import { acquireGatewayDatabase } from './gateway-database.ts'
 
 /** Public address every host of the tests resolves to unless the test says otherwise. */

@@ -7,8 +7,12 @@ import type { JsonObject } from '../../../src/kernel/json.ts'
 import { DomainError, isDomainError } from '../../../src/kernel/errors.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { keyedBy } from '../calls/support/keyed.ts'
-import { startTextWorld, textInput, type TextReplica } from '../calls/support/text-world.ts'
+import {
+  keyedBy,
+  startTextWorld,
+  textInput,
+  type TextReplica,
+} from '../calls/support/text-world.ts'
 
 const world = await startTextWorld(t)
 const [here, there] = [await world.text(), await world.text()]

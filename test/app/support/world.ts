@@ -56,8 +56,12 @@ import { type Clock, systemClock } from '../../../src/kernel/clock.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { newRequestId, sha256Hex } from '../../../src/kernel/ids.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
-import { newNamespace, startEventStore } from '../../helpers/eventstore.ts'
-import { startLocalEventStore, type TestEventStore } from '../../helpers/local-eventstore.ts'
+import {
+  newNamespace,
+  startEventStore,
+  startLocalEventStore,
+  type TestEventStore,
+} from '../../helpers/eventstore.ts'
 import { acquireGatewayDatabase } from '../../helpers/gateway-database.ts'
 
 /** A gateway without HTTP over real parts: event store, Postgres, sandbox, projections. */

@@ -2,9 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
 import { startPretendedCluster } from '../../helpers/cluster.ts'
-import { startLoad, type Timed } from './support/load.ts'
-import { isEmpty } from './support/spooled.ts'
-import { traffic } from './support/traffic.ts'
+import { startLoad, type Timed, traffic } from './support/load.ts'
+import { isEmpty } from './support/store.ts'
 import { startTextWorldOn } from './support/world.ts'
 
 /** Two replicas under load on a log of three members that changes its leader, or has none. */

@@ -12,7 +12,7 @@ import { formatAmount, type Currency } from '../../../../src/kernel/money.ts'
 import { acquireDatabase } from '../../../helpers/postgres.ts'
 
 /** A ledger that says what a test wants and lags as it likes, for the funds of several replicas. */
-export interface Book {
+interface Book {
   readonly pool: Pool
   readonly project: (balance: {
     readonly tenantId: string

@@ -13,7 +13,7 @@ import type { PriceBook } from '../../../../src/domain/pricing/price-book.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
 
 /** Two channels of a family, and what it is sold at. */
-export interface Road extends Pick<Channel, 'family' | 'models' | 'largestImageCounts'> {
+interface Road extends Pick<Channel, 'family' | 'models' | 'largestImageCounts'> {
   readonly book: PriceBook
 }
 

@@ -20,9 +20,8 @@ import {
   ledgerDifferences,
   type LedgerLine,
 } from './account.ts'
-import { writeTextChannels } from './channels.ts'
+import { priceBook, writeTextChannels } from './prices.ts'
 import { ask, type Asking, type Heard } from './caller.ts'
-import { priceBook } from './prices.ts'
 import { builtProduct, type Product } from '../../../helpers/product.ts'
 import { startStore, type Store } from './store.ts'
 
@@ -32,7 +31,7 @@ const CATCH_UP_MS = 20_000
 const LEDGER_PAGE = 500
 const HTTP_TIMEOUT_MS = 20_000
 
-export interface TextWorld<S extends EventStore = Store> {
+interface TextWorld<S extends EventStore = Store> {
   /** Of the seed and of this file. */
   readonly dice: Dice
   readonly seed: string
@@ -63,7 +62,7 @@ function seedOfRun(): string {
 }
 
 /** Where the log of a world is kept. */
-export interface EventStore {
+interface EventStore {
   readonly url: string
   readonly stop: () => Promise<void>
 }

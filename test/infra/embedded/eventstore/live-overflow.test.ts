@@ -7,7 +7,7 @@ import {
 import { startEmbeddedServer } from '../../../contract/embedded-server.ts'
 import { several } from '../../../contract/setup.ts'
 import { eventually } from '../../../helpers/eventually.ts'
-import { follow, type Followed, type FollowOptions, rawClient } from './support/raw-read.ts'
+import { follow, type Followed, type FollowOptions, rawClient } from './support/raw.ts'
 
 const PREFIX = 'wanted'
 const BURST_EVENTS = 100

@@ -14,8 +14,7 @@ import t, { type Test } from 'tap'
 import { collect, numbered, numbersIn, refused, several } from '../../../contract/setup.ts'
 import { startPretendedCluster } from '../../../helpers/cluster.ts'
 import { eventually } from '../../../helpers/eventually.ts'
-import { openBatch } from './support/raw-batch.ts'
-import { follow, rawClient } from './support/raw-read.ts'
+import { follow, openBatch, rawClient } from './support/raw.ts'
 
 const UNARY = { credentials: { username: 'u', password: 'p' } } as const
 const LEADER_ONLY = { requiresLeader: true } as const
