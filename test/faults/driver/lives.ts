@@ -55,32 +55,23 @@ export function taskPoints(): readonly CrashPointName[] {
   )
 }
 
-/** One of several runs that reach the named points together. */
-export interface Part {
-  /** From 0. */
-  readonly index: number
-  readonly of: number
-}
-
-/** The whole, for a run by itself. */
-export const WHOLE: Part = { index: 0, of: 1 }
-
-/** Those that traffic leads to, or what one run of several has of them. */
+/** Those that traffic leads to. */
 export function pointsToReach(
-  part: Part = WHOLE,
   among: readonly CrashPointName[] = allPoints(),
 ): readonly CrashPointName[] {
   const last: ReadonlySet<CrashPointName> = new Set([...absencePoints, DEADLINE_POINT])
-  return among
-    .filter((name) => !last.has(name))
-    .filter((_name, position) => position % part.of === part.index)
+  return among.filter((name) => !last.has(name))
 }
 
-/** Plans `kills` kills in all, but for the last ones; every one of the points comes up, as far as there are kills. */
+/**
+ * Plans `kills` kills in all, but for the last ones; every one of the points comes up, as far as there are kills. A
+ * process dies when it comes to its point for the first time, or one of the first `mostHits` times.
+ */
 export function planLives(
   dice: Dice,
   kills: number,
   points: readonly CrashPointName[],
+  mostHits: number,
 ): readonly LifePlan[] {
   const storeKills = Math.round(kills * STORE_SHARE)
   const lifeKills = kills - storeKills
@@ -94,7 +85,8 @@ export function planLives(
   for (let made = 0; made < storeKills; made += 1) dice.pick(share).push(storeKill(dice))
   return ends.map((name, index): LifePlan => {
     const during = share[index] ?? []
-    if (name !== undefined) return { end: 'crash', name, hit: dice.integer(1, 4), kills: during }
+    if (name !== undefined)
+      return { end: 'crash', name, hit: dice.integer(1, mostHits), kills: during }
     const target = dice.chance(0.25) ? 'everything' : 'gateway'
     return { end: 'kill', target, afterMs: dice.integer(0, 2_500), kills: during }
   })

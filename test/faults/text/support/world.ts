@@ -10,7 +10,7 @@ import { newNamespace } from '../../../helpers/eventstore.ts'
 import { acquireDatabase } from '../../../helpers/postgres.ts'
 import { callsOf, type LoggedCall, type LoggedEvent, readLog } from '../../driver/log-reader.ts'
 import { Machine } from '../../driver/machine.ts'
-import { type Dice, dice } from '../../driver/random.ts'
+import { type Dice, dice, seedOfTests } from '../../driver/random.ts'
 import { startSandbox } from '../../driver/sandbox.ts'
 import { follow, type Upstream } from '../../driver/upstream-record.ts'
 import {
@@ -56,11 +56,6 @@ interface TextWorld<S extends EventStore = Store> {
   readonly close: () => Promise<void>
 }
 
-/** The seed of this run: `FAULTS_SEED`, or a new one. */
-function seedOfRun(): string {
-  return process.env['FAULTS_SEED'] ?? String(Math.floor(Math.random() * 1_000_000_000))
-}
-
 /** Where the log of a world is kept. */
 interface EventStore {
   readonly url: string
@@ -77,7 +72,7 @@ export async function startTextWorldOn<S extends EventStore>(
   name: string,
   startEventStore: (build: Product, directory: string) => Promise<S>,
 ): Promise<TextWorld<S>> {
-  const seed = seedOfRun()
+  const seed = seedOfTests()
   const closers: (() => Promise<unknown>)[] = []
   const close = async (): Promise<void> => {
     for (const one of closers.splice(0)) await one()
