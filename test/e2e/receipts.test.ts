@@ -2,11 +2,10 @@ import t, { type Test } from 'tap'
 import { addUser, issueToken } from '../../src/app/accounts/bootstrap.ts'
 import { tollgate } from '../cli/support/commands.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { startStack } from '../helpers/stack.ts'
+import { sharedStack } from '../helpers/stack.ts'
 import { type Answer, call, queriesOf, steadyHeaders, tasksOf } from './support/client.ts'
 
-const stack = await startStack()
-t.teardown(() => stack.stop())
+const stack = await sharedStack(t)
 const { url, demo, other, access } = stack
 const tasks = tasksOf(url, demo.modelToken)
 const finance = queriesOf(url, demo.queryToken)
