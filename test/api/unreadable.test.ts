@@ -71,7 +71,7 @@ void t.test('408 for a request that never comes to an end', async (t) => {
   t.equal(tasks.created.length, 0)
 })
 
-void t.test('a caller that hangs up in the middle of a body harms nobody', async (t) => {
+void t.test('a caller that hangs up in the middle of a body affects no other caller', async (t) => {
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => undefined)
   socket.write(

@@ -38,7 +38,7 @@ t.test('what is none is none', async (t) => {
     t.equal(canonicalRange(text), undefined, text)
 })
 
-t.test('an address lies in a range of its own kind', async (t) => {
+t.test('an address lies in a range of the same kind', async (t) => {
   const ranges = ['203.0.113.0/24', '2001:db8::/32', '198.51.100.7']
   for (const inside of [
     '203.0.113.0',

@@ -67,7 +67,7 @@ void t.test(
   },
 )
 
-void t.test('nobody outside reaches objects of a gateway without an address', async (t) => {
+void t.test('objects of a gateway without an address cannot be reached from outside', async (t) => {
   const store = await openLocalStore({ ...options, directory: join(root, 'address') })
   t.equal(await store.publicUrl('files/a', Date.now()), undefined)
 })

@@ -111,7 +111,7 @@ void t.test('429 in the family’s shape where too many unknown tokens came from
   }
 })
 
-void t.test('who calls is what a trusted proxy says, and nobody else', async (t) => {
+void t.test('the caller’s address comes from a trusted proxy only', async (t) => {
   const behind = await startApp({ trustedProxies: ['10.0.0.0/8', '::1'] })
   t.teardown(() => behind.app.close())
   const statusOf = async (remoteAddress: string, forwarded: string): Promise<number> => {

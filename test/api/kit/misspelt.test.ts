@@ -187,7 +187,7 @@ void t.test('other members pass: short ones, far ones, those of objects left ope
   t.equal(created.statusCode, 200)
 })
 
-void t.test('a slip of one letter in a long name is always told', async (t) => {
+void t.test('a typo of one letter in a long name is always reported', async (t) => {
   const names = ['messages', 'temperature', 'stream_options', 'web_search_options', 'functions']
   await fc.assert(
     fc.asyncProperty(

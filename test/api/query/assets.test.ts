@@ -288,7 +288,7 @@ void t.test('404 byte for byte the same for unknown, foreign and other things', 
   t.equal((await history(assetId(4), 'qak-operator')).statusCode, 200)
 })
 
-void t.test('401 and 403 for whoever has no query token', async (t) => {
+void t.test('401 and 403 without a query token', async (t) => {
   for (const path of ['/assets', '/asset-groups', `/assets/${assetId(1)}/history`]) {
     t.equal((await get(path, 'none')).statusCode, 401)
     t.match((await get(path, 'sk-one')).json(), { error: { code: 'wrong_token_kind' } })

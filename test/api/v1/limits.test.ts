@@ -67,7 +67,7 @@ void t.test('so do failures, whatever they are', async (t) => {
   t.same(shown(nobody.headers), {})
 })
 
-void t.test('whoever has no limits hears nothing of any', async (t) => {
+void t.test('a token without limits gets no rate limit headers', async (t) => {
   t.same(shown((await post(chatPath, goodChat)).headers), {})
   t.same(shown((await post(chatPath, { ...goodChat, stream: true })).headers), {})
 })
@@ -117,7 +117,7 @@ void t.test('durations read as clients of this wire read them', async (t) => {
   )
 })
 
-void t.test('the wait that is told is at least one second and at most sixty', async (t) => {
+void t.test('retry-after is at least one second and at most sixty', async (t) => {
   for (const [waitMs, seconds] of [
     [0, '1'],
     [1, '1'],

@@ -155,7 +155,7 @@ t.test('every budget of who spends is kept, and no other', async (t) => {
   await t.rejects(hold(0n, { userId: 'user_2', tokenId: 'tok_9' }), reached, 'nothing at all')
 })
 
-t.test('what tasks hold counts, also while nobody knows whose they are', async (t) => {
+t.test('what tasks hold counts, also before their token is known', async (t) => {
   const { replica, tenantId } = tenantOf([ofToken('tok_1', '20')])
   const hold = `insert into ledger.holds values ($1, $2, 'USD', 15, $3, now(), null, 1)`
   await pool.query(hold, [`task-${tenantId}`, tenantId, 'placed'])
@@ -253,7 +253,7 @@ t.test('a budget that a request waits for is not forgotten for another', async (
   await t.rejects(hold(60n), reached)
 })
 
-t.test('nothing is started on what cannot be told', async (t) => {
+t.test('nothing is started while the budget cannot be read', async (t) => {
   const { replica, pass } = tenantOf([ofTenant()])
   const { hold } = replica()
   await hold(1n)
@@ -266,7 +266,7 @@ t.test('nothing is started on what cannot be told', async (t) => {
   ;(await hold(1n))?.release('failed')
 })
 
-t.test('a soft budget refuses nobody, and is said once in its day', async (t) => {
+t.test('a soft budget refuses no call, and is reported once a day', async (t) => {
   const { replica, settled, warned, pass } = tenantOf([ofTenant({ hard: undefined, soft: '50' })])
   const { hold } = replica()
   await hold(49n)

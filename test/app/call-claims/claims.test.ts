@@ -50,7 +50,7 @@ const sent = (key: string) =>
 
 const endLeases = () => world.pool.query(`update ops.call_claims set lease_until = '-infinity'`)
 
-t.test('a key that is taken over leaves whoever was only slow without a settlement', async (t) => {
+t.test('a slow holder whose key was taken over does not settle', async (t) => {
   const key = 'slow'
   const slow = make(here, key, 'hello [[sandbox first-byte-ms=700]]')
   await sent(key)
@@ -137,7 +137,7 @@ t.test('leases are renewed while they are held, and no longer', async (t) => {
   renewal.drop(second)
 })
 
-t.test('a lease of before the clock was set back holds nobody up', async (t) => {
+t.test('a lease from before the clock was set back blocks no caller', async (t) => {
   const calling = make(here, 'ahead', 'hello [[sandbox first-byte-ms=300]]')
   await sent('ahead')
   await world.pool.query(`update ops.call_claims set lease_until = now() + interval '1 hour'

@@ -75,26 +75,23 @@ t.test(
   },
 )
 
-t.test(
-  'a call without a limit of its own is held at the largest output of its model',
-  async (t) => {
-    const tenantId = 'tenant_short'
-    const { calls, deps } = await world.text()
-    const [channel] = deps.channels.serving({ family: 'chat', model: 'text-basic' })
-    const largest = textSettings(channel ?? {}).largestOutputTokens?.['text-basic'] ?? 0
-    // Two dollars for a million: what the output alone may cost, and nothing for the input.
-    await world.tenant(tenantId, formatAmount(BigInt(largest) * 2_000_000n))
-    await world.settle()
-    const refused = await calls.complete(textInput({ tenantId })).then(
-      () => '',
-      (error: unknown) => (isDomainError(error, 'insufficient_balance') ? error.message : ''),
-    )
-    const said =
-      /^the request holds [\d.]+ USD .*; [\d.]+ USD is available; with `(.+)` of at most (\d+) it would fit$/
-    const [, name, bound] = said.exec(refused) ?? []
-    t.equal(name, 'max_completion_tokens')
-    t.ok(Number(bound) > largest / 2, refused)
-    const body = { max_completion_tokens: Number(bound) }
-    await calls.complete(textInput({ tenantId, body }))
-  },
-)
+t.test('a call without a limit is held at the largest output of its model', async (t) => {
+  const tenantId = 'tenant_short'
+  const { calls, deps } = await world.text()
+  const [channel] = deps.channels.serving({ family: 'chat', model: 'text-basic' })
+  const largest = textSettings(channel ?? {}).largestOutputTokens?.['text-basic'] ?? 0
+  // Two dollars for a million: what the output alone may cost, and nothing for the input.
+  await world.tenant(tenantId, formatAmount(BigInt(largest) * 2_000_000n))
+  await world.settle()
+  const refused = await calls.complete(textInput({ tenantId })).then(
+    () => '',
+    (error: unknown) => (isDomainError(error, 'insufficient_balance') ? error.message : ''),
+  )
+  const said =
+    /^the request holds [\d.]+ USD .*; [\d.]+ USD is available; with `(.+)` of at most (\d+) it would fit$/
+  const [, name, bound] = said.exec(refused) ?? []
+  t.equal(name, 'max_completion_tokens')
+  t.ok(Number(bound) > largest / 2, refused)
+  const body = { max_completion_tokens: Number(bound) }
+  await calls.complete(textInput({ tenantId, body }))
+})

@@ -71,7 +71,7 @@ t.test('the same again, in any order or spelling, changes nothing', async (t) =>
   t.equal(known.when({ prices: [entry, other] }).length, 1, 'without the multiplier')
 })
 
-t.test('a tenant without prices of its own has nothing to clear', async (t) => {
+t.test('a tenant without account prices has nothing to clear', async (t) => {
   t.strictSame(after().when({}), [])
   const cleared = after(set({ multiplier: '1' }), set({}))
   t.strictSame(cleared.when({}), [])
@@ -79,7 +79,7 @@ t.test('a tenant without prices of its own has nothing to clear', async (t) => {
   t.match(cleared.when({ multiplier: '1' }), [{ data: { revision: 3 } }], 'counted on')
 })
 
-t.test('account_prices_changed when they were set since somebody looked', async (t) => {
+t.test('account_prices_changed when they were set since they were read', async (t) => {
   const known = after(set({ multiplier: '0.9' }))
   t.throws(() => known.when({ multiplier: '0.8', basis: 0 }), {
     code: 'account_prices_changed',

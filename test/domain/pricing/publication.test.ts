@@ -56,7 +56,7 @@ t.test('a difference names what comes, goes and changes, in either currency apar
     t.equal(priceBookDifference([entry('a')], [{ ...entry('a'), ...other }]).changed.length, 1)
 })
 
-t.test('a later book that only adds is nobody’s question', async (t) => {
+t.test('a later book that only adds is no conflict', async (t) => {
   const next = book('next', LATER, ...current.entries, entry('new'))
   const look = lookAhead(catalog, next, [current], served, nowMs)
   t.match(look, { takesEffect: 'later', replaces: 'now', published: false, basis: 1, unpriced: [] })

@@ -72,7 +72,7 @@ const ends = [
   [...started, expire()],
 ]
 
-t.test('a start is recorded once: whoever comes second must not send', async (t) => {
+t.test('a start is recorded once: the second worker must not send', async (t) => {
   t.strictSame(after(...requested).when(start), [
     { type: 'TaskStarted', data: { platformId, channelId: 'channel-2', startedAt: at, expiresAt } },
   ])
