@@ -38,7 +38,7 @@ t.test('the model service calls the URL it was given, in its own shape', async (
   }
 })
 
-t.test('CallbackURL works alike; callback_url wins over it', async (t) => {
+t.test('CallbackURL works as well; callback_url wins over it', async (t) => {
   const alias = await tasks.created({ CallbackURL: 'https://hooks.example.com/alias' })
   t.equal((await until(alias, 1))[0]?.path, '/alias')
   const both = await tasks.created({

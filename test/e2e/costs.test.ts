@@ -256,7 +256,7 @@ void t.test('the query of a task that failed says nothing of money', async (t) =
   t.equal(failed.headers.get('x-cost'), null)
 })
 
-void t.test('a task is told as settled where the ledger has not come to it', async (t) => {
+void t.test('a task is shown as settled before the ledger has it', async (t) => {
   const answer = await post(TASKS, taskBody())
   const id = String(answer.headers.get('x-platform-id'))
   const done = await ended(`${TASKS}/${id}`)

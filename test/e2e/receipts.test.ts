@@ -168,7 +168,7 @@ void t.test('what runs is held, and its receipt says how much', async (t) => {
   })
 })
 
-void t.test('where nobody knows whether a task was taken, its receipt says that', async (t) => {
+void t.test('where it is unknown whether a task was taken, its receipt says so', async (t) => {
   const text = 'Good morning. [[sandbox drop-after-accept]]'
   const lost = await call(`${url}/provB/v1/t2a_async_v2`, {
     method: 'POST',
@@ -257,7 +257,7 @@ void t.test('a request that began nothing has no receipt', async (t) => {
   t.match((await receipt(gone)).body.data.state, 'settled', 'and what is hidden keeps its own')
 })
 
-void t.test('401 and 403 for other tokens, 400 for parameters nobody knows', async (t) => {
+void t.test('401 and 403 for other tokens, 400 for unknown parameters', async (t) => {
   t.equal((await receipt(platformId, 'qak-nobody')).status, 401)
   t.equal((await receipt(platformId, demo.modelToken)).status, 403)
   t.equal((await finance.get(`/receipts/${platformId}?format=csv`)).status, 400)

@@ -235,7 +235,7 @@ void t.test(
   },
 )
 
-void t.test('nobody sees another’s task: it reads as one that never was', async (t) => {
+void t.test('another tenant’s task is answered as a missing one', async (t) => {
   const { body } = await create({ text: 'mine' })
   const blank = (answer: Answer) => [
     answer.status,

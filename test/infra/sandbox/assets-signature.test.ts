@@ -178,7 +178,7 @@ void t.test('a test may let a clock go as far beside that as it likes', async (t
 })
 
 void t.test(
-  '404 for an action or a version there is not, told to the right callers alone',
+  '404 for a missing action or version, to callers with a valid signature only',
   async (t) => {
     const { url } = await sandboxFor(t)
     const unknown = { status: 404, code: 'InvalidActionOrVersion' }

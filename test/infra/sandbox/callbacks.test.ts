@@ -166,7 +166,7 @@ void t.test('a moved clock brings what is due', async (t) => {
 })
 
 void t.test(
-  'an end nobody acknowledged is posted again after a restart, and only then',
+  'an end that was not acknowledged is posted again after a restart, and only then',
   async (t) => {
     const dataDirectory = mkdtempSync(join(tmpdir(), 'sandbox-callbacks-'))
     t.teardown(() => rmSync(dataDirectory, { recursive: true, force: true }))

@@ -118,7 +118,7 @@ void t.test(
   },
 )
 
-void t.test('function calls are told in fragments', async (t) => {
+void t.test('function calls are streamed in fragments', async (t) => {
   const sandbox = await sandboxFor(t)
   const forced = { tools: [LOOKUP], tool_choice: { type: 'function', name: 'look_up' } }
   const reply = await call(sandbox.url, 'POST', RESPONSES, stream('look', forced))
@@ -210,7 +210,7 @@ void t.test('an answer may end incomplete or failed, with usage where it says so
   )
 })
 
-void t.test('an error event breaks a stream off; reasoning is told as a summary', async (t) => {
+void t.test('an error event breaks a stream off; reasoning is streamed as a summary', async (t) => {
   const sandbox = await sandboxFor(t)
   const reply = await read(sandbox.url + RESPONSES, stream('x [[sandbox error-after=5]]'))
   const events = eventsIn(reply.text)

@@ -158,7 +158,7 @@ void t.test('a call that is slow to begin is a stream already; then it fails wit
   texts.begin = () => undefined
 })
 
-void t.test('a caller who leaves is told of, and the frames are read to their end', async (t) => {
+void t.test('a caller who leaves is reported, and the frames are read to their end', async (t) => {
   const left = gate()
   const finished = texts.finished
   texts.steps = () => [frame(chunk('a')), left.wait, frame(chunk('b')), frame(chunk('c'))]
@@ -172,7 +172,7 @@ void t.test('a caller who leaves is told of, and the frames are read to their en
   await until(() => texts.finished === finished + 1)
 })
 
-void t.test('a caller who leaves before the stream begins is told of too', async (t) => {
+void t.test('a caller who leaves before the stream begins is reported too', async (t) => {
   const begin = gate()
   const finished = texts.finished
   texts.begin = begin.wait
@@ -189,7 +189,7 @@ void t.test('a caller who leaves before the stream begins is told of too', async
   t.equal(input?.requestId.startsWith('req_'), true)
 })
 
-void t.test('nobody left a stream that was read to its end', async (t) => {
+void t.test('a stream that was read to its end reports no leaving caller', async (t) => {
   texts.steps = () => [frame(chunk('a'))]
   const { next } = await fetchStream()
   while ((await next()) !== undefined);

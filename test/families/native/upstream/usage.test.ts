@@ -29,21 +29,24 @@ t.test('members that are zero are left out upstream; wrong figures are no figure
   t.equal(nativeUsage({ promptTokenCount: -1 }, 0), undefined)
 })
 
-t.test('each query that differs and is not empty is a search, however often told', async (t) => {
-  const known = new Set<string>()
-  const tell = (...candidates: object[]) => {
-    addSearches({ candidates }, known)
-    return known.size
-  }
-  const grounded = (grounding: unknown) => ({ groundingMetadata: grounding })
-  t.equal(tell({}, grounded(null), grounded({}), grounded({ webSearchQueries: 'a' })), 0)
-  t.equal(tell(grounded({ webSearchQueries: ['', ' ', 7, null] })), 0)
-  t.equal(tell(grounded({ webSearchQueries: ['a', 'b', 'a'] })), 2)
-  t.equal(tell(grounded({ webSearchQueries: ['b'] }), grounded({ webSearchQueries: ['c'] })), 3)
-  t.equal(tell(grounded({ imageSearchQueries: ['a'] })), 4)
-  addSearches({}, known)
-  t.equal(known.size, 4)
-})
+t.test(
+  'each distinct query that is not empty is one search, however often it is reported',
+  async (t) => {
+    const known = new Set<string>()
+    const tell = (...candidates: object[]) => {
+      addSearches({ candidates }, known)
+      return known.size
+    }
+    const grounded = (grounding: unknown) => ({ groundingMetadata: grounding })
+    t.equal(tell({}, grounded(null), grounded({}), grounded({ webSearchQueries: 'a' })), 0)
+    t.equal(tell(grounded({ webSearchQueries: ['', ' ', 7, null] })), 0)
+    t.equal(tell(grounded({ webSearchQueries: ['a', 'b', 'a'] })), 2)
+    t.equal(tell(grounded({ webSearchQueries: ['b'] }), grounded({ webSearchQueries: ['c'] })), 3)
+    t.equal(tell(grounded({ imageSearchQueries: ['a'] })), 4)
+    addSearches({}, known)
+    t.equal(known.size, 4)
+  },
+)
 
 t.test('pictures and calls count as output', async (t) => {
   const parts = [{ text: 'é' }, { inlineData: { data: 'AA' } }, { functionCall: { name: 'f' } }]

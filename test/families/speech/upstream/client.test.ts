@@ -228,34 +228,28 @@ void t.test(
   },
 )
 
-void t.test(
-  'every end of a task is told apart, and a task that is not there is gone',
-  async (t) => {
-    const ends = [
-      ['fail=1033', { status: 'failed', error: { code: 'speech_failed' } }],
-      ['expire', { status: 'expired' }],
-      ['status=Musing running-ms=60000', { status: 'unknown', upstreamStatus: 'Musing' }],
-      ['gone', { status: 'gone' }],
-    ] as const
-    for (const [fault, expected] of ends) {
-      const { nativeId } = await tasks.create(channel, submission(`[[sandbox ${fault}]]`), options)
-      sandbox.advance(3_000)
-      t.match(await tasks.get(channel, nativeId, options), expected, fault)
-    }
-    t.match(await tasks.get(channel, '1234567890', options), { status: 'gone' })
-    const missing = await tasks.create(channel, submission('[[sandbox usage-missing]]'), options)
-    t.notOk('usage' in missing)
-    t.match(
-      await failureOf(tasks.create(channel, submission('[[sandbox refuse=1026]]'), options)),
-      {
-        kind: 'invalid',
-        acceptance: 'ruled_out',
-        code: '1026',
-      },
-    )
-    t.match(
-      await failureOf(tasks.create(channel, submission('[[sandbox drop-after-accept]]'), options)),
-      { acceptance: 'unknown' },
-    )
-  },
-)
+void t.test('every end of a task is distinguished, and a missing task is gone', async (t) => {
+  const ends = [
+    ['fail=1033', { status: 'failed', error: { code: 'speech_failed' } }],
+    ['expire', { status: 'expired' }],
+    ['status=Musing running-ms=60000', { status: 'unknown', upstreamStatus: 'Musing' }],
+    ['gone', { status: 'gone' }],
+  ] as const
+  for (const [fault, expected] of ends) {
+    const { nativeId } = await tasks.create(channel, submission(`[[sandbox ${fault}]]`), options)
+    sandbox.advance(3_000)
+    t.match(await tasks.get(channel, nativeId, options), expected, fault)
+  }
+  t.match(await tasks.get(channel, '1234567890', options), { status: 'gone' })
+  const missing = await tasks.create(channel, submission('[[sandbox usage-missing]]'), options)
+  t.notOk('usage' in missing)
+  t.match(await failureOf(tasks.create(channel, submission('[[sandbox refuse=1026]]'), options)), {
+    kind: 'invalid',
+    acceptance: 'ruled_out',
+    code: '1026',
+  })
+  t.match(
+    await failureOf(tasks.create(channel, submission('[[sandbox drop-after-accept]]'), options)),
+    { acceptance: 'unknown' },
+  )
+})

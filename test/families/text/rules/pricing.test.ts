@@ -39,7 +39,7 @@ const usage: TextUsage = {
 }
 const allTools = ['web-search', 'code-interpreter', 'file-search'] as const
 
-t.test('every unit is a line of its own SKU, price and rule', async (t) => {
+t.test('every unit is a line with its SKU, price and rule', async (t) => {
   const settled = settleText(quoteText('m', wires.chat, allTools, bookOf(full)), usage, 'reported')
   t.same(
     settled.lines.map((line) => [line.sku, line.rule, line.quantity, line.amount]),
@@ -58,23 +58,20 @@ t.test('every unit is a line of its own SKU, price and rule', async (t) => {
   t.equal(settled.currency, 'USD')
 })
 
-t.test(
-  'a cache without prices of its own costs what input costs, under a rule that says so',
-  async (t) => {
-    const book = bookOf([entry('m-input-token', '2'), entry('m-output-token', '8')])
-    const settled = settleText(quoteText('m', wires.native, [], book), usage, 'estimated')
-    t.same(
-      settled.lines.map((line) => [line.sku, line.rule, line.quantity, line.measurement]),
-      [
-        ['m-input-token', 'text/native/input', 1_000, 'estimated'],
-        ['m-input-token', 'text/native/cached-input/at-input-rate', 200, 'estimated'],
-        ['m-input-token', 'text/native/cache-write-5m/at-input-rate', 30, 'estimated'],
-        ['m-input-token', 'text/native/cache-write-1h/at-input-rate', 4, 'estimated'],
-        ['m-output-token', 'text/native/output', 500, 'estimated'],
-      ],
-    )
-  },
-)
+t.test('a cache without prices costs what input costs, under a rule that says so', async (t) => {
+  const book = bookOf([entry('m-input-token', '2'), entry('m-output-token', '8')])
+  const settled = settleText(quoteText('m', wires.native, [], book), usage, 'estimated')
+  t.same(
+    settled.lines.map((line) => [line.sku, line.rule, line.quantity, line.measurement]),
+    [
+      ['m-input-token', 'text/native/input', 1_000, 'estimated'],
+      ['m-input-token', 'text/native/cached-input/at-input-rate', 200, 'estimated'],
+      ['m-input-token', 'text/native/cache-write-5m/at-input-rate', 30, 'estimated'],
+      ['m-input-token', 'text/native/cache-write-1h/at-input-rate', 4, 'estimated'],
+      ['m-output-token', 'text/native/output', 500, 'estimated'],
+    ],
+  )
+})
 
 t.test('without a price of input, of output or of an offered tool nothing starts', async (t) => {
   const without = (sku: string) => bookOf(full.filter((one) => one.sku !== sku))

@@ -46,7 +46,7 @@ void t.test('every action answers in its envelope, with and without the last sla
   t.equal(assets.asked.length, actionNames.length * 2)
 })
 
-void t.test('CreateAssetGroup hands over what it was told and answers the id', async (t) => {
+void t.test('CreateAssetGroup passes its members on and answers the id', async (t) => {
   const { Result } = await done('CreateAssetGroup', {
     model: domestic,
     Name: 'heroes',

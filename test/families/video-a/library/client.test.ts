@@ -256,7 +256,7 @@ t.test('an asset that failed says why, with what callers may not see taken out',
 })
 
 t.test(
-  'a status nobody knows is unknown, never a failure; an old error says nothing',
+  'a status that is not known is unknown, never a failure; an old error does not count',
   async (t) => {
     for (const status of ['Frozen', undefined, 7]) {
       const { channel } = await libraryWith(t, { Id: asset.nativeId, Status: status })

@@ -259,7 +259,7 @@ void t.test('400 tells what a misspelt member was meant to be', async (t) => {
     })
 })
 
-void t.test('members of other actions and of nobody are no slips', async (t) => {
+void t.test('members of other actions and unknown ones are no typos', async (t) => {
   for (const action of actionNames) {
     const known = Object.keys(good[action])
     const others = actionNames

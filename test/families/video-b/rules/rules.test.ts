@@ -313,7 +313,7 @@ t.test('data URIs: nothing but a type and strict base64', (t) => {
   t.end()
 })
 
-t.test('upstream gets every setting and role, and nothing that nobody knows', (t) => {
+t.test('upstream gets every setting and role, and no unknown member', (t) => {
   const given = withMedia([media('image'), media('image', 'last_frame')], {
     aigc_watermark: true,
     extra: { prompt_expansion_mode: 'x' },

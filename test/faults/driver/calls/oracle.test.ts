@@ -239,7 +239,7 @@ function settledAs(
 }
 
 t.test(
-  'speech is billed by the characters upstream told, a clone by the piece and what it says',
+  'speech is billed by the characters upstream reported, a clone by the piece and by what it speaks',
   async (t) => {
     const owed = (order: SpeechOrder) =>
       owedFor(order, spoken).map(({ sku, quantity, pico }) => `${sku} ${quantity} ${pico}`)

@@ -140,7 +140,7 @@ t.test('not ready is said in words on a call that stays open', async (t) => {
   t.same(await batch.hears(2), [words, 'ok'])
 })
 
-t.test('where nobody leads nothing is appended, and followers still read', async (t) => {
+t.test('without a leader nothing is appended, and followers still read', async (t) => {
   const client = memberClient(t, 1)
   await client.appendToStream('leaderless', numbered(0))
   await cluster.nobodyLeads()
@@ -224,19 +224,22 @@ for (const how of ['error', 'connection'] as const) {
   })
 }
 
-t.test('an account that may not read $all is told so, also where it reads already', async (t) => {
-  const client = memberClient(t, 0)
-  await client.appendToStream('rights', several(2))
-  const open = follow(rawMember(t, 0), { from: 'end' })
-  await open.hears('live')
-  await cluster.deny('read_all')
-  await open.hears('!7 Access Denied')
-  await refused(t, collect(client.readAll({ fromPosition: START })), AccessDeniedError)
-  await follow(rawMember(t, 0)).says(t, '!7 Access Denied')
-  t.same(await numbersIn(client, 'rights'), [0, 1], 'streams it may read')
-})
+t.test(
+  'an account that may not read $all gets an error, also where it reads already',
+  async (t) => {
+    const client = memberClient(t, 0)
+    await client.appendToStream('rights', several(2))
+    const open = follow(rawMember(t, 0), { from: 'end' })
+    await open.hears('live')
+    await cluster.deny('read_all')
+    await open.hears('!7 Access Denied')
+    await refused(t, collect(client.readAll({ fromPosition: START })), AccessDeniedError)
+    await follow(rawMember(t, 0)).says(t, '!7 Access Denied')
+    t.same(await numbersIn(client, 'rights'), [0, 1], 'streams it may read')
+  },
+)
 
-t.test('an account that may not append is told so on both paths', async (t) => {
+t.test('an account that may not append gets an error on both paths', async (t) => {
   await cluster.deny('append')
   const client = memberClient(t, 0)
   await refused(t, client.appendToStream('rights', numbered(9)), AccessDeniedError)
@@ -247,7 +250,7 @@ t.test('an account that may not append is told so on both paths', async (t) => {
   )
 })
 
-t.test('an account that is unknown is told so by every call that says who it is', async (t) => {
+t.test('an unknown account gets an error from every call with credentials', async (t) => {
   await cluster.deny('authenticate')
   const batch = openBatch(rawMember(t, 0))
   t.same(await batch.hears(1), ['!16 Received HTTP status code 401'])
