@@ -1,8 +1,8 @@
 import { managedLimits } from '../app/accounts/settings.ts'
-import { limitedName } from '../domain/account/events.ts'
 import {
   type AccountLimits,
   type LimitedSubject,
+  limitedName,
   type SubjectLimits,
 } from '../domain/account/limits.ts'
 import { limitNames } from '../domain/token/limits.ts'

@@ -6,8 +6,8 @@ import type { PriceBook, SoldPrice } from './price-book.ts'
 export interface AccountPrices {
   /** Which they are, counted from 1: a price that was settled at names it. */
   readonly revision: number
-  /** What list prices are multiplied by; undefined: nothing. Own prices are never multiplied. */
-  readonly multiplier: string | undefined
+  /** What list prices are multiplied by; absent: nothing. Own prices are never multiplied. */
+  readonly multiplier?: string | undefined
   /** Own prices of single SKUs, whatever the list says of them. */
   readonly prices: readonly PriceEntry[]
 }

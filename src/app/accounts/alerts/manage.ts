@@ -1,6 +1,6 @@
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import type { BalanceAlerts } from '../../../domain/account/balance-alerts.ts'
-import { DomainError } from '../../../kernel/errors.ts'
+import { invalidSetting } from '../../../domain/account/setting.ts'
 import type { Currency } from '../../../kernel/money.ts'
 import { checkPublicUrl } from '../../../kernel/public-url.ts'
 import type { CheckDeps, ManagedSetting } from '../settings.ts'
@@ -56,6 +56,8 @@ export async function showBalanceAlerts(
   }
 }
 
+const refuse = invalidSetting('balance_alerts')
+
 async function requireReachable(
   { resolveHost, trustedOrigins }: Pick<CheckDeps, 'resolveHost' | 'trustedOrigins'>,
   url: string,
@@ -63,8 +65,7 @@ async function requireReachable(
   if (URL.canParse(url) && trustedOrigins.includes(new URL(url).origin)) return
   const verdict = await checkPublicUrl(url, resolveHost)
   if (verdict.ok) return
-  const param = 'webhook_url'
-  throw new DomainError('balance_alerts_invalid', `${param}: ${verdict.reason}`, { param })
+  refuse('webhook_url', verdict.reason)
 }
 
 async function lowBalancesOf(db: Queryable, tenantId: string): Promise<readonly LowBalance[]> {
