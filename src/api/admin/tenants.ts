@@ -18,6 +18,10 @@ import {
   UsersAnswerSchema,
 } from './schemas.ts'
 
+interface TenantDeps {
+  readonly managedTenants: ManagedTenants
+}
+
 const toTenant = ({ tenantId, name, openedAtMs }: TenantRow) => ({
   object: 'tenant' as const,
   id: tenantId,
@@ -34,7 +38,10 @@ const toUser = ({ tenantId, userId, name, addedAtMs }: UserRow) => ({
 })
 
 /** Tenants: an operator opens and sees all of them, a tenant's admin token sees its own. */
-export function tenantRoutes(instance: FastifyInstance, tenants: ManagedTenants): void {
+export function tenantRoutes(
+  instance: FastifyInstance,
+  { managedTenants: tenants }: TenantDeps,
+): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const list = describe({
     operationId: 'listTenants',
@@ -84,7 +91,10 @@ export function tenantRoutes(instance: FastifyInstance, tenants: ManagedTenants)
 }
 
 /** Users of a tenant. */
-export function userRoutes(instance: FastifyInstance, tenants: ManagedTenants): void {
+export function userRoutes(
+  instance: FastifyInstance,
+  { managedTenants: tenants }: TenantDeps,
+): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const list = describe({
     operationId: 'listUsers',

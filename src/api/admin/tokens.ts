@@ -8,7 +8,10 @@ import { NewTokenSchema, SecretAnswerSchema } from '../kit/tokens/schemas.ts'
 import { describe, reachOf } from './envelope.ts'
 
 /** Tokens of every kind and of every user within the scope of the admin token. */
-export function adminTokenRoutes(instance: FastifyInstance, tokens: ManagedTokens): void {
+export function adminTokenRoutes(
+  instance: FastifyInstance,
+  { managedTokens: tokens }: { readonly managedTokens: ManagedTokens },
+): void {
   const whose = 'everybody the admin token reaches'
   tokenRoutes(instance, { tokens, describe, reachOf, noun: 'Token', whose, filters: true })
   instance.withTypeProvider<TypeBoxTypeProvider>().post('/tokens', {

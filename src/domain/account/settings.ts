@@ -74,7 +74,7 @@ export function isSettingEvent<Event extends { readonly type: string }>(
 }
 
 const unset = Object.fromEntries(
-  allSettings.map(([name, { none }]) => [name, { ...none, revision: 0 }]),
+  allSettings.map(([name, { none }]) => [name, { revision: 0, ...none }]),
 ) as Values
 
 /** A setting of an account, also before it was set. */

@@ -28,7 +28,10 @@ import {
 const operatorReads = [...readFailures, 'scope_denied'] as const
 
 /** Price books: an operator reads them and publishes others. */
-export function priceBookRoutes(instance: FastifyInstance, books: ManagedPriceBooks): void {
+export function priceBookRoutes(
+  instance: FastifyInstance,
+  { managedPriceBooks: books }: { readonly managedPriceBooks: ManagedPriceBooks },
+): void {
   readRoutes(instance, books)
   differenceRoute(instance, books)
   publishRoute(instance, books)

@@ -68,7 +68,10 @@ const toRow = ({ tenantId, whatIf, ...row }: WhatIfRow) => ({
 const toTotal = ({ whatIf, ...total }: WhatIfTotal) => ({ ...total, what_if: whatIf })
 
 /** What settled usage would have cost under a book: an operator asks, and nothing is written. */
-export function whatIfRoute(instance: FastifyInstance, books: ManagedPriceBooks): void {
+export function whatIfRoute(
+  instance: FastifyInstance,
+  { managedPriceBooks: books }: { readonly managedPriceBooks: ManagedPriceBooks },
+): void {
   const schema = describe({
     operationId: 'rateUnderPriceBook',
     summary: 'What settled usage would have cost under a price book: an operator alone',

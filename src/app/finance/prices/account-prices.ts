@@ -24,9 +24,7 @@ export async function accountPriceHistory(
 }
 
 /** A tenant's prices with the list prices. */
-export interface ShownAccountPrices {
-  readonly tenantId: string
-  readonly prices: AccountPrices
+export interface ShownAccountPrices extends AccountPrices {
   /** The book in effect; undefined: none is. */
   readonly book: PublishedPriceBook | undefined
 }
@@ -36,10 +34,10 @@ export const managedAccountPrices: ManagedSetting<'prices', ShownAccountPrices> 
   name: 'prices',
   check: async ({ catalog, servedModels }, _tenantId, wanted, now) =>
     unsoldPrices(catalog, wanted, now, await servedModels()),
-  prepare: async (deps, tenantId) => {
+  prepare: async (deps) => {
     await requireCaughtUp(deps, 'prices')
     const book = await currentPriceBook(deps.db, deps.clock.nowMs())
-    return (prices) => ({ tenantId, prices, book })
+    return (prices) => ({ ...prices, book })
   },
 }
 
