@@ -32,22 +32,16 @@ export function addAccountPrices(prices: Command): void {
     .option('--remove <sku>', 'the list price again for this SKU; may be repeated', also, [])
     .option('--currency <code>', 'of --price and --remove where a SKU has prices in both')
     .addHelpText('after', SET_HELP)
-    .action((options) =>
-      onStores(async (s) => (await accountPrices()).setAccountPricesCommand(s, options), options),
-    )
+    .action(onStores(async () => (await accountPrices()).setAccountPricesCommand))
   changing(command('clear'))
     .description('list prices again, for everything')
-    .action((options) =>
-      onStores(async (s) => (await accountPrices()).clearAccountPricesCommand(s, options), options),
-    )
+    .action(onStores(async () => (await accountPrices()).clearAccountPricesCommand))
   command('show')
     .description('what a tenant pays other than the list says')
     .option('--all', 'every price of the book in effect as this tenant has it')
     .option('--history', 'each time they were set, by whom')
     .option(...JSON_OPTION)
-    .action((options) =>
-      onStores(async (s) => (await accountPrices()).showAccountPricesCommand(s, options), options),
-    )
+    .action(onStores(async () => (await accountPrices()).showAccountPricesCommand))
 }
 
 type Priced = readonly (readonly [sku: string, price: string])[]

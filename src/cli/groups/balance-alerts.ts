@@ -23,22 +23,16 @@ export function addBalanceAlerts(program: Command): void {
     .option('--webhook <url>', 'https:// URL that is told, or none')
     .option('--rotate-secret', 'sign with another secret, and with the one before as well')
     .addHelpText('after', SET_HELP)
-    .action((options) =>
-      onStores(async (s) => (await alerts()).setBalanceAlertCommand(s, options), options),
-    )
+    .action(onStores(async () => (await alerts()).setBalanceAlertCommand))
   changing(group.command('remove'))
     .description('remove the alert of one currency')
     .requiredOption('--tenant <id>', 'tenant')
     .requiredOption('--currency <code>', 'CNY or USD')
-    .action((options) =>
-      onStores(async (s) => (await alerts()).removeBalanceAlertCommand(s, options), options),
-    )
+    .action(onStores(async () => (await alerts()).removeBalanceAlertCommand))
   group
     .command('show')
     .description('the alerts of a tenant, the secret of its webhook, and which balances are low')
     .requiredOption('--tenant <id>', 'tenant')
     .option(...JSON_OPTION)
-    .action((options) =>
-      onStores(async (s) => (await alerts()).showBalanceAlertsCommand(s, options), options),
-    )
+    .action(onStores(async () => (await alerts()).showBalanceAlertsCommand))
 }

@@ -28,20 +28,14 @@ export function addBudgets(program: Command): void {
     .option('--soft <amount>', 'it is said that it was reached')
     .option('--time-zone <name>', 'IANA zone of all budgets of the tenant; UTC at first')
     .addHelpText('after', SET_HELP)
-    .action((options) =>
-      onStores(async (s) => (await budgets()).setBudgetCommand(s, options), options),
-    )
+    .action(onStores(async () => (await budgets()).setBudgetCommand))
   one('remove')
     .description('remove one budget; the others stay')
-    .action((options) =>
-      onStores(async (s) => (await budgets()).removeBudgetCommand(s, options), options),
-    )
+    .action(onStores(async () => (await budgets()).removeBudgetCommand))
   group
     .command('list')
     .description('budgets of a tenant, and how they stand')
     .requiredOption('--tenant <id>', 'tenant')
     .option(...JSON_OPTION)
-    .action((options) =>
-      onStores(async (s) => (await budgets()).listBudgetsCommand(s, options), options),
-    )
+    .action(onStores(async () => (await budgets()).listBudgetsCommand))
 }

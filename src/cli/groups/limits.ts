@@ -26,20 +26,14 @@ export function addLimits(program: Command): void {
     .option('--concurrent-calls <n>', 'synchronous calls under way')
     .option('--concurrent-tasks <n>', 'tasks that have not ended')
     .addHelpText('after', SET_HELP)
-    .action((options) =>
-      onStores(async (s) => (await limits()).setLimitsCommand(s, options), options),
-    )
+    .action(onStores(async () => (await limits()).setLimitsCommand))
   one('remove')
     .description('remove all limits of a tenant or of a user; those of others stay')
-    .action((options) =>
-      onStores(async (s) => (await limits()).removeLimitsCommand(s, options), options),
-    )
+    .action(onStores(async () => (await limits()).removeLimitsCommand))
   group
     .command('list')
     .description('limits of a tenant and of its users')
     .requiredOption('--tenant <id>', 'tenant')
     .option(...JSON_OPTION)
-    .action((options) =>
-      onStores(async (s) => (await limits()).listLimitsCommand(s, options), options),
-    )
+    .action(onStores(async () => (await limits()).listLimitsCommand))
 }

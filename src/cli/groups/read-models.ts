@@ -32,9 +32,7 @@ export function addReadModels(program: Command): void {
     .option('--state <file>', 'go on where the audits that kept this file came to, and keep it')
     .option(...JSON_OPTION)
     .addHelpText('after', AUDIT_HELP)
-    .action((options) =>
-      onStores(async (s) => (await import('../audit.ts')).auditCommand(s, options)),
-    )
+    .action(onStores(async () => (await import('../audit.ts')).auditCommand))
   program
     .command('rebuild')
     .description('build read models anew beside the live ones, compare, swap')
@@ -47,7 +45,5 @@ export function addReadModels(program: Command): void {
     .option('--force', 'swap even if what is live differs from what the log says')
     .option(...JSON_OPTION)
     .addHelpText('after', REBUILD_HELP)
-    .action((names: string[], options) =>
-      onStores(async (s) => (await import('../rebuild.ts')).rebuildCommand(s, names, options)),
-    )
+    .action(onStores(async () => (await import('../rebuild.ts')).rebuildCommand))
 }
