@@ -15,7 +15,7 @@ import type { Log } from '../kernel/log.ts'
 import { createBackoff, pause } from '../kernel/pause.ts'
 import { startProjector } from '../start/projector.ts'
 import { messageOf } from './explain.ts'
-import { awayStoreOf } from './away.ts'
+import { awayStoreOf } from './store-outage.ts'
 import { keepNewObjectsYoung } from './garbage.ts'
 import { projectorVariables } from './projector.ts'
 

@@ -5,7 +5,7 @@ import { families } from '../families/index.ts'
 import type { Config } from '../config.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { createBackoff, pause } from '../kernel/pause.ts'
-import { awayStoreOf, type StoreName } from './away.ts'
+import { awayStoreOf, type StoreName } from './store-outage.ts'
 import { messageOf } from './explain.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { FastifyRequest, FastifySchema } from 'fastify'
-import { type Reach, reachOfAdmin } from '../../app/accounts/reach.ts'
+import { type Reach, reachOfAdmin } from '../../app/accounts/admin-scope.ts'
 import {
   accountEnvelope,
   accountFailures,

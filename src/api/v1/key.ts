@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import type { KeyLimits, KeyStanding, ReadKey } from '../../app/access/key-standing.ts'
+import type { KeyLimits, KeyStanding, ReadKey } from '../../app/access/token-status.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import type { BudgetStatus } from '../../app/spending/budgets/status.ts'
 import type { Whose } from '../../app/spending/throttle/limits.ts'

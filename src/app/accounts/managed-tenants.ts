@@ -19,7 +19,7 @@ import {
 } from './credit.ts'
 import { type ByToken, depsOf, type ManagementDeps, shown } from './management.ts'
 import { requireCaughtUp } from '../read-models/caught-up.ts'
-import { isWithin, type Reach, requireOperator } from './reach.ts'
+import { isWithin, type Reach, requireOperator } from './admin-scope.ts'
 
 interface AfterId {
   /** Id of the last one on the page before. */

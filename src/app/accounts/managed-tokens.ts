@@ -18,7 +18,7 @@ import { type ByToken, depsOf, type ManagementDeps } from './management.ts'
 import { findTenant } from './managed-tenants.ts'
 import { checkTokenModels, createKnownModels } from './known-models.ts'
 import { requireCaughtUp } from '../read-models/caught-up.ts'
-import { isWithin, type Reach, requireIssuable, requireManageable } from './reach.ts'
+import { isWithin, type Reach, requireIssuable, requireManageable } from './admin-scope.ts'
 import { type KnownToken, knownToken, type ShownToken, shownTokens } from './known-token.ts'
 
 /** A token and its secret, which is shown only once. */

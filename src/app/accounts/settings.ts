@@ -14,7 +14,7 @@ import { readSettings } from './account-facts.ts'
 import { type AccessDeps, type Changed, decideOnAccount, requireUsers } from './bootstrap.ts'
 import type { ManagedTenants } from './managed-tenants.ts'
 import { type ByToken, depsOf, type ManagementDeps, shown } from './management.ts'
-import { type Reach, requireOperator } from './reach.ts'
+import { type Reach, requireOperator } from './admin-scope.ts'
 
 /** The dependencies of checking settings. */
 export interface CheckDeps extends Pick<ManagementDeps, 'log' | 'db'> {

@@ -1,9 +1,9 @@
 import { canBeDeleted } from '../../domain/asset/decider.ts'
 import type { AssetGroupType } from '../../domain/asset/events.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import { actorOf, byCaller } from './asker.ts'
+import { actorOf, byCaller } from './actor.ts'
 import type { AssetDeps } from './deps.ts'
-import { findOwnAsset, findOwnGroup } from './own.ts'
+import { findOwnAsset, findOwnGroup } from './owned-objects.ts'
 import { onAsset, onGroup } from './streams.ts'
 import type { AssetUseCases } from './types.ts'
 

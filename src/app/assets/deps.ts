@@ -11,7 +11,7 @@ import type { CrashPoint } from '../crash-points.ts'
 import type { TaskMetrics } from '../metrics.ts'
 import type { ReadModels } from '../read-models/read-models.ts'
 import type { Throttle } from '../spending/throttle/throttle.ts'
-import type { Room } from './room.ts'
+import type { Room } from './library-concurrency.ts'
 
 /** Times of the asset library. */
 export interface AssetLimits {

@@ -5,7 +5,7 @@ import type { LibraryPage, Listed, SeenGroup } from '../ports/assets.ts'
 import { callOptions } from '../channels/call-upstream.ts'
 import { askInTurn } from '../channels/in-turn.ts'
 import type { CallOptions, Channel } from '../ports/provider.ts'
-import { byPolicy, POLICY_CORRELATION } from './asker.ts'
+import { byPolicy, POLICY_CORRELATION } from './actor.ts'
 import type { AssetDeps } from './deps.ts'
 import { type Doing, onAsset, onGroup } from './streams.ts'
 

@@ -2,7 +2,7 @@ import type { AssetFault, AssetState, SomeAsset } from '../../domain/asset/decid
 import { toTimestamp } from '../../kernel/clock.ts'
 import type { SeenAsset } from '../ports/assets.ts'
 import type { AssetDeps } from './deps.ts'
-import { byPolicy } from './asker.ts'
+import { byPolicy } from './actor.ts'
 import { onAsset } from './streams.ts'
 
 /** Upstream's failure of an asset without a reason. */

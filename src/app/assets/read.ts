@@ -7,8 +7,8 @@ import { callOptions, callUpstream, REFRESH_TIMEOUT_MS } from '../channels/call-
 import { ProviderError } from '../ports/provider.ts'
 import type { AssetDeps } from './deps.ts'
 import { observeAsset, saidBy } from './observe.ts'
-import { findOwnAsset, findOwnGroup } from './own.ts'
-import { placeOf, projectOf } from './place.ts'
+import { findOwnAsset, findOwnGroup } from './owned-objects.ts'
+import { placeOf, projectOf } from './library.ts'
 import type { AssetGroupListing, AssetUseCases } from './types.ts'
 import { assetViewOf, faultOf, groupViewOf, statusOf } from './view.ts'
 

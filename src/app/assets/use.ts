@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { assetNotActive, canBeDeleted, isOwn } from '../../domain/asset/decider.ts'
 import type { AssetType } from '../../domain/asset/events.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
-import { actorOf, byCaller } from './asker.ts'
+import { actorOf, byCaller } from './actor.ts'
 import type { AssetDeps } from './deps.ts'
 import { type AssetAt, readAsset, readAssetAt, readGroup, useAsset } from './streams.ts'
 import type {

@@ -10,8 +10,8 @@ import { currencies } from '../../../kernel/money.ts'
 import type { PostOut } from '../../../kernel/public-fetch.ts'
 import { requireCaughtUp } from '../../read-models/caught-up.ts'
 import type { PolicySet } from '../../queue/worker.ts'
-import { countLowBalances, seeLowBalances } from './seen.ts'
-import { tellDue } from './tell.ts'
+import { countLowBalances, seeLowBalances } from './low-balances.ts'
+import { tellDue } from './webhooks.ts'
 
 /** How late a low balance is noticed, beyond the ledger's lag. */
 const IDLE_MS = 2_000

@@ -4,12 +4,12 @@ import { invariant, unreachable } from '../../../kernel/assert.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 import type { Channel } from '../../ports/provider.ts'
 import type { AssetDeps } from '../deps.ts'
-import { byPolicy } from '../asker.ts'
+import { byPolicy } from '../actor.ts'
 import { findAsset, findGroup, type Place } from '../find.ts'
 import { isYoung, observeAsset, saidBy } from '../observe.ts'
 import { deleteAssetUpstream, deleteGroupUpstream } from '../remove.ts'
 import { onAsset, onGroup, readAsset, readGroup } from '../streams.ts'
-import { lookAtAll, type Looked, type LookOptions, type Told } from './look.ts'
+import { lookAtAll, type Looked, type LookOptions, type Told } from './polling.ts'
 
 /** Upstream does not list an old request: it never accepted it. */
 const LOST = { code: 'UploadLost', message: 'The upload did not arrive; create it again.' }

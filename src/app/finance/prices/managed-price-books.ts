@@ -11,7 +11,7 @@ import {
 import type { ManagedTenants } from '../../accounts/managed-tenants.ts'
 import { type ByToken, type ManagementDeps, shown } from '../../accounts/management.ts'
 import { requireCaughtUp } from '../../read-models/caught-up.ts'
-import { type Reach, requireOperator } from '../../accounts/reach.ts'
+import { type Reach, requireOperator } from '../../accounts/admin-scope.ts'
 import { findPriceBook } from './price-book.ts'
 import { WhatIf, type WhatIfInput } from './what-if.ts'
 import { publishIfWanted, readBook, type WantedPublication } from './publish.ts'

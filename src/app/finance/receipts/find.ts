@@ -4,7 +4,7 @@ import { historyOf, type TimelineScope } from '../../../../projections/timeline/
 import type { RecordedEvent } from '../../../eventlog/log/types.ts'
 import { eventOfItem } from '../../read-models/timeline-event.ts'
 import { writeReceipt } from './receipt.ts'
-import { isOpening, type Opening, standingOf } from './standing.ts'
+import { isOpening, type Opening, standingOf } from './status.ts'
 import type { Receipt } from './types.ts'
 
 /** Most events read to find what an id stands for: a request may refresh a page of tasks. */

@@ -1,7 +1,7 @@
 import type { AdjustedLine, Correction } from '../../../../projections/ledger/query.ts'
 import type { RecordedEvent } from '../../../eventlog/log/types.ts'
 import { formatAmount, parseAmount } from '../../../kernel/money.ts'
-import { type Opening, type Standing, standingOf } from './standing.ts'
+import { type Opening, type Standing, standingOf } from './status.ts'
 import type { Receipt, ReceiptLine } from './types.ts'
 import { verdictOf } from './verdict.ts'
 

@@ -1,7 +1,7 @@
 import { parseAmount, type Currency } from '../../../kernel/money.ts'
 import { unreachable } from '../../../kernel/assert.ts'
 import type { ReceiptLine } from './types.ts'
-import type { Standing } from './standing.ts'
+import type { Standing } from './status.ts'
 
 interface Figures {
   readonly currency: Currency | undefined

@@ -2,7 +2,7 @@ import { ownAsset, type SomeAsset } from '../../domain/asset/decider.ts'
 import { ownGroup, type SomeGroup } from '../../domain/asset-group/decider.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { AssetDeps } from './deps.ts'
-import { requireRegion } from './place.ts'
+import { requireRegion } from './library.ts'
 import { readAsset, readGroup } from './streams.ts'
 import type { Naming } from './types.ts'
 

@@ -1,7 +1,7 @@
 import { Pool } from 'pg'
 import t from 'tap'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { tellDue } from '../../../src/app/accounts/alerts/tell.ts'
+import { tellDue } from '../../../src/app/accounts/alerts/webhooks.ts'
 import { FetchFault, type PostOut } from '../../../src/kernel/public-fetch.ts'
 import { acquireGatewayDatabase } from '../../helpers/gateway-database.ts'
 

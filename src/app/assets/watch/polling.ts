@@ -6,7 +6,7 @@ import { askInTurn } from '../../channels/in-turn.ts'
 import type { SeenAsset } from '../../ports/assets.ts'
 import type { Channel } from '../../ports/provider.ts'
 import type { AssetDeps } from '../deps.ts'
-import { POLICY_CORRELATION } from '../asker.ts'
+import { POLICY_CORRELATION } from '../actor.ts'
 
 /** Polls what upstream is processing, with as few requests as possible. */
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createRoom } from '../../../src/app/assets/room.ts'
+import { createRoom } from '../../../src/app/assets/library-concurrency.ts'
 
 t.test(
   'a library has so many requests of callers under way, and others none of its places',
