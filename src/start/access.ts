@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client'
 import { createAuthenticator, followTokens } from '../app/access/authenticate.ts'
 import type { Authenticate } from '../app/access/principal.ts'
-import { createLastUses, startTelling } from '../app/accounts/last-uses.ts'
+import { createLastUses, startWriting } from '../app/accounts/last-uses.ts'
 import { followAccounts } from '../app/accounts/account-facts.ts'
 import { noLimits } from '../app/spending/throttle/limits.ts'
 import { startExchangeLoop } from '../app/queue/exchange-loop.ts'
@@ -48,7 +48,7 @@ export async function startAccess(deps: {
   })
   onStop(() => sharing.stop())
   const lastUses = createLastUses(pool, clock)
-  const telling = startTelling(lastUses, logger)
-  onStop(() => telling.stop())
+  const writing = startWriting(lastUses, logger)
+  onStop(() => writing.stop())
   return { authenticate: authenticator.authenticate, tokenUsed: lastUses.used }
 }

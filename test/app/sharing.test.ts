@@ -60,9 +60,9 @@ t.test('a tenant waits for the furthest of its writes until it was seen', async 
   recent.note('a', undefined)
   t.equal(recent.of('a'), 5n)
   t.equal(recent.of('b'), undefined)
-  recent.seen('a', 4n)
+  recent.projected('a', 4n)
   t.equal(recent.of('a'), 5n)
-  recent.seen('a', 5n)
+  recent.projected('a', 5n)
   t.equal(recent.of('a'), undefined)
 })
 

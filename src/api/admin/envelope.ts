@@ -1,5 +1,5 @@
 import type { FastifyRequest, FastifySchema } from 'fastify'
-import { type Reach, reachOfAdmin } from '../../app/accounts/admin-scope.ts'
+import { type AdminScope, scopeOfAdminToken } from '../../app/accounts/admin-scope.ts'
 import {
   accountEnvelope,
   accountFailures,
@@ -45,7 +45,7 @@ export function describe(route: AccountRoute): FastifySchema {
   return describeAccount(adminEnvelope, 'adminToken', route)
 }
 
-/** How far the admin token of a request reaches. */
-export function reachOf(request: FastifyRequest): Reach {
-  return reachOfAdmin(principalOf(request))
+/** Which accounts and tokens the admin token of a request manages. */
+export function adminScopeOf(request: FastifyRequest): AdminScope {
+  return scopeOfAdminToken(principalOf(request))
 }

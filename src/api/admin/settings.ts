@@ -2,10 +2,10 @@ import type { FastifyInstance, FastifyRequest, FastifySchema } from 'fastify'
 import { type Static, type TProperties, type TSchema, Type } from 'typebox'
 import type { ManagedSetting, ManagedSettings } from '../../app/accounts/settings.ts'
 import { definitionOf, type SettingName, type WantedOf } from '../../domain/account/settings.ts'
-import { byToken, success, successOf } from '../kit/account-surface.ts'
+import { actorOf, success, successOf } from '../kit/account-surface.ts'
 import type { FailureCode } from '../kit/failure-table.ts'
 import { changeFailures, readFailures } from '../kit/route-failures.ts'
-import { describe, reachOf } from './envelope.ts'
+import { describe, adminScopeOf } from './envelope.ts'
 import { TenantParamsSchema } from './schemas.ts'
 
 /** Member of a body that may name the revision it is based on. */
@@ -80,14 +80,19 @@ export function settingRoutes<
     ) => {
       const { tenant_id: tenantId } = request.params
       const input = { tenantId, wanted, basis }
-      const done = await managedSettings.set(setting, reachOf(request), byToken(request), input)
+      const done = await managedSettings.set(
+        setting,
+        adminScopeOf(request),
+        actorOf(request),
+        input,
+      )
       return success({ ...show(done.shown, tenantId), changed: done.changed }, done.warnings)
     }
     app.get<OfTenant>(path, {
       schema: schemas.get,
       handler: async (request) => {
         const { tenant_id: tenantId } = request.params
-        const shown = await managedSettings.show(setting, reachOf(request), tenantId)
+        const shown = await managedSettings.show(setting, adminScopeOf(request), tenantId)
         return success(show(shown, tenantId, request.query as Static<Query>))
       },
     })

@@ -3,10 +3,10 @@ import type { FastifyInstance } from 'fastify'
 import type { TenantRow, UserRow } from '../../../projections/access/query.ts'
 import type { ManagedTenants } from '../../app/accounts/managed-tenants.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
-import { byToken, success } from '../kit/account-surface.ts'
+import { actorOf, success } from '../kit/account-surface.ts'
 import { readPage } from '../kit/queries.ts'
 import { changeFailures, readFailures } from '../kit/route-failures.ts'
-import { describe, reachOf } from './envelope.ts'
+import { describe, adminScopeOf } from './envelope.ts'
 import {
   NewTenantSchema,
   NewUserSchema,
@@ -54,7 +54,7 @@ export function tenantRoutes(
     handler: async (request) => {
       const { items, next_cursor } = await readPage(
         request.query,
-        (page) => tenants.list(reachOf(request), page),
+        (page) => tenants.list(adminScopeOf(request), page),
         ({ tenantId }) => tenantId,
       )
       return success({ items: items.map(toTenant), next_cursor })
@@ -71,7 +71,7 @@ export function tenantRoutes(
     handler: async (request) => {
       const { name, tenant_id: tenantId } = request.body
       const input = { name, ...(tenantId === undefined ? {} : { tenantId }) }
-      const tenant = await tenants.open(reachOf(request), byToken(request), input)
+      const tenant = await tenants.open(adminScopeOf(request), actorOf(request), input)
       return success(toTenant(tenant))
     },
   })
@@ -84,7 +84,7 @@ export function tenantRoutes(
   app.get('/tenants/:tenant_id', {
     schema: { ...one, params: TenantParamsSchema },
     handler: async (request) => {
-      const tenant = await tenants.find(reachOf(request), request.params.tenant_id)
+      const tenant = await tenants.find(adminScopeOf(request), request.params.tenant_id)
       return success(toTenant(tenant))
     },
   })
@@ -107,7 +107,7 @@ export function userRoutes(
     handler: async (request) => {
       const { items, next_cursor } = await readPage(
         request.query,
-        (page) => tenants.users(reachOf(request), request.params.tenant_id, page),
+        (page) => tenants.users(adminScopeOf(request), request.params.tenant_id, page),
         ({ userId }) => userId,
       )
       return success({ items: items.map(toUser), next_cursor })
@@ -125,7 +125,7 @@ export function userRoutes(
       const { name, user_id: userId } = request.body
       const { tenant_id: tenantId } = request.params
       const input = { tenantId, name, ...(userId === undefined ? {} : { userId }) }
-      const user = await tenants.addUser(reachOf(request), byToken(request), input)
+      const user = await tenants.addUser(adminScopeOf(request), actorOf(request), input)
       return success(toUser(user))
     },
   })

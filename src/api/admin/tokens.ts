@@ -3,9 +3,9 @@ import type { FastifyInstance } from 'fastify'
 import type { ManagedTokens } from '../../app/accounts/managed-tokens.ts'
 import { boundsFailures, changeFailures } from '../kit/route-failures.ts'
 import { readNewToken, toSecret, tokenRoutes } from '../kit/tokens/routes.ts'
-import { byToken, success } from '../kit/account-surface.ts'
+import { actorOf, success } from '../kit/account-surface.ts'
 import { NewTokenSchema, SecretAnswerSchema } from '../kit/tokens/schemas.ts'
-import { describe, reachOf } from './envelope.ts'
+import { describe, adminScopeOf } from './envelope.ts'
 
 /** Tokens of every kind and of every user within the scope of the admin token. */
 export function adminTokenRoutes(
@@ -13,7 +13,7 @@ export function adminTokenRoutes(
   { managedTokens: tokens }: { readonly managedTokens: ManagedTokens },
 ): void {
   const whose = 'everybody the admin token reaches'
-  tokenRoutes(instance, { tokens, describe, reachOf, noun: 'Token', whose, filters: true })
+  tokenRoutes(instance, { tokens, describe, adminScopeOf, noun: 'Token', whose, filters: true })
   instance.withTypeProvider<TypeBoxTypeProvider>().post('/tokens', {
     schema: {
       ...describe({
@@ -34,7 +34,7 @@ export function adminTokenRoutes(
     handler: async (request) => {
       const { tenant_id: tenantId, user_id: userId, ...token } = request.body
       const input = { tenantId, userId, ...readNewToken(token) }
-      const issued = await tokens.issue(reachOf(request), byToken(request), input)
+      const issued = await tokens.issue(adminScopeOf(request), actorOf(request), input)
       return success(toSecret(issued), issued.warnings)
     },
   })

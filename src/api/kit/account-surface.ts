@@ -1,6 +1,6 @@
 import type { FastifyRequest, FastifySchema } from 'fastify'
 import { type Static, type TSchema, Type } from 'typebox'
-import type { ByToken } from '../../app/accounts/management.ts'
+import type { Actor } from '../../app/accounts/management.ts'
 import { principalOf } from './authenticate.ts'
 import { answer, failureResponses } from './documentation.ts'
 import type { Answer, Envelope } from './envelope.ts'
@@ -148,6 +148,6 @@ export const Reason = line(
 )
 
 /** The actor of a change, for its events. */
-export function byToken(request: FastifyRequest): ByToken {
+export function actorOf(request: FastifyRequest): Actor {
   return { tokenId: principalOf(request).tokenId, requestId: request.id }
 }

@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ManagedTokens } from '../../app/accounts/managed-tokens.ts'
-import { type AccountRoute, byToken, describeAccount, success } from '../kit/account-surface.ts'
+import { type AccountRoute, actorOf, describeAccount, success } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { boundsFailures, changeFailures } from '../kit/route-failures.ts'
 import { readNewToken, toSecret, tokenRoutes } from '../kit/tokens/routes.ts'
@@ -11,14 +11,21 @@ import { userEnvelope } from './envelope.ts'
 const describe = (route: AccountRoute) => describeAccount(userEnvelope, 'profileToken', route)
 
 /** The holder of a profile token manages the tokens of its user. */
-function reachOf(request: FastifyRequest) {
+function adminScopeOf(request: FastifyRequest) {
   const { tenantId, userId } = principalOf(request)
   return { kind: 'user', tenantId, userId } as const
 }
 
 /** A user's own tokens: never wider than what the operator allows every user. */
 export function ownTokenRoutes(instance: FastifyInstance, tokens: ManagedTokens): void {
-  const surface = { tokens, describe, reachOf, noun: 'OwnToken', whose: 'the user', filters: false }
+  const surface = {
+    tokens,
+    describe,
+    adminScopeOf,
+    noun: 'OwnToken',
+    whose: 'the user',
+    filters: false,
+  }
   tokenRoutes(instance, surface)
   instance.withTypeProvider<TypeBoxTypeProvider>().post('/tokens', {
     schema: {
@@ -31,10 +38,10 @@ export function ownTokenRoutes(instance: FastifyInstance, tokens: ManagedTokens)
       body: NewOwnTokenSchema,
     },
     handler: async (request) => {
-      const reach = reachOf(request)
-      const { tenantId, userId } = reach
+      const adminScope = adminScopeOf(request)
+      const { tenantId, userId } = adminScope
       const input = { tenantId, userId, ...readNewToken(request.body) }
-      const issued = await tokens.issue(reach, byToken(request), input)
+      const issued = await tokens.issue(adminScope, actorOf(request), input)
       return success(toSecret(issued), issued.warnings)
     },
   })

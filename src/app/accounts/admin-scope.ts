@@ -3,7 +3,7 @@ import { unreachable } from '../../kernel/assert.ts'
 import { DomainError } from '../../kernel/errors.ts'
 
 /** Which accounts and tokens a caller manages: a user's own, those of a tenant, or all. */
-export type Reach =
+export type AdminScope =
   | { readonly kind: 'user'; readonly tenantId: string; readonly userId: string }
   | { readonly kind: 'tenant'; readonly tenantId: string }
   | { readonly kind: 'all' }
@@ -15,10 +15,10 @@ interface Authority {
 }
 
 /** The scope of an admin token: one that is not bound to its tenant is an operator's. */
-export function reachOfAdmin(token: {
+export function scopeOfAdminToken(token: {
   readonly tenantId: string
   readonly scope: QueryScope | undefined
-}): Reach {
+}): AdminScope {
   const { tenantId, scope } = token
   if (scope === undefined || scope.level === 'all_tenants') return { kind: 'all' }
   return { kind: 'tenant', tenantId }
@@ -26,18 +26,18 @@ export function reachOfAdmin(token: {
 
 /** Whether the caller may see this owner's records; others read like missing ones (P8). */
 export function isWithin(
-  reach: Reach,
+  adminScope: AdminScope,
   owner: { readonly tenantId: string; readonly userId?: string },
 ): boolean {
-  switch (reach.kind) {
+  switch (adminScope.kind) {
     case 'all':
       return true
     case 'tenant':
-      return reach.tenantId === owner.tenantId
+      return adminScope.tenantId === owner.tenantId
     case 'user':
-      return reach.tenantId === owner.tenantId && reach.userId === owner.userId
+      return adminScope.tenantId === owner.tenantId && adminScope.userId === owner.userId
     default:
-      return unreachable(reach)
+      return unreachable(adminScope)
   }
 }
 
@@ -50,25 +50,25 @@ function deny(param: string, message: string): never {
  * Refuses to manage a token with more rights than its manager, who would get them with its next
  * secret. @throws DomainError `scope_denied`
  */
-export function requireManageable(reach: Reach, { kind, scope }: Authority): void {
-  if (reach.kind === 'all') return
+export function requireManageable(adminScope: AdminScope, { kind, scope }: Authority): void {
+  if (adminScope.kind === 'all') return
   const spansTenants = scope?.level === 'all_tenants' || (kind === 'admin' && scope === undefined)
   if (spansTenants) deny('scope', 'A token that spans tenants is managed by an operator alone')
-  if (reach.kind === 'tenant') return
+  if (adminScope.kind === 'tenant') return
   if (kind === 'admin') deny('kind', 'An admin token is managed with an admin token alone')
   if (scope !== undefined && scope.level !== 'current_user')
     deny('scope', 'With a profile token a scope can only be current_user')
 }
 
 /** As `requireManageable`, for a new token. @throws DomainError `scope_denied` */
-export function requireIssuable(reach: Reach, asked: Authority): void {
-  requireManageable(reach, asked)
-  if (reach.kind === 'user' && asked.kind === 'profile')
+export function requireIssuable(adminScope: AdminScope, asked: Authority): void {
+  requireManageable(adminScope, asked)
+  if (adminScope.kind === 'user' && asked.kind === 'profile')
     deny('kind', 'A profile token issues model and query tokens alone')
 }
 
 /** @throws DomainError `scope_denied` for all but operators */
-export function requireOperator(reach: Reach): void {
-  if (reach.kind !== 'all')
+export function requireOperator(adminScope: AdminScope): void {
+  if (adminScope.kind !== 'all')
     throw new DomainError('scope_denied', 'This needs an admin token of an operator', {})
 }

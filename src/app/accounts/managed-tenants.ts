@@ -17,9 +17,9 @@ import {
   type Posting,
   setCreditLimit,
 } from './credit.ts'
-import { type ByToken, depsOf, type ManagementDeps, shown } from './management.ts'
+import { type Actor, depsOf, type ManagementDeps, shown } from './management.ts'
 import { requireCaughtUp } from '../read-models/caught-up.ts'
-import { isWithin, type Reach, requireOperator } from './admin-scope.ts'
+import { isWithin, type AdminScope, requireOperator } from './admin-scope.ts'
 
 interface AfterId {
   /** Id of the last one on the page before. */
@@ -33,31 +33,35 @@ interface AfterId {
  * open tenants and grant credit: `scope_denied` for others.
  */
 export interface ManagedTenants {
-  readonly list: (reach: Reach, page: AfterId) => Promise<readonly TenantRow[]>
-  readonly find: (reach: Reach, tenantId: string) => Promise<TenantRow>
+  readonly list: (adminScope: AdminScope, page: AfterId) => Promise<readonly TenantRow[]>
+  readonly find: (adminScope: AdminScope, tenantId: string) => Promise<TenantRow>
   /** A repetition with the same id and name changes nothing. */
   readonly open: (
-    reach: Reach,
-    by: ByToken,
+    adminScope: AdminScope,
+    by: Actor,
     input: { readonly tenantId?: string; readonly name: string },
   ) => Promise<TenantRow>
-  readonly users: (reach: Reach, tenantId: string, page: AfterId) => Promise<readonly UserRow[]>
+  readonly users: (
+    adminScope: AdminScope,
+    tenantId: string,
+    page: AfterId,
+  ) => Promise<readonly UserRow[]>
   /** A repetition with the same id and name changes nothing. */
   readonly addUser: (
-    reach: Reach,
-    by: ByToken,
+    adminScope: AdminScope,
+    by: Actor,
     input: Parameters<typeof addUser>[1],
   ) => Promise<UserRow>
   /** One id or key grants once. */
   readonly grant: (
-    reach: Reach,
-    by: ByToken,
+    adminScope: AdminScope,
+    by: Actor,
     input: Omit<GrantInput, 'grantId' | 'keyHash'> & PostingName,
   ) => Promise<Posted>
   /** One id or key sets once. */
   readonly setLimit: (
-    reach: Reach,
-    by: ByToken,
+    adminScope: AdminScope,
+    by: Actor,
     input: Omit<CreditLimitInput, 'limitId' | 'keyHash'> & PostingName,
   ) => Promise<Posted>
 }
@@ -77,30 +81,30 @@ interface Posted {
 /** The format of tenant ids: others are not looked up. */
 const tenantIdShape = /^[^\p{Cc}\p{Cs}]{1,128}$/u
 
-function requireWithin(reach: Reach, tenantId: string): void {
-  if (!isWithin(reach, { tenantId }) || !tenantIdShape.test(tenantId)) notFound()
+function requireWithin(adminScope: AdminScope, tenantId: string): void {
+  if (!isWithin(adminScope, { tenantId }) || !tenantIdShape.test(tenantId)) notFound()
 }
 
 /** Tenants whose ids are compared with an unknown one. */
 const MAX_COMPARED = 1_000
 
 /**
- * A tenant within the scope. For a caller that reaches all tenants, the error names the nearest id.
+ * A tenant within the scope. For a caller that manages all tenants, the error names the nearest id.
  * @throws DomainError `tenant_not_found`
  */
 export async function findTenant(
   { db, log }: ManagementDeps,
-  reach: Reach,
+  adminScope: AdminScope,
   tenantId: string,
 ): Promise<TenantRow> {
-  requireWithin(reach, tenantId)
+  requireWithin(adminScope, tenantId)
   // From the log, so a tenant that any replica opened a moment ago counts.
   const [opened] = await log.readStream(accountStream(tenantId), { limit: 1 })
   if (opened?.type === 'TenantOpened') {
     const { name, openedAt } = opened.data
     return { tenantId, name, openedAtMs: fromTimestamp(openedAt) }
   }
-  if (reach.kind !== 'all') return notFound()
+  if (adminScope.kind !== 'all') return notFound()
   const tenants = await listTenants(db, { limit: MAX_COMPARED })
   return notFound(
     didYouMean(
@@ -113,37 +117,37 @@ export async function findTenant(
 /** @throws the codes of the account decider, of the log and of the database; `read_model_behind` */
 export function createManagedTenants(deps: ManagementDeps): ManagedTenants {
   const { db, log } = deps
-  const find = (reach: Reach, tenantId: string) => findTenant(deps, reach, tenantId)
+  const find = (adminScope: AdminScope, tenantId: string) => findTenant(deps, adminScope, tenantId)
   return {
     find,
-    list: async (reach, page) => {
-      if (reach.kind === 'all') {
+    list: async (adminScope, page) => {
+      if (adminScope.kind === 'all') {
         await requireCaughtUp(deps, 'access')
         return listTenants(db, page)
       }
-      return page.after === undefined ? [await find(reach, reach.tenantId)] : []
+      return page.after === undefined ? [await find(adminScope, adminScope.tenantId)] : []
     },
-    open: async (reach, by, input) => {
-      requireOperator(reach)
+    open: async (adminScope, by, input) => {
+      requireOperator(adminScope)
       const { tenantId } = await openTenant(depsOf(deps, by), input)
-      return find(reach, tenantId)
+      return find(adminScope, tenantId)
     },
-    users: async (reach, tenantId, page) => {
-      await find(reach, tenantId)
+    users: async (adminScope, tenantId, page) => {
+      await find(adminScope, tenantId)
       await requireCaughtUp(deps, 'access')
       return listUsers(db, { tenantId, ...page })
     },
-    addUser: async (reach, by, input) => {
+    addUser: async (adminScope, by, input) => {
       const { tenantId } = input
-      requireWithin(reach, tenantId)
+      requireWithin(adminScope, tenantId)
       const { userId } = await addUser(depsOf(deps, by), input)
       const user = (await usersOf(log, tenantId)).find((one) => one.userId === userId)
       if (user === undefined) throw new Error('a user that was added is not in the log')
       return { tenantId, userId, name: user.name, addedAtMs: fromTimestamp(user.addedAt) }
     },
-    grant: async (reach, by, input) => {
-      requireOperator(reach)
-      requireWithin(reach, input.tenantId)
+    grant: async (adminScope, by, input) => {
+      requireOperator(adminScope)
+      requireWithin(adminScope, input.tenantId)
       const { id: grantId, keyed } = named('grant', input)
       const { tenantId, currency, amount, reason } = input
       const grant = { tenantId, grantId, currency, amount, reason, ...keyed }
@@ -151,9 +155,9 @@ export function createManagedTenants(deps: ManagementDeps): ManagedTenants {
       await shown(deps, 'ledger', position)
       return { id: grantId, changed }
     },
-    setLimit: async (reach, by, input) => {
-      requireOperator(reach)
-      requireWithin(reach, input.tenantId)
+    setLimit: async (adminScope, by, input) => {
+      requireOperator(adminScope)
+      requireWithin(adminScope, input.tenantId)
       const { id: limitId, keyed } = named('limit', input)
       const { tenantId, currency, limit } = input
       const setting = { tenantId, limitId, currency, limit, ...keyed }

@@ -14,11 +14,11 @@ import {
   rotateToken,
   type IssueTokenInput,
 } from './bootstrap.ts'
-import { type ByToken, depsOf, type ManagementDeps } from './management.ts'
+import { type Actor, depsOf, type ManagementDeps } from './management.ts'
 import { findTenant } from './managed-tenants.ts'
 import { checkTokenModels, createKnownModels } from './known-models.ts'
 import { requireCaughtUp } from '../read-models/caught-up.ts'
-import { isWithin, type Reach, requireIssuable, requireManageable } from './admin-scope.ts'
+import { isWithin, type AdminScope, requireIssuable, requireManageable } from './admin-scope.ts'
 import { type KnownToken, knownToken, type ShownToken, shownTokens } from './known-token.ts'
 
 /** A token and its secret, which is shown only once. */
@@ -45,26 +45,26 @@ interface TokenPage {
  */
 export interface ManagedTokens {
   /** In the order of issue, with everything the log had at the request. */
-  readonly list: (reach: Reach, page: TokenPage) => Promise<readonly ShownToken[]>
-  readonly find: (reach: Reach, tokenId: string) => Promise<ShownToken>
+  readonly list: (adminScope: AdminScope, page: TokenPage) => Promise<readonly ShownToken[]>
+  readonly find: (adminScope: AdminScope, tokenId: string) => Promise<ShownToken>
   readonly issue: (
-    reach: Reach,
-    by: ByToken,
+    adminScope: AdminScope,
+    by: Actor,
     input: IssueTokenInput,
   ) => Promise<Warned<ShownSecret>>
   /** A repetition changes nothing. */
   readonly change: (
-    reach: Reach,
-    by: ByToken,
+    adminScope: AdminScope,
+    by: Actor,
     input: { readonly tokenId: string; readonly changes: TokenChanges },
   ) => Promise<Warned<{ readonly token: ShownToken }>>
   readonly rotate: (
-    reach: Reach,
-    by: ByToken,
+    adminScope: AdminScope,
+    by: Actor,
     input: { readonly tokenId: string; readonly overlapMs: number },
   ) => Promise<ShownSecret>
   /** Disables it at once; a repetition changes nothing. */
-  readonly disable: (reach: Reach, by: ByToken, tokenId: string) => Promise<ShownToken>
+  readonly disable: (adminScope: AdminScope, by: Actor, tokenId: string) => Promise<ShownToken>
 }
 
 interface TokenDeps extends ManagementDeps {
@@ -76,37 +76,38 @@ interface TokenDeps extends ManagementDeps {
 export function createManagedTokens(deps: TokenDeps): ManagedTokens {
   const known = createKnownModels(deps)
   return {
-    find: (reach, tokenId) => findToken(deps, reach, tokenId),
-    list: async (reach, page) => {
-      const owners = narrowed(reach, page)
+    find: (adminScope, tokenId) => findToken(deps, adminScope, tokenId),
+    list: async (adminScope, page) => {
+      const owners = narrowed(adminScope, page)
       if (owners === undefined) return []
       await requireCaughtUp(deps, 'access')
-      await requireOwners(deps, reach, owners)
+      await requireOwners(deps, adminScope, owners)
       return shownTokens(deps.db, await listTokens(deps.db, { ...page, ...owners }))
     },
-    issue: async (reach, by, input) => {
-      await requireIssue(deps, reach, input)
+    issue: async (adminScope, by, input) => {
+      await requireIssue(deps, adminScope, input)
       const warnings = await checkTokenModels(known, input.models)
       const { tokenId, secret } = await issueToken(depsOf(deps, by), input)
-      return { token: await findToken(deps, reach, tokenId), secret, warnings }
+      return { token: await findToken(deps, adminScope, tokenId), secret, warnings }
     },
-    change: async (reach, by, { tokenId, changes }) => {
-      await manageable(deps, reach, tokenId)
+    change: async (adminScope, by, { tokenId, changes }) => {
+      await manageable(deps, adminScope, tokenId)
       const warnings = await checkTokenModels(known, changes.models)
-      const bound = reach.kind === 'user' ? { onlyNarrower: deps.defaultLimits } : {}
+      const bound = adminScope.kind === 'user' ? { onlyNarrower: deps.defaultLimits } : {}
       await changeToken(depsOf(deps, by), { tokenId, changes, ...bound })
-      return { token: await findToken(deps, reach, tokenId), warnings }
+      return { token: await findToken(deps, adminScope, tokenId), warnings }
     },
-    rotate: async (reach, by, { tokenId, overlapMs }) => {
-      const { kind } = await manageable(deps, reach, tokenId)
+    rotate: async (adminScope, by, { tokenId, overlapMs }) => {
+      const { kind } = await manageable(deps, adminScope, tokenId)
       const { secret } = await rotateToken(depsOf(deps, by), { tokenId, kind, overlapMs })
-      return { token: await findToken(deps, reach, tokenId), secret }
+      return { token: await findToken(deps, adminScope, tokenId), secret }
     },
-    disable: async (reach, by, tokenId) => {
-      await manageable(deps, reach, tokenId)
-      const reason = reach.kind === 'user' ? 'disabled by its user' : 'disabled by an administrator'
+    disable: async (adminScope, by, tokenId) => {
+      await manageable(deps, adminScope, tokenId)
+      const reason =
+        adminScope.kind === 'user' ? 'disabled by its user' : 'disabled by an administrator'
       await disableToken(depsOf(deps, by), { tokenId, reason })
-      return findToken(deps, reach, tokenId)
+      return findToken(deps, adminScope, tokenId)
     },
   }
 }
@@ -114,12 +115,12 @@ export function createManagedTokens(deps: TokenDeps): ManagedTokens {
 /** Reads it from the log, so that a change that any replica made a moment ago counts. */
 async function findToken(
   { log, db }: ManagementDeps,
-  reach: Reach,
+  adminScope: AdminScope,
   tokenId: string,
 ): Promise<ShownToken> {
   const token = isTokenId(tokenId) ? await readToken(log, tokenId) : undefined
   const [shown] =
-    token !== undefined && isWithin(reach, token) ? await shownTokens(db, [token]) : []
+    token !== undefined && isWithin(adminScope, token) ? await shownTokens(db, [token]) : []
   if (shown === undefined) throw new DomainError('token_not_found', 'the token does not exist', {})
   return shown
 }
@@ -135,27 +136,28 @@ async function readToken(
 
 async function manageable(
   deps: ManagementDeps,
-  reach: Reach,
+  adminScope: AdminScope,
   tokenId: string,
 ): Promise<KnownToken> {
-  const token = await findToken(deps, reach, tokenId)
-  requireManageable(reach, token)
+  const token = await findToken(deps, adminScope, tokenId)
+  requireManageable(adminScope, token)
   return token
 }
 
-/** @throws DomainError where a token of this reach may not issue that one */
+/** @throws DomainError where a manager of this scope may not issue that one */
 async function requireIssue(
   deps: TokenDeps,
-  reach: Reach,
+  adminScope: AdminScope,
   input: Parameters<ManagedTokens['issue']>[2],
 ): Promise<void> {
   const { tenantId, userId, scope } = input
-  if (!isWithin(reach, input))
+  if (!isWithin(adminScope, input))
     throw new DomainError('tenant_not_found', 'The tenant does not exist', {})
-  requireIssuable(reach, { kind: input.kind, scope })
+  requireIssuable(adminScope, { kind: input.kind, scope })
   const named = scope?.level === 'specified_users' ? scope.userIds : []
   await requireUsers(deps.log, tenantId, [userId, ...named])
-  if (reach.kind === 'user') requireNarrower(unbound, { ...unbound, ...input }, deps.defaultLimits)
+  if (adminScope.kind === 'user')
+    requireNarrower(unbound, { ...unbound, ...input }, deps.defaultLimits)
   await requireRoom(deps, input)
 }
 
@@ -189,22 +191,23 @@ const unbound = {
  */
 async function requireOwners(
   deps: ManagementDeps,
-  reach: Reach,
+  adminScope: AdminScope,
   { tenantId, userId }: Pick<TokenPage, 'tenantId' | 'userId'>,
 ): Promise<void> {
-  if (reach.kind === 'user') return
-  if (tenantId !== undefined) await findTenant(deps, reach, tenantId)
+  if (adminScope.kind === 'user') return
+  if (tenantId !== undefined) await findTenant(deps, adminScope, tenantId)
   if (userId !== undefined && !(await hasUser(deps.db, { userId, tenantId })))
     throw new DomainError('user_not_found', `there is no user ${userId}`, {})
 }
 
 /** The owners whose tokens of a list are in scope; undefined: none. */
 function narrowed(
-  reach: Reach,
+  adminScope: AdminScope,
   { tenantId, userId }: TokenPage,
 ): Pick<TokenPage, 'tenantId' | 'userId'> | undefined {
-  if (reach.kind === 'all') return { tenantId, userId }
-  if (reach.kind === 'user') return { tenantId: reach.tenantId, userId: reach.userId }
-  if (tenantId !== undefined && tenantId !== reach.tenantId) return undefined
-  return { tenantId: reach.tenantId, userId }
+  if (adminScope.kind === 'all') return { tenantId, userId }
+  if (adminScope.kind === 'user')
+    return { tenantId: adminScope.tenantId, userId: adminScope.userId }
+  if (tenantId !== undefined && tenantId !== adminScope.tenantId) return undefined
+  return { tenantId: adminScope.tenantId, userId }
 }

@@ -13,8 +13,8 @@ export interface ManagementDeps {
   readonly clock: Clock
 }
 
-/** The token behind a change: recorded beside its events. */
-export interface ByToken {
+/** The token and the request that make a change: recorded with its events. */
+export interface Actor {
   readonly tokenId: string
   readonly requestId: string
 }
@@ -25,7 +25,7 @@ type ManagedReadModel = 'access' | 'ledger' | 'prices'
 /** After a change, the caller waits this long to see it. */
 const SHOWN_MS = 3_000
 
-export function depsOf({ log, catalog, clock }: ManagementDeps, by: ByToken): AccessDeps {
+export function depsOf({ log, catalog, clock }: ManagementDeps, by: Actor): AccessDeps {
   return { log, catalog, clock, correlationId: by.requestId, actor: by.tokenId }
 }
 

@@ -13,8 +13,8 @@ import type { ResolveHost } from '../../kernel/public-url.ts'
 import { readSettings } from './account-facts.ts'
 import { type AccessDeps, type Changed, decideOnAccount, requireUsers } from './bootstrap.ts'
 import type { ManagedTenants } from './managed-tenants.ts'
-import { type ByToken, depsOf, type ManagementDeps, shown } from './management.ts'
-import { type Reach, requireOperator } from './admin-scope.ts'
+import { type Actor, depsOf, type ManagementDeps, shown } from './management.ts'
+import { type AdminScope, requireOperator } from './admin-scope.ts'
 
 /** The dependencies of checking settings. */
 export interface CheckDeps extends Pick<ManagementDeps, 'log' | 'db'> {
@@ -91,7 +91,7 @@ export interface ManagedSettings {
   /** @throws DomainError `tenant_not_found` */
   readonly show: <Name extends SettingName, Shown>(
     setting: ManagedSetting<Name, Shown>,
-    reach: Reach,
+    adminScope: AdminScope,
     tenantId: string,
   ) => Promise<Shown>
   /**
@@ -101,8 +101,8 @@ export interface ManagedSettings {
    */
   readonly set: <Name extends SettingName, Shown>(
     setting: ManagedSetting<Name, Shown>,
-    reach: Reach,
-    by: ByToken,
+    adminScope: AdminScope,
+    by: Actor,
     input: Omit<WantedSetting<WantedOf<Name>>, 'wanted'> & {
       readonly wanted: () => WantedOf<Name>
     },
@@ -120,20 +120,20 @@ export function createManagedSettings(
 ): ManagedSettings {
   const { log } = deps
   return {
-    show: async ({ name, prepare }, reach, tenantId) => {
-      await tenants.find(reach, tenantId)
+    show: async ({ name, prepare }, adminScope, tenantId) => {
+      await tenants.find(adminScope, tenantId)
       const now = settingIn(await readSettings(log, tenantId), name)
       return (await prepare(deps, tenantId, now, 'show'))(now)
     },
-    set: async (setting, reach, by, { tenantId, basis, ...input }) => {
+    set: async (setting, adminScope, by, { tenantId, basis, ...input }) => {
       const { name } = setting
       const { operatorsOnly } = definitionOf(name)
       // An operator's scope includes every tenant, and the decider refuses a missing one.
-      if (operatorsOnly === 'all') requireOperator(reach)
+      if (operatorsOnly === 'all') requireOperator(adminScope)
       const wanted = input.wanted()
-      if (operatorsOnly !== 'all') await tenants.find(reach, tenantId)
+      if (operatorsOnly !== 'all') await tenants.find(adminScope, tenantId)
       const now = settingIn(await readSettings(log, tenantId), name)
-      const isBound = typeof operatorsOnly === 'function' && reach.kind !== 'all'
+      const isBound = typeof operatorsOnly === 'function' && adminScope.kind !== 'all'
       const refused = isBound ? operatorsOnly(wanted, now) : undefined
       if (refused !== undefined)
         throw new DomainError('scope_denied', refused.message, { param: refused.param })

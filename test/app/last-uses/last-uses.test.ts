@@ -16,26 +16,26 @@ t.test(
     const [here, there] = [createLastUses(pool, clock), createLastUses(pool, clock)]
     const known = async () => Object.fromEntries(await lastUsesOf(pool, ['tok_1', 'tok_2', 'none']))
 
-    await here.tell()
+    await here.write()
     t.same(await known(), {})
     here.used('tok_1')
-    await here.tell()
+    await here.write()
     t.same(await known(), { tok_1: beganMs })
     nowMs += MINUTE_MS - 1
     here.used('tok_1')
     here.used('tok_2')
-    await here.tell()
+    await here.write()
     t.same(await known(), { tok_1: beganMs, tok_2: nowMs }, 'not more than once a minute')
-    await here.tell({ all: true })
+    await here.write({ all: true })
     t.same(await known(), { tok_1: nowMs, tok_2: nowMs }, 'a process that ends tells what is left')
     const latestMs = nowMs
     nowMs = beganMs
     there.used('tok_1')
-    await there.tell()
+    await there.write()
     t.same(await known(), { tok_1: latestMs, tok_2: latestMs }, 'the later use stays')
     nowMs = latestMs + MINUTE_MS
     there.used('tok_1')
-    await there.tell()
+    await there.write()
     t.match(await known(), { tok_1: nowMs })
   },
 )
@@ -45,8 +45,8 @@ t.test('what could not be written is written then', async (t) => {
   const nowMs = Date.parse('2026-03-04T05:06:07.000Z')
   const uses = createLastUses(pool, { nowMs: () => nowMs })
   uses.used('tok_1')
-  await t.rejects(uses.tell(), /token_uses/)
+  await t.rejects(uses.write(), /token_uses/)
   await migrateOps(pool)
-  await uses.tell()
+  await uses.write()
   t.equal((await lastUsesOf(pool, ['tok_1'])).get('tok_1'), nowMs)
 })

@@ -8,10 +8,10 @@ import type { PriceEntry } from '../../../domain/pricing/events.ts'
 import type { PriceBookDifference } from '../../../domain/pricing/price-book-difference.ts'
 import type { Publication } from '../../../domain/pricing/publication.ts'
 import { DomainError } from '../../../kernel/errors.ts'
-import { byToken, success } from '../../kit/account-surface.ts'
+import { actorOf, success } from '../../kit/account-surface.ts'
 import { readPage } from '../../kit/queries.ts'
 import { changeFailures, readFailures } from '../../kit/route-failures.ts'
-import { describe, reachOf } from '../envelope.ts'
+import { describe, adminScopeOf } from '../envelope.ts'
 import { PageQuerySchema } from '../schemas.ts'
 import {
   BookAnswerSchema,
@@ -50,7 +50,7 @@ function readRoutes(instance: FastifyInstance, books: ManagedPriceBooks): void {
     handler: async (request) => {
       const { items, next_cursor } = await readPage(
         request.query,
-        (page) => books.list(reachOf(request), page),
+        (page) => books.list(adminScopeOf(request), page),
         ({ version }) => version,
       )
       return success({ items: items.map(toListedBook), next_cursor })
@@ -65,7 +65,7 @@ function readRoutes(instance: FastifyInstance, books: ManagedPriceBooks): void {
   app.get('/price-books/:version', {
     schema: { ...one, params: BookParamsSchema },
     handler: async (request) => {
-      const book = await books.find(reachOf(request), request.params.version)
+      const book = await books.find(adminScopeOf(request), request.params.version)
       return success(toBook(book))
     },
   })
@@ -82,7 +82,7 @@ function differenceRoute(instance: FastifyInstance, books: ManagedPriceBooks): v
     schema: { ...schema, params: BookParamsSchema, querystring: DifferenceQuerySchema },
     handler: async (request) => {
       const named = { version: request.params.version, against: request.query.against }
-      const found = await books.difference(reachOf(request), named)
+      const found = await books.difference(adminScopeOf(request), named)
       const object = 'price_book_difference' as const
       return success({ object, ...named, ...toDifference(found) })
     },
@@ -110,7 +110,7 @@ function publishRoute(instance: FastifyInstance, books: ManagedPriceBooks): void
     schema: { ...schema, querystring: NoParametersSchema, body: NewBookSchema },
     handler: async (request) => {
       const { confirm = false, demonstrations = false, ...document } = request.body
-      const outcome = await books.publish(reachOf(request), byToken(request), {
+      const outcome = await books.publish(adminScopeOf(request), actorOf(request), {
         document,
         demonstrations,
         isConfirmed: confirm,

@@ -7,7 +7,7 @@ import { KnownId, success, successOf } from '../../kit/account-surface.ts'
 import { inTime, timeOf } from '../../kit/queries.ts'
 import { RequestError } from '../../kit/request-error.ts'
 import { readFailures } from '../../kit/route-failures.ts'
-import { describe, reachOf } from '../envelope.ts'
+import { describe, adminScopeOf } from '../envelope.ts'
 import { BookParamsSchema } from './schemas.ts'
 
 /** Rows of one answer at most. */
@@ -94,7 +94,7 @@ export function whatIfRoute(
       if (toMs !== undefined && toMs <= fromMs)
         throw new RequestError('parameter_invalid', 'to must be later than from', 'to')
       const { rows, totals } = await inTime(NARROW, async () =>
-        read(await books.whatIf(reachOf(request), { version, fromMs, toMs, tenantId })),
+        read(await books.whatIf(adminScopeOf(request), { version, fromMs, toMs, tenantId })),
       )
       return success({
         object: 'price_book_what_if' as const,

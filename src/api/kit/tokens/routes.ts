@@ -2,8 +2,8 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest, FastifySchema } from 'fastify'
 import { Type, type Static } from 'typebox'
 import type { ManagedTokens, ShownSecret } from '../../../app/accounts/managed-tokens.ts'
-import type { Reach } from '../../../app/accounts/admin-scope.ts'
-import { type AccountRoute, byToken, KnownId, success } from '../account-surface.ts'
+import type { AdminScope } from '../../../app/accounts/admin-scope.ts'
+import { type AccountRoute, actorOf, KnownId, success } from '../account-surface.ts'
 import { cursorMembers, readPage, timeOf } from '../queries.ts'
 import { boundsFailures, changeFailures, readFailures } from '../route-failures.ts'
 import {
@@ -138,7 +138,7 @@ export function readNewToken(body: NewToken): Omit<IssueTokenInput, 'tenantId' |
 interface TokenSurface {
   readonly tokens: ManagedTokens
   readonly describe: (route: AccountRoute) => FastifySchema
-  readonly reachOf: (request: FastifyRequest) => Reach
+  readonly adminScopeOf: (request: FastifyRequest) => AdminScope
   /** How operations are called: `OwnToken` makes `getOwnToken`. */
   readonly noun: string
   /** Whose tokens they are, in words. */
@@ -157,7 +157,7 @@ export function tokenRoutes(instance: FastifyInstance, surface: TokenSurface): v
 }
 
 function listRoute(instance: FastifyInstance, surface: TokenSurface): void {
-  const { tokens, describe, reachOf, noun, whose, filters } = surface
+  const { tokens, describe, adminScopeOf, noun, whose, filters } = surface
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const list = describe({
     operationId: `list${noun}s`,
@@ -178,7 +178,7 @@ function listRoute(instance: FastifyInstance, surface: TokenSurface): void {
       const { tenant_id: tenantId, user_id: userId } = request.query
       const { items, next_cursor } = await readPage(
         request.query,
-        (page) => tokens.list(reachOf(request), { tenantId, userId, ...page }),
+        (page) => tokens.list(adminScopeOf(request), { tenantId, userId, ...page }),
         ({ tokenId }) => tokenId,
       )
       return success({ items: items.map(toToken), next_cursor })
@@ -187,7 +187,7 @@ function listRoute(instance: FastifyInstance, surface: TokenSurface): void {
 }
 
 function oneRoutes(instance: FastifyInstance, surface: TokenSurface): void {
-  const { tokens, describe, reachOf, noun, whose } = surface
+  const { tokens, describe, adminScopeOf, noun, whose } = surface
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const one = (verb: string, summary: string, failures: AccountRoute['failures']) => ({
     ...describe({
@@ -201,7 +201,7 @@ function oneRoutes(instance: FastifyInstance, surface: TokenSurface): void {
   app.get('/tokens/:id', {
     schema: one('get', `One token of ${whose}`, readFailures),
     handler: async (request) => {
-      return success(toToken(await tokens.find(reachOf(request), request.params.id)))
+      return success(toToken(await tokens.find(adminScopeOf(request), request.params.id)))
     },
   })
   const changeSchema = one(
@@ -213,21 +213,25 @@ function oneRoutes(instance: FastifyInstance, surface: TokenSurface): void {
     schema: { ...changeSchema, body: TokenChangesSchema },
     handler: async (request) => {
       const input = { tokenId: request.params.id, changes: readChanges(request.body) }
-      const { token, warnings } = await tokens.change(reachOf(request), byToken(request), input)
+      const { token, warnings } = await tokens.change(
+        adminScopeOf(request),
+        actorOf(request),
+        input,
+      )
       return success(toToken(token), warnings)
     },
   })
   app.delete('/tokens/:id', {
     schema: one('disable', 'End a token at once; again it changes nothing', changeFailures),
     handler: async (request) => {
-      const token = await tokens.disable(reachOf(request), byToken(request), request.params.id)
+      const token = await tokens.disable(adminScopeOf(request), actorOf(request), request.params.id)
       return success(toToken(token))
     },
   })
 }
 
 function rotateRoute(instance: FastifyInstance, surface: TokenSurface): void {
-  const { tokens, describe, reachOf, noun } = surface
+  const { tokens, describe, adminScopeOf, noun } = surface
   instance.withTypeProvider<TypeBoxTypeProvider>().post('/tokens/:id/rotate', {
     schema: {
       ...describe({
@@ -242,7 +246,7 @@ function rotateRoute(instance: FastifyInstance, surface: TokenSurface): void {
     handler: async (request) => {
       const { overlap_seconds: overlapS = DEFAULT_OVERLAP_S } = request.body
       const input = { tokenId: request.params.id, overlapMs: overlapS * 1_000 }
-      return success(toSecret(await tokens.rotate(reachOf(request), byToken(request), input)))
+      return success(toSecret(await tokens.rotate(adminScopeOf(request), actorOf(request), input)))
     },
   })
 }

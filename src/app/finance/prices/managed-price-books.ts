@@ -9,9 +9,9 @@ import {
   priceBookDifference,
 } from '../../../domain/pricing/price-book-difference.ts'
 import type { ManagedTenants } from '../../accounts/managed-tenants.ts'
-import { type ByToken, type ManagementDeps, shown } from '../../accounts/management.ts'
+import { type Actor, type ManagementDeps, shown } from '../../accounts/management.ts'
 import { requireCaughtUp } from '../../read-models/caught-up.ts'
-import { type Reach, requireOperator } from '../../accounts/admin-scope.ts'
+import { type AdminScope, requireOperator } from '../../accounts/admin-scope.ts'
 import { findPriceBook } from './price-book.ts'
 import { WhatIf, type WhatIfInput } from './what-if.ts'
 import { publishIfWanted, readBook, type WantedPublication } from './publish.ts'
@@ -20,7 +20,7 @@ import { publishIfWanted, readBook, type WantedPublication } from './publish.ts'
 export interface ManagedPriceBooks {
   /** The latest start first. */
   readonly list: (
-    reach: Reach,
+    adminScope: AdminScope,
     page: {
       /** Version of the last one on the page before. */
       readonly after: string | undefined
@@ -28,10 +28,10 @@ export interface ManagedPriceBooks {
     },
   ) => Promise<readonly ListedPriceBook[]>
   /** @throws DomainError `price_book_not_found` */
-  readonly find: (reach: Reach, version: string) => Promise<PublishedPriceBook>
+  readonly find: (adminScope: AdminScope, version: string) => Promise<PublishedPriceBook>
   /** How `version` differs from `against`. @throws DomainError `price_book_not_found` */
   readonly difference: (
-    reach: Reach,
+    adminScope: AdminScope,
     books: { readonly version: string; readonly against: string },
   ) => Promise<PriceBookDifference>
   /**
@@ -41,7 +41,7 @@ export interface ManagedPriceBooks {
    * @throws DomainError `price_book_not_found`, `tenant_not_found`
    */
   readonly whatIf: (
-    reach: Reach,
+    adminScope: AdminScope,
     input: Readonly<Pick<WhatIfInput, 'fromMs' | 'tenantId'>> & {
       readonly version: string
       /** Settled before; unix milliseconds, now by default. */
@@ -50,8 +50,8 @@ export interface ManagedPriceBooks {
   ) => Promise<WhatIf>
   /** @throws DomainError `price_book_invalid`, and those of the price-book decider */
   readonly publish: (
-    reach: Reach,
-    by: ByToken,
+    adminScope: AdminScope,
+    by: Actor,
     input: {
       /** In the format of a price book file. */
       readonly document: unknown
@@ -71,35 +71,35 @@ export function createManagedPriceBooks(
   },
 ): ManagedPriceBooks {
   const { log, db, clock, served, queryTimeoutMs } = deps
-  const readable = async (reach: Reach): Promise<void> => {
-    requireOperator(reach)
+  const readable = async (adminScope: AdminScope): Promise<void> => {
+    requireOperator(adminScope)
     await requireCaughtUp(deps, 'prices')
   }
   return {
-    list: async (reach, page) => {
-      await readable(reach)
+    list: async (adminScope, page) => {
+      await readable(adminScope)
       return listPriceBooks(db, { atMs: clock.nowMs(), ...page })
     },
-    find: async (reach, version) => {
-      await readable(reach)
+    find: async (adminScope, version) => {
+      await readable(adminScope)
       return findPriceBook(db, version)
     },
-    difference: async (reach, { version, against }) => {
-      await readable(reach)
+    difference: async (adminScope, { version, against }) => {
+      await readable(adminScope)
       const after = await findPriceBook(db, version)
       const before = await findPriceBook(db, against, 'against')
       return priceBookDifference(before.entries, after.entries)
     },
-    whatIf: async (reach, { version, toMs = clock.nowMs(), ...range }) => {
-      await readable(reach)
-      if (range.tenantId !== undefined) await deps.tenants.find(reach, range.tenantId)
+    whatIf: async (adminScope, { version, toMs = clock.nowMs(), ...range }) => {
+      await readable(adminScope)
+      if (range.tenantId !== undefined) await deps.tenants.find(adminScope, range.tenantId)
       await requireCaughtUp(deps, 'ledger')
       const book = await findPriceBook(db, version)
       const signal = AbortSignal.timeout(queryTimeoutMs)
       return new WhatIf({ pool: db, log }, { book, toMs, ...range, signal })
     },
-    publish: async (reach, by, { document, demonstrations, isConfirmed }) => {
-      requireOperator(reach)
+    publish: async (adminScope, by, { document, demonstrations, isConfirmed }) => {
+      requireOperator(adminScope)
       const outcome = await publishIfWanted(deps, {
         book: readBook(document, demonstrations),
         served,
