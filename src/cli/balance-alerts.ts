@@ -75,7 +75,7 @@ function linesOf(shown: ShownBalanceAlerts): readonly string[] {
       currency,
       below,
       now === undefined ? '' : toTimestamp(now.seenAtMs),
-      now?.toldAtMs === undefined ? '' : toTimestamp(now.toldAtMs),
+      now?.notifiedAtMs === undefined ? '' : toTimestamp(now.notifiedAtMs),
       now?.lastFailure ?? '',
     ]
   })

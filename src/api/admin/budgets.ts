@@ -72,10 +72,10 @@ export const budgetRoutes = settingRoutes({
   toBody: ({ timeZone, budgets }) => ({ time_zone: timeZone, budgets: budgets.map(toBudget) }),
 })
 
-function readBudget(said: Static<typeof BudgetBody>, index: number): Budget {
-  const { currency, period, hard, soft } = said
+function readBudget(body: Static<typeof BudgetBody>, index: number): Budget {
+  const { currency, period, hard, soft } = body
   return {
-    subject: readSubject(said, `budgets/${index}`),
+    subject: readSubject(body, `budgets/${index}`),
     currency,
     period,
     ...(hard === undefined || hard === null ? {} : { hard }),

@@ -82,13 +82,13 @@ export const limitRoutes = settingRoutes({
   }),
 })
 
-function readLimits(said: Static<typeof LimitsOfSubject>, index: number): SubjectLimits {
+function readLimits(body: Static<typeof LimitsOfSubject>, index: number): SubjectLimits {
   return {
-    subject: readSubject(said, `limits/${index}/user_id`),
-    requestsPerMinute: said.requests_per_minute ?? undefined,
-    tokensPerMinute: said.tokens_per_minute ?? undefined,
-    concurrentCalls: said.concurrent_calls ?? undefined,
-    concurrentTasks: said.concurrent_tasks ?? undefined,
+    subject: readSubject(body, `limits/${index}/user_id`),
+    requestsPerMinute: body.requests_per_minute ?? undefined,
+    tokensPerMinute: body.tokens_per_minute ?? undefined,
+    concurrentCalls: body.concurrent_calls ?? undefined,
+    concurrentTasks: body.concurrent_tasks ?? undefined,
   }
 }
 

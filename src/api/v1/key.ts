@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import type { KeyLimits, KeyStanding, ReadKey } from '../../app/access/token-status.ts'
+import type { KeyLimits, TokenStatus, ReadKey } from '../../app/access/token-status.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import type { BudgetStatus } from '../../app/spending/budgets/status.ts'
 import type { Whose } from '../../app/spending/throttle/limits.ts'
@@ -40,7 +40,7 @@ function toLimits(standing: KeyLimits | undefined) {
   }
 }
 
-function toKey(key: KeyStanding) {
+function toKey(key: TokenStatus) {
   const of = (whose: Whose) => key.limits.find(({ holder }) => holder.whose === whose)
   return {
     object: 'key' as const,

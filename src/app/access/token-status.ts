@@ -10,7 +10,7 @@ import type { Principal } from './principal.ts'
 const MOST_COUNTED = 100_000
 
 /** A token, with the limit status of its holders. Times are unix milliseconds. */
-export interface KeyStanding {
+export interface TokenStatus {
   readonly tokenId: string
   readonly name: string
   readonly lastFour: string
@@ -33,7 +33,7 @@ export interface KeyLimits extends HolderStatus {
 }
 
 /** Shows a token to its bearer. @throws what the database and the log throw */
-export type ReadKey = (principal: Principal) => Promise<KeyStanding>
+export type ReadKey = (principal: Principal) => Promise<TokenStatus>
 
 export function createReadKey({
   db,

@@ -8,7 +8,7 @@ import type { Funds } from '../spending/funds.ts'
 import { spokenForSql } from '../spending/spendable.ts'
 
 /** A tenant's balance in one currency, in pico. */
-export interface StandingBalance {
+export interface CurrencyBalance {
   readonly currency: Currency
   readonly grantedPico: bigint
   /** Signed sum of corrections. */
@@ -24,7 +24,7 @@ export interface StandingBalance {
 
 interface Balances {
   /** By tenant; a tenant without any money movement is absent. */
-  readonly byTenant: ReadonlyMap<string, readonly StandingBalance[]>
+  readonly byTenant: ReadonlyMap<string, readonly CurrencyBalance[]>
   /** The ledger has the events up to here; undefined before its first. */
   readonly asOf: bigint | undefined
 }
@@ -73,7 +73,7 @@ async function read(
            order by tenant_id, currency`,
     values: [tenantIds, SILENT_REPLICA_MS, currency ?? null],
   })
-  const byTenant = new Map<string, readonly StandingBalance[]>()
+  const byTenant = new Map<string, readonly CurrencyBalance[]>()
   for (const row of rows) {
     const tenantId = row['tenant_id'] ?? ''
     byTenant.set(tenantId, [...(byTenant.get(tenantId) ?? []), toBalance(row)])
@@ -84,7 +84,7 @@ async function read(
 
 function toBalance(
   row: Readonly<Record<string, string>> & { readonly currency: Currency },
-): StandingBalance {
+): CurrencyBalance {
   const pico = (column: string): bigint => parseAmount(row[column] ?? '0')
   const [grantedPico, adjustedPico] = [pico('granted'), pico('adjusted')]
   const [settledPico, heldPico] = [pico('settled'), pico('held')]

@@ -1,7 +1,7 @@
 import { Pool } from 'pg'
 import t from 'tap'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { tellDue } from '../../../src/app/accounts/alerts/webhooks.ts'
+import { sendDueWebhooks } from '../../../src/app/accounts/alerts/webhooks.ts'
 import { FetchFault, type PostOut } from '../../../src/kernel/public-fetch.ts'
 import { acquireGatewayDatabase } from '../../helpers/gateway-database.ts'
 
@@ -40,10 +40,15 @@ t.test('what was sent and could not be written down is sent again under its id',
       return pool.query(text as never, ...(rest as never[]))
     }) as never,
   }
-  await t.rejects(tellDue({ ...terms, pool: forgetful, post }, leaving().signal), /died here/)
-  t.same(await tellDue({ ...terms, pool, post }, leaving().signal), [['acme', 'told', undefined]])
+  await t.rejects(
+    sendDueWebhooks({ ...terms, pool: forgetful, post }, leaving().signal),
+    /died here/,
+  )
+  t.same(await sendDueWebhooks({ ...terms, pool, post }, leaving().signal), [
+    ['acme', 'told', undefined],
+  ])
   t.same(ids, ['alert_1', 'alert_1'])
-  t.same(await tellDue({ ...terms, pool, post }, leaving().signal), [], 'and then no more')
+  t.same(await sendDueWebhooks({ ...terms, pool, post }, leaving().signal), [], 'and then no more')
 })
 
 t.test('what was broken off because the process leaves is another’s to try, at once', async (t) => {
@@ -52,7 +57,7 @@ t.test('what was broken off because the process leaves is another’s to try, at
     stopping.abort()
     return Promise.reject(new FetchFault('aborted', 'was not waited for'))
   })
-  t.same(await tellDue({ ...terms, pool, post }, stopping.signal), [])
+  t.same(await sendDueWebhooks({ ...terms, pool, post }, stopping.signal), [])
   const { rows } = await pool.query('select tries, last_failure from ops.low_balances')
   t.same(rows, [{ tries: 0, last_failure: null }])
 })
@@ -62,5 +67,5 @@ t.test('an alert that was over while it was sent is nothing', async (t) => {
     await pool.query('delete from ops.low_balances')
     return 500
   })
-  t.same(await tellDue({ ...terms, pool, post }, leaving().signal), [])
+  t.same(await sendDueWebhooks({ ...terms, pool, post }, leaving().signal), [])
 })

@@ -3,8 +3,8 @@ import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import { remainingSql } from '../../../../projections/ledger/query.ts'
 import type { Currency } from '../../../kernel/money.ts'
 
-/** A balance that is low and was not at the last look. */
-interface SeenLow {
+/** A balance that has become low since the last round. */
+interface NewLowBalance {
   readonly tenantId: string
   readonly currency: Currency
   /** Decimal strings. */
@@ -23,17 +23,17 @@ const lowBalancesSql = `
  * Records which balances are low now, and deletes those that are not any more, so that they are
  * alerted again the next time. An alert whose threshold was removed is deleted as well.
  */
-export async function seeLowBalances(
+export async function recordLowBalances(
   db: Queryable,
   newAlertId: string,
-): Promise<readonly SeenLow[]> {
+): Promise<readonly NewLowBalance[]> {
   const { rows } = await db.query<{
     tenant_id: string
     currency: Currency
     below: string
     balance: string
   }>({
-    name: 'low-balances-see',
+    name: 'low-balances-record',
     text: `with low as materialized (${lowBalancesSql}),
            gone as (
              delete from ops.low_balances a

@@ -9,12 +9,12 @@ import { webhookSecret } from './signature.ts'
 /** A low balance and the state of its notification; times are unix milliseconds. */
 interface LowBalance {
   readonly currency: Currency
-  /** Decimal string: what was left when the policy saw it. */
+  /** Decimal string: what was left when the worker found it. */
   readonly balance: string
   readonly seenAtMs: number
   /** Webhooks sent. */
   readonly tries: number
-  readonly toldAtMs: number | undefined
+  readonly notifiedAtMs: number | undefined
   readonly givenUpAtMs: number | undefined
   /** Why the last try failed. */
   readonly lastFailure: string | undefined
@@ -44,11 +44,11 @@ export async function showBalanceAlerts(
   db: Queryable,
   markerSecret: string,
   tenantId: string,
-  said: BalanceAlerts,
+  alerts: BalanceAlerts,
 ): Promise<ShownBalanceAlerts> {
-  const { webhookUrl, secretVersion } = said
+  const { webhookUrl, secretVersion } = alerts
   return {
-    ...said,
+    ...alerts,
     tenantId,
     webhookSecret:
       webhookUrl === undefined ? undefined : webhookSecret(markerSecret, tenantId, secretVersion),
@@ -89,7 +89,7 @@ async function lowBalancesOf(db: Queryable, tenantId: string): Promise<readonly 
     balance: row.balance,
     seenAtMs: row.seen_at.getTime(),
     tries: row.tries,
-    toldAtMs: row.told_at?.getTime(),
+    notifiedAtMs: row.told_at?.getTime(),
     givenUpAtMs: row.given_up_at?.getTime(),
     lastFailure: row.last_failure ?? undefined,
   }))

@@ -16,14 +16,15 @@ const GIVE_UP_AFTER_S = 86_400
 /** Most alerts sent in parallel, and in one round. */
 const MAX_AT_ONCE = 16
 
-interface TellDeps {
+interface WebhookDeps {
   readonly pool: Queryable
   readonly post: PostOut
   readonly markerSecret: string
   readonly nowMs: () => number
 }
 
-type TellOutcome = 'told' | 'failed' | 'given_up'
+/** `told`: the receiver accepted it. The metric names outcomes so. */
+type WebhookOutcome = 'told' | 'failed' | 'given_up'
 
 /** A low balance that its tenant is to be alerted of. */
 interface Due {
@@ -39,10 +40,10 @@ interface Due {
  * Sends what is due, once each. If the process dies between sending and recording, the alert is
  * sent again under the same id.
  */
-export async function tellDue(
-  deps: TellDeps,
+export async function sendDueWebhooks(
+  deps: WebhookDeps,
   signal: AbortSignal,
-): Promise<readonly (readonly [string, TellOutcome, string | undefined])[]> {
+): Promise<readonly (readonly [string, WebhookOutcome, string | undefined])[]> {
   const { rows } = await deps.pool.query<Due>({
     name: 'low-balances-due',
     text: `select a.tenant_id, a.currency, a.alert_id, a.seen_at, trim_scale(a.below)::text as below,
@@ -57,21 +58,21 @@ export async function tellDue(
     deps.pool,
     rows.map((row) => row.tenant_id),
   )
-  const told = rows.map(async (due) => {
+  const outcomes = rows.map(async (due) => {
     const webhook = webhooks.get(due.tenant_id)
     if (webhook === undefined) return []
     const failure = await send(deps, due, webhook, signal)
     // A try aborted by shutdown records nothing: another worker repeats it.
     if (failure !== undefined && signal.aborted) return []
-    const outcome = await note(deps, due, failure)
+    const outcome = await recordOutcome(deps, due, failure)
     return outcome === undefined ? [] : [[due.tenant_id, outcome, failure] as const]
   })
-  return (await Promise.all(told)).flat()
+  return (await Promise.all(outcomes)).flat()
 }
 
 /** Undefined when the receiver accepted it; else the reason, in our words. */
 async function send(
-  { post, markerSecret, nowMs }: TellDeps,
+  { post, markerSecret, nowMs }: WebhookDeps,
   due: Due,
   { url, secretVersion }: Webhook,
   signal: AbortSignal,
@@ -102,12 +103,12 @@ async function send(
 }
 
 /** Undefined when the alert has ended meanwhile. */
-async function note(
-  { pool }: TellDeps,
+async function recordOutcome(
+  { pool }: WebhookDeps,
   { tenant_id, currency, alert_id }: Due,
   failure: string | undefined,
-): Promise<TellOutcome | undefined> {
-  const { rows } = await pool.query<{ outcome: TellOutcome }>({
+): Promise<WebhookOutcome | undefined> {
+  const { rows } = await pool.query<{ outcome: WebhookOutcome }>({
     name: 'low-balances-note',
     text: `update ops.low_balances set
              tries = tries + 1,
@@ -130,15 +131,15 @@ export const balanceAlertMigrations: Migrations = {
   owner: 'balance-alerts',
   steps: [
     `
--- Balances that are low, from when it was seen until they are not any more, and how telling it stands.
+-- Balances that are low, from when the worker found them until they are low no more, and the state of their webhooks.
 create table ops.low_balances (
   tenant_id text not null,
   currency text not null,
-  -- The same however often it is sent: who receives it twice knows.
+  -- The same for every try, so that the receiver recognises a repetition.
   alert_id text not null,
   below numeric(38, 12) not null,
   balance numeric(38, 12) not null,
-  -- Log position of the ledger when it was seen.
+  -- Log position of the ledger when the worker found it.
   position bigint not null,
   seen_at timestamptz not null,
   tries integer not null default 0,

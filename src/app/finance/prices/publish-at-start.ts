@@ -72,21 +72,21 @@ async function lookAt(
   const book = bookOf(file)
   const books = await publishedBooks(deps.log)
   const nowMs = deps.clock.nowMs()
-  const said = { basis: books.length, lacking: [] }
-  const earlier = standingOf(book, books, nowMs)
-  if (earlier === 'published') return { ...said, outcome: 'known' }
+  const base = { basis: books.length, lacking: [] }
+  const earlier = statusOf(book, books, nowMs)
+  if (earlier === 'published') return { ...base, outcome: 'known' }
   const current = inEffectAt(books, Math.max(nowMs, fromTimestamp(book.effectiveFrom)))
-  if (current === undefined) return { ...said, outcome: 'published' }
+  if (current === undefined) return { ...base, outcome: 'published' }
   const { added, removed, changed } = priceBookDifference(sold(current.entries, file), book.entries)
   // A book that differs only in demonstration prices, which this gateway does not use.
-  if (added.length + removed.length + changed.length === 0) return { ...said, outcome: 'known' }
-  if (earlier === 'replaced') return { ...said, outcome: 'replaced' }
-  if (removed.length === 0) return { ...said, outcome: 'published' }
-  return { ...said, outcome: 'withheld', lacking: removed.map(({ sku }) => sku) }
+  if (added.length + removed.length + changed.length === 0) return { ...base, outcome: 'known' }
+  if (earlier === 'replaced') return { ...base, outcome: 'replaced' }
+  if (removed.length === 0) return { ...base, outcome: 'published' }
+  return { ...base, outcome: 'withheld', lacking: removed.map(({ sku }) => sku) }
 }
 
 /** @throws DomainError `price_book_version_taken` */
-function standingOf(
+function statusOf(
   book: PriceBookDocument,
   books: readonly PriceBookPublished[],
   nowMs: number,

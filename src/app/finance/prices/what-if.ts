@@ -158,12 +158,12 @@ function emptyTotal(): Total {
 
 function rowOf(tenantId: string, sum: Rerated): WhatIfRow {
   const { currency, sku, unit, lines, quantity, recordedPico, otherPico } = sum
-  const said = { tenantId, currency, sku, unit, lines, quantity: quantity.toString() }
+  const common = { tenantId, currency, sku, unit, lines, quantity: quantity.toString() }
   const recorded = formatAmount(recordedPico)
   if (otherPico === undefined)
-    return { ...said, recorded, whatIf: null, difference: null, percent: null }
+    return { ...common, recorded, whatIf: null, difference: null, percent: null }
   return {
-    ...said,
+    ...common,
     recorded,
     whatIf: formatAmount(otherPico),
     difference: formatAmount(otherPico - recordedPico),

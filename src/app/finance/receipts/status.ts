@@ -2,7 +2,7 @@ import type { Settlement } from '../../../domain/pricing/settlement.ts'
 import type { RecordedEvent } from '../../../eventlog/log/types.ts'
 
 /** The money status of a task or a call, by its events. */
-export type Standing =
+export type ReceiptStatus =
   | { readonly state: 'settled'; readonly settlement: Settlement; readonly position: bigint }
   /** `why` ends the sentence that nothing is billed. */
   | { readonly state: 'not_billed'; readonly why: string }
@@ -39,7 +39,7 @@ function unbilledBy(event: RecordedEvent): string | undefined {
 }
 
 /** The status after the events, in their order. */
-export function standingOf(opening: Opening, events: readonly RecordedEvent[]): Standing {
+export function receiptStatusOf(opening: Opening, events: readonly RecordedEvent[]): ReceiptStatus {
   for (const event of events)
     if (event.type === 'TaskSettled' || event.type === 'CallSettled') {
       const { position } = event
