@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import type { Registry } from 'prom-client'
 import { allProjections } from '../../projections/registry.ts'
 import { type AssetDeps, defaultAssetLimits } from '../app/assets/deps.ts'
-import { createRoom } from '../app/assets/library-concurrency.ts'
+import { createLibraryConcurrency } from '../app/assets/library-concurrency.ts'
 import { createUseAssets } from '../app/assets/use.ts'
 import { createRecentWrites } from '../app/access/recent-writes.ts'
 import { createCallClaims } from '../app/calls/claims/claims.ts'
@@ -166,7 +166,7 @@ export function compose(ground: Ground): Parts {
       ...uses,
       provider: opened.library,
       recent,
-      room: createRoom(),
+      libraryConcurrency: createLibraryConcurrency(),
       assetLimits: defaultAssetLimits,
     },
     calls: (replica) => callsOf(ground, { ...tasks, ...accounts }, replica),

@@ -4,15 +4,15 @@ import { DomainError } from '../../kernel/errors.ts'
 const MAX_UNDER_WAY = 128
 
 /** Bounds the callers' concurrent requests to each library (P10). */
-export interface Room {
+export interface LibraryConcurrency {
   /** @throws DomainError `overloaded` when the library is at its limit */
-  readonly within: <Result>(channelId: string, work: () => Promise<Result>) => Promise<Result>
+  readonly run: <Result>(channelId: string, work: () => Promise<Result>) => Promise<Result>
 }
 
-export function createRoom(max = MAX_UNDER_WAY): Room {
+export function createLibraryConcurrency(max = MAX_UNDER_WAY): LibraryConcurrency {
   const underWay = new Map<string, number>()
   return {
-    within: async (channelId, work) => {
+    run: async (channelId, work) => {
       const count = underWay.get(channelId) ?? 0
       if (count >= max) throw new DomainError('overloaded', 'the asset library is busy', {})
       underWay.set(channelId, count + 1)

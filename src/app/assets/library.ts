@@ -2,7 +2,7 @@ import { DomainError } from '../../kernel/errors.ts'
 import { keyedHash } from '../../kernel/keyed-hash.ts'
 import type { Channel } from '../ports/provider.ts'
 import type { AssetDeps } from './deps.ts'
-import type { Naming, Placing } from './types.ts'
+import type { ObjectRequest, ModelRequest } from './types.ts'
 
 /** Where objects of the library are stored. */
 
@@ -15,16 +15,16 @@ export function projectOf(named: string | undefined): string {
 }
 
 /** A model's region, and the family whose channels have it. */
-interface AssetPlace {
+interface LibraryRegion {
   readonly family: string
   readonly region: Channel['region']
 }
 
 /** @throws DomainError `unknown_model`, `model_not_allowed` */
-export function placeOf(
+export function libraryRegionOf(
   { catalog }: Pick<AssetDeps, 'catalog'>,
-  { principal, model: name }: Pick<Placing, 'principal' | 'model'>,
-): AssetPlace {
+  { principal, model: name }: Pick<ModelRequest, 'principal' | 'model'>,
+): LibraryRegion {
   const found = catalog.findAssetModel(name)
   const region = found?.model.region
   if (found === undefined || region === undefined)
@@ -40,13 +40,13 @@ export function placeOf(
   return { family, region }
 }
 
-/** For an object named by its id. @throws DomainError as `placeOf`, `asset_region_mismatch` */
+/** For an object named by its id. @throws DomainError as `libraryRegionOf`, `asset_region_mismatch` */
 export function requireRegion(
   deps: Pick<AssetDeps, 'catalog'>,
-  { principal, model }: Pick<Naming, 'principal' | 'model'>,
+  { principal, model }: Pick<ObjectRequest, 'principal' | 'model'>,
   kept: Channel['region'],
 ): void {
-  if (model === undefined || placeOf(deps, { principal, model }).region === kept) return
+  if (model === undefined || libraryRegionOf(deps, { principal, model }).region === kept) return
   throw new DomainError('asset_region_mismatch', `it is kept in the ${kept} region`, {
     param: 'model',
   })
@@ -60,7 +60,7 @@ export function requireRegion(
 export function libraryFor(
   { channels, markerSecret }: Pick<AssetDeps, 'channels' | 'markerSecret'>,
   tenantId: string,
-  { family, region }: AssetPlace,
+  { family, region }: LibraryRegion,
   verifiesPersons = false,
 ): Channel {
   const [first] = channels.all
@@ -68,9 +68,9 @@ export function libraryFor(
     .filter(({ library }) => library && (library.verifiesPersons || !verifiesPersons))
     .map((channel) => ({
       channel,
-      place: keyedHash(markerSecret, 'asset-place', [tenantId, channel.id]),
+      rank: keyedHash(markerSecret, 'asset-place', [tenantId, channel.id]),
     }))
-    .toSorted((a, b) => a.place.compare(b.place))
+    .toSorted((a, b) => a.rank.compare(b.rank))
   return first?.channel ?? refuse(region)
 }
 

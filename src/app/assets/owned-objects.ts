@@ -4,7 +4,7 @@ import { DomainError } from '../../kernel/errors.ts'
 import type { AssetDeps } from './deps.ts'
 import { requireRegion } from './library.ts'
 import { readAsset, readGroup } from './streams.ts'
-import type { Naming } from './types.ts'
+import type { ObjectRequest } from './types.ts'
 
 /**
  * Finds the caller's own objects by id. A missing object is refused before any other fault, so that
@@ -14,7 +14,7 @@ import type { Naming } from './types.ts'
 /** @throws DomainError `asset_not_found`, `asset_region_mismatch` */
 export async function findOwnAsset(
   deps: Pick<AssetDeps, 'log' | 'catalog'>,
-  key: Naming,
+  key: ObjectRequest,
 ): Promise<SomeAsset> {
   const state = ownAsset(await readAsset(deps.log, key.id), key.principal)
   const { projectName, region } = state.asset
@@ -27,7 +27,7 @@ export async function findOwnAsset(
 /** @throws DomainError `asset_group_not_found`, `asset_region_mismatch` */
 export async function findOwnGroup(
   deps: Pick<AssetDeps, 'log' | 'catalog'>,
-  key: Naming,
+  key: ObjectRequest,
 ): Promise<SomeGroup> {
   const state = ownGroup(await readGroup(deps.log, key.id), key.principal)
   const { projectName, region } = state.group
