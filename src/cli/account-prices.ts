@@ -121,7 +121,7 @@ function summaryOf(tenantId: string, all: AccountPrices): string {
 async function fromFile(path: string, options: SetOptions): Promise<WantedAccountPrices> {
   const { multiplier, price, remove } = options
   if (multiplier !== undefined || price.length > 0 || remove.length > 0)
-    throw new CommandError('--file says all of the prices: nothing is to be said beside it')
+    throw new CommandError('--file has all of the prices: it goes with no other option of prices')
   return accountPricesOfFile(await readFile(path, 'utf8'))
 }
 

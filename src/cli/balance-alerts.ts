@@ -67,7 +67,7 @@ function linesOf(shown: ShownBalanceAlerts): readonly string[] {
     `${tenantId}: ${thresholds.length} balance alert${thresholds.length === 1 ? '' : 's'} (revision ${revision})`,
   ]
   if (webhookUrl !== undefined)
-    lines.push(`told to ${webhookUrl}, signed with ${shown.webhookSecret ?? ''}`)
+    lines.push(`sent to ${webhookUrl}, signed with ${shown.webhookSecret ?? ''}`)
   if (thresholds.length === 0) return lines
   const rows = thresholds.map(({ currency, below }) => {
     const now = low.find((one) => one.currency === currency)
@@ -75,11 +75,11 @@ function linesOf(shown: ShownBalanceAlerts): readonly string[] {
       currency,
       below,
       now === undefined ? '' : toTimestamp(now.seenAtMs),
-      now?.notifiedAtMs === undefined ? '' : toTimestamp(now.notifiedAtMs),
+      now?.toldAtMs === undefined ? '' : toTimestamp(now.toldAtMs),
       now?.lastFailure ?? '',
     ]
   })
-  return [...lines, ...table(['currency', 'below', 'low since', 'told', 'last failure'], rows)]
+  return [...lines, ...table(['currency', 'below', 'low since', 'notified', 'last failure'], rows)]
 }
 
 function without({ thresholds }: BalanceAlerts, currency: string) {

@@ -84,7 +84,7 @@ function toAlerts(alerts: ShownBalanceAlerts) {
       balance: one.balance,
       since: toTimestamp(one.seenAtMs),
       tries: one.tries,
-      told_at: timeOf(one.notifiedAtMs),
+      told_at: timeOf(one.toldAtMs),
       given_up_at: timeOf(one.givenUpAtMs),
       last_failure: one.lastFailure ?? null,
     })),

@@ -24,11 +24,11 @@ export function addAccountPrices(prices: Command): void {
   const command = (name: string): Command =>
     group.command(name).requiredOption('--tenant <id>', 'tenant')
   changing(command('set'))
-    .description('multiply list prices, or give single SKUs prices of their own')
+    .description('multiply list prices, or set own prices of single SKUs')
     .option('--file <path>', 'all prices of the tenant, instead of those it had')
     .option('--multiplier <factor>', 'what list prices are multiplied by')
     .option('--no-multiplier', 'list prices as they are')
-    .option('--price <sku=price>', 'a price of its own; may be repeated', priced, [])
+    .option('--price <sku=price>', 'own price of a SKU; may be repeated', priced, [])
     .option('--remove <sku>', 'the list price again for this SKU; may be repeated', also, [])
     .option('--currency <code>', 'of --price and --remove where a SKU has prices in both')
     .addHelpText('after', SET_HELP)

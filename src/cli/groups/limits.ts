@@ -5,7 +5,7 @@ const limits = () => import('../limits.ts')
 
 const SET_HELP = `
 <n> is a number, or "none". All tokens of a user, and all users of a tenant, share their limits; those of a token are
-its own (tollgate token limit). Whoever is at one of them is answered 429 with Retry-After, and nothing is started.
+its own (tollgate token limit). A request beyond one of them gets 429 with Retry-After; nothing is started.
 
   tollgate limit set --tenant tenant_acme --rpm 600 --concurrent-calls 50
   tollgate limit set --tenant tenant_acme --user user_ada --rpm 60 --concurrent-tasks 3`

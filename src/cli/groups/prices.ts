@@ -55,7 +55,7 @@ export function addPrices(program: Command): void {
     .command('what-if')
     .description('what settled usage would have cost under another book; writes nothing')
     .requiredOption('--from <time>', 'settled from this RFC 3339 time on')
-    .option('--to <time>', 'settled before this RFC 3339 time; now unless said')
+    .option('--to <time>', 'settled before this RFC 3339 time; now by default')
     .option('--book <version or file>', 'the other book; the one in effect unless named')
     .option('--tenant <id>', 'one tenant; every one unless named')
     .option(...JSON_OPTION)

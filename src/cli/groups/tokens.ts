@@ -6,7 +6,7 @@ const tokens = () => import('../tokens.ts')
 const LIMITS_HELP = `
 A limit that was never named follows RATE_LIMIT_RPM, RATE_LIMIT_TPM, RATE_LIMIT_CONCURRENT_CALLS and
 RATE_LIMIT_CONCURRENT_TASKS. A token's user and tenant may have limits of their own: tollgate limit.
-Whoever is at a limit is answered 429 with Retry-After; nothing is started and nothing counted then.`
+A request beyond a limit gets 429 with Retry-After; it starts nothing and is not counted.`
 
 /** Registers `tollgate token …`. */
 export function addTokens(program: Command): void {

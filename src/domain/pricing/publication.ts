@@ -71,7 +71,7 @@ export function lookAhead(
 }
 
 /** Why a person must confirm this: it removes prices, or changes them at once or not at all. */
-export function whyAsked(publication: Publication): readonly string[] {
+export function reasonsToConfirm(publication: Publication): readonly string[] {
   const { difference, takesEffect, unpriced = [], unsold, replaces, effectiveFrom } = publication
   const lost = unpriced.filter(({ soldNow }) => soldNow).map(({ model }) => model)
   // Without a near one it may be of a model to come.

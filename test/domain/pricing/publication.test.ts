@@ -9,7 +9,7 @@ import {
   withoutDemonstrations,
 } from '../../../src/domain/pricing/price-book-document.ts'
 import { priceBookFromPublished } from '../../../src/domain/pricing/price-book.ts'
-import { lookAhead, whyAsked } from '../../../src/domain/pricing/publication.ts'
+import { lookAhead, reasonsToConfirm } from '../../../src/domain/pricing/publication.ts'
 import { videoAModels } from '../../../src/families/video-a/rules/models.ts'
 import { shippedBook, shippedDocument } from './books.ts'
 
@@ -60,7 +60,7 @@ t.test('a later book that only adds is no conflict', async (t) => {
   const next = book('next', LATER, ...current.entries, entry('new'))
   const look = lookAhead(catalog, next, [current], served, nowMs)
   t.match(look, { takesEffect: 'later', replaces: 'now', published: false, basis: 1, unpriced: [] })
-  t.strictSame(whyAsked(look), [])
+  t.strictSame(reasonsToConfirm(look), [])
 })
 
 t.test('asked about: prices that are lost, in the book and of what is served', async (t) => {
@@ -75,30 +75,30 @@ t.test('asked about: prices that are lost, in the book and of what is served', a
   t.strictSame(look.unpriced, [
     { family: 'chat', model: 'm', skus: ['m-output-token'], soldNow: true },
   ])
-  t.match(whyAsked(look), [/lacks 2 of the prices of now/, /no price: m$/])
+  t.match(reasonsToConfirm(look), [/lacks 2 of the prices of now/, /no price: m$/])
   const unknown = lookAhead(catalog, book('next', LATER, ...text), [current], undefined, nowMs)
   t.equal(unknown.unpriced, undefined)
-  t.match(whyAsked(unknown), [/lacks 1 of the prices/], 'the book alone says it')
+  t.match(reasonsToConfirm(unknown), [/lacks 1 of the prices/], 'the book alone says it')
 })
 
 t.test('a model that has no price as it is does not lose it', async (t) => {
   const other = [...served, { family: 'chat', model: 'never' }]
   const look = lookAhead(catalog, book('next', LATER, ...current.entries), [current], other, nowMs)
   t.match(look.unpriced, [{ model: 'never', soldNow: false }])
-  t.strictSame(whyAsked(look), [])
+  t.strictSame(reasonsToConfirm(look), [])
 })
 
 t.test('asked about: what takes effect at once, and what never does', async (t) => {
   const past = lookAhead(catalog, book('next', NOW, ...current.entries), [current], served, nowMs)
   t.equal(past.takesEffect, 'at_once')
-  t.match(whyAsked(past), [/takes effect at once/])
+  t.match(reasonsToConfirm(past), [/takes effect at once/])
   const old = book('next', '2025-01-01T00:00:00Z', ...current.entries)
   const never = lookAhead(catalog, old, [current], served, nowMs)
   t.match(never, { takesEffect: 'never', replaces: 'now' })
-  t.match(whyAsked(never), [/never takes effect: now begins later/])
+  t.match(reasonsToConfirm(never), [/never takes effect: now begins later/])
   const first = lookAhead(catalog, book('next', LATER, ...text), [], served, nowMs)
   t.match(first, { takesEffect: 'later', replaces: undefined, basis: 0 })
-  t.strictSame(whyAsked(first), [])
+  t.strictSame(reasonsToConfirm(first), [])
 })
 
 t.test(
@@ -113,7 +113,7 @@ t.test(
       nowMs,
     )
     t.match(look, { replaces: 'soon', difference: { removed: [], unchanged: 2 } })
-    t.strictSame(whyAsked(look), [])
+    t.strictSame(reasonsToConfirm(look), [])
   },
 )
 

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { ListedPriceBook, PublishedPriceBook } from '../../../../projections/prices/query.ts'
 import type { ManagedPriceBooks } from '../../../app/finance/prices/managed-price-books.ts'
 import { some } from '../../../app/finance/prices/price-book.ts'
-import type { WantedPublication } from '../../../app/finance/prices/publish.ts'
+import type { ConfirmedPublication } from '../../../app/finance/prices/publish.ts'
 import type { PriceEntry } from '../../../domain/pricing/events.ts'
 import type { PriceBookDifference } from '../../../domain/pricing/price-book-difference.ts'
 import type { Publication } from '../../../domain/pricing/publication.ts'
@@ -115,14 +115,14 @@ function publishRoute(instance: FastifyInstance, books: ManagedPriceBooks): void
         demonstrations,
         isConfirmed: confirm,
       })
-      if (outcome.asked.length > 0) throw unconfirmed(outcome)
+      if (outcome.toConfirm.length > 0) throw unconfirmed(outcome)
       return success(toPublication(outcome.publication, outcome.published))
     },
   })
 }
 
 /** Reports what would change, for the operator to confirm. */
-function unconfirmed({ publication, asked }: WantedPublication): DomainError {
+function unconfirmed({ publication, toConfirm }: ConfirmedPublication): DomainError {
   const { removed, changed, added } = publication.difference
   const nameOf = ({ sku, currency }: PriceEntry): string => `${sku} ${currency}`
   const namesOf = (word: string, names: readonly string[]): readonly string[] =>
@@ -140,7 +140,7 @@ function unconfirmed({ publication, asked }: WantedPublication): DomainError {
   ]
   return new DomainError(
     'confirmation_required',
-    `Nothing was published: ${asked.join('; ')}. ${changes.map((text) => `${text}. `).join('')}With "confirm": true it is published`,
+    `Nothing was published: ${toConfirm.join('; ')}. ${changes.map((text) => `${text}. `).join('')}With "confirm": true it is published`,
     { param: 'confirm' },
   )
 }

@@ -14,7 +14,8 @@ interface LowBalance {
   readonly seenAtMs: number
   /** Webhooks sent. */
   readonly tries: number
-  readonly notifiedAtMs: number | undefined
+  /** When the receiver accepted its webhook; the commands print the member under this name. */
+  readonly toldAtMs: number | undefined
   readonly givenUpAtMs: number | undefined
   /** Why the last try failed. */
   readonly lastFailure: string | undefined
@@ -89,7 +90,7 @@ async function lowBalancesOf(db: Queryable, tenantId: string): Promise<readonly 
     balance: row.balance,
     seenAtMs: row.seen_at.getTime(),
     tries: row.tries,
-    notifiedAtMs: row.told_at?.getTime(),
+    toldAtMs: row.told_at?.getTime(),
     givenUpAtMs: row.given_up_at?.getTime(),
     lastFailure: row.last_failure ?? undefined,
   }))

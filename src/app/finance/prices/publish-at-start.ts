@@ -22,7 +22,7 @@ import { programFile } from '../../../kernel/program-files.ts'
 import type { PriceBookSource } from './price-book.ts'
 
 /** Tries while other replicas publish as well. */
-const MAX_LOOKS = 5
+const MAX_TRIES = 5
 
 /** The outcome for the book that a gateway was started with. */
 export interface StartedBook {
@@ -47,15 +47,15 @@ export interface StartedBook {
  */
 export async function publishAtStart(deps: PublishDeps, file: PriceBookFile): Promise<StartedBook> {
   const { version } = bookOf(file)
-  for (let looks = 1; ; looks += 1) {
-    const { basis, ...look } = await lookAt(deps, file)
-    if (look.outcome !== 'published') return { version, ...look }
+  for (let tries = 1; ; tries += 1) {
+    const { basis, ...rest } = await preview(deps, file)
+    if (rest.outcome !== 'published') return { version, ...rest }
     try {
       const actor = PROGRAM_ACTOR
       await publishPriceBook(deps, { ...file, basis, correlationId: 'start', actor })
-      return { version, ...look }
+      return { version, ...rest }
     } catch (error) {
-      if (!wasOvertaken(error) || looks >= MAX_LOOKS) throw error
+      if (!wasOvertaken(error) || tries >= MAX_TRIES) throw error
     }
   }
 }
@@ -65,7 +65,7 @@ function wasOvertaken(error: unknown): boolean {
   return isDomainError(error, 'price_books_changed') || isDomainError(error, 'price_book_replaced')
 }
 
-async function lookAt(
+async function preview(
   deps: PublishDeps,
   file: PriceBookFile,
 ): Promise<Omit<StartedBook, 'version'> & { readonly basis: number }> {
