@@ -1,7 +1,7 @@
 import { isOutage } from '../api/kit/drain.ts'
 import { isDomainError } from '../kernel/errors.ts'
 
-/** Which failures of a start end by themselves once a store is back. */
+/** Which failures of a start end once a store answers again. */
 
 /** As `/readyz` names them. */
 export type StoreName = 'event_log' | 'postgres'
@@ -12,20 +12,20 @@ const PASSING: ReadonlySet<unknown> = new Set(['25006', '55P03', '40P01', '40001
 /** Depth of causes and of errors within errors that is looked at. */
 const MAX_DEPTH = 4
 
-/** The store that is away; undefined for a failure that waiting does not solve. */
-export function awayStoreOf(error: unknown, depth = 0): StoreName | undefined {
+/** The store that is unavailable; undefined for a failure that waiting does not solve. */
+export function unavailableStoreOf(error: unknown, depth = 0): StoreName | undefined {
   if (!(error instanceof Error) || depth > MAX_DEPTH) return undefined
   if (isDomainError(error)) {
     const isOfLog = error.code === 'log_unavailable' || error.code === 'log_outcome_unknown'
     if (isOfLog) return 'event_log'
   }
-  if (isAway(error)) return 'postgres'
-  return awayStoreOf(error.cause, depth + 1)
+  if (isUnavailable(error)) return 'postgres'
+  return unavailableStoreOf(error.cause, depth + 1)
 }
 
-function isAway(error: Error): boolean {
+function isUnavailable(error: Error): boolean {
   const code: unknown = Reflect.get(error, 'code')
-  // A file that is not there stays away; a socket does not.
+  // A missing file stays missing; a socket may appear.
   if (code === 'ENOENT' && Reflect.get(error, 'syscall') !== 'connect') return false
   return PASSING.has(code) || isOutage(error)
 }

@@ -65,7 +65,7 @@ export function createAuthenticator(deps: {
       const tooMany = (waitMs: number) =>
         ({ ok: false, reason: 'too_many_unknown', waitMs }) as const
       try {
-        const known = tokens.remembered(hash)
+        const known = tokens.cached(hash)
         const waitMs = known === undefined && address !== undefined ? guesses.waitMs(address) : 0
         if (waitMs > 0) return tooMany(waitMs)
         const { token } = known ?? { token: await tokens.lookUp(hash) }

@@ -44,7 +44,7 @@ export const managedAccountPrices: ManagedSetting<'prices', ShownAccountPrices> 
 const refuse = invalidSetting('account_prices')
 
 /**
- * Warnings about prices in a document for SKUs that are not sold: of a future model, or misspelt.
+ * Warnings about prices in a document for SKUs that are not sold: of a future model, or with a typing error.
  * Prices that the tenant already has are not checked.
  *
  * @throws DomainError `setting_invalid` for a SKU that differs from a sold one in a letter
