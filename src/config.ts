@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
-import type { Limits } from './app/spending/throttle/holders.ts'
+import type { Limits } from './app/spending/throttle/limits.ts'
 import type { UploadLimits } from './app/files/uploads/quota.ts'
 import { MAX_TOKEN_LIMIT } from './domain/token/events.ts'
 import { canonicalRange } from './kernel/address-ranges.ts'

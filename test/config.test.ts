@@ -45,7 +45,7 @@ t.test('all faults are listed at once, naming each variable', (t) => {
   t.end()
 })
 
-t.test('queries have connections, time and a rate of their own', (t) => {
+t.test('queries have separate connections, timeout and rate', (t) => {
   t.strictSame(loadConfig({}).queries, { poolSize: 4, timeoutMs: 5_000, requestsPerMinute: 600 })
   t.throws(() => loadConfig({ QUERY_TIMEOUT_MS: '0' }), /QUERY_TIMEOUT_MS/)
   t.end()

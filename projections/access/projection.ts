@@ -1,7 +1,8 @@
 import type { PoolClient } from 'pg'
-import { accountEvents, type AccountEvent } from '../../src/domain/account/events.ts'
+import { accountEvents, accountStream, type AccountEvent } from '../../src/domain/account/events.ts'
 import {
   tokenEvents,
+  tokenStream,
   type QueryScope,
   type TokenEvent,
   type TokenKind,
@@ -9,8 +10,19 @@ import {
 } from '../../src/domain/token/events.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
-import { bigint, constrained, int, json, nullable, text, texts, time } from '../engine/column.ts'
-import { applyRows, audited, fromTables, rowsOf } from '../engine/read-model.ts'
+import type { AuditedRow, StreamTable } from '../engine/audited-rows.ts'
+import {
+  bigint,
+  constrained,
+  int,
+  json,
+  nullable,
+  text,
+  texts,
+  time,
+  type Row,
+} from '../engine/column.ts'
+import { fromTables, rowsOf } from '../engine/read-model.ts'
 import { table } from '../engine/table.ts'
 import type { Projection } from '../engine/types.ts'
 
@@ -31,6 +43,7 @@ export const tenants = rowsOf<TenantEvent>()({
     key: ['tenant_id'],
     earlyIndexes: { thresholds: `(tenant_id) where balance_thresholds <> '[]'` },
   }),
+  stream: accountStream,
   of: ({ data }) => data.tenantId,
   begins: 'TenantOpened',
   sets: {
@@ -45,15 +58,21 @@ export const tenants = rowsOf<TenantEvent>()({
   },
 })
 
-export const users = table('access.users', {
-  columns: {
-    tenant_id: text(),
-    user_id: text(),
-    name: text(),
-    added_at: time(),
-    position: bigint(),
-  },
-  key: ['tenant_id', 'user_id'],
+export const users = rowsOf<Extract<AccountEvent, { readonly type: 'UserAdded' }>>()({
+  table: table('access.users', {
+    columns: {
+      tenant_id: text(),
+      user_id: text(),
+      name: text(),
+      added_at: time(),
+      position: bigint(),
+    },
+    key: ['tenant_id', 'user_id'],
+  }),
+  stream: accountStream,
+  of: ({ data }) => data.userId,
+  begins: 'UserAdded',
+  sets: { UserAdded: ({ data, position }) => ({ ...data, position }) },
 })
 
 export const tokens = rowsOf<TokenEvent>()({
@@ -82,6 +101,7 @@ export const tokens = rowsOf<TokenEvent>()({
     key: ['token_id'],
     earlyIndexes: { tenant: '(tenant_id, position)' },
   }),
+  stream: tokenStream,
   of: ({ data }) => data.tokenId,
   begins: 'TokenIssued',
   sets: {
@@ -119,32 +139,53 @@ async function applySecrets(client: PoolClient, batch: readonly RecordedEvent[])
   }
 }
 
-const tables = { tenants: tenants.table, users, tokens: tokens.table, secrets }
+/** The same for all events of one token, in memory. */
+function secretsOf(events: readonly RecordedEvent[]): ReadonlyMap<string, AuditedRow> {
+  let rows: readonly Row<typeof secrets.record.columns>[] = []
+  for (const { type, data } of events) {
+    if (type === 'TokenRotated') {
+      const end = data.oldValidUntil
+      rows = rows.map(({ validUntil, ...row }) => ({
+        ...row,
+        validUntil: validUntil && Date.parse(validUntil) < Date.parse(end) ? validUntil : end,
+      }))
+    }
+    if (type === 'TokenIssued' || type === 'TokenRotated') rows = [...rows, data]
+  }
+  return new Map(rows.map((row) => [row.secretHash, secrets.canonical(row)]))
+}
 
-/** What an auditor compares with the log. */
-export const accessTables = audited(tables)
+const ofSecrets: StreamTable = {
+  table: secrets.audited,
+  stream: tokenStream,
+  owner: 'token_id',
+  key: 'secret_hash',
+  types: new Set(['TokenIssued', 'TokenRotated']),
+  rows: secretsOf,
+}
 
 /** Tenants, users and tokens (hashes only). */
 export const accessProjection: Projection = {
   name: 'access',
   version: 5,
-  ...fromTables(tables, {
-    totals: `select 'tenants' as name, count(*)::text as total from tenants
+  ...fromTables(
+    { tenants: tenants.table, users: users.table, tokens: tokens.table, secrets },
+    {
+      totals: `select 'tenants' as name, count(*)::text as total from tenants
              union all select 'users', count(*)::text from users
              union all select 'tokens', count(*)::text from tokens`,
-  }),
+    },
+  ),
+  streamTables: [tenants.audit, users.audit, tokens.audit, ofSecrets],
   handles: new Set(
     Object.keys({ ...accountEvents, ...tokenEvents }) as (AccountEvent | TokenEvent)['type'][],
   ),
   apply: async (client, batch) => {
     const added = batch.filter((event) => event.type === 'UserAdded')
     await allSettledOrThrow([
-      applyRows(client, tenants, batch),
-      users.insert(
-        client,
-        added.map(({ data, position }) => ({ ...data, position })),
-      ),
-      applyRows(client, tokens, batch),
+      tenants.apply(client, batch),
+      users.table.insert(client, added.map(users.sets.UserAdded)),
+      tokens.apply(client, batch),
       applySecrets(client, batch),
     ])
   },

@@ -3,8 +3,6 @@ import type { Queryable } from '../engine/queryable.ts'
 
 import { tenants, tokens, users } from './projection.ts'
 
-export { accessTables } from './projection.ts'
-
 const { position: _position, ...shownOfTokens } = tokens.table.record.columns
 
 /** A token as it is known; the secret itself is not stored. */
@@ -148,7 +146,7 @@ export async function listTenants(
   return rows.map(toTenant)
 }
 
-const { position: __position, ...shownOfUsers } = users.record.columns
+const { position: __position, ...shownOfUsers } = users.table.record.columns
 
 export type UserRow = StoredRow<typeof shownOfUsers>
 

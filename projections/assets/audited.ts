@@ -1,16 +1,12 @@
 import type { Queryable } from '../engine/queryable.ts'
-import { audited } from '../engine/read-model.ts'
 import { assetStatuses, statesOf, statesSql } from './state.ts'
-import { assets, groups, shownSql, verifications } from './tables.ts'
-
-/** What an auditor compares with the log row by row; counts are counted again. */
-export const assetTables = audited({ assets, groups, verifications })
+import { shownSql } from './tables.ts'
 
 /** A row of the counts of a tenant's lists that does not follow from its assets and groups. */
 export interface CountedAssets {
   /** Its key in words. */
   readonly key: string
-  /** As it was counted again and as it stands. */
+  /** As it was counted again and as it is stored. */
   readonly counted: string
   readonly stands: string
   /** The last change of what it counts, the earliest that its own position may be; and its own. */
@@ -22,7 +18,7 @@ const status = assetStatuses
   .map((each) => `when state in (${statesSql(statesOf[each])}) then '${each}'`)
   .join(' ')
 const listed = `tenant_id, group_type, case when group_type = 'LivenessFace' then user_id else '' end`
-const told = 'tenant_id, group_type, user_id, kind, group_id, region, project_name, status'
+const identity = 'tenant_id, group_type, user_id, kind, group_id, region, project_name, status'
 
 /**
  * Where the counts of a tenant's lists do not follow from its assets and groups. The position of a count
@@ -36,7 +32,7 @@ export async function differingAssetCounts(
   limit: number,
 ): Promise<readonly CountedAssets[]> {
   const { rows } = await db.query<CountedAssets>(
-    `with counted (${told}, n, changed) as (
+    `with counted (${identity}, n, changed) as (
        select ${listed}, 'asset', of_group, region, project_name, case ${status} end, count(*), max(position)
        from assets.assets cross join lateral (values (''), (group_id)) as g (of_group)
        where tenant_id = $1 and ${shownSql.assets}
@@ -45,11 +41,11 @@ export async function differingAssetCounts(
        select ${listed}, 'group', '', region, project_name, '', count(*), max(position)
        from assets.groups where tenant_id = $1 and ${shownSql.groups}
        group by 1, 2, 3, 6, 7),
-     standing as (select * from assets.counts where tenant_id = $1)
-     select concat_ws(' ', ${told}) as key, coalesce(c.n, 0)::text as counted,
+     stored as (select * from assets.counts where tenant_id = $1)
+     select concat_ws(' ', ${identity}) as key, coalesce(c.n, 0)::text as counted,
             coalesce(s.n, 0)::text as stands, coalesce(c.changed, 0)::text as changed,
             coalesce(s.position, 0)::text as position
-     from counted c full join standing s using (${told})
+     from counted c full join stored s using (${identity})
      where coalesce(c.n, 0) <> coalesce(s.n, 0)
         or s.position not between coalesce(c.changed, 0) and $2
      order by key limit $3`,

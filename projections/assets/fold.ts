@@ -1,6 +1,6 @@
-import type { AssetEvent } from '../../src/domain/asset/events.ts'
-import type { AssetGroupEvent } from '../../src/domain/asset-group/events.ts'
-import type { VerificationEvent } from '../../src/domain/verification/events.ts'
+import { assetStream, type AssetEvent } from '../../src/domain/asset/events.ts'
+import { assetGroupStream, type AssetGroupEvent } from '../../src/domain/asset-group/events.ts'
+import { verificationStream, type VerificationEvent } from '../../src/domain/verification/events.ts'
 import { rowsOf } from '../engine/read-model.ts'
 import { assets, groups, verifications } from './tables.ts'
 
@@ -9,6 +9,7 @@ type AssetChange = Exclude<AssetEvent, { readonly type: 'AssetUsed' }>
 
 export const assetRows = rowsOf<AssetChange>()({
   table: assets,
+  stream: assetStream,
   of: ({ data }) => data.assetId,
   begins: 'AssetCreated',
   sets: {
@@ -47,6 +48,7 @@ export const assetRows = rowsOf<AssetChange>()({
 
 export const groupRows = rowsOf<AssetGroupEvent>()({
   table: groups,
+  stream: assetGroupStream,
   of: ({ data }) => data.groupId,
   begins: 'AssetGroupCreated',
   sets: {
@@ -73,6 +75,7 @@ export const groupRows = rowsOf<AssetGroupEvent>()({
 
 export const verificationRows = rowsOf<VerificationEvent>()({
   table: verifications,
+  stream: verificationStream,
   of: ({ data }) => data.verificationId,
   begins: 'VerificationStarted',
   sets: {

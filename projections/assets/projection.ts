@@ -1,5 +1,5 @@
 import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
-import { fromTables, foldRows, typesOf } from '../engine/read-model.ts'
+import { fromTables, foldRows } from '../engine/read-model.ts'
 import type { Projection } from '../engine/types.ts'
 import { writeCounts } from './counts.ts'
 import { assetRows, groupRows, verificationRows } from './fold.ts'
@@ -18,7 +18,8 @@ export const assetsProjection: Projection = {
        order by 1`,
     },
   ),
-  handles: new Set([...typesOf(assetRows), ...typesOf(groupRows), ...typesOf(verificationRows)]),
+  handles: new Set([...assetRows.types, ...groupRows.types, ...verificationRows.types]),
+  streamTables: [assetRows.audit, groupRows.audit, verificationRows.audit],
   apply: async (client, batch) => {
     const [ofAssets, ofGroups, ofVerifications] = await allSettledOrThrow([
       foldRows(client, assetRows, batch),

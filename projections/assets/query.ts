@@ -1,4 +1,4 @@
-export { assetTables, differingAssetCounts, type CountedAssets } from './audited.ts'
+export { differingAssetCounts, type CountedAssets } from './audited.ts'
 export {
   findAssets,
   findGroups,

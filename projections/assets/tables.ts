@@ -22,7 +22,7 @@ import {
 const vacuumed = `fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05,
     autovacuum_vacuum_insert_scale_factor = 0.05`
 
-const askedBy = {
+const runForToken = {
   tenant_id: text(),
   user_id: text(),
   token_id: text(),
@@ -86,7 +86,7 @@ function listIndexes(
 export const assets = table('assets.assets', {
   columns: {
     asset_id: text(),
-    ...askedBy,
+    ...runForToken,
     group_id: text(),
     group_type: text<AssetGroupType>(),
     ...keptAt,
@@ -117,7 +117,7 @@ export const assets = table('assets.assets', {
 export const groups = table('assets.groups', {
   columns: {
     group_id: text(),
-    ...askedBy,
+    ...runForToken,
     group_type: text<AssetGroupType>(),
     ...keptAt,
     name: text(),
@@ -142,7 +142,7 @@ export const groups = table('assets.groups', {
 export const verifications = table('assets.verifications', {
   columns: {
     verification_id: text(),
-    ...askedBy,
+    ...runForToken,
     ...keptAt,
     group_id: text(),
     native_group_id: nullable(text()),

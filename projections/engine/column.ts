@@ -1,6 +1,6 @@
-import { formatAmount } from '../../src/kernel/money.ts'
+import { formatAmount, parseAmount } from '../../src/kernel/money.ts'
 import { jsonColumn, plainColumn, storableJson, textColumn } from './array-literals.ts'
-import type { ColumnKind } from './standing.ts'
+import { canonicalTime, type ColumnKind } from './audited-rows.ts'
 
 /** How a column is fromTables, sent in bulk, read back and compared. */
 export interface Column<
@@ -17,6 +17,8 @@ export interface Column<
   readonly stored?: (sent: string) => string
   /** The form in which auditors compare it. */
   readonly kind: Kind
+  /** A value in that form, where it is not as rows have it. */
+  readonly canonical?: (value: never) => string
   /** The expression that reads it without losing a digit, where the driver would. */
   readonly read?: (column: string) => string
   /** What the driver returns, as a value of a row. */
@@ -107,13 +109,14 @@ export function uuid(): Plain<string> {
 
 /** RFC 3339. */
 export function time(): Plain<string, 'time'> {
-  return { ...ofText('timestamptz', 'time'), read: asText }
+  return { ...ofText('timestamptz', 'time'), read: asText, canonical: canonicalTime }
 }
 
 /** A time given in Unix milliseconds. */
 export function timeOfMs(): Plain<number, 'time'> {
   const stored = (sent: string): string => `to_timestamp(${sent} / 1000.0)`
-  return { ...ofPlain('timestamptz'), sent: 'bigint', stored, kind: 'time' }
+  const canonical = canonicalTime
+  return { ...ofPlain('timestamptz'), sent: 'bigint', stored, kind: 'time', canonical }
 }
 
 /** A time in UTC given without its zone. */
@@ -122,6 +125,7 @@ export function timeInUtc(): Plain<string, 'time'> {
     ...ofText('timestamptz', 'time'),
     sent: 'text',
     stored: (sent) => `(${sent} || 'Z')::timestamptz`,
+    canonical: (value: string) => canonicalTime(`${value}Z`),
   }
 }
 
@@ -169,21 +173,28 @@ export function quantity(): Plain<bigint, 'amount'> {
 
 /** An exact decimal, given as one. */
 export function decimal(): Plain<string, 'amount'> {
-  return { ...ofText('numeric(38, 12)', 'amount'), sent: 'numeric' }
+  const canonical = (value: string): string => formatAmount(parseAmount(value))
+  return { ...ofText('numeric(38, 12)', 'amount'), sent: 'numeric', canonical }
 }
 
 /** An exact decimal, given in millionths of millionths. */
 export function pico(): Plain<bigint, 'amount'> {
   const encode = (values: readonly unknown[]): string =>
     textColumn(values.map((value) => formatAmount(value as bigint)))
-  return { ...ofText('numeric(38, 12)', 'amount'), sent: 'numeric', encode }
+  return {
+    ...ofText('numeric(38, 12)', 'amount'),
+    sent: 'numeric',
+    encode,
+    canonical: formatAmount,
+  }
 }
 
 /** Bytes. */
 export function bytes(): Plain<Uint8Array, 'hex'> {
   const encode = (values: readonly unknown[]): string =>
     textColumn(values.map((value) => String.raw`\x${(value as Buffer).toString('hex')}`))
-  return { ...ofText('bytea', 'hex'), encode }
+  const canonical = (value: Uint8Array): string => Buffer.from(value).toString('hex')
+  return { ...ofText('bytea', 'hex'), encode, canonical }
 }
 
 /** JSON taken apart. */

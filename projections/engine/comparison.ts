@@ -42,14 +42,14 @@ function differencesOf(
   live: readonly BreakdownRow[],
   rebuilt: readonly BreakdownRow[],
 ): readonly BreakdownDifference[] {
-  const standing = new Map(live.map((row) => [keyOf(row), row]))
-  const right = new Map(rebuilt.map((row) => [keyOf(row), row]))
-  const all = new Map([...standing, ...right])
+  const liveRows = new Map(live.map((row) => [keyOf(row), row]))
+  const rebuiltRows = new Map(rebuilt.map((row) => [keyOf(row), row]))
+  const all = new Map([...liveRows, ...rebuiltRows])
   const pick = (row: BreakdownRow | undefined) =>
     row ? { lines: row.lines, amount: row.amount } : none
   return [...all].flatMap(([key, { tenantId, sku, currency }]) => {
-    const before = pick(standing.get(key))
-    const after = pick(right.get(key))
+    const before = pick(liveRows.get(key))
+    const after = pick(rebuiltRows.get(key))
     if (before.lines === after.lines && before.amount === after.amount) return []
     return [{ tenantId, sku, currency, live: before, rebuilt: after }]
   })

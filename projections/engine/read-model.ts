@@ -2,19 +2,18 @@ import { createHash } from 'node:crypto'
 import type { PoolClient } from 'pg'
 import type { AnyEvent, AnyEventType } from '../../src/domain/any-event.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
+import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
 import { invariant } from '../../src/kernel/assert.ts'
 import type { Columns, Patch, Row } from './column.ts'
-import type { StandingTable } from './standing.ts'
-import type { Table } from './table.ts'
+import type { AuditedRow, AuditedTable, StreamTable } from './audited-rows.ts'
+import type { DeclaredTable, Table } from './table.ts'
 import type { Projection, ProjectionDigest, TableDigest } from './types.ts'
 
-type AnyTable = Pick<Table, 'tableSql' | 'indexesSql' | 'comparedSql' | 'audited'>
-
 /** Tables of a read model, by name. */
-type Tables = Readonly<Record<string, AnyTable>>
+type Tables = Readonly<Record<string, DeclaredTable>>
 
 /** What a projection is made of but for what it does with events. */
-type Declared = Pick<Projection, 'tablesSql' | 'indexesSql' | 'digest'>
+type Declared = Pick<Projection, 'tables' | 'tablesSql' | 'indexesSql' | 'digest'>
 
 /**
  * What follows from the tables of a read model. `totals` selects two text columns, a name and a total worth
@@ -26,6 +25,7 @@ export function fromTables(
 ): Declared {
   const all = Object.values(tables)
   return {
+    tables: all,
     tablesSql: [...all.map(({ tableSql }) => tableSql), views].join('\n'),
     indexesSql: all.map(({ indexesSql }) => indexesSql).join('\n'),
     digest: async (client) => ({
@@ -36,11 +36,9 @@ export function fromTables(
 }
 
 /** The tables as an auditor reads them. */
-export function audited<T extends Tables>(
-  tables: T,
-): { readonly [Name in keyof T]: StandingTable } {
+export function audited<T extends Tables>(tables: T): { readonly [Name in keyof T]: AuditedTable } {
   const entries = Object.entries(tables).map(([name, table]) => [name, table.audited])
-  return Object.fromEntries(entries) as { readonly [Name in keyof T]: StandingTable }
+  return Object.fromEntries(entries) as { readonly [Name in keyof T]: AuditedTable }
 }
 
 /**
@@ -79,6 +77,8 @@ async function namedTotals(
 /** A table with one row for each thing of a kind, and what each event sets of that row. */
 interface Rows<C extends Columns, E extends AnyEvent, Begins extends E['type']> {
   readonly table: Table<C>
+  /** The stream of a row, by its key; by the first column of the key where a stream has several rows. */
+  readonly stream: (owner: string) => string
   /** The key of the row that an event is about. */
   readonly of: (event: RecordedEvent<E>) => string
   /** The event that begins a row: every other finds one. */
@@ -99,32 +99,70 @@ export interface RowChange<C extends Columns> {
   readonly after: Row<C>
 }
 
+/** The rows of a table by what events set of them, and what follows from that. */
+interface DeclaredRows<
+  C extends Columns,
+  E extends AnyEvent,
+  Begins extends E['type'],
+> extends Rows<C, E, Begins> {
+  /** Applies a batch where the rows depend on their own events alone. */
+  readonly apply: Projection['apply']
+  /** What an audit compares. */
+  readonly audit: StreamTable
+  /** The types of events that set something. */
+  readonly types: readonly (E['type'] & AnyEventType)[]
+}
+
 /** Declares what events set of the rows of a table. */
 export function rowsOf<E extends AnyEvent>() {
   return <C extends Columns, Begins extends E['type']>(
     rows: Rows<C, E, Begins>,
-  ): Rows<C, E, Begins> => rows
+  ): DeclaredRows<C, E, Begins> => ({
+    ...rows,
+    apply: async (client, batch) => {
+      const changes = await foldRows(client, rows, batch)
+      await rows.table.upsert(
+        client,
+        changes.map(({ after }) => after),
+      )
+    },
+    audit: streamTable(rows),
+    types: Object.keys(rows.sets) as (E['type'] & AnyEventType)[],
+  })
 }
 
-/** The types of events that set something. */
-export function typesOf<Sets extends object>({
-  sets,
-}: {
-  readonly sets: Sets
-}): readonly (keyof Sets & AnyEventType)[] {
-  return Object.keys(sets) as (keyof Sets & AnyEventType)[]
+/** A read model of rows that each depend on their own events alone. */
+export function fromRows(
+  rows: Readonly<
+    Record<
+      string,
+      Pick<DeclaredRows<Columns, AnyEvent, AnyEventType>, 'apply' | 'audit' | 'types'> & {
+        readonly table: DeclaredTable
+      }
+    >
+  >,
+  options: Parameters<typeof fromTables>[1],
+): Declared & Pick<Projection, 'handles' | 'apply' | 'streamTables'> {
+  const all = Object.values(rows)
+  const tables = Object.entries(rows).map(([name, { table }]) => [name, table] as const)
+  return {
+    ...fromTables(Object.fromEntries(tables), options),
+    handles: new Set(all.flatMap(({ types }) => types)),
+    apply: async (client, batch) => {
+      await allSettledOrThrow(all.map(({ apply }) => apply(client, batch)))
+    },
+    streamTables: all.map(({ audit }) => audit),
+  }
 }
 
-/** Folds the events of a batch into one change for each row, in the order in which the rows first appear. */
-export async function foldRows<C extends Columns, E extends AnyEvent, Begins extends E['type']>(
-  client: PoolClient,
-  { table, of, begins, again, sets }: Rows<C, E, Begins>,
-  batch: readonly RecordedEvent[],
-): Promise<readonly RowChange<C>[]> {
+/** The rows after some events, given those before, in the order in which they first appear. */
+function rowsAfter<C extends Columns, E extends AnyEvent, Begins extends E['type']>(
+  { of, begins, again, sets }: Omit<Rows<C, E, Begins>, 'table' | 'stream'>,
+  known: ReadonlyMap<string, Row<C>>,
+  events: readonly RecordedEvent<E>[],
+): ReadonlyMap<string, Row<C>> {
   type Set = (event: RecordedEvent<E>, row: Row<C> | undefined) => Patch<C>
-  const setting = new Map(Object.entries(sets as object as Readonly<Record<string, Set>>))
-  const events = batch.filter(({ type }) => setting.has(type)) as RecordedEvent<E>[]
-  const known = await table.load(client, [...new Set(events.map(of))])
+  const setting: Readonly<Record<string, Set>> = sets as object as Readonly<Record<string, Set>>
   const after = new Map<string, Row<C>>()
   for (const event of events) {
     const key = of(event)
@@ -132,21 +170,52 @@ export async function foldRows<C extends Columns, E extends AnyEvent, Begins ext
     const isFirst = event.type === begins
     invariant(row !== undefined || isFirst, `${event.type} of ${key}, which never began`)
     invariant(row === undefined || !isFirst || again === true, `${key} began twice`)
-    const patch = setting.get(event.type)?.(event, row)
+    const patch = setting[event.type]?.(event, row)
     after.set(key, { ...(isFirst ? undefined : row), ...patch } as Row<C>)
   }
-  return [...after].map(([key, row]) => ({ before: known.get(key), after: row }))
+  return after
 }
 
-/** Applies a batch to rows that depend on their own events alone. */
-export async function applyRows<C extends Columns, E extends AnyEvent, Begins extends E['type']>(
+/** Of some events, those that set something. */
+function settingEvents<E extends AnyEvent>(
+  { sets }: { readonly sets: { readonly [Type in E['type']]: unknown } },
+  events: readonly RecordedEvent[],
+): readonly RecordedEvent<E>[] {
+  return events.filter(({ type }) => Object.hasOwn(sets, type)) as RecordedEvent<E>[]
+}
+
+/** Folds the events of a batch into one change for each row, in the order in which the rows first appear. */
+export async function foldRows<C extends Columns, E extends AnyEvent, Begins extends E['type']>(
   client: PoolClient,
   rows: Rows<C, E, Begins>,
   batch: readonly RecordedEvent[],
-): Promise<void> {
-  const changes = await foldRows(client, rows, batch)
-  await rows.table.upsert(
-    client,
-    changes.map(({ after }) => after),
-  )
+): Promise<readonly RowChange<C>[]> {
+  const events = settingEvents<E>(rows, batch)
+  const known = await rows.table.load(client, [...new Set(events.map(rows.of))])
+  const changed = rowsAfter(rows, known, events)
+  return [...changed].map(([key, after]) => ({ before: known.get(key), after }))
+}
+
+/** What an audit compares: the rows folded from the events of one stream. */
+function streamTable<C extends Columns, E extends AnyEvent, Begins extends E['type']>(
+  rows: Rows<C, E, Begins>,
+): StreamTable {
+  const { table, stream, of, begins, sets } = rows
+  const [owner = '', key = owner] = table.record.key
+  return {
+    table: table.audited,
+    stream,
+    owner,
+    key,
+    types: new Set(Object.keys(sets)),
+    ...(key === owner && {
+      begun: (event) => (event.type === begins ? of(event as RecordedEvent<E>) : undefined),
+    }),
+    rows: (events) => {
+      const after = rowsAfter(rows, new Map(), settingEvents<E>(rows, events))
+      return new Map(
+        [...after].map(([name, row]): [string, AuditedRow] => [name, table.canonical(row)]),
+      )
+    },
+  }
 }

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg'
 import { memberOf, type Column, type Columns, type Patch, type Row } from './column.ts'
 import { textColumn } from './array-literals.ts'
-import type { StandingTable } from './standing.ts'
+import type { AuditedRow, AuditedTable } from './audited-rows.ts'
 
 /** How an upsert changes a column of a row that exists. */
 type OnConflict = 'replace' | 'add' | 'greatest' | 'fill'
@@ -84,8 +84,11 @@ export class Table<C extends Columns = Columns> {
   /** With its schema, e.g. `ledger.lines`. */
   readonly name: string
   readonly record: TableRecord<C>
+  /** What an auditor compares with the log. */
+  readonly audited: AuditedTable
   readonly #table: string
   readonly #cells: readonly Cell[]
+  readonly #auditedCells: readonly Cell[]
   readonly #insertSql: string
   readonly #upsertSql: string
 
@@ -95,6 +98,9 @@ export class Table<C extends Columns = Columns> {
     this.#table = name.slice(name.indexOf('.') + 1)
     const { columns, key, onConflict } = record
     this.#cells = cellsOf(columns, Object.keys(columns))
+    this.#auditedCells = this.#cells.filter(({ column }) => !column.operational)
+    const kinds = this.#auditedCells.map((cell) => [cell.name, cell.column.kind])
+    this.audited = { name, columns: Object.fromEntries(kinds) }
     const names = this.#cells.map((cell) => cell.name)
     const others = names.filter((one) => !key.includes(one))
     const changed: Readonly<Record<string, OnConflict | undefined>> =
@@ -132,12 +138,16 @@ export class Table<C extends Columns = Columns> {
     return `select ${names.join(', ')} from ${this.#table}${compared ? ` where ${compared}` : ''}`
   }
 
-  /** What an auditor compares with the log. */
-  get audited(): StandingTable {
-    const kinds = Object.entries(this.record.columns)
-      .filter(([, { operational }]) => !operational)
-      .map(([name, { kind }]) => [name, kind])
-    return { name: this.name, columns: Object.fromEntries(kinds) }
+  /** The columns of a row in the form in which an auditor compares them, but for those left out. */
+  canonical(row: Patch<C>, without?: ReadonlySet<string>): AuditedRow {
+    const cells: Record<string, unknown> = {}
+    for (const { name, member, column } of this.#auditedCells) {
+      if (without?.has(name)) continue
+      const value = (row as Readonly<Record<string, unknown>>)[member] ?? null
+      const { canonical } = column
+      cells[name] = value === null || !canonical ? value : canonical(value as never)
+    }
+    return cells
   }
 
   /** Inserts rows; `more` has the values of members that the rows lack, in the same order. */
@@ -209,6 +219,14 @@ function encode(
       more[member] ?? rows.map((row) => (row as Readonly<Record<string, unknown>>)[member]),
     ),
   )
+}
+
+/** A table of any columns. */
+export interface DeclaredTable extends Pick<
+  Table,
+  'name' | 'tableSql' | 'indexesSql' | 'comparedSql' | 'audited'
+> {
+  readonly record: { readonly columns: Columns; readonly key: readonly string[] }
 }
 
 /** Declares a table; `name` has its schema, e.g. `ledger.lines`. */

@@ -1,6 +1,8 @@
 import type { PoolClient } from 'pg'
 import type { AnyEventType } from '../../src/domain/any-event.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
+import type { EventTable, StreamTable } from './audited-rows.ts'
+import type { DeclaredTable } from './table.ts'
 
 /**
  * A read model: idempotent, disposable, built only from events. Its tables live in their own
@@ -28,6 +30,12 @@ export interface Projection {
   readonly apply: (client: PoolClient, batch: readonly RecordedEvent[]) => Promise<void>
   /** Hash of all rows and the balances, for comparing a rebuild with what is live. */
   readonly digest: (client: PoolClient) => Promise<ProjectionDigest>
+  /** The tables as they are declared. */
+  readonly tables?: readonly DeclaredTable[]
+  /** Tables that an audit compares with the log, stream by stream. */
+  readonly streamTables?: readonly StreamTable[]
+  /** Tables that an audit compares with the log, event by event. */
+  readonly eventTables?: readonly EventTable[]
   /** Lines and money by tenant and SKU, where the read model has them. */
   readonly breakdown?: (client: PoolClient) => Promise<readonly BreakdownRow[]>
 }

@@ -1,6 +1,6 @@
-import { type FileEvent } from '../../src/domain/file/events.ts'
+import { fileStream, type FileEvent } from '../../src/domain/file/events.ts'
 import { bigint, nullable, text, time, whole } from '../engine/column.ts'
-import { applyRows, audited, fromTables, rowsOf, typesOf } from '../engine/read-model.ts'
+import { fromRows, rowsOf } from '../engine/read-model.ts'
 import { table } from '../engine/table.ts'
 import type { Projection } from '../engine/types.ts'
 
@@ -24,6 +24,7 @@ const files = rowsOf<FileEvent>()({
     key: ['file_id'],
     indexes: { tenant: '(tenant_id, position)' },
   }),
+  stream: fileStream,
   of: ({ data }) => data.fileId,
   begins: 'FileUploaded',
   sets: {
@@ -32,20 +33,16 @@ const files = rowsOf<FileEvent>()({
   },
 })
 
-const tables = { files: files.table }
-
-/** What an auditor compares with the log. */
-export const fileTables = audited(tables)
-
 /** Files of tenants, deleted ones marked. */
 export const filesProjection: Projection = {
   name: 'files',
   version: 2,
-  ...fromTables(tables, {
-    totals: `select 'files' as name, count(*)::text as total from files where deleted_at is null
+  ...fromRows(
+    { files },
+    {
+      totals: `select 'files' as name, count(*)::text as total from files where deleted_at is null
              union all select 'bytes', coalesce(sum(size_bytes), 0)::text from files
                               where deleted_at is null`,
-  }),
-  handles: new Set(typesOf(files)),
-  apply: (client, batch) => applyRows(client, files, batch),
+    },
+  ),
 }

@@ -1,8 +1,6 @@
 import type { FilePurpose } from '../../src/domain/file/events.ts'
 import type { Queryable } from '../engine/queryable.ts'
 
-export { fileTables } from './projection.ts'
-
 /** A file that exists. */
 interface FileRow {
   readonly fileId: string

@@ -1,6 +1,6 @@
 import type { Queryable } from '../engine/queryable.ts'
 import { audited } from '../engine/read-model.ts'
-import type { StandingTable } from '../engine/standing.ts'
+import type { AuditedTable } from '../engine/audited-rows.ts'
 import { COARSE_SHIFT, FINE_SHIFT, polls, scopes, tasks } from './tables.ts'
 
 /** What of the tasks an auditor compares with the log; counts are counted again. */
@@ -11,7 +11,7 @@ export const taskTables = {
     name: tasks.name,
     columns: { platform_id: 'text', scope_id: 'text', seq: 'text' },
   },
-} as const satisfies Readonly<Record<string, StandingTable>>
+} as const satisfies Readonly<Record<string, AuditedTable>>
 
 /** Counts of lists: of what, as counted anew and as stored. */
 export interface CountedTasks {
@@ -45,7 +45,7 @@ export async function differingCounts(
        union all
        select 1, fine >> ${COARSE_SHIFT - FINE_SHIFT}, status, model, sum(n) from counted
        group by 2, 3, 4),
-     standing as (
+     stored as (
        select level, bucket::bigint as bucket, status, model, n from tasks.counts
        where scope_id = $1 and n <> 0
          and (level = 2 and bucket >= $2::bigint >> ${FINE_SHIFT}
@@ -54,7 +54,7 @@ export async function differingCounts(
                            and bucket < $3::bigint >> ${COARSE_SHIFT}))
      select level::int, bucket::int, status, model, coalesce(l.n, 0)::text as counted,
             coalesce(s.n, 0)::text as stands
-     from levels l full join standing s using (level, bucket, status, model)
+     from levels l full join stored s using (level, bucket, status, model)
      where coalesce(l.n, 0) <> coalesce(s.n, 0)
      order by level, bucket, status, model limit $4`,
     [scopeId, range.fromSeq, range.toSeq ?? Number.MAX_SAFE_INTEGER, range.limit],
@@ -72,10 +72,10 @@ export async function differingSums(
     `with summed as (
        select status, model, sum(n) as n from tasks.counts
        where scope_id = $1 and level = 1 group by 1, 2),
-     standing as (select status, model, n from tasks.counts where scope_id = $1 and level = 0)
+     stored as (select status, model, n from tasks.counts where scope_id = $1 and level = 0)
      select 0 as level, 0 as bucket, status, model, coalesce(m.n, 0)::text as counted,
             coalesce(s.n, 0)::text as stands
-     from summed m full join standing s using (status, model)
+     from summed m full join stored s using (status, model)
      where coalesce(m.n, 0) <> coalesce(s.n, 0)
      order by status, model limit $2`,
     [scopeId, limit],

@@ -1,6 +1,6 @@
 import { invariant } from '../../src/kernel/assert.ts'
 import { fromTimestamp } from '../../src/kernel/clock.ts'
-import type { TaskEvent, TaskEventData } from '../../src/domain/task/events.ts'
+import { taskEvents, type TaskEvent, type TaskEventData } from '../../src/domain/task/events.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 
 export type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'expired' | 'cancelled'
@@ -61,6 +61,10 @@ export interface TaskChange {
   position: bigint
   /** When the row came to need polling of its present kind. */
   pollableSinceMs: number
+}
+
+export function isTaskEvent(event: RecordedEvent): event is RecordedEvent<TaskEvent> {
+  return event.type in taskEvents
 }
 
 const terminal: ReadonlySet<TaskStatus> = new Set(['succeeded', 'failed', 'expired', 'cancelled'])

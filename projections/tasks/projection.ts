@@ -1,21 +1,15 @@
 import type { PoolClient } from 'pg'
 import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
-import { taskEvents, type TaskEvent, type TaskEventType } from '../../src/domain/task/events.ts'
+import { taskEvents, type TaskEventType } from '../../src/domain/task/events.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { textColumn } from '../engine/array-literals.ts'
 import { fromTables } from '../engine/read-model.ts'
 import type { Projection } from '../engine/types.ts'
 import { writeCounts } from './counts.ts'
-import { foldTasks, type KnownTask, type Submission, type TaskStatus } from './fold.ts'
-import { insertTasks, updateTasks, writePolls } from './rows.ts'
+import { foldTasks, isTaskEvent, type KnownTask, type Submission, type TaskStatus } from './fold.ts'
+import { insertTasks, taskStreamTables, updateTasks, writePolls } from './rows.ts'
 import { placeTasks } from './scopes.ts'
 import { counts, polls, scopes, tasks } from './tables.ts'
-
-const handles = new Set(Object.keys(taskEvents) as TaskEventType[])
-
-function isTaskEvent(event: RecordedEvent): event is RecordedEvent<TaskEvent> {
-  return (handles as ReadonlySet<string>).has(event.type)
-}
 
 interface KnownRow {
   readonly platform_id: string
@@ -79,6 +73,7 @@ export const tasksProjection: Projection = {
        group by status having sum(n) <> 0 order by status`,
     },
   ),
-  handles,
+  handles: new Set(Object.keys(taskEvents) as TaskEventType[]),
   apply,
+  streamTables: taskStreamTables,
 }

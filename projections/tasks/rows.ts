@@ -1,10 +1,20 @@
 import type { PoolClient } from 'pg'
+import { taskEvents, taskStream } from '../../src/domain/task/events.ts'
+import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { fromTimestamp } from '../../src/kernel/clock.ts'
-import type { Row } from '../engine/column.ts'
 import { plainColumn, textColumn } from '../engine/array-literals.ts'
+import type { StreamTable } from '../engine/audited-rows.ts'
+import type { Row } from '../engine/column.ts'
 import type { PlacedChange } from './counts.ts'
-import { isVisible, type PollKind, pollKind, type Submission } from './fold.ts'
-import { tasks } from './tables.ts'
+import {
+  foldTasks,
+  isTaskEvent,
+  isVisible,
+  type PollKind,
+  pollKind,
+  type Submission,
+} from './fold.ts'
+import { polls, tasks } from './tables.ts'
 
 type TableRow = Row<typeof tasks.record.columns>
 
@@ -20,51 +30,54 @@ const UNCERTAIN_DELAY_MS = 5_000
 /** One that was given up had been looked for a moment ago. */
 const WATCH_DELAY_MS = 60_000
 
+/** The row of a new task; undefined where the change is of one that is known. */
+function newRow({ change, scopeId, seq }: Omit<PlacedChange, 'model'>): TableRow | undefined {
+  const { requested: data, standing } = change
+  if (data === undefined) return undefined
+  const requestedAtMs = fromTimestamp(data.requestedAt)
+  return {
+    platformId: data.platformId,
+    scopeId,
+    seq,
+    tenantId: data.tenantId,
+    userId: data.userId,
+    tokenId: data.tokenId,
+    family: data.family,
+    surface: data.surface,
+    requestId: data.requestId,
+    model: data.model,
+    channelId: change.channelId ?? data.channelId,
+    region: data.region,
+    nativeId: change.nativeId,
+    submission: standing.submission,
+    status: standing.status,
+    hidden: standing.hidden,
+    settled: change.settled ?? false,
+    visible: isVisible(standing),
+    settings: data.facts.settings,
+    output: change.output,
+    usage: change.usage,
+    error: change.error,
+    marker: data.marker,
+    markerIsOurs: data.markerIsOurs,
+    requestedAtMs,
+    updatedAtMs: change.updatedAtMs ?? requestedAtMs,
+    observedAtMs: change.observedAtMs,
+    expiresAtMs: change.expiresAtMs ?? fromTimestamp(data.expiresAt),
+    revision: change.revision,
+    position: change.position,
+  }
+}
+
 /** Inserts the tasks that are new in a batch. */
 export async function insertTasks(
   client: PoolClient,
   placed: readonly PlacedChange[],
 ): Promise<void> {
-  const rows = placed.flatMap(({ change, scopeId, seq }): readonly TableRow[] => {
-    const { requested: data, standing } = change
-    if (data === undefined) return []
-    const requestedAtMs = fromTimestamp(data.requestedAt)
-    return [
-      {
-        platformId: data.platformId,
-        scopeId,
-        seq,
-        tenantId: data.tenantId,
-        userId: data.userId,
-        tokenId: data.tokenId,
-        family: data.family,
-        surface: data.surface,
-        requestId: data.requestId,
-        model: data.model,
-        channelId: change.channelId ?? data.channelId,
-        region: data.region,
-        nativeId: change.nativeId,
-        submission: standing.submission,
-        status: standing.status,
-        hidden: standing.hidden,
-        settled: change.settled ?? false,
-        visible: isVisible(standing),
-        settings: data.facts.settings,
-        output: change.output,
-        usage: change.usage,
-        error: change.error,
-        marker: data.marker,
-        markerIsOurs: data.markerIsOurs,
-        requestedAtMs,
-        updatedAtMs: change.updatedAtMs ?? requestedAtMs,
-        observedAtMs: change.observedAtMs,
-        expiresAtMs: change.expiresAtMs ?? fromTimestamp(data.expiresAt),
-        revision: change.revision,
-        position: change.position,
-      },
-    ]
-  })
-  await tasks.insert(client, rows)
+  await tasks.insert(
+    client,
+    placed.flatMap((one) => newRow(one) ?? []),
+  )
 }
 
 const changeTasks = tasks.merging('update', [
@@ -172,3 +185,44 @@ export async function writePolls(
       ],
     })
 }
+
+/** Where a task stands in its list is numbered by the order of all tasks, not by its stream. */
+const PLACE: ReadonlySet<string> = new Set(['scope_id', 'seq'])
+
+/** The row that all events of a task leave, and how it has to be asked for. */
+function foldedRow(events: readonly RecordedEvent[]) {
+  const [change] = foldTasks(events.filter(isTaskEvent), new Map())
+  const row = change && newRow({ change, scopeId: 0, seq: 0n })
+  return row && { row, kind: pollKind(change.standing) }
+}
+
+const ofTask = {
+  stream: taskStream,
+  owner: 'platform_id',
+  key: 'platform_id',
+  types: new Set(Object.keys(taskEvents)),
+}
+
+/** What an audit compares of tasks and polls, stream by stream. */
+export const taskStreamTables: readonly StreamTable[] = [
+  {
+    ...ofTask,
+    table: tasks.audited,
+    rows: (events) => {
+      const folded = foldedRow(events)
+      return new Map(folded && [[folded.row.platformId, tasks.canonical(folded.row, PLACE)]])
+    },
+    // Found where tasks are numbered.
+    mayLack: () => true,
+  },
+  {
+    ...ofTask,
+    table: polls.audited,
+    rows: (events) => {
+      const { row, kind } = foldedRow(events) ?? {}
+      return new Map(row && kind && [[row.platformId, polls.canonical({ ...row, kind })]])
+    },
+    // A policy ends a watch.
+    mayLack: ({ kind }) => kind === 'watch',
+  },
+]

@@ -9,22 +9,17 @@ import {
   type AnyEventType,
 } from '../../src/domain/any-event.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
+import type { EventTable, Owner, StreamTable } from '../engine/audited-rows.ts'
 import type { Row } from '../engine/column.ts'
 import { storable, textColumn } from '../engine/array-literals.ts'
 import { fromTables } from '../engine/read-model.ts'
 import type { Projection } from '../engine/types.ts'
-import { events, sources } from './tables.ts'
+import { events, sources, timelineTables } from './tables.ts'
 
 /** The price book applies to every tenant: it belongs to no tenant's timeline. */
 const handles = new Set(
   (Object.keys(eventSchemas) as AnyEventType[]).filter((type) => type !== 'PriceBookPublished'),
 )
-
-/** Owner of an event. */
-interface Owner {
-  readonly tenantId: string
-  readonly userId: string | undefined
-}
 
 /** The owner, where the event names it. */
 function namedOwner({ data }: RecordedEvent): Owner | undefined {
@@ -61,6 +56,26 @@ interface SourceChange extends Owner {
   nativeId: string | undefined
 }
 
+/** The row of an event, given the owner of its source, where the event does not name it. */
+function eventRow(event: RecordedEvent, known: Owner | undefined): EventRow {
+  const sourceId = sourceOf(event)
+  const owner = namedOwner(event) ?? known
+  invariant(owner, `${event.type} of ${sourceId ?? 'no source'}, which never began`)
+  return {
+    position: event.position,
+    tenantId: owner.tenantId,
+    userId: owner.userId,
+    sourceId,
+    type: event.type,
+    eventId: event.id,
+    stream: event.stream,
+    revision: event.revision,
+    at: event.recordedAt.getTime(),
+    data: event.data,
+    metadata: event.metadata,
+  }
+}
+
 /**
  * Names the owner of every event, and gathers the changes of sources. A later event may name another user
  * of the tenant: it is that user's event, and the source stays with the user who began it.
@@ -71,31 +86,23 @@ function place(
 ): { readonly placed: readonly EventRow[]; readonly changes: ReadonlyMap<string, SourceChange> } {
   const changes = new Map<string, SourceChange>()
   const placed = batch.map((event): EventRow => {
-    const { position } = event
     const sourceId = sourceOf(event)
-    const owner = namedOwner(event) ?? (sourceId && owners.get(sourceId))
-    invariant(owner, `${event.type} of ${sourceId ?? 'nobody'}, which never began`)
-    const { tenantId, userId } = owner
-    if (sourceId !== undefined && isFirstOfSource(event)) owners.set(sourceId, owner)
+    const row = eventRow(event, sourceId === undefined ? undefined : owners.get(sourceId))
+    if (sourceId === undefined) return row
+    const { tenantId, userId, position } = row
+    if (isFirstOfSource(event)) owners.set(sourceId, { tenantId, userId: userId ?? undefined })
     const nativeId = nativeIdOf(event)
-    if (sourceId !== undefined && (isFirstOfSource(event) || nativeId !== undefined)) {
-      const change = changes.get(sourceId) ?? { tenantId, userId, position, nativeId: undefined }
+    if (isFirstOfSource(event) || nativeId !== undefined) {
+      const change = changes.get(sourceId) ?? {
+        tenantId,
+        userId: userId ?? undefined,
+        position,
+        nativeId: undefined,
+      }
       if (nativeId !== undefined) change.nativeId = storable(nativeId)
       changes.set(sourceId, change)
     }
-    return {
-      position,
-      tenantId,
-      userId,
-      sourceId,
-      type: event.type,
-      eventId: event.id,
-      stream: event.stream,
-      revision: event.revision,
-      at: event.recordedAt.getTime(),
-      data: event.data,
-      metadata: event.metadata,
-    }
+    return row
   })
   return { placed, changes }
 }
@@ -114,6 +121,51 @@ async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promi
   await allSettledOrThrow([sources.upsert(client, learnt), events.insert(client, placed)])
 }
 
+/** Whether it belongs to no tenant. */
+function isOfEveryTenant({ type }: RecordedEvent): boolean {
+  return type === 'PriceBookPublished'
+}
+
+const ofEvents: EventTable = {
+  table: timelineTables.events,
+  key: 'event_id',
+  unique: false,
+  nameOf: (row) => `${String(row['type'])} ${String(row['stream'])}@${String(row['revision'])}`,
+  row: (event, owner) =>
+    isOfEveryTenant(event) ? undefined : events.canonical(eventRow(event, owner)),
+}
+
+const ofSources: EventTable = {
+  table: timelineTables.sources,
+  key: 'source_id',
+  unique: true,
+  excluded: ['native_id'],
+  row: (event, owner) => {
+    const sourceId = sourceOf(event)
+    if (sourceId === undefined || isOfEveryTenant(event) || !isFirstOfSource(event))
+      return undefined
+    const { tenantId, userId, position } = eventRow(event, owner)
+    return sources.canonical({ sourceId, tenantId, userId, position }, new Set(ofSources.excluded))
+  },
+}
+
+/** What upstream calls a source: later events of its stream say it. */
+const namesOfSources: StreamTable = {
+  table: timelineTables.sources,
+  stream: undefined,
+  owner: 'source_id',
+  key: 'source_id',
+  types: new Set(),
+  rows: (history) => {
+    const { changes } = place(history, new Map())
+    const rows = [...changes].map(
+      ([id, { nativeId }]) => [id, { native_id: nativeId ?? null }] as const,
+    )
+    return new Map(rows)
+  },
+  mayLack: () => true,
+}
+
 /** Every event of a tenant in the order of the log: what support replays. */
 export const timelineProjection: Projection = {
   name: 'timeline',
@@ -128,4 +180,6 @@ export const timelineProjection: Projection = {
   ),
   handles,
   apply,
+  eventTables: [ofEvents, ofSources],
+  streamTables: [namesOfSources],
 }

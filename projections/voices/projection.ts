@@ -1,8 +1,7 @@
-import type { UploadEvent } from '../../src/domain/upload/events.ts'
-import { voiceKey, type VoiceEvent } from '../../src/domain/voice/events.ts'
-import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
+import { uploadStream, type UploadEvent } from '../../src/domain/upload/events.ts'
+import { voiceKey, voiceStreams, type VoiceEvent } from '../../src/domain/voice/events.ts'
 import { bigint, nullable, text, time, whole } from '../engine/column.ts'
-import { applyRows, audited, fromTables, rowsOf, typesOf } from '../engine/read-model.ts'
+import { fromRows, rowsOf } from '../engine/read-model.ts'
 import { table } from '../engine/table.ts'
 import type { Projection } from '../engine/types.ts'
 
@@ -24,6 +23,7 @@ const uploads = rowsOf<UploadEvent>()({
     },
     key: ['file_id'],
   }),
+  stream: uploadStream,
   of: ({ data }) => data.fileId,
   begins: 'MediaUploaded',
   sets: { MediaUploaded: ({ data, position }) => ({ ...data, position }) },
@@ -48,28 +48,23 @@ const voices = rowsOf<VoiceEvent>()({
     },
     key: ['voice_key'],
   }),
+  stream: (key) => `${voiceStreams}${key}`,
   of: ({ data }) => voiceKey(data),
   begins: 'VoiceCloned',
   again: true,
   sets: { VoiceCloned: ({ data, position }) => ({ ...data, voiceKey: voiceKey(data), position }) },
 })
 
-const tables = { uploads: uploads.table, voices: voices.table }
-
-/** What an auditor compares with the log. */
-export const voiceTables = audited(tables)
-
 /** Files that providers keep for tenants, and the voices made of them. */
 export const voicesProjection: Projection = {
   name: 'voices',
   version: 2,
-  ...fromTables(tables, {
-    totals: `select 'uploads' as name, count(*)::text as total from uploads
+  ...fromRows(
+    { uploads, voices },
+    {
+      totals: `select 'uploads' as name, count(*)::text as total from uploads
              union all select 'bytes', coalesce(sum(size_bytes), 0)::text from uploads
              union all select 'voices', count(*)::text from voices`,
-  }),
-  handles: new Set([...typesOf(uploads), ...typesOf(voices)]),
-  apply: async (client, batch) => {
-    await allSettledOrThrow([applyRows(client, uploads, batch), applyRows(client, voices, batch)])
-  },
+    },
+  ),
 }

@@ -5,7 +5,7 @@ import Fastify, {
   type FastifyReply,
 } from 'fastify'
 import type { Registry } from 'prom-client'
-import type { ReadKey } from '../app/access/key-standing.ts'
+import type { ReadKey } from '../app/access/token-status.ts'
 import type { Authenticate } from '../app/access/principal.ts'
 import type { AssetUseCases } from '../app/assets/types.ts'
 import type { CallRunner } from '../app/calls/running-calls.ts'

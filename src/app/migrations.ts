@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { balanceAlertMigrations } from './accounts/alerts/tell.ts'
+import { balanceAlertMigrations } from './accounts/alerts/webhooks.ts'
 import { lastUseMigrations } from './accounts/last-uses.ts'
 import { assetMigrations } from './assets/watch/asset-work.ts'
 import { callClaimMigrations } from './calls/claims/statements.ts'

@@ -54,14 +54,14 @@ export async function showAccountPricesCommand(
   const prices = await readSetting(session, options, 'prices')
   const book = await currentPriceBook(session.pool, systemClock.nowMs())
   const rows = comparedPrices(book, prices, options.all === true)
-  const said = {
+  const json = {
     tenantId: options.tenant,
     revision: prices.revision,
     multiplier: prices.multiplier ?? null,
     priceBookVersion: book?.version ?? null,
     prices: rows,
   }
-  if (options.json) return print(toJson(said))
+  if (options.json) return print(toJson(json))
   print(summaryOf(options.tenant, prices))
   if (rows.length === 0) return
   const cells = rows.map(({ sku, currency, list, tenant, percent }) => [
@@ -102,8 +102,8 @@ function set(
       const difference = priceBookDifference(before.prices, after.prices)
       if (json) {
         const { revision, multiplier = null } = after
-        const said = { tenantId, revision, changed: isChanged, before: before.multiplier ?? null }
-        return print(toJson({ ...said, multiplier, difference }))
+        const base = { tenantId, revision, changed: isChanged, before: before.multiplier ?? null }
+        return print(toJson({ ...base, multiplier, difference }))
       }
       print(summaryOf(tenantId, after))
       for (const line of differenceLines(difference)) print(line)
@@ -121,7 +121,7 @@ function summaryOf(tenantId: string, all: AccountPrices): string {
 async function fromFile(path: string, options: SetOptions): Promise<WantedAccountPrices> {
   const { multiplier, price, remove } = options
   if (multiplier !== undefined || price.length > 0 || remove.length > 0)
-    throw new CommandError('--file says all of the prices: nothing is to be said beside it')
+    throw new CommandError('--file has all of the prices: it goes with no other option of prices')
   return accountPricesOfFile(await readFile(path, 'utf8'))
 }
 

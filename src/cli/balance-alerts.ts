@@ -3,13 +3,13 @@ import {
   type ShownBalanceAlerts,
   showBalanceAlerts,
 } from '../app/accounts/alerts/manage.ts'
-import type { BalanceAlerts, WantedBalanceAlerts } from '../domain/account/balance-alerts.ts'
+import type { BalanceAlerts } from '../domain/account/balance-alerts.ts'
 import { toTimestamp } from '../kernel/clock.ts'
 import { currencyOf } from './credit.ts'
 import { markerSecretOf } from './marker-secret.ts'
-import { CommandError, print, table, toJson } from './output.ts'
+import { CommandError, table } from './output.ts'
 import type { Session } from './session.ts'
-import { changeSetting, type OfTenant, readSetting } from './settings.ts'
+import { type OfTenant, settingCommands } from './settings.ts'
 
 interface AlertOptions extends OfTenant {
   readonly currency?: string
@@ -17,6 +17,11 @@ interface AlertOptions extends OfTenant {
   readonly webhook?: string
   readonly rotateSecret?: boolean
 }
+
+const commands = settingCommands(managedBalanceAlerts, view)
+
+/** `tollgate balance-alert show` */
+export const showBalanceAlertsCommand = commands.show
 
 /** `tollgate balance-alert set` */
 export async function setBalanceAlertCommand(
@@ -28,7 +33,7 @@ export async function setBalanceAlertCommand(
     throw new CommandError('--currency goes with --below')
   if (below === undefined && webhook === undefined && rotateSecret === undefined)
     throw new CommandError('say --currency and --below, --webhook, --rotate-secret')
-  await change(session, options, (before) => {
+  await commands.change(session, options, (before) => {
     const thresholds =
       currency === undefined || below === undefined
         ? before.thresholds
@@ -43,7 +48,7 @@ export async function removeBalanceAlertCommand(
   session: Session,
   options: OfTenant & { readonly currency: string },
 ): Promise<void> {
-  await change(session, options, (before) => {
+  await commands.change(session, options, (before) => {
     const thresholds = without(before, options.currency)
     if (thresholds.length === before.thresholds.length)
       throw new CommandError('there is no such alert')
@@ -51,27 +56,9 @@ export async function removeBalanceAlertCommand(
   })
 }
 
-/** `tollgate balance-alert show` */
-export async function showBalanceAlertsCommand(session: Session, options: OfTenant): Promise<void> {
-  await show(session, options, await readSetting(session, options, 'balanceAlerts'))
-}
-
-function change(
-  session: Session,
-  options: OfTenant,
-  next: (before: BalanceAlerts) => WantedBalanceAlerts,
-): Promise<void> {
-  return changeSetting(session, options, managedBalanceAlerts, {
-    next,
-    show: (alerts) => show(session, options, alerts),
-  })
-}
-
-async function show(session: Session, { tenant, json }: OfTenant, said: BalanceAlerts) {
-  const markerSecret = await markerSecretOf(session.config)
-  const shown = await showBalanceAlerts(session.pool, markerSecret, tenant, said)
-  if (json) print(toJson(shown))
-  else for (const line of linesOf(shown)) print(line)
+async function view({ config, pool }: Session, tenantId: string, value: BalanceAlerts) {
+  const shown = await showBalanceAlerts(pool, await markerSecretOf(config), tenantId, value)
+  return { json: shown, lines: linesOf(shown) }
 }
 
 function linesOf(shown: ShownBalanceAlerts): readonly string[] {
@@ -80,7 +67,7 @@ function linesOf(shown: ShownBalanceAlerts): readonly string[] {
     `${tenantId}: ${thresholds.length} balance alert${thresholds.length === 1 ? '' : 's'} (revision ${revision})`,
   ]
   if (webhookUrl !== undefined)
-    lines.push(`told to ${webhookUrl}, signed with ${shown.webhookSecret ?? ''}`)
+    lines.push(`sent to ${webhookUrl}, signed with ${shown.webhookSecret ?? ''}`)
   if (thresholds.length === 0) return lines
   const rows = thresholds.map(({ currency, below }) => {
     const now = low.find((one) => one.currency === currency)
@@ -92,7 +79,7 @@ function linesOf(shown: ShownBalanceAlerts): readonly string[] {
       now?.lastFailure ?? '',
     ]
   })
-  return [...lines, ...table(['currency', 'below', 'low since', 'told', 'last failure'], rows)]
+  return [...lines, ...table(['currency', 'below', 'low since', 'notified', 'last failure'], rows)]
 }
 
 function without({ thresholds }: BalanceAlerts, currency: string) {

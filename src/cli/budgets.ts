@@ -1,17 +1,17 @@
-import { managedBudgets, standing } from '../app/spending/budgets/standing.ts'
+import { managedBudgets, readBudgetStatuses } from '../app/spending/budgets/status.ts'
 import {
   type Budget,
-  type Budgets,
   budgetName,
+  type Budgets,
   type BudgetSubject,
   subjectName,
 } from '../domain/account/budgets.ts'
 import { systemClock, toTimestamp } from '../kernel/clock.ts'
 import { formatAmount } from '../kernel/money.ts'
 import { currencyOf } from './credit.ts'
-import { CommandError, print, table, toJson } from './output.ts'
+import { CommandError, table } from './output.ts'
 import type { Session } from './session.ts'
-import { changeSetting, type OfTenant, readSetting } from './settings.ts'
+import { type OfTenant, settingCommands } from './settings.ts'
 
 /** Which budget of a tenant. */
 interface OfBudget extends OfTenant {
@@ -20,6 +20,11 @@ interface OfBudget extends OfTenant {
   readonly currency: string
   readonly period: string
 }
+
+const commands = settingCommands(managedBudgets, view)
+
+/** `tollgate budget list` */
+export const listBudgetsCommand = commands.show
 
 /** `tollgate budget set` */
 export async function setBudgetCommand(
@@ -30,48 +35,33 @@ export async function setBudgetCommand(
     readonly timeZone?: string
   },
 ): Promise<void> {
-  const { hard, soft } = options
+  const { hard, soft, timeZone } = options
   if ((hard ?? soft) === undefined) throw new CommandError('say --hard, --soft, or both')
-  const said = {
+  const budget = {
     ...namedBudget(options),
     ...(hard === undefined ? {} : { hard }),
     ...(soft === undefined ? {} : { soft }),
   }
-  await change(session, options, (before) => [...others(before, said), said])
+  await commands.change(session, options, (before) => {
+    return { timeZone, budgets: [...others(before, budget), budget] }
+  })
 }
 
 /** `tollgate budget remove` */
 export async function removeBudgetCommand(session: Session, options: OfBudget): Promise<void> {
   const named = namedBudget(options)
-  await change(session, options, (before) => {
-    const left = others(before, named)
-    if (left.length === before.length) throw new CommandError('there is no such budget')
-    return left
+  await commands.change(session, options, (before) => {
+    const budgets = others(before, named)
+    if (budgets.length === before.budgets.length) throw new CommandError('there is no such budget')
+    return { budgets }
   })
 }
 
-/** `tollgate budget list` */
-export async function listBudgetsCommand(session: Session, options: OfTenant): Promise<void> {
-  await show(session, options, await readSetting(session, options, 'budgets'))
-}
-
-function change(
-  session: Session,
-  options: OfTenant & { readonly timeZone?: string },
-  next: (before: readonly Budget[]) => readonly Budget[],
-): Promise<void> {
-  return changeSetting(session, options, managedBudgets, {
-    next: ({ budgets }) => ({ timeZone: options.timeZone, budgets: next(budgets) }),
-    show: (budgets) => show(session, options, budgets),
-  })
-}
-
-async function show(session: Session, options: OfTenant, said: Budgets): Promise<void> {
-  const { tenant, json } = options
-  const { budgets, timeZone, revision } = await standing(
-    session.pool,
-    tenant,
-    said,
+async function view({ pool }: Session, tenantId: string, value: Budgets) {
+  const { budgets, timeZone, revision } = await readBudgetStatuses(
+    pool,
+    tenantId,
+    value,
     systemClock.nowMs(),
   )
   const shown = budgets.map(({ subject, current, spentPico, leftPico, ...budget }) => ({
@@ -81,10 +71,7 @@ async function show(session: Session, options: OfTenant, said: Budgets): Promise
     left: leftPico === undefined ? undefined : formatAmount(leftPico),
     until: toTimestamp(current.toMs),
   }))
-  if (json) return print(toJson({ tenantId: tenant, revision, timeZone, budgets: shown }))
   const count = budgets.length === 1 ? '1 budget' : `${budgets.length} budgets`
-  print(`${tenant}: ${count} by the days of ${timeZone} (revision ${revision})`)
-  if (budgets.length === 0) return
   const rows = shown.map((one) => [
     one.subject,
     one.currency,
@@ -96,7 +83,13 @@ async function show(session: Session, options: OfTenant, said: Budgets): Promise
     one.until,
   ])
   const columns = ['whose', 'currency', 'a', 'hard', 'soft', 'spent', 'left', 'until']
-  for (const line of table(columns, rows)) print(line)
+  return {
+    json: { tenantId, revision, timeZone, budgets: shown },
+    lines: [
+      `${tenantId}: ${count} by the days of ${timeZone} (revision ${revision})`,
+      ...(rows.length === 0 ? [] : table(columns, rows)),
+    ],
+  }
 }
 
 function namedBudget({ user, token, currency, period }: OfBudget): Omit<Budget, 'hard' | 'soft'> {
@@ -112,9 +105,6 @@ function subjectOf(userId: string | undefined, tokenId: string | undefined): Bud
   return tokenId === undefined ? { kind: 'tenant' } : { kind: 'token', tokenId }
 }
 
-function others(
-  budgets: readonly Budget[],
-  named: Omit<Budget, 'hard' | 'soft'>,
-): readonly Budget[] {
+function others({ budgets }: Budgets, named: Omit<Budget, 'hard' | 'soft'>): readonly Budget[] {
   return budgets.filter((one) => budgetName(one) !== budgetName(named))
 }

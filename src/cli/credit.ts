@@ -64,16 +64,16 @@ export async function adjustCommand(
 ): Promise<void> {
   const reason = options.reason.trim()
   if (reason === '') throw new CommandError('--reason must say why')
-  const said = {
+  const terms = {
     tenantId: options.tenant,
     currency: currencyOf(options.currency),
     amount,
     correction: await correctionOf(session, options),
     reason,
   }
-  const adjustmentId = namedId(options.id) ?? adjustmentIdOf(said)
+  const adjustmentId = namedId(options.id) ?? adjustmentIdOf(terms)
   noteId(adjustmentId)
-  const adjustment = { ...said, adjustmentId }
+  const adjustment = { ...terms, adjustmentId }
   const { changed, position } = await postAdjustment(depsOf(session, options), adjustment)
   show({ adjustmentId, posted: changed }, options.json)
   if (!changed) note('it was posted before; --id with a new id posts the same once more')

@@ -2,7 +2,7 @@ import { catalog } from '../families/index.ts'
 import { readFile } from 'node:fs/promises'
 import { listPriceBooks, type PublishedPriceBook } from '../../projections/prices/query.ts'
 import { findPriceBook } from '../app/finance/prices/price-book.ts'
-import { bookOf, publishIfWanted } from '../app/finance/prices/publish.ts'
+import { bookOf, publishIfConfirmed } from '../app/finance/prices/publish.ts'
 import { priceBookDifference } from '../domain/pricing/price-book-difference.ts'
 import type { Publication } from '../domain/pricing/publication.ts'
 import { systemClock } from '../kernel/clock.ts'
@@ -25,7 +25,7 @@ export async function publishPricesCommand(
 ): Promise<void> {
   const actor = actorOf(options.actor)
   const demonstrations = options.demonstrations === true
-  const outcome = await publishIfWanted(
+  const outcome = await publishIfConfirmed(
     { log, catalog, clock: systemClock },
     {
       book: bookOf({ yamlText: await readFile(path, 'utf8'), demonstrations }),
@@ -35,16 +35,16 @@ export async function publishPricesCommand(
       actor,
     },
   )
-  const { publication, asked, published, position } = outcome
-  tell(publication, { published, asked }, options.json)
-  if (asked.length > 0) {
+  const { publication, toConfirm, published, position } = outcome
+  show(publication, { published, asked: toConfirm }, options.json)
+  if (toConfirm.length > 0) {
     process.exitCode = 1
-    return note(`nothing was published: ${asked.join('; ')}. With --yes it is published.`)
+    return note(`nothing was published: ${toConfirm.join('; ')}. With --yes it is published.`)
   }
   await projected('prices', position)
 }
 
-function tell(
+function show(
   publication: Publication,
   outcome: { readonly published: boolean; readonly asked: readonly string[] },
   json: boolean | undefined,

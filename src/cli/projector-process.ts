@@ -15,7 +15,7 @@ import type { Log } from '../kernel/log.ts'
 import { createBackoff, pause } from '../kernel/pause.ts'
 import { startProjector } from '../start/projector.ts'
 import { messageOf } from './explain.ts'
-import { awayStoreOf } from './away.ts'
+import { unavailableStoreOf } from './store-outage.ts'
 import { keepNewObjectsYoung } from './garbage.ts'
 import { projectorVariables } from './projector.ts'
 
@@ -56,7 +56,7 @@ async function migrateOnceItAnswers(databaseUrl: string): Promise<void> {
     try {
       return await migrate(databaseUrl)
     } catch (error) {
-      if (awayStoreOf(error) === undefined) throw error
+      if (unavailableStoreOf(error) === undefined) throw error
       const retryInMs = Math.round(backoff.nextMs())
       logger.warn({ reason: messageOf(error), retryInMs }, 'waiting for Postgres, which is away')
       await pause(retryInMs)

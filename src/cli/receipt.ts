@@ -46,12 +46,12 @@ export function textOf(receipt: Receipt): readonly string[] {
     ['price book', receipt.priceBookVersion],
     ['held', held === '0' ? undefined : `${held} ${currency}`],
   ]
-  const told = facts.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
-  const width = Math.max(...told.map(([name = '']) => name.length))
+  const known = facts.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
+  const width = Math.max(...known.map(([name = '']) => name.length))
   return [
     receipt.verdict,
     '',
-    ...told.map(([name = '', value = '']) => `${name.padEnd(width)}  ${value}`),
+    ...known.map(([name = '', value = '']) => `${name.padEnd(width)}  ${value}`),
     ...section(
       ['line', 'sku', `quantity × price ÷ per = ${currency}`, 'unit', 'how', 'price of', 'hash'],
       receipt.lines.map((line) => [

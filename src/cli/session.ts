@@ -91,7 +91,7 @@ export function withSession<T>(run: (session: Session) => Promise<T>): Promise<T
       })
       onClose(() => engine.stop())
     }
-    return run({ config, log, pool, ...waits(log, pool) })
+    return run({ config, log, pool, ...readModelWaits(log, pool) })
   })
 }
 
@@ -106,7 +106,7 @@ function createPool({ databaseUrl }: OpenedStores, max: number): Pool {
   return pool
 }
 
-function waits(log: EventLog, pool: Pool): Pick<Session, 'projected' | 'caughtUp'> {
+function readModelWaits(log: EventLog, pool: Pool): Pick<Session, 'projected' | 'caughtUp'> {
   return {
     projected: async (name, position) => {
       if (position === undefined) return

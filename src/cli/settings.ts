@@ -9,7 +9,7 @@ import {
 } from '../domain/account/settings.ts'
 import { resolveByDns } from '../families/kit/http/public-fetch.ts'
 import { type ActorOption, depsOf } from './access.ts'
-import { note } from './output.ts'
+import { note, print, toJson } from './output.ts'
 import type { Session } from './session.ts'
 import { readServedModels } from './upstreams.ts'
 
@@ -63,4 +63,34 @@ export async function changeSetting<Name extends SettingName>(
   if (!changed) note('they were so before')
   await commands.show(value, before, changed)
   await session.projected(readModel ?? 'timeline', position)
+}
+
+/** A setting as a command shows it: as JSON, and as lines for people. */
+interface View {
+  readonly json: object
+  readonly lines: readonly string[]
+}
+
+/** Commands that show a setting, and that change some of it and show all of it. */
+export function settingCommands<Name extends SettingName>(
+  setting: Omit<ManagedSetting<Name, unknown>, 'prepare'>,
+  view: (session: Session, tenantId: string, value: SettingValueOf<Name>) => View | Promise<View>,
+) {
+  const show = async (session: Session, options: OfTenant, value: SettingValueOf<Name>) => {
+    const { json, lines } = await view(session, options.tenant, value)
+    for (const line of options.json ? [toJson(json)] : lines) print(line)
+  }
+  return {
+    show: async (session: Session, options: OfTenant): Promise<void> =>
+      show(session, options, await readSetting(session, options, setting.name)),
+    change: (
+      session: Session,
+      options: OfTenant,
+      next: (before: SettingValueOf<Name>) => WantedOf<Name>,
+    ): Promise<void> =>
+      changeSetting(session, options, setting, {
+        next,
+        show: (after) => show(session, options, after),
+      }),
+  }
 }

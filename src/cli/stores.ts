@@ -88,11 +88,11 @@ export function reportRestart(log: Log, child: string, restart: Restart): void {
  * lines become debug lines; its warnings keep their level.
  */
 export function forward(log: Log, child: string, line: string): void {
-  const said = parseLine(line)
-  if (said === undefined) return log.warn({ child, line }, 'unreadable log line')
+  const entry = parseLine(line)
+  if (entry === undefined) return log.warn({ child, line }, 'unreadable log line')
   // The gateway's logger writes these members itself.
-  const { level, msg, time: _time, pid: _pid, hostname: _host, name: _name, ...fields } = said
-  const message = typeof msg === 'string' ? msg : 'said nothing'
+  const { level, msg, time: _time, pid: _pid, hostname: _host, name: _name, ...fields } = entry
+  const message = typeof msg === 'string' ? msg : 'no message'
   const severity =
     typeof level === 'number' ? level : (levels[String(level)] ?? levels['info'] ?? 0)
   if (severity >= 50) log.error({ child, ...fields }, message)

@@ -195,11 +195,11 @@ function kindOf(text: string): TokenKind {
 /** By default a query token reads its user's data and an admin token is an operator's. */
 function scopeOf(
   kind: TokenKind,
-  said: string | undefined,
+  named: string | undefined,
   users: string | undefined,
 ): QueryScope | undefined {
   if (kind !== 'query' && kind !== 'admin') return undefined
-  const level = said ?? (kind === 'admin' ? 'all_tenants' : 'current_user')
+  const level = named ?? (kind === 'admin' ? 'all_tenants' : 'current_user')
   switch (level) {
     case 'current_user':
       return { level: 'current_user' }

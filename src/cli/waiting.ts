@@ -5,17 +5,17 @@ import { families } from '../families/index.ts'
 import type { Config } from '../config.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { createBackoff, pause } from '../kernel/pause.ts'
-import { awayStoreOf, type StoreName } from './away.ts'
+import { unavailableStoreOf, type StoreName } from './store-outage.ts'
 import { messageOf } from './explain.ts'
 
 /**
- * A start waits for stores that are away: alive, not ready, until they answer or it is asked to
- * stop.
+ * A start waits for unavailable stores, and answers as alive and not ready meanwhile, until they
+ * answer or the process is asked to stop.
  */
 
 const RETRY_MIN_MS = 250
 const RETRY_MAX_MS = 5_000
-/** Stores that have not answered for this long count as away while the start still asks them. */
+/** Stores that have not answered for this long count as unavailable while the start still asks them. */
 const PATIENCE_MS = 4_000
 
 /** One attempt to start. */
@@ -36,39 +36,39 @@ interface WaitingOptions {
 }
 
 /**
- * Retries the start with backoff while it fails because a store is away. Undefined when it was
- * asked to stop first. @throws what waiting does not solve
+ * Retries the start with backoff while it fails because a store is unavailable. Undefined when the
+ * process was asked to stop first. @throws what waiting does not solve
  */
 export async function startWhenStoresAnswer<Started>(
   options: WaitingOptions,
   start: (attempt: Attempt) => Promise<Started>,
-  letGo: (started: Started) => Promise<void>,
+  stopLate: (started: Started) => Promise<void>,
 ): Promise<Started | undefined> {
   const { logger, ended } = options
-  const room = new WaitingRoom(options)
+  const interim = new InterimServer(options)
   const backoff = createBackoff(RETRY_MIN_MS, RETRY_MAX_MS)
   try {
     while (!ended.aborted) {
-      const attempt = tryOnce(options, room, start)
+      const attempt = tryOnce(options, interim, start)
       const first = await untilEnded(attempt, ended)
       if (first === 'ended') {
-        void attempt.then((late) => ('started' in late ? letGo(late.started) : undefined))
+        void attempt.then((late) => ('started' in late ? stopLate(late.started) : undefined))
         return undefined
       }
       if ('started' in first) return first.started
       const { error } = first
-      const store = awayStoreOf(error)
+      const store = unavailableStoreOf(error)
       if (store === undefined) throw error
-      room.away = store
-      await room.open()
+      interim.unavailable = store
+      await interim.open()
       const retryInMs = Math.round(backoff.nextMs())
-      const fields = { store, reason: messageOf(error), retryInMs, address: room.address }
+      const fields = { store, reason: messageOf(error), retryInMs, address: interim.address }
       logger.warn(fields, 'waiting for a store that is away')
       await pause(retryInMs, ended)
     }
     return undefined
   } finally {
-    await room.close()
+    await interim.close()
   }
 }
 
@@ -76,23 +76,23 @@ type Outcome<Started> = { readonly started: Started } | { readonly error: unknow
 
 async function tryOnce<Started>(
   { config, logger }: WaitingOptions,
-  room: WaitingRoom,
+  interim: InterimServer,
   start: (attempt: Attempt) => Promise<Started>,
 ): Promise<Outcome<Started>> {
   const timer = setTimeout(() => {
-    room
+    interim
       .open()
-      .then(() => logger.warn({ address: room.address }, 'the stores do not answer yet'))
+      .then(() => logger.warn({ address: interim.address }, 'the stores do not answer yet'))
       .catch((error: unknown) => logger.warn({ err: error }, 'cannot listen while it waits'))
   }, PATIENCE_MS)
   const storesAnswered = (): void => clearTimeout(timer)
   try {
     const started = await start({
-      config: { ...config, ...room.ports },
+      config: { ...config, ...interim.ports },
       storesAnswered,
       freePorts: () => {
         storesAnswered()
-        return room.close()
+        return interim.close()
       },
     })
     return { started }
@@ -112,13 +112,13 @@ function untilEnded<Value>(work: Promise<Value>, ended: AbortSignal): Promise<Va
 }
 
 /** The interim server on the ports while the replica waits. */
-class WaitingRoom {
+class InterimServer {
   /** The store that the last attempt failed by. */
-  away: StoreName | undefined
+  unavailable: StoreName | undefined
   readonly #options: WaitingOptions
   readonly #dependencies = (['event_log', 'postgres'] as const).map((name) => ({
     name,
-    probe: () => Promise.resolve(this.away !== name),
+    probe: () => Promise.resolve(this.unavailable !== name),
   }))
   #ports: Partial<Pick<Config, 'port' | 'operationsPort'>> = {}
   #address: string | undefined
@@ -134,7 +134,7 @@ class WaitingRoom {
     return this.#address
   }
 
-  /** Those it had, once it was open: a port that was picked is kept. */
+  /** The ports it listened on once it was open: one that the system picked is kept. */
   get ports(): Partial<Pick<Config, 'port' | 'operationsPort'>> {
     return this.#ports
   }
@@ -152,18 +152,18 @@ class WaitingRoom {
     if (!listens || this.#apps.length > 0) return
     const { host } = config
     const wanted = { port: config.port, operationsPort: config.operationsPort, ...this.#ports }
-    const elsewhere = wanted.operationsPort !== undefined
+    const isSplit = wanted.operationsPort !== undefined
     const health = { dependencies: this.#dependencies }
     const deps = {
       logger,
       clock: systemClock,
       mounts: families.flatMap(({ mounts = [] }) => mounts),
     }
-    const app = await buildWaitingApp({ ...deps, health: elsewhere ? undefined : health })
+    const app = await buildWaitingApp({ ...deps, health: isSplit ? undefined : health })
     this.#apps = [app]
     this.#address = await app.listen({ port: wanted.port, host })
     this.#ports = { port: Number(new URL(this.#address).port) }
-    if (!elsewhere) return
+    if (!isSplit) return
     const operations = await buildWaitingApp({ ...deps, health })
     this.#apps = [app, operations]
     const at = await operations.listen({ port: wanted.operationsPort ?? 0, host })

@@ -1,13 +1,13 @@
 import type { Registry } from 'prom-client'
 import { createAuthenticator, followTokens } from '../app/access/authenticate.ts'
 import type { Authenticate } from '../app/access/principal.ts'
-import { createLastUses, startTelling } from '../app/accounts/last-uses.ts'
+import { createLastUses, startWriting } from '../app/accounts/last-uses.ts'
 import { followAccounts } from '../app/accounts/account-facts.ts'
-import { noLimits } from '../app/spending/throttle/holders.ts'
-import { shareCallsThrough, shareThrough, startSharing } from '../app/spending/throttle/sharing.ts'
+import { noLimits } from '../app/spending/throttle/limits.ts'
+import { startExchangeLoop } from '../app/queue/exchange-loop.ts'
+import { shareThrough } from '../app/spending/throttle/allowance.ts'
 import type { Services } from './compose.ts'
 import type { Config } from '../config.ts'
-import { newId } from '../kernel/ids.ts'
 
 /**
  * Access in a process with callers: tokens and their tenants' prices as events of the log change
@@ -40,15 +40,15 @@ export async function startAccess(deps: {
   const tokens = await followTokens({ pool, log, authenticator, logger, signal })
   const accounts = await followAccounts({ log, facts: services.facts, logger, signal })
   onStop(async () => (stopping.abort(), Promise.all([tokens.done, accounts.done])))
-  const sharing = startSharing({
-    throttle,
-    share: shareThrough(pool),
-    shareCalls: shareCallsThrough(pool, newId('process', clock.nowMs())),
+  const share = shareThrough(pool)
+  const sharing = startExchangeLoop({
+    exchange: () => throttle.rates.exchange(share),
+    of: 'rate limits',
     logger,
   })
   onStop(() => sharing.stop())
   const lastUses = createLastUses(pool, clock)
-  const telling = startTelling(lastUses, logger)
-  onStop(() => telling.stop())
+  const writing = startWriting(lastUses, logger)
+  onStop(() => writing.stop())
   return { authenticate: authenticator.authenticate, tokenUsed: lastUses.used }
 }

@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import type { Registry } from 'prom-client'
 import { allProjections } from '../../projections/registry.ts'
 import { type AssetDeps, defaultAssetLimits } from '../app/assets/deps.ts'
-import { createRoom } from '../app/assets/room.ts'
+import { createLibraryConcurrency } from '../app/assets/library-concurrency.ts'
 import { createUseAssets } from '../app/assets/use.ts'
 import { createRecentWrites } from '../app/access/recent-writes.ts'
 import { createCallClaims } from '../app/calls/claims/claims.ts'
@@ -25,6 +25,7 @@ import { createPriceBookSource } from '../app/finance/prices/price-book.ts'
 import { createTenantPrices } from '../app/finance/prices/tenant-prices.ts'
 import { type Budgets, createBudgets } from '../app/spending/budgets/budgets.ts'
 import { createAdmissions } from '../app/spending/admission.ts'
+import { createReplicaGauges, type ReplicaGauges } from '../app/spending/replica-gauges.ts'
 import { createReadModels } from '../app/read-models/read-models.ts'
 import { createFunds } from '../app/spending/funds.ts'
 import type { LedgerLag } from '../app/spending/ledger-lag.ts'
@@ -86,9 +87,7 @@ export interface Infrastructure {
   readonly hosts?: PublicFetchDeps
 }
 
-/**
- * The replica that makes synchronous calls: its name among the others, and how far its ledger is.
- */
+/** The process that makes synchronous calls, as claims name it, and what it knows of the ledger. */
 interface CallingReplica {
   readonly replica: string
   readonly lag: LedgerLag
@@ -103,11 +102,8 @@ export interface Services {
   readonly tasks: TaskDeps
   /** Takes in the events of accounts. */
   readonly facts: Pick<AccountFacts, 'noticed'>
-  readonly budgets: Pick<Budgets, 'budgetStatuses'>
-  /**
-   * The dependencies of synchronous calls, except the journal, which needs a place on disk. Called
-   * once for each gateway.
-   */
+  readonly budgets: Pick<Budgets, 'statuses'>
+  /** Of synchronous calls, all but the journal, which has a place on disk. Once for each gateway. */
   readonly calls: (replica: CallingReplica) => Omit<CallDeps, 'journal' | 'log'> & {
     readonly log: EventLog
   }
@@ -130,7 +126,7 @@ export function compose(infra: Infrastructure): Services {
   const facts = createAccountFacts(log, monotonic)
   const accounts = accountsOf(infra, facts)
   const tasks: TaskDeps = {
-    ...tasksOf(infra, facts),
+    ...tasksOf(infra, facts, accounts.gauges),
     ...accounts,
     providers: opened.tasks,
     openPublic: createOpenPublic(hosts),
@@ -170,7 +166,7 @@ export function compose(infra: Infrastructure): Services {
       ...uses,
       provider: opened.library,
       recent,
-      room: createRoom(),
+      libraryConcurrency: createLibraryConcurrency(),
       assetLimits: defaultAssetLimits,
     },
     calls: (replica) => callsOf(infra, { ...tasks, ...accounts }, replica),
@@ -181,20 +177,22 @@ export function compose(infra: Infrastructure): Services {
   }
 }
 
-/** Prices and budgets of tenants. */
+/** Prices and budgets of tenants, and what this process shares of their spending with the others. */
 function accountsOf(infra: Infrastructure, facts: AccountFacts) {
   const { pool, clock, logger, metrics, monotonic = monotonicClock } = infra
   const books = createPriceBookSource(pool, clock, monotonic)
   // Demonstration prices apply on the sandbox only, whichever book holds them.
   const list = infra.sandbox ? books : withoutDemonstrationPrices(books)
+  const replica = newId('process', clock.nowMs())
+  const gauges = createReplicaGauges({ db: pool, replica, clock: monotonic })
   return {
+    gauges,
     prices: createTenantPrices(list, facts),
     budgets: createBudgets({
-      pool,
       facts,
-      replica: newId('process', clock.nowMs()),
+      gauges,
+      db: pool,
       clock,
-      monotonic,
       logger,
       registry: metrics,
     }),
@@ -202,7 +200,7 @@ function accountsOf(infra: Infrastructure, facts: AccountFacts) {
 }
 
 /** Dependencies of tasks, which calls share. */
-function tasksOf(infra: Infrastructure, facts: AccountFacts) {
+function tasksOf(infra: Infrastructure, facts: AccountFacts, gauges: ReplicaGauges) {
   const { pool, log, clock, logger, metrics, crashPoint, markerSecret, breaker } = infra
   const { monotonic = monotonicClock } = infra
   const catalog = catalogOf(infra.families)
@@ -225,6 +223,7 @@ function tasksOf(infra: Infrastructure, facts: AccountFacts) {
     admissions: createAdmissions(pool),
     throttle: createThrottle({
       facts,
+      gauges,
       monotonic,
       ownRequestsPerMinute: infra.ownRequestsPerMinute,
       registry: metrics,
@@ -253,7 +252,14 @@ function callsOf(
     markerSecret,
     monotonic = monotonicClock,
   }: Infrastructure,
-  { catalog, channels, prices, budgets, throttle }: TaskDeps & ReturnType<typeof accountsOf>,
+  {
+    catalog,
+    channels,
+    prices,
+    budgets,
+    throttle,
+    gauges,
+  }: TaskDeps & ReturnType<typeof accountsOf>,
   { replica, lag }: CallingReplica,
 ): ReturnType<Services['calls']> {
   return {
@@ -263,7 +269,8 @@ function callsOf(
     prices,
     budgets,
     throttle,
-    funds: createFunds({ pool, replica, lag, clock: monotonic }),
+    gauges,
+    funds: createFunds({ pool, gauges, lag, clock: monotonic }),
     claims: createCallClaims({
       pool,
       secret: markerSecret,

@@ -14,7 +14,7 @@ import { drain } from '../api/kit/drain.ts'
 import { readLastAudit } from '../app/audit/last-audit.ts'
 import { seeLedger, watchLedger } from '../app/spending/ledger-lag.ts'
 import { startAccess } from './access.ts'
-import { createReadKey } from '../app/access/key-standing.ts'
+import { createReadKey } from '../app/access/token-status.ts'
 import { startCalls, type StartedCalls } from '../app/calls/start.ts'
 import { openQueryPool } from '../storage/postgres/pool.ts'
 import { servedModels } from '../app/finance/prices/concern.ts'
@@ -167,11 +167,11 @@ function buildCallersApp(
     ...running.access,
     ...useCases(services, calls),
     resolveMediaFiles: createMediaFiles({ log, clock }),
-    limitStatusesOf: throttle.limitStatuses,
+    limitStatusesOf: throttle.statuses,
     countQuery: throttle.query,
     ownTurn: throttle.own,
     readKey: createReadKey({ db: pool, throttle }),
-    readOwnBudgets: services.budgets.budgetStatuses,
+    readOwnBudgets: services.budgets.statuses,
     uploads: services.files.quota,
     ...management({ ...options, log, catalog, db, clock }),
     ...readsOver({

@@ -71,19 +71,16 @@ void t.test('408 for a request that never comes to an end', async (t) => {
   t.equal(tasks.created.length, 0)
 })
 
-void t.test(
-  'a caller that hangs up in the middle of a body does not affect other callers',
-  async (t) => {
-    const socket = connect(port, '127.0.0.1')
-    socket.on('error', () => undefined)
-    socket.write(
-      `POST ${tasksPath} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-one\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"model"`,
-    )
-    await once(socket, 'connect')
-    socket.destroy()
-    await once(socket, 'close')
-    const health = await raw('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
-    t.equal(health.status, 200)
-    t.equal(tasks.created.length, 0)
-  },
-)
+void t.test('a caller that hangs up in the middle of a body affects no other caller', async (t) => {
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => undefined)
+  socket.write(
+    `POST ${tasksPath} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-one\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"model"`,
+  )
+  await once(socket, 'connect')
+  socket.destroy()
+  await once(socket, 'close')
+  const health = await raw('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+  t.equal(health.status, 200)
+  t.equal(tasks.created.length, 0)
+})

@@ -27,7 +27,7 @@ t.test('calls for one key that overlap share one run and its failure', async (t)
   t.equal(flight.size(), 0)
 })
 
-t.test('whoever asks for a catch-up gets one that began after it asked', async (t) => {
+t.test('a caller that asks for a catch-up gets one that began after it asked', async (t) => {
   const begun: number[] = []
   let asked = 0
   const catchUp = createSharedCatchUp(async () => {
@@ -42,7 +42,7 @@ t.test('whoever asks for a catch-up gets one that began after it asked', async (
   t.same(begun, [1, 4], 'the first at once, the others together after it')
 })
 
-t.test('a failed catch-up fails those who shared it and nobody after', async (t) => {
+t.test('a failed catch-up fails those who shared it and no later caller', async (t) => {
   let runs = 0
   const catchUp = createSharedCatchUp(async () => {
     runs += 1
@@ -60,9 +60,9 @@ t.test('a tenant waits for the furthest of its writes until it was seen', async 
   recent.note('a', undefined)
   t.equal(recent.of('a'), 5n)
   t.equal(recent.of('b'), undefined)
-  recent.seen('a', 4n)
+  recent.projected('a', 4n)
   t.equal(recent.of('a'), 5n)
-  recent.seen('a', 5n)
+  recent.projected('a', 5n)
   t.equal(recent.of('a'), undefined)
 })
 

@@ -136,7 +136,7 @@ t.test('what cannot be meant is refused in words', async (t) => {
     '--remove',
     'text-basic-output-token',
   )
-  await refused(/nothing is to be said beside it/, '--file', 'x.yaml', '--multiplier', '1')
+  await refused(/goes with no other option of prices/, '--file', 'x.yaml', '--multiplier', '1')
   t.match(await account('set', '--price', 'text-basic-output-token'), {
     code: 1,
     stderr: /<sku>=<price>/,

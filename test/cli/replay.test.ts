@@ -4,9 +4,8 @@ import { taskStream } from '../../src/domain/task/events.ts'
 import { changeTokenLimits, disableToken } from '../../src/app/accounts/bootstrap.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call, tasksOf } from '../e2e/support/client.ts'
-import { tollgate } from './support/commands.ts'
+import { printedEvents, tollgate, typesOf } from './support/commands.ts'
 import { tollgateThrough } from './support/tollgate.ts'
-import { printedEvents, typesOf } from './support/printed.ts'
 
 const stack = await startStack()
 t.teardown(() => stack.stop())

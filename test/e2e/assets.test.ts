@@ -143,50 +143,57 @@ async function requestOf(platformId: string): Promise<Body> {
   return first?.data as Body
 }
 
-t.test('another tenant and nothing read alike, to the byte, for every action and id', async (t) => {
-  const groupId = await person()
-  const id = await activeIn(groupId)
-  const steady = async (action: string, body: Body) => {
-    const answer = await act(action, body, other.modelToken)
-    const told = answer.text.replaceAll(/req_[0-9A-Z]{26}/g, 'req')
-    return { status: answer.status, headers: steadyHeaders(answer), told }
-  }
-  const actions: readonly (readonly [string, (id: string) => Body])[] = [
-    ['GetAsset', (Id) => ({ Id })],
-    ['UpdateAsset', (Id) => ({ Id, Name: 'b' })],
-    ['DeleteAsset', (Id) => ({ Id })],
-  ]
-  for (const [action, body] of actions) {
-    const foreign = await steady(action, body(id))
-    t.match(foreign, { status: 404, told: /ResourceNotFound\.Asset"/ })
-    t.same(foreign, await steady(action, body(UNKNOWN)), action)
-    t.same(foreign, await steady(action, body('no id at all')), action)
-  }
-  for (const action of ['GetAssetGroup', 'UpdateAssetGroup', 'DeleteAssetGroup']) {
-    const foreign = await steady(action, { Id: groupId, Name: 'b' })
-    t.match(foreign, { status: 404, told: /ResourceNotFound\.AssetGroup/ })
-    const unknown = UNKNOWN.replace('asset', 'group')
-    t.same(foreign, await steady(action, { Id: unknown, Name: 'b' }), action)
-  }
-  const make = (GroupId: string) => ({
-    model: MODEL,
-    GroupId,
-    URL: 'https://media.example.com/a.png',
-    AssetType: 'Image',
-  })
-  t.same(
-    await steady('CreateAsset', make(groupId)),
-    await steady('CreateAsset', make(UNKNOWN.replace('asset', 'group'))),
-  )
-  const used = async (assetId: string) => {
-    const { status, text } = await createTask(assetId, other.modelToken)
-    return { status, told: text.replaceAll(/req_[0-9A-Z]{26}/g, 'req') }
-  }
-  t.same(await used(id), await used(UNKNOWN))
-  const all = await done('ListAssets', { Filter: { GroupType: 'LivenessFace' } }, other.modelToken)
-  t.match(all, { TotalCount: 0, Items: [] })
-  t.equal(await statusOf(id), 'Active', 'nothing of it has changed')
-})
+t.test(
+  'another tenant’s id and a missing one get the same answer, to the byte, for every action',
+  async (t) => {
+    const groupId = await person()
+    const id = await activeIn(groupId)
+    const steady = async (action: string, body: Body) => {
+      const answer = await act(action, body, other.modelToken)
+      const told = answer.text.replaceAll(/req_[0-9A-Z]{26}/g, 'req')
+      return { status: answer.status, headers: steadyHeaders(answer), told }
+    }
+    const actions: readonly (readonly [string, (id: string) => Body])[] = [
+      ['GetAsset', (Id) => ({ Id })],
+      ['UpdateAsset', (Id) => ({ Id, Name: 'b' })],
+      ['DeleteAsset', (Id) => ({ Id })],
+    ]
+    for (const [action, body] of actions) {
+      const foreign = await steady(action, body(id))
+      t.match(foreign, { status: 404, told: /ResourceNotFound\.Asset"/ })
+      t.same(foreign, await steady(action, body(UNKNOWN)), action)
+      t.same(foreign, await steady(action, body('no id at all')), action)
+    }
+    for (const action of ['GetAssetGroup', 'UpdateAssetGroup', 'DeleteAssetGroup']) {
+      const foreign = await steady(action, { Id: groupId, Name: 'b' })
+      t.match(foreign, { status: 404, told: /ResourceNotFound\.AssetGroup/ })
+      const unknown = UNKNOWN.replace('asset', 'group')
+      t.same(foreign, await steady(action, { Id: unknown, Name: 'b' }), action)
+    }
+    const make = (GroupId: string) => ({
+      model: MODEL,
+      GroupId,
+      URL: 'https://media.example.com/a.png',
+      AssetType: 'Image',
+    })
+    t.same(
+      await steady('CreateAsset', make(groupId)),
+      await steady('CreateAsset', make(UNKNOWN.replace('asset', 'group'))),
+    )
+    const used = async (assetId: string) => {
+      const { status, text } = await createTask(assetId, other.modelToken)
+      return { status, told: text.replaceAll(/req_[0-9A-Z]{26}/g, 'req') }
+    }
+    t.same(await used(id), await used(UNKNOWN))
+    const all = await done(
+      'ListAssets',
+      { Filter: { GroupType: 'LivenessFace' } },
+      other.modelToken,
+    )
+    t.match(all, { TotalCount: 0, Items: [] })
+    t.equal(await statusOf(id), 'Active', 'nothing of it has changed')
+  },
+)
 
 t.test('a quote says of an asset what its creation says, and writes nothing of it', async (t) => {
   const groupId = await person()

@@ -226,7 +226,7 @@ void t.test('what is refused is refused before anything is written', async (t) =
   t.equal(await stack.gateway.log.endPosition(), before)
 })
 
-void t.test('a task is its tenant’s alone, and of its own surface', async (t) => {
+void t.test('a task is visible to its tenant and on its surface only', async (t) => {
   const { body } = await generate({ model: 'image-2', prompt: 'x' })
   await reaches(body.id, 'completed')
   for (const id of [body.id, 'image_01JD0000000000000000000001', 'nothing']) {

@@ -68,7 +68,7 @@ const metric = async (name: string) =>
 const sent = (count: number) =>
   eventually(`${count} webhooks`, () => Promise.resolve(received[count - 1]))
 
-await t.test('a balance that becomes low is told once, signed', async (t) => {
+await t.test('a balance that becomes low is notified once, signed', async (t) => {
   const below = await left()
   const set = await put({ thresholds: [{ currency: 'USD', below }], webhook_url: hook })
   t.match(set.body.data, {
@@ -105,7 +105,7 @@ await t.test('a balance that becomes low is told once, signed', async (t) => {
   t.equal(received.length, 1, 'and not again while it is low')
 })
 
-await t.test('it is told again after it was not low', async (t) => {
+await t.test('it is notified again after it was not low', async (t) => {
   await grant('100')
   await eventually('not low', async () => ((await shown()).low.length === 0 ? true : undefined))
   t.same(await metric('tollgate_low_balances{currency="USD"}'), [

@@ -1,8 +1,7 @@
 import t from 'tap'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
-import { queriesOf, tasksOf } from './support/client.ts'
-import { startReceiver } from './support/receiver.ts'
+import { queriesOf, startReceiver, tasksOf } from './support/client.ts'
 
 const receiver = await startReceiver()
 t.teardown(() => receiver.close())
@@ -39,7 +38,7 @@ t.test('the model service calls the URL it was given, in its own shape', async (
   }
 })
 
-t.test('CallbackURL works alike; callback_url wins over it', async (t) => {
+t.test('CallbackURL works as well; callback_url wins over it', async (t) => {
   const alias = await tasks.created({ CallbackURL: 'https://hooks.example.com/alias' })
   t.equal((await until(alias, 1))[0]?.path, '/alias')
   const both = await tasks.created({

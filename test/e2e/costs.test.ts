@@ -3,8 +3,15 @@ import t, { type Test } from 'tap'
 import { formatAmount, parseAmount } from '../../src/kernel/money.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
-import { type Answer, call, queriesOf, TASKS, taskBody } from './support/client.ts'
-import { RAW, withRawSpeech } from './support/raw-speech.ts'
+import {
+  type Answer,
+  call,
+  queriesOf,
+  RAW,
+  taskBody,
+  TASKS,
+  withRawSpeech,
+} from './support/client.ts'
 
 const stack = await startStack({
   env: { OBJECT_STORAGE: 'local', PUBLIC_BASE_URL: 'https://gateway.example.com' },
@@ -249,7 +256,7 @@ void t.test('the query of a task that failed says nothing of money', async (t) =
   t.equal(failed.headers.get('x-cost'), null)
 })
 
-void t.test('a task is told as settled where the ledger has not come to it', async (t) => {
+void t.test('a task is shown as settled before the ledger has it', async (t) => {
   const answer = await post(TASKS, taskBody())
   const id = String(answer.headers.get('x-platform-id'))
   const done = await ended(`${TASKS}/${id}`)

@@ -1,10 +1,9 @@
 import t from 'tap'
 import { eventually } from '../helpers/eventually.ts'
-import { startStack } from '../helpers/stack.ts'
+import { sharedStack } from '../helpers/stack.ts'
 import { queriesOf, steadyHeaders, tasksOf } from './support/client.ts'
 
-const stack = await startStack()
-t.teardown(() => stack.stop())
+const stack = await sharedStack(t)
 const tasks = tasksOf(stack.url, stack.demo.modelToken)
 const foreign = tasksOf(stack.url, stack.other.modelToken)
 const finance = queriesOf(stack.url, stack.demo.queryToken)

@@ -3,8 +3,7 @@ import sharp from 'sharp'
 import { issueToken } from '../../src/app/accounts/bootstrap.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
-import { type Answer, call, queriesOf } from './support/client.ts'
-import { RAW, withRawSpeech } from './support/raw-speech.ts'
+import { type Answer, call, queriesOf, RAW, withRawSpeech } from './support/client.ts'
 
 const stack = await startStack({
   channels: withRawSpeech,
@@ -259,42 +258,45 @@ void t.test('a refusal that is charged is repeated as it was', async (t) => {
   t.equal(sentUpstream('refused'), 1)
 })
 
-void t.test('what is not kept is told with the id of its call, and not made again', async (t) => {
-  const long = { ...speech, text: `[[client=large]] ${'a word '.repeat(200)}` }
-  const asks: readonly (readonly [name: string, asked: Ask, refused: object])[] = [
-    [
-      'streamed',
-      { path: CHAT, body: chat('hello [[client=streamed]]', { stream: true }) },
-      { status: 409, body: { error: { code: 'idempotency_answer_not_kept' } } },
-    ],
-    [
-      'large',
-      { path: '/provB/v1/t2a_v2', body: long },
-      {
-        status: 409,
-        body: { base_resp: { status_code: 2013, status_msg: /its answer is not kept/ } },
-      },
-    ],
-  ]
-  for (const [name, asked, refused] of asks) {
-    const key = newKey()
-    const first = await ask({ ...asked, key })
-    t.equal(first.status, 200)
-    const second = await eventually('the first is over', async () => {
-      const answer = await ask({ ...asked, key, at: 1 })
-      return answer.text.includes('idempotency_in_progress') ? undefined : answer
-    })
-    t.match(second, refused, name)
-    const callId = String(first.headers.get('x-call-id'))
-    t.equal(second.headers.get('x-call-id'), callId)
-    t.equal(second.headers.get('x-should-retry'), 'false')
-    t.equal(sentUpstream(name), 1)
-    t.equal(await settlements(callId), 1)
-    await stack.caughtUp()
-    const { status, body } = await finance.get(`/receipts/${callId}`)
-    t.match([status, body.data.state], [200, 'settled'], 'its receipt is there')
-  }
-})
+void t.test(
+  'an answer that is not kept is reported with the id of its call, and not made again',
+  async (t) => {
+    const long = { ...speech, text: `[[client=large]] ${'a word '.repeat(200)}` }
+    const asks: readonly (readonly [name: string, asked: Ask, refused: object])[] = [
+      [
+        'streamed',
+        { path: CHAT, body: chat('hello [[client=streamed]]', { stream: true }) },
+        { status: 409, body: { error: { code: 'idempotency_answer_not_kept' } } },
+      ],
+      [
+        'large',
+        { path: '/provB/v1/t2a_v2', body: long },
+        {
+          status: 409,
+          body: { base_resp: { status_code: 2013, status_msg: /its answer is not kept/ } },
+        },
+      ],
+    ]
+    for (const [name, asked, refused] of asks) {
+      const key = newKey()
+      const first = await ask({ ...asked, key })
+      t.equal(first.status, 200)
+      const second = await eventually('the first is over', async () => {
+        const answer = await ask({ ...asked, key, at: 1 })
+        return answer.text.includes('idempotency_in_progress') ? undefined : answer
+      })
+      t.match(second, refused, name)
+      const callId = String(first.headers.get('x-call-id'))
+      t.equal(second.headers.get('x-call-id'), callId)
+      t.equal(second.headers.get('x-should-retry'), 'false')
+      t.equal(sentUpstream(name), 1)
+      t.equal(await settlements(callId), 1)
+      await stack.caughtUp()
+      const { status, body } = await finance.get(`/receipts/${callId}`)
+      t.match([status, body.data.state], [200, 'settled'], 'its receipt is there')
+    }
+  },
+)
 
 void t.test('a stream that was broken off frees its key', async (t) => {
   const body = chat('hello [[client=cut]] [[sandbox error-after=2]]', { stream: true })

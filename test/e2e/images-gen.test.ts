@@ -196,7 +196,7 @@ void t.test('nothing is fetched for who may not call the model', async (t) => {
   t.equal(asked.length, before)
 })
 
-void t.test('no picture: the input is billed and told, unless policy refused it', async (t) => {
+void t.test('no picture: the input is billed and reported, unless policy refused it', async (t) => {
   const none = await generate({
     model: PRO,
     prompt: 'x [[client=n1]] [[sandbox no-image=IMAGE_OTHER]]',

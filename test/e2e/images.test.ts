@@ -76,7 +76,7 @@ void t.test('a tier and a ratio come to pixels; tokens are settled as reported',
   })
 })
 
-void t.test('a URL leads to the picture, for whoever has it whole', async (t) => {
+void t.test('a whole URL leads to the picture, a part of it does not', async (t) => {
   const answer = await generate({ model: 'image-2', prompt: 'a boat', response_format: 'url' })
   t.equal(answer.status, 200)
   const [{ url: place, b64_json: base64 }] = answer.body.data

@@ -97,32 +97,36 @@ t.test('answers count down; upstream’s own figures stay out', async (t) => {
   t.equal(remainingOf(await chat(secret)), 0, 'and so is what is refused')
 })
 
-t.test('the official client throws its own error, and waits as long as it is told', async (t) => {
-  const { secret } = await issue({ requestsPerMinute: 20 })
-  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: secret, maxRetries: 0 })
-  const ask = (as = client) => as.chat.completions.create({ model: 'text-basic', ...say('Hello') })
-  const refusal = async (): Promise<RateLimitError> => {
-    for (let n = 0; n < 40; n += 1)
-      try {
-        await ask()
-      } catch (error) {
-        if (error instanceof RateLimitError) return error
-        throw error
-      }
-    throw new Error('it was never refused')
-  }
-  const toldBy = ({ headers }: RateLimitError) => Number(headers.get('retry-after-ms'))
-  const error = await refusal()
-  t.equal(error.status, 429)
-  t.equal(error.code, 'rate_limit_exceeded')
-  t.ok(toldBy(error) > 0 && toldBy(error) <= 3_000, `${toldBy(error)} ms`)
-  await sleep(toldBy(error))
-  await ask()
-  const told = toldBy(await refusal())
-  t.ok(told > 1_000, `${told} ms: more than the client would wait by itself`)
-  const patient = new OpenAI({ baseURL: `${url}/v1`, apiKey: secret, maxRetries: 1 })
-  t.ok((await ask(patient)).id)
-})
+t.test(
+  'the official client throws its own error, and waits as long as retry-after says',
+  async (t) => {
+    const { secret } = await issue({ requestsPerMinute: 20 })
+    const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: secret, maxRetries: 0 })
+    const ask = (as = client) =>
+      as.chat.completions.create({ model: 'text-basic', ...say('Hello') })
+    const refusal = async (): Promise<RateLimitError> => {
+      for (let n = 0; n < 40; n += 1)
+        try {
+          await ask()
+        } catch (error) {
+          if (error instanceof RateLimitError) return error
+          throw error
+        }
+      throw new Error('it was never refused')
+    }
+    const toldBy = ({ headers }: RateLimitError) => Number(headers.get('retry-after-ms'))
+    const error = await refusal()
+    t.equal(error.status, 429)
+    t.equal(error.code, 'rate_limit_exceeded')
+    t.ok(toldBy(error) > 0 && toldBy(error) <= 3_000, `${toldBy(error)} ms`)
+    await sleep(toldBy(error))
+    await ask()
+    const told = toldBy(await refusal())
+    t.ok(told > 1_000, `${told} ms: more than the client would wait by itself`)
+    const patient = new OpenAI({ baseURL: `${url}/v1`, apiKey: secret, maxRetries: 1 })
+    t.ok((await ask(patient)).id)
+  },
+)
 
 t.test('tokens a minute hold what a call is expected to use', async (t) => {
   const { secret } = await issue({ tokensPerMinute: 5_000 })

@@ -78,7 +78,7 @@ t.test('with the log away every route that needs it says so at once', async (t) 
   t.equal((await tasks.get(unknown)).status, 404)
 })
 
-t.test('an account refused later is a reason of its own', async (t) => {
+t.test('an account refused later has a separate reason', async (t) => {
   const cluster = await startPretendedCluster()
   const stack = await startStack({ eventStore: cluster })
   t.teardown(() => stack.stop())

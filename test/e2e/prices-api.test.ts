@@ -194,7 +194,7 @@ const quotedAt = (price: string, revision: number | null) =>
     return line.price === price && line.account_prices === revision ? true : undefined
   })
 
-await t.test('a tenant gets prices of its own, pays them, and is back at the list', async (t) => {
+await t.test('a tenant gets account prices, pays them, and returns to the list', async (t) => {
   t.match(await done('GET', PRICES), {
     object: 'account_prices',
     tenant_id: demo.tenantId,

@@ -7,7 +7,7 @@ import { startStack } from '../helpers/stack.ts'
 import { call, tasksOf } from './support/client.ts'
 
 t.test(
-  'with real accounts nothing is sold at demonstration prices, whoever publishes them',
+  'with real accounts nothing is sold at demonstration prices, however they are published',
   async (t) => {
     const stack = await startStack({ realAccounts: true })
     t.teardown(() => stack.stop())

@@ -1,9 +1,8 @@
 import t from 'tap'
-import { startStack } from '../helpers/stack.ts'
+import { sharedStack } from '../helpers/stack.ts'
 import { call, queriesOf, tasksOf } from './support/client.ts'
 
-const stack = await startStack()
-t.teardown(() => stack.stop())
+const stack = await sharedStack(t)
 const tasks = tasksOf(stack.url, stack.demo.modelToken)
 const finance = queriesOf(stack.url, stack.demo.queryToken)
 
@@ -41,8 +40,8 @@ t.test('a task is created, renders, is settled once, and can be explained', asyn
   t.equal(lines.body.data.items.length, 1)
   t.match(lines.body.data.items[0], {
     line_id: `${platformId}:1`,
-    tenant_id: 'tenant_demo',
-    user_id: 'user_demo',
+    tenant_id: stack.demo.tenantId,
+    user_id: stack.demo.userId,
     source_id: platformId,
     native_id: created.body.id,
     surface: 'provA.tasks',

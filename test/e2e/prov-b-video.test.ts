@@ -1,8 +1,7 @@
 import t from 'tap'
 import { startStack } from '../helpers/stack.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { startReceiver } from './support/receiver.ts'
-import { call, queriesOf, steadyHeaders, type Answer } from './support/client.ts'
+import { type Answer, call, queriesOf, startReceiver, steadyHeaders } from './support/client.ts'
 
 const receiver = await startReceiver()
 const stack = await startStack({
@@ -164,7 +163,7 @@ t.test('an unknown state of upstream’s is no end, and is passed over', async (
   t.equal(done.body.task.status, 'succeeded')
 })
 
-t.test('what upstream refuses is told in its shape, its number kept', async (t) => {
+t.test('what upstream refuses is answered in its shape, its number kept', async (t) => {
   const refused = await create({ prompt: 'x [[sandbox refuse=1026]]' })
   t.equal(refused.status, 422)
   t.match(refused.body, {
@@ -223,7 +222,7 @@ t.test(
   },
 )
 
-t.test('a callback is passed through: its receiver is challenged, then told', async (t) => {
+t.test('a callback is passed through: its receiver is challenged, then notified', async (t) => {
   const created = await create({ callback_url: 'https://hooks.example.com/b' })
   t.equal(created.status, 200)
   const { task_id: id } = created.body

@@ -178,7 +178,7 @@ async function videoOf(assetId: string): Promise<string> {
   })
 }
 
-t.test('who fails at the page comes back to the same words, and is nobody', (t) =>
+t.test('a person who fails at the page gets the same words, and is not verified', (t) =>
   withPage(t, async (page) => {
     for (const language of ['en', 'zh', 'zh-Hant'] as const) {
       const session = await begin(language)

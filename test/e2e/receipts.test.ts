@@ -2,11 +2,10 @@ import t, { type Test } from 'tap'
 import { addUser, issueToken } from '../../src/app/accounts/bootstrap.ts'
 import { tollgate } from '../cli/support/commands.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { startStack } from '../helpers/stack.ts'
+import { sharedStack } from '../helpers/stack.ts'
 import { type Answer, call, queriesOf, steadyHeaders, tasksOf } from './support/client.ts'
 
-const stack = await startStack()
-t.teardown(() => stack.stop())
+const stack = await sharedStack(t)
 const { url, demo, other, access } = stack
 const tasks = tasksOf(url, demo.modelToken)
 const finance = queriesOf(url, demo.queryToken)
@@ -169,7 +168,7 @@ void t.test('what runs is held, and its receipt says how much', async (t) => {
   })
 })
 
-void t.test('where nobody knows whether a task was taken, its receipt says that', async (t) => {
+void t.test('where it is unknown whether a task was taken, its receipt says so', async (t) => {
   const text = 'Good morning. [[sandbox drop-after-accept]]'
   const lost = await call(`${url}/provB/v1/t2a_async_v2`, {
     method: 'POST',
@@ -258,7 +257,7 @@ void t.test('a request that began nothing has no receipt', async (t) => {
   t.match((await receipt(gone)).body.data.state, 'settled', 'and what is hidden keeps its own')
 })
 
-void t.test('401 and 403 for other tokens, 400 for parameters nobody knows', async (t) => {
+void t.test('401 and 403 for other tokens, 400 for unknown parameters', async (t) => {
   t.equal((await receipt(platformId, 'qak-nobody')).status, 401)
   t.equal((await receipt(platformId, demo.modelToken)).status, 403)
   t.equal((await finance.get(`/receipts/${platformId}?format=csv`)).status, 400)

@@ -3,8 +3,15 @@ import { tollgate } from '../cli/support/commands.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { durationMs } from '../families/speech/upstream/sounds.ts'
-import { type Answer, call, queriesOf, steadyHeaders, TASKS } from './support/client.ts'
-import { RAW, withRawSpeech } from './support/raw-speech.ts'
+import {
+  type Answer,
+  call,
+  queriesOf,
+  RAW,
+  steadyHeaders,
+  TASKS,
+  withRawSpeech,
+} from './support/client.ts'
 
 const stack = await startStack({
   channels: withRawSpeech,
@@ -228,7 +235,7 @@ void t.test(
   },
 )
 
-void t.test('nobody sees another’s task: it reads as one that never was', async (t) => {
+void t.test('another tenant’s task is answered as a missing one', async (t) => {
   const { body } = await create({ text: 'mine' })
   const blank = (answer: Answer) => [
     answer.status,

@@ -1,9 +1,8 @@
 import t from 'tap'
-import { startStack } from '../helpers/stack.ts'
+import { sharedStack } from '../helpers/stack.ts'
 import { tasksOf } from './support/client.ts'
 
-const stack = await startStack()
-t.teardown(() => stack.stop())
+const stack = await sharedStack(t)
 const tasks = tasksOf(stack.url, stack.demo.modelToken)
 const foreign = tasksOf(stack.url, stack.other.modelToken)
 

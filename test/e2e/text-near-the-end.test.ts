@@ -1,11 +1,10 @@
 import t from 'tap'
 import { addUser, issueToken, openTenant } from '../../src/app/accounts/bootstrap.ts'
 import { grantCredit } from '../../src/app/accounts/credit.ts'
-import { startStack } from '../helpers/stack.ts'
+import { sharedStack } from '../helpers/stack.ts'
 import { type Answer, call } from './support/client.ts'
 
-const stack = await startStack()
-t.teardown(() => stack.stop())
+const stack = await sharedStack(t)
 const { access, url } = stack
 const { pool } = stack.gateway
 

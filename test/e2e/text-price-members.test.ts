@@ -1,10 +1,9 @@
 import OpenAI from 'openai'
 import t from 'tap'
-import { startStack } from '../helpers/stack.ts'
+import { sharedStack } from '../helpers/stack.ts'
 import { call } from './support/client.ts'
 
-const stack = await startStack()
-t.teardown(() => stack.stop())
+const stack = await sharedStack(t)
 const { url, demo } = stack
 const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: demo.modelToken, maxRetries: 0 })
 const model = 'text-basic'

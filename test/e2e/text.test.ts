@@ -268,7 +268,7 @@ void t.test('the models of the token', async (t) => {
   await t.rejects(client.models.retrieve('text-nothing'), { code: 'model_not_found' })
 })
 
-void t.test('what the provider refuses is told in our words and costs nothing', async (t) => {
+void t.test('what the provider refuses is answered in our words and costs nothing', async (t) => {
   const before = (await allLines()).length
   const cases: readonly (readonly [string, number, string | null])[] = [
     ['refuse=context_length_exceeded', 400, 'context_length_exceeded'],
@@ -304,7 +304,7 @@ void t.test('what the provider refuses is told in our words and costs nothing', 
   })
 })
 
-void t.test('a stream that breaks is told in the stream', async (t) => {
+void t.test('a stream that breaks is reported in the stream', async (t) => {
   for (const fault of ['error-after=3', 'cut-after=3']) {
     const stream = await client.chat.completions.create({
       model,

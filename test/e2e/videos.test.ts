@@ -4,8 +4,7 @@ import t from 'tap'
 import { pictureOf } from '../../infra/sandbox/media/pictures.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
-import { type Answer, call, queriesOf, steadyHeaders } from './support/client.ts'
-import { startReceiver } from './support/receiver.ts'
+import { type Answer, call, queriesOf, startReceiver, steadyHeaders } from './support/client.ts'
 
 const receiver = await startReceiver()
 t.teardown(() => receiver.close())

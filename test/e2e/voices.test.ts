@@ -150,35 +150,38 @@ void t.test('what was uploaded, and what was spoken as a task, is downloaded', a
   t.match(await theirs.json(), { base_resp: { status_code: 2013 } })
 })
 
-void t.test('a download that upstream refuses or breaks off is told, or cut off', async (t) => {
-  const id = await uploaded('voice_clone')
-  const fault = (...faults: readonly string[]) =>
-    stack.sandbox.faults.add({ faults, match: { family: 'speech', op: 'retrieve-content' } })
-  const broken = fault('http=500')
-  const failed = await content(id)
-  stack.sandbox.faults.clear(broken.id)
-  t.equal(failed.status, 502)
-  t.match(await failed.json(), { base_resp: { status_code: 1033 }, trace_id: /^req_/ })
-  const halved = fault('truncated')
-  const cut = await content(id)
-  t.equal(cut.status, 200)
-  await t.rejects(cut.arrayBuffer(), 'never ended as if whole')
-  stack.sandbox.faults.clear(halved.id)
-  const missing = await fetch(`${url}/provB/v1/files/retrieve_content`, {
-    headers: { authorization: `Bearer ${demo.modelToken}` },
-  })
-  t.match(await missing.json(), { base_resp: { status_code: 2013, status_msg: /file_id/ } })
-  const hanging = fault('hang')
-  const leaving = Array.from({ length: 30 }, () =>
-    fetch(`${url}/provB/v1/files/retrieve_content?file_id=${id}`, {
+void t.test(
+  'a download that upstream refuses or breaks off is answered with an error, or cut off',
+  async (t) => {
+    const id = await uploaded('voice_clone')
+    const fault = (...faults: readonly string[]) =>
+      stack.sandbox.faults.add({ faults, match: { family: 'speech', op: 'retrieve-content' } })
+    const broken = fault('http=500')
+    const failed = await content(id)
+    stack.sandbox.faults.clear(broken.id)
+    t.equal(failed.status, 502)
+    t.match(await failed.json(), { base_resp: { status_code: 1033 }, trace_id: /^req_/ })
+    const halved = fault('truncated')
+    const cut = await content(id)
+    t.equal(cut.status, 200)
+    await t.rejects(cut.arrayBuffer(), 'never ended as if whole')
+    stack.sandbox.faults.clear(halved.id)
+    const missing = await fetch(`${url}/provB/v1/files/retrieve_content`, {
       headers: { authorization: `Bearer ${demo.modelToken}` },
-      signal: AbortSignal.timeout(300),
-    }).catch(() => 'left'),
-  )
-  await Promise.all(leaving)
-  stack.sandbox.faults.clear(hanging.id)
-  t.equal((await content(id)).status, 200, 'and the account goes on')
-})
+    })
+    t.match(await missing.json(), { base_resp: { status_code: 2013, status_msg: /file_id/ } })
+    const hanging = fault('hang')
+    const leaving = Array.from({ length: 30 }, () =>
+      fetch(`${url}/provB/v1/files/retrieve_content?file_id=${id}`, {
+        headers: { authorization: `Bearer ${demo.modelToken}` },
+        signal: AbortSignal.timeout(300),
+      }).catch(() => 'left'),
+    )
+    await Promise.all(leaving)
+    stack.sandbox.faults.clear(hanging.id)
+    t.equal((await content(id)).status, 200, 'and the account goes on')
+  },
+)
 
 void t.test('an upload passes through, whole, in whichever order its parts come', async (t) => {
   const bytes = Buffer.alloc(LARGE_BYTES, 'ab')
@@ -334,7 +337,7 @@ void t.test('a voice that upstream let go of is cloned again under its name', as
   t.equal(a, b, 'it keeps its name upstream')
 })
 
-void t.test('a clone that nobody can say of is not billed, and is not in the way', async (t) => {
+void t.test('a clone of unknown outcome is not billed, and blocks no later one', async (t) => {
   const order = {
     file_id: await uploaded('voice_clone'),
     voice_id: 'Uncertain-1',
@@ -365,19 +368,22 @@ void t.test('a clone that nobody can say of is not billed, and is not in the way
   )
 })
 
-void t.test('upstream’s reasons are told by its numbers, our own faults are not', async (t) => {
-  const order = {
-    file_id: await uploaded('voice_clone'),
-    voice_id: 'Refused-Voice',
-    model: 'speech-2.8-hd',
-  }
-  for (const code of [1026, 1042, 1043, 2037, 2048, 20132])
-    refused(t, await clone({ ...order, text: `[[sandbox refuse=${code}]]` }), code, /./)
-  for (const code of [1004, 1008, 2038, 2049])
-    refused(t, await clone({ ...order, text: `[[sandbox refuse=${code}]]` }), 1000, /./, 503)
-  const short = await uploaded('voice_clone', { seconds: 2 })
-  refused(t, await clone({ file_id: short, voice_id: 'Refused-Voice' }), 2037, /./)
-})
+void t.test(
+  'upstream’s reasons are answered with its numbers, our own faults are not',
+  async (t) => {
+    const order = {
+      file_id: await uploaded('voice_clone'),
+      voice_id: 'Refused-Voice',
+      model: 'speech-2.8-hd',
+    }
+    for (const code of [1026, 1042, 1043, 2037, 2048, 20132])
+      refused(t, await clone({ ...order, text: `[[sandbox refuse=${code}]]` }), code, /./)
+    for (const code of [1004, 1008, 2038, 2049])
+      refused(t, await clone({ ...order, text: `[[sandbox refuse=${code}]]` }), 1000, /./, 503)
+    const short = await uploaded('voice_clone', { seconds: 2 })
+    refused(t, await clone({ file_id: short, voice_id: 'Refused-Voice' }), 2037, /./)
+  },
+)
 
 void t.test('two tenants cannot tell each other’s files from none', async (t) => {
   const fileId = await uploaded('voice_clone')

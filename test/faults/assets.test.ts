@@ -3,11 +3,18 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { eventually } from '../helpers/eventually.ts'
-import { type AcceptedAsset, readLibrary } from './driver/assets/library-record.ts'
-import { libraryOf, type LoggedLibrary, type LoggedThing } from './driver/assets/library-log.ts'
-import { readLists } from './driver/assets/lists.ts'
+import {
+  type AcceptedAsset,
+  act,
+  addressWith,
+  libraryOf,
+  type LoggedLibrary,
+  type LoggedThing,
+  readLibrary,
+  readLists,
+  resultOf,
+} from './driver/assets/library.ts'
 import { judgeAssets } from './driver/assets/oracle.ts'
-import { act, addressWith, resultOf } from './driver/assets/wire.ts'
 import { AssetWitness, type SeenGroup } from './driver/assets/witness.ts'
 import { type Answer, createCaller } from './driver/caller.ts'
 import { libraryAt, libraryKey } from './driver/channels.ts'

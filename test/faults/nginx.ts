@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { bare, bareEnvironment } from './driver/bare.ts'
+import { bare, bareEnvironment } from '../helpers/child.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { findInstalled } from '../helpers/installed.ts'
+import { findInstalled } from '../helpers/child.ts'
 
 /** nginx as the operating system brings it, in front of replicas. */
 

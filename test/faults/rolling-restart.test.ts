@@ -17,14 +17,13 @@ import { families } from '../../src/families/index.ts'
 import { taskBody } from '../e2e/support/client.ts'
 import { checkout } from '../helpers/checkout.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { newNamespace } from '../helpers/eventstore.ts'
+import { newNamespace, startLocalEventStore } from '../helpers/eventstore.ts'
 import { acquireGatewayDatabase } from '../helpers/gateway-database.ts'
-import { startLocalEventStore } from '../helpers/local-eventstore.ts'
 import { builtProduct } from '../helpers/product.ts'
 import { TASKS } from './driver/tasks/video-a.ts'
 import { Machine } from './driver/machine.ts'
 import { findNginx, startNginx } from './nginx.ts'
-import { freshDirectory } from './place.ts'
+import { freshDirectory } from './scene.ts'
 
 /** Three replicas behind a proxy, as the examples for production have it, restarted one after the other. */
 

@@ -1,18 +1,27 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { Answer, Call } from './driver/caller.ts'
 import { LEASES_MS } from './driver/lives.ts'
-import type { Target } from './driver/processes.ts'
-import { signal } from './driver/processes.ts'
-import { Trial, type TrialOptions } from './driver/trial.ts'
+import { signal, type Target } from './driver/processes.ts'
 import { TASKS } from './driver/tasks/video-a.ts'
-import { freshDirectory } from './place.ts'
+import { Trial, type TrialOptions } from './driver/trial.ts'
 import { builtProduct } from '../helpers/product.ts'
+
+/** A directory of the test's own that Postgres gets through to under whatever account it runs. */
+export async function freshDirectory(t: Test): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'tollgate-faults-'))
+  await chmod(directory, 0o711)
+  t.teardown(() => rm(directory, { recursive: true, force: true }))
+  return join(directory, 'run')
+}
 
 /** A running gateway whose surroundings a test breaks, one after the other. */
 
 /** No answer may take longer, whatever is broken: callers give up, and so do their patience and ours. */
-export const LONGEST_ANSWER_MS = 20_000
+const LONGEST_ANSWER_MS = 20_000
 const RECOVERY_TIMEOUT_MS = 45_000
 const RECOVERY_PAUSE_MS = 250
 const KILL_PAUSE_MS = 50

@@ -2,8 +2,7 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { defaultLimits } from '../../src/api/app.ts'
 import { asModel, nowMs, startApp } from '../api/support/app.ts'
-import { MemoryFiles } from '../api/support/memory-files.ts'
-import { MemoryMedia } from '../api/support/memory-media.ts'
+import { MemoryFiles, MemoryMedia } from '../api/support/memory-media.ts'
 import { attempt } from './support.ts'
 
 /** Forms as nobody would send them: cut, doubled, misnamed, with bytes of any kind. */

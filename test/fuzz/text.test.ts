@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import type { InjectOptions } from 'fastify'
 import t from 'tap'
 import { asModel } from '../api/support/app.ts'
-import { frame } from '../api/support/memory-texts.ts'
+import { frame } from '../api/support/memory-calls.ts'
 import { startText } from '../api/v1/support.ts'
 import { anyChange, anyValue, changed, goodBodies, textComplaint } from './text-support.ts'
 

@@ -1,5 +1,7 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { nodeArguments } from './checkout.ts'
@@ -59,4 +61,50 @@ export async function endChild(child: ChildProcess, signal: 'SIGKILL' | 'SIGTERM
   const exited = once(child, 'exit')
   child.kill(signal)
   await exited
+}
+
+/**
+ * How to run a program as an operator would: `env` in front of it drops what a test runner loads into
+ * every process of its own, however that one is started; the process id stays the program's.
+ */
+export function bare(
+  program: string,
+  args: readonly string[],
+): readonly [file: string, args: string[]] {
+  return ['env', ['-u', 'NODE_OPTIONS', program, ...args]]
+}
+
+/** What the machine's owner has set, none of ours; with what was compiled already, so that a start takes less. */
+export function bareEnvironment(): Record<string, string> {
+  const { PATH = '', HOME = '/', NODE_COMPILE_CACHE } = process.env
+  // Its callers are few, and ask more often than callers do.
+  const OWN_REQUESTS_RPM = '6000'
+  return {
+    PATH,
+    HOME,
+    OWN_REQUESTS_RPM,
+    ...(NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }),
+  }
+}
+
+/** Programs that the operating system brings, for tests that want the real thing. */
+
+function find(programs: readonly string[]): string | undefined {
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin']
+  return programs
+    .flatMap((program) => folders.map((folder) => join(folder, program)))
+    .find((path) => existsSync(path))
+}
+
+/**
+ * Where the first of these programs is; undefined on a machine that has none and cannot get one by
+ * `apt-get`. `brings` is the package that has it.
+ * @throws where it only has to be installed, and in CI
+ */
+export function findInstalled(programs: readonly string[], brings: string): string | undefined {
+  const found = find(programs)
+  if (found !== undefined) return found
+  if (find(['apt-get']) !== undefined || (process.env['CI'] ?? '') !== '')
+    throw new Error(`${programs.join(' or ')} is not installed: apt-get install ${brings}`)
+  return undefined
 }

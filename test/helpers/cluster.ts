@@ -25,7 +25,7 @@ import type { Silence } from '../../infra/embedded/eventstore/pretence/front.ts'
 import type { Order } from '../../infra/embedded/eventstore/pretence/orders.ts'
 import type { ServerVersion } from '../../infra/embedded/eventstore/versions.ts'
 import { endChild, type Launched, launchChild } from './child.ts'
-import type { TestEventStore } from './local-eventstore.ts'
+import type { TestEventStore } from './eventstore.ts'
 
 const MAIN = new URL('../../infra/embedded/eventstore/pretence/main.ts', import.meta.url)
 

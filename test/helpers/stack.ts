@@ -6,6 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pino from 'pino'
+import type { Test } from 'tap'
 import type { SandboxOptions } from '../../infra/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../infra/sandbox/server.ts'
 import { waitForPosition } from '../../projections/engine/wait.ts'
@@ -29,8 +30,12 @@ import type { Channel } from '../../src/app/ports/provider.ts'
 import { loadConfig } from '../../src/config.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { roles, startGateway, type Gateway, type Role } from '../../src/start/server.ts'
-import { newNamespace, startEventStore } from './eventstore.ts'
-import { startLocalEventStore, type TestEventStore } from './local-eventstore.ts'
+import {
+  newNamespace,
+  startEventStore,
+  startLocalEventStore,
+  type TestEventStore,
+} from './eventstore.ts'
 import { acquireGatewayDatabase } from './gateway-database.ts'
 
 /** Public address every host of the tests resolves to unless the test says otherwise. */
@@ -131,6 +136,34 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     await stop()
     throw error
   }
+}
+
+/** Whether many files run in this process, one after the other (`test/run/worker.ts`). */
+const oneOfMany = process.env['TEST_ORDER'] !== undefined
+let shared: Promise<Stack> | undefined
+let files = 0
+
+/**
+ * The stack that the files of a process share, with two tenants of the file's own: for tests that do not restart or
+ * configure it, do not count what other tenants have, and clear the faults they add. The process ends it.
+ */
+export async function sharedStack(t: Test): Promise<Omit<Stack, 'replica' | 'stop'>> {
+  shared ??= startStack()
+  if (!oneOfMany) t.teardown(endSharedStack)
+  const stack = await shared
+  files += 1
+  const demo = await openTestTenant(stack.access, `demo_${files}`)
+  const other = await openTestTenant(stack.access, `other_${files}`)
+  await stack.caughtUp()
+  const before = stack.logged().length
+  return { ...stack, demo, other, logged: () => stack.logged().slice(before) }
+}
+
+/** Ends the stack that files shared, if there is one. */
+export async function endSharedStack(): Promise<void> {
+  const stack = await shared
+  shared = undefined
+  await stack?.stop()
 }
 
 async function start(

@@ -36,7 +36,7 @@ void t.test('the parsed value is that of JSON.parse, whichever strings stay raw'
   t.end()
 })
 
-void t.test('escapes are read correctly wherever a piece ends', (t) => {
+void t.test('escapes are read the same wherever a piece ends', (t) => {
   for (const json of ['"a\\\\"', '["\\\\\\"b","c"]', '{"\\"":"\\\\\\\\","é":"\\u00e9"}'])
     for (let pieceBytes = 1; pieceBytes < 12; pieceBytes += 1)
       for (const shortest of [0, 2])

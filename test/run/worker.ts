@@ -34,7 +34,7 @@ function standFor(test: Test): void {
 const order = JSON.parse(process.env['TEST_ORDER'] ?? '') as Order
 
 /** Modules are never let go of, nor what a file keeps in them: past this another process goes on. */
-const MOST_RSS_BYTES = 1.5 * 1024 ** 3
+const MOST_RSS_BYTES = 1.2 * 1024 ** 3
 /** What the files leave behind must not hold the process longer than this: each has had its own end. */
 const LINGER_MS = 2_000
 
@@ -64,6 +64,8 @@ for (let turn: number | undefined = order.first; turn !== undefined; turn = next
   // What a process reports is shown when it ends: this says meanwhile how far the run is.
   process.stderr.write(`${usageLine([used], path)}\n`)
 }
+// Loaded only now: it loads the whole program.
+await (await import('../helpers/stack.ts')).endSharedStack()
 t.end()
 setTimeout(() => {
   process.stderr.write(`still held by ${process.getActiveResourcesInfo().join(', ')}\n`)

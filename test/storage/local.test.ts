@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { openLocalStore } from '../../src/storage/local/store.ts'
-import { bare, bareEnvironment } from '../faults/driver/bare.ts'
+import { bare, bareEnvironment } from '../helpers/child.ts'
 import { nodeArguments } from '../helpers/checkout.ts'
 
 const root = await mkdtemp(join(tmpdir(), 'tollgate-local-'))
@@ -67,7 +67,7 @@ void t.test(
   },
 )
 
-void t.test('objects of a gateway without a public address have no URLs', async (t) => {
+void t.test('objects of a gateway without an address cannot be reached from outside', async (t) => {
   const store = await openLocalStore({ ...options, directory: join(root, 'address') })
   t.equal(await store.publicUrl('files/a', Date.now()), undefined)
 })

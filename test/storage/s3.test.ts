@@ -63,7 +63,7 @@ const asked: Readonly<Record<string, (store: ObjectStore) => Promise<unknown>>> 
   },
 }
 
-void t.test('errors of the service are distinguished by kind', async (t) => {
+void t.test('errors of the service are distinguished by their kind', async (t) => {
   const cases: readonly [number, string, string][] = [
     [403, 'AccessDenied', 'refused'],
     [404, 'NoSuchBucket', 'refused'],

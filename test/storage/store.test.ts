@@ -94,7 +94,7 @@ for (const [name, open] of Object.entries({ local, s3 }))
       left?.body.destroy()
     })
 
-    await t.test('a stream of any size is kept, even without a declared size', async (t) => {
+    await t.test('a stream of any size is kept, also one without a stated size', async (t) => {
       for (const sizeBytes of [
         0,
         5,
@@ -220,7 +220,7 @@ for (const [name, open] of Object.entries({ local, s3 }))
       await refused('of another secret', kept, key, 'another')
     })
 
-    await t.test('an object has its own URL for callers', async (t) => {
+    await t.test('an object has one public URL', async (t) => {
       const url = await store.publicUrl('results/2026-11-22T13/b', Date.now() + 60_000)
       t.match(url, /\/results\/2026-11-22T13\/b\?.*signature=[\w-]{43,}$/i)
       t.notMatch(url, /S3RVER$|a secret/)

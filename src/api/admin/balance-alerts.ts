@@ -1,8 +1,8 @@
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import { managedBalanceAlerts, type ShownBalanceAlerts } from '../../app/accounts/alerts/manage.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { currencies } from '../../kernel/money.ts'
-import { expectedRevision, settingRevision, type SettingSurface } from './settings.ts'
+import { expectedRevision, settingRoutes } from './settings.ts'
 
 const strict = { additionalProperties: false } as const
 const orNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
@@ -32,9 +32,6 @@ const AlertsBody = Type.Object(
 )
 
 const members = {
-  object: Type.Literal('balance_alerts'),
-  tenant_id: Type.String(),
-  revision: settingRevision,
   thresholds: Type.Array(Type.Object({ currency: Type.String(), below: Type.String() })),
   webhook_url: orNull('null: nothing is sent.'),
   webhook_secret: orNull('What is sent is signed with it (Standard Webhooks); null without a URL.'),
@@ -53,22 +50,17 @@ const members = {
 }
 
 /** When a tenant is notified that its balance is low. */
-export const balanceAlertSurface: SettingSurface<
-  'balanceAlerts',
-  ShownBalanceAlerts,
-  Static<typeof AlertsBody>
-> = {
+export const balanceAlertRoutes = settingRoutes({
   setting: managedBalanceAlerts,
   path: 'balance-alerts',
+  operation: 'BalanceAlerts',
   get: {
-    operationId: 'getBalanceAlerts',
     summary: 'Below what balances of a tenant count as low, where that is told, and which are',
   },
   put: {
-    operationId: 'setBalanceAlerts',
     summary: 'Set when a tenant is told that its balance is low, and where',
     body: AlertsBody,
-    failures: ['amount_invalid', 'balance_alerts_invalid', 'balance_alerts_changed'],
+    failures: ['amount_invalid'],
   },
   members,
   read: ({ thresholds, webhook_url: url, rotate_secret: rotateSecret = false }) => ({
@@ -77,16 +69,13 @@ export const balanceAlertSurface: SettingSurface<
     rotateSecret,
   }),
   toBody: toAlerts,
-}
+})
 
 const timeOf = (unixMs: number | undefined): string | null =>
   unixMs === undefined ? null : toTimestamp(unixMs)
 
 function toAlerts(alerts: ShownBalanceAlerts) {
   return {
-    object: 'balance_alerts' as const,
-    tenant_id: alerts.tenantId,
-    revision: alerts.revision,
     thresholds: alerts.thresholds.map(({ currency, below }) => ({ currency, below })),
     webhook_url: alerts.webhookUrl ?? null,
     webhook_secret: alerts.webhookSecret ?? null,

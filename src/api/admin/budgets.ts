@@ -1,10 +1,10 @@
 import { type Static, Type } from 'typebox'
-import { managedBudgets, type BudgetStatuses } from '../../app/spending/budgets/standing.ts'
+import { managedBudgets } from '../../app/spending/budgets/status.ts'
 import { type Budget, type BudgetSubject, MAX_BUDGETS } from '../../domain/account/budgets.ts'
 import { KnownId } from '../kit/account-surface.ts'
 import { budgetFacts as facts, BudgetSchema, toBudget } from '../kit/balances.ts'
 import { RequestError } from '../kit/request-error.ts'
-import { expectedRevision, settingRevision, type SettingSurface } from './settings.ts'
+import { expectedRevision, settingRoutes } from './settings.ts'
 
 /** A thousand budgets, each with an id. */
 const BODY_LIMIT_BYTES = 512 * 1024
@@ -52,54 +52,30 @@ const BudgetsBody = Type.Object(
   },
 )
 
-const members = {
-  object: Type.Literal('budgets'),
-  tenant_id: Type.String(),
-  revision: settingRevision,
-  time_zone: Type.String({ description: 'By whose days and months.' }),
-  budgets: Type.Array(BudgetSchema),
-}
-
 /** How much may be spent, and how much was. */
-export const budgetSurface: SettingSurface<
-  'budgets',
-  BudgetStatuses,
-  Static<typeof BudgetsBody>
-> = {
+export const budgetRoutes = settingRoutes({
   setting: managedBudgets,
   path: 'budgets',
-  get: {
-    operationId: 'getBudgets',
-    summary: 'Budgets of a tenant, its users and tokens, and how they stand',
-  },
+  operation: 'Budgets',
+  get: { summary: 'Budgets of a tenant, its users and tokens, and how they stand' },
   put: {
-    operationId: 'setBudgets',
     summary: 'Set all budgets of a tenant, its users and tokens; of the tenant itself an operator',
     bodyLimit: BODY_LIMIT_BYTES,
     body: BudgetsBody,
-    failures: [
-      'user_not_found',
-      'token_not_found',
-      'amount_invalid',
-      'budgets_invalid',
-      'budgets_changed',
-    ],
+    failures: ['user_not_found', 'token_not_found', 'amount_invalid'],
   },
-  members,
+  members: {
+    time_zone: Type.String({ description: 'By whose days and months.' }),
+    budgets: Type.Array(BudgetSchema),
+  },
   read: ({ time_zone: timeZone, budgets }) => ({ timeZone, budgets: budgets.map(readBudget) }),
-  toBody: ({ tenantId, revision, timeZone, budgets }) => ({
-    object: 'budgets' as const,
-    tenant_id: tenantId,
-    revision,
-    time_zone: timeZone,
-    budgets: budgets.map(toBudget),
-  }),
-}
+  toBody: ({ timeZone, budgets }) => ({ time_zone: timeZone, budgets: budgets.map(toBudget) }),
+})
 
-function readBudget(said: Static<typeof BudgetBody>, index: number): Budget {
-  const { currency, period, hard, soft } = said
+function readBudget(body: Static<typeof BudgetBody>, index: number): Budget {
+  const { currency, period, hard, soft } = body
   return {
-    subject: readSubject(said, `budgets/${index}`),
+    subject: readSubject(body, `budgets/${index}`),
     currency,
     period,
     ...(hard === undefined || hard === null ? {} : { hard }),

@@ -7,7 +7,7 @@ import { toBalanceAccount } from '../kit/balances.ts'
 import { changeFailures, readFailures } from '../kit/route-failures.ts'
 import { idempotencyKeyOf, PostingKeySchema, REPLAYED } from '../kit/idempotency.ts'
 import { RequestError } from '../kit/request-error.ts'
-import { describe, adminScopeFor } from './envelope.ts'
+import { describe, adminScopeOf } from './envelope.ts'
 import {
   CreditAnswerSchema,
   CreditLimitAnswerSchema,
@@ -45,7 +45,7 @@ export function creditRoutes(instance: FastifyInstance, deps: CreditDeps): void 
   app.get('/tenants/:tenant_id/credit', {
     schema: { ...get, params: TenantParamsSchema },
     handler: async (request) => {
-      const { tenantId } = await tenants.find(adminScopeFor(request), request.params.tenant_id)
+      const { tenantId } = await tenants.find(adminScopeOf(request), request.params.tenant_id)
       const { byTenant, asOf } = await readBalances([tenantId], undefined)
       return success({
         object: 'credit' as const,
@@ -78,7 +78,7 @@ function grantRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
       const { tenant_id: tenantId } = request.params
       const name = postingName(request, 'grant_id', grantId)
       const input = { tenantId, currency, amount, reason, ...name }
-      const { id, changed } = await tenants.grant(adminScopeFor(request), actorOf(request), input)
+      const { id, changed } = await tenants.grant(adminScopeOf(request), actorOf(request), input)
       sayRepeated(reply, name, changed)
       const object = 'credit_grant' as const
       return success({ object, id, tenant_id: tenantId, currency, amount, changed })
@@ -105,11 +105,7 @@ function limitRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
       const { tenant_id: tenantId } = request.params
       const name = postingName(request, 'limit_id', limitId)
       const input = { tenantId, currency, limit: amount, ...name }
-      const { id, changed } = await tenants.setLimit(
-        adminScopeFor(request),
-        actorOf(request),
-        input,
-      )
+      const { id, changed } = await tenants.setLimit(adminScopeOf(request), actorOf(request), input)
       sayRepeated(reply, name, changed)
       const object = 'credit_limit' as const
       return success({ object, id, tenant_id: tenantId, currency, amount, changed })

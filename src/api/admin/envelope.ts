@@ -1,5 +1,5 @@
 import type { FastifyRequest, FastifySchema } from 'fastify'
-import { type AdminScope, adminScopeOf } from '../../app/accounts/admin-scope.ts'
+import { type AdminScope, scopeOfAdminToken } from '../../app/accounts/admin-scope.ts'
 import {
   accountEnvelope,
   accountFailures,
@@ -8,6 +8,7 @@ import {
 } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import type { Envelope } from '../kit/envelope.ts'
+import { forSettings } from '../kit/failure-table.ts'
 import { createSurface } from '../kit/surface-failures.ts'
 import { managementFailures } from '../kit/route-failures.ts'
 
@@ -26,14 +27,11 @@ const surface = createSurface({
   price_book_replaced: { code: 'price_book_replaced', param: 'version' },
   price_books_changed: 'price_books_changed',
   confirmation_required: { code: 'confirmation_required', param: 'confirm' },
-  account_prices_invalid: 'invalid_request',
-  budgets_invalid: 'invalid_request',
-  budgets_changed: { code: 'budgets_changed', param: 'expected_revision' },
-  limits_invalid: 'invalid_request',
-  limits_changed: { code: 'limits_changed', param: 'expected_revision' },
-  balance_alerts_invalid: 'invalid_request',
-  balance_alerts_changed: { code: 'balance_alerts_changed', param: 'expected_revision' },
-  account_prices_changed: { code: 'account_prices_changed', param: 'expected_revision' },
+  ...forSettings((code, fault) =>
+    fault === 'invalid'
+      ? 'invalid_request'
+      : { code: `${code}_changed`, param: 'expected_revision' },
+  ),
   query_too_long: 'query_too_long',
   append_too_large: 'invalid_request',
   amount_invalid: { code: 'invalid_request', param: 'amount' },
@@ -47,7 +45,7 @@ export function describe(route: AccountRoute): FastifySchema {
   return describeAccount(adminEnvelope, 'adminToken', route)
 }
 
-/** How far the admin token of a request reaches. */
-export function adminScopeFor(request: FastifyRequest): AdminScope {
-  return adminScopeOf(principalOf(request))
+/** Which accounts and tokens the admin token of a request manages. */
+export function adminScopeOf(request: FastifyRequest): AdminScope {
+  return scopeOfAdminToken(principalOf(request))
 }

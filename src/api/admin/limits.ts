@@ -1,7 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { managedLimits } from '../../app/accounts/settings.ts'
 import {
-  type AccountLimits,
   type LimitedSubject,
   MAX_SUBJECTS,
   type SubjectLimits,
@@ -9,7 +8,7 @@ import {
 import { MAX_TOKEN_LIMIT } from '../../domain/token/events.ts'
 import { KnownId } from '../kit/account-surface.ts'
 import { RequestError } from '../kit/request-error.ts'
-import { expectedRevision, settingRevision, type SettingSurface } from './settings.ts'
+import { expectedRevision, settingRoutes } from './settings.ts'
 
 /** A thousand users, each with an id. */
 const BODY_LIMIT_BYTES = 512 * 1024
@@ -55,31 +54,23 @@ const LimitsBody = Type.Object(
   },
 )
 
-const members = {
-  object: Type.Literal('limits'),
-  tenant_id: Type.String(),
-  revision: settingRevision,
-  limits: Type.Array(Type.Object({ subject, user_id: Type.Optional(Type.String()), ...figures })),
-}
-
 /** How much a tenant and its users may ask at a time. */
-export const limitSurface: SettingSurface<'limits', AccountLimits, Static<typeof LimitsBody>> = {
+export const limitRoutes = settingRoutes({
   setting: managedLimits,
   path: 'limits',
-  get: { operationId: 'getLimits', summary: 'Limits of a tenant and of its users' },
+  operation: 'Limits',
+  get: { summary: 'Limits of a tenant and of its users' },
   put: {
-    operationId: 'setLimits',
     summary: 'Set all limits of a tenant and of its users; of the tenant itself an operator',
     bodyLimit: BODY_LIMIT_BYTES,
     body: LimitsBody,
-    failures: ['user_not_found', 'limits_invalid', 'limits_changed'],
+    failures: ['user_not_found'],
   },
-  members,
+  members: {
+    limits: Type.Array(Type.Object({ subject, user_id: Type.Optional(Type.String()), ...figures })),
+  },
   read: ({ limits }) => ({ limits: limits.map(readLimits) }),
-  toBody: ({ revision, limits }, tenantId) => ({
-    object: 'limits' as const,
-    tenant_id: tenantId,
-    revision,
+  toBody: ({ limits }) => ({
     limits: limits.map((one) => ({
       subject: one.subject.kind,
       ...(one.subject.kind === 'user' ? { user_id: one.subject.userId } : {}),
@@ -89,15 +80,15 @@ export const limitSurface: SettingSurface<'limits', AccountLimits, Static<typeof
       concurrent_tasks: one.concurrentTasks ?? null,
     })),
   }),
-}
+})
 
-function readLimits(said: Static<typeof LimitsOfSubject>, index: number): SubjectLimits {
+function readLimits(body: Static<typeof LimitsOfSubject>, index: number): SubjectLimits {
   return {
-    subject: readSubject(said, `limits/${index}/user_id`),
-    requestsPerMinute: said.requests_per_minute ?? undefined,
-    tokensPerMinute: said.tokens_per_minute ?? undefined,
-    concurrentCalls: said.concurrent_calls ?? undefined,
-    concurrentTasks: said.concurrent_tasks ?? undefined,
+    subject: readSubject(body, `limits/${index}/user_id`),
+    requestsPerMinute: body.requests_per_minute ?? undefined,
+    tokensPerMinute: body.tokens_per_minute ?? undefined,
+    concurrentCalls: body.concurrent_calls ?? undefined,
+    concurrentTasks: body.concurrent_tasks ?? undefined,
   }
 }
 

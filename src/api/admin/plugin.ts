@@ -7,15 +7,14 @@ import { type CountQuery, requireToken, useQueryCount } from '../kit/authenticat
 import { useEnvelope } from '../kit/envelope.ts'
 import { strictBodies, useJsonBody } from '../kit/json-body.ts'
 import { useNoStore } from '../kit/answer-headers.ts'
-import { balanceAlertSurface } from './balance-alerts.ts'
-import { budgetSurface } from './budgets.ts'
-import { limitSurface } from './limits.ts'
+import { balanceAlertRoutes } from './balance-alerts.ts'
+import { budgetRoutes } from './budgets.ts'
+import { limitRoutes } from './limits.ts'
 import { type CreditDeps, creditRoutes } from './credit.ts'
 import { adminEnvelope } from './envelope.ts'
 import { priceBookRoutes } from './prices/books.ts'
 import { whatIfRoute } from './prices/what-if.ts'
 import { accountPriceRoutes } from './prices/tenants.ts'
-import { settingRoutes } from './settings.ts'
 import { tenantRoutes, userRoutes } from './tenants.ts'
 import { adminTokenRoutes } from './tokens.ts'
 
@@ -27,6 +26,20 @@ interface AdminDeps extends CreditDeps {
   readonly countQuery?: CountQuery
 }
 
+/** In the order of the documentation. */
+const routes: readonly ((instance: FastifyInstance, deps: AdminDeps) => void)[] = [
+  tenantRoutes,
+  userRoutes,
+  creditRoutes,
+  budgetRoutes,
+  limitRoutes,
+  balanceAlertRoutes,
+  priceBookRoutes,
+  whatIfRoute,
+  accountPriceRoutes,
+  adminTokenRoutes,
+]
+
 /** Bodies about an account hold a few names and figures. */
 const BODY_LIMIT_BYTES = 64 * 1024
 
@@ -35,7 +48,6 @@ const BODY_LIMIT_BYTES = 64 * 1024
  * `/api/admin`.
  */
 export function adminPlugin(deps: AdminDeps) {
-  const { managedSettings: settings } = deps
   // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
   return async (instance: FastifyInstance): Promise<void> => {
     useEnvelope(instance, adminEnvelope)
@@ -44,15 +56,6 @@ export function adminPlugin(deps: AdminDeps) {
     requireToken(instance, deps.authenticate, 'admin')
     useQueryCount(instance, deps.countQuery)
     instance.setValidatorCompiler(strictBodies)
-    tenantRoutes(instance, deps.managedTenants)
-    userRoutes(instance, deps.managedTenants)
-    creditRoutes(instance, deps)
-    settingRoutes(instance, settings, budgetSurface)
-    settingRoutes(instance, settings, limitSurface)
-    settingRoutes(instance, settings, balanceAlertSurface)
-    priceBookRoutes(instance, deps.managedPriceBooks)
-    whatIfRoute(instance, deps.managedPriceBooks)
-    accountPriceRoutes(instance, settings)
-    adminTokenRoutes(instance, deps.managedTokens)
+    for (const register of routes) register(instance, deps)
   }
 }

@@ -1,11 +1,11 @@
-import type { FastifyInstance } from 'fastify'
-import { type TProperties, type TSchema, Type } from 'typebox'
+import type { FastifyInstance, FastifyRequest, FastifySchema } from 'fastify'
+import { type Static, type TProperties, type TSchema, Type } from 'typebox'
 import type { ManagedSetting, ManagedSettings } from '../../app/accounts/settings.ts'
-import type { SettingName, WantedOf } from '../../domain/account/settings.ts'
+import { definitionOf, type SettingName, type WantedOf } from '../../domain/account/settings.ts'
 import { actorOf, success, successOf } from '../kit/account-surface.ts'
 import type { FailureCode } from '../kit/failure-table.ts'
 import { changeFailures, readFailures } from '../kit/route-failures.ts'
-import { describe, adminScopeFor } from './envelope.ts'
+import { describe, adminScopeOf } from './envelope.ts'
 import { TenantParamsSchema } from './schemas.ts'
 
 /** Member of a body that may name the revision it is based on. */
@@ -14,101 +14,139 @@ export const expectedRevision = {
     Type.Integer({ minimum: 0, description: 'That was looked at, 0 for none.' }),
   ),
 }
-export const settingRevision = Type.Integer({ description: '0: none were ever set.' })
 
-interface Described {
-  readonly operationId: string
-  readonly summary: string
-  readonly querystring?: TSchema
-}
+/** The name of a setting in the ids of its operations. */
+type OperationName = `${Uppercase<string>}${string}`
 
-/** The routes of a setting: `Input` is a body that sets it, `Query` the query of reading it. */
-export interface SettingSurface<
+/** The routes of a setting, below its tenant. */
+interface SettingSurface<
   Name extends SettingName,
-  Shown,
-  Input extends { readonly expected_revision?: number | undefined },
-  Query = unknown,
+  Shown extends { readonly revision: number },
+  Body extends TSchema,
+  Query extends TSchema,
 > {
   readonly setting: ManagedSetting<Name, Shown>
-  /** Below the tenant. */
   readonly path: string
-  readonly get: Described
-  readonly put: Described & {
+  readonly operation: OperationName
+  readonly get: { readonly summary: string; readonly querystring?: Query }
+  readonly put: {
+    readonly summary: string
+    readonly querystring?: TSchema
     readonly bodyLimit?: number
-    readonly body: TSchema
+    readonly body: Body
     /** Beside those of every setting. */
     readonly failures: readonly FailureCode[]
   }
-  /** Members of an answer. */
+  /** Takes the setting back, where there is such a route. */
+  readonly delete?: {
+    readonly summary: string
+    readonly querystring: TSchema
+    readonly wanted: WantedOf<Name>
+  }
+  /** Members of an answer, beside those that every setting has; they may describe one of those. */
   readonly members: TProperties
-  /** Further members of an answer to a change. */
   readonly changed?: TSchema
-  readonly read: (body: Input) => WantedOf<Name>
-  readonly toBody: (shown: Shown, tenantId: string, query?: Query) => object
+  readonly read: (body: Static<Body>) => WantedOf<Name>
+  /** The members of an answer. */
+  readonly toBody: (shown: Shown, query?: Static<Query>) => object
 }
 
 interface OfTenant {
   readonly Params: { readonly tenant_id: string }
 }
+type Revised = { readonly expected_revision?: number } | undefined
 
 /** Registers the routes that read and set a setting. */
 export function settingRoutes<
   Name extends SettingName,
-  Shown,
-  Input extends { readonly expected_revision?: number | undefined },
-  Query,
->(
-  app: FastifyInstance,
-  settings: ManagedSettings,
-  surface: SettingSurface<Name, Shown, Input, Query>,
-): void {
-  const { setting, get, put, members, changed: changedSchema = Type.Boolean(), toBody } = surface
-  const path = `/tenants/:tenant_id/${surface.path}`
-  const schemaOf = ({ querystring }: Described) => ({
-    params: TenantParamsSchema,
-    ...(querystring === undefined ? {} : { querystring }),
+  Shown extends { readonly revision: number },
+  Body extends TSchema,
+  Query extends TSchema,
+>(surface: SettingSurface<Name, Shown, Body, Query>) {
+  const { setting, path: name, put, delete: remove, read, toBody } = surface
+  const schemas = schemasOf(surface)
+  const path = `/tenants/:tenant_id/${name}`
+  const show = (shown: Shown, tenantId: string, query?: Static<Query>) => ({
+    object: definitionOf(setting.name).code,
+    tenant_id: tenantId,
+    revision: shown.revision,
+    ...toBody(shown, query),
   })
-  app.get<OfTenant>(path, {
-    schema: {
-      ...describe({
-        ...get,
-        ok: successOf(Type.Object(members)),
-        failures: [...readFailures, 'tenant_not_found'],
-      }),
-      ...schemaOf(get),
-    },
-    handler: async (request) => {
+  return (app: FastifyInstance, { managedSettings }: { managedSettings: ManagedSettings }) => {
+    const set = async (
+      request: FastifyRequest<OfTenant>,
+      wanted: () => WantedOf<Name>,
+      basis: number | undefined,
+    ) => {
       const { tenant_id: tenantId } = request.params
-      const shown = await settings.show(setting, adminScopeFor(request), tenantId)
-      return success(toBody(shown, tenantId, request.query as Query))
-    },
-  })
-  app.put<OfTenant>(path, {
-    ...(put.bodyLimit === undefined ? {} : { bodyLimit: put.bodyLimit }),
-    schema: {
-      ...describe({
-        ...put,
-        ok: successOf(Type.Object({ ...members, changed: changedSchema })),
-        failures: [...changeFailures, 'body_empty', 'tenant_not_found', ...put.failures],
-      }),
-      ...schemaOf(put),
-      body: put.body,
-    },
-    handler: async (request) => {
-      const { tenant_id: tenantId } = request.params
-      // Its schema has checked it.
-      const body = request.body as Input
-      const { changed, shown, warnings } = await settings.set(
+      const input = { tenantId, wanted, basis }
+      const done = await managedSettings.set(
         setting,
-        adminScopeFor(request),
+        adminScopeOf(request),
         actorOf(request),
-        {
-          tenantId,
-          wanted: () => surface.read(body),
-          basis: body.expected_revision,
-        },
+        input,
       )
-      return success({ ...toBody(shown, tenantId), changed }, warnings)
-    },
-  })
+      return success({ ...show(done.shown, tenantId), changed: done.changed }, done.warnings)
+    }
+    app.get<OfTenant>(path, {
+      schema: schemas.get,
+      handler: async (request) => {
+        const { tenant_id: tenantId } = request.params
+        const shown = await managedSettings.show(setting, adminScopeOf(request), tenantId)
+        return success(show(shown, tenantId, request.query as Static<Query>))
+      },
+    })
+    app.put<OfTenant>(path, {
+      ...(put.bodyLimit === undefined ? {} : { bodyLimit: put.bodyLimit }),
+      schema: schemas.put,
+      handler: (request) => {
+        // Its schema has checked it.
+        const body = request.body as Static<Body>
+        return set(request, () => read(body), (body as Revised)?.expected_revision)
+      },
+    })
+    if (remove === undefined) return
+    app.delete<OfTenant>(path, {
+      schema: schemas.delete,
+      handler: (request) =>
+        set(request, () => remove.wanted, (request.query as Revised)?.expected_revision),
+    })
+  }
+}
+
+function schemasOf(
+  surface: Pick<
+    SettingSurface<SettingName, never, TSchema, TSchema>,
+    'operation' | 'get' | 'put' | 'delete' | 'members' | 'changed'
+  > & { readonly setting: { readonly name: SettingName } },
+): Readonly<Record<'get' | 'put' | 'delete', FastifySchema>> {
+  const { operation, get, put, delete: remove, changed = Type.Boolean() } = surface
+  const { code } = definitionOf(surface.setting.name)
+  const members = {
+    object: Type.Literal(code),
+    tenant_id: Type.String(),
+    revision: Type.Integer({ description: '0: none were ever set.' }),
+    ...surface.members,
+  }
+  const describeOne = (
+    method: 'get' | 'set' | 'clear',
+    { summary, querystring }: { readonly summary: string; readonly querystring?: TSchema },
+    further: readonly FailureCode[],
+  ): FastifySchema => {
+    const isRead = method === 'get'
+    const ok = successOf(Type.Object(isRead ? members : { ...members, changed }))
+    const common = isRead ? readFailures : changeFailures
+    const failures: readonly FailureCode[] = [...common, 'tenant_not_found', ...further]
+    return {
+      ...describe({ operationId: `${method}${operation}`, summary, ok, failures }),
+      params: TenantParamsSchema,
+      ...(querystring === undefined ? {} : { querystring }),
+    }
+  }
+  const ofBody: readonly FailureCode[] = ['body_empty', ...put.failures, `${code}_invalid`]
+  return {
+    get: describeOne('get', get, []),
+    put: { ...describeOne('set', put, [...ofBody, `${code}_changed`]), body: put.body },
+    delete: remove === undefined ? {} : describeOne('clear', remove, [`${code}_changed`]),
+  }
 }

@@ -6,7 +6,7 @@ import { toTimestamp } from '../../kernel/clock.ts'
 import { actorOf, success } from '../kit/account-surface.ts'
 import { readPage } from '../kit/queries.ts'
 import { changeFailures, readFailures } from '../kit/route-failures.ts'
-import { describe, adminScopeFor } from './envelope.ts'
+import { describe, adminScopeOf } from './envelope.ts'
 import {
   NewTenantSchema,
   NewUserSchema,
@@ -17,6 +17,10 @@ import {
   UserAnswerSchema,
   UsersAnswerSchema,
 } from './schemas.ts'
+
+interface TenantDeps {
+  readonly managedTenants: ManagedTenants
+}
 
 const toTenant = ({ tenantId, name, openedAtMs }: TenantRow) => ({
   object: 'tenant' as const,
@@ -34,7 +38,10 @@ const toUser = ({ tenantId, userId, name, addedAtMs }: UserRow) => ({
 })
 
 /** Tenants: an operator opens and sees all of them, a tenant's admin token sees its own. */
-export function tenantRoutes(instance: FastifyInstance, tenants: ManagedTenants): void {
+export function tenantRoutes(
+  instance: FastifyInstance,
+  { managedTenants: tenants }: TenantDeps,
+): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const list = describe({
     operationId: 'listTenants',
@@ -47,7 +54,7 @@ export function tenantRoutes(instance: FastifyInstance, tenants: ManagedTenants)
     handler: async (request) => {
       const { items, next_cursor } = await readPage(
         request.query,
-        (page) => tenants.list(adminScopeFor(request), page),
+        (page) => tenants.list(adminScopeOf(request), page),
         ({ tenantId }) => tenantId,
       )
       return success({ items: items.map(toTenant), next_cursor })
@@ -64,7 +71,7 @@ export function tenantRoutes(instance: FastifyInstance, tenants: ManagedTenants)
     handler: async (request) => {
       const { name, tenant_id: tenantId } = request.body
       const input = { name, ...(tenantId === undefined ? {} : { tenantId }) }
-      const tenant = await tenants.open(adminScopeFor(request), actorOf(request), input)
+      const tenant = await tenants.open(adminScopeOf(request), actorOf(request), input)
       return success(toTenant(tenant))
     },
   })
@@ -77,14 +84,17 @@ export function tenantRoutes(instance: FastifyInstance, tenants: ManagedTenants)
   app.get('/tenants/:tenant_id', {
     schema: { ...one, params: TenantParamsSchema },
     handler: async (request) => {
-      const tenant = await tenants.find(adminScopeFor(request), request.params.tenant_id)
+      const tenant = await tenants.find(adminScopeOf(request), request.params.tenant_id)
       return success(toTenant(tenant))
     },
   })
 }
 
 /** Users of a tenant. */
-export function userRoutes(instance: FastifyInstance, tenants: ManagedTenants): void {
+export function userRoutes(
+  instance: FastifyInstance,
+  { managedTenants: tenants }: TenantDeps,
+): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const list = describe({
     operationId: 'listUsers',
@@ -97,7 +107,7 @@ export function userRoutes(instance: FastifyInstance, tenants: ManagedTenants): 
     handler: async (request) => {
       const { items, next_cursor } = await readPage(
         request.query,
-        (page) => tenants.users(adminScopeFor(request), request.params.tenant_id, page),
+        (page) => tenants.users(adminScopeOf(request), request.params.tenant_id, page),
         ({ userId }) => userId,
       )
       return success({ items: items.map(toUser), next_cursor })
@@ -115,7 +125,7 @@ export function userRoutes(instance: FastifyInstance, tenants: ManagedTenants): 
       const { name, user_id: userId } = request.body
       const { tenant_id: tenantId } = request.params
       const input = { tenantId, name, ...(userId === undefined ? {} : { userId }) }
-      const user = await tenants.addUser(adminScopeFor(request), actorOf(request), input)
+      const user = await tenants.addUser(adminScopeOf(request), actorOf(request), input)
       return success(toUser(user))
     },
   })

@@ -5,12 +5,15 @@ import { boundsFailures, changeFailures } from '../kit/route-failures.ts'
 import { readNewToken, toSecret, tokenRoutes } from '../kit/tokens/routes.ts'
 import { actorOf, success } from '../kit/account-surface.ts'
 import { NewTokenSchema, SecretAnswerSchema } from '../kit/tokens/schemas.ts'
-import { describe, adminScopeFor } from './envelope.ts'
+import { describe, adminScopeOf } from './envelope.ts'
 
 /** Tokens of every kind and of every user within the scope of the admin token. */
-export function adminTokenRoutes(instance: FastifyInstance, tokens: ManagedTokens): void {
+export function adminTokenRoutes(
+  instance: FastifyInstance,
+  { managedTokens: tokens }: { readonly managedTokens: ManagedTokens },
+): void {
   const whose = 'everybody the admin token reaches'
-  tokenRoutes(instance, { tokens, describe, adminScopeFor, noun: 'Token', whose, filters: true })
+  tokenRoutes(instance, { tokens, describe, adminScopeOf, noun: 'Token', whose, filters: true })
   instance.withTypeProvider<TypeBoxTypeProvider>().post('/tokens', {
     schema: {
       ...describe({
@@ -31,7 +34,7 @@ export function adminTokenRoutes(instance: FastifyInstance, tokens: ManagedToken
     handler: async (request) => {
       const { tenant_id: tenantId, user_id: userId, ...token } = request.body
       const input = { tenantId, userId, ...readNewToken(token) }
-      const issued = await tokens.issue(adminScopeFor(request), actorOf(request), input)
+      const issued = await tokens.issue(adminScopeOf(request), actorOf(request), input)
       return success(toSecret(issued), issued.warnings)
     },
   })

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import type { BudgetStatus } from '../../app/spending/budgets/standing.ts'
-import type { StandingBalance } from '../../app/finance/balances.ts'
+import type { BudgetStatus } from '../../app/spending/budgets/status.ts'
+import type { CurrencyBalance } from '../../app/finance/balances.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { currencies, formatAmount, formatFullAmount } from '../../kernel/money.ts'
 
@@ -35,7 +35,7 @@ export const balanceAccountColumns = [
 ] as const
 
 /** One currency of a balance. */
-export function toBalanceAccount(of: StandingBalance) {
+export function toBalanceAccount(of: CurrencyBalance) {
   const { grantedPico, adjustedPico, settledPico, heldPico } = of
   const [settled, held] = [formatFullAmount(settledPico), formatFullAmount(heldPico)]
   return {

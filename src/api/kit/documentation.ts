@@ -3,7 +3,7 @@ import { type TSchema, Type } from 'typebox'
 import type { ProviderErrorKind } from '../../app/ports/provider.ts'
 import { type DomainCode, domainCodes, DomainError } from '../../kernel/errors.ts'
 import type { Answer, Envelope } from './envelope.ts'
-import type { FailureCode } from './failure-table.ts'
+import { type FailureCode, forSettings } from './failure-table.ts'
 import { RequestError } from './request-error.ts'
 import type { Tag } from './surface.ts'
 
@@ -114,12 +114,20 @@ function isRefusal(failure: FailureCode): failure is `refused_${ProviderErrorKin
   return failure.startsWith('refused_')
 }
 
-/** An error of this kind without details. */
+const settingErrors = forSettings(
+  (setting, fault) => new DomainError(`setting_${fault}`, '', { setting }),
+)
+
+function isOfSetting(failure: FailureCode): failure is keyof typeof settingErrors {
+  return Object.hasOwn(settingErrors, failure)
+}
+
+/** An error of this kind that says nothing but its kind. */
 function plainError(failure: FailureCode): Error {
   if (isDomainCode(failure)) return new DomainError(failure, '', {})
-  return isRefusal(failure)
-    ? new DomainError('call_refused', '', { kind: failure.slice('refused_'.length) })
-    : new RequestError(failure, '')
+  if (isRefusal(failure))
+    return new DomainError('call_refused', '', { kind: failure.slice('refused_'.length) })
+  return isOfSetting(failure) ? settingErrors[failure] : new RequestError(failure, '')
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { ProviderErrorKind } from '../../app/ports/provider.ts'
+import { type SettingCode, settingCodes } from '../../domain/account/settings.ts'
 import type { DomainCode } from '../../kernel/errors.ts'
 import type { RequestFault } from './request-error.ts'
 
@@ -22,8 +23,15 @@ export type FailureStatus =
   | 504
   | 507
 
-/** Every failure of a request; each kind of refusal by the model service is one. */
-export type FailureCode = DomainCode | RequestFault | `refused_${ProviderErrorKind}`
+/** Settings of accounts fail each under its own name. */
+type SettingFailure = `${SettingCode}_${'invalid' | 'changed'}`
+
+/** Everything a request can fail with; a refusal by the model service is one for each reason it has. */
+export type FailureCode =
+  | DomainCode
+  | RequestFault
+  | `refused_${ProviderErrorKind}`
+  | SettingFailure
 
 export interface FailureRow {
   readonly status: FailureStatus
@@ -158,14 +166,8 @@ const ofAdministration = {
   token_scope_invalid: own(400, 'The scope is not valid'),
   token_expiry_invalid: own(400, 'The time is not valid'),
   token_secret_reused: own(409, 'The secret was used before', 'never'),
-  account_prices_invalid: own(400, 'The account prices are not valid'),
-  budgets_invalid: own(400, 'The budgets are not valid'),
-  budgets_changed: own(409, 'The budgets were changed in the meantime', 'never'),
-  limits_invalid: own(400, 'The limits are not valid'),
-  limits_changed: own(409, 'The limits were changed in the meantime', 'never'),
-  balance_alerts_invalid: own(400, 'The balance alerts are not valid'),
-  balance_alerts_changed: own(409, 'The balance alerts were changed in the meantime', 'never'),
-  account_prices_changed: own(409, 'The account prices were changed in the meantime', 'never'),
+  setting_invalid: own(400, 'The setting is not valid'),
+  setting_changed: own(409, 'The setting was changed in the meantime', 'never'),
   price_book_invalid: own(400, 'The price book is not valid'),
   price_books_changed: own(409, 'Another price book was published in the meantime', 'never'),
   price_book_version_taken: own(409, 'The version names another price book', 'never'),
@@ -174,6 +176,25 @@ const ofAdministration = {
   confirmation_required: own(409, 'Nothing was changed: this needs `"confirm": true`', 'never'),
   audit_state_foreign: own(409, 'The earlier audit was of another log', 'never'),
 } as const satisfies Partial<Record<FailureCode, FailureRow>>
+
+/** What a surface says of each failure of each setting. */
+export function forSettings<Row>(
+  make: (code: SettingCode, fault: 'invalid' | 'changed') => Row,
+): Readonly<Record<SettingFailure, Row>> {
+  const faults = ['invalid', 'changed'] as const
+  return Object.fromEntries(
+    settingCodes.flatMap((code) =>
+      faults.map((fault) => [`${code}_${fault}`, make(code, fault)] as const),
+    ),
+  ) as Record<SettingFailure, Row>
+}
+
+const ofSettings = forSettings((code, fault) => {
+  const name = code.replaceAll('_', ' ')
+  return fault === 'invalid'
+    ? own(400, `The ${name} are not valid`)
+    : own(409, `The ${name} were changed in the meantime`, 'never')
+})
 
 const ofVoices = {
   voice_exists: own(409, 'There is a voice of that name', 'never'),
@@ -232,6 +253,7 @@ export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
   ...ofUpstream,
   ...ofStores,
   ...ofAdministration,
+  ...ofSettings,
   ...ofVoices,
   ...ofImages,
   ...ofAssets,

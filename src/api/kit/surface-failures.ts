@@ -1,6 +1,6 @@
 import { SettledRefusal } from '../../app/calls/settle.ts'
 import { type Cost, costOf } from '../../domain/pricing/settlement.ts'
-import { isDomainError } from '../../kernel/errors.ts'
+import { type DomainError, isDomainError } from '../../kernel/errors.ts'
 import { costHeaders } from './answer-headers.ts'
 import { numberDetail, textDetail } from './observe.ts'
 import { type FailureCode, type FailureRow, failureTable } from './failure-table.ts'
@@ -56,11 +56,18 @@ function isFailureCode(name: string): name is FailureCode {
   return Object.hasOwn(failureTable, name)
 }
 
-/** The failure of a domain error; refusals of the model service by their kind. */
-function failureOf(code: FailureCode, kind: string | undefined): FailureCode {
-  if (code !== 'call_refused' && code !== 'submission_refused') return code
-  const refused = `refused_${kind ?? ''}`
-  return isFailureCode(refused) ? refused : code
+/**
+ * Which failure a domain error is: refusals of the model service go by their kind, faults of
+ * settings by the setting.
+ */
+function failureOf(error: DomainError): FailureCode {
+  const { code } = error
+  let name: string = code
+  if (code === 'call_refused' || code === 'submission_refused')
+    name = `refused_${textDetail(error, 'kind') ?? ''}`
+  if (code === 'setting_invalid' || code === 'setting_changed')
+    name = code.replace('setting', textDetail(error, 'setting') ?? '')
+  return isFailureCode(name) ? name : code
 }
 
 function paramOf(code: FailureCode, rule: Rule, named: string | undefined): string | undefined {
@@ -88,7 +95,7 @@ export function createSurface(entries: SurfaceFailures): Surface {
         const nothing = (): undefined => undefined
         return { ...found, failure: fault, param, retry, text: nothing, number: nothing }
       }
-      const failure = failureOf(error.code, textDetail(error, 'kind'))
+      const failure = failureOf(error)
       const found = said(failure, error.message)
       const { retry } = found.rule
       const askedMs = numberDetail(error, 'retryAfterMs')

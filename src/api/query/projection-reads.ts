@@ -103,7 +103,7 @@ export function readsOver(deps: {
   readonly db: Queryable
   readonly logEnd: () => Promise<bigint | undefined>
   readonly readModels: Pick<ReadModels, 'requireCurrent'>
-  readonly funds: Pick<Funds, 'tell'>
+  readonly funds: Pick<Funds, 'report'>
   readonly catalog: Catalog
   readonly clock: Clock
   readonly served: readonly ServedModel[]

@@ -11,7 +11,7 @@ import { userEnvelope } from './envelope.ts'
 const describe = (route: AccountRoute) => describeAccount(userEnvelope, 'profileToken', route)
 
 /** The holder of a profile token manages the tokens of its user. */
-function adminScopeFor(request: FastifyRequest) {
+function adminScopeOf(request: FastifyRequest) {
   const { tenantId, userId } = principalOf(request)
   return { kind: 'user', tenantId, userId } as const
 }
@@ -21,7 +21,7 @@ export function ownTokenRoutes(instance: FastifyInstance, tokens: ManagedTokens)
   const surface = {
     tokens,
     describe,
-    adminScopeFor,
+    adminScopeOf,
     noun: 'OwnToken',
     whose: 'the user',
     filters: false,
@@ -38,7 +38,7 @@ export function ownTokenRoutes(instance: FastifyInstance, tokens: ManagedTokens)
       body: NewOwnTokenSchema,
     },
     handler: async (request) => {
-      const adminScope = adminScopeFor(request)
+      const adminScope = adminScopeOf(request)
       const { tenantId, userId } = adminScope
       const input = { tenantId, userId, ...readNewToken(request.body) }
       const issued = await tokens.issue(adminScope, actorOf(request), input)

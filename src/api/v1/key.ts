@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import type { KeyLimits, KeyStanding, ReadKey } from '../../app/access/key-standing.ts'
+import type { KeyLimits, TokenStatus, ReadKey } from '../../app/access/token-status.ts'
 import type { Principal } from '../../app/access/principal.ts'
-import type { BudgetStatus } from '../../app/spending/budgets/standing.ts'
-import type { Whose } from '../../app/spending/throttle/holders.ts'
-import type { LimitStatus } from '../../app/spending/throttle/minute-use.ts'
+import type { BudgetStatus } from '../../app/spending/budgets/status.ts'
+import type { Whose } from '../../app/spending/throttle/limits.ts'
+import type { LimitStatus } from '../../app/spending/throttle/rates.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { BudgetSchema, toBudget } from '../kit/balances.ts'
@@ -40,7 +40,7 @@ function toLimits(standing: KeyLimits | undefined) {
   }
 }
 
-function toKey(key: KeyStanding) {
+function toKey(key: TokenStatus) {
   const of = (whose: Whose) => key.limits.find(({ holder }) => holder.whose === whose)
   return {
     object: 'key' as const,

@@ -10,7 +10,7 @@ import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import { sha256Hex } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
 import { createRetryLog } from '../../kernel/retry-log.ts'
-import { type Limits, limitsInForce, noLimits } from '../spending/throttle/holders.ts'
+import { type Limits, limitsInForce, noLimits } from '../spending/throttle/limits.ts'
 import type { Authenticate, Principal } from './principal.ts'
 import { TokenLookUp } from './token-look-up.ts'
 import { UnknownSecrets } from './unknown-secrets.ts'
@@ -65,7 +65,7 @@ export function createAuthenticator(deps: {
       const tooMany = (waitMs: number) =>
         ({ ok: false, reason: 'too_many_unknown', waitMs }) as const
       try {
-        const known = tokens.remembered(hash)
+        const known = tokens.cached(hash)
         const waitMs = known === undefined && address !== undefined ? guesses.waitMs(address) : 0
         if (waitMs > 0) return tooMany(waitMs)
         const { token } = known ?? { token: await tokens.lookUp(hash) }

@@ -1,5 +1,5 @@
 import type { QueryScope, TokenKind } from '../../domain/token/events.ts'
-import type { Limits } from '../spending/throttle/holders.ts'
+import type { Limits } from '../spending/throttle/limits.ts'
 
 /** The caller, by its valid token. */
 export interface Principal {

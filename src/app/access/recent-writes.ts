@@ -9,14 +9,14 @@ export interface RecentWrites {
   /** Position the projection must have passed before this tenant's reads are its own writes. */
   readonly of: (tenantId: string) => bigint | undefined
   /** The projection has passed this position: readers need not wait, unless more was written. */
-  readonly seen: (tenantId: string, position: bigint) => void
+  readonly projected: (tenantId: string, position: bigint) => void
 }
 
 export function createRecentWrites(): RecentWrites {
   const positions = new LRUCache<string, bigint>({ max: MAX_TENANTS })
   return {
     of: (tenantId) => positions.get(tenantId),
-    seen: (tenantId, position) => {
+    projected: (tenantId, position) => {
       const known = positions.get(tenantId)
       if (known !== undefined && known <= position) positions.delete(tenantId)
     },

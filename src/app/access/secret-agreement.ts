@@ -59,7 +59,7 @@ export const secretMigrations: Migrations = {
     `
 create table if not exists ops.marker_secret (
   sole boolean primary key default true check (sole),
-  -- A keyed hash: whoever reads it cannot tell the secret.
+  -- A keyed hash: the secret cannot be read from it.
   fingerprint text not null,
   noted_at timestamptz not null default now()
 );

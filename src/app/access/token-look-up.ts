@@ -51,7 +51,7 @@ export class TokenLookUp {
   }
 
   /** The cached token; undefined when none is cached. */
-  remembered(hash: string): { readonly token: FoundToken | undefined } | undefined {
+  cached(hash: string): { readonly token: FoundToken | undefined } | undefined {
     const cached = this.#cache.get(hash)
     if (cached?.isOld === true) void this.#refresh(hash)
     return cached

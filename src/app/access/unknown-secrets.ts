@@ -15,14 +15,14 @@ export class UnknownSecrets {
   readonly #blocks = new LRUCache<string, Allowance>({ max: MAX_BLOCKS })
   readonly #perMinute: number
   readonly #clock: Clock
-  readonly #told: Counter<'answer'>
+  readonly #answers: Counter<'answer'>
 
   constructor(perMinute: number, monotonic: Clock, registry?: Registry) {
     this.#perMinute = perMinute
     this.#clock = monotonic
-    this.#told = new Counter({
+    this.#answers = new Counter({
       name: 'tollgate_unknown_tokens_total',
-      help: 'Requests with a token nobody has: 401, or 429 and not looked up where too many came from one address.',
+      help: 'Requests with an unknown token: 401, or 429 and not looked up where too many came from one address.',
       labelNames: ['answer'],
       registers: registry === undefined ? [] : [registry],
     })
@@ -44,12 +44,12 @@ export class UnknownSecrets {
     const waitMs = allowance.waitMs(1, this.#perMinute, nowMs)
     if (waitMs > 0) return this.#counted(waitMs)
     allowance.take(1, this.#perMinute, nowMs)
-    this.#told.inc({ answer: '401' })
+    this.#answers.inc({ answer: '401' })
     return 0
   }
 
   #counted(waitMs: number): number {
-    if (waitMs > 0) this.#told.inc({ answer: '429' })
+    if (waitMs > 0) this.#answers.inc({ answer: '429' })
     return waitMs
   }
 }

@@ -34,7 +34,7 @@ export async function catchUp(
   const position = deps.recent.of(tenantId)
   if (position === undefined) return
   if (await waitForPosition(deps.pool, readModel, position, CATCH_UP_MS))
-    deps.recent.seen(tenantId, position)
+    deps.recent.projected(tenantId, position)
 }
 
 /** Waits until the task's row shows an append; false when it does not in time. */

@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache'
-import { accountStream, accountStreams, isSettingEvent } from '../../domain/account/events.ts'
+import { accountStream, accountStreams } from '../../domain/account/events.ts'
 import {
   type AccountSettings,
   evolveSettings,
+  isSettingEvent,
   latestSettings,
 } from '../../domain/account/settings.ts'
 import { placeOf } from '../../eventlog/log/position.ts'

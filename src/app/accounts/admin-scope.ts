@@ -15,7 +15,7 @@ interface Authority {
 }
 
 /** The scope of an admin token: one that is not bound to its tenant is an operator's. */
-export function adminScopeOf(token: {
+export function scopeOfAdminToken(token: {
   readonly tenantId: string
   readonly scope: QueryScope | undefined
 }): AdminScope {

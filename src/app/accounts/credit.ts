@@ -101,8 +101,14 @@ export function adjustmentIdOf({
   correction,
   reason,
 }: Omit<AdjustmentInput, 'adjustmentId'>): string {
-  const said = [tenantId, nameOf(correctsOf(correction)), currency, canonicalAmount(amount), reason]
-  return `adjustment_${sha256Hex(JSON.stringify(said)).slice(0, DERIVED_ID_LENGTH)}`
+  const facts = [
+    tenantId,
+    nameOf(correctsOf(correction)),
+    currency,
+    canonicalAmount(amount),
+    reason,
+  ]
+  return `adjustment_${sha256Hex(JSON.stringify(facts)).slice(0, DERIVED_ID_LENGTH)}`
 }
 
 /** An id for a posting without one. */

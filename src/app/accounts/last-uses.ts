@@ -15,25 +15,25 @@ interface LastUses {
   /** Costs one map look-up. */
   readonly used: (tokenId: string) => void
   /** Writes overdue uses, or all. @throws what the database throws; the next call repeats it */
-  readonly tell: (options?: { readonly all?: boolean }) => Promise<void>
+  readonly write: (options?: { readonly all?: boolean }) => Promise<void>
 }
 
-const TOLD_EVERY_MS = 60_000
+const WRITE_EVERY_MS = 60_000
 /** The longest unused are evicted first: their next use is written again. */
 const MAX_TOKENS = 50_000
 /** Most uses written in one statement. */
-const MAX_TOLD = 5_000
+const MAX_BATCH = 5_000
 
 interface Use {
   usedAtMs: number
-  toldAtMs: number
+  writtenAtMs: number
 }
 
 export function createLastUses(pool: Pool, clock: Clock): LastUses {
   const uses = new LRUCache<string, Use>({ max: MAX_TOKENS })
 
-  const write = async (some: readonly (readonly [string, Use])[]): Promise<void> => {
-    const told = some.map(([tokenId, { usedAtMs }]) => ({ tokenId, usedAtMs }))
+  const writeBatch = async (some: readonly (readonly [string, Use])[]): Promise<void> => {
+    const batch = some.map(([tokenId, { usedAtMs }]) => ({ tokenId, usedAtMs }))
     await pool.query({
       name: 'token-uses',
       // In the order of the ids, so that replicas that write the same tokens do not deadlock.
@@ -41,40 +41,43 @@ export function createLastUses(pool: Pool, clock: Clock): LastUses {
              select token_id, to_timestamp(used_ms / 1000)
              from unnest($1::text[], $2::float8[]) as t (token_id, used_ms) order by token_id
              on conflict (token_id) do update set used_at = greatest(u.used_at, excluded.used_at)`,
-      values: [told.map(({ tokenId }) => tokenId), told.map(({ usedAtMs }) => usedAtMs)],
+      values: [batch.map(({ tokenId }) => tokenId), batch.map(({ usedAtMs }) => usedAtMs)],
     })
-    for (const [index, [, use]] of some.entries()) use.toldAtMs = told[index]?.usedAtMs ?? 0
+    for (const [index, [, use]] of some.entries()) use.writtenAtMs = batch[index]?.usedAtMs ?? 0
   }
 
   return {
     used: (tokenId) => {
       const usedAtMs = clock.nowMs()
       const known = uses.get(tokenId)
-      if (known === undefined) uses.set(tokenId, { usedAtMs, toldAtMs: 0 })
+      if (known === undefined) uses.set(tokenId, { usedAtMs, writtenAtMs: 0 })
       else known.usedAtMs = usedAtMs
     },
-    tell: async ({ all = false } = {}) => {
-      const leastMs = all ? 1 : TOLD_EVERY_MS
+    write: async ({ all = false } = {}) => {
+      const leastMs = all ? 1 : WRITE_EVERY_MS
       // A clock that was set back writes nothing until it is past its old time: the later time
       // stays.
-      const due = [...uses].filter(([, { usedAtMs, toldAtMs }]) => usedAtMs - toldAtMs >= leastMs)
-      for (let at = 0; at < due.length; at += MAX_TOLD) await write(due.slice(at, at + MAX_TOLD))
+      const due = [...uses].filter(
+        ([, { usedAtMs, writtenAtMs }]) => usedAtMs - writtenAtMs >= leastMs,
+      )
+      for (let at = 0; at < due.length; at += MAX_BATCH)
+        await writeBatch(due.slice(at, at + MAX_BATCH))
     },
   }
 }
 
 /** Writes about once a second until stopped, and everything at the stop. */
-export function startTelling(uses: LastUses, logger: Log): { readonly stop: () => Promise<void> } {
-  const telling = startExchangeLoop({
-    exchange: () => uses.tell(),
+export function startWriting(uses: LastUses, logger: Log): { readonly stop: () => Promise<void> } {
+  const writing = startExchangeLoop({
+    exchange: () => uses.write(),
     of: 'last uses of tokens',
     logger,
   })
   return {
     stop: async () => {
-      await telling.stop()
-      await uses.tell({ all: true }).catch((error: unknown) => {
-        logger.warn({ err: error }, 'the last uses of tokens could not be told')
+      await writing.stop()
+      await uses.write({ all: true }).catch((error: unknown) => {
+        logger.warn({ err: error }, 'the last uses of tokens could not be written')
       })
     },
   }

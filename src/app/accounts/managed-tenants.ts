@@ -89,7 +89,7 @@ function requireWithin(adminScope: AdminScope, tenantId: string): void {
 const MAX_COMPARED = 1_000
 
 /**
- * A tenant within the scope. For a caller that reaches all tenants, the error names the nearest id.
+ * A tenant within the scope. For a caller that manages all tenants, the error names the nearest id.
  * @throws DomainError `tenant_not_found`
  */
 export async function findTenant(

@@ -144,7 +144,7 @@ async function manageable(
   return token
 }
 
-/** @throws DomainError where a token of this scope may not issue that one */
+/** @throws DomainError where a manager of this scope may not issue that one */
 async function requireIssue(
   deps: TokenDeps,
   adminScope: AdminScope,

@@ -13,7 +13,7 @@ export interface ManagementDeps {
   readonly clock: Clock
 }
 
-/** The token behind a change: recorded beside its events. */
+/** The token and the request that make a change: recorded with its events. */
 export interface Actor {
   readonly tokenId: string
   readonly requestId: string

@@ -1,9 +1,9 @@
 import { canBeDeleted } from '../../domain/asset/decider.ts'
 import type { AssetGroupType } from '../../domain/asset/events.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import { actorOf, byCaller } from './asker.ts'
+import { actorOf, callerContext } from './actor.ts'
 import type { AssetDeps } from './deps.ts'
-import { findOwnAsset, findOwnGroup } from './own.ts'
+import { findOwnAsset, findOwnGroup } from './owned-objects.ts'
 import { onAsset, onGroup } from './streams.ts'
 import type { AssetUseCases } from './types.ts'
 
@@ -14,14 +14,14 @@ export function createChanges(deps: AssetDeps): Pick<AssetUseCases, 'updateAsset
       const { asset } = await findOwnAsset(deps, key)
       requireChangeable(asset)
       const command = { kind: 'rename', by: actorOf(deps, key), name: key.name } as const
-      await onAsset(deps, asset.assetId, command, byCaller(key))
+      await onAsset(deps, asset.assetId, command, callerContext(key))
     },
     updateGroup: async (key) => {
       const { group } = await findOwnGroup(deps, key)
       requireChangeable(group)
       const { name, description } = key
       const command = { kind: 'update', by: actorOf(deps, key), name, description } as const
-      await onGroup(deps, group.groupId, command, byCaller(key))
+      await onGroup(deps, group.groupId, command, callerContext(key))
     },
   }
 }

@@ -5,14 +5,14 @@ import { DomainError } from '../../kernel/errors.ts'
 import { newAssetGroupId, newAssetId, newId } from '../../kernel/ids.ts'
 import { callOptions, callUpstream, REFRESH_TIMEOUT_MS } from '../channels/call-upstream.ts'
 import { type CallOptions, type Channel, ProviderError } from '../ports/provider.ts'
-import { askerOf, byCaller } from './asker.ts'
+import { callerOf, callerContext } from './actor.ts'
 import type { AssetDeps } from './deps.ts'
 import { findGroup } from './find.ts'
-import { findOwnGroup } from './own.ts'
-import { libraryAt, libraryFor, placeOf, projectOf } from './place.ts'
-import { askingRefusal, creationRefusal, keptFault, unsentFault } from './refusals.ts'
-import { type Doing, onAsset, onGroup } from './streams.ts'
-import type { Asking, AssetUseCases } from './types.ts'
+import { findOwnGroup } from './owned-objects.ts'
+import { libraryAt, libraryFor, libraryRegionOf, projectOf } from './library.ts'
+import { queryRefusal, creationRefusal, keptFault, unsentFault } from './refusals.ts'
+import { type CommandContext, onAsset, onGroup } from './streams.ts'
+import type { LibraryRequest, AssetUseCases } from './types.ts'
 
 /**
  * A creation is recorded first, under the name that upstream gets. If the process dies or the
@@ -35,16 +35,16 @@ async function createGroup(
   order: Parameters<AssetUseCases['createGroup']>[0],
 ): ReturnType<AssetUseCases['createGroup']> {
   const { clock, provider } = deps
-  const place = placeOf(deps, order)
-  const channel = libraryFor(deps, order.principal.tenantId, place)
+  const target = libraryRegionOf(deps, order)
+  const channel = libraryFor(deps, order.principal.tenantId, target)
   const projectName = projectOf(order.projectName)
   const { name, description } = order
   const nowMs = clock.nowMs()
   const groupId = newAssetGroupId(nowMs)
   const group = {
     groupId,
-    ...askerOf(order),
-    region: place.region,
+    ...callerOf(order),
+    region: target.region,
     projectName,
     channelId: channel.id,
     groupType: 'AIGC' as const,
@@ -55,8 +55,8 @@ async function createGroup(
   await createOnce(deps, order, channel, {
     prepare: async () => (options) =>
       provider.createGroup(channel, { name: groupId, projectName }, options),
-    execute: (command, doing) =>
-      onGroup(deps, groupId, command === 'create' ? { kind: command, group } : command, doing),
+    execute: (command, context) =>
+      onGroup(deps, groupId, command === 'create' ? { kind: command, group } : command, context),
   })
   return { groupId }
 }
@@ -66,7 +66,7 @@ async function createAsset(
   order: Parameters<AssetUseCases['createAsset']>[0],
 ): ReturnType<AssetUseCases['createAsset']> {
   const { clock, provider } = deps
-  placeOf(deps, order)
+  libraryRegionOf(deps, order)
   const found = await usableGroup(deps, order)
   const { groupType, region, projectName, channelId } = found.group
   const channel = libraryAt(deps, { channelId, region })
@@ -75,7 +75,7 @@ async function createAsset(
   const assetId = newAssetId(nowMs)
   const asset = {
     assetId,
-    ...askerOf(order),
+    ...callerOf(order),
     region,
     projectName,
     channelId,
@@ -91,8 +91,8 @@ async function createAsset(
       const wanted = { name: assetId, projectName, nativeGroupId, url, assetType }
       return (options) => provider.createAsset(channel, wanted, options)
     },
-    execute: (command, doing) =>
-      onAsset(deps, assetId, command === 'create' ? { kind: command, asset } : command, doing),
+    execute: (command, context) =>
+      onAsset(deps, assetId, command === 'create' ? { kind: command, asset } : command, context),
     // A group deletion that the log does not have by now will find this asset in the group.
     ...(canBeDeleted(groupType) && { recheck: () => usableGroup(deps, order) }),
   })
@@ -114,7 +114,7 @@ type Ask = (options: CallOptions) => Promise<{ readonly nativeId: string }>
 interface Creation {
   /** Prepares the upstream request before anything is recorded. */
   readonly prepare: () => Promise<Ask>
-  readonly execute: (command: 'create' | Outcome, doing: Doing) => Promise<unknown>
+  readonly execute: (command: 'create' | Outcome, context: CommandContext) => Promise<unknown>
   /** Checks its prerequisites again once the log has it. @throws DomainError when they are gone */
   readonly recheck?: () => Promise<unknown>
 }
@@ -126,14 +126,14 @@ interface Creation {
  */
 async function createOnce(
   deps: AssetDeps,
-  asking: Asking,
+  request: LibraryRequest,
   channel: Channel,
   { prepare, execute, recheck }: Creation,
 ): Promise<void> {
   const { clock, crashPoint, logger } = deps
-  const { principal, requestId } = asking
+  const { principal, requestId } = request
   const { tenantId } = principal
-  const ours = (): Doing => ({
+  const ours = (): CommandContext => ({
     tenantId,
     correlationId: requestId,
     commandId: newId('cmd', clock.nowMs()),
@@ -141,16 +141,16 @@ async function createOnce(
   /** If this append fails, the background finds the object by its name later, or never. */
   const record = async (outcome: Outcome): Promise<void> => {
     await execute(outcome, ours()).catch((error: unknown) =>
-      logger.warn({ requestId, err: error }, 'what became of an asset was not recorded'),
+      logger.warn({ requestId, err: error }, 'the outcome of an asset creation was not recorded'),
     )
   }
   const refused = (fault: AssetFault): Promise<void> =>
     record({ kind: 'refuse', fault, at: toTimestamp(clock.nowMs()) })
-  await deps.room.within(channel.id, async () => {
-    const ask = await counted(deps, asking, async () => {
+  await deps.libraryConcurrency.run(channel.id, async () => {
+    const ask = await counted(deps, request, async () => {
       await deps.log.ready()
       const prepared = await prepare()
-      await execute('create', { ...byCaller(asking), isNew: true })
+      await execute('create', { ...callerContext(request), isNew: true })
       return prepared
     })
     crashPoint('asset.after-created')
@@ -188,13 +188,13 @@ async function usableGroup(
 async function findNativeGroup(
   deps: AssetDeps,
   { group }: RecordedGroup,
-  { requestId }: Asking,
+  { requestId }: LibraryRequest,
 ): Promise<string> {
   const channel = libraryAt(deps, group)
   const signal = AbortSignal.timeout(REFRESH_TIMEOUT_MS)
   const found = await findGroup(deps, group, { channel, signal, requestId }).catch(
     (error: unknown) => {
-      throw error instanceof ProviderError ? askingRefusal(error) : error
+      throw error instanceof ProviderError ? queryRefusal(error) : error
     },
   )
   if (found !== undefined) return found
@@ -208,7 +208,7 @@ async function findNativeGroup(
 /** Only started requests count against the token's rate. */
 async function counted<Result>(
   deps: AssetDeps,
-  { principal }: Asking,
+  { principal }: LibraryRequest,
   begin: () => Promise<Result>,
 ): Promise<Result> {
   const reserved = await deps.throttle.request(principal)

@@ -11,7 +11,7 @@ import type { CrashPoint } from '../crash-points.ts'
 import type { TaskMetrics } from '../metrics.ts'
 import type { ReadModels } from '../read-models/read-models.ts'
 import type { Throttle } from '../spending/throttle/throttle.ts'
-import type { Room } from './room.ts'
+import type { LibraryConcurrency } from './library-concurrency.ts'
 
 /** Times of the asset library. */
 export interface AssetLimits {
@@ -46,7 +46,7 @@ export interface AssetDeps {
   readonly readModels: ReadModels
   /** For the asset library only. */
   readonly recent: RecentWrites
-  readonly room: Room
+  readonly libraryConcurrency: LibraryConcurrency
   readonly metrics: Pick<TaskMetrics, 'upstreamCalls' | 'upstreamSeconds' | 'policyFailures'>
   readonly clock: Clock
   readonly logger: Log

@@ -5,22 +5,22 @@ import type { LibraryPage, Listed, SeenGroup } from '../ports/assets.ts'
 import { callOptions } from '../channels/call-upstream.ts'
 import { callPaced } from '../channels/paced-calls.ts'
 import type { CallOptions, Channel } from '../ports/provider.ts'
-import { byPolicy, POLICY_CORRELATION } from './asker.ts'
+import { policyContext, POLICY_CORRELATION } from './actor.ts'
 import type { AssetDeps } from './deps.ts'
-import { type Doing, onAsset, onGroup } from './streams.ts'
+import { type CommandContext, onAsset, onGroup } from './streams.ts'
 
-/** Looks for objects that upstream may have accepted by their unique names, and records them. */
+/** Searches upstream by their unique names for objects that it may have accepted, and records them. */
 
 /** A name is unique: another object of that name is not ours. */
 const PAGE = { pageNumber: 1, pageSize: 10 } as const
 type Kept = Pick<AssetEventData<'AssetCreated'>, 'tenantId' | 'groupType' | 'projectName'>
 
-/** Where to look for it. */
-export interface Place {
+/** A request to a library. */
+export interface LibraryCall {
   readonly channel: Channel
-  /** Ends the wait for a turn, and the look. */
+  /** Ends the wait for a turn, and the request. */
   readonly signal: AbortSignal
-  /** The request behind the look, if any. */
+  /** The request of a caller that led to it, if any. */
   readonly requestId?: string
 }
 
@@ -28,14 +28,14 @@ export interface Place {
 export function findGroup(
   deps: AssetDeps,
   group: Kept & Pick<AssetGroupEventData<'AssetGroupCreated'>, 'groupId'>,
-  place: Place,
+  call: LibraryCall,
 ): Promise<string | undefined> {
   return find(
     deps,
-    { ...group, ...place, name: group.groupId },
+    { ...group, ...call, name: group.groupId },
     {
-      list: (page, options) => deps.provider.listGroups(place.channel, page, options),
-      accept: (command, doing) => onGroup(deps, group.groupId, command, doing),
+      list: (page, options) => deps.provider.listGroups(call.channel, page, options),
+      accept: (command, context) => onGroup(deps, group.groupId, command, context),
     },
   )
 }
@@ -44,14 +44,14 @@ export function findGroup(
 export function findAsset(
   deps: AssetDeps,
   asset: Kept & Pick<AssetEventData<'AssetCreated'>, 'assetId'>,
-  place: Place,
+  call: LibraryCall,
 ): Promise<string | undefined> {
   return find(
     deps,
-    { ...asset, ...place, name: asset.assetId },
+    { ...asset, ...call, name: asset.assetId },
     {
-      list: (page, options) => deps.provider.listAssets(place.channel, page, options),
-      accept: (command, doing) => onAsset(deps, asset.assetId, command, doing),
+      list: (page, options) => deps.provider.listAssets(call.channel, page, options),
+      accept: (command, context) => onAsset(deps, asset.assetId, command, context),
     },
   )
 }
@@ -65,12 +65,12 @@ interface Accepting {
 
 interface Finding {
   readonly list: (page: LibraryPage, options: CallOptions) => Promise<Listed<SeenGroup>>
-  readonly accept: (command: Accepting, doing: Doing) => Promise<unknown>
+  readonly accept: (command: Accepting, context: CommandContext) => Promise<unknown>
 }
 
 async function find(
   deps: AssetDeps,
-  wanted: Kept & Place & { readonly name: string },
+  wanted: Kept & LibraryCall & { readonly name: string },
   { list, accept }: Finding,
 ): Promise<string | undefined> {
   const { name, groupType, projectName, tenantId, channel, signal, requestId } = wanted
@@ -82,6 +82,6 @@ async function find(
   deps.crashPoint('asset.before-adopt')
   const at = toTimestamp(deps.clock.nowMs())
   const command = { kind: 'accept', nativeId, learntFrom: 'list', at } as const
-  await accept(command, byPolicy(deps, tenantId, requestId))
+  await accept(command, policyContext(deps, tenantId, requestId))
   return nativeId
 }

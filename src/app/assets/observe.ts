@@ -2,7 +2,7 @@ import type { AssetFault, AssetState, RecordedAsset } from '../../domain/asset/d
 import { toTimestamp } from '../../kernel/clock.ts'
 import type { SeenAsset } from '../ports/assets.ts'
 import type { AssetDeps } from './deps.ts'
-import { byPolicy } from './asker.ts'
+import { policyContext } from './actor.ts'
 import { onAsset } from './streams.ts'
 
 /** Upstream's failure of an asset without a reason. */
@@ -21,8 +21,8 @@ export function isYoung(
   return clock.nowMs() - createdAtMs <= assetLimits.lostAfterMs
 }
 
-/** What a look at an asset changes; undefined for no change. */
-export function saidBy(
+/** How upstream's answer changes an asset; undefined for no change. */
+export function stateChangeOf(
   deps: Pick<AssetDeps, 'clock' | 'assetLimits'>,
   createdAtMs: number,
   seen: SeenAsset | 'gone',
@@ -44,10 +44,10 @@ export function saidBy(
 export async function observeAsset(
   deps: AssetDeps,
   { asset }: Pick<RecordedAsset, 'asset'>,
-  said: 'active' | { readonly failed: AssetFault },
+  change: 'active' | { readonly failed: AssetFault },
   requestId?: string,
 ): Promise<AssetState> {
   deps.crashPoint('asset.before-observed')
-  const command = { kind: 'observe', seen: said, at: toTimestamp(deps.clock.nowMs()) } as const
-  return onAsset(deps, asset.assetId, command, byPolicy(deps, asset.tenantId, requestId))
+  const command = { kind: 'observe', seen: change, at: toTimestamp(deps.clock.nowMs()) } as const
+  return onAsset(deps, asset.assetId, command, policyContext(deps, asset.tenantId, requestId))
 }

@@ -6,9 +6,9 @@ import { catchUp } from '../access/visibility.ts'
 import { callOptions, callUpstream, REFRESH_TIMEOUT_MS } from '../channels/call-upstream.ts'
 import { ProviderError } from '../ports/provider.ts'
 import type { AssetDeps } from './deps.ts'
-import { observeAsset, saidBy } from './observe.ts'
-import { findOwnAsset, findOwnGroup } from './own.ts'
-import { placeOf, projectOf } from './place.ts'
+import { observeAsset, stateChangeOf } from './observe.ts'
+import { findOwnAsset, findOwnGroup } from './owned-objects.ts'
+import { libraryRegionOf, projectOf } from './library.ts'
 import type { AssetGroupListing, AssetUseCases } from './types.ts'
 import { assetViewOf, faultOf, groupViewOf, statusOf } from './view.ts'
 
@@ -46,7 +46,8 @@ export function createReads(
 /** The filter of a list, once the read model has what this process wrote for the tenant. */
 async function filterOf(deps: AssetDeps, listing: AssetGroupListing) {
   const { model, principal, projectName, requestId: _requestId, ...filter } = listing
-  const region = model === undefined ? undefined : placeOf(deps, { principal, model }).region
+  const region =
+    model === undefined ? undefined : libraryRegionOf(deps, { principal, model }).region
   const { tenantId, userId } = principal
   await deps.readModels.requireCurrent('assets')
   await catchUp(deps, 'assets', tenantId)
@@ -64,8 +65,8 @@ async function refreshed(
 ): Promise<{ readonly state: RecordedAsset; readonly url: string | undefined }> {
   const { asset, nativeId, phase } = state
   const channel = deps.channels.byId(asset.channelId)
-  const isAskedFor = phase === 'processing' || phase === 'active'
-  if (!isAskedFor || nativeId === undefined || channel?.library === undefined)
+  const isPolled = phase === 'processing' || phase === 'active'
+  if (!isPolled || nativeId === undefined || channel?.library === undefined)
     return { state, url: undefined }
   const key = { nativeId, projectName: asset.projectName }
   const options = callOptions(requestId, AbortSignal.timeout(REFRESH_TIMEOUT_MS))
@@ -78,12 +79,12 @@ async function refreshed(
     if (seen === undefined) return { state, url: undefined }
     const url = seen === 'gone' ? undefined : seen.url
     const createdAtMs = fromTimestamp(asset.createdAt)
-    const said = phase === 'processing' ? saidBy(deps, createdAtMs, seen) : undefined
-    if (said === undefined) return { state, url }
-    const next = await observeAsset(deps, state, said, requestId)
+    const change = phase === 'processing' ? stateChangeOf(deps, createdAtMs, seen) : undefined
+    if (change === undefined) return { state, url }
+    const next = await observeAsset(deps, state, change, requestId)
     return { state: next.phase === 'none' ? state : next, url }
   } catch (error) {
-    // A later look can record upstream's answer.
+    // A later poll can record upstream's answer.
     if (isDomainError(error))
       deps.logger.warn({ assetId: asset.assetId, requestId, err: error }, 'asset not observed')
     else if (!(error instanceof ProviderError)) throw error

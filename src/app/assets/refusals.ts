@@ -34,7 +34,7 @@ export function unsentFault(error: unknown): AssetFault {
 }
 
 /** For a request that changes nothing. */
-export function askingRefusal(error: ProviderError): DomainError {
+export function queryRefusal(error: ProviderError): DomainError {
   const refusal = refusalOf(error)
   if (refusal.code !== 'upstream_unavailable') return refusal
   // The surface has its own message.

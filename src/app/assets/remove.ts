@@ -9,15 +9,15 @@ import { callOptions } from '../channels/call-upstream.ts'
 import { callPaced } from '../channels/paced-calls.ts'
 import { ProviderError } from '../ports/provider.ts'
 import { requireCaughtUp } from '../read-models/catch-up.ts'
-import { actorOf, byPolicy, doingOf } from './asker.ts'
+import { actorOf, policyContext, contextOf } from './actor.ts'
 import { requireChangeable } from './change.ts'
 import type { AssetDeps } from './deps.ts'
-import { findAsset, type Place } from './find.ts'
+import { findAsset, type LibraryCall } from './find.ts'
 import { isYoung } from './observe.ts'
-import { findOwnAsset, findOwnGroup } from './own.ts'
-import { libraryAt } from './place.ts'
+import { findOwnAsset, findOwnGroup } from './owned-objects.ts'
+import { libraryAt } from './library.ts'
 import { onAsset, onGroup, readAsset } from './streams.ts'
-import type { Asking, AssetUseCases } from './types.ts'
+import type { LibraryRequest, AssetUseCases } from './types.ts'
 
 /**
  * A deletion is recorded first, as a withdrawal that stops every use; then upstream deletes, then
@@ -37,32 +37,32 @@ export function createRemovals(
 ): Pick<AssetUseCases, 'deleteAsset' | 'deleteGroup'> {
   const within = (
     kept: Parameters<typeof libraryAt>[1],
-    { requestId }: Asking,
-    work: (place: Place) => Promise<void>,
+    { requestId }: LibraryRequest,
+    work: (call: LibraryCall) => Promise<void>,
   ): Promise<void> => {
     const channel = libraryAt(deps, kept)
     const signal = AbortSignal.timeout(DELETION_TIMEOUT_MS)
-    return deps.room.within(channel.id, () => work({ channel, signal, requestId }))
+    return deps.libraryConcurrency.run(channel.id, () => work({ channel, signal, requestId }))
   }
   return {
     deleteAsset: async (key) => {
       const known = await findOwnAsset(deps, key)
       requireChangeable(known.asset)
-      await within(known.asset, key, async (place) => {
+      await within(known.asset, key, async (call) => {
         await withdrawAsset(deps, actorOf(deps, key), known.asset.assetId)
         deps.crashPoint('asset.after-withdrawn')
-        await letGo(() => deleteWithdrawn(deps, known, place))
+        await finishOrDefer(() => deleteWithdrawn(deps, known, call))
       })
     },
     deleteGroup: async (key) => {
       const known = await findOwnGroup(deps, key)
       requireChangeable(known.group)
-      await within(known.group, key, async (place) => {
+      await within(known.group, key, async (call) => {
         const by = actorOf(deps, key)
-        await onGroup(deps, known.group.groupId, { kind: 'withdraw', by }, doingOf(by))
+        await onGroup(deps, known.group.groupId, { kind: 'withdraw', by }, contextOf(by))
         deps.crashPoint('asset.after-group-withdrawn')
-        await letGo(async () => {
-          await deleteGroupUpstream(deps, known, by, place)
+        await finishOrDefer(async () => {
+          await deleteGroupUpstream(deps, known, by, call)
           return true
         })
       })
@@ -71,11 +71,11 @@ export function createRemovals(
 }
 
 async function withdrawAsset(deps: AssetDeps, by: AssetActor, assetId: string): Promise<void> {
-  await onAsset(deps, assetId, { kind: 'withdraw', by }, doingOf(by))
+  await onAsset(deps, assetId, { kind: 'withdraw', by }, contextOf(by))
 }
 
 /** Leaves unfinished work to the background. `work` returns whether it is finished. */
-async function letGo(work: () => Promise<boolean>): Promise<void> {
+async function finishOrDefer(work: () => Promise<boolean>): Promise<void> {
   const isDone = await work().catch((error: unknown) => {
     if (error instanceof ProviderError) throw notDeletedYet(error)
     throw isDomainError(error) ? notDeletedYet({}) : error
@@ -95,30 +95,30 @@ function notDeletedYet({ kind, retryAfterMs }: Partial<ProviderError>): DomainEr
 async function deleteWithdrawn(
   deps: AssetDeps,
   known: RecordedAsset,
-  place: Place,
+  call: LibraryCall,
 ): Promise<boolean> {
-  if (known.phase !== 'refused') return deleteAssetUpstream(deps, known, place)
+  if (known.phase !== 'refused') return deleteAssetUpstream(deps, known, call)
   // Upstream certainly never had it.
-  await confirmAssetDeleted(deps, known.asset, place.requestId)
+  await confirmAssetDeleted(deps, known.asset, call.requestId)
   return true
 }
 
 /**
- * Deletes a withdrawn asset upstream, and records that; returns whether it is done. It looks for an
+ * Deletes a withdrawn asset upstream, and records that; returns whether it is done. It searches for an
  * asset of unknown outcome, which may appear as long as it is young. @throws ProviderError, codes
  * of the log
  */
 export async function deleteAssetUpstream(
   deps: AssetDeps,
   known: Pick<KnownAsset, 'asset' | 'nativeId'>,
-  place: Place,
+  call: LibraryCall,
 ): Promise<boolean> {
-  const { channel, signal, requestId } = place
+  const { channel, signal, requestId } = call
   const { asset } = known
   const { assetId, projectName } = asset
-  // The age is that before the look.
+  // The age is that before the search.
   const mayArrive = isYoung(deps, fromTimestamp(asset.createdAt))
-  const nativeId = known.nativeId ?? (await findAsset(deps, asset, place))
+  const nativeId = known.nativeId ?? (await findAsset(deps, asset, call))
   if (nativeId === undefined) {
     if (!mayArrive) await confirmAssetDeleted(deps, asset, requestId)
     return !mayArrive
@@ -139,7 +139,12 @@ async function confirmAssetDeleted(
   requestId?: string,
 ): Promise<void> {
   const at = toTimestamp(deps.clock.nowMs())
-  await onAsset(deps, assetId, { kind: 'confirmDeleted', at }, byPolicy(deps, tenantId, requestId))
+  await onAsset(
+    deps,
+    assetId,
+    { kind: 'confirmDeleted', at },
+    policyContext(deps, tenantId, requestId),
+  )
 }
 
 /**
@@ -150,7 +155,7 @@ export async function deleteGroupUpstream(
   deps: AssetDeps,
   { group, nativeId }: Pick<KnownGroup, 'group' | 'nativeId'>,
   by: AssetActor,
-  { channel, signal, requestId }: Place,
+  { channel, signal, requestId }: LibraryCall,
 ): Promise<void> {
   const { groupId, projectName, tenantId } = group
   const assetIds = await assetsIn(deps, groupId)
@@ -172,8 +177,8 @@ export async function deleteGroupUpstream(
   deps.crashPoint('asset.after-deletion')
   await each((assetId) => confirmAssetDeleted(deps, { assetId, tenantId }, requestId))
   const at = toTimestamp(deps.clock.nowMs())
-  const doing = byPolicy(deps, tenantId, requestId)
-  await onGroup(deps, groupId, { kind: 'confirmDeleted', at }, doing)
+  const context = policyContext(deps, tenantId, requestId)
+  await onGroup(deps, groupId, { kind: 'confirmDeleted', at }, context)
 }
 
 /** Every asset of a group that is not deleted, including those created a moment ago. */

@@ -59,7 +59,7 @@ export async function readVerification(log: Reading, id: string): Promise<Verifi
 }
 
 /** Who runs a command, and its permanent id on its stream. */
-export interface Doing {
+export interface CommandContext {
   readonly tenantId: string
   /** Absent: the gateway itself. */
   readonly tokenId?: string
@@ -74,10 +74,10 @@ type On = Pick<AssetDeps, 'log' | 'recent'>
 
 async function executed<State, Command, Event extends AnyEvent>(
   { log, recent }: On,
-  doing: Doing,
+  context: CommandContext,
   aim: Pick<ExecuteInput<State, Command, Event>, 'stream' | 'decider' | 'command' | 'known'>,
 ): Promise<ExecuteResult<State, Event>> {
-  const { tenantId, tokenId, correlationId, commandId, isNew } = doing
+  const { tenantId, tokenId, correlationId, commandId, isNew } = context
   const result = await executeCommand({
     log,
     commandId,
@@ -94,8 +94,8 @@ function on<State, Command, Event extends AnyEvent>(
   streamOf: (id: string) => ExecuteInput<State, Command, Event>['stream'],
   decider: ExecuteInput<State, Command, Event>['decider'],
 ) {
-  return async (deps: On, id: string, command: Command, doing: Doing): Promise<State> =>
-    (await executed(deps, doing, { stream: streamOf(id), decider, command })).state
+  return async (deps: On, id: string, command: Command, context: CommandContext): Promise<State> =>
+    (await executed(deps, context, { stream: streamOf(id), decider, command })).state
 }
 
 export const onAsset = on(assetStream, assetDecider)
@@ -110,10 +110,10 @@ export async function useAsset(
   deps: On,
   known: AssetAt,
   by: AssetActor,
-  doing: Doing,
+  context: CommandContext,
 ): Promise<AssetAt> {
   const stream = assetStream(known.state.asset.assetId)
   const aim = { stream, decider: assetDecider, command: { kind: 'use', by } as const, known }
-  const { state, revision = known.revision } = await executed(deps, doing, aim)
+  const { state, revision = known.revision } = await executed(deps, context, aim)
   return state.phase === 'none' ? known : { state, revision }
 }

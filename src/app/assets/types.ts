@@ -5,7 +5,7 @@ import type { Channel } from '../ports/provider.ts'
 
 /** Input and output of the asset library's use cases; no HTTP here. */
 
-export interface Asking {
+export interface LibraryRequest {
   readonly principal: Principal
   readonly requestId: string
 }
@@ -14,7 +14,7 @@ export interface Asking {
  * `model` is the caller's name of a model, which decides where it is stored; an undefined
  * `projectName` is `default`.
  */
-export interface Placing extends Asking {
+export interface ModelRequest extends LibraryRequest {
   readonly model: string
   readonly projectName: string | undefined
 }
@@ -23,7 +23,7 @@ export interface Placing extends Asking {
  * One object by our id. If the request names a model or a project, the object must be of that
  * region and project.
  */
-export interface Naming extends Asking {
+export interface ObjectRequest extends LibraryRequest {
   readonly id: string
   readonly model: string | undefined
   readonly projectName: string | undefined
@@ -60,7 +60,7 @@ export const assetSorts = ['CreateTime', 'UpdateTime', 'GroupId'] as const
 type AssetSort = (typeof assetSorts)[number]
 
 /** A page of the caller's objects. `pageNumber` starts at 1. */
-export interface AssetGroupListing extends Asking {
+export interface AssetGroupListing extends LibraryRequest {
   /** Undefined: every region. */
   readonly model: string | undefined
   readonly projectName: string | undefined
@@ -105,11 +105,11 @@ export interface AssetUseCases {
    * retryAfterMs).
    */
   readonly createGroup: (
-    order: Placing & { readonly name: string; readonly description: string },
+    order: ModelRequest & { readonly name: string; readonly description: string },
   ) => Promise<{ readonly groupId: string }>
   /** The same. Code: `upstream_unavailable` while it is unknown whether upstream has the group. */
   readonly createAsset: (
-    order: Placing & {
+    order: ModelRequest & {
       readonly groupId: string
       /** Public, because upstream fetches it. */
       readonly url: string
@@ -117,32 +117,35 @@ export interface AssetUseCases {
       readonly name: string
     },
   ) => Promise<{ readonly assetId: string }>
-  readonly getAsset: (key: Naming) => Promise<AssetView>
-  readonly getGroup: (key: Naming) => Promise<AssetGroupView>
+  readonly getAsset: (key: ObjectRequest) => Promise<AssetView>
+  readonly getGroup: (key: ObjectRequest) => Promise<AssetGroupView>
   readonly listAssets: (listing: AssetListing) => Promise<AssetPage<AssetView>>
   readonly listGroups: (listing: AssetGroupListing) => Promise<AssetPage<AssetGroupView>>
   /** Codes of these four: `asset_action_not_enabled` for objects in the general library. */
-  readonly updateAsset: (key: Naming & { readonly name: string }) => Promise<void>
+  readonly updateAsset: (key: ObjectRequest & { readonly name: string }) => Promise<void>
   readonly updateGroup: (
-    key: Naming & { readonly name: string | undefined; readonly description: string | undefined },
+    key: ObjectRequest & {
+      readonly name: string | undefined
+      readonly description: string | undefined
+    },
   ) => Promise<void>
   /**
    * No new request can use it from the start. If upstream fails, the caller may retry, and the
    * background retries as well. Codes: `upstream_unavailable`.
    */
-  readonly deleteAsset: (key: Naming) => Promise<void>
+  readonly deleteAsset: (key: ObjectRequest) => Promise<void>
   /** Deletes all its assets as well. */
-  readonly deleteGroup: (key: Naming) => Promise<void>
+  readonly deleteGroup: (key: ObjectRequest) => Promise<void>
   /** Codes: `call_refused`, `upstream_unavailable`. */
   readonly startVerification: (
-    order: Placing & { readonly callbackUrl: string },
+    order: ModelRequest & { readonly callbackUrl: string },
   ) => Promise<VerificationTicket>
   /**
    * Undefined while the person is not verified. Codes: `verification_not_found` (also expired, and
    * another tenant's), `asset_region_mismatch`, `upstream_unavailable`.
    */
   readonly verificationResult: (
-    key: Placing & { readonly credential: string },
+    key: ModelRequest & { readonly credential: string },
   ) => Promise<{ readonly groupId: string | undefined }>
 }
 
@@ -154,7 +157,7 @@ export interface WantedAsset {
 }
 
 /** Where the assets of one request are. */
-export interface AssetsPlace {
+export interface AssetLocation {
   /** The only account that has them. */
   readonly channelId: string
   /** Upstream's ids by ours. */
@@ -178,7 +181,7 @@ export interface AssetsWanted {
  *   `asset_region_mismatch`, `invalid_request` for one of another type, or in another place than
  *   those before it
  */
-export type UseAssets = (wanted: AssetsWanted) => Promise<AssetsPlace>
+export type UseAssets = (wanted: AssetsWanted) => Promise<AssetLocation>
 
 /** Whether a creation could use them, for a price query. @throws DomainError as `UseAssets` */
 export type CheckAssets = (wanted: Omit<AssetsWanted, 'requestId'>) => Promise<void>

@@ -2,12 +2,12 @@ import { LRUCache } from 'lru-cache'
 import { assetNotActive, canBeDeleted, isOwn } from '../../domain/asset/decider.ts'
 import type { AssetType } from '../../domain/asset/events.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
-import { actorOf, byCaller } from './asker.ts'
+import { actorOf, callerContext } from './actor.ts'
 import type { AssetDeps } from './deps.ts'
 import { type AssetAt, readAsset, readAssetAt, readGroup, useAsset } from './streams.ts'
 import type {
-  Asking,
-  AssetsPlace,
+  LibraryRequest,
+  AssetLocation,
   AssetsWanted,
   CheckAssets,
   FindAssetTypes,
@@ -33,7 +33,7 @@ export function createUseAssets(deps: UseDeps): {
     trusted: Known | undefined,
     wanted: Omit<AssetsWanted, 'requestId'>,
     then: (found: AssetAt, each: WantedAsset) => Promise<void>,
-  ): Promise<AssetsPlace> => {
+  ): Promise<AssetLocation> => {
     const nativeIds = new Map<string, string>()
     let channelId: string | undefined
     for (const each of wanted.assets) {
@@ -50,8 +50,8 @@ export function createUseAssets(deps: UseDeps): {
   }
   return {
     useAssets: ({ requestId, ...wanted }) => {
-      const asking = { principal: wanted.principal, requestId }
-      return checkAll(known, wanted, (found, { param }) => use(deps, known, asking, found, param))
+      const request = { principal: wanted.principal, requestId }
+      return checkAll(known, wanted, (found, { param }) => use(deps, known, request, found, param))
     },
     checkAssets: async (wanted) => {
       // No decision follows a check, so it reads the log.
@@ -123,14 +123,14 @@ async function checked(
 async function use(
   deps: UseDeps,
   known: Known,
-  asking: Asking,
+  request: LibraryRequest,
   found: AssetAt,
   param: string,
 ): Promise<void> {
   const { assetId, groupType } = found.state.asset
   if (!canBeDeleted(groupType)) return
   try {
-    known.set(assetId, await useAsset(deps, found, actorOf(deps, asking), byCaller(asking)))
+    known.set(assetId, await useAsset(deps, found, actorOf(deps, request), callerContext(request)))
   } catch (error) {
     known.delete(assetId)
     if (isDomainError(error, 'asset_not_active')) throw notActive(assetId, param)

@@ -6,10 +6,10 @@ import { callOptions, callUpstream } from '../channels/call-upstream.ts'
 import { callPaced } from '../channels/paced-calls.ts'
 import { keyedHash } from '../../kernel/keyed-hash.ts'
 import { ProviderError } from '../ports/provider.ts'
-import { askerOf, byCaller, byPolicy } from './asker.ts'
+import { callerOf, callerContext, policyContext } from './actor.ts'
 import type { AssetDeps } from './deps.ts'
-import { libraryAt, libraryFor, placeOf, projectOf, requireRegion } from './place.ts'
-import { askingRefusal } from './refusals.ts'
+import { libraryAt, libraryFor, libraryRegionOf, projectOf, requireRegion } from './library.ts'
+import { queryRefusal } from './refusals.ts'
 import { onGroup, onVerification, readVerification } from './streams.ts'
 import type { AssetUseCases } from './types.ts'
 
@@ -41,12 +41,12 @@ async function startVerification(
   order: Parameters<AssetUseCases['startVerification']>[0],
 ): ReturnType<AssetUseCases['startVerification']> {
   const { clock, crashPoint, provider } = deps
-  const place = placeOf(deps, order)
+  const place = libraryRegionOf(deps, order)
   const { principal, requestId, callbackUrl } = order
   const { tenantId } = principal
   const channel = libraryFor(deps, tenantId, place, true)
   const projectName = projectOf(order.projectName)
-  return deps.room.within(channel.id, async () => {
+  return deps.libraryConcurrency.run(channel.id, async () => {
     await deps.log.ready()
     const reserved = await deps.throttle.request(principal)
     const wanted = { callbackUrl, projectName }
@@ -61,7 +61,7 @@ async function startVerification(
     const verificationId = idOf(deps, ticket.credential)
     const verification = {
       verificationId,
-      ...askerOf(order),
+      ...callerOf(order),
       region: place.region,
       projectName,
       channelId: channel.id,
@@ -69,8 +69,8 @@ async function startVerification(
       startedAt: toTimestamp(nowMs),
       expiresAt: toTimestamp(nowMs + deps.assetLimits.verificationMs),
     }
-    const doing = { ...byCaller(order), isNew: true } as const
-    await onVerification(deps, verificationId, { kind: 'start', verification }, doing)
+    const context = { ...callerContext(order), isNew: true } as const
+    await onVerification(deps, verificationId, { kind: 'start', verification }, context)
     crashPoint('verification.after-started')
     return ticket
   })
@@ -82,7 +82,7 @@ async function verificationResult(
 ): ReturnType<AssetUseCases['verificationResult']> {
   const { clock, crashPoint, provider } = deps
   const { credential, principal, requestId } = key
-  placeOf(deps, key)
+  libraryRegionOf(deps, key)
   const verificationId = idOf(deps, credential)
   const state = ownVerification(await readVerification(deps.log, verificationId), principal)
   const { projectName, region, channelId } = state.verification
@@ -90,7 +90,7 @@ async function verificationResult(
   requireRegion(deps, key, region)
   if (state.phase === 'confirmed') return { groupId: await personGroup(deps, state, requestId) }
   const channel = libraryAt(deps, { channelId, region })
-  return deps.room.within(channelId, async () => {
+  return deps.libraryConcurrency.run(channelId, async () => {
     const asked = { credential, projectName }
     const options = callOptions(requestId, AbortSignal.timeout(RESULT_TIMEOUT_MS))
     // Callers poll this, so they share the account's pace with the other readers.
@@ -107,8 +107,8 @@ async function verificationResult(
     const { nativeGroupId } = seen
     const at = toTimestamp(clock.nowMs())
     const command = { kind: 'confirm', nativeGroupId, at } as const
-    const doing = byPolicy(deps, principal.tenantId, requestId)
-    const next = await onVerification(deps, verificationId, command, doing)
+    const context = policyContext(deps, principal.tenantId, requestId)
+    const next = await onVerification(deps, verificationId, command, context)
     crashPoint('verification.after-confirmed')
     // It may have expired in the meantime.
     return { groupId: await personGroup(deps, ownVerification(next, principal), requestId) }
@@ -125,11 +125,11 @@ export async function personGroup(
   const { verification, nativeGroupId: nativeId, confirmedAt: createdAt } = state
   const { startedAt: _startedAt, expiresAt: _expiresAt, ...kept } = verification
   const { groupId, tenantId } = kept
-  const said = { groupType: 'LivenessFace', name: '', description: '', createdAt } as const
-  const command = { kind: 'create', group: { ...kept, ...said }, nativeId } as const
+  const details = { groupType: 'LivenessFace', name: '', description: '', createdAt } as const
+  const command = { kind: 'create', group: { ...kept, ...details }, nativeId } as const
   // The command id is always the same, so the group is created once, whichever process is first.
-  const doing = { ...byPolicy(deps, tenantId, requestId), commandId: kept.verificationId }
-  await onGroup(deps, groupId, command, doing)
+  const context = { ...policyContext(deps, tenantId, requestId), commandId: kept.verificationId }
+  await onGroup(deps, groupId, command, context)
   return groupId
 }
 
@@ -139,5 +139,5 @@ function notFound(): DomainError {
 
 /** A retry is harmless: nothing costs money or is stored. */
 function asRefusal(error: unknown): unknown {
-  return error instanceof ProviderError ? askingRefusal(error) : error
+  return error instanceof ProviderError ? queryRefusal(error) : error
 }

@@ -5,15 +5,13 @@ import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { canonicalPrice } from '../../kernel/money.ts'
 import type { Finding } from './findings.ts'
 import { recomputeMultiplied } from './recompute.ts'
-import { readTo } from './streams.ts'
+import { readEach, readTo } from './streams.ts'
 
 /**
  * How long after a change a request may still get the earlier price: a replica is late by half a
  * minute at most, and the clocks of gateways and log may differ.
  */
 const ALLOWED_LATENESS_MS = 120_000
-/** Accounts read at once. */
-const CONCURRENT_READS = 16
 
 /** One settled line, with what is known of its result. */
 interface PricedLine {
@@ -67,14 +65,10 @@ export class AccountPriceHistory {
     for (const { type, data } of events)
       if (type === 'CallSettled' || type === 'TaskSettled' || type === 'AccountPricesSet')
         if (!this.#recalled.has(data.tenantId)) unknown.add(data.tenantId)
-    const waiting = [...unknown]
-    const read = async (): Promise<void> => {
-      for (let tenant = waiting.pop(); tenant !== undefined; tenant = waiting.pop()) {
-        for await (const event of readTo(this.#log, accountStream(tenant), upTo)) this.take(event)
-        this.#recalled.add(tenant)
-      }
-    }
-    await Promise.all(Array.from({ length: CONCURRENT_READS }, read))
+    await readEach(unknown, async (tenant) => {
+      for await (const event of readTo(this.#log, accountStream(tenant), upTo)) this.take(event)
+      this.#recalled.add(tenant)
+    })
   }
 
   /** Takes the next event. */

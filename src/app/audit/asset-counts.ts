@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import { nextKeys } from '../../../projections/engine/standing.ts'
-import { assetTables, differingAssetCounts } from '../../../projections/assets/query.ts'
+import { nextKeys } from '../../../projections/engine/audited-rows.ts'
+import { differingAssetCounts } from '../../../projections/assets/query.ts'
 import { rowDiffers } from './compare.ts'
 import { MAX_FINDINGS, type Findings } from './findings.ts'
 import { inSnapshot } from './snapshot.ts'
@@ -8,10 +8,9 @@ import { inSnapshot } from './snapshot.ts'
 const table = 'assets.counts'
 
 /** Every tenant with assets or with counts. */
-const ofTenants = [assetTables.assets.name, assetTables.groups.name, table].map((name) => ({
-  table: name,
-  column: 'tenant_id',
-}))
+const ofTenants = ['assets.assets', 'assets.groups', table].map((name) => {
+  return { table: name, column: 'tenant_id' }
+})
 
 /**
  * Compares the counts of lists with the rows of assets and groups, which were compared with the log

@@ -1,24 +1,21 @@
 import type { Pool } from 'pg'
+import { taskTables } from '../../../projections/tasks/query.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { monotonicClock } from '../../kernel/clock.ts'
 import { priceBookStream } from '../../domain/pricing/events.ts'
+import { taskStream } from '../../domain/task/events.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
-import { walkTenants, walkTokens } from './access-walk.ts'
 import { auditAssetCounts } from './asset-counts.ts'
-import { walkAssets } from './asset-walk.ts'
-import { Balances } from './balances.ts'
-import { auditCounts } from './counts.ts'
-import { walkFiles } from './file-walk.ts'
+import { auditCounts, CountCorrections } from './counts.ts'
 import { type Finding, Findings } from './findings.ts'
-import { NO_LINES } from './line-chain.ts'
-import { BEFORE_ALL, LogPass, type Beginning } from './log-pass.ts'
-import { auditPeriods } from './periods.ts'
+import { LogPass } from './log-pass.ts'
+import { auditAllPeriods } from './periods.ts'
 import { comparePriceBooks } from './price-books.ts'
 import type { ReadModel } from './read-models.ts'
 import { beginningOf, checkEarlierLines, checkSameLog, onTrust, stateOf } from './resume.ts'
 import type { AuditState } from './state.ts'
+import { StreamWalk, type ComparedRow } from './stream-walk.ts'
 import { readTo } from './streams.ts'
-import { TaskWalk } from './task-walk.ts'
 import { auditTotals } from './totals.ts'
 
 /** How often the audit saves its state, by default. */
@@ -37,7 +34,22 @@ export interface AuditOptions {
   readonly onProgress?: (done: number, what: string) => void
 }
 
-export interface AuditReport {
+/** Of which tables a report has the number of rows compared, and under which name. */
+const counted = {
+  tasks: taskTables.tasks.name,
+  timelineEvents: 'timeline.events',
+  tenants: 'access.tenants',
+  tokens: 'access.tokens',
+  files: 'files.files',
+  /** Files kept by providers. */
+  uploads: 'voices.uploads',
+  voices: 'voices.voices',
+  assets: 'assets.assets',
+  assetGroups: 'assets.groups',
+  verifications: 'assets.verifications',
+} as const
+
+export interface AuditReport extends Readonly<Record<keyof typeof counted, number>> {
   readonly ok: boolean
   /** Where this audit began: an earlier audit found everything before it correct. */
   readonly resumedFrom: string | undefined
@@ -52,18 +64,9 @@ export interface AuditReport {
   /** Rows compared with the log. */
   readonly lines: number
   readonly balances: number
-  readonly tasks: number
-  readonly timelineEvents: number
-  readonly tenants: number
-  readonly tokens: number
-  readonly files: number
-  /** Files kept by providers. */
-  readonly uploads: number
-  readonly voices: number
-  readonly assets: number
-  readonly assetGroups: number
-  readonly verifications: number
   readonly priceBooks: number
+  /** The same of every table that is compared by its own fold. */
+  readonly rows: Readonly<Record<string, number>>
   /** The hash chain over all lines ever settled. */
   readonly chain: {
     readonly lines: string
@@ -98,6 +101,8 @@ class Run {
   #walking = true
   #keptMs = monotonicClock.nowMs()
   readonly #intervalMs: number
+  /** How many rows were compared, by table. */
+  readonly #compared = new Map<string, number>()
 
   constructor(options: AuditOptions) {
     this.#options = options
@@ -109,7 +114,7 @@ class Run {
       this.#progress(this.#pass.events, 'events of the log')
       await this.#keep(this.#intervalMs)
     }
-    this.#pass = new LogPass({ ...deps, onStretch }, resume ? beginningOf(resume) : fromTheStart())
+    this.#pass = new LogPass({ ...deps, onStretch }, beginningOf(resume))
   }
 
   async run(): Promise<AuditReport> {
@@ -126,11 +131,8 @@ class Run {
     await this.#pass.close()
     await this.#keep(0)
     // Postgres sums the periods while the audit compares tasks with the log.
-    const [tasks, periods] = await allSettledOrThrow([this.#walkTasks(), this.#auditPeriods()])
-    const tenants = await walkTenants({ pool, log, findings })
-    const tokens = await walkTokens({ pool, log, findings })
-    const walked = await walkFiles({ pool, log, findings })
-    const library = await walkAssets({ pool, log, findings })
+    const [, periods] = await allSettledOrThrow([this.#walkTasks(), this.#auditPeriods()])
+    await this.#walkOthers()
     // Counts over wrong rows would be reported a second time.
     if (!findings.of('assets.')) await auditAssetCounts({ pool, findings })
     const priceBooks = await comparePriceBooks({ pool, log, findings })
@@ -138,44 +140,35 @@ class Run {
     // Totals over wrong rows would be reported a second time.
     if (!findings.of('ledger')) await auditTotals({ pool, findings })
     await this.#keep(0)
-    return this.#report({ tasks, tenants, tokens, ...walked, ...library, priceBooks })
+    return this.#report(priceBooks)
   }
 
   async #auditPeriods(): Promise<Findings> {
-    const all = new Findings()
     // If the lines themselves are not the log's, their sums prove nothing about the totals.
-    if (!this.#linesHold) return all
-    const { pool } = this.#options
-    const { wrong, unappliedPeriods: missed } = this.#pass.ledger
-    // Side by side, because Postgres does most of the work.
-    const done = { days: 0, hours: 0, quarters: 0 }
-    const audits = (['days', 'hours', 'quarters'] as const).map(async (table) => {
-      const findings = new Findings()
-      const shown = (tenants: number): void => {
-        done[table] = tenants
-        if (!this.#walking)
-          this.#progress(Math.min(...Object.values(done)), 'tenants, totals by time')
-      }
-      const known = { corrections: wrong[table], unapplied: missed[table] }
-      await auditPeriods({ pool, table, findings, ...known }, shown)
-      return findings
+    if (!this.#linesHold) return new Findings()
+    const { wrong, unappliedPeriods: unapplied } = this.#pass.ledger
+    return auditAllPeriods({ pool: this.#options.pool, wrong, unapplied }, (tenants) => {
+      if (!this.#walking) this.#progress(tenants, 'tenants, totals by time')
     })
-    for (const found of await allSettledOrThrow(audits)) all.add(found)
-    return all
   }
 
   /** Compares the rows of tasks, then the counts over them. */
-  async #walkTasks(): Promise<number> {
+  async #walkTasks(): Promise<void> {
     const { pool, log } = this.#options
     const findings = this.#findings
-    const { places, position } = this.#pass
-    const { unapplied } = this.#pass.ledger
-    const walk = new TaskWalk({ pool, log, findings, unapplied, places })
+    const { places, position, tables } = this.#pass
+    const tasks = tables.find(({ table }) => table.name === counted.tasks)
+    const corrections = new CountCorrections(places)
+    const onCompared = (row: ComparedRow): void => {
+      if (row.of === tasks) corrections.take(row)
+    }
+    const stream = taskStream
+    const walk = new StreamWalk({ pool, log, findings, stream, tables, onCompared })
     const changedAfter = this.#walk.done === undefined ? undefined : BigInt(this.#walk.done)
     const began = this.#walk.began ?? position.toString()
     for (let after = this.#walk.after ?? ''; ;) {
       const next = await walk.page(after, changedAfter)
-      this.#progress(walk.compared, 'tasks')
+      this.#progress(walk.compared.get(counted.tasks) ?? 0, 'tasks')
       if (next === undefined) break
       after = next
       this.#walk = { ...this.#walk, began, after }
@@ -183,9 +176,9 @@ class Run {
     }
     this.#walk = { done: began }
     this.#walking = false
-    await walk.countMissing(position)
-    const { corrections } = walk
-    if (corrections.overflowed || places.overflowed)
+    this.#count(walk.compared)
+    if (tasks) await corrections.takeMissing(log, tasks, position)
+    if (corrections.all.overflowed || places.overflowed)
       findings.push({
         code: 'not_compared',
         table: 'tasks.counts',
@@ -193,8 +186,23 @@ class Run {
         position: '',
         message: 'too many tasks are wrong to say what the counts should be',
       })
-    else await auditCounts({ pool, findings, corrections })
-    return walk.compared
+    else await auditCounts({ pool, findings, corrections: corrections.all })
+  }
+
+  /** Compares the rows of all other streams, however far an earlier audit came. */
+  async #walkOthers(): Promise<void> {
+    const { pool, log } = this.#options
+    const { tables } = this.#pass
+    for (const stream of new Set(tables.map((of) => of.stream))) {
+      if (stream === undefined || stream === taskStream) continue
+      const walk = new StreamWalk({ pool, log, findings: this.#findings, stream, tables })
+      for (let after: string | undefined = ''; after !== undefined;) after = await walk.page(after)
+      this.#count(walk.compared)
+    }
+  }
+
+  #count(compared: ReadonlyMap<string, number>): void {
+    for (const [table, rows] of compared) this.#compared.set(table, rows)
   }
 
   /** Reads the price books that settlements after this position may still use. */
@@ -217,52 +225,40 @@ class Run {
     this.#options.onProgress?.(done, what)
   }
 
-  #report(
-    compared: Pick<
-      AuditReport,
-      | 'tasks'
-      | 'tenants'
-      | 'tokens'
-      | 'files'
-      | 'uploads'
-      | 'voices'
-      | 'assets'
-      | 'assetGroups'
-      | 'verifications'
-      | 'priceBooks'
-    >,
-  ): AuditReport {
-    const { chain, ledger, timeline, checks } = this.#pass
+  #counts(): Readonly<Record<keyof typeof counted, number>> {
+    const rows = Object.entries(counted).map(([name, table]) => [
+      name,
+      this.#compared.get(table) ?? 0,
+    ])
+    return Object.fromEntries(rows)
+  }
+
+  #report(priceBooks: number): AuditReport {
+    const { chain, ledger, eventRows, checks } = this.#pass
+    for (const { compared } of eventRows) this.#count(compared)
+    const { resume, models } = this.#options
+    const ofTasks = this.#pass.tables.filter(({ stream }) => stream === taskStream)
     return {
       ok: this.#findings.count === 0,
-      resumedFrom: this.#options.resume?.position,
-      onTrust: this.#options.resume ? onTrust(this.#options.resume) : [],
+      resumedFrom: resume?.position,
+      onTrust: resume ? onTrust(resume, models, ofTasks) : [],
       position: this.#pass.position.toString(),
       events: this.#pass.events,
       notCompared: this.#pass.notCompared,
       settledSources: checks.settled,
       lines: ledger.compared,
       balances: this.#pass.balancesCompared,
-      timelineEvents: timeline.compared,
-      ...compared,
+      ...this.#counts(),
+      priceBooks,
+      rows: Object.fromEntries(this.#compared),
       chain: {
         lines: chain.head.lines.toString(),
         head: chain.head.hash,
-        standing: chain.standing,
+        standing: chain.storedHead,
         brokenAt: chain.brokenAt,
       },
       findings: this.#findings.kept,
       findingsInAll: this.#findings.count,
     }
-  }
-}
-
-function fromTheStart(): Beginning {
-  return {
-    position: BEFORE_ALL,
-    chain: { lines: 0n, hash: NO_LINES },
-    balances: new Balances(),
-    scopes: [],
-    last: undefined,
   }
 }

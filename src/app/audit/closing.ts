@@ -1,4 +1,4 @@
-import { allRows, type StandingRow } from '../../../projections/engine/standing.ts'
+import { allRows, type AuditedRow } from '../../../projections/engine/audited-rows.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { ledgerTables } from '../../../projections/ledger/query.ts'
 import { taskTables } from '../../../projections/tasks/query.ts'
@@ -16,13 +16,13 @@ export type Closing =
   | {
       readonly model: 'ledger'
       readonly position: bigint
-      readonly balances: readonly StandingRow[]
-      readonly chain: readonly StandingRow[]
+      readonly balances: readonly AuditedRow[]
+      readonly chain: readonly AuditedRow[]
     }
   | {
       readonly model: 'tasks'
       readonly position: bigint
-      readonly scopes: readonly StandingRow[]
+      readonly scopes: readonly AuditedRow[]
     }
 
 /** Reads the closing rows of a read model: rows by tenant, and the head of the chain. */
@@ -38,7 +38,7 @@ export async function readClosing(
 
 /** Compares balances with the log; returns the number of rows. */
 export function compareBalances(
-  rows: readonly StandingRow[],
+  rows: readonly AuditedRow[],
   balances: Balances,
   unapplied: Balances,
   findings: Findings,
@@ -77,7 +77,7 @@ function isEmpty({ tenant_id: _tenant, currency: _currency, ...amounts }: Expect
 
 /** Compares the head of the chain: it must match the log, or the rows from a reported break on. */
 export function compareChain(
-  [row]: readonly StandingRow[],
+  [row]: readonly AuditedRow[],
   chain: LineChain,
   findings: Findings,
 ): void {
@@ -90,13 +90,13 @@ export function compareChain(
   }
   const differences = differencesOf(expected, row)
   // The chain goes on from a broken line, and that break is a finding already.
-  const follows = row['hash'] === chain.standing && chain.brokenAt !== undefined
+  const follows = row['hash'] === chain.storedHead && chain.brokenAt !== undefined
   if (differences.length > 0 && !follows) findings.push(rowDiffers(name, differences))
 }
 
 /** Compares the number of tasks in each tenant's lists. */
 export function compareScopes(
-  rows: readonly StandingRow[],
+  rows: readonly AuditedRow[],
   places: TaskPlaces,
   findings: Findings,
 ): void {

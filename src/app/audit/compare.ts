@@ -1,5 +1,6 @@
-import type { StandingRow } from '../../../projections/engine/standing.ts'
+import type { AuditedRow } from '../../../projections/engine/audited-rows.ts'
 import { isJsonObject } from '../../kernel/json.ts'
+import { formatAmount } from '../../kernel/money.ts'
 import { isStorable, toStorable } from '../../kernel/storable-text.ts'
 import type { Difference, Finding } from './findings.ts'
 
@@ -13,16 +14,6 @@ const MAX_DIFFERENCES = 12
 /** Text as Postgres can store it: NUL and halves of surrogate pairs become U+FFFD. */
 export function plain(text: string): string {
   return isStorable(text) ? text : toStorable(text, text.length)
-}
-
-/** The format of times in events, which `Date` would print the same; a match saves the parsing. */
-const PLAIN_TIME =
-  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/
-
-/** A time of the log as a row shows it. */
-export function timeCell(time: string | number | Date): string {
-  if (typeof time === 'string' && PLAIN_TIME.test(time)) return `${time.slice(0, -1)}000Z`
-  return `${new Date(time).toISOString().slice(0, -1)}000Z`
 }
 
 function shown(value: unknown): string | null {
@@ -61,9 +52,9 @@ function memberDifferences(
     jsonDifferences(`${path}.${name}`, log[name], stands[plain(name)], found)
   const others = Object.keys(stands)
   if (others.length === names.length && found.length === before) return
-  const said = new Set(names.map(plain))
+  const known = new Set(names.map(plain))
   for (const name of others)
-    if (!said.has(name)) jsonDifferences(`${path}.${name}`, undefined, stands[name], found)
+    if (!known.has(name)) jsonDifferences(`${path}.${name}`, undefined, stands[name], found)
 }
 
 /** A cell of a column that is read as text. */
@@ -75,7 +66,7 @@ function textOf(value: unknown): string | null {
 }
 
 /** The columns in which a row differs from the log. */
-export function differencesOf(expected: Expected, row: StandingRow): readonly Difference[] {
+export function differencesOf(expected: Expected, row: AuditedRow): readonly Difference[] {
   const found: Difference[] = []
   for (const column of Object.keys(expected)) {
     const log = expected[column]
@@ -93,6 +84,21 @@ export function differencesOf(expected: Expected, row: StandingRow): readonly Di
   return found.slice(0, MAX_DIFFERENCES)
 }
 
+/** Where sums differ from the log's, in pico where a field is an amount. */
+export function sumDifferences(
+  fields: readonly string[],
+  log: readonly bigint[],
+  stands: readonly bigint[],
+): readonly Difference[] {
+  const shownSum = (field: string, sum = 0n): string =>
+    field === 'amount' ? formatAmount(sum) : sum.toString()
+  return fields.flatMap((field, n) =>
+    log[n] === stands[n]
+      ? []
+      : [{ field, log: shownSum(field, log[n]), stands: shownSum(field, stands[n]) }],
+  )
+}
+
 /** The name of a row, with which a finding about it begins. */
 interface RowName {
   readonly table: string
@@ -107,10 +113,10 @@ function named({ table, key, position }: RowName): Pick<Finding, 'table' | 'key'
 
 /** A finding about a row that differs from the log. */
 export function rowDiffers(name: RowName, differences: readonly Difference[]): Finding {
-  const said = differences.map(
+  const parts = differences.map(
     ({ field, log, stands }) => `${field} is ${stands ?? 'none'}, the log says ${log ?? 'none'}`,
   )
-  return { code: 'row_differs', ...named(name), message: said.join('; '), differences }
+  return { code: 'row_differs', ...named(name), message: parts.join('; '), differences }
 }
 
 /** A finding about a row that the log requires and the table lacks; `says` is its content. */
@@ -123,12 +129,30 @@ export function rowMissing(name: RowName, says: Expected): Finding {
 }
 
 /** A finding about a row that no event explains. */
-export function rowUnexplained(name: RowName, row: StandingRow): Finding {
+export function rowUnexplained(name: RowName, row: AuditedRow): Finding {
   return {
     code: 'row_unexplained',
     ...named(name),
     message: `it is there, nothing in the log accounts for it: ${abridged(row)}`,
   }
+}
+
+/** Compares rows with those that the log requires, by a column that distinguishes them. */
+export function compareRows(
+  expected: readonly Expected[],
+  stored: readonly AuditedRow[],
+  key: string,
+  nameOf: (row: Expected) => RowName,
+): readonly Finding[] {
+  const left = new Map(stored.map((row) => [String(row[key]), row]))
+  const found = expected.flatMap((says) => {
+    const row = left.get(String(says[key]))
+    left.delete(String(says[key]))
+    if (row === undefined) return [rowMissing(nameOf(says), says)]
+    const differences = differencesOf(says, row)
+    return differences.length > 0 ? [rowDiffers(nameOf(says), differences)] : []
+  })
+  return [...found, ...[...left.values()].map((row) => rowUnexplained(nameOf(row), row))]
 }
 
 /** The columns that identify a row best in one line. */

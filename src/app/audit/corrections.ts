@@ -1,4 +1,4 @@
-/** Most keys kept; with more, too much is wrong to tell which finding follows from which. */
+/** Most keys kept; with more, too much is wrong to know which finding follows from which. */
 const MAX_KEYS = 20_000
 
 /**

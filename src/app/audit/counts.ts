@@ -1,17 +1,24 @@
 import type { Pool } from 'pg'
+import type { AuditedRow } from '../../../projections/engine/audited-rows.ts'
 import {
+  COARSE_SHIFT,
   COUNTED_TASKS,
   differingCounts,
   differingSums,
+  FINE_SHIFT,
   listedScopes,
   standingCount,
   type CountedTasks,
 } from '../../../projections/tasks/query.ts'
+import { taskStream } from '../../domain/task/events.ts'
+import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { rowDiffers } from './compare.ts'
 import { Corrections } from './corrections.ts'
 import { MAX_FINDINGS, type Findings } from './findings.ts'
 import { inSnapshot } from './snapshot.ts'
-import { countKey } from './task-walk.ts'
+import type { ComparedRow, WalkedTable } from './stream-walk.ts'
+import { readEach, readTo } from './streams.ts'
+import type { Place, TaskPlaces } from './task-places.ts'
 
 interface Deps {
   readonly pool: Pool
@@ -21,6 +28,52 @@ interface Deps {
 }
 
 type Count = CountedTasks & { readonly scopeId: number }
+
+/** The key of a count. */
+function countKey(count: Omit<Count, 'counted' | 'stands'>): string {
+  const { scopeId, level, bucket, status, model } = count
+  return [scopeId, level, bucket, status, model].join('\n')
+}
+
+/** How the counts must be corrected for rows of tasks known to be wrong. */
+export class CountCorrections {
+  readonly all = new Corrections()
+  readonly #places: TaskPlaces
+
+  constructor(places: TaskPlaces) {
+    this.#places = places
+  }
+
+  /** Takes a row of a task that was compared with its stream. */
+  take({ key, expected, stored, differs }: ComparedRow): void {
+    const displaced = this.#places.displaced.get(key)
+    if (!differs && displaced === undefined) return
+    const place = { scopeId: Number(stored['scope_id']), seq: BigInt(String(stored['seq'])) }
+    this.#add(displaced ?? place, expected, 1n)
+    this.#add(place, stored, -1n)
+  }
+
+  /** Sums over rows lack missing rows, although the counts include them correctly. */
+  async takeMissing(log: EventLog, tasks: WalkedTable, position: bigint): Promise<void> {
+    await readEach(this.#places.missing, async ([id, place]) => {
+      const events: RecordedEvent[] = []
+      for await (const event of readTo(log, taskStream(id), position)) events.push(event)
+      this.#add(place, tasks.rows(events).get(id), 1n)
+    })
+  }
+
+  #add({ scopeId, seq }: Place, row: AuditedRow | undefined, sign: 1n | -1n): void {
+    if (row === undefined || String(row['visible']) !== 'true') return
+    const [status, model] = [String(row['status']), String(row['model'])]
+    for (const [level, shift] of [
+      [1, COARSE_SHIFT],
+      [2, FINE_SHIFT],
+    ] as const) {
+      const bucket = Number(seq >> BigInt(shift))
+      this.all.add(countKey({ scopeId, level, bucket, status, model }), [sign])
+    }
+  }
+}
 
 /** Judges one count and returns its difference from the log. */
 function judge(findings: Findings, corrections: Corrections, count: Count): bigint {

@@ -1,8 +1,9 @@
+import { canonicalTime } from '../../../projections/engine/audited-rows.ts'
 import type { Settlement } from '../../domain/pricing/settlement.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { canonicalPrice, formatAmount, parseAmount } from '../../kernel/money.ts'
-import { plain, timeCell, type Expected } from './compare.ts'
-import { holdEnd, type TaskState } from './expected-task.ts'
+import { plain, type Expected } from './compare.ts'
+import { holdEnd, type TaskState } from './task-state.ts'
 
 /** How an event changes one balance, in pico. */
 export interface BalanceChange {
@@ -38,7 +39,7 @@ export function settledSource({ type, data }: Settling): string {
 function linesOf(event: Settling, settlement: Settlement): readonly Expected[] {
   const { data, position } = event
   const sourceId = settledSource(event)
-  const settledAt = timeCell(data.settledAt)
+  const settledAt = canonicalTime(data.settledAt)
   return settlement.lines.map((line, index) => ({
     line_id: `${sourceId}:${index + 1}`,
     settled_at: settledAt,
@@ -169,7 +170,7 @@ function adjustmentRow(event: Extract<RecordedEvent, { type: 'AdjustmentPosted' 
     grant_id: corrects.kind === 'grant' ? corrects.grantId : null,
     reason: plain(data.reason),
     actor: metadata.actor === undefined ? null : plain(metadata.actor),
-    posted_at: timeCell(data.postedAt),
+    posted_at: canonicalTime(data.postedAt),
   }
 }
 
@@ -183,7 +184,7 @@ function grantRow(event: Extract<RecordedEvent, { type: 'CreditGranted' }>): Exp
     amount: formatAmount(parseAmount(data.amount)),
     reason: plain(data.reason),
     actor: metadata.actor === undefined ? null : plain(metadata.actor),
-    granted_at: timeCell(data.grantedAt),
+    granted_at: canonicalTime(data.grantedAt),
   }
 }
 

@@ -71,3 +71,19 @@ export class Findings {
     if (room > 0) this.kept.push(...found.slice(0, room))
   }
 }
+
+/** What a read model makes of events; undefined, and a finding, where it refuses them. */
+export function folded<T>(
+  findings: Findings,
+  name: Pick<Finding, 'table' | 'key'> & { readonly position?: string },
+  fold: () => T,
+): T | undefined {
+  try {
+    return fold()
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    const message = `the read model refuses its events: ${why}`
+    findings.push({ code: 'not_compared', position: '', ...name, message })
+    return undefined
+  }
+}

@@ -1,4 +1,4 @@
-import { rowsBetween, rowsByKey } from '../../../projections/engine/standing.ts'
+import { rowsBetween, rowsByKey } from '../../../projections/engine/audited-rows.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { ledgerTables } from '../../../projections/ledger/query.ts'
 import { timelineTables } from '../../../projections/timeline/query.ts'
@@ -25,7 +25,7 @@ import {
   type Look,
   type Matched,
 } from './match.ts'
-import { standExactly } from './stretch-digest.ts'
+import { rowsMatch } from './stretch-digest.ts'
 
 /** Events that the ledger skipped, kept to excuse what follows from them. */
 const MAX_UNAPPLIED = 10_000
@@ -51,6 +51,13 @@ const appended = { lines, settlements, entries, adjustments, grants } as const
 /** What is compared a stretch at a time. */
 export const ledgerStretches: readonly Appended[] = Object.values(appended)
 
+interface Deps {
+  readonly chain: LineChain
+  readonly checks: LogChecks
+  readonly findings: Findings
+  readonly log: EventLog
+}
+
 /** Compares lines, settlements and entries with the log, a stretch at a time. */
 export class LedgerRows {
   /** Corrections for sums over lines known to be wrong. */
@@ -62,27 +69,16 @@ export class LedgerRows {
   readonly unapplied = new Set<bigint>()
   compared = 0
   readonly #relocated = new Set<string>()
-  readonly #chain: LineChain
-  readonly #checks: LogChecks
-  readonly #findings: Findings
-  readonly #log: EventLog
+  readonly #deps: Deps
 
-  constructor(deps: {
-    readonly chain: LineChain
-    readonly checks: LogChecks
-    readonly findings: Findings
-    readonly log: EventLog
-  }) {
-    this.#chain = deps.chain
-    this.#checks = deps.checks
-    this.#findings = deps.findings
-    this.#log = deps.log
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   /** Compares a stretch that the ledger has passed. */
   async compare(look: Look, effects: readonly LedgerEffect[]): Promise<void> {
     const due = effects.flatMap((effect) => effect.lines)
-    const links = this.#chain.ahead(due)
+    const links = this.#deps.chain.ahead(due)
     // Queried together: Postgres reads the next table while the audit compares the last.
     const [inLines, ...inOthers] = await allSettledOrThrow([
       this.#match(look, 'lines', due, links && atPlaces(due, links)),
@@ -96,10 +92,10 @@ export class LedgerRows {
       effects,
       new Set([inLines, ...inOthers].flatMap(({ found }) => found.missing)),
     )
-    if (links && inLines.found.agreed > 0) this.#chain.advance(links)
+    if (links && inLines.found.agreed > 0) this.#deps.chain.advance(links)
     else findings.push(...this.#judgeLines(due, inLines.found))
     for (const { of, found } of inOthers) findings.push(...judge(of, found))
-    pushInOrder(this.#findings, findings)
+    pushInOrder(this.#deps.findings, findings)
   }
 
   /** The rows of one kind in a stretch. */
@@ -139,8 +135,8 @@ export class LedgerRows {
     effects: readonly LedgerEffect[],
   ): Promise<readonly LedgerEffect[]> {
     const expected = effects.flatMap((effect) => effect.settlements)
-    const stands = digests?.get(settlements.table)
-    if (expected.length === 0 || (stands && standExactly(settlements, expected, stands)))
+    const digest = digests?.get(settlements.table)
+    if (expected.length === 0 || (digest && rowsMatch(settlements, expected, digest)))
       return effects
     const settled = new Map<string, bigint>()
     const keys = expected.map((row) => String(row['source_id']))
@@ -156,7 +152,7 @@ export class LedgerRows {
         const isRepeat =
           here.has(sourceId) || (await this.#isEarlier(db, event, settled.get(sourceId)))
         here.add(sourceId)
-        if (isRepeat) this.#checks.settledTwice(event, 'an earlier settlement exists')
+        if (isRepeat) this.#deps.checks.settledTwice(event, 'an earlier settlement exists')
         counted.push(isRepeat ? withoutSettlement(effect) : effect)
       }
     }
@@ -182,14 +178,14 @@ export class LedgerRows {
   /** Judges lines and their places in the chain; a line that differs gets one finding. */
   #judgeLines(expected: readonly Expected[], matched: Matched): readonly Finding[] {
     const findings: Finding[] = []
-    const standing = new Map(matched.pairs)
+    const rows = new Map(matched.pairs)
     for (const row of matched.unexplained) {
       this.wrong.add(row, -1n)
-      this.#chain.stray(row)
+      this.#deps.chain.stray(row)
     }
     for (const line of expected) {
-      const row = standing.get(line)
-      const misplaced = this.#chain.next(line, row)
+      const row = rows.get(line)
+      const misplaced = this.#deps.chain.next(line, row)
       if (row === undefined) continue
       const differing = differencesOf(line, row)
       const differences = differing.length > 0 ? differing : misplaced
@@ -209,7 +205,7 @@ export class LedgerRows {
     const [row] = await rowsBetween(db, timelineTables.events, place)
     if (row === undefined) return false
     const from = BigInt(String(row['revision']))
-    const [before] = await this.#log.readStream(String(row['stream']), { from, limit: 1 })
+    const [before] = await this.#deps.log.readStream(String(row['stream']), { from, limit: 1 })
     return (
       before?.type === event.type &&
       before.position === earlier &&

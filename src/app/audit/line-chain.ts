@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { StandingRow } from '../../../projections/engine/standing.ts'
+import type { AuditedRow } from '../../../projections/engine/audited-rows.ts'
 import type { Expected } from './compare.ts'
 import type { Difference } from './findings.ts'
 
@@ -46,7 +46,7 @@ function form(column: string, value: unknown): unknown {
  * Computed a second time on purpose: an auditor that shared the code it checks would share its
  * faults.
  */
-export function chained(previous: string, line: Expected | StandingRow): string {
+export function chained(previous: string, line: Expected | AuditedRow): string {
   const isSet = (line[COVERED_WHERE_SET] ?? null) !== null
   const columns = isSet ? [...covered, COVERED_WHERE_SET] : covered
   const content = JSON.stringify(columns.map((column) => form(column, line[column])))
@@ -78,14 +78,14 @@ export interface Link {
 export class LineChain {
   #head: ChainHead
   /** The last line by the rows. */
-  #standing: Link
+  #stored: Link
   /** A row that no event explains, and to which a later line may have been chained. */
   #stray: Link | undefined
   #brokenAt: string | undefined
 
   constructor(head: ChainHead) {
     this.#head = head
-    this.#standing = { seq: head.lines, hash: head.hash }
+    this.#stored = { seq: head.lines, hash: head.hash }
   }
 
   /** Head of the chain by the log. */
@@ -94,8 +94,8 @@ export class LineChain {
   }
 
   /** The hash of the last line by the rows. */
-  get standing(): string {
-    return this.#standing.hash
+  get storedHead(): string {
+    return this.#stored.hash
   }
 
   /** Position of the line at which the rows' chain left the log's; undefined while they agree. */
@@ -119,48 +119,48 @@ export class LineChain {
     const last = links.at(-1)
     if (last === undefined) return
     this.#head = { lines: last.seq, hash: last.hash }
-    this.#standing = last
+    this.#stored = last
   }
 
   /**
    * Takes the next line of the log and its row. Returns the link columns that match neither the log
    * nor the row before it.
    */
-  next(line: Expected, row: StandingRow | undefined): readonly Difference[] {
-    const before = this.#standing
+  next(line: Expected, row: AuditedRow | undefined): readonly Difference[] {
+    const before = this.#stored
     const whole = this.#isWhole()
     const { lines, hash: last } = this.#head
-    const said: Link = { seq: lines + 1n, hash: chained(last, line) }
-    this.#head = { lines: said.seq, hash: said.hash }
-    const stands = linkOf(row)
-    if (stands) this.#standing = stands
-    const follows = this.#standing.hash === said.hash
+    const due: Link = { seq: lines + 1n, hash: chained(last, line) }
+    this.#head = { lines: due.seq, hash: due.hash }
+    const stored = linkOf(row)
+    if (stored) this.#stored = stored
+    const follows = this.#stored.hash === due.hash
     if (!follows && whole) this.#brokenAt = String(line['position'])
-    if (stands === undefined) return []
+    if (stored === undefined) return []
     const stray = follows ? undefined : this.#stray
     if (!follows) this.#stray = undefined
     const possible = follows
-      ? [said]
-      : [said, ...[before, stray].flatMap((link) => (link ? [linkAfter(link, line)] : []))]
+      ? [due]
+      : [due, ...[before, stray].flatMap((link) => (link ? [linkAfter(link, line)] : []))]
     const found: Difference[] = []
-    if (!possible.some(({ hash }) => hash === stands.hash))
-      found.push({ field: 'hash', log: said.hash, stands: stands.hash })
-    if (!possible.some(({ seq }) => seq === stands.seq))
-      found.push({ field: 'seq', log: said.seq.toString(), stands: stands.seq.toString() })
+    if (!possible.some(({ hash }) => hash === stored.hash))
+      found.push({ field: 'hash', log: due.hash, stands: stored.hash })
+    if (!possible.some(({ seq }) => seq === stored.seq))
+      found.push({ field: 'seq', log: due.seq.toString(), stands: stored.seq.toString() })
     return found
   }
 
   /** Takes a row that no event explains. */
-  stray(row: StandingRow): void {
+  stray(row: AuditedRow): void {
     this.#stray = linkOf(row)
   }
 
   #isWhole(): boolean {
-    return this.#standing.hash === this.#head.hash
+    return this.#stored.hash === this.#head.hash
   }
 }
 
-function linkOf(row: StandingRow | undefined): Link | undefined {
+function linkOf(row: AuditedRow | undefined): Link | undefined {
   return row && { seq: BigInt(String(row['seq'])), hash: String(row['hash']) }
 }
 

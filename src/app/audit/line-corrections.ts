@@ -1,4 +1,4 @@
-import type { StandingRow } from '../../../projections/engine/standing.ts'
+import type { AuditedRow } from '../../../projections/engine/audited-rows.ts'
 import { parseAmount } from '../../kernel/money.ts'
 import type { Expected } from './compare.ts'
 import { Corrections } from './corrections.ts'
@@ -20,7 +20,7 @@ export class LineCorrections {
   readonly quarters = new Corrections()
 
   /** Adds one line (1), or removes one (-1), from what the lines sum to. */
-  add(line: Expected | StandingRow, sign: 1n | -1n): void {
+  add(line: Expected | AuditedRow, sign: 1n | -1n): void {
     const at = String(line['settled_at'])
     const { tenant_id: tenant, currency, sku, unit, model } = line
     const { user_id: user, token_id: token, surface } = line

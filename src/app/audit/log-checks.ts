@@ -8,7 +8,7 @@ import type { AccountPriceHistory } from './account-prices.ts'
 import { settledSource, type Settling } from './expected-ledger.ts'
 import type { Finding, Findings } from './findings.ts'
 import { recomputeLine } from './recompute.ts'
-import type { TaskState } from './expected-task.ts'
+import type { TaskState } from './task-state.ts'
 
 /**
  * Settled calls remembered, to see a second settlement of one; for older ones the ledger's own rows
@@ -68,7 +68,7 @@ export class LogChecks {
   settledTwice(event: Settling, why: string): void {
     if (this.#repeats.get(event.position)) return
     this.#repeats.set(event.position, true)
-    this.#find('settled_twice', settledSource(event), event, why)
+    this.#find('settled_twice', event, why)
   }
 
   /** P2: in its stream the event after a success is its settlement, by the same command. */
@@ -84,9 +84,8 @@ export class LogChecks {
     event: Extract<RecordedEvent, { type: 'TaskSettled' }>,
     task: TaskState | undefined,
   ): void {
-    const { platformId, settlement } = event.data
-    if (!task?.succeeded)
-      this.#find('settlement_without_success', platformId, event, 'no success precedes it')
+    const { settlement } = event.data
+    if (!task?.succeeded) this.#find('settlement_without_success', event, 'no success precedes it')
     if (task?.settled) this.settledTwice(event, 'an earlier settlement exists')
     if (task) this.#checkQuote(event, settlement, task.quote)
     // A task that was never requested is a finding already.
@@ -102,7 +101,6 @@ export class LogChecks {
 
   #checkSettlement(event: Settling, acceptedAt: string): void {
     const { settlement, tenantId } = event.data
-    const sourceId = settledSource(event)
     const { currency } = settlement
     const accepted = { tenantId, currency, acceptedAtMs: fromTimestamp(acceptedAt) }
     const book = this.#books.get(settlement.priceBookVersion)
@@ -113,7 +111,6 @@ export class LogChecks {
       if (amountPico !== parseAmount(line.amount))
         this.#find(
           'line_not_exact',
-          sourceId,
           event,
           `${line.sku}: recomputed ${formatAmount(amountPico)}, recorded ${line.amount}`,
         )
@@ -123,7 +120,6 @@ export class LogChecks {
       if (fault)
         this.#find(
           fault.code,
-          sourceId,
           event,
           `${fault.message} (price book ${settlement.priceBookVersion})`,
         )
@@ -131,7 +127,6 @@ export class LogChecks {
     if (sumPico !== parseAmount(settlement.amount))
       this.#find(
         'sum_not_exact',
-        sourceId,
         event,
         `lines sum to ${formatAmount(sumPico)}, recorded ${settlement.amount}`,
       )
@@ -145,16 +140,12 @@ export class LogChecks {
         (rated) => rated.sku === line.sku && rated.price === line.price && rated.per === line.per,
       )
       if (!frozen)
-        this.#find(
-          'settled_outside_quote',
-          settledSource(event),
-          event,
-          `${line.sku} at ${line.price} was not quoted`,
-        )
+        this.#find('settled_outside_quote', event, `${line.sku} at ${line.price} was not quoted`)
     }
   }
 
-  #find(code: Finding['code'], key: string, event: RecordedEvent, message: string): void {
-    this.#findings.push({ code, table: 'log', key, position: event.position.toString(), message })
+  #find(code: Finding['code'], event: Settling, message: string): void {
+    const position = event.position.toString()
+    this.#findings.push({ code, table: 'log', key: settledSource(event), position, message })
   }
 }

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { placeOf } from '../../eventlog/log/position.ts'
-import type { StandingRow } from '../../../projections/engine/standing.ts'
+import type { AuditedRow } from '../../../projections/engine/audited-rows.ts'
 import type { EventReference } from '../../../projections/engine/checkpoint.ts'
 import { LogOlderError, notMet } from '../../../projections/engine/older-log.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
@@ -16,23 +16,19 @@ import {
   type Closing,
 } from './closing.ts'
 import { ledgerEffect, type LedgerEffect } from './expected-ledger.ts'
+import { EventRows, type EventEffect } from './event-rows.ts'
 import type { Findings } from './findings.ts'
 import { LedgerRows, ledgerStretches } from './ledger-rows.ts'
 import { LineChain, type ChainHead } from './line-chain.ts'
 import { LogChecks } from './log-checks.ts'
 import type { Look } from './match.ts'
-import { comparePresence } from './presence.ts'
 import { ReadModels, type ReadModel } from './read-models.ts'
 import { inSnapshot } from './snapshot.ts'
 import { SourceMemory } from './source-memory.ts'
-import { digestsOf, type StandingDigests, type Stretch } from './stretch-digest.ts'
-import { holdsOf, placesOf, type Requested, TaskPlaces, type Scope } from './task-places.ts'
-import {
-  timelineEffect,
-  TimelineRows,
-  timelineStretches,
-  type TimelineEffect,
-} from './timeline-rows.ts'
+import { compareBegun, type WalkedTable } from './stream-walk.ts'
+import { holdTable } from './task-state.ts'
+import { digestsOf, type RowDigests, type Stretch } from './stretch-digest.ts'
+import { placesOf, type Requested, TaskPlaces, type Scope } from './task-places.ts'
 
 /** Events compared in one snapshot. */
 const STRETCH_EVENTS = 2_000
@@ -65,14 +61,14 @@ interface PassDeps {
 /** What the events of a stretch must have left. */
 interface Effects {
   readonly ledger: readonly LedgerEffect[]
-  readonly timeline: readonly TimelineEffect[]
+  /** By read model. */
+  readonly rows: ReadonlyMap<EventRows, readonly EventEffect[]>
 }
 
 /** The rows of a stretch; undefined for a read model that is not followed there. */
-interface Standing {
-  readonly digests: StandingDigests
-  readonly holds: readonly StandingRow[] | undefined
-  readonly places: readonly StandingRow[] | undefined
+interface StretchRows {
+  readonly digests: RowDigests
+  readonly places: readonly AuditedRow[] | undefined
 }
 
 /**
@@ -85,7 +81,9 @@ export class LogPass {
   readonly chain: LineChain
   readonly checks: LogChecks
   readonly ledger: LedgerRows
-  readonly timeline: TimelineRows
+  readonly eventRows: readonly EventRows[]
+  /** What is compared stream by stream; of the ledger holds alone, by the auditor's own account. */
+  readonly tables: readonly WalkedTable[]
   readonly places: TaskPlaces
   readonly models: ReadModels
   events = 0
@@ -109,7 +107,13 @@ export class LogPass {
     const wholeLog = beginning.position === BEFORE_ALL
     this.checks = new LogChecks(findings, new AccountPriceHistory(log, wholeLog))
     this.ledger = new LedgerRows({ chain: this.chain, checks: this.checks, findings, log })
-    this.timeline = new TimelineRows(findings)
+    this.eventRows = deps.models.flatMap(({ name, eventTables }) =>
+      eventTables ? [new EventRows(name, eventTables, findings)] : [],
+    )
+    const ofModels = deps.models.flatMap(({ name, streamTables = [] }) =>
+      streamTables.map((of) => ({ ...of, model: name })),
+    )
+    this.tables = [...ofModels, holdTable(this.ledger.unapplied)]
     this.places = new TaskPlaces(beginning.scopes, findings)
     this.models = new ReadModels(deps.pool, deps.models, findings)
     this.#memory = new SourceMemory(log, (task) => this.checks.unsettled(task))
@@ -210,13 +214,13 @@ export class LogPass {
     const requested = this.places.take(events)
     const { ledger } = await inSnapshot(this.#deps.pool, async ({ db }) => {
       // Postgres reads the rows while the audit computes the expected ones.
-      const [stands, effects] = await allSettledOrThrow([
+      const [stored, effects] = await allSettledOrThrow([
         this.#lookAt(db, requested, stretch),
         Promise.resolve(events).then((all) => this.#effectsOf(all)),
       ])
-      const look = { db, digests: stands.digests }
+      const look = { db, digests: stored.digests }
       const counted = { ...effects, ledger: await this.ledger.counted(look, effects.ledger) }
-      await this.#compare({ db, stretch, stands }, events, requested, counted)
+      await this.#compare({ db, stretch, stored }, events, requested, counted)
       return counted
     })
     for (const { event, balance } of ledger)
@@ -231,48 +235,49 @@ export class LogPass {
     db: Queryable,
     requested: readonly Requested[],
     stretch: Stretch,
-  ): Promise<Standing> {
+  ): Promise<StretchRows> {
     const inLedger = this.models.follows('ledger')
-    const inTimeline = this.models.follows('timeline')
-    const tables = [...(inLedger ? ledgerStretches : []), ...(inTimeline ? timelineStretches : [])]
-    const [digests, holds, places] = await allSettledOrThrow([
+    const others = this.#followedRows().flatMap(({ tables }) => tables)
+    const tables = [...(inLedger ? ledgerStretches : []), ...others]
+    const [digests, places] = await allSettledOrThrow([
       digestsOf(db, tables, stretch),
-      inLedger ? holdsOf(db, requested) : undefined,
       this.models.follows('tasks') ? placesOf(db, requested) : undefined,
     ])
-    return { digests, holds, places }
+    return { digests, places }
+  }
+
+  #followedRows(): readonly EventRows[] {
+    return this.eventRows.filter(({ model }) => this.models.follows(model))
   }
 
   #effectsOf(events: readonly RecordedEvent[]): Effects {
     const ledger: LedgerEffect[] = []
-    const timeline: TimelineEffect[] = []
+    const rows = new Map(this.#followedRows().map((each): [EventRows, EventEffect[]] => [each, []]))
     for (const event of events) {
       const before = this.#memory.before(event)
       this.checks.check(event, before?.task)
       const inLedger = ledgerEffect(event, before?.task)
       if (inLedger) ledger.push(inLedger)
-      const inTimeline = timelineEffect(event, this.#memory.take(event) ?? before)
-      if (inTimeline) timeline.push(inTimeline)
+      const owner = this.#memory.take(event) ?? before
+      for (const [each, effects] of rows) effects.push(each.effectOf(event, owner))
     }
-    return { ledger, timeline }
+    return { ledger, rows }
   }
 
   async #compare(
-    found: { readonly db: Queryable; readonly stretch: Stretch; readonly stands: Standing },
+    found: { readonly db: Queryable; readonly stretch: Stretch; readonly stored: StretchRows },
     events: readonly RecordedEvent[],
     requested: readonly Requested[],
     effects: Effects,
   ): Promise<void> {
-    const { db, stretch, stands } = found
-    const look = { ...stretch, db, digests: stands.digests }
+    const { db, stretch, stored } = found
+    const look = { ...stretch, db, digests: stored.digests }
     if (this.models.follows('ledger')) await this.ledger.compare(look, effects.ledger)
     else this.notCompared += events.length
-    if (stands.holds) this.places.compareHolds(requested, stands.holds, this.ledger.unapplied)
-    if (this.models.follows('timeline'))
-      this.timeline.judge(await this.timeline.find(look, effects.timeline))
-    if (stands.places) this.places.compare(requested, stands.places)
-    const { findings } = this.#deps
-    await comparePresence(db, events, findings, (model) => this.models.follows(model))
+    for (const [each, ofEvents] of effects.rows) await each.compare(look, ofEvents)
+    if (stored.places) this.places.compare(requested, stored.places)
+    const followed = this.tables.filter(({ model }) => this.models.follows(model))
+    await compareBegun(db, events, followed, this.#deps.findings)
   }
 
   /** Finds rows whose positions are after the last event of their read model. */
@@ -280,8 +285,7 @@ export class LogPass {
     await inSnapshot(this.#deps.pool, async ({ db, position }) => {
       const beyond = (model: string): Look => ({ db, after: position(model), upTo: BEYOND_ALL })
       if (this.models.follows('ledger')) await this.ledger.compare(beyond('ledger'), [])
-      if (this.models.follows('timeline'))
-        this.timeline.judge(await this.timeline.find(beyond('timeline'), []))
+      for (const each of this.#followedRows()) await each.compare(beyond(each.model), [])
     })
   }
 
@@ -289,12 +293,8 @@ export class LogPass {
     const { findings } = this.#deps
     if (closing.model === 'tasks') return compareScopes(closing.scopes, this.places, findings)
     const { unappliedBalances } = this.ledger
-    this.balancesCompared = compareBalances(
-      closing.balances,
-      this.balances,
-      unappliedBalances,
-      findings,
-    )
+    const rows = closing.balances
+    this.balancesCompared = compareBalances(rows, this.balances, unappliedBalances, findings)
     compareChain(closing.chain, this.chain, findings)
   }
 }

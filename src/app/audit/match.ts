@@ -1,12 +1,16 @@
-import { rowsBetween, rowsByKey, type StandingRow } from '../../../projections/engine/standing.ts'
+import {
+  rowsBetween,
+  rowsByKey,
+  type AuditedRow,
+} from '../../../projections/engine/audited-rows.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { differencesOf, rowDiffers, rowUnexplained, type Expected } from './compare.ts'
 import type { Finding, Findings } from './findings.ts'
 import {
   MAX_ROWS,
-  standExactly,
+  rowsMatch,
   type Digested,
-  type StandingDigests,
+  type RowDigests,
   type Stretch,
 } from './stretch-digest.ts'
 
@@ -25,9 +29,9 @@ export interface Appended extends Digested {
 
 /** Rows paired with what the log requires. */
 interface Paired {
-  readonly pairs: readonly (readonly [expected: Expected, row: StandingRow])[]
+  readonly pairs: readonly (readonly [expected: Expected, row: AuditedRow])[]
   readonly missing: readonly Expected[]
-  readonly unexplained: readonly StandingRow[]
+  readonly unexplained: readonly AuditedRow[]
 }
 
 function keyOf({ key }: Appended, row: Expected): string {
@@ -50,13 +54,13 @@ export function nameOf(of: Appended, row: Expected): string {
 }
 
 /** Pairs rows that matched nothing with missing ones at the same position: their key differs. */
-function pairLeftOver(missing: readonly Expected[], unexplained: readonly StandingRow[]): Paired {
-  const left = new Map<string, StandingRow[]>()
+function pairLeftOver(missing: readonly Expected[], unexplained: readonly AuditedRow[]): Paired {
+  const left = new Map<string, AuditedRow[]>()
   for (const row of unexplained) {
     const position = String(row['position'])
     left.set(position, [...(left.get(position) ?? []), row])
   }
-  const pairs: [Expected, StandingRow][] = []
+  const pairs: [Expected, AuditedRow][] = []
   const stillMissing: Expected[] = []
   for (const expected of missing) {
     const row = left.get(String(expected['position']))?.shift()
@@ -70,20 +74,20 @@ function pairLeftOver(missing: readonly Expected[], unexplained: readonly Standi
 function pairRows(
   of: Appended,
   expected: readonly Expected[],
-  rows: readonly StandingRow[],
+  rows: readonly AuditedRow[],
 ): Paired {
-  const standing = new Map(rows.map((row) => [keyOf(of, row), row]))
-  const pairs: [Expected, StandingRow][] = []
+  const left = new Map(rows.map((row) => [keyOf(of, row), row]))
+  const pairs: [Expected, AuditedRow][] = []
   const missing: Expected[] = []
   for (const each of expected) {
     const key = keyOf(of, each)
-    const row = standing.get(key)
-    standing.delete(key)
+    const row = left.get(key)
+    left.delete(key)
     if (row) pairs.push([each, row])
     else missing.push(each)
   }
-  if (missing.length === 0 && standing.size === 0) return { pairs, missing, unexplained: [] }
-  const rest = pairLeftOver(missing, [...standing.values()])
+  if (missing.length === 0 && left.size === 0) return { pairs, missing, unexplained: [] }
+  const rest = pairLeftOver(missing, [...left.values()])
   return { ...rest, pairs: [...pairs, ...rest.pairs] }
 }
 
@@ -91,7 +95,7 @@ function pairRows(
 export interface Look extends Stretch {
   readonly db: Queryable
   /** Digests of the rows, when they were queried. */
-  readonly digests?: StandingDigests | undefined
+  readonly digests?: RowDigests | undefined
 }
 
 /**
@@ -106,8 +110,8 @@ export async function matchStretch(
   relocated: Set<string>,
   exact: readonly Expected[] | undefined,
 ): Promise<Matched> {
-  const stands = relocated.size === 0 ? digests?.get(of.table) : undefined
-  if (stands && exact && standExactly(of, exact, stands))
+  const digest = relocated.size === 0 ? digests?.get(of.table) : undefined
+  if (digest && exact && rowsMatch(of, exact, digest))
     return { agreed: expected.length, pairs: [], missing: [], unexplained: [] }
   const rows = await rowsBetween(db, of.table, { ...stretch, limit: MAX_ROWS })
   const inPlace =
@@ -138,10 +142,10 @@ export function judge(of: Appended, { pairs, unexplained }: Matched): readonly F
     const { position } = expected
     return [rowDiffers({ table, key: nameOf(of, expected), position }, differences)]
   })
-  const strangers = unexplained.map((row) =>
+  const others = unexplained.map((row) =>
     rowUnexplained({ table, key: nameOf(of, row), position: row['position'] }, row),
   )
-  return [...differing, ...strangers]
+  return [...differing, ...others]
 }
 
 /** Adds findings in the order of the log: the first may be the cause of the others. */

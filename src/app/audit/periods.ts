@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { nextKeys } from '../../../projections/engine/standing.ts'
+import { nextKeys } from '../../../projections/engine/audited-rows.ts'
 import {
   comparePeriods,
   linesPerDay,
@@ -9,10 +9,12 @@ import {
   type PeriodTable,
   type PeriodTotals,
 } from '../../../projections/ledger/query.ts'
-import { formatAmount, parseAmount } from '../../kernel/money.ts'
-import { rowDiffers } from './compare.ts'
+import { parseAmount } from '../../kernel/money.ts'
+import { allSettledOrThrow } from '../../kernel/all-settled.ts'
+import { rowDiffers, sumDifferences } from './compare.ts'
 import type { Corrections } from './corrections.ts'
-import { MAX_FINDINGS, type Difference, type Finding, type Findings } from './findings.ts'
+import { Findings, MAX_FINDINGS, type Finding } from './findings.ts'
+import type { LineCorrections } from './line-corrections.ts'
 import { inSnapshot } from './snapshot.ts'
 
 /** Lines summed in one snapshot, approximately: a single day is not divided. */
@@ -45,24 +47,16 @@ function amountsOf({ lines, quantity, amount }: PeriodTotals): readonly bigint[]
 
 const fields = ['lines', 'quantity', 'amount'] as const
 
-function differences(log: readonly bigint[], stands: readonly bigint[]): readonly Difference[] {
-  const shown = (amounts: readonly bigint[], n: number): string =>
-    fields[n] === 'amount' ? formatAmount(amounts[n] ?? 0n) : String(amounts[n] ?? 0n)
-  return fields.flatMap((field, n) =>
-    log[n] === stands[n] ? [] : [{ field, log: shown(log, n), stands: shown(stands, n) }],
-  )
-}
-
 /** Judges one total, corrected by what is known to be wrong with its lines. */
 function judge(deps: Deps, { key, summed, stands }: PeriodComparison): void {
   const sum = amountsOf(summed)
   const correction = deps.corrections.of(keyOf(key), fields.length)
   const log = sum.map((each, n) => each + (correction[n] ?? 0n))
-  const found = differences(log, amountsOf(stands))
+  const found = sumDifferences(fields, log, amountsOf(stands))
   if (found.length === 0) return
   const missed = deps.unapplied.of(keyOf(key), fields.length)
   const all = log.map((each, n) => each + (missed[n] ?? 0n))
-  if (differences(all, amountsOf(stands)).length === 0) return
+  if (sumDifferences(fields, all, amountsOf(stands)).length === 0) return
   const name = { table: `ledger.${deps.table}`, key: Object.values(key).join(' ') }
   deps.findings.push(rowDiffers(name, found))
 }
@@ -96,6 +90,26 @@ export async function auditPeriods(deps: Deps, onTenant: (tenants: number) => vo
   }
   // These have neither a line nor a total.
   for (const key of corrections.keys()) if (!judged.has(key)) judge(deps, absent(key))
+}
+
+/** Does so for days, hours and quarters side by side, because Postgres does most of the work. */
+export async function auditAllPeriods(
+  { pool, wrong, unapplied }: Record<'wrong' | 'unapplied', LineCorrections> & Pick<Deps, 'pool'>,
+  onTenants: (tenants: number) => void,
+): Promise<Findings> {
+  const all = new Findings()
+  const done = { days: 0, hours: 0, quarters: 0 }
+  const audits = (['days', 'hours', 'quarters'] as const).map(async (table) => {
+    const findings = new Findings()
+    const known = { corrections: wrong[table], unapplied: unapplied[table] }
+    await auditPeriods({ pool, table, findings, ...known }, (tenants) => {
+      done[table] = tenants
+      onTenants(Math.min(...Object.values(done)))
+    })
+    return findings
+  })
+  for (const found of await allSettledOrThrow(audits)) all.add(found)
+  return all
 }
 
 function notCompared(table: PeriodTable, key: string, message: string): Finding {

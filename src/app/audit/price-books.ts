@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { allRows, rowsByKey } from '../../../projections/engine/standing.ts'
+import { canonicalTime, allRows, rowsByKey } from '../../../projections/engine/audited-rows.ts'
 import { priceTables } from '../../../projections/prices/query.ts'
 import {
   priceBookStream,
@@ -8,14 +8,7 @@ import {
 } from '../../domain/pricing/events.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { canonicalPrice } from '../../kernel/money.ts'
-import {
-  differencesOf,
-  rowDiffers,
-  rowMissing,
-  rowUnexplained,
-  timeCell,
-  type Expected,
-} from './compare.ts'
+import { compareRows, type Expected } from './compare.ts'
 import type { Finding, Findings } from './findings.ts'
 import { inSnapshot } from './snapshot.ts'
 import { readTo } from './streams.ts'
@@ -23,8 +16,8 @@ import { readTo } from './streams.ts'
 function bookRow({ data: book, metadata, position }: RecordedEvent<PriceBookEvent>): Expected {
   return {
     version: book.version,
-    effective_from: timeCell(book.effectiveFrom),
-    published_at: timeCell(book.publishedAt),
+    effective_from: canonicalTime(book.effectiveFrom),
+    published_at: canonicalTime(book.publishedAt),
     digest: book.digest,
     published_by: metadata.actor,
     position,
@@ -45,56 +38,34 @@ export async function comparePriceBooks(deps: {
   readonly findings: Findings
 }): Promise<number> {
   const { pool, log, findings } = deps
-  const table = priceTables.books.name
   // Operators publish them by hand, so there are few.
   const { rows, position } = await inSnapshot(pool, async (snapshot) => ({
     rows: await allRows(snapshot.db, priceTables.books),
     position: snapshot.position('prices'),
   }))
-  const standing = new Map(rows.map((row) => [String(row['version']), row]))
-  for await (const event of readTo(log, priceBookStream, position)) {
-    if (event.type !== 'PriceBookPublished') continue
-    const { version } = event.data
-    const name = { table, key: version, position: event.position }
-    const row = standing.get(version)
-    standing.delete(version)
-    const says = bookRow(event)
-    if (row === undefined) {
-      findings.push(rowMissing(name, says))
-      continue
-    }
-    const differences = differencesOf(says, row)
-    if (differences.length > 0) findings.push(rowDiffers(name, differences))
-    findings.push(...(await compareEntries(pool, event.data, event.position)))
+  const books: RecordedEvent<PriceBookEvent>[] = []
+  for await (const event of readTo(log, priceBookStream, position))
+    if (event.type === 'PriceBookPublished') books.push(event)
+  const table = priceTables.books.name
+  const nameOf = (row: Expected) => {
+    return { table, key: String(row['version']), position: row['position'] }
   }
-  for (const [version, row] of standing)
-    findings.push(rowUnexplained({ table, key: version, position: row['position'] }, row))
+  findings.push(...compareRows(books.map(bookRow), rows, 'version', nameOf))
+  const stored = new Set(rows.map((row) => row['version']))
+  for (const book of books)
+    if (stored.has(book.data.version)) findings.push(...(await compareEntries(pool, book)))
   return rows.length
 }
 
 async function compareEntries(
   pool: Pool,
-  book: PriceBookPublished,
-  position: bigint,
+  { data, position }: RecordedEvent<PriceBookEvent>,
 ): Promise<readonly Finding[]> {
-  const { version } = book
-  const entries = await inSnapshot(pool, ({ db }) =>
-    rowsByKey(db, priceTables.entries, 'version', [version]),
+  const rows = await inSnapshot(pool, ({ db }) =>
+    rowsByKey(db, priceTables.entries, 'version', [data.version]),
   )
-  const found: Finding[] = []
-  const standing = new Map(entries.map((entry) => [String(entry['n']), entry]))
-  for (const says of entryRows(book)) {
-    const entry = standing.get(String(says['n']))
-    standing.delete(String(says['n']))
-    const key = `${version} ${String(says['sku'])} ${String(says['currency'])}`
-    const entryName = { table: priceTables.entries.name, key, position }
-    const differing = entry ? differencesOf(says, entry) : []
-    if (entry === undefined) found.push(rowMissing(entryName, says))
-    else if (differing.length > 0) found.push(rowDiffers(entryName, differing))
-  }
-  for (const [n, entry] of standing)
-    found.push(
-      rowUnexplained({ table: priceTables.entries.name, key: `${version} ${n}`, position }, entry),
-    )
-  return found
+  return compareRows(entryRows(data), rows, 'n', ({ sku, currency }) => {
+    const key = `${data.version} ${String(sku)} ${String(currency)}`
+    return { table: priceTables.entries.name, key, position }
+  })
 }

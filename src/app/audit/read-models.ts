@@ -2,6 +2,7 @@ import { monotonicClock } from '../../kernel/clock.ts'
 import { pause } from '../../kernel/pause.ts'
 import type { Pool } from 'pg'
 import { readCheckpoints, type Checkpoint } from '../../../projections/engine/checkpoint.ts'
+import type { Projection } from '../../../projections/engine/types.ts'
 import type { Finding, Findings } from './findings.ts'
 import { BEFORE_ALL, appliedTo } from './snapshot.ts'
 
@@ -14,10 +15,7 @@ const LOOK_MS = 200
 const BEYOND_ALL = 2n ** 63n - 1n
 
 /** A read model as this program knows it. */
-export interface ReadModel {
-  readonly name: string
-  readonly version: number
-}
+export type ReadModel = Pick<Projection, 'name' | 'version' | 'streamTables' | 'eventTables'>
 
 /** A read model that makes no progress, and its position. */
 interface Halted {

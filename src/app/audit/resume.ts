@@ -1,63 +1,71 @@
 import type { Pool } from 'pg'
-import { countUpTo, rowsAfter } from '../../../projections/engine/standing.ts'
+import { countUpTo, rowsAfter } from '../../../projections/engine/audited-rows.ts'
 import { ledgerTables } from '../../../projections/ledger/query.ts'
-import { taskTables } from '../../../projections/tasks/query.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { Balances } from './balances.ts'
 import { rowDiffers, rowMissing } from './compare.ts'
 import { ledgerStretches } from './ledger-rows.ts'
-import { timelineStretches } from './timeline-rows.ts'
 import type { Findings } from './findings.ts'
 import { chained, NO_LINES } from './line-chain.ts'
-import type { Beginning, LogPass } from './log-pass.ts'
+import { BEFORE_ALL, type Beginning, type LogPass } from './log-pass.ts'
+import type { ReadModel } from './read-models.ts'
 import { inSnapshot } from './snapshot.ts'
 import type { AuditState } from './state.ts'
+import type { WalkedTable } from './stream-walk.ts'
 
 /** Lines read in one snapshot. */
 const PAGE_LINES = 5_000
 
-/** What a pass over the log starts from after an earlier audit. */
-export function beginningOf(state: AuditState): Beginning {
+/** Whole numbers, as a state has them: the members that are named, decimal. */
+function toText<K extends string>(of: Readonly<Record<K, bigint>>, ...names: readonly K[]) {
+  return Object.fromEntries(names.map((name) => [name, of[name].toString()])) as Record<K, string>
+}
+
+function toWhole<K extends string>(of: Readonly<Record<K, string>>, ...names: readonly K[]) {
+  return Object.fromEntries(names.map((name) => [name, BigInt(of[name])])) as Record<K, bigint>
+}
+
+const balanceMembers = ['granted', 'adjusted', 'settled', 'held', 'limit', 'position'] as const
+
+/** What a pass over the log starts from: where an earlier audit ended, or the start of the log. */
+export function beginningOf(state: AuditState | undefined): Beginning {
   const balances = new Balances()
-  for (const { tenantId, currency, ...amounts } of state.balances)
-    balances.set(
-      { tenantId, currency },
-      {
-        granted: BigInt(amounts.granted),
-        adjusted: BigInt(amounts.adjusted),
-        settled: BigInt(amounts.settled),
-        held: BigInt(amounts.held),
-        limit: BigInt(amounts.limit),
-        position: BigInt(amounts.position),
-      },
-    )
+  if (state === undefined) {
+    const chain = { lines: 0n, hash: NO_LINES }
+    return { position: BEFORE_ALL, chain, balances, scopes: [], last: undefined }
+  }
+  for (const balance of state.balances) balances.set(balance, toWhole(balance, ...balanceMembers))
   return {
     position: BigInt(state.position),
     chain: { lines: BigInt(state.lines), hash: state.head },
     balances,
-    scopes: state.scopes.map((scope) => ({ ...scope, nextSeq: BigInt(scope.nextSeq) })),
-    last: {
-      ...state.last,
-      revision: BigInt(state.last.revision),
-      position: BigInt(state.last.position),
-    },
+    scopes: state.scopes.map((scope) => ({ ...scope, ...toWhole(scope, 'nextSeq') })),
+    last: { ...state.last, ...toWhole(state.last, 'revision', 'position') },
   }
 }
 
-/** What this audit takes over from the earlier one without comparing it again. */
-export function onTrust({ position, walk }: AuditState): readonly string[] {
-  const appended = [...ledgerStretches, ...timelineStretches]
+/**
+ * What this audit takes over from the earlier one without comparing it again; `tasks` are the
+ * tables of which it compares the rows of changed tasks alone.
+ */
+export function onTrust(
+  { position, walk }: AuditState,
+  models: readonly ReadModel[],
+  tasks: readonly WalkedTable[],
+): readonly string[] {
+  const appended = [...ledgerStretches, ...models.flatMap(({ eventTables = [] }) => eventTables)]
     .map(({ table }) => table.name)
     .filter((name) => name !== ledgerTables.lines.name)
-  const ofTasks = [taskTables.tasks.name, taskTables.polls.name, ledgerTables.holds.name]
+  const begun = models.filter(({ streamTables = [] }) => streamTables.some((of) => of.begun))
+  const named = tasks.map(({ table }) => table.name).join(', ')
   return [
     `${appended.join(', ')}: rows up to position ${position}`,
     ...(walk.done === undefined
       ? []
-      : [`${ofTasks.join(', ')}: tasks without an event after position ${walk.done}`]),
-    ...(walk.after === undefined ? [] : [`${ofTasks.join(', ')}: tasks up to ${walk.after}`]),
-    `access, files, voices, assets: that no row from before position ${position} is missing`,
+      : [`${named}: tasks without an event after position ${walk.done}`]),
+    ...(walk.after === undefined ? [] : [`${named}: tasks up to ${walk.after}`]),
+    `${begun.map(({ name }) => name).join(', ')}: that no row from before position ${position} is missing`,
   ]
 }
 
@@ -68,30 +76,18 @@ export function stateOf(pass: LogPass, walk: AuditState['walk']): AuditState | u
   return {
     version: 1,
     position: position.toString(),
-    last: {
-      id: last.id,
-      stream: last.stream,
-      revision: last.revision.toString(),
-      position: last.position.toString(),
-    },
+    last: { id: last.id, stream: last.stream, ...toText(last, 'revision', 'position') },
     lines: chain.head.lines.toString(),
     head: chain.head.hash,
     balances: [...pass.balances.entries()].map(({ tenantId, currency, balance }) => ({
       tenantId,
       currency,
-      granted: balance.granted.toString(),
-      adjusted: balance.adjusted.toString(),
-      settled: balance.settled.toString(),
-      held: balance.held.toString(),
-      limit: balance.limit.toString(),
-      position: balance.position.toString(),
+      ...toText(balance, ...balanceMembers),
     })),
-    scopes: pass.places.scopes().map(({ scopeId, tenantId, family, nextSeq }) => ({
-      scopeId,
-      tenantId,
-      family,
-      nextSeq: nextSeq.toString(),
-    })),
+    scopes: pass.places.scopes().map((scope) => {
+      const { scopeId, tenantId, family } = scope
+      return { scopeId, tenantId, family, ...toText(scope, 'nextSeq') }
+    }),
     walk,
   }
 }
@@ -150,13 +146,13 @@ export async function checkEarlierLines(
     }
     onProgress(Number(seq))
   }
-  const standing = await inSnapshot(pool, ({ db }) =>
+  const count = await inSnapshot(pool, ({ db }) =>
     countUpTo(db, ledgerTables.lines, BigInt(state.position)),
   )
-  if (hash === state.head && standing === last) return true
+  if (hash === state.head && count === last) return true
   const what =
     hash === state.head
-      ? `there were ${last} lines up to here, there are ${standing}`
+      ? `there were ${last} lines up to here, there are ${count}`
       : `lines audited before were changed together with their hashes: the head was ${state.head}, it is ${hash}`
   const message = `${what}; a full audit says which`
   const key = `line ${last} of the chain`

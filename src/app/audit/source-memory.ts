@@ -1,20 +1,18 @@
+import type { Owner } from '../../../projections/engine/audited-rows.ts'
 import { isFirstOfSource, sourceOf } from '../../domain/any-event.ts'
 import { assetStream } from '../../domain/asset/events.ts'
 import { assetGroupStream } from '../../domain/asset-group/events.ts'
 import { tokenStream } from '../../domain/token/events.ts'
 import { verificationStream } from '../../domain/verification/events.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
-import { advance, isTaskEvent, type TaskState } from './expected-task.ts'
+import { advance, isTaskEvent, type TaskState } from './task-state.ts'
+import { readEach } from './streams.ts'
 
 /** Sources remembered, such as tasks and tokens; others are read from the log again when needed. */
 const MAX_REMEMBERED = 20_000
-/** Streams read at once. */
-const CONCURRENT_READS = 16
 
 /** The owner of a task, a token or an object of the asset library, and a task's state. */
-export interface KnownSource {
-  readonly tenantId: string
-  readonly userId: string | undefined
+interface KnownSource extends Owner {
   readonly task: TaskState | undefined
 }
 
@@ -43,11 +41,7 @@ export class SourceMemory {
       begun.add(id)
       if (event.revision > 0n) unknown.set(id, event)
     }
-    const waiting = [...unknown]
-    const read = async (): Promise<void> => {
-      for (let next = waiting.pop(); next; next = waiting.pop()) await this.#read(...next)
-    }
-    await Promise.all(Array.from({ length: CONCURRENT_READS }, read))
+    await readEach(unknown, ([id, event]) => this.#read(id, event))
   }
 
   async #read(id: string, before: RecordedEvent): Promise<void> {

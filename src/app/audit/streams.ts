@@ -1,25 +1,17 @@
-import { taskStream } from '../../domain/task/events.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
-import { isTaskEvent, type TaskHistory } from './expected-task.ts'
 
 /** Streams read at once. */
 const CONCURRENT_READS = 16
 /** Events of a long stream read at once. */
 const PAGE_EVENTS = 500
 
-/** The histories of these tasks, by platform id. */
-export async function readTasks(
-  log: EventLog,
-  platformIds: readonly string[],
-): Promise<ReadonlyMap<string, TaskHistory>> {
-  const histories = new Map<string, TaskHistory>()
-  const waiting = [...platformIds]
-  const read = async (): Promise<void> => {
-    for (let id = waiting.pop(); id !== undefined; id = waiting.pop())
-      histories.set(id, (await log.readStream(taskStream(id))).filter(isTaskEvent))
+/** Does a read for each, some of them at once. */
+export async function readEach<T>(of: Iterable<T>, read: (one: T) => Promise<void>): Promise<void> {
+  const waiting = [...of]
+  const work = async (): Promise<void> => {
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) await read(next)
   }
-  await Promise.all(Array.from({ length: CONCURRENT_READS }, read))
-  return histories
+  await Promise.all(Array.from({ length: CONCURRENT_READS }, work))
 }
 
 /** Reads a stream of any length, up to and including a position. */

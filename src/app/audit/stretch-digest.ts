@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import {
   digestBetween,
-  type StandingDigest,
-  type StandingTable,
-} from '../../../projections/engine/standing.ts'
+  type RowDigest,
+  type AuditedTable,
+} from '../../../projections/engine/audited-rows.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { newUuid } from '../../kernel/ids.ts'
@@ -45,17 +45,17 @@ function inOrder(rows: readonly Expected[], key: string): readonly Expected[] {
 
 /** What is queried of a table: the columns that events set, in the order of a key. */
 export interface Digested {
-  readonly table: StandingTable
+  readonly table: AuditedTable
   readonly key: string
-  /** Columns that no event sets. */
-  readonly untold?: readonly string[]
+  /** Columns that other events set. */
+  readonly excluded?: readonly string[]
 }
 
 /** Digests of the rows of a stretch, by table. */
-export type StandingDigests = ReadonlyMap<StandingTable, StandingDigest>
+export type RowDigests = ReadonlyMap<AuditedTable, RowDigest>
 
-function toldColumns({ table, untold = [] }: Digested): readonly string[] {
-  return Object.keys(table.columns).filter((column) => !untold.includes(column))
+function comparedColumns({ table, excluded = [] }: Digested): readonly string[] {
+  return Object.keys(table.columns).filter((column) => !excluded.includes(column))
 }
 
 /** Queries the digests of these tables in a stretch, before the expected rows are known. */
@@ -63,10 +63,10 @@ export async function digestsOf(
   db: Queryable,
   tables: readonly Digested[],
   stretch: Stretch,
-): Promise<StandingDigests> {
+): Promise<RowDigests> {
   const range = { ...stretch, limit: MAX_ROWS }
   const digests = tables.map(async (of) => {
-    const digest = { columns: toldColumns(of), key: of.key, marks }
+    const digest = { columns: comparedColumns(of), key: of.key, marks }
     return [of.table, await digestBetween(db, of.table, digest, range)] as const
   })
   return new Map(await allSettledOrThrow(digests))
@@ -76,16 +76,12 @@ export async function digestsOf(
  * Whether the rows are exactly these, in every column that events set. If not, or if JSON was
  * written in another form than today, the caller compares the rows themselves.
  */
-export function standExactly(
-  of: Digested,
-  expected: readonly Expected[],
-  stands: StandingDigest,
-): boolean {
-  if (stands.rows !== expected.length) return false
-  if (stands.rows === 0) return true
+export function rowsMatch(of: Digested, expected: readonly Expected[], digest: RowDigest): boolean {
+  if (digest.rows !== expected.length) return false
+  if (digest.rows === 0) return true
   const rows = inOrder(expected, of.key)
-  return toldColumns(of).every((column, at) => {
+  return comparedColumns(of).every((column, at) => {
     const cells = rows.map((row) => cellOf(row[column])).join(marks.between)
-    return hash('sha256', plain(cells), 'hex') === stands.columns[at]
+    return hash('sha256', plain(cells), 'hex') === digest.columns[at]
   })
 }

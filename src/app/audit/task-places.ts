@@ -1,6 +1,5 @@
-import { rowsByKey, type StandingRow } from '../../../projections/engine/standing.ts'
+import { rowsByKey, type AuditedRow } from '../../../projections/engine/audited-rows.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { ledgerTables } from '../../../projections/ledger/query.ts'
 import { taskTables } from '../../../projections/tasks/query.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { differencesOf, rowDiffers, rowMissing, type Expected } from './compare.ts'
@@ -64,13 +63,13 @@ export class TaskPlaces {
   }
 
   /** Checks that the rows of new tasks exist, at their places. */
-  compare(requested: readonly Requested[], rows: readonly StandingRow[]): void {
-    const standing = new Map(rows.map((row) => [row['platform_id'], row]))
+  compare(requested: readonly Requested[], rows: readonly AuditedRow[]): void {
+    const stored = new Map(rows.map((row) => [row['platform_id'], row]))
     for (const { platformId, position, scope, seq } of requested) {
       const { scopeId } = scope
       const name = { table: taskTables.tasks.name, key: platformId, position }
       const expected = { platform_id: platformId, scope_id: scopeId, seq }
-      const row = standing.get(platformId)
+      const row = stored.get(platformId)
       if (row === undefined) {
         this.#findings.push(rowMissing(name, { tenant_id: scope.tenantId, ...expected }))
         this.#keep(this.missing, platformId, { scopeId, seq })
@@ -84,20 +83,6 @@ export class TaskPlaces {
       if (differences.length === 0) continue
       this.#findings.push(rowDiffers(name, differences))
       this.#keep(this.displaced, platformId, { scopeId, seq })
-    }
-  }
-
-  /** Checks that the holds of new tasks exist, except those the ledger skipped. */
-  compareHolds(
-    requested: readonly Requested[],
-    rows: readonly StandingRow[],
-    unapplied: ReadonlySet<bigint>,
-  ): void {
-    const standing = new Set(rows.map((row) => row['source_id']))
-    for (const { platformId, position, scope } of requested) {
-      if (standing.has(platformId) || unapplied.has(position)) continue
-      const name = { table: ledgerTables.holds.name, key: platformId, position }
-      this.#findings.push(rowMissing(name, { tenant_id: scope.tenantId }))
     }
   }
 
@@ -116,24 +101,13 @@ export class TaskPlaces {
   }
 }
 
-/** Reads the rows of new tasks. */
+/** Reads the places of new tasks. */
 export function placesOf(
   db: Queryable,
   requested: readonly Requested[],
-): Promise<readonly StandingRow[]> {
-  return rowsByKey(db, taskTables.places, 'platform_id', idsOf(requested))
-}
-
-/** Reads the holds of new tasks. */
-export function holdsOf(
-  db: Queryable,
-  requested: readonly Requested[],
-): Promise<readonly StandingRow[]> {
-  return rowsByKey(db, ledgerTables.holds, 'source_id', idsOf(requested))
-}
-
-function idsOf(requested: readonly Requested[]): readonly string[] {
-  return requested.map(({ platformId }) => platformId)
+): Promise<readonly AuditedRow[]> {
+  const ids = requested.map(({ platformId }) => platformId)
+  return rowsByKey(db, taskTables.places, 'platform_id', ids)
 }
 
 function keyOf({ tenantId, family }: Pick<Scope, 'tenantId' | 'family'>): string {

@@ -8,9 +8,9 @@ import {
   type SummedStretch,
   type Total,
 } from '../../../projections/ledger/query.ts'
-import { formatAmount, parseAmount } from '../../kernel/money.ts'
-import { rowDiffers } from './compare.ts'
-import type { Difference, Findings } from './findings.ts'
+import { parseAmount } from '../../kernel/money.ts'
+import { rowDiffers, sumDifferences } from './compare.ts'
+import type { Findings } from './findings.ts'
 import { BEFORE_ALL, inSnapshot } from './snapshot.ts'
 
 /** Lines or entries summed by one statement. */
@@ -51,19 +51,8 @@ async function addAll(sums: Sums, read: (after: bigint) => Promise<SummedStretch
   }
 }
 
-function differences(log: Sum, stands: Sum): readonly Difference[] {
-  return [
-    ...(log.n === stands.n ? [] : [{ field: 'n', log: `${log.n}`, stands: `${stands.n}` }]),
-    ...(log.amountPico === stands.amountPico
-      ? []
-      : [
-          {
-            field: 'amount',
-            log: formatAmount(log.amountPico),
-            stands: formatAmount(stands.amountPico),
-          },
-        ]),
-  ]
+function sumsOf({ n, amountPico }: Sum): readonly bigint[] {
+  return [BigInt(n), amountPico]
 }
 
 /**
@@ -87,7 +76,7 @@ export async function auditTotals(deps: {
   await addAll(log, (after) => sumLines(pool, { after, to: end.seq, limit }))
   await addAll(log, (after) => sumEntries(pool, { after, to: end.position, limit }))
   for (const key of new Set([...stands.keys(), ...log.keys()])) {
-    const found = differences(log.of(key), stands.of(key))
+    const found = sumDifferences(['n', 'amount'], sumsOf(log.of(key)), sumsOf(stands.of(key)))
     if (found.length > 0) findings.push(rowDiffers({ table: 'ledger.totals', key }, found))
   }
 }

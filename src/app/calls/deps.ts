@@ -9,6 +9,7 @@ import type { ChannelDirectory } from '../channels/directory.ts'
 import type { CrashPoint } from '../crash-points.ts'
 import type { TenantPrices } from '../finance/prices/tenant-prices.ts'
 import type { Funds } from '../spending/funds.ts'
+import type { ReplicaGauges } from '../spending/replica-gauges.ts'
 import type { Throttle } from '../spending/throttle/throttle.ts'
 import type { CallMetrics } from './metrics.ts'
 
@@ -21,7 +22,8 @@ export interface CallDeps {
   readonly channels: ChannelDirectory
   readonly prices: Pick<TenantPrices, 'of'>
   readonly funds: Funds
-  readonly budgets: Pick<Budgets, 'reserve' | 'exchange'>
+  readonly budgets: Pick<Budgets, 'reserve'>
+  readonly gauges: Pick<ReplicaGauges, 'exchange' | 'spoolEmptied'>
   readonly throttle: Throttle
   /** For calls under an `Idempotency-Key`. */
   readonly claims: CallClaims

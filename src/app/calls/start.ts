@@ -3,7 +3,6 @@ import { createJournal, newInstanceId } from '../../eventlog/journal/journal.ts'
 import { createRejectedCount } from '../../eventlog/journal/rejected-records.ts'
 import { openSpool, spoolIdentity } from '../../eventlog/journal/spool.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
-import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { startExchangeLoop } from '../queue/exchange-loop.ts'
 import type { CallDeps } from './deps.ts'
 import {
@@ -59,16 +58,16 @@ export async function startCalls(
   const spoolId = await spoolIdentity(spoolDirectory, clock.nowMs())
   /** Whether the log has the spooled records of earlier processes, and all replicas know it. */
   let hasEmptied = false
-  const telling = startExchangeLoop({
+  const sharing = startExchangeLoop({
     exchange: async () => {
+      deps.funds.lookAtLedger()
       const isSpooling = journal.spooled() > 0
-      const waitsIn = isSpooling ? spoolId : undefined
-      await allSettledOrThrow([deps.funds.exchange(waitsIn), deps.budgets.exchange(waitsIn)])
+      await deps.gauges.exchange(isSpooling ? spoolId : undefined)
       if (isSpooling || hasEmptied) return
-      await deps.funds.spoolEmptied(spoolId)
+      await deps.gauges.spoolEmptied(spoolId)
       hasEmptied = true
     },
-    of: 'holds of calls',
+    of: 'holds and numbers of calls',
     logger,
   })
   return {
@@ -78,7 +77,7 @@ export async function startCalls(
     refused,
     stop: async (deadlineMs) => {
       await running.close(deadlineMs)
-      await telling.stop()
+      await sharing.stop()
       await journal.close()
     },
   }

@@ -39,7 +39,7 @@ export function createFileList(deps: FileDeps): {
       storeOf(deps)
       await deps.readModels.requireCurrent('files')
       const written = recent.of(tenantId)
-      if (written !== undefined && (await reached(written))) recent.seen(tenantId, written)
+      if (written !== undefined && (await reached(written))) recent.projected(tenantId, written)
       const afterPlace = after === undefined ? undefined : await placeOf(tenantId, after)
       const filter = { tenantId, purpose, order, afterPlace, nowMs: deps.clock.nowMs() }
       const rows = await listFiles(pool, { ...filter, limit: limit + 1 })

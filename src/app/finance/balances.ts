@@ -3,12 +3,12 @@ import { standingSql } from '../../../projections/ledger/query.ts'
 import { type Currency, parseAmount } from '../../kernel/money.ts'
 import { requireCaughtUp } from '../read-models/catch-up.ts'
 import type { ReadModels } from '../read-models/read-models.ts'
-import { SILENT_REPLICA_MS } from '../spending/call-spending.ts'
+import { SILENT_REPLICA_MS } from '../spending/replica-reports.ts'
 import type { Funds } from '../spending/funds.ts'
 import { spokenForSql } from '../spending/spendable.ts'
 
 /** A tenant's balance in one currency, in pico. */
-export interface StandingBalance {
+export interface CurrencyBalance {
   readonly currency: Currency
   readonly grantedPico: bigint
   /** Signed sum of corrections. */
@@ -24,7 +24,7 @@ export interface StandingBalance {
 
 interface Balances {
   /** By tenant; a tenant without any money movement is absent. */
-  readonly byTenant: ReadonlyMap<string, readonly StandingBalance[]>
+  readonly byTenant: ReadonlyMap<string, readonly CurrencyBalance[]>
   /** The ledger has the events up to here; undefined before its first. */
   readonly asOf: bigint | undefined
 }
@@ -42,14 +42,14 @@ export function createReadBalances(deps: {
   readonly db: Queryable
   readonly logEnd: () => Promise<bigint | undefined>
   readonly readModels: Pick<ReadModels, 'requireCurrent'>
-  readonly funds: Pick<Funds, 'tell'>
+  readonly funds: Pick<Funds, 'report'>
 }): ReadBalances {
   const { db, logEnd, readModels, funds } = deps
   return async (tenantIds, currency) => {
     await readModels.requireCurrent('ledger')
     await requireCaughtUp({ db, log: { endPosition: logEnd } }, 'ledger')
     // This process reports its holds only periodically; this read needs them at once.
-    await funds.tell(tenantIds)
+    await funds.report(tenantIds)
     return read(db, tenantIds, currency)
   }
 }
@@ -68,12 +68,12 @@ async function read(
                   l.held + coalesce(r.amount, 0) + coalesce(t.amount, 0) as held
            from ledger l
            left join reserved r using (tenant_id, currency)
-           left join told t using (tenant_id, currency)
+           left join reported t using (tenant_id, currency)
            where $3::text is null or currency = $3
            order by tenant_id, currency`,
     values: [tenantIds, SILENT_REPLICA_MS, currency ?? null],
   })
-  const byTenant = new Map<string, readonly StandingBalance[]>()
+  const byTenant = new Map<string, readonly CurrencyBalance[]>()
   for (const row of rows) {
     const tenantId = row['tenant_id'] ?? ''
     byTenant.set(tenantId, [...(byTenant.get(tenantId) ?? []), toBalance(row)])
@@ -84,7 +84,7 @@ async function read(
 
 function toBalance(
   row: Readonly<Record<string, string>> & { readonly currency: Currency },
-): StandingBalance {
+): CurrencyBalance {
   const pico = (column: string): bigint => parseAmount(row[column] ?? '0')
   const [grantedPico, adjustedPico] = [pico('granted'), pico('adjusted')]
   const [settledPico, heldPico] = [pico('settled'), pico('held')]

@@ -5,7 +5,7 @@ import { randomlyScaled } from '../../kernel/random.ts'
 /** How often replicas exchange their use, varied by a tenth. */
 const EXCHANGE_EVERY_MS = 1_000
 
-/** Exchanges data between replicas about once a second, and a last time when it is stopped. */
+/** Exchanges data between replicas about once a second until stopped, and one last time then. */
 export function startExchangeLoop(deps: {
   readonly exchange: () => Promise<void>
   /** For the log. */

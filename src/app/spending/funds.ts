@@ -1,27 +1,29 @@
 import type { Pool } from 'pg'
-import { spoolEmptied } from './call-spending.ts'
+import { insufficientBalance } from './admission.ts'
+import type { Gauge, GaugeReport } from './gauge.ts'
 import type { LedgerLag } from './ledger-lag.ts'
-import { balanceUnknown, createTenantQueue } from './tenant-queue.ts'
+import { type Gauges, MAX_LAG_MS, type ReplicaGauges } from './replica-gauges.ts'
+import { reportSpending } from './replica-reports.ts'
+import { readSpendable } from './spendable.ts'
+import { type BalanceKey, balanceUnavailable, createTenantQueue } from './tenant-queue.ts'
 import { type Clock, monotonicClock } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { Currency } from '../../kernel/money.ts'
 import { pause, withTimeout } from '../../kernel/pause.ts'
-import { type FundsRequest, FundsExchange, MAX_LAG_MS, refusalOf } from './funds-exchange.ts'
 import type { Reservation } from './reservation.ts'
-import { TenantFunds } from './tenant-funds.ts'
 
 /**
  * Decides whether a tenant can pay for a call, without a database query in every call. A process
  * holds against the balance it read last, less its own holds and settlements. About once a second
  * it reports these to the other replicas and reads the balance less the reports of the others and
- * the holds of tasks. Between two such exchanges it admits at most one part in `UNREPORTED_SHARE` of the
- * balance it read. A call beyond that is decided under the lock that tasks use, and reported in the
- * same transaction.
+ * the holds of tasks. Between two such exchanges it admits at most one part in `UNREPORTED_SHARE` of
+ * the balance it read. A call beyond that is decided under the lock that tasks use, and reported in
+ * the same transaction.
  *
  * So each further replica can hold one such part that the others do not see, and another one while
  * a decision under the lock is on its way: together the replicas overspend at most 2 ÷
- * `UNREPORTED_SHARE` of the available balance for each further replica (a task admitted at the same time
- * counts as one). Only calls that cost more than their holds go beyond that.
+ * `UNREPORTED_SHARE` of the available balance for each further replica (a task admitted at the same
+ * time counts as one). Only calls that cost more than their holds go beyond that.
  */
 export interface Funds {
   /**
@@ -30,22 +32,15 @@ export interface Funds {
    *   `database_unavailable` or `read_model_behind` when the balance cannot be read
    */
   readonly reserve: (tenantId: string, currency: Currency, holdPico: bigint) => Promise<Reservation>
-  /**
-   * Reports and reads every tenant with calls, and measures the ledger's lag. `spool` names where
-   * settlements wait for the log, if any do.
-   * @throws what the database throws; the next exchange reports again
-   */
-  readonly exchange: (spool?: string) => Promise<void>
-  /** The log has all settlements of this spool. @throws what the database throws */
-  readonly spoolEmptied: (spool: string) => Promise<void>
+  /** Measures the ledger's lag, in the background. */
+  readonly lookAtLedger: () => void
   /** Reports at once what calls of these tenants hold here. @throws what the database throws */
-  readonly tell: (tenantIds: readonly string[]) => Promise<void>
+  readonly report: (tenantIds: readonly string[]) => Promise<void>
 }
 
 interface FundsDeps {
   readonly pool: Pool
-  /** Names this process among those that share the database; no other process ever has it. */
-  readonly replica: string
+  readonly gauges: Pick<ReplicaGauges, 'ofKind'>
   readonly lag: LedgerLag
   /** Only durations are measured with it, so it must be monotonic. */
   readonly clock: Clock
@@ -53,6 +48,8 @@ interface FundsDeps {
   readonly maxTenants?: number
 }
 
+/** Between two exchanges a replica may spend this part of the balance it read. */
+export const UNREPORTED_SHARE = 20n
 /** Before a request is refused, a balance or a lag older than this is read again. */
 const RECHECK_AFTER_MS = 100
 /** A call that would be refused for the ledger's lag waits at most this long for a new look. */
@@ -62,44 +59,30 @@ const MAX_TENANTS = 10_000
 /** Most tenants reported and read in one exchange. */
 const MAX_EXCHANGED = 1_000
 
-export function createFunds({
-  pool,
-  replica,
-  lag,
-  clock,
-  maxTenants = MAX_TENANTS,
-}: FundsDeps): Funds {
-  const tenants = new KnownTenants(maxTenants)
-  const exchange = new FundsExchange({ pool, replica, clock })
-  const decided = createTenantQueue<FundsRequest>(pool, {
-    decide: (client, batch) => exchange.decide(client, batch),
+/** A call that waits for a decision under the lock, which also takes its hold. */
+interface Asked extends BalanceKey {
+  readonly gauge: Gauge
+  readonly holdPico: bigint
+  hold?: Reservation
+  report?: GaugeReport
+}
+
+export function createFunds(deps: FundsDeps): Funds {
+  const { pool, gauges, lag, clock, maxTenants = MAX_TENANTS } = deps
+  const balances = gauges.ofKind<void>({
+    report: reportSpending,
+    read: (db, some, exceptReplica) => readSpendable(db, namesOf(some), exceptReplica),
+    maxKnown: maxTenants,
+    maxExchanged: MAX_EXCHANGED,
   })
+  const holdUnderLock = createLockedHolds(pool, balances)
   const watch = createWatch(lag, clock)
 
-  const holdUnderLock = async (asked: FundsRequest): Promise<Reservation> => {
-    try {
-      await decided(asked)
-    } catch (error) {
-      asked.hold?.release('not_started')
-      throw error
-    }
-    if (asked.hold === undefined || asked.telling === undefined) throw balanceUnknown(undefined)
-    // Only after the commit.
-    asked.funds.exchanged(asked.telling)
-    return asked.hold
-  }
-
-  const holdIn = async (
-    funds: TenantFunds,
-    currency: Currency,
-    holdPico: bigint,
-  ): Promise<Reservation> => {
-    await exchange.makeKnown(funds)
-    if (funds.isSmall(currency, holdPico))
-      return funds.place(currency, holdPico, () => clock.nowMs())
-    const asked: FundsRequest = { tenantId: funds.tenantId, currency, funds, holdPico }
-    const isRecent = (funds.ageMs(clock.nowMs()) ?? Infinity) < RECHECK_AFTER_MS
-    const refusal = isRecent ? refusalOf(funds, asked) : undefined
+  const hold = async (gauge: Gauge, currency: Currency, holdPico: bigint): Promise<Reservation> => {
+    await balances.makeKnown(gauge)
+    if (isSmall(gauge, currency, holdPico)) return gauge.place(currency, holdPico)
+    const asked: Asked = { tenantId: gauge.name, currency, gauge, holdPico }
+    const refusal = gauge.ageMs() < RECHECK_AFTER_MS ? refusalOf(asked) : undefined
     if (refusal !== undefined) throw refusal
     return holdUnderLock(asked)
   }
@@ -107,63 +90,77 @@ export function createFunds({
   return {
     reserve: async (tenantId, currency, holdPico) => {
       await watch.refuseBehind()
-      const funds = tenants.of(tenantId)
-      return funds.use(() => holdIn(funds, currency, holdPico))
+      const gauge = balances.of(tenantId)
+      return gauge.use(() => hold(gauge, currency, holdPico))
     },
-    tell: async (tenantIds) => {
-      const active = tenants.active(tenantIds)
-      if (active.length > 0) await exchange.tellAndRead(active)
-    },
-    spoolEmptied: (spool) => spoolEmptied(pool, spool),
-    exchange: async (spool) => {
-      exchange.settlementsWaitIn(spool)
-      // Not awaited: an unavailable log must not delay the reports to the other replicas.
-      watch.look().catch(() => undefined)
-      const active = tenants.active()
-      if (spool !== undefined) for (const funds of active) funds.keepUnplaced(clock.nowMs())
-      for (let at = 0; at < active.length; at += MAX_EXCHANGED)
-        await exchange.tellAndRead(active.slice(at, at + MAX_EXCHANGED))
+    // Not awaited: an unavailable log must not delay the reports to the other replicas.
+    lookAtLedger: () => void watch.look().catch(() => undefined),
+    report: async (tenantIds) => {
+      const active = tenantIds.flatMap((tenantId) => {
+        const gauge = balances.known(tenantId)
+        return gauge === undefined || gauge.isIdle() ? [] : [gauge]
+      })
+      if (active.length > 0) await balances.reportAndRead(active)
     },
   }
 }
 
-/** Tenants with calls in this process, and others that are not evicted yet. */
-class KnownTenants {
-  readonly #byId = new Map<string, TenantFunds>()
-  readonly #max: number
-
-  constructor(max: number) {
-    this.#max = max
+/** Holds that are decided one after the other over all replicas. */
+function createLockedHolds(
+  pool: Pool,
+  balances: Gauges<void>,
+): (asked: Asked) => Promise<Reservation> {
+  const decided = createTenantQueue<Asked>(pool, {
+    decide: async (client, batch) => {
+      const [first] = batch
+      if (first === undefined) return { refusals: Promise.resolve([]) }
+      const { judgement, report, written } = await balances.decide(client, first.gauge, () =>
+        batch.map((asked) => {
+          const refusal = refusalOf(asked)
+          if (refusal === undefined) asked.hold = asked.gauge.place(asked.currency, asked.holdPico)
+          return refusal
+        }),
+      )
+      for (const asked of batch) asked.report = report
+      return { refusals: written.then(() => judgement) }
+    },
+  })
+  return async (asked) => {
+    try {
+      await decided(asked)
+    } catch (error) {
+      asked.hold?.release('not_started')
+      throw error
+    }
+    if (asked.hold === undefined || asked.report === undefined) throw balanceUnavailable(undefined)
+    // Only after the commit.
+    asked.gauge.acknowledged(asked.report)
+    return asked.hold
   }
+}
 
-  /** @throws DomainError `database_unavailable` when there is no space for another */
-  of(tenantId: string): TenantFunds {
-    const known = this.#byId.get(tenantId)
-    if (known !== undefined) return known
-    if (this.#byId.size >= this.#max) this.#forgetOne()
-    const made = new TenantFunds(tenantId)
-    this.#byId.set(tenantId, made)
-    return made
-  }
+function namesOf(gauges: readonly Gauge[]): readonly string[] {
+  return gauges.map(({ name }) => name)
+}
 
-  /** The tenants with waiting calls or holds, of all or of these. */
-  active(tenantIds?: readonly string[]): readonly TenantFunds[] {
-    const some =
-      tenantIds === undefined
-        ? [...this.#byId.values()]
-        : tenantIds.flatMap((tenantId) => this.#byId.get(tenantId) ?? [])
-    return some.filter((funds) => !funds.isIdle())
-  }
+/** Whether a hold is small enough that the other replicas may learn of it later. */
+function isSmall(gauge: Gauge, currency: Currency, holdPico: bigint): boolean {
+  const availablePico = gauge.available(currency)
+  const unreportedPico = gauge.unreported(currency)
+  return (
+    availablePico > 0n &&
+    holdPico <= availablePico &&
+    (unreportedPico + holdPico) * UNREPORTED_SHARE <= availablePico + unreportedPico
+  )
+}
 
-  /** A tenant with waiting calls or holds stays: otherwise its holds would go unreported. */
-  #forgetOne(): void {
-    for (const [tenantId, funds] of this.#byId)
-      if (funds.isIdle()) {
-        this.#byId.delete(tenantId)
-        return
-      }
-    throw balanceUnknown(undefined)
-  }
+/** The refusal of a hold by the known balance; undefined when the hold fits. */
+function refusalOf({ gauge, currency, holdPico }: Asked): DomainError | undefined {
+  const availablePico = gauge.available(currency)
+  // A hold may be zero, so a tenant with nothing or less available is refused as well.
+  return availablePico < holdPico || availablePico <= 0n
+    ? insufficientBalance({ currency }, holdPico, availablePico)
+    : undefined
 }
 
 /** Measures the ledger's lag. */

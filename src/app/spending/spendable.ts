@@ -1,7 +1,7 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { availableSql, hasHoldSql } from '../../../projections/ledger/query.ts'
 import { type Currency, parseAmount } from '../../kernel/money.ts'
-import { isFreshSql, SILENT_REPLICA_MS } from './call-spending.ts'
+import { isFreshSql, SILENT_REPLICA_MS } from './replica-reports.ts'
 
 /** What a tenant may still spend, as known at one moment. */
 export interface Spendable {
@@ -16,7 +16,7 @@ const NOTHING: Spendable = { available: new Map(), position: -1n }
 
 /**
  * What tasks and calls hold of the balances in `ledger` and the ledger does not have yet, as two
- * further expressions of a `with`: `reserved` by admitted tasks, and `told` by the calls of
+ * further expressions of a `with`: `reserved` by admitted tasks, and `reported` by the calls of
  * replicas. `ledger` has `tenant_id`, `currency` and `position`; the arguments are placeholders.
  */
 export const spokenForSql = ({
@@ -33,10 +33,10 @@ export const spokenForSql = ({
                -- The ledger may be quicker than the note of where the hold stands.
                and not (a.position is null and ${hasHoldSql('a.platform_id')})
              group by a.tenant_id, a.currency),
-           told as (
+           reported as (
              select t.tenant_id, t.currency,
                     -- Holds of a replica that died are over once the ledger has all that it can have
-                    -- settled; one that lives tells again within a second.
+                    -- settled; one that lives reports again within a second.
                     sum(case when not (${isFreshSql('t.told_at', silentMs)})
                                   and t.closed <= l.position
                              then case when t.spool is null or t.position <= l.position
@@ -59,7 +59,7 @@ export const spendableSql = `ledger as (${availableSql}),
                     l.available - coalesce(r.amount, 0) - coalesce(t.amount, 0) as amount
              from ledger l
              left join reserved r using (tenant_id, currency)
-             left join told t using (tenant_id, currency))`
+             left join reported t using (tenant_id, currency))`
 
 export function spendableValues(
   tenantIds: readonly string[],

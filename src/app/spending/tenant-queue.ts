@@ -53,7 +53,7 @@ interface Waiting<Request> {
 }
 
 /** The balance cannot be read: nothing was started. */
-export function balanceUnknown(cause: unknown): DomainError {
+export function balanceUnavailable(cause: unknown): DomainError {
   return new DomainError('database_unavailable', 'the balance cannot be checked at the moment', {
     reason: cause instanceof Error ? cause.message : 'overload',
   })
@@ -81,7 +81,8 @@ export function createTenantQueue<Request extends BalanceKey>(
     for (;;) {
       const nowMs = monotonicClock.nowMs()
       // The oldest requests are at the front.
-      while ((queue[0]?.untilMs ?? nowMs) < nowMs) queue.shift()?.reject(balanceUnknown(undefined))
+      while ((queue[0]?.untilMs ?? nowMs) < nowMs)
+        queue.shift()?.reject(balanceUnavailable(undefined))
       const batch = queue.splice(0, MAX_BATCH)
       if (batch.length === 0) break
       try {
@@ -95,7 +96,7 @@ export function createTenantQueue<Request extends BalanceKey>(
           else reject(refusal)
         }
       } catch (error) {
-        const failure = isDomainError(error) ? error : balanceUnknown(error)
+        const failure = isDomainError(error) ? error : balanceUnavailable(error)
         for (const { reject } of batch) reject(failure)
       }
     }
@@ -108,7 +109,7 @@ export function createTenantQueue<Request extends BalanceKey>(
       const queue = queues.get(key)
       const waiting = { request, untilMs: monotonicClock.nowMs() + MAX_WAIT_MS, resolve, reject }
       if (queue !== undefined) {
-        if (queue.length >= MAX_WAITING) reject(balanceUnknown(undefined))
+        if (queue.length >= MAX_WAITING) reject(balanceUnavailable(undefined))
         else queue.push(waiting)
         return
       }

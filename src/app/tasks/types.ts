@@ -4,7 +4,7 @@ import type { Cost } from '../../domain/pricing/settlement.ts'
 import type { Usage } from '../../domain/pricing/usage.ts'
 import type { OpenedUrl } from '../../kernel/public-fetch.ts'
 import type { Principal } from '../access/principal.ts'
-import type { AssetsPlace, AssetsWanted } from '../assets/types.ts'
+import type { AssetLocation, AssetsWanted } from '../assets/types.ts'
 
 /** Input and output of the task use cases; no HTTP here. */
 
@@ -38,7 +38,7 @@ export interface CreateTaskInput extends TaskOrder {
 /** The assets of a creation. */
 export interface TaskAssets extends Pick<AssetsWanted, 'assets' | 'projectName'> {
   /** The body for upstream with upstream's asset ids, given by ours. */
-  readonly bodyWith: (nativeIds: AssetsPlace['nativeIds']) => Readonly<Record<string, unknown>>
+  readonly bodyWith: (nativeIds: AssetLocation['nativeIds']) => Readonly<Record<string, unknown>>
 }
 
 export interface CreatedTask {

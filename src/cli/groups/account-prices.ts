@@ -24,30 +24,24 @@ export function addAccountPrices(prices: Command): void {
   const command = (name: string): Command =>
     group.command(name).requiredOption('--tenant <id>', 'tenant')
   changing(command('set'))
-    .description('multiply list prices, or give single SKUs prices of their own')
+    .description('multiply list prices, or set own prices of single SKUs')
     .option('--file <path>', 'all prices of the tenant, instead of those it had')
     .option('--multiplier <factor>', 'what list prices are multiplied by')
     .option('--no-multiplier', 'list prices as they are')
-    .option('--price <sku=price>', 'a price of its own; may be repeated', priced, [])
+    .option('--price <sku=price>', 'own price of a SKU; may be repeated', priced, [])
     .option('--remove <sku>', 'the list price again for this SKU; may be repeated', also, [])
     .option('--currency <code>', 'of --price and --remove where a SKU has prices in both')
     .addHelpText('after', SET_HELP)
-    .action((options) =>
-      onStores(async (s) => (await accountPrices()).setAccountPricesCommand(s, options), options),
-    )
+    .action(onStores(async () => (await accountPrices()).setAccountPricesCommand))
   changing(command('clear'))
     .description('list prices again, for everything')
-    .action((options) =>
-      onStores(async (s) => (await accountPrices()).clearAccountPricesCommand(s, options), options),
-    )
+    .action(onStores(async () => (await accountPrices()).clearAccountPricesCommand))
   command('show')
     .description('what a tenant pays other than the list says')
     .option('--all', 'every price of the book in effect as this tenant has it')
     .option('--history', 'each time they were set, by whom')
     .option(...JSON_OPTION)
-    .action((options) =>
-      onStores(async (s) => (await accountPrices()).showAccountPricesCommand(s, options), options),
-    )
+    .action(onStores(async () => (await accountPrices()).showAccountPricesCommand))
 }
 
 type Priced = readonly (readonly [sku: string, price: string])[]

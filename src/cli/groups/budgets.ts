@@ -4,7 +4,7 @@ import { changing, JSON_OPTION, onStores } from './command.ts'
 const budgets = () => import('../budgets.ts')
 
 const SET_HELP = `
-A hard budget refuses what could go beyond it (402), a soft one is said in the log and in the metric
+A hard budget refuses what could go beyond it (402), a soft one is reported in the log and in the metric
 tollgate_budgets_reached_total. Days and months begin at midnight of the tenant's time zone.
 
   tollgate budget set --tenant tenant_acme --period month --currency CNY --hard 1000 --soft 800
@@ -25,23 +25,17 @@ export function addBudgets(program: Command): void {
   one('set')
     .description('set one budget, whatever it was; the others stay')
     .option('--hard <amount>', 'nothing is started that could go beyond it')
-    .option('--soft <amount>', 'it is said that it was reached')
+    .option('--soft <amount>', 'the gateway reports that it was reached')
     .option('--time-zone <name>', 'IANA zone of all budgets of the tenant; UTC at first')
     .addHelpText('after', SET_HELP)
-    .action((options) =>
-      onStores(async (s) => (await budgets()).setBudgetCommand(s, options), options),
-    )
+    .action(onStores(async () => (await budgets()).setBudgetCommand))
   one('remove')
     .description('remove one budget; the others stay')
-    .action((options) =>
-      onStores(async (s) => (await budgets()).removeBudgetCommand(s, options), options),
-    )
+    .action(onStores(async () => (await budgets()).removeBudgetCommand))
   group
     .command('list')
-    .description('budgets of a tenant, and how they stand')
+    .description('budgets of a tenant, and what is spent of them')
     .requiredOption('--tenant <id>', 'tenant')
     .option(...JSON_OPTION)
-    .action((options) =>
-      onStores(async (s) => (await budgets()).listBudgetsCommand(s, options), options),
-    )
+    .action(onStores(async () => (await budgets()).listBudgetsCommand))
 }

@@ -10,20 +10,26 @@ const ACTOR_OPTION = [
 ] as const
 
 /**
- * Runs a command on the stores. Its modules are loaded only when it runs. The tenant that it names
- * must exist: without one every figure would be a zero.
+ * The action of a command that works on the stores. Its module is loaded only when it runs. The
+ * tenant that it names must exist: without one every figure would be a zero.
  */
-export async function onStores(
-  run: (session: Session) => Promise<void>,
-  { tenant }: { readonly tenant?: string } = {},
-): Promise<void> {
-  const { withSession } = await import('../session.ts')
-  if (tenant === undefined) return withSession(run)
-  const { requireTenant } = await import('../known-tenant.ts')
-  await withSession(async (session) => {
-    await requireTenant(session, tenant)
-    await run(session)
-  })
+export function onStores(
+  load: () => Promise<(session: Session, ...given: never[]) => Promise<void>>,
+): (...given: unknown[]) => Promise<void> {
+  return async (...all) => {
+    // Commander gives the arguments, the options, and itself.
+    const given = all.slice(0, -1) as never[]
+    const { tenant }: { readonly tenant?: string } = given.at(-1) ?? {}
+    const { withSession } = await import('../session.ts')
+    await withSession(async (session) => {
+      if (tenant !== undefined) {
+        const { requireTenant } = await import('../known-tenant.ts')
+        await requireTenant(session, tenant)
+      }
+      const run = await load()
+      await run(session, ...given)
+    })
+  }
 }
 
 /** Options of a command that changes something: the actor, and the form of the result. */

@@ -27,37 +27,27 @@ export function addCredit(program: Command): void {
     .argument('<amount>', 'a positive decimal')
     .option('--reason <text>', 'why', 'granted by an operator')
     .option('--id <id>', 'grant id: the same again changes nothing')
-    .action((amount: string, options) =>
-      onStores(async (s) => (await credit()).grantCommand(s, amount, options), options),
-    )
+    .action(onStores(async () => (await credit()).grantCommand))
   ofMoney('limit')
     .description('how far below zero a balance may go')
     .argument('<amount>', 'a decimal, 0 for prepaid')
     .option('--id <id>', 'id of the setting: the same again changes nothing')
-    .action((amount: string, options) =>
-      onStores(async (s) => (await credit()).limitCommand(s, amount, options), options),
-    )
+    .action(onStores(async () => (await credit()).limitCommand))
   ofMoney('adjust')
     .description('correct a settled line, or a grant, by an amount')
     .argument('<amount>', 'a decimal; positive gives to the tenant')
     .option('--line <id>', 'the ledger line it corrects')
     .option('--grant <id>', 'the grant it corrects: a negative amount takes it back')
-    .requiredOption('--reason <text>', 'why, for whoever reads the ledger')
-    .option('--id <id>', 'adjustment id instead of one made from what is said')
+    .requiredOption('--reason <text>', 'why, for readers of the ledger')
+    .option('--id <id>', 'adjustment id instead of one made from the options')
     .addHelpText('after', ADJUST_HELP)
-    .action((amount: string, options) =>
-      onStores(async (s) => (await credit()).adjustCommand(s, amount, options), options),
-    )
+    .action(onStores(async () => (await credit()).adjustCommand))
   command('adjustments')
     .description('adjustments of a tenant, newest first')
     .option(...JSON_OPTION)
-    .action((options) =>
-      onStores(async (s) => (await credit()).listAdjustmentsCommand(s, options), options),
-    )
+    .action(onStores(async () => (await credit()).listAdjustmentsCommand))
   command('balance')
     .description('credit, settled, held and available per currency')
     .option(...JSON_OPTION)
-    .action((options) =>
-      onStores(async (s) => (await credit()).balanceCommand(s, options), options),
-    )
+    .action(onStores(async () => (await credit()).balanceCommand))
 }

@@ -45,12 +45,7 @@ export function addHistory(program: Command): void {
     .option('--tenant <id>', 'only if it is this tenant’s')
     .option(...JSON_OPTION)
     .addHelpText('after', RECEIPT_HELP)
-    .action(async (id: string, options) =>
-      onStores(
-        async (s) => (await import('../receipt.ts')).receiptCommand(s, id, options),
-        options,
-      ),
-    )
+    .action(onStores(async () => (await import('../receipt.ts')).receiptCommand))
   program
     .command('events')
     .description('print every event of the log as JSON lines')

@@ -5,7 +5,7 @@ const limits = () => import('../limits.ts')
 
 const SET_HELP = `
 <n> is a number, or "none". All tokens of a user, and all users of a tenant, share their limits; those of a token are
-its own (tollgate token limit). Whoever is at one of them is answered 429 with Retry-After, and nothing is started.
+its own (tollgate token limit). A request beyond one of them gets 429 with Retry-After; nothing is started.
 
   tollgate limit set --tenant tenant_acme --rpm 600 --concurrent-calls 50
   tollgate limit set --tenant tenant_acme --user user_ada --rpm 60 --concurrent-tasks 3`
@@ -26,20 +26,14 @@ export function addLimits(program: Command): void {
     .option('--concurrent-calls <n>', 'synchronous calls under way')
     .option('--concurrent-tasks <n>', 'tasks that have not ended')
     .addHelpText('after', SET_HELP)
-    .action((options) =>
-      onStores(async (s) => (await limits()).setLimitsCommand(s, options), options),
-    )
+    .action(onStores(async () => (await limits()).setLimitsCommand))
   one('remove')
     .description('remove all limits of a tenant or of a user; those of others stay')
-    .action((options) =>
-      onStores(async (s) => (await limits()).removeLimitsCommand(s, options), options),
-    )
+    .action(onStores(async () => (await limits()).removeLimitsCommand))
   group
     .command('list')
     .description('limits of a tenant and of its users')
     .requiredOption('--tenant <id>', 'tenant')
     .option(...JSON_OPTION)
-    .action((options) =>
-      onStores(async (s) => (await limits()).listLimitsCommand(s, options), options),
-    )
+    .action(onStores(async () => (await limits()).listLimitsCommand))
 }

@@ -16,7 +16,5 @@ export function addMarkerSecret(program: Command): void {
     .description('make the MARKER_SECRET that is set here the one that replicas must have')
     .option(...JSON_OPTION)
     .addHelpText('after', REPLACE_HELP)
-    .action((options) =>
-      onStores(async (s) => (await import('../marker-secret.ts')).replaceMarkerSecret(s, options)),
-    )
+    .action(onStores(async () => (await import('../marker-secret.ts')).replaceMarkerSecret))
 }

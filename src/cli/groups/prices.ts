@@ -31,40 +31,34 @@ export function addPrices(program: Command): void {
     )
     .option('--yes', 'publish although prices are lost or change at once')
     .addHelpText('after', PUBLISH_HELP)
-    .action((file: string, options) =>
-      onStores(async (s) => (await prices()).publishPricesCommand(s, file, options)),
-    )
+    .action(onStores(async () => (await prices()).publishPricesCommand))
   group
     .command('list')
     .description('published price books, the latest to begin first')
     .option(...JSON_OPTION)
-    .action((options) => onStores(async (s) => (await prices()).listPricesCommand(s, options)))
+    .action(onStores(async () => (await prices()).listPricesCommand))
   group
     .command('show')
     .description('the prices of a published book')
     .argument('<version>')
     .option(...JSON_OPTION)
-    .action((version: string, options) =>
-      onStores(async (s) => (await prices()).showPricesCommand(s, version, options)),
-    )
+    .action(onStores(async () => (await prices()).showPricesCommand))
   group
     .command('diff')
     .description('what changes from one published book to another')
     .argument('<version>')
     .argument('<other version>')
     .option(...JSON_OPTION)
-    .action((from: string, to: string, options) =>
-      onStores(async (s) => (await prices()).diffPricesCommand(s, from, to, options)),
-    )
+    .action(onStores(async () => (await prices()).diffPricesCommand))
   addAccountPrices(group)
   group
     .command('what-if')
     .description('what settled usage would have cost under another book; writes nothing')
     .requiredOption('--from <time>', 'settled from this RFC 3339 time on')
-    .option('--to <time>', 'settled before this RFC 3339 time; now unless said')
+    .option('--to <time>', 'settled before this RFC 3339 time; now by default')
     .option('--book <version or file>', 'the other book; the one in effect unless named')
     .option('--tenant <id>', 'one tenant; every one unless named')
     .option(...JSON_OPTION)
     .addHelpText('after', WHAT_IF_HELP)
-    .action((options) => onStores(async (s) => (await whatIf()).whatIfCommand(s, options), options))
+    .action(onStores(async () => (await whatIf()).whatIfCommand))
 }

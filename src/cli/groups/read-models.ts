@@ -9,7 +9,7 @@ what /metrics tells of the last audit.
 With --state <file> an audit goes on where the last one ended, or was stopped. The file holds how far
 everything was found right, and the head of the hash chain there. Ledger lines audited before are checked
 by their hashes, what came later by the log; earlier rows of other tables by a full audit only, which is one
-without the file. Keep it where whoever can change the database cannot, and copy the head that is printed.
+without the file. Keep it where users of the database cannot change it, and copy the head that is printed.
 
 One cause is one finding: of an event that a read model never took in, the balances, totals and hashes that
 lack it are not named again. "tollgate rebuild <name>" makes a read model anew from the log.`
@@ -17,7 +17,7 @@ lack it are not named again. "tollgate rebuild <name>" makes a read model anew f
 const REBUILD_HELP = `
 The live tables go on being read and written meanwhile. Both are compared at one position of the log: rows of
 each table, totals side by side, and where lines or money differ the figures by tenant and SKU. Equal tables
-are swapped; of different ones the live ones stay, the exit code is 1, and what to do is said.
+are swapped; of different ones the live ones stay, the exit code is 1, and the output says what to do.
 
 With --check nothing is swapped: equal tables are dropped again and the exit code is 0. It finds every row that
 differs in any way, like an audit, but names only the table.`
@@ -32,9 +32,7 @@ export function addReadModels(program: Command): void {
     .option('--state <file>', 'go on where the audits that kept this file came to, and keep it')
     .option(...JSON_OPTION)
     .addHelpText('after', AUDIT_HELP)
-    .action((options) =>
-      onStores(async (s) => (await import('../audit.ts')).auditCommand(s, options)),
-    )
+    .action(onStores(async () => (await import('../audit.ts')).auditCommand))
   program
     .command('rebuild')
     .description('build read models anew beside the live ones, compare, swap')
@@ -47,7 +45,5 @@ export function addReadModels(program: Command): void {
     .option('--force', 'swap even if what is live differs from what the log says')
     .option(...JSON_OPTION)
     .addHelpText('after', REBUILD_HELP)
-    .action((names: string[], options) =>
-      onStores(async (s) => (await import('../rebuild.ts')).rebuildCommand(s, names, options)),
-    )
+    .action(onStores(async () => (await import('../rebuild.ts')).rebuildCommand))
 }

@@ -15,15 +15,15 @@ tollgate_spool_refused_records say so. The call was delivered and is not billed 
 Run it with the DATA_DIR of that replica, which may go on serving.`
 
 const RETRY_HELP = `
-The event goes into the log as it was made, at its old prices; it is settled once, however often this is
-said. An id is that of a call or of a refused event, as "tollgate spool list" shows them.
+The event goes into the log as it was made, at its old prices; it is settled once, however often the
+command is run. An id is that of a call or of a refused event, as "tollgate spool list" shows them.
 
 Where the log refuses one still, or it was given up, the exit code is 1.`
 
 const RESOLVE_HELP = `
 It writes CallWrittenOff into the log: who gave up what, why, and what the tenant would have paid. It moves no
-money: the call was never billed. What is in the log already is not given up (exit code 1). Said again it
-changes nothing; the first reason stays.`
+money: the call was never billed. What is in the log already is not given up (exit code 1). Run again
+it changes nothing; the first reason stays.`
 
 /** Registers `tollgate spool …`. */
 export function addSpool(program: Command): void {
@@ -47,7 +47,7 @@ export function addSpool(program: Command): void {
   changing(group.command('resolve'))
     .description('give a refused settlement up, so that it is never billed')
     .argument('<id>', 'id of a call or of a refused event')
-    .requiredOption('--reason <text>', 'why, for whoever reads the log')
+    .requiredOption('--reason <text>', 'why, for readers of the log')
     .addHelpText('after', RESOLVE_HELP)
     .action(async (id: string, options) => (await spool()).resolveRefusedCommand(id, options))
 }

@@ -11,28 +11,22 @@ export function addTenants(program: Command): void {
     .argument('<name>')
     .option('--id <id>', 'tenant id instead of a new one')
     .option('--user <name>', 'name of the first user')
-    .action((name: string, options) =>
-      onStores(async (s) => (await access()).openTenantCommand(s, name, options)),
-    )
+    .action(onStores(async () => (await access()).openTenantCommand))
   group
     .command('list')
     .description('every tenant')
     .option(...JSON_OPTION)
-    .action((options) => onStores(async (s) => (await access()).listTenantsCommand(s, options)))
+    .action(onStores(async () => (await access()).listTenantsCommand))
   changing(group.command('add-user'))
     .description('add a user to a tenant')
     .argument('<name>')
     .requiredOption('--tenant <id>', 'tenant')
     .option('--id <id>', 'user id instead of a new one: the same again changes nothing')
-    .action((name: string, options) =>
-      onStores(async (s) => (await access()).addUserCommand(s, name, options), options),
-    )
+    .action(onStores(async () => (await access()).addUserCommand))
   group
     .command('users')
     .description('users of a tenant')
     .requiredOption('--tenant <id>', 'tenant')
     .option(...JSON_OPTION)
-    .action((options) =>
-      onStores(async (s) => (await access()).listUsersCommand(s, options), options),
-    )
+    .action(onStores(async () => (await access()).listUsersCommand))
 }

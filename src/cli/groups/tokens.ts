@@ -6,7 +6,7 @@ const tokens = () => import('../tokens.ts')
 const LIMITS_HELP = `
 A limit that was never named follows RATE_LIMIT_RPM, RATE_LIMIT_TPM, RATE_LIMIT_CONCURRENT_CALLS and
 RATE_LIMIT_CONCURRENT_TASKS. A token's user and tenant may have limits of their own: tollgate limit.
-Whoever is at a limit is answered 429 with Retry-After; nothing is started and nothing counted then.`
+A request beyond a limit gets 429 with Retry-After; it starts nothing and is not counted.`
 
 /** Registers `tollgate token …`. */
 export function addTokens(program: Command): void {
@@ -39,9 +39,7 @@ function addIssue(group: Command): void {
     .option('--concurrent-calls <n>', 'synchronous calls under way; none: no limit')
     .option('--concurrent-tasks <n>', 'tasks that have not ended; none: no limit')
     .addHelpText('after', LIMITS_HELP)
-    .action((options) =>
-      onStores(async (s) => (await tokens()).issueTokenCommand(s, options), options),
-    )
+    .action(onStores(async () => (await tokens()).issueTokenCommand))
 }
 
 function addRotate(group: Command): void {
@@ -49,9 +47,7 @@ function addRotate(group: Command): void {
     .description('give a token a new secret; the old one stays valid for a while')
     .argument('<token id>')
     .option('--overlap <seconds>', 'how long the old secret stays valid', '3600')
-    .action((id: string, options) =>
-      onStores(async (s) => (await tokens()).rotateTokenCommand(s, id, options)),
-    )
+    .action(onStores(async () => (await tokens()).rotateTokenCommand))
 }
 
 function addLimit(group: Command): void {
@@ -66,9 +62,7 @@ function addLimit(group: Command): void {
       'after',
       `\n<n> is a number, "none" for no limit, or "default" for what the operator set.${LIMITS_HELP}`,
     )
-    .action((id: string, options) =>
-      onStores(async (s) => (await tokens()).limitTokenCommand(s, id, options)),
-    )
+    .action(onStores(async () => (await tokens()).limitTokenCommand))
 }
 
 function addUpdate(group: Command): void {
@@ -82,9 +76,7 @@ function addUpdate(group: Command): void {
       'only from these addresses or ranges (CIDR), comma-separated, or any',
     )
     .option('--expires <time>', 'RFC 3339 time, or never')
-    .action((id: string, options) =>
-      onStores(async (s) => (await tokens()).updateTokenCommand(s, id, options)),
-    )
+    .action(onStores(async () => (await tokens()).updateTokenCommand))
 }
 
 function addDisable(group: Command): void {
@@ -92,9 +84,7 @@ function addDisable(group: Command): void {
     .description('end a token at once')
     .argument('<token id>')
     .option('--reason <text>', 'why', 'disabled by an operator')
-    .action((id: string, options) =>
-      onStores(async (s) => (await tokens()).disableTokenCommand(s, id, options)),
-    )
+    .action(onStores(async () => (await tokens()).disableTokenCommand))
 }
 
 function addList(group: Command): void {
@@ -103,7 +93,5 @@ function addList(group: Command): void {
     .description('tokens of a tenant, without secrets')
     .requiredOption('--tenant <id>', 'tenant')
     .option(...JSON_OPTION)
-    .action((options) =>
-      onStores(async (s) => (await tokens()).listTokensCommand(s, options), options),
-    )
+    .action(onStores(async () => (await tokens()).listTokensCommand))
 }

@@ -27,8 +27,8 @@ export interface ReplayOptions {
   readonly json?: boolean
 }
 
-/** What was asked for, read. */
-interface Asked {
+/** The options of the command, read. */
+interface ReplayRequest {
   readonly id: string | undefined
   /** Only what is of the asset library. */
   readonly isOfLibrary: boolean
@@ -43,13 +43,14 @@ interface Asked {
  * up to then. Read-only; memory stays flat however much happened to a tenant.
  */
 export async function replayCommand(id: string | undefined, options: ReplayOptions): Promise<void> {
-  const asked = readOptions(id, options)
-  if (options.fromLog) await withLog(({ log }) => replay(asked, log, fromLog(log, scanned(asked))))
-  else await withSession((session) => replay(asked, session.log, fromTimeline(session)))
+  const request = readOptions(id, options)
+  if (options.fromLog)
+    await withLog(({ log }) => replay(request, log, fromLog(log, scanned(request))))
+  else await withSession((session) => replay(request, session.log, fromTimeline(session)))
 }
 
 /** @throws CommandError for what cannot be read, or does not go together */
-function readOptions(id: string | undefined, options: ReplayOptions): Asked {
+function readOptions(id: string | undefined, options: ReplayOptions): ReplayRequest {
   const { asset, tenant, from, to, asOf, json } = options
   if (!tenant && !id && !asset)
     throw new CommandError('say of which task, call or request, which --asset, or which --tenant')
@@ -66,15 +67,15 @@ function readOptions(id: string | undefined, options: ReplayOptions): Asked {
 }
 
 /** The time in which anything of interest was recorded. */
-function scanned({ range, until }: Asked): TimeRange {
+function scanned({ range, until }: ReplayRequest): TimeRange {
   const untilMs = until !== undefined && 'atMs' in until ? until.atMs + 1 : undefined
   return untilMs === undefined ? range : { fromMs: undefined, toMs: untilMs }
 }
 
-async function replay(asked: Asked, log: EventLog, source: ReplaySource): Promise<void> {
-  const { id, tenant = '', range, until, json } = asked
-  if (id !== undefined) await replayId({ ...asked, id }, source)
-  else if (until) await showTenant(asked, { tenant, until }, log, source)
+async function replay(request: ReplayRequest, log: EventLog, source: ReplaySource): Promise<void> {
+  const { id, tenant = '', range, until, json } = request
+  if (id !== undefined) await replayId({ ...request, id }, source)
+  else if (until) await showTenant(request, { tenant, until }, log, source)
   else {
     const count = await showEvents(source.ofTenant(tenant, range), json, true)
     if (count === 0) throw nothing('no events match', source)
@@ -88,9 +89,9 @@ function nothing(what: string, source: ReplaySource): CommandError {
   return new CommandError(caveat === undefined ? what : `${what}; ${caveat}`)
 }
 
-/** By any id; for a tenant that does not own it the answer is that of an unknown id. */
-async function replayId(asked: Asked & { readonly id: string }, source: ReplaySource) {
-  const { id, isOfLibrary, tenant, range, until, json } = asked
+/** Prints the events of any id; for a tenant that does not own it the answer is that of an unknown id. */
+async function replayId(request: ReplayRequest & { readonly id: string }, source: ReplaySource) {
+  const { id, isOfLibrary, tenant, range, until, json } = request
   const found = await source.ofId(id, tenant)
   const events = isOfLibrary ? found.filter(isOfAssets) : found
   if (events.length === 0) throw nothing(`nothing is known of ${id}`, source)
@@ -141,15 +142,15 @@ async function showEvents(
  * could spend.
  */
 async function showTenant(
-  asked: Asked,
+  request: ReplayRequest,
   { tenant, until }: { readonly tenant: string; readonly until: Moment },
   log: EventLog,
   source: ReplaySource,
 ): Promise<void> {
   const balances = new BalanceFold()
-  const states = new StatePrinter(log, until, asked.json)
+  const states = new StatePrinter(log, until, request.json)
   let owned = 0
-  for await (const event of source.ofTenant(tenant, scanned(asked))) {
+  for await (const event of source.ofTenant(tenant, scanned(request))) {
     if (isAfter(event, until)) break
     owned += 1
     balances.addEvent(event)
@@ -157,5 +158,5 @@ async function showTenant(
   }
   await states.finish()
   if (owned === 0) throw nothing('no events match', source)
-  for (const line of balances.lines(asked.json)) print(line)
+  for (const line of balances.lines(request.json)) print(line)
 }

@@ -1,25 +1,21 @@
-import { type Currency, parseAmount } from '../../kernel/money.ts'
+import { type Static, Type } from '@sinclair/typebox'
+import { parseAmount } from '../../kernel/money.ts'
+import { CurrencySchema, DecimalSchema } from '../pricing/settlement.ts'
 import { canonicalAmount } from './amount.ts'
-import type { AccountEventData } from './events.ts'
-import { type AccountSetting, invalidSetting, repeated, unordered } from './setting.ts'
+import {
+  accountSetting,
+  invalidSetting,
+  repeated,
+  type SettingValue,
+  unordered,
+} from './setting.ts'
 
-/** Below how much a balance counts as low. */
-export interface BalanceThreshold {
-  readonly currency: Currency
-  /** Decimal string, positive. */
-  readonly below: string
-}
+/** Below how much, a positive amount, a balance counts as low. */
+const BalanceThresholdSchema = Type.Object({ currency: CurrencySchema, below: DecimalSchema })
 
+export type BalanceThreshold = Static<typeof BalanceThresholdSchema>
 /** When a tenant is notified that its balance is low, and where. */
-export interface BalanceAlerts {
-  readonly revision: number
-  /** One of a currency at most. */
-  readonly thresholds: readonly BalanceThreshold[]
-  /** Absent: only the log and the metrics say it. */
-  readonly webhookUrl?: string | undefined
-  /** Which of its secrets webhooks are signed with, counted from 1. */
-  readonly secretVersion: number
-}
+export type BalanceAlerts = SettingValue<typeof balanceAlerts>
 
 /** The balance alerts a tenant shall have: all of them. */
 export interface WantedBalanceAlerts {
@@ -31,21 +27,20 @@ export interface WantedBalanceAlerts {
 
 const refuse: (param: string, message: string) => never = invalidSetting('balance_alerts')
 
-export const balanceAlerts: AccountSetting<
-  BalanceAlerts,
-  WantedBalanceAlerts,
-  Pick<AccountEventData<'BalanceAlertsSet'>, 'thresholds' | 'webhookUrl' | 'secretVersion'>
-> = {
+export const balanceAlerts = accountSetting({
   code: 'balance_alerts',
   title: 'balance alerts',
-  none: { revision: 0, thresholds: [], secretVersion: 1 },
-  read: (event) => {
-    if (event.type !== 'BalanceAlertsSet') return undefined
-    const { revision, thresholds, webhookUrl, secretVersion } = event.data
-    return { revision, thresholds, secretVersion, ...urlOf(webhookUrl) }
+  type: 'BalanceAlertsSet',
+  terms: {
+    /** Of a currency one at most. */
+    thresholds: Type.Array(BalanceThresholdSchema),
+    /** Absent: only the log and the metrics report a low balance. */
+    webhookUrl: Type.Optional(Type.String()),
+    /** Which of the tenant's secrets webhooks are signed with, counted from 1; the secrets follow from it and are kept nowhere (P7). */
+    secretVersion: Type.Integer({ minimum: 1 }),
   },
-  event: (data) => ({ type: 'BalanceAlertsSet', data }),
-  canonical: ({ thresholds, webhookUrl, rotateSecret }, { secretVersion }) => {
+  none: { thresholds: [], secretVersion: 1 },
+  canonical: ({ thresholds, webhookUrl, rotateSecret }: WantedBalanceAlerts, { secretVersion }) => {
     const next = thresholds.map(({ currency, below }, index) => {
       const amount = canonicalAmount(below)
       if (parseAmount(amount) <= 0n)
@@ -57,7 +52,7 @@ export const balanceAlerts: AccountSetting<
     return {
       thresholds: next,
       secretVersion: secretVersion + (rotateSecret ? 1 : 0),
-      ...urlOf(webhookUrl),
+      ...(webhookUrl === undefined ? {} : { webhookUrl }),
     }
   },
   fingerprint: ({ thresholds, webhookUrl, secretVersion }) =>
@@ -66,8 +61,10 @@ export const balanceAlerts: AccountSetting<
       `url ${webhookUrl ?? ''}`,
       `secret ${secretVersion}`,
     ]),
-}
-
-function urlOf(webhookUrl: string | undefined): { readonly webhookUrl?: string } {
-  return webhookUrl === undefined ? {} : { webhookUrl }
-}
+  words: ({ revision, thresholds, webhookUrl }) =>
+    thresholds.length === 0
+      ? `none (${revision})`
+      : `below ${thresholds.map(({ currency, below }) => `${below} ${currency}`).join(', ')}${
+          webhookUrl === undefined ? '' : ` to ${webhookUrl}`
+        } (${revision})`,
+})

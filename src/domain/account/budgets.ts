@@ -1,33 +1,39 @@
-import { type Currency, parseAmount } from '../../kernel/money.ts'
+import { type Static, Type } from '@sinclair/typebox'
+import { parseAmount } from '../../kernel/money.ts'
 import { TimeZone } from '../../kernel/time-zone.ts'
+import { CurrencySchema, DecimalSchema } from '../pricing/settlement.ts'
 import { canonicalAmount } from './amount.ts'
-import type { AccountEventData } from './events.ts'
-import { type AccountSetting, invalidSetting, repeated, unordered } from './setting.ts'
+import {
+  accountSetting,
+  invalidSetting,
+  repeated,
+  type SettingValue,
+  unordered,
+} from './setting.ts'
+
+const BudgetSubjectSchema = Type.Union([
+  Type.Object({ kind: Type.Literal('tenant') }),
+  Type.Object({ kind: Type.Literal('user'), userId: Type.String() }),
+  Type.Object({ kind: Type.Literal('token'), tokenId: Type.String() }),
+])
+
+/** At least one of `hard` and `soft`. */
+const BudgetSchema = Type.Object({
+  subject: BudgetSubjectSchema,
+  currency: CurrencySchema,
+  period: Type.Union([Type.Literal('day'), Type.Literal('month')]),
+  /** Nothing is started that could go beyond it. */
+  hard: Type.Optional(DecimalSchema),
+  /** The gateway reports when it is reached. */
+  soft: Type.Optional(DecimalSchema),
+})
 
 /** Whose spending a budget bounds: all of the tenant's, or what a user or a token of it spends. */
-export type BudgetSubject =
-  | { readonly kind: 'tenant' }
-  | { readonly kind: 'user'; readonly userId: string }
-  | { readonly kind: 'token'; readonly tokenId: string }
-
+export type BudgetSubject = Static<typeof BudgetSubjectSchema>
 /** How much may be spent in a day or a month of the tenant's time zone. */
-export interface Budget {
-  readonly subject: BudgetSubject
-  readonly currency: Currency
-  readonly period: 'day' | 'month'
-  /** Decimal string: nothing is started that could go beyond it. */
-  readonly hard?: string | undefined
-  /** Decimal string: the gateway reports when it is reached. */
-  readonly soft?: string | undefined
-}
-
+export type Budget = Static<typeof BudgetSchema>
 /** All budgets of a tenant. */
-export interface Budgets {
-  readonly revision: number
-  /** Of the IANA database: when its days and months begin. */
-  readonly timeZone: string
-  readonly budgets: readonly Budget[]
-}
+export type Budgets = SettingValue<typeof budgets>
 
 /** The budgets a tenant shall have: all of them. */
 export interface WantedBudgets {
@@ -62,21 +68,18 @@ export const budgetName = ({
 
 const refuse: (param: string, message: string) => never = invalidSetting('budgets')
 
-export const budgets: AccountSetting<
-  Budgets,
-  WantedBudgets,
-  Pick<AccountEventData<'BudgetsSet'>, 'timeZone' | 'budgets'>
-> = {
+export const budgets = accountSetting({
   code: 'budgets',
   title: 'budgets',
-  none: { revision: 0, timeZone: 'UTC', budgets: [] },
-  read: (event) => {
-    if (event.type !== 'BudgetsSet') return undefined
-    const { revision, timeZone, budgets: all } = event.data
-    return { revision, timeZone, budgets: all }
+  type: 'BudgetsSet',
+  terms: {
+    /** Of the IANA database: days and months begin at its midnights. */
+    timeZone: Type.String(),
+    /** How much may be spent in a day or a month, all of it: what is absent is bounded no more. */
+    budgets: Type.Array(BudgetSchema),
   },
-  event: (data) => ({ type: 'BudgetsSet', data }),
-  canonical: ({ timeZone: named, budgets: wanted }, now) => {
+  none: { timeZone: 'UTC', budgets: [] },
+  canonical: ({ timeZone: named, budgets: wanted }: WantedBudgets, now) => {
     const timeZone = named ?? now.timeZone
     checkTimeZone(timeZone)
     if (wanted.length > MAX_BUDGETS) refuse('budgets', `at most ${MAX_BUDGETS} of one tenant`)
@@ -95,7 +98,9 @@ export const budgets: AccountSetting<
     const message = 'Budgets of the tenant itself stay as they are: an operator sets them'
     return { param: 'budgets', message }
   },
-}
+  words: ({ revision, budgets: all, timeZone }) =>
+    `${all.length === 1 ? '1 budget' : `${all.length} budgets`} by the days of ${timeZone} (${revision})`,
+})
 
 const isOfTenant = ({ subject }: Budget): boolean => subject.kind === 'tenant'
 

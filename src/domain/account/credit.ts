@@ -59,10 +59,10 @@ export function grant(command: GrantCredit, state: CreditState): readonly Accoun
     throw new DomainError('amount_invalid', 'a grant must be positive: take back by adjustment', {
       amount,
     })
-  const said = { grantId, currency, amount, reason }
-  if (isKeyRepeated(state, keyHash, grantSaid(said))) return []
+  const terms = { grantId, currency, amount, reason }
+  if (isKeyRepeated(state, keyHash, grantFingerprint(terms))) return []
   if (isRepeated(state, grantId, fingerprint('grant', currency, amount))) return []
-  return [{ type: 'CreditGranted', data: { tenantId, ...said, ...keyed(keyHash), grantedAt: at } }]
+  return [{ type: 'CreditGranted', data: { tenantId, ...terms, ...keyed(keyHash), grantedAt: at } }]
 }
 
 /** @throws DomainError `amount_invalid`, `limit_id_taken`, `idempotency_key_reused` */
@@ -75,8 +75,8 @@ export function setLimit(command: SetCreditLimit, state: CreditState): readonly 
     if (state.limits.get(currency) === limit) return []
     return [{ type: 'CreditLimitSet', data: { tenantId, currency, limit, setAt: at } }]
   }
-  const said = { limitId, currency, limit }
-  if (isKeyRepeated(state, keyHash, limitSaid(said))) return []
+  const terms = { limitId, currency, limit }
+  if (isKeyRepeated(state, keyHash, limitFingerprint(terms))) return []
   const earlier = state.limitIds.get(limitId)
   if (earlier === fingerprint('limit', currency, limit)) return []
   if (earlier !== undefined)
@@ -84,7 +84,7 @@ export function setLimit(command: SetCreditLimit, state: CreditState): readonly 
       id: limitId,
     })
   // Also where the limit is so already: a retry after the next change must find the id.
-  return [{ type: 'CreditLimitSet', data: { tenantId, ...said, ...keyed(keyHash), setAt: at } }]
+  return [{ type: 'CreditLimitSet', data: { tenantId, ...terms, ...keyed(keyHash), setAt: at } }]
 }
 
 /** The state after a grant. */
@@ -92,7 +92,7 @@ export function granted(state: CreditState, event: AccountEventData<'CreditGrant
   const { grantId, currency, amount, keyHash } = event
   return {
     ...withPosting(state, grantId, fingerprint('grant', currency, amount)),
-    keys: withKey(state.keys, keyHash, grantSaid(event)),
+    keys: withKey(state.keys, keyHash, grantFingerprint(event)),
   }
 }
 
@@ -103,7 +103,7 @@ export function limitSet(state: CreditState, event: AccountEventData<'CreditLimi
   return {
     limits: new Map(state.limits).set(currency, limit),
     limitIds: limitId === undefined ? state.limitIds : withId(state.limitIds, limitId, print),
-    keys: withKey(state.keys, keyHash, limitSaid(event)),
+    keys: withKey(state.keys, keyHash, limitFingerprint(event)),
   }
 }
 
@@ -113,12 +113,12 @@ type Said<T extends 'CreditGranted' | 'CreditLimitSet'> = Omit<
 >
 
 /** All that a request for a grant says. */
-function grantSaid({ grantId, currency, amount, reason }: Said<'CreditGranted'>): string {
+function grantFingerprint({ grantId, currency, amount, reason }: Said<'CreditGranted'>): string {
   return JSON.stringify(['grant', grantId, currency, amount, reason])
 }
 
 /** All that a request for a credit limit says. */
-function limitSaid({ limitId = '', currency, limit }: Said<'CreditLimitSet'>): string {
+function limitFingerprint({ limitId = '', currency, limit }: Said<'CreditLimitSet'>): string {
   return JSON.stringify(['limit', limitId, currency, limit])
 }
 
@@ -127,10 +127,14 @@ function keyed(keyHash: string | undefined): { readonly keyHash?: string } {
 }
 
 /** One key, one request: the same again is a repetition, anything else is refused. */
-function isKeyRepeated(state: CreditState, keyHash: string | undefined, said: string): boolean {
+function isKeyRepeated(
+  state: CreditState,
+  keyHash: string | undefined,
+  fingerprint: string,
+): boolean {
   const earlier = keyHash === undefined ? undefined : state.keys.get(keyHash)
   if (earlier === undefined) return false
-  if (earlier === said) return true
+  if (earlier === fingerprint) return true
   throw new DomainError(
     'idempotency_key_reused',
     'this Idempotency-Key was used with another request',
@@ -141,9 +145,9 @@ function isKeyRepeated(state: CreditState, keyHash: string | undefined, said: st
 function withKey(
   keys: CreditState['keys'],
   keyHash: string | undefined,
-  said: string,
+  fingerprint: string,
 ): CreditState['keys'] {
-  return keyHash === undefined ? keys : withId(keys, keyHash, said)
+  return keyHash === undefined ? keys : withId(keys, keyHash, fingerprint)
 }
 
 function withId(

@@ -26,8 +26,14 @@ import {
   type SetCreditLimit,
   withPosting,
 } from './credit.ts'
-import { type AccountEvent, isSettingEvent } from './events.ts'
-import { type AccountSettings, evolveSettings, setSetting, type SetSetting } from './settings.ts'
+import type { AccountEvent } from './events.ts'
+import {
+  type AccountSettings,
+  evolveSettings,
+  isSettingEvent,
+  setSetting,
+  type SetSetting,
+} from './settings.ts'
 
 /** One tenant's account: who it is and what it may spend. Balances are a projection, not this. */
 interface AccountState extends CreditState {

@@ -1,95 +1,17 @@
-import { Type, type Static } from '@sinclair/typebox'
-import { PriceEntrySchema } from '../pricing/events.ts'
-import {
-  CorrectsSchema,
-  CurrencySchema,
-  DecimalSchema,
-  MultiplierSchema,
-} from '../pricing/settlement.ts'
-import { noDescription, type FactsOf } from '../event-facts.ts'
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { CorrectsSchema, CurrencySchema, DecimalSchema } from '../pricing/settlement.ts'
+import { type EventFacts, type FactsOf, noDescription } from '../event-facts.ts'
+import { allSettings, type SettingEvent } from './settings.ts'
 
 /** Lower-case hex SHA-256. */
 const KeyHashSchema = Type.Optional(Type.String())
 
-const LimitSchema = Type.Optional(Type.Integer({ minimum: 1 }))
+type SchemaOf<Data> = TSchema & { readonly static: Data }
 
-/** At least one limit. */
-const SubjectLimitsSchema = Type.Object({
-  subject: Type.Union([
-    Type.Object({ kind: Type.Literal('tenant') }),
-    Type.Object({ kind: Type.Literal('user'), userId: Type.String() }),
-  ]),
-  requestsPerMinute: LimitSchema,
-  /** Tokens of text, in and out. */
-  tokensPerMinute: LimitSchema,
-  /** Synchronous calls that are under way. */
-  concurrentCalls: LimitSchema,
-  /** Asynchronous tasks that have not ended. */
-  concurrentTasks: LimitSchema,
-})
-
-/** At least one of `hard` and `soft`. */
-const BudgetSchema = Type.Object({
-  subject: Type.Union([
-    Type.Object({ kind: Type.Literal('tenant') }),
-    Type.Object({ kind: Type.Literal('user'), userId: Type.String() }),
-    Type.Object({ kind: Type.Literal('token'), tokenId: Type.String() }),
-  ]),
-  currency: CurrencySchema,
-  period: Type.Union([Type.Literal('day'), Type.Literal('month')]),
-  /** Nothing is started that could go beyond it. */
-  hard: Type.Optional(DecimalSchema),
-  /** The gateway reports when it is reached. */
-  soft: Type.Optional(DecimalSchema),
-})
-
-/** Each says all of a setting from now on. */
-const settingEvents = {
-  /**
-   * The tenant's prices over those of the list from now on, all of them: with neither a multiplier
-   * nor its own prices it has those of the list again.
-   */
-  AccountPricesSet: Type.Object({
-    tenantId: Type.String(),
-    /** Counts these events of the tenant from 1. */
-    revision: Type.Integer({ minimum: 1 }),
-    /** What list prices are multiplied by; absent: they are not. */
-    multiplier: Type.Optional(MultiplierSchema),
-    /** Own prices of single SKUs: not multiplied. */
-    prices: Type.Array(PriceEntrySchema),
-    setAt: Type.String(),
-  }),
-  /** How much may be spent in a day or a month from now on, all of it: what is absent is bounded no more. */
-  BudgetsSet: Type.Object({
-    tenantId: Type.String(),
-    /** Counts these events of the tenant from 1. */
-    revision: Type.Integer({ minimum: 1 }),
-    /** Of the IANA database: days and months begin at its midnights. */
-    timeZone: Type.String(),
-    budgets: Type.Array(BudgetSchema),
-    setAt: Type.String(),
-  }),
-  /** When and where the tenant is notified of a low balance, from now on: all of it. */
-  BalanceAlertsSet: Type.Object({
-    tenantId: Type.String(),
-    /** Counts these events of the tenant from 1. */
-    revision: Type.Integer({ minimum: 1 }),
-    /** Of a currency one at most. */
-    thresholds: Type.Array(Type.Object({ currency: CurrencySchema, below: DecimalSchema })),
-    webhookUrl: Type.Optional(Type.String()),
-    /** Which of the tenant's secrets webhooks are signed with; the secrets follow from it and are kept nowhere (P7). */
-    secretVersion: Type.Integer({ minimum: 1 }),
-    setAt: Type.String(),
-  }),
-  /** How much the tenant and its users may ask at a time from now on, all of it: what is absent is limited no more. */
-  LimitsSet: Type.Object({
-    tenantId: Type.String(),
-    /** Counts these events of the tenant from 1. */
-    revision: Type.Integer({ minimum: 1 }),
-    limits: Type.Array(SubjectLimitsSchema),
-    setAt: Type.String(),
-  }),
-} as const
+/** Each event has all of its setting from now on. */
+const settingEvents = Object.fromEntries(
+  allSettings.map(([, { type, schema }]) => [type, schema]),
+) as { readonly [Event in SettingEvent as Event['type']]: SchemaOf<Event['data']> }
 
 export const accountEvents = {
   TenantOpened: Type.Object({
@@ -140,10 +62,13 @@ export const accountEvents = {
 
 const ofAccount = (): undefined => undefined
 
-/** Name of a subject of limits, unique within the tenant. */
-export function limitedName(subject: Static<typeof SubjectLimitsSchema>['subject']): string {
-  return subject.kind === 'tenant' ? 'tenant' : `user ${subject.userId}`
-}
+// They move nothing: what was quoted before new prices stays.
+const settingFacts = Object.fromEntries(
+  allSettings.map(([, { type, words }]): [string, EventFacts<never>] => [
+    type,
+    { source: ofAccount, at: ({ setAt }: SettingEvent['data']) => setAt, words },
+  ]),
+) as FactsOf<typeof settingEvents>
 
 export const accountFacts: FactsOf<typeof accountEvents> = {
   TenantOpened: { source: ofAccount, at: (d) => d.openedAt, words: (d) => d.name },
@@ -171,39 +96,7 @@ export const accountFacts: FactsOf<typeof accountEvents> = {
     words: ({ corrects, reason }) =>
       `${corrects.kind === 'line' ? corrects.lineId : corrects.grantId}: ${reason}`,
   },
-  // It moves nothing: quotes that were given before stay.
-  AccountPricesSet: {
-    source: ofAccount,
-    at: (d) => d.setAt,
-    words: ({ revision, multiplier, prices }) =>
-      multiplier === undefined && prices.length === 0
-        ? `list prices again (${revision})`
-        : `${multiplier === undefined ? '' : `list × ${multiplier}, `}${prices.length} own prices (${revision})`,
-  },
-  BudgetsSet: {
-    source: ofAccount,
-    at: (d) => d.setAt,
-    words: ({ revision, budgets, timeZone }) =>
-      `${budgets.length === 1 ? '1 budget' : `${budgets.length} budgets`} by the days of ${timeZone} (${revision})`,
-  },
-  BalanceAlertsSet: {
-    source: ofAccount,
-    at: (d) => d.setAt,
-    words: ({ revision, thresholds, webhookUrl }) =>
-      thresholds.length === 0
-        ? `none (${revision})`
-        : `below ${thresholds.map(({ currency, below }) => `${below} ${currency}`).join(', ')}${
-            webhookUrl === undefined ? '' : ` to ${webhookUrl}`
-          } (${revision})`,
-  },
-  LimitsSet: {
-    source: ofAccount,
-    at: (d) => d.setAt,
-    words: ({ revision, limits }) =>
-      limits.length === 0
-        ? `no limits (${revision})`
-        : `limits of ${limits.map(({ subject }) => limitedName(subject)).join(', ')} (${revision})`,
-  },
+  ...settingFacts,
 }
 
 type AccountEventType = keyof typeof accountEvents
@@ -211,15 +104,6 @@ export type AccountEventData<T extends AccountEventType> = Static<(typeof accoun
 export type AccountEvent = {
   readonly [T in AccountEventType]: { readonly type: T; readonly data: AccountEventData<T> }
 }[AccountEventType]
-export type SettingEvent = Extract<AccountEvent, { readonly type: keyof typeof settingEvents }>
-
-/** Whether an event sets a setting of an account. */
-export function isSettingEvent<Event extends { readonly type: string }>(
-  event: Event,
-): event is Extract<Event, { readonly type: SettingEvent['type'] }> {
-  return Object.hasOwn(settingEvents, event.type)
-}
-
 /** How the names of these streams begin. */
 export const accountStreams = 'account-'
 

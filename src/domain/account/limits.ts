@@ -1,26 +1,42 @@
+import { type Static, Type } from '@sinclair/typebox'
 import { MAX_TOKEN_LIMIT } from '../token/events.ts'
 import { type LimitName, limitNames } from '../token/limits.ts'
-import { type AccountEventData, limitedName } from './events.ts'
-import { type AccountSetting, invalidSetting, repeated, unordered } from './setting.ts'
+import {
+  accountSetting,
+  invalidSetting,
+  repeated,
+  type SettingValue,
+  unordered,
+} from './setting.ts'
+
+const LimitedSubjectSchema = Type.Union([
+  Type.Object({ kind: Type.Literal('tenant') }),
+  Type.Object({ kind: Type.Literal('user'), userId: Type.String() }),
+])
+const LimitSchema = Type.Optional(Type.Integer({ minimum: 1 }))
+
+/** The limits of a tenant or of a user of it, at least one; what is absent is not limited. */
+const SubjectLimitsSchema = Type.Object({
+  subject: LimitedSubjectSchema,
+  requestsPerMinute: LimitSchema,
+  /** Tokens of text, in and out. */
+  tokensPerMinute: LimitSchema,
+  /** Synchronous calls that are under way. */
+  concurrentCalls: LimitSchema,
+  /** Asynchronous tasks that have not ended. */
+  concurrentTasks: LimitSchema,
+})
 
 /** Whose requests are limited together: all of the tenant's, or those of a user with all its tokens. */
-export type LimitedSubject =
-  | { readonly kind: 'tenant' }
-  | { readonly kind: 'user'; readonly userId: string }
-
+export type LimitedSubject = Static<typeof LimitedSubjectSchema>
 /** How much may be asked at a time; what is absent is not limited. */
 export type LimitFigures = Readonly<Partial<Record<LimitName, number | undefined>>>
-
 /** The limits of a tenant or of a user of it, at least one. */
 export interface SubjectLimits extends LimitFigures {
   readonly subject: LimitedSubject
 }
-
 /** All limits of a tenant and of its users; those of tokens are set on tokens. */
-export interface AccountLimits {
-  readonly revision: number
-  readonly limits: readonly SubjectLimits[]
-}
+export type AccountLimits = SettingValue<typeof limits>
 
 /** The limits a tenant shall have: all of them. */
 export interface WantedLimits {
@@ -31,23 +47,23 @@ export interface WantedLimits {
 /** Keeps the event well under the log's 1 MiB an append. */
 export const MAX_SUBJECTS = 1_000
 
+/** Name of a subject, unique within the tenant. */
+export function limitedName(subject: LimitedSubject): string {
+  return subject.kind === 'tenant' ? 'tenant' : `user ${subject.userId}`
+}
+
 const refuse: (param: string, message: string) => never = invalidSetting('limits')
 
-export const limits: AccountSetting<
-  AccountLimits,
-  WantedLimits,
-  Pick<AccountEventData<'LimitsSet'>, 'limits'>
-> = {
+export const limits = accountSetting({
   code: 'limits',
   title: 'limits',
-  none: { revision: 0, limits: [] },
-  read: (event) => {
-    if (event.type !== 'LimitsSet') return undefined
-    const { revision, limits: all } = event.data
-    return { revision, limits: all }
+  type: 'LimitsSet',
+  terms: {
+    /** How much the tenant and its users may ask at a time from now on, all of it. */
+    limits: Type.Array(SubjectLimitsSchema),
   },
-  event: (data) => ({ type: 'LimitsSet', data }),
-  canonical: ({ limits: wanted }) => {
+  none: { limits: [] },
+  canonical: ({ limits: wanted }: WantedLimits) => {
     if (wanted.length > MAX_SUBJECTS) refuse('limits', `at most ${MAX_SUBJECTS} of one tenant`)
     const next = wanted.map((one, index) => checked(one, `limits/${index}`))
     const twice = repeated(next.map(({ subject }) => limitedName(subject)))
@@ -62,7 +78,11 @@ export const limits: AccountSetting<
     const message = 'Limits of the tenant itself stay as they are: an operator sets them'
     return { param: 'limits', message }
   },
-}
+  words: ({ revision, limits: all }) =>
+    all.length === 0
+      ? `no limits (${revision})`
+      : `limits of ${all.map(({ subject }) => limitedName(subject)).join(', ')} (${revision})`,
+})
 
 const isOfTenant = ({ subject }: SubjectLimits): boolean => subject.kind === 'tenant'
 
@@ -73,13 +93,13 @@ function linesOf(all: readonly SubjectLimits[]): string {
 }
 
 function checked({ subject, ...figures }: SubjectLimits, at: string) {
-  const said = limitNames.flatMap((name) => {
+  const given = limitNames.flatMap((name) => {
     const limit = figures[name]
     if (limit === undefined) return []
     if (!Number.isInteger(limit) || limit < 1 || limit > MAX_TOKEN_LIMIT)
       refuse(at, `a limit is a whole number from 1 to ${MAX_TOKEN_LIMIT}`)
     return [[name, limit] as const]
   })
-  if (said.length === 0) refuse(at, 'says no limit')
-  return { subject, ...Object.fromEntries(said) }
+  if (given.length === 0) refuse(at, 'says no limit')
+  return { subject, ...Object.fromEntries(given) }
 }

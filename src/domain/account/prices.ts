@@ -1,9 +1,9 @@
+import { Type } from '@sinclair/typebox'
 import { canonicalPrice, parseAmount } from '../../kernel/money.ts'
-import type { AccountPrices } from '../pricing/account-prices.ts'
-import type { PriceEntry } from '../pricing/events.ts'
+import { type PriceEntry, PriceEntrySchema } from '../pricing/events.ts'
 import { members, priceBookDigest, priceEntriesFrom } from '../pricing/price-book-document.ts'
-import type { AccountEventData } from './events.ts'
-import { type AccountSetting, invalidSetting } from './setting.ts'
+import { MultiplierSchema } from '../pricing/settlement.ts'
+import { accountSetting, invalidSetting } from './setting.ts'
 
 /** The prices a tenant shall have: all of them. */
 export interface WantedAccountPrices {
@@ -25,27 +25,19 @@ export function isListPrices({ multiplier, prices }: WantedAccountPrices): boole
   return multiplier === undefined && prices.length === 0
 }
 
-/** The prices that an event sets. */
-export function accountPricesOf({
-  revision,
-  multiplier,
-  prices,
-}: AccountEventData<'AccountPricesSet'>): AccountPrices {
-  return { revision, multiplier, prices }
-}
-
-export const accountPrices: AccountSetting<
-  AccountPrices,
-  WantedAccountPrices,
-  Pick<AccountEventData<'AccountPricesSet'>, 'multiplier' | 'prices'>
-> = {
+export const accountPrices = accountSetting({
   code: 'account_prices',
   title: 'prices',
   lookAgain: 'look again at what changes',
-  none: { revision: 0, multiplier: undefined, prices: [] },
-  read: (event) => (event.type === 'AccountPricesSet' ? accountPricesOf(event.data) : undefined),
-  event: (data) => ({ type: 'AccountPricesSet', data }),
-  canonical: ({ multiplier: factor, prices }) => {
+  type: 'AccountPricesSet',
+  terms: {
+    /** What list prices are multiplied by; absent: they are not. */
+    multiplier: Type.Optional(MultiplierSchema),
+    /** Own prices of single SKUs: not multiplied. */
+    prices: Type.Array(PriceEntrySchema),
+  },
+  none: { prices: [] },
+  canonical: ({ multiplier: factor, prices }: WantedAccountPrices) => {
     const multiplier = canonicalMultiplier(factor)
     checkPrices(prices)
     return {
@@ -55,13 +47,17 @@ export const accountPrices: AccountSetting<
   },
   fingerprint: ({ multiplier = '', prices }) => `${multiplier} ${priceBookDigest(prices)}`,
   operatorsOnly: 'all',
-}
+  words: ({ revision, multiplier, prices }) =>
+    multiplier === undefined && prices.length === 0
+      ? `list prices again (${revision})`
+      : `${multiplier === undefined ? '' : `list × ${multiplier}, `}${prices.length} own prices (${revision})`,
+})
 
 /**
  * Reads an already parsed YAML value: `multiplier` (a quoted decimal) and `prices`, each with the
  * members of one in a price book. Either may be left out.
  *
- * @throws DomainError `price_book_invalid` and `account_prices_invalid`, naming the place
+ * @throws DomainError `price_book_invalid` and `setting_invalid`, naming the place
  */
 export function accountPricesFromDocument(value: unknown): WantedAccountPrices {
   const document = members(value, 'the account prices', ['multiplier', 'prices'])

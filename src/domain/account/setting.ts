@@ -1,25 +1,5 @@
-import { type DomainCode, DomainError } from '../../kernel/errors.ts'
-import type { SettingEvent } from './events.ts'
-
-/** How the codes of a setting's errors begin: `<code>_invalid` and `<code>_changed`. */
-type SettingCode = {
-  readonly [Code in DomainCode]: Code extends `${infer Name}_changed`
-    ? `${Name}_invalid` extends DomainCode
-      ? Name
-      : never
-    : never
-}[DomainCode]
-
-/** A setting as it was last set; revision 0: it never was. */
-interface SettingValue {
-  readonly revision: number
-}
-
-/** Why an administrator of the tenant may not set something. */
-interface OperatorsOnly {
-  readonly param: string
-  readonly message: string
-}
+import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import { DomainError } from '../../kernel/errors.ts'
 
 /** What every event of a setting has beside its terms. */
 interface SettingFacts {
@@ -30,23 +10,84 @@ interface SettingFacts {
   readonly setAt: string
 }
 
-/** Something that is set for a tenant as a whole, with a revision. `Terms` is what its event says. */
-export interface AccountSetting<Value extends SettingValue, Wanted, Terms> {
-  readonly code: SettingCode
+/** Something with a revision; 0: it was never set. */
+interface Revised {
+  readonly revision: number
+}
+
+/** Why an administrator of the tenant may not set something. */
+interface OperatorsOnly {
+  readonly param: string
+  readonly message: string
+}
+
+/** What a setting declares. `Terms` is what its event says. */
+interface Declared<Code, Type, Terms, Wanted> {
+  /** Begins the names of its errors: `<code>_invalid` and `<code>_changed`. */
+  readonly code: Code
   /** What the setting is called in messages. */
   readonly title: string
   /** What to do when it was set in the meantime. */
   readonly lookAgain?: string
-  readonly none: Value
-  /** The setting that an event sets; undefined for every other event. */
-  readonly read: (event: SettingEvent) => Value | undefined
-  readonly event: (data: Terms & SettingFacts) => SettingEvent
-  /** What is wanted, checked and written in one way. @throws DomainError `<code>_invalid` */
-  readonly canonical: (wanted: Wanted, now: Value) => Terms
+  /** The type of its event, which has all of the setting from now on. */
+  readonly type: Type
+  /** The terms before it was ever set. */
+  readonly none: Terms
+  /** What is wanted, checked and written in one way. @throws DomainError `setting_invalid` */
+  readonly canonical: (wanted: Wanted, now: Terms & Revised) => Terms
   /** The same text for the same terms, in any order. */
-  readonly fingerprint: (terms: Terms | Value) => string
+  readonly fingerprint: (terms: Terms) => string
   /** `all`: only operators set it. Otherwise what of it administrators must leave as it is; absent: nothing. */
-  readonly operatorsOnly?: 'all' | ((wanted: Wanted, now: Value) => OperatorsOnly | undefined)
+  readonly operatorsOnly?: 'all' | ((wanted: Wanted, now: Terms) => OperatorsOnly | undefined)
+  /** Its event in one line for people. */
+  readonly words: (value: Terms & Revised) => string
+}
+
+/** Something that is set for a tenant as a whole, with a revision. */
+export interface AccountSetting<
+  Code,
+  Event extends { readonly type: string },
+  Terms,
+  Wanted,
+> extends Declared<Code, Event['type'], Terms, Wanted> {
+  readonly schema: TSchema
+  readonly event: (data: SettingFacts & Terms) => Event
+}
+
+/** A setting as it was last set. */
+export type SettingValue<Setting extends { readonly none: unknown }> = Setting['none'] & Revised
+
+/** Declares a setting; `terms` are the members of its event. */
+export function accountSetting<
+  const Code extends string,
+  const Type extends string,
+  Terms extends TProperties,
+  Wanted,
+>(
+  declared: Declared<Code, Type, Static<TObject<Terms>>, Wanted> & { readonly terms: Terms },
+): AccountSetting<
+  Code,
+  { readonly type: Type; readonly data: SettingFacts & Static<TObject<Terms>> },
+  Static<TObject<Terms>>,
+  Wanted
+> {
+  const { type } = declared
+  return {
+    ...declared,
+    schema: Type.Object({
+      tenantId: Type.String(),
+      revision: Type.Integer({ minimum: 1 }),
+      ...declared.terms,
+      setAt: Type.String(),
+    }),
+    event: (data) => ({ type, data }),
+  }
+}
+
+/** The setting that an event sets. */
+export function valueOf<Data extends SettingFacts>({ data }: { readonly data: Data }) {
+  const { tenantId: _tenantId, setAt: _setAt, ...value } = data
+  return value
 }
 
 /** What a setting shall be from now on: all of it, not a change of some. */
@@ -61,13 +102,13 @@ export interface WantedSetting<Wanted> {
  * Setting the same again decides to no event.
  *
  * @param at RFC 3339
- * @throws DomainError `<code>_invalid`, `<code>_changed` when it was set after `basis`
+ * @throws DomainError `setting_invalid`, `setting_changed` when it was set after `basis`
  */
-export function decideSetting<Value extends SettingValue, Wanted, Terms extends object>(
-  setting: AccountSetting<Value, Wanted, Terms>,
+export function decideSetting<Event extends { readonly type: string }, Terms, Wanted>(
+  setting: AccountSetting<string, Event, Terms, Wanted>,
   { tenantId, wanted, basis, at }: WantedSetting<Wanted> & { readonly at: string },
-  now: Value,
-): readonly SettingEvent[] {
+  now: Terms & Revised,
+): readonly Event[] {
   const { code, title, lookAgain = 'look at them again' } = setting
   const { revision } = now
   const terms = setting.canonical(wanted, now)
@@ -75,17 +116,17 @@ export function decideSetting<Value extends SettingValue, Wanted, Terms extends 
   if (setting.fingerprint(terms) === setting.fingerprint(now)) return []
   if (basis !== undefined && basis !== revision)
     throw new DomainError(
-      `${code}_changed`,
+      'setting_changed',
       `the ${title} of this tenant were set in the meantime, to revision ${revision}: ${lookAgain}`,
-      { tenantId, revision },
+      { setting: code, tenantId, revision },
     )
   return [setting.event({ tenantId, revision: revision + 1, ...terms, setAt: at })]
 }
 
 /** Refuses what a setting cannot be, naming the member. */
-export function invalidSetting(code: SettingCode): (param: string, message: string) => never {
+export function invalidSetting(setting: string): (param: string, message: string) => never {
   return (param, message) => {
-    throw new DomainError(`${code}_invalid`, `${param}: ${message}`, { param })
+    throw new DomainError('setting_invalid', `${param}: ${message}`, { setting, param })
   }
 }
 

@@ -1,22 +1,34 @@
 import { balanceAlerts } from './balance-alerts.ts'
 import { budgets } from './budgets.ts'
-import type { SettingEvent } from './events.ts'
 import { limits } from './limits.ts'
 import { accountPrices } from './prices.ts'
-import { type AccountSetting, decideSetting, type WantedSetting } from './setting.ts'
+import {
+  type AccountSetting,
+  decideSetting,
+  type SettingValue,
+  valueOf,
+  type WantedSetting,
+} from './setting.ts'
 
-/** Every setting of an account, by the name it has in `AccountSettings`. */
-const settings = { prices: accountPrices, budgets, limits, balanceAlerts } as const
+/**
+ * Every setting of an account, by the name it has in `AccountSettings`. Its event, its errors, and
+ * what is cached of an account follow from this list.
+ */
+const settings = { prices: accountPrices, balanceAlerts, budgets, limits } as const
 
-export type SettingName = keyof typeof settings
-const settingNames = Object.keys(settings) as readonly SettingName[]
-type Values = { readonly [Name in SettingName]: (typeof settings)[Name]['none'] }
-type Wanted = {
-  readonly [Name in SettingName]: Parameters<(typeof settings)[Name]['canonical']>[0]
-}
-type Terms = { readonly [Name in SettingName]: ReturnType<(typeof settings)[Name]['canonical']> }
+type Settings = typeof settings
+export type SettingName = keyof Settings
+type Terms = { readonly [Name in SettingName]: Settings[Name]['none'] }
+type Wanted = { readonly [Name in SettingName]: Parameters<Settings[Name]['canonical']>[0] }
+type Values = { readonly [Name in SettingName]: SettingValue<Settings[Name]> }
+type Events = { readonly [Name in SettingName]: ReturnType<Settings[Name]['event']> }
 export type SettingValueOf<Name extends SettingName> = Values[Name]
 export type WantedOf<Name extends SettingName> = Wanted[Name]
+/** An event that sets a setting of an account. */
+export type SettingEvent = Events[SettingName]
+
+/** How errors of settings are named: `<code>_invalid` and `<code>_changed`. */
+export type SettingCode = Settings[SettingName]['code']
 
 /** The settings of an account as they were last set; absent until they are. */
 export type AccountSettings = { readonly [Name in SettingName]?: Values[Name] | undefined }
@@ -31,13 +43,39 @@ export interface SetSetting<Name extends SettingName = SettingName> extends Want
   readonly at: string
 }
 
-type Definition<Name extends SettingName> = AccountSetting<Values[Name], Wanted[Name], Terms[Name]>
+type Definition<Name extends SettingName> = AccountSetting<
+  SettingCode,
+  Events[Name],
+  Terms[Name],
+  Wanted[Name]
+>
 const definitions: { readonly [Name in SettingName]: Definition<Name> } = settings
+
+/** Every setting. */
+export const allSettings = Object.entries(definitions) as readonly {
+  readonly [Name in SettingName]: readonly [Name, Settings[Name]]
+}[SettingName][]
+
+/** The code of every setting. */
+export const settingCodes: readonly SettingCode[] = allSettings.map(([, { code }]) => code)
+
+const nameByEvent = new Map(allSettings.map(([name, { type }]) => [type, name]))
 
 /** What the setting is. */
 export function definitionOf<Name extends SettingName>(name: Name): Definition<Name> {
   return definitions[name]
 }
+
+/** Whether an event sets a setting of an account. */
+export function isSettingEvent<Event extends { readonly type: string }>(
+  event: Event,
+): event is Extract<Event, { readonly type: SettingEvent['type'] }> {
+  return (nameByEvent as ReadonlyMap<string, SettingName>).has(event.type)
+}
+
+const unset = Object.fromEntries(
+  allSettings.map(([name, { none }]) => [name, { revision: 0, ...none }]),
+) as Values
 
 /** A setting of an account, also before it was set. */
 export function settingIn<Name extends SettingName>(
@@ -45,10 +83,10 @@ export function settingIn<Name extends SettingName>(
   name: Name,
 ): Values[Name] {
   const set: Values[Name] | undefined = all[name]
-  return set ?? definitions[name].none
+  return set ?? unset[name]
 }
 
-/** @throws DomainError `<code>_invalid`, `<code>_changed` */
+/** @throws DomainError `setting_invalid`, `setting_changed` */
 export function setSetting<Name extends SettingName>(
   command: SetSetting<Name>,
   now: AccountSettings,
@@ -58,26 +96,16 @@ export function setSetting<Name extends SettingName>(
 
 /** The settings after an event. */
 export function evolveSettings(now: AccountSettings, event: SettingEvent): AccountSettings {
-  return settingNames.reduce(
-    (known, name) => withSetting(known, name, settings[name].read(event)),
-    now,
-  )
+  const name = nameByEvent.get(event.type)
+  return name === undefined ? now : { ...now, [name]: valueOf<SettingEvent['data']>(event) }
 }
 
 /** Of each setting the one that was set later; `one` where both are the same. */
 export function latestSettings(one: AccountSettings, other: AccountSettings): AccountSettings {
-  return settingNames.reduce((known, name) => {
+  return allSettings.reduce((known, [name]) => {
     const value = other[name]
     return value !== undefined && value.revision > (known[name]?.revision ?? 0)
-      ? withSetting(known, name, value)
+      ? { ...known, [name]: value }
       : known
   }, one)
-}
-
-function withSetting<Name extends SettingName>(
-  all: AccountSettings,
-  name: Name,
-  value: Values[Name] | undefined,
-): AccountSettings {
-  return value === undefined ? all : { ...all, [name]: value }
 }

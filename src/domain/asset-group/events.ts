@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import {
   acceptedWords,
-  askedBy,
+  runForToken,
   AssetGroupTypeSchema,
   keptAt,
   LearntFromSchema,
@@ -16,7 +16,7 @@ export const assetGroupEvents = {
      * The gateway's id, `group-<ULID>`; also its name upstream where the gateway may choose that.
      */
     groupId: Type.String(),
-    ...askedBy,
+    ...runForToken,
     ...keptAt,
     groupType: AssetGroupTypeSchema,
     /** The name that its tenant gave it; may be empty. */
@@ -41,7 +41,7 @@ export const assetGroupEvents = {
   }),
   AssetGroupUpdated: Type.Object({
     groupId: Type.String(),
-    ...askedBy,
+    ...runForToken,
     name: Type.String(),
     description: Type.String(),
     updatedAt: Type.String(),
@@ -52,7 +52,7 @@ export const assetGroupEvents = {
    */
   AssetGroupWithdrawn: Type.Object({
     groupId: Type.String(),
-    ...askedBy,
+    ...runForToken,
     withdrawnAt: Type.String(),
   }),
   AssetGroupDeleted: Type.Object({ groupId: Type.String(), deletedAt: Type.String() }),

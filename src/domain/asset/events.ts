@@ -12,7 +12,7 @@ export const AssetGroupTypeSchema = Type.Union(assetGroupTypes.map((one) => Type
 export type AssetGroupType = (typeof assetGroupTypes)[number]
 
 /** Who asked, by which request. */
-export const askedBy = {
+export const runForToken = {
   tenantId: Type.String(),
   userId: Type.String(),
   tokenId: Type.String(),
@@ -42,7 +42,7 @@ export const assetEvents = {
   AssetCreated: Type.Object({
     /** The gateway's id, and its name upstream: `asset-<ULID>`. */
     assetId: Type.String(),
-    ...askedBy,
+    ...runForToken,
     ...keptAt,
     groupId: Type.String(),
     groupType: AssetGroupTypeSchema,
@@ -84,12 +84,16 @@ export const assetEvents = {
   }),
   AssetUpdated: Type.Object({
     assetId: Type.String(),
-    ...askedBy,
+    ...runForToken,
     name: Type.String(),
     updatedAt: Type.String(),
   }),
   /** From now on no task uses it; upstream has not deleted it yet. */
-  AssetWithdrawn: Type.Object({ assetId: Type.String(), ...askedBy, withdrawnAt: Type.String() }),
+  AssetWithdrawn: Type.Object({
+    assetId: Type.String(),
+    ...runForToken,
+    withdrawnAt: Type.String(),
+  }),
   AssetDeleted: Type.Object({ assetId: Type.String(), deletedAt: Type.String() }),
 } as const
 

@@ -6,8 +6,8 @@ import type { PriceBook, SoldPrice } from './price-book.ts'
 export interface AccountPrices {
   /** The revision of these prices, counted from 1; a settled line names it. */
   readonly revision: number
-  /** The factor for list prices; undefined: none. The tenant's own prices are never multiplied. */
-  readonly multiplier: string | undefined
+  /** What list prices are multiplied by; absent: nothing. Own prices are never multiplied. */
+  readonly multiplier?: string | undefined
   /** Own prices of single SKUs, whatever the list says of them. */
   readonly prices: readonly PriceEntry[]
 }

@@ -39,7 +39,7 @@ export interface Publication {
  * @param served what channels serve, undefined where they are not known
  * @throws DomainError `price_book_version_taken`, `price_book_replaced`
  */
-export function previewPublication(
+export function publicationOf(
   catalog: Catalog,
   book: PriceBookDocument,
   books: readonly PriceBookPublished[],
@@ -70,11 +70,8 @@ export function previewPublication(
   }
 }
 
-/**
- * Why an operator must confirm this: it removes prices, changes them at once, or never takes
- * effect.
- */
-export function confirmationReasons(publication: Publication): readonly string[] {
+/** Why a person must confirm this: it removes prices, or changes them at once or not at all. */
+export function reasonsToConfirm(publication: Publication): readonly string[] {
   const { difference, takesEffect, unpriced = [], unsold, replaces, effectiveFrom } = publication
   const lost = unpriced.filter(({ soldNow }) => soldNow).map(({ model }) => model)
   // Without a similar SKU it may be one of a future model.

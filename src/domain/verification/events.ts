@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { askedBy, keptAt } from '../asset/events.ts'
+import { runForToken, keptAt } from '../asset/events.ts'
 import { noDescription, type FactsOf } from '../event-facts.ts'
 
 /**
@@ -10,7 +10,7 @@ export const verificationEvents = {
   VerificationStarted: Type.Object({
     /** A keyed hash of the credential: only a holder of the credential can find it. */
     verificationId: Type.String(),
-    ...askedBy,
+    ...runForToken,
     ...keptAt,
     /** What the person's group will be called. */
     groupId: Type.String(),

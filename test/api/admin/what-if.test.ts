@@ -1,8 +1,7 @@
 import t from 'tap'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { WhatIf } from '../../../src/app/finance/prices/what-if.ts'
-import { startApp } from '../support/app.ts'
-import { noPriceBooks } from '../support/no-management.ts'
+import { noPriceBooks, startApp } from '../support/app.ts'
 
 /** A ledger whose tenants never end and have settled nothing. */
 let asked = 0

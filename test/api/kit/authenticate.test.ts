@@ -111,7 +111,7 @@ void t.test('429 in the family’s shape where too many unknown tokens came from
   }
 })
 
-void t.test('only a trusted proxy names the address of the caller', async (t) => {
+void t.test('the caller’s address comes from a trusted proxy only', async (t) => {
   const behind = await startApp({ trustedProxies: ['10.0.0.0/8', '::1'] })
   t.teardown(() => behind.app.close())
   const statusOf = async (remoteAddress: string, forwarded: string): Promise<number> => {

@@ -45,7 +45,7 @@ t.test('a native frame has it in its figures, and never inside a text that speak
   t.end()
 })
 
-t.test('a path with a variable part stands for one name, and for no longer path', (t) => {
+t.test('a path parameter stands for one name, never for a longer path', (t) => {
   const native = '/v1beta/models/{model}:generateContent'
   t.equal(partOf(native, '/v1beta/models/one:generateContent'), 'one')
   for (const other of [

@@ -32,7 +32,7 @@ void t.test('a stream to a caller who has gone is no fault of ours', async (t) =
   t.match(logged[0], { level: 30, msg: 'the caller left before it was answered' })
 })
 
-void t.test('an error of the stream itself is reported, even after the caller left', async (t) => {
+void t.test('an error of the gateway is logged even when the caller has gone', async (t) => {
   const logged = await leave(t, () => {
     throw new Error('no')
   })

@@ -11,6 +11,7 @@ import { userEnvelope } from '../../../src/api/user/envelope.ts'
 import { v1Envelope } from '../../../src/api/v1/envelope.ts'
 import { v1betaEnvelope } from '../../../src/families/native/surface/envelope.ts'
 import { RequestError, type RequestFault } from '../../../src/api/kit/request-error.ts'
+import { settingCodes } from '../../../src/domain/account/settings.ts'
 import { DomainError, domainCodes } from '../../../src/kernel/errors.ts'
 import { startApp } from '../support/app.ts'
 
@@ -83,6 +84,28 @@ t.test('every domain code has a row, and its words tell nothing of the inside', 
     t.ok((status >= 400 && status <= 504) || status === 507, code)
     t.match(words, /^[A-Z]/, code)
     t.notMatch(words, /postgres|database|event store|projection/i, code)
+  }
+  t.end()
+})
+
+t.test('every setting of an account fails under its own name', (t) => {
+  t.ok(settingCodes.length > 3)
+  for (const setting of settingCodes) {
+    const failed = (code: 'setting_invalid' | 'setting_changed') =>
+      adminEnvelope(new DomainError(code, 'of the setting', { setting }), 'req_1')
+    t.match(failed('setting_changed'), {
+      status: 409,
+      headers: { 'x-should-retry': 'false' },
+      body: {
+        message: 'of the setting',
+        error: { code: `${setting}_changed`, param: 'expected_revision' },
+      },
+    })
+    t.match(failed('setting_invalid'), {
+      status: 400,
+      body: { error: { code: 'invalid_request' } },
+    })
+    t.match(failureTable[`${setting}_changed`].words, setting.replaceAll('_', ' '))
   }
   t.end()
 })

@@ -36,7 +36,7 @@ const url = await urlOf()
 const get = (path: string, headers: Readonly<Record<string, string>> = {}) =>
   app.inject({ method: 'GET', url: path, headers })
 
-void t.test('200 with the object and its type, private to its holder', async (t) => {
+void t.test('200 with the object, its type, and for private caches only', async (t) => {
   const answer = await get(url)
   t.equal(answer.statusCode, 200)
   t.ok(answer.rawPayload.equals(bytes))
@@ -162,7 +162,7 @@ async function slowly(path: string, headers: Readonly<Record<string, string>>, p
   return Buffer.concat(read)
 }
 
-void t.test('large objects arrive complete, however slowly they are read', async (t) => {
+void t.test('large objects arrive whole, however slowly the caller reads', async (t) => {
   await app.listen({ port: 0, host: '127.0.0.1' })
   await store.put('results/2026-03-04T05/large.png', large)
   const path = await urlOf('results/2026-03-04T05/large.png')

@@ -153,7 +153,7 @@ void t.test('what is asked again and again is looked up once a second', async (t
 })
 
 void t.test(
-  'with a port of their own, readiness and metrics are there and nowhere else',
+  'with a separate operations port, readiness and metrics are served there only',
   async (t) => {
     const lines: string[] = []
     const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) })

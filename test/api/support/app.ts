@@ -1,25 +1,99 @@
-import { catalog, families } from '../../../src/families/index.ts'
-import { noCrash } from '../../../src/app/crash-points.ts'
-import { type FamilyDeps, openFamilies } from '../../../src/families/module.ts'
-import { noQuota } from './no-place.ts'
 import type { FastifyInstance } from 'fastify'
 import pino, { type Logger } from 'pino'
 import { Registry } from 'prom-client'
-import { buildApp, type ApiDeps } from '../../../src/api/app.ts'
+import { type ApiDeps, buildApp } from '../../../src/api/app.ts'
 import { logRedaction } from '../../../src/api/kit/observe.ts'
+import type { AccountReads } from '../../../src/api/query/account-reads.ts'
+import type { QueryDeps } from '../../../src/api/query/plugin.ts'
 import type { Authenticate, Principal } from '../../../src/app/access/principal.ts'
-import { memoryCalls } from './memory-calls.ts'
+import type { ManagedTenants } from '../../../src/app/accounts/managed-tenants.ts'
+import type { ManagedTokens } from '../../../src/app/accounts/managed-tokens.ts'
+import type { ManagedSettings } from '../../../src/app/accounts/settings.ts'
+import { noCrash } from '../../../src/app/crash-points.ts'
+import type { ManagedPriceBooks } from '../../../src/app/finance/prices/managed-price-books.ts'
+import { noLimits } from '../../../src/app/spending/throttle/limits.ts'
+import { catalog, families } from '../../../src/families/index.ts'
+import { type FamilyDeps, openFamilies } from '../../../src/families/module.ts'
+import { DomainError } from '../../../src/kernel/errors.ts'
 import { MemoryAssets } from './memory-assets.ts'
-import { everyName, noAccounts } from './no-accounts.ts'
-import { noLimits } from '../../../src/app/spending/throttle/holders.ts'
-import { noPriceBooks, noSettings, noTenants, noTokens } from './no-management.ts'
-import { MemoryFiles } from './memory-files.ts'
+import {
+  memoryCalls,
+  MemoryImages,
+  MemorySpeech,
+  MemoryTexts,
+  noImageTasks,
+} from './memory-calls.ts'
 import { MemoryLedger } from './memory-ledger.ts'
+import { MemoryFiles, MemoryMedia, noQuota } from './memory-media.ts'
 import { MemoryTasks } from './memory-tasks.ts'
-import { MemoryMedia } from './memory-media.ts'
-import { MemoryImages, noImageTasks } from './memory-images.ts'
-import { MemorySpeech } from './memory-speech.ts'
-import { MemoryTexts } from './memory-texts.ts'
+
+/** Accounts of a gateway that nobody has used. */
+const noAccounts: AccountReads = {
+  balances: () => Promise.resolve({ byTenant: new Map(), asOf: undefined }),
+  tenants: () => Promise.resolve([]),
+  openLogs: () => Promise.resolve({ total: 0, page: () => Promise.resolve([]) }),
+  logFacts: () =>
+    Promise.resolve({ tokenNames: new Map(), events: new Map(), requestedAtMs: new Map() }),
+  sourcesOf: (taskId) => Promise.resolve([taskId]),
+  tasks: () => Promise.resolve({ rows: [], total: 0 }),
+  tasksBehind: () => Promise.resolve([]),
+  settledAmounts: () => Promise.resolve(new Map()),
+  usage: () => Promise.resolve([]),
+  usageExtent: () => Promise.resolve(undefined),
+}
+
+const everything = {
+  noun: 'name',
+  isKnown: () => Promise.resolve(true),
+  others: () => Promise.resolve([]),
+}
+
+/** Takes every name for one that is there. */
+const everyName: QueryDeps['knownNames'] = {
+  tenant_id: everything,
+  user_id: everything,
+  token_id: everything,
+  model: everything,
+  sku: everything,
+}
+
+const noTenant = (): Promise<never> =>
+  Promise.reject(new DomainError('tenant_not_found', 'the tenant does not exist', {}))
+const noToken = (): Promise<never> =>
+  Promise.reject(new DomainError('token_not_found', 'the token does not exist', {}))
+
+const noBook = (): Promise<never> =>
+  Promise.reject(new DomainError('price_book_not_found', 'there are none', {}))
+
+/** Of a gateway that has neither tenants nor tokens. */
+const noTenants: ManagedTenants = {
+  list: () => Promise.resolve([]),
+  find: noTenant,
+  open: noTenant,
+  users: noTenant,
+  addUser: noTenant,
+  grant: noTenant,
+  setLimit: noTenant,
+}
+
+const noTokens: ManagedTokens = {
+  list: () => Promise.resolve([]),
+  find: noToken,
+  issue: noTenant,
+  change: noToken,
+  rotate: noToken,
+  disable: noToken,
+}
+
+export const noPriceBooks: ManagedPriceBooks = {
+  list: () => Promise.resolve([]),
+  find: noBook,
+  difference: noBook,
+  whatIf: noBook,
+  publish: noBook,
+}
+
+const noSettings: ManagedSettings = { show: noTenant, set: noTenant }
 
 export const nowMs = Date.parse('2026-03-04T05:06:07.000Z')
 

@@ -2,7 +2,7 @@ import type {
   AssetGroupView,
   AssetUseCases,
   AssetView,
-  Naming,
+  ObjectRequest,
 } from '../../../src/app/assets/types.ts'
 import { DomainError, type DomainCode } from '../../../src/kernel/errors.ts'
 
@@ -133,7 +133,7 @@ export class MemoryAssets implements AssetUseCases {
     if (this.failure !== undefined) throw this.failure
   }
 
-  #find({ principal, id }: Naming, known: string, code: DomainCode): void {
+  #find({ principal, id }: ObjectRequest, known: string, code: DomainCode): void {
     if (principal.tenantId !== 'tenant_1' || id !== known)
       throw new DomainError(code, 'in our words', {})
   }

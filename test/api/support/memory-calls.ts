@@ -1,9 +1,212 @@
+import type { SurfaceServices } from '../../../src/api/kit/surface.ts'
+import type { CompletedCall, StreamedCall } from '../../../src/app/calls/family.ts'
+import type {
+  CompletedImageCall,
+  ImageCallInput,
+  ImageUseCases,
+  StreamedImageCall,
+} from '../../../src/app/calls/images/types.ts'
 import type { CallRunner } from '../../../src/app/calls/running-calls.ts'
-import type { SpeechCallInput } from '../../../src/families/speech/calls/family.ts'
-import type { TextCallInput } from '../../../src/families/text/calls/types.ts'
-import { answered } from './memory-quotes.ts'
-import type { MemorySpeech } from './memory-speech.ts'
-import type { MemoryTexts } from './memory-texts.ts'
+import type { Channel } from '../../../src/app/ports/provider.ts'
+import type { ImageTaskUseCases } from '../../../src/app/tasks/images/types.ts'
+import type {
+  SpeechCallInput,
+  SpeechFrame,
+  SpokenBody,
+} from '../../../src/families/speech/calls/family.ts'
+import type { TextCallInput, TextFrame } from '../../../src/families/text/calls/types.ts'
+import { DomainError } from '../../../src/kernel/errors.ts'
+import { sandboxSpeechChannels, sandboxTextChannels } from '../../helpers/sandbox-channels.ts'
+
+/** A quote: whatever is asked costs half a dollar. */
+export const answered = () =>
+  Promise.resolve({
+    priceBookVersion: '1',
+    currency: 'USD' as const,
+    hold: '0.5',
+    candidates: [{ sku: 'one', rule: 'a/rule', unit: 'token', price: '0.5', per: 1 as const }],
+  })
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+/** One step of a stream: a frame, or something that happens between frames. */
+export type Step = TextFrame | (() => Promise<void> | void)
+
+export function frame(data: object | string, part: Partial<TextFrame> = {}): TextFrame {
+  return {
+    event: undefined,
+    data: typeof data === 'string' ? data : JSON.stringify(data),
+    usageOnly: false,
+    ...part,
+  }
+}
+
+/** Calls of text in memory: enough to see what the routes ask and how they answer. */
+export class MemoryTexts {
+  readonly calls: TextCallInput[] = []
+  readonly streams: TextCallInput[] = []
+  /** Answer of an unstreamed call. */
+  answer: (input: TextCallInput) => JsonObject | Promise<JsonObject> = ({ model }) => ({ model })
+  /** What a stream does. */
+  steps: (input: TextCallInput) => Iterable<Step> = () => []
+  /** Before a stream begins. */
+  begin: (input: TextCallInput) => Promise<void> | void = () => undefined
+  /** Thrown by every call while set. */
+  failure: unknown
+  /** Streams whose frames were read to their end. */
+  finished = 0
+  /** What channels serve. */
+  readonly models: { readonly id: string; readonly families: readonly string[] }[] = [
+    { id: 'text-basic', families: ['chat', 'responses'] },
+    { id: 'gen-3-pro', families: ['native'] },
+  ]
+
+  complete = async (input: TextCallInput): Promise<CompletedCall<JsonObject>> => {
+    this.calls.push(input)
+    await Promise.resolve()
+    if (this.failure !== undefined) throw this.failure
+    return {
+      callId: `call_${this.calls.length}`,
+      body: await this.answer(input),
+      settlement: { priceBookVersion: '1', currency: 'USD', amount: '0', lines: [] },
+      measurement: 'reported',
+    }
+  }
+
+  stream = async (input: TextCallInput): Promise<StreamedCall<TextFrame>> => {
+    this.streams.push(input)
+    await this.begin(input)
+    if (this.failure !== undefined) throw this.failure
+    return {
+      callId: `call_${this.streams.length}`,
+      frames: this.#frames(input),
+      settlement: () => undefined,
+    }
+  }
+
+  async *#frames(input: TextCallInput): AsyncGenerator<TextFrame> {
+    try {
+      for (const step of this.steps(input)) {
+        if (typeof step === 'function') await step()
+        else yield step
+      }
+    } finally {
+      this.finished += 1
+    }
+  }
+
+  /** The accounts that serve the models. */
+  channels(): SurfaceServices['channels'] {
+    const [account] = sandboxTextChannels({ baseUrl: 'http://127.0.0.1:9' })
+    if (account === undefined) throw new Error('the sandbox has no account of text')
+    const all = () =>
+      this.models.flatMap(({ id, families }) =>
+        families.map((family) => ({
+          ...account,
+          id: `${family}-${id}`,
+          family,
+          models: { [id]: id },
+        })),
+      )
+    return {
+      get all() {
+        return all()
+      },
+      byId: (id) => all().find((channel) => channel.id === id),
+      serving: ({ family, model }) =>
+        all().filter((one) => one.family === family && (model === undefined || one.models[model])),
+    }
+  }
+}
+
+type Streamed = StreamedCall<SpeechFrame> & { readonly channel: Channel }
+
+/** Calls of speech in memory: enough to see what the routes ask and how they answer. */
+export class MemorySpeech {
+  readonly calls: SpeechCallInput[] = []
+  /** Thrown by every call while set. */
+  failure: unknown
+  /** What the account answers. */
+  form: SpokenBody['form'] = 'json'
+  /** Thrown by a stream after its first frame while set. */
+  streamFailure: unknown
+  /** Whether a stream comes to its end. */
+  whole = true
+
+  async complete(input: SpeechCallInput): Promise<CompletedCall<SpokenBody>> {
+    await this.#called(input)
+    const settlement = { priceBookVersion: '1', currency: 'USD' as const, amount: '0', lines: [] }
+    const shown = { extra_info: { usage_characters: 13 } }
+    const body =
+      this.form === 'audio'
+        ? { form: this.form, bytes: Buffer.from('49443304', 'hex') }
+        : { form: this.form, audio: '49443304', shown }
+    return { callId: 'call_1', body, settlement, measurement: 'reported' }
+  }
+
+  async stream(input: SpeechCallInput): Promise<Streamed> {
+    await this.#called(input)
+    const { form, streamFailure, whole } = this
+    const piece = (audio: string, status: number): string =>
+      form === 'audio' ? audio : JSON.stringify({ data: { audio, status } })
+    const frames = (async function* () {
+      await Promise.resolve()
+      yield { data: piece('4944', 1), terminal: false }
+      if (streamFailure !== undefined) throw streamFailure
+      if (whole) yield { data: piece('3304', 2), terminal: true }
+    })()
+    const [account] = sandboxSpeechChannels({ baseUrl: 'http://127.0.0.1:9' })
+    if (account === undefined) throw new Error('the sandbox has no account of speech')
+    const channel: Channel = {
+      ...account,
+      settings: { audioMode: form === 'audio' ? 'hex' : 'json' },
+    }
+    return { callId: 'call_1', channel, frames, settlement: () => undefined }
+  }
+
+  async #called(input: SpeechCallInput): Promise<void> {
+    await Promise.resolve()
+    this.calls.push(input)
+    if (this.failure !== undefined) throw this.failure
+  }
+}
+
+/** Image use cases in memory: enough to see what the routes ask and how they answer. */
+export class MemoryImages implements ImageUseCases {
+  readonly calls: ImageCallInput[] = []
+  /** Thrown by every call while set. */
+  failure: unknown
+
+  async make(input: ImageCallInput): Promise<CompletedImageCall> {
+    await Promise.resolve()
+    this.calls.push(input)
+    if (this.failure !== undefined) throw this.failure
+    const settlement = { priceBookVersion: '1', currency: 'USD' as const, amount: '0', lines: [] }
+    const body = { created: 1, data: [{ b64_json: 'aGVsbG8=' }] }
+    return { callId: 'call_1', body, settlement, measurement: 'reported' }
+  }
+
+  quote = answered
+
+  async stream(input: ImageCallInput): Promise<StreamedImageCall> {
+    await Promise.resolve()
+    this.calls.push(input)
+    if (this.failure !== undefined) throw this.failure
+    const frame = { event: 'image_generation.completed', data: '{}' }
+    const frames = (async function* () {
+      await Promise.resolve()
+      yield frame
+    })()
+    return { callId: 'call_1', frames, settlement: () => undefined }
+  }
+}
+
+/** Where there is no storage, nobody has an asynchronous image. */
+export const noImageTasks: ImageTaskUseCases = {
+  create: () => Promise.reject(new DomainError('storage_not_configured', 'no storage', {})),
+  quote: answered,
+  get: () => Promise.reject(new DomainError('task_not_found', 'the task does not exist', {})),
+}
 
 /** Runs calls in memory: the test gives their answers, in place of a family's upstream. */
 export function memoryCalls(texts: MemoryTexts, speech: MemorySpeech): CallRunner {

@@ -1,4 +1,4 @@
-import { answered } from './memory-quotes.ts'
+import { answered } from './memory-calls.ts'
 import { Readable } from 'node:stream'
 import type {
   CreatedTask,

@@ -3,7 +3,7 @@ import OpenAI, { toFile } from 'openai'
 import t from 'tap'
 import { defaultLimits } from '../../../src/api/app.ts'
 import { DomainError } from '../../../src/kernel/errors.ts'
-import { MemoryFiles } from '../support/memory-files.ts'
+import { MemoryFiles } from '../support/memory-media.ts'
 import { asModel, nowMs, startApp } from '../support/app.ts'
 import { listen } from './support.ts'
 

@@ -2,8 +2,8 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { durationText, limitHeaders } from '../../../src/api/kit/answer-headers.ts'
 import type { LimitStatuses } from '../../../src/app/spending/throttle/rates.ts'
-import { limitReached } from '../../../src/app/spending/throttle/breach.ts'
-import { frame } from '../support/memory-texts.ts'
+import { limitReached } from '../../../src/app/spending/throttle/limits.ts'
+import { frame } from '../support/memory-calls.ts'
 import { chatCompletion, chatPath, goodChat, startText } from './support.ts'
 
 let limitStatuses: LimitStatuses = {
@@ -67,7 +67,7 @@ void t.test('so do failures, whatever they are', async (t) => {
   t.same(shown(unknown.headers), {})
 })
 
-void t.test('a caller without limits gets no limit headers', async (t) => {
+void t.test('a token without limits gets no rate limit headers', async (t) => {
   t.same(shown((await post(chatPath, goodChat)).headers), {})
   t.same(shown((await post(chatPath, { ...goodChat, stream: true })).headers), {})
 })
@@ -117,7 +117,7 @@ void t.test('durations read as clients of this wire read them', async (t) => {
   )
 })
 
-void t.test('Retry-After is at least one second and at most sixty', async (t) => {
+void t.test('retry-after is at least one second and at most sixty', async (t) => {
   for (const [waitMs, seconds] of [
     [0, '1'],
     [1, '1'],

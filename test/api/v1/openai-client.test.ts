@@ -1,7 +1,7 @@
 import OpenAI, { AuthenticationError, BadRequestError, NotFoundError, RateLimitError } from 'openai'
 import t from 'tap'
 import { DomainError } from '../../../src/kernel/errors.ts'
-import { frame, type JsonObject } from '../support/memory-texts.ts'
+import { frame, type JsonObject } from '../support/memory-calls.ts'
 import { chatCompletion, goodChat, listen, startText } from './support.ts'
 
 const harness = await startText(t)

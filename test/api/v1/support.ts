@@ -4,11 +4,11 @@ import type { Test } from 'tap'
 import type { ApiDeps } from '../../../src/api/app.ts'
 import { drain } from '../../../src/api/kit/drain.ts'
 import { asModel, startApp, type Harness } from '../support/app.ts'
-import { MemoryTexts } from '../support/memory-texts.ts'
+import { MemoryTexts } from '../support/memory-calls.ts'
 
 const DRAIN_MS = 2_000
 
-export interface TextHarness extends Harness {
+interface TextHarness extends Harness {
   readonly texts: MemoryTexts
   readonly post: (
     url: string,

@@ -12,7 +12,7 @@ import {
   issueToken,
   rotateToken,
 } from '../../../src/app/accounts/bootstrap.ts'
-import { noLimits } from '../../../src/app/spending/throttle/holders.ts'
+import { noLimits } from '../../../src/app/spending/throttle/limits.ts'
 import { openDemoTenant } from '../../../src/app/accounts/demo.ts'
 import { tokenDecider } from '../../../src/domain/token/decider.ts'
 import { type TokenEventData, tokenStream } from '../../../src/domain/token/events.ts'
@@ -143,7 +143,7 @@ t.test('tokens', async (t) => {
   })
 
   await t.test(
-    'who guesses is not looked up any more, and disturbs nobody who knows',
+    'an address that guesses tokens is no longer looked up, and known tokens still pass',
     async (t) => {
       let looks = 0
       const pool = new Proxy(world.pool, {
@@ -307,7 +307,7 @@ t.test('tokens', async (t) => {
     revives(t, false),
   )
 
-  await t.test('a change that nobody tells of is late by a bound', async (t) => {
+  await t.test('a change that is not notified counts after a bounded delay', async (t) => {
     let nowMs = 1_000_000
     // Nothing is followed: it hears of no change.
     const { authenticate } = createAuthenticator({
@@ -348,7 +348,7 @@ t.test('tokens', async (t) => {
     t.equal((await authenticate(rotated.secret)).ok, true)
   })
 
-  await t.test('an expired token is told from an unknown one', async (t) => {
+  await t.test('an expired token is distinguished from an unknown one', async (t) => {
     let nowMs = Date.now()
     const { authenticate } = await authenticatorOf(t, world, () => nowMs)
     const expiresAt = toTimestamp(nowMs + 60_000)

@@ -26,27 +26,24 @@ const upstreamNames = (): readonly string[] => sandbox.assets().map(({ name }) =
 const timesUpstream = (id: string): number => upstreamNames().filter((name) => name === id).length
 const statusOf = async (id: string): Promise<string> => (await library.getAsset(naming(id))).status
 
-t.test(
-  'what is created is recorded before upstream is told, and followed to its end',
-  async (t) => {
-    const groupId = await newGroup(library)
-    const assetId = await newAsset(library, groupId)
-    t.match(groupId, /^group-[0-9A-Z]{26}$/)
-    t.match(assetId, /^asset-[0-9A-Z]{26}$/)
-    const events = await eventually('it is active', async () => {
-      const found = await assetEventsOf(log, assetId)
-      return found.length === 3 ? found : undefined
-    })
-    t.same(typesOf(events), ['AssetCreated', 'AssetAccepted', 'AssetActivated'])
-    t.match(events[0]?.data, { name: 'a boat', groupId, groupType: 'AIGC', projectName: 'default' })
-    t.notMatch(JSON.stringify(events.map(({ data }) => data)), /https?:/, 'no address is kept (P7)')
-    t.equal(timesUpstream(assetId), 1, 'it is known upstream by our id')
-    t.same(typesOf(await groupEventsOf(log, groupId)), ['AssetGroupCreated', 'AssetGroupAccepted'])
-    const shown = await library.getAsset(naming(assetId))
-    t.match(shown, { status: 'Active', name: 'a boat', assetType: 'Image', region: 'domestic' })
-    t.match(shown.url, /^http/, 'where it can be looked at comes from upstream, at that moment')
-  },
-)
+t.test('an asset is recorded before upstream is asked, and watched to its end', async (t) => {
+  const groupId = await newGroup(library)
+  const assetId = await newAsset(library, groupId)
+  t.match(groupId, /^group-[0-9A-Z]{26}$/)
+  t.match(assetId, /^asset-[0-9A-Z]{26}$/)
+  const events = await eventually('it is active', async () => {
+    const found = await assetEventsOf(log, assetId)
+    return found.length === 3 ? found : undefined
+  })
+  t.same(typesOf(events), ['AssetCreated', 'AssetAccepted', 'AssetActivated'])
+  t.match(events[0]?.data, { name: 'a boat', groupId, groupType: 'AIGC', projectName: 'default' })
+  t.notMatch(JSON.stringify(events.map(({ data }) => data)), /https?:/, 'no address is kept (P7)')
+  t.equal(timesUpstream(assetId), 1, 'it is known upstream by our id')
+  t.same(typesOf(await groupEventsOf(log, groupId)), ['AssetGroupCreated', 'AssetGroupAccepted'])
+  const shown = await library.getAsset(naming(assetId))
+  t.match(shown, { status: 'Active', name: 'a boat', assetType: 'Image', region: 'domestic' })
+  t.match(shown.url, /^http/, 'where it can be looked at comes from upstream, at that moment')
+})
 
 t.test('what a caller’s look found out is of that caller’s request', async (t) => {
   // A world where nobody else looks.
@@ -89,7 +86,7 @@ t.test('an upload of unknown outcome is found by its name and never sent twice',
   }
 })
 
-t.test('what upstream refuses is told, recorded and seen as failed', async (t) => {
+t.test('what upstream refuses is answered, recorded and shown as failed', async (t) => {
   const groupId = await newGroup(library)
   const order = { ...placing(), groupId, assetType: 'Image', name: '' } as const
   const url = address('refuse=InvalidParameter.DownloadFailed')
@@ -162,23 +159,20 @@ t.test(
   },
 )
 
-t.test(
-  'nobody waits for long for a library that hangs to say whether it has a group',
-  async (t) => {
-    const hanging = world.replica()
-    sandbox.faults.add({
-      faults: ['drop-after-accept'],
-      match: { family: 'assets', op: 'create-group' },
-    })
-    const groupId = await newGroup(hanging.assets)
-    sandbox.faults.clear()
-    sandbox.faults.add({ faults: ['hang'], match: { family: 'assets', op: 'list-groups' } })
-    const beforeMs = performance.now()
-    t.equal(await codeOf(newAsset(hanging.assets, groupId)), 'upstream_timeout')
-    t.ok(performance.now() - beforeMs < 10_000)
-    sandbox.faults.clear()
-  },
-)
+t.test('a caller does not wait long for a library that hangs', async (t) => {
+  const hanging = world.replica()
+  sandbox.faults.add({
+    faults: ['drop-after-accept'],
+    match: { family: 'assets', op: 'create-group' },
+  })
+  const groupId = await newGroup(hanging.assets)
+  sandbox.faults.clear()
+  sandbox.faults.add({ faults: ['hang'], match: { family: 'assets', op: 'list-groups' } })
+  const beforeMs = performance.now()
+  t.equal(await codeOf(newAsset(hanging.assets, groupId)), 'upstream_timeout')
+  t.ok(performance.now() - beforeMs < 10_000)
+  sandbox.faults.clear()
+})
 
 t.test('region follows the model, the project its group, and both are checked', async (t) => {
   const groupId = await newGroup(library, { projectName: 'films' })

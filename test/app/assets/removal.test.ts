@@ -69,7 +69,7 @@ t.test(
   },
 )
 
-t.test('whatever fails after it was withdrawn, its caller is told to ask again', async (t) => {
+t.test('whatever fails after the withdrawal, the caller may ask again', async (t) => {
   const groupId = await newPerson(library)
   const assetId = await activeAsset(library, groupId)
   const failing = world.replica({

@@ -161,7 +161,7 @@ async function persons(): Promise<number> {
   return (await library.listGroups({ ...placing(), ...filter, ...page })).total
 }
 
-t.test('a channel that verifies nobody is none for it', async (t) => {
+t.test('a channel without verification is not chosen', async (t) => {
   const channels = world.channels.map((channel) =>
     channel.library === undefined
       ? channel

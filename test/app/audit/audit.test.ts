@@ -53,7 +53,10 @@ const position = await value(
   `select position as value from ledger.settlements where source_id = '${call}'`,
 )
 
-/** What was changed, the statement, and the one finding about it. */
+/**
+ * What was changed, the statement, and the one finding about it: where both values, or what follows from
+ * a change, are worth seeing. `columns.test.ts` changes every column, and takes out, forges and moves rows.
+ */
 const cases: readonly (readonly [what: string, sql: string, finding: object])[] = [
   [
     'the amount of a line',
@@ -282,18 +285,6 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     },
   ],
   [
-    'a task that is gone',
-    `delete from tasks.tasks where platform_id = '${task}'`,
-    { code: 'row_missing', table: 'tasks.tasks', key: task },
-  ],
-  [
-    'a task of nobody',
-    `insert into tasks.tasks select (jsonb_populate_record(t,
-       '{"platform_id": "video_forged", "seq": 1000}')).*
-     from tasks.tasks t where platform_id = '${task}'`,
-    { code: 'row_unexplained', table: 'tasks.tasks', key: 'video_forged' },
-  ],
-  [
     'a task at another place of its list',
     `update tasks.tasks set seq = 5000 where platform_id = '${task}'`,
     {
@@ -349,12 +340,6 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     { code: 'row_differs', table: 'tasks.scopes', differences: [{ field: 'next_seq' }] },
   ],
   [
-    'a poll that is gone',
-    `delete from tasks.polls
-     where platform_id = (select min(platform_id) from tasks.polls)`,
-    { code: 'row_missing', table: 'tasks.polls' },
-  ],
-  [
     'what an event of the timeline holds',
     `update timeline.events
      set data = jsonb_set(data::jsonb, '{settlement,lines,0,amount}', '"9.99"') where position = ${position}`,
@@ -377,22 +362,6 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     },
   ],
   [
-    'an event of the timeline that is gone',
-    `delete from timeline.events where source_id = '${task}' and type = 'TaskSettled'`,
-    { code: 'row_missing', table: 'timeline.events', key: /^TaskSettled/ },
-  ],
-  [
-    'an event of the timeline that never was',
-    `insert into timeline.events select (jsonb_populate_record(e, '{"position": -3}')).*
-     from timeline.events e where position = ${position}`,
-    { code: 'row_unexplained', table: 'timeline.events', position: '-3' },
-  ],
-  [
-    'whose a task is, in the timeline',
-    `update timeline.sources set tenant_id = 'tenant_x' where source_id = '${task}'`,
-    { code: 'row_differs', table: 'timeline.sources', key: task },
-  ],
-  [
     'the native id of a task, in the timeline',
     `update timeline.sources set native_id = 'cgt-other' where source_id = '${task}'`,
     {
@@ -409,15 +378,6 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
       table: 'ledger.lines',
       key: `${call}:1`,
       differences: [{ field: 'seq', stands: '1000000' }],
-    },
-  ],
-  [
-    'who published a price book',
-    `update prices.books set published_by = 'Eve'`,
-    {
-      code: 'row_differs',
-      table: 'prices.books',
-      differences: [{ field: 'published_by', stands: 'Eve' }],
     },
   ],
   [
@@ -453,62 +413,6 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     },
   ],
   [
-    'the limits of a token',
-    `update access.tokens set limits = null where token_id = 'tok_tenant_1'`,
-    { code: 'row_differs', table: 'access.tokens', differences: [{ field: 'limits' }] },
-  ],
-  [
-    'a secret that never was',
-    `insert into access.secrets values ('hash_forged', 'tok_tenant_1', null)`,
-    { code: 'row_unexplained', table: 'access.secrets', key: 'tok_tenant_1 hash_forged' },
-  ],
-  [
-    'a token that is gone',
-    `delete from access.tokens where token_id = 'tok_tenant_1'`,
-    { code: 'row_missing', table: 'access.tokens', key: 'tok_tenant_1' },
-  ],
-  [
-    'what a file is called',
-    `update files.files set filename = 'other.png' where file_id = 'file-1'`,
-    {
-      code: 'row_differs',
-      table: 'files.files',
-      key: 'file-1',
-      differences: [{ field: 'filename', log: '1.png', stands: 'other.png' }],
-    },
-  ],
-  [
-    'a deleted file that is there again',
-    `update files.files set deleted_at = null where file_id = 'file-0'`,
-    { code: 'row_differs', table: 'files.files', differences: [{ field: 'deleted_at' }] },
-  ],
-  [
-    'a file that is gone',
-    `delete from files.files where file_id = 'file-2'`,
-    { code: 'row_missing', table: 'files.files', key: 'file-2' },
-  ],
-  [
-    'a file that never was',
-    `insert into files.files select (jsonb_populate_record(f, '{"file_id": "file-9"}')).*
-     from files.files f where file_id = 'file-1'`,
-    { code: 'row_unexplained', table: 'files.files', key: 'file-9' },
-  ],
-  [
-    'where an upload is',
-    `update voices.uploads set upstream_file_id = '1' where file_id = '4503599627370491'`,
-    {
-      code: 'row_differs',
-      table: 'voices.uploads',
-      key: '4503599627370491',
-      differences: [{ field: 'upstream_file_id', log: '9223372036854775801', stands: '1' }],
-    },
-  ],
-  [
-    'an upload that is gone',
-    `delete from voices.uploads where file_id = '4503599627370490'`,
-    { code: 'row_missing', table: 'voices.uploads', key: '4503599627370490' },
-  ],
-  [
     'a voice that is as it was first cloned',
     `update voices.voices set request_id = 'req_voice_2'`,
     {
@@ -517,18 +421,6 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
       key: 'tenant_1/MyVoice_001',
       differences: [{ field: 'request_id', log: 'req_voice_3', stands: 'req_voice_2' }],
     },
-  ],
-  [
-    'a voice of another tenant',
-    `update voices.voices set tenant_id = 'tenant_2'`,
-    { code: 'row_differs', table: 'voices.voices', differences: [{ field: 'tenant_id' }] },
-  ],
-  [
-    'a voice that never was',
-    `insert into voices.voices
-     select (jsonb_populate_record(v, '{"voice_key": "tenant_2/MyVoice_001"}')).*
-     from voices.voices v`,
-    { code: 'row_unexplained', table: 'voices.voices', key: 'tenant_2/MyVoice_001' },
   ],
   [
     'the state of an asset',
@@ -541,52 +433,6 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     },
   ],
   [
-    'whose an asset is',
-    `update assets.assets set user_id = 'user_x', tenant_id = 'tenant_x'
-     where asset_id = '${assetId(1)}'`,
-    {
-      code: 'row_differs',
-      table: 'assets.assets',
-      key: assetId(1),
-      differences: [
-        { field: 'tenant_id', log: 'tenant_1', stands: 'tenant_x' },
-        { field: 'user_id', log: 'user_1', stands: 'user_x' },
-      ],
-    },
-  ],
-  [
-    'when an asset was last changed',
-    `update assets.assets set updated_at = updated_at + interval '1 ms' where asset_id = '${assetId(13)}'`,
-    { code: 'row_differs', key: assetId(13), differences: [{ field: 'updated_at' }] },
-  ],
-  [
-    'an asset that is gone',
-    `delete from assets.assets where asset_id = '${assetId(2)}'`,
-    { code: 'row_missing', table: 'assets.assets', key: assetId(2) },
-  ],
-  [
-    'an asset that never was',
-    `insert into assets.assets
-     select (jsonb_populate_record(a, '{"asset_id": "asset-forged"}')).*
-     from assets.assets a where asset_id = '${assetId(2)}'`,
-    { code: 'row_unexplained', table: 'assets.assets', key: 'asset-forged' },
-  ],
-  [
-    'what a group is called upstream',
-    `update assets.groups set native_id = null where group_id = '${groupId(3)}'`,
-    {
-      code: 'row_differs',
-      table: 'assets.groups',
-      key: groupId(3),
-      differences: [{ field: 'native_id', log: 'native-group-3', stands: null }],
-    },
-  ],
-  [
-    'a group that is gone',
-    `delete from assets.groups where group_id = '${groupId(7)}'`,
-    { code: 'row_missing', table: 'assets.groups', key: groupId(7) },
-  ],
-  [
     'a verification that is confirmed of nobody',
     `update assets.verifications set state = 'confirmed' where verification_id = '${verificationId(5)}'`,
     {
@@ -595,11 +441,6 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
       key: verificationId(5),
       differences: [{ field: 'state', log: 'started', stands: 'confirmed' }],
     },
-  ],
-  [
-    'a verification that is gone',
-    `delete from assets.verifications where verification_id = '${verificationId(4)}'`,
-    { code: 'row_missing', table: 'assets.verifications', key: verificationId(4) },
   ],
   [
     'how many assets a list has',
@@ -628,11 +469,6 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     },
   ],
   [
-    'an asset that is gone from the timeline’s sources',
-    `delete from timeline.sources where source_id = '${assetId(2)}'`,
-    { code: 'row_missing', table: 'timeline.sources', key: assetId(2) },
-  ],
-  [
     'whose an event of an asset is, in the timeline',
     `update timeline.events set tenant_id = 'tenant_x'
      where source_id = '${assetId(2)}' and type = 'AssetAccepted'`,
@@ -641,11 +477,6 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
       table: 'timeline.events',
       differences: [{ field: 'tenant_id', log: 'tenant_0', stands: 'tenant_x' }],
     },
-  ],
-  [
-    'the name of a user',
-    `update access.users set name = 'Eve' where tenant_id = 'tenant_1'`,
-    { code: 'row_differs', table: 'access.users', key: 'tenant_1 user_0' },
   ],
 ]
 

@@ -1,12 +1,13 @@
+import { canonicalTime } from '../../../projections/engine/audited-rows.ts'
 import t from 'tap'
-import { differencesOf, plain, timeCell } from '../../../src/app/audit/compare.ts'
+import { differencesOf, plain } from '../../../src/app/audit/compare.ts'
 
 t.test('a row as the log says it has no differences, whatever the types', (t) => {
   const expected = {
     position: 2n ** 53n + 1n,
     settled: true,
     quantity: 7,
-    at: timeCell('2026-03-04T05:06:07.089Z'),
+    at: canonicalTime('2026-03-04T05:06:07.089Z'),
     native_id: undefined,
     data: { a: [1, { b: null }], absent: undefined, text: 'x' },
   }
@@ -62,8 +63,8 @@ t.test('a time is said as a date says it, also one that is written in another wa
     '2026-01-02T03:04:05Z',
     '2026-01-02T03:04:05.678+02:00',
   ])
-    t.equal(timeCell(time), new Date(time).toISOString().replace(/Z$/, '000Z'), time)
+    t.equal(canonicalTime(time), new Date(time).toISOString().replace(/Z$/, '000Z'), time)
   for (const none of ['2026-13-01T00:00:00.000Z', '2026-01-02T23:59:60.000Z', 'soon'])
-    t.throws(() => timeCell(none), RangeError, none)
+    t.throws(() => canonicalTime(none), RangeError, none)
   t.end()
 })

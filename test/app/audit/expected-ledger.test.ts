@@ -1,7 +1,7 @@
 import t from 'tap'
 import { foldLedger } from '../../../projections/ledger/fold/fold.ts'
 import { ledgerEffect, type BalanceChange } from '../../../src/app/audit/expected-ledger.ts'
-import type { TaskState } from '../../../src/app/audit/expected-task.ts'
+import type { TaskState } from '../../../src/app/audit/task-state.ts'
 import { movementsOf, movingTypes, sourceOf } from '../../../src/domain/any-event.ts'
 import type { Movement } from '../../../src/domain/event-facts.ts'
 import type { Quote } from '../../../src/domain/pricing/settlement.ts'

@@ -19,7 +19,7 @@ void t.test('lines taken together leave the chain as lines taken one by one do',
   together.advance(links)
   for (const [at, line] of lines.entries()) t.same(single.next(line, { ...line, ...links[at] }), [])
   t.same(together.head, single.head)
-  t.equal(together.standing, single.standing)
+  t.equal(together.storedHead, single.storedHead)
   t.equal(together.brokenAt, undefined)
   together.advance([])
   t.same(together.head, single.head)

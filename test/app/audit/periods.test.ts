@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Pool } from 'pg'
-import type { StandingRow } from '../../../projections/engine/standing.ts'
+import type { AuditedRow } from '../../../projections/engine/audited-rows.ts'
 import { Corrections } from '../../../src/app/audit/corrections.ts'
 import { Findings } from '../../../src/app/audit/findings.ts'
 import { LineCorrections } from '../../../src/app/audit/line-corrections.ts'
@@ -11,9 +11,9 @@ import { history, takenIn } from './support/audited.ts'
 const table = 'days'
 const TENANT = 'tenant_1'
 
-async function anyLine(pool: Pool): Promise<StandingRow> {
+async function anyLine(pool: Pool): Promise<AuditedRow> {
   const at = `to_char(settled_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as settled_at`
-  const { rows } = await pool.query<StandingRow>(
+  const { rows } = await pool.query<AuditedRow>(
     `select l.*, ${at} from ledger.lines l where tenant_id = $1 limit 1`,
     [TENANT],
   )

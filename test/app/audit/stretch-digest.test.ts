@@ -1,13 +1,13 @@
 import type { Pool } from 'pg'
 import t, { type Test } from 'tap'
-import type { StandingTable } from '../../../projections/engine/standing.ts'
+import type { AuditedTable } from '../../../projections/engine/audited-rows.ts'
 import { differencesOf, type Expected } from '../../../src/app/audit/compare.ts'
 import { matchStretch, type Appended, type Matched } from '../../../src/app/audit/match.ts'
 import { digestsOf } from '../../../src/app/audit/stretch-digest.ts'
 import { openPool } from '../../../src/storage/postgres/pool.ts'
 import { acquireDatabase } from '../../helpers/postgres.ts'
 
-const table: StandingTable = {
+const table: AuditedTable = {
   name: 'standing',
   columns: {
     seq: 'text',
@@ -21,7 +21,7 @@ const table: StandingTable = {
     hash: 'hex',
   },
 }
-const standing: Appended = { table, key: 'id', unique: true, untold: ['seq'] }
+const standing: Appended = { table, key: 'id', unique: true, excluded: ['seq'] }
 
 const row = (position: bigint, id: string, more: Expected = {}): Expected => ({
   position,

@@ -37,7 +37,7 @@ t.test('the signature is an HMAC-SHA256 over id, time and body', (t) => {
 })
 
 t.test(
-  'each tenant and version has a secret of its own; either of two signatures will do',
+  'each tenant and version has a separate secret; either of two signatures is accepted',
   async (t) => {
     const secrets = [
       webhookSecret(marker, 'tenant_1', 1),

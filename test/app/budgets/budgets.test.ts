@@ -2,7 +2,8 @@ import { Registry } from 'prom-client'
 import t from 'tap'
 import { createAccountFacts } from '../../../src/app/accounts/account-facts.ts'
 import { createBudgets } from '../../../src/app/spending/budgets/budgets.ts'
-import { closeSilentReplicas } from '../../../src/app/spending/call-spending.ts'
+import { createReplicaGauges } from '../../../src/app/spending/replica-gauges.ts'
+import { closeSilentReplicas } from '../../../src/app/spending/replica-reports.ts'
 import type { Budget } from '../../../src/domain/account/budgets.ts'
 import { accountStream } from '../../../src/domain/account/events.ts'
 import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
@@ -62,19 +63,20 @@ function tenantOf(budgets: readonly Budget[], timeZone = 'UTC') {
         Promise.resolve(events.slice(Number(from))),
     }
     const facts = createAccountFacts(log, clock)
+    const name = `budgets-${(replicas += 1)}`
+    const gauges = createReplicaGauges({ db, replica: name, clock })
     const made = createBudgets({
-      pool: db,
+      db,
       facts,
-      replica: `budgets-${(replicas += 1)}`,
+      gauges,
       clock,
-      monotonic: clock,
       logger: { ...silentLog, warn: (fields: object) => void warned.push(fields) },
       registry: new Registry(),
       ...(maxKnown === undefined ? {} : { maxKnown }),
     })
     const hold = (amount: bigint, who: { userId?: string; tokenId?: string } = {}) =>
       made.reserve({ tenantId, userId: 'user_1', tokenId: 'tok_1', ...who }, 'USD', amount * PICO)
-    return { ...made, hold, noticed: facts.noticed }
+    return { ...made, exchange: gauges.exchange, hold, noticed: facts.noticed }
   }
   /** What the ledger has from a position on. */
   const settled = async (amount: bigint, position = 1n, more: object = {}): Promise<void> => {
@@ -153,7 +155,7 @@ t.test('every budget of who spends is kept, and no other', async (t) => {
   await t.rejects(hold(0n, { userId: 'user_2', tokenId: 'tok_9' }), reached, 'nothing at all')
 })
 
-t.test('what tasks hold counts, also while nobody knows whose they are', async (t) => {
+t.test('what tasks hold counts, also before their token is known', async (t) => {
   const { replica, tenantId } = tenantOf([ofToken('tok_1', '20')])
   const hold = `insert into ledger.holds values ($1, $2, 'USD', 15, $3, now(), null, 1)`
   await pool.query(hold, [`task-${tenantId}`, tenantId, 'placed'])
@@ -251,7 +253,7 @@ t.test('a budget that a request waits for is not forgotten for another', async (
   await t.rejects(hold(60n), reached)
 })
 
-t.test('nothing is started on what cannot be told', async (t) => {
+t.test('nothing is started while the budget cannot be read', async (t) => {
   const { replica, pass } = tenantOf([ofTenant()])
   const { hold } = replica()
   await hold(1n)
@@ -264,8 +266,9 @@ t.test('nothing is started on what cannot be told', async (t) => {
   ;(await hold(1n))?.release('failed')
 })
 
-t.test('a soft budget refuses nobody, and is said once in its day', async (t) => {
-  const { replica, settled, warned, pass } = tenantOf([ofTenant({ hard: undefined, soft: '50' })])
+t.test('a soft budget refuses no call, and is reported once a day', async (t) => {
+  const { hard: _hard, ...softAlone } = ofTenant({ soft: '50' })
+  const { replica, settled, warned, pass } = tenantOf([softAlone])
   const { hold } = replica()
   await hold(49n)
   t.same(warned, [])

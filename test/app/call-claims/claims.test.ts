@@ -7,8 +7,12 @@ import type { JsonObject } from '../../../src/kernel/json.ts'
 import { DomainError, isDomainError } from '../../../src/kernel/errors.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { keyedBy } from '../calls/support/keyed.ts'
-import { startTextWorld, textInput, type TextReplica } from '../calls/support/text-world.ts'
+import {
+  keyedBy,
+  startTextWorld,
+  textInput,
+  type TextReplica,
+} from '../calls/support/text-world.ts'
 
 const world = await startTextWorld(t)
 const [here, there] = [await world.text(), await world.text()]
@@ -46,7 +50,7 @@ const sent = (key: string) =>
 
 const endLeases = () => world.pool.query(`update ops.call_claims set lease_until = '-infinity'`)
 
-t.test('a key that is taken over leaves whoever was only slow without a settlement', async (t) => {
+t.test('a slow holder whose key was taken over does not settle', async (t) => {
   const key = 'slow'
   const slow = make(here, key, 'hello [[sandbox first-byte-ms=700]]')
   await sent(key)
@@ -133,7 +137,7 @@ t.test('leases are renewed while they are held, and no longer', async (t) => {
   renewal.drop(second)
 })
 
-t.test('a lease of before the clock was set back holds nobody up', async (t) => {
+t.test('a lease from before the clock was set back blocks no caller', async (t) => {
   const calling = make(here, 'ahead', 'hello [[sandbox first-byte-ms=300]]')
   await sent('ahead')
   await world.pool.query(`update ops.call_claims set lease_until = now() + interval '1 hour'

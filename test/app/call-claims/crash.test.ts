@@ -3,9 +3,8 @@ import { RepeatedAnswer } from '../../../src/app/calls/claims/types.ts'
 import { createEventLog } from '../../../src/eventlog/log/client.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { newNamespace } from '../../helpers/eventstore.ts'
-import { keyedBy } from '../calls/support/keyed.ts'
-import { mortal } from '../calls/support/mortal.ts'
-import { collect, startTextWorld, textInput } from '../calls/support/text-world.ts'
+import { collect, keyedBy, startTextWorld, textInput } from '../calls/support/text-world.ts'
+import { mortal } from '../support/mortality.ts'
 
 const CHILD = new URL('../calls/support/crash-child.ts', import.meta.url)
 const world = await startTextWorld(t)

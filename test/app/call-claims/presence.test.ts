@@ -9,9 +9,8 @@ import { isDomainError } from '../../../src/kernel/errors.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { newNamespace } from '../../helpers/eventstore.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { keyedBy } from '../calls/support/keyed.ts'
-import { mortal } from '../calls/support/mortal.ts'
-import { startTextWorld, textInput } from '../calls/support/text-world.ts'
+import { keyedBy, startTextWorld, textInput } from '../calls/support/text-world.ts'
+import { mortal } from '../support/mortality.ts'
 
 const CHILD = new URL('../calls/support/crash-child.ts', import.meta.url)
 /** A key whose process is gone is free by then. */

@@ -5,7 +5,7 @@ import type { CallDeps } from '../../../src/app/calls/deps.ts'
 import type { CallFamily, CallInput } from '../../../src/app/calls/family.ts'
 import { refusalOf } from '../../../src/app/ports/refusal.ts'
 import type { Reservation } from '../../../src/app/spending/reservation.ts'
-import { ownHolder } from '../../../src/app/spending/throttle/holders.ts'
+import { ownHolder } from '../../../src/app/spending/throttle/throttle.ts'
 import { priceBookFromPublished } from '../../../src/domain/pricing/price-book.ts'
 import { DomainError } from '../../../src/kernel/errors.ts'
 import { principalOf } from '../support/world.ts'
@@ -85,7 +85,7 @@ function world() {
   }
   const reserved = () => {
     const [holder] = ownHolder(principal)
-    const { calls, perMinute } = deps.throttle.standingOf(holder!)
+    const { calls, perMinute } = deps.throttle.statusOf(holder!)
     const [requests, tokens] = [perMinute.requests?.remaining, perMinute.tokens?.remaining]
     return { ...open, calls, requests, tokens }
   }

@@ -7,8 +7,7 @@ import { createPriceBookSource } from '../../../src/app/finance/prices/price-boo
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import type { Currency } from '../../../src/kernel/money.ts'
 import { principalOf } from '../support/world.ts'
-import { unitsOf } from './support/reconcile.ts'
-import { collect, startTextWorld, textInput, type TextWish } from './support/text-world.ts'
+import { collect, startTextWorld, textInput, type TextWish, unitsOf } from './support/text-world.ts'
 
 const world = await startTextWorld(t, { sandbox: { models: ['text-search'] } })
 const { calls } = await world.text()

@@ -7,9 +7,8 @@ import { newNamespace } from '../../helpers/eventstore.ts'
 import { noCrash } from '../../../src/app/crash-points.ts'
 import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
 import { cloneIn, mediaOf, sampleIn } from './support/media.ts'
-import { mortal } from './support/mortal.ts'
-import { unitsOf } from './support/reconcile.ts'
-import { startTextWorld } from './support/text-world.ts'
+import { mortal } from '../support/mortality.ts'
+import { startTextWorld, unitsOf } from './support/text-world.ts'
 
 const CHILD = new URL('support/crash-child.ts', import.meta.url)
 const CLONING = new URL('support/clone-child.ts', import.meta.url)

@@ -3,8 +3,7 @@ import { until } from '../../helpers/eventually.ts'
 import { sandboxTextChannels, withTextSettings } from '../../helpers/sandbox-channels.ts'
 import type { TextFamily } from '../../families/text/wires.ts'
 import type { CallEventData } from '../../../src/domain/call/events.ts'
-import { unitsOf } from './support/reconcile.ts'
-import { startTextWorld, textInput } from './support/text-world.ts'
+import { startTextWorld, textInput, unitsOf } from './support/text-world.ts'
 
 const world = await startTextWorld(t)
 const families = ['chat', 'responses', 'native'] as const

@@ -6,8 +6,7 @@ import type { TextFamily } from '../../families/text/wires.ts'
 import type { TextSettings } from '../../../src/families/text/settings.ts'
 import type { CallEvent } from '../../../src/domain/call/events.ts'
 import type { Settlement } from '../../../src/domain/pricing/settlement.ts'
-import { unitsOf } from './support/reconcile.ts'
-import { type RunningTextCalls, startTextWorld, textInput } from './support/text-world.ts'
+import { type RunningTextCalls, startTextWorld, textInput, unitsOf } from './support/text-world.ts'
 
 /** Every way a call can end, and what its caller is billed then. */
 

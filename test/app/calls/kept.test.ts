@@ -113,7 +113,7 @@ t.test('a stream names its response the same in every event, and never by anothe
   t.ok((await first.calls.complete(ask({ body: { previous_response_id: id } }))).body['id'])
 })
 
-t.test('an id that is not the caller’s is not found, with or without another owner', async (t) => {
+t.test('an id of another caller is not found', async (t) => {
   const begun = await answered()
   const foreign = await refusedUnsent(t, first, {
     tenantId: OTHER_TENANT,

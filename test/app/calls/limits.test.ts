@@ -2,6 +2,7 @@ import t from 'tap'
 import { until } from '../../helpers/eventually.ts'
 import { createAccountFacts } from '../../../src/app/accounts/account-facts.ts'
 import { createThrottle } from '../../../src/app/spending/throttle/throttle.ts'
+import { createReplicaGauges } from '../../../src/app/spending/replica-gauges.ts'
 import { totalTokens } from '../../../src/families/text/rules/tokens.ts'
 import { codeOf } from '../support/world.ts'
 import { collect, startTextWorld, textInput, type TextWish } from './support/text-world.ts'
@@ -15,9 +16,11 @@ const families = ['chat', 'responses', 'native'] as const
 async function fresh() {
   const nowMs = Date.now()
   const monotonic = { nowMs: () => nowMs }
-  const throttle = createThrottle({ facts: createAccountFacts(world.log, monotonic), monotonic })
+  const gauges = createReplicaGauges({ db: world.pool, replica: 'fresh', clock: monotonic })
+  const facts = createAccountFacts(world.log, monotonic)
+  const throttle = createThrottle({ facts, gauges, monotonic })
   const { calls } = await world.text({ deps: { throttle } })
-  const limitStatusesOf = (wish: TextWish) => throttle.limitStatuses(textInput(wish).principal)
+  const limitStatusesOf = (wish: TextWish) => throttle.statuses(textInput(wish).principal)
   return { calls, limitStatusesOf }
 }
 

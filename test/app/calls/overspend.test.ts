@@ -2,7 +2,7 @@ import { textSettings } from '../../../src/families/text/settings.ts'
 import t from 'tap'
 import { balances } from '../../../projections/ledger/query.ts'
 import { startExchangeLoop } from '../../../src/app/queue/exchange-loop.ts'
-import { UNREPORTED_SHARE } from '../../../src/app/spending/tenant-funds.ts'
+import { UNREPORTED_SHARE } from '../../../src/app/spending/funds.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
@@ -38,7 +38,7 @@ t.test(
     const replicas = await Promise.all(Array.from({ length: REPLICAS }, () => world.text()))
     const telling = replicas.map(({ deps }) =>
       startExchangeLoop({
-        exchange: () => deps.funds.exchange(),
+        exchange: () => deps.gauges.exchange(),
         of: 'funds',
         logger: silentLog,
       }),

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Registry } from 'prom-client'
 import t from 'tap'
 import { startCalls } from '../../../src/app/calls/start.ts'
-import { tellSpending } from '../../../src/app/spending/call-spending.ts'
+import { reportSpending } from '../../../src/app/spending/replica-reports.ts'
 import { spoolIdentity } from '../../../src/eventlog/journal/spool.ts'
 import { until } from '../../helpers/eventually.ts'
 import { startTextWorld } from './support/text-world.ts'
@@ -33,12 +33,12 @@ t.test(
       return rows.map(({ replica }) => replica)
     }
     const report = async (replica: string, spool: string) =>
-      tellSpending(world.pool, { replica, turn: 1 }, [
+      reportSpending(world.pool, { replica, turn: 1 }, [
         {
-          tenantId: 'tenant_1',
-          currency: 'USD',
-          heldPico: 0n,
-          settledPico: 5n,
+          name: 'tenant_1',
+          unit: 'USD',
+          held: 0n,
+          settled: 5n,
           position: undefined,
           spool,
         },

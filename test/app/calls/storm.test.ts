@@ -2,8 +2,7 @@ import t from 'tap'
 import { until } from '../../helpers/eventually.ts'
 import type { CallView } from '../../../infra/sandbox/calls/store.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
-import { unitsOf } from './support/reconcile.ts'
-import { startTextWorld, textInput } from './support/text-world.ts'
+import { startTextWorld, textInput, unitsOf } from './support/text-world.ts'
 
 /** Reproducible chance (mulberry32), uniform in 0 ≤ x < 1. */
 function chanceOf(seed: number): () => number {

@@ -3,8 +3,7 @@ import { until } from '../../helpers/eventually.ts'
 import type { TextFrame } from '../../../src/families/text/calls/types.ts'
 import type { TextFamily } from '../../families/text/wires.ts'
 import type { CallEventData } from '../../../src/domain/call/events.ts'
-import { unitsOf } from './support/reconcile.ts'
-import { collect, startTextWorld, textInput, type TextWish } from './support/text-world.ts'
+import { collect, startTextWorld, textInput, type TextWish, unitsOf } from './support/text-world.ts'
 
 const world = await startTextWorld(t)
 const { calls } = await world.text()

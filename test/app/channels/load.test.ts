@@ -68,7 +68,7 @@ t.test('the example file is valid, covers every video model and every text wire'
     )
 })
 
-t.test('a text channel has its own limits and chooses the names of its models', async (t) => {
+t.test('a text channel sets its limits and names its models', async (t) => {
   const text = (more: string) => `
 channels:
   - id: chat-1

@@ -59,7 +59,7 @@ t.test('a failed call frees its place', async (t) => {
   t.equal(await pace.run(forever, async () => 'next'), 'next')
 })
 
-t.test('a request aborted while it waits does not delay the others', async (t) => {
+t.test('a caller that is stopped while waiting leaves the others their turn', async (t) => {
   const pace = createPace({ concurrent: 1, perSecond: 1_000 }, systemClock)
   const stop = new AbortController()
   let release: () => void = () => undefined

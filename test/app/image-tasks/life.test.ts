@@ -117,7 +117,7 @@ t.test('who was only slow succeeds before the end, and after it nothing is bille
   }
 })
 
-t.test('what nobody can know stays open until its end, and is never sent again', async (t) => {
+t.test('an unknown outcome stays open until its deadline, and is never sent again', async (t) => {
   const id = await create('x [[client=lost]] [[sandbox drop-after-accept]]')
   const worker = replica({ policies: true })
   await eventually('it is doubted', async () => (await typesOf(id)).length > 2)

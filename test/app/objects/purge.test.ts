@@ -16,7 +16,7 @@ import { createInput, startWorld, taskKey } from '../support/world.ts'
 const HOUR_MS = 3_600_000
 const going = new AbortController().signal
 
-void t.test('objects are purged once nobody can ask for them', async (t) => {
+void t.test('objects are purged once they cannot be asked for', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 600_000 } })
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-purge-'))
   t.teardown(() => rm(directory, { recursive: true, force: true }))

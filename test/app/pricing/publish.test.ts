@@ -13,7 +13,7 @@ import {
 } from '../../../src/app/finance/prices/price-book.ts'
 import {
   bookOf as readFile,
-  lookAtPublication,
+  previewPublication,
   publishPriceBook,
 } from '../../../src/app/finance/prices/publish.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
@@ -77,7 +77,7 @@ t.test('of two operators who looked at the same prices the second looks again', 
   const deps = { log: world.log, catalog, clock: systemClock }
   const file = (version: string) => ({ yamlText: book(version, '1'), demonstrations: true })
   const looks = await Promise.all(
-    ['a', 'b'].map((version) => lookAtPublication(deps, readFile(file(version)), undefined)),
+    ['a', 'b'].map((version) => previewPublication(deps, readFile(file(version)), undefined)),
   )
   const outcomes = await Promise.all(
     looks.map(({ version, basis }) =>

@@ -71,7 +71,7 @@ function scene() {
   }
 }
 
-t.test('a tenant without prices of its own has the book itself', async (t) => {
+t.test('a tenant without account prices has the price book itself', async (t) => {
   const { prices, noticed, setTo, state } = scene()
   t.equal(await prices.of('t1'), await prices.current())
   t.equal(await prices.of('unknown'), await prices.current())
@@ -105,7 +105,7 @@ t.test('what the log tells counts at once, and for another book too', async (t) 
   t.equal(state.reads, 1, 'the event says all of it')
 })
 
-t.test('a change nobody told of counts after half a minute at most', async (t) => {
+t.test('a change that was not notified counts after half a minute at most', async (t) => {
   const { setTo, priceOf, pass } = scene()
   t.equal(await priceOf(), '2')
   setTo(1, '0.5')
@@ -115,7 +115,7 @@ t.test('a change nobody told of counts after half a minute at most', async (t) =
   t.equal(await priceOf(), '1')
 })
 
-t.test('what is told during a reading is not lost to it', async (t) => {
+t.test('what is notified during a read is not lost', async (t) => {
   const { noticed, setTo, priceOf, state } = scene()
   let go = (): void => undefined
   state.hold = new Promise<void>((resolve) => (go = resolve))
@@ -126,7 +126,7 @@ t.test('what is told during a reading is not lost to it', async (t) => {
   t.equal(await priceOf(), '1')
 })
 
-t.test('an event that is told late does not bring old prices back', async (t) => {
+t.test('an event that arrives late does not bring old prices back', async (t) => {
   const { noticed, setTo, priceOf } = scene()
   const first = setTo(1, '0.5')
   setTo(2, '0.25')

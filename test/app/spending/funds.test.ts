@@ -59,10 +59,10 @@ t.test('a settlement whose place is not known counts for a minute', async (t) =>
 })
 
 t.test('a settlement that may wait in the spool counts until that is empty', async (t) => {
-  const { hold, pass, funds } = await tenantOf(100n)
+  const { hold, pass, exchange } = await tenantOf(100n)
   ;(await hold(50n)).commit({ amountPico: 50n, tokens: 0, position: undefined })
   pass(59_000)
-  await funds.exchange('spool')
+  await exchange('spool')
   pass(59_000)
   await t.rejects(hold(51n), broke)
   pass(2_000)
@@ -70,10 +70,10 @@ t.test('a settlement that may wait in the spool counts until that is empty', asy
 })
 
 t.test('a reply that cost more than its hold leaves a debt, and nothing is started', async (t) => {
-  const { hold, funds } = await tenantOf(100n)
+  const { hold, exchange } = await tenantOf(100n)
   ;(await hold(50n)).commit({ amountPico: 180n, tokens: 0, position: 9n })
   await t.rejects(hold(1n), { ...broke, details: { available: '-0.00000000008' } })
-  await funds.exchange()
+  await exchange()
   await t.rejects(hold(0n), broke)
 })
 

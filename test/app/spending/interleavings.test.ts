@@ -1,4 +1,5 @@
 import * as fc from 'fast-check'
+import type { Pool } from 'pg'
 import t from 'tap'
 import type { Reservation } from '../../../src/app/spending/reservation.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
@@ -10,6 +11,7 @@ import { createInterleaver } from './support/interleaver.ts'
 const book = await startBook(t)
 const { pool } = book
 
+const REPLICAS = [0, 1, 2] as const
 const CREDIT = 100n
 /** More than a twentieth of the credit: every hold is decided under the lock. */
 const LEAST_HOLD = 6
@@ -20,15 +22,16 @@ let logEnd = 0n
 type Step =
   | {
       readonly kind: 'hold'
-      readonly replica: 0 | 1
+      readonly replica: Replica
       readonly pico: number
       readonly later: boolean
     }
-  | { readonly kind: 'exchange'; readonly replica: 0 | 1 }
-  | { readonly kind: 'settle'; readonly which: number }
+  | { readonly kind: 'exchange'; readonly replica: Replica; readonly answer: 'arrives' | 'is lost' }
+  | { readonly kind: 'settle' | 'release'; readonly which: number }
   | { readonly kind: 'project' }
+type Replica = (typeof REPLICAS)[number]
 
-const replica = fc.constantFrom<0 | 1>(0, 1)
+const replica = fc.constantFrom(...REPLICAS)
 const steps = fc.array(
   fc.oneof(
     {
@@ -45,12 +48,13 @@ const steps = fc.array(
       arbitrary: fc.record<Step & { kind: 'exchange' }>({
         kind: fc.constant('exchange'),
         replica,
+        answer: fc.constantFrom('arrives', 'arrives', 'is lost'),
       }),
     },
     {
-      weight: 2,
-      arbitrary: fc.record<Step & { kind: 'settle' }>({
-        kind: fc.constant('settle'),
+      weight: 3,
+      arbitrary: fc.record<Step & { kind: 'settle' | 'release' }>({
+        kind: fc.constantFrom('settle', 'settle', 'release'),
         which: fc.nat(9),
       }),
     },
@@ -62,15 +66,51 @@ const steps = fc.array(
   { minLength: 3, maxLength: 12 },
 )
 
-/** Carries out steps at once in the order that `choices` make; what was admitted in all. */
-async function carryOut(all: readonly Step[], choices: readonly number[]): Promise<bigint> {
+/** What was carried out: the most that was held and settled at a time, and what is left at the end. */
+interface Outcome {
+  readonly mostPico: bigint
+  readonly settledPico: bigint
+}
+
+/** A replica over a pool whose answers wait to be chosen; some are lost on their way. */
+function replicaOver(own: Pool) {
+  let isLosing = false
+  const losing = new Proxy(own, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name)
+      if (typeof value !== 'function') return value
+      if (name !== 'query') return value.bind(target)
+      return async (...query: readonly unknown[]) => {
+        const isLost = isLosing
+        const answer: unknown = await value.apply(target, query)
+        if (isLost) throw new Error('the answer was lost')
+        return answer
+      }
+    },
+  })
+  const { funds, exchange, pass } = book.replica({ pool: losing })
+  return {
+    funds,
+    exchange,
+    pass,
+    /** Postgres does it, and the replica does not learn that it did. */
+    exchangeAndLose: async (): Promise<void> => {
+      isLosing = true
+      const exchanged = exchange()
+      isLosing = false
+      await exchanged.catch(() => undefined)
+    },
+  }
+}
+
+/** Carries out steps at once in the order that `choices` make. */
+async function carryOut(all: readonly Step[], choices: readonly number[]): Promise<Outcome> {
   const tenantId = `tenant-${(tenants += 1)}`
   await book.project({ tenantId, creditPico: CREDIT, position: logEnd })
   const order = createInterleaver()
-  const replicas = [0, 1].map(() => book.replica({ pool: order.pool(pool) }))
+  const replicas = REPLICAS.map(() => replicaOver(order.pool(pool)))
   const open: { readonly hold: Reservation; readonly pico: bigint }[] = []
-  let admittedPico = 0n
-  let settledPico = 0n
+  let [mostPico, heldPico, settledPico] = [0n, 0n, 0n]
 
   const carry = async (step: Step): Promise<void> => {
     await order.gate()
@@ -82,23 +122,35 @@ async function carryOut(all: readonly Step[], choices: readonly number[]): Promi
         const pico = BigInt(step.pico)
         try {
           const hold = await funds.reserve(tenantId, 'USD', pico)
-          admittedPico += pico
+          heldPico += pico
           open.push({ hold, pico })
+          const usedPico = heldPico + settledPico
+          if (usedPico > mostPico) mostPico = usedPico
         } catch (error) {
           if (!isDomainError(error, 'insufficient_balance')) throw error
         }
         return
       }
-      case 'exchange':
-        return replicas[step.replica]!.funds.exchange()
+      case 'exchange': {
+        const { exchange, exchangeAndLose } = replicas[step.replica]!
+        return step.answer === 'arrives' ? exchange() : exchangeAndLose()
+      }
       case 'settle': {
         const [ended] = open.splice(step.which % Math.max(1, open.length), 1)
         if (ended === undefined) return
         const position = (logEnd += 1n)
+        heldPico -= ended.pico
         settledPico += ended.pico
         // The ledger may be quicker than the log's answer.
         await order.gate()
         ended.hold.commit({ amountPico: ended.pico, tokens: 0, position: position })
+        return
+      }
+      case 'release': {
+        const [ended] = open.splice(step.which % Math.max(1, open.length), 1)
+        if (ended === undefined) return
+        heldPico -= ended.pico
+        ended.hold.release('failed')
         return
       }
       case 'project':
@@ -106,15 +158,34 @@ async function carryOut(all: readonly Step[], choices: readonly number[]): Promi
     }
   }
   let turn = 0
-  const running = all.map(carry)
-  await order.run(running, (of) => {
+  const pick = (of: number): number => {
     for (const { pass } of replicas) pass(0.01)
     const choice = choices[turn % choices.length] ?? 0
     turn += 1
     return choice % of
-  })
+  }
+  const running = all.map(carry)
+  await order.run(running, pick)
   await Promise.all(running)
-  return admittedPico
+  for (const { hold } of open) hold.release('failed')
+  const exchanges = replicas.map(async ({ exchange }) => {
+    await exchange()
+    await exchange()
+  })
+  await order.run(exchanges, pick)
+  await leftIs(tenantId, CREDIT - settledPico)
+  return { mostPico, settledPico }
+}
+
+/** A replica that knows nothing yet may hold what is left, and no more. */
+async function leftIs(tenantId: string, leftPico: bigint): Promise<void> {
+  const { funds } = book.replica()
+  if (leftPico > 0n) (await funds.reserve(tenantId, 'USD', leftPico)).release('failed')
+  const more = await funds.reserve(tenantId, 'USD', leftPico + 1n).then(
+    () => 'admitted',
+    (error: unknown) => (isDomainError(error, 'insufficient_balance') ? 'refused' : String(error)),
+  )
+  if (more !== 'refused') throw new Error(`${leftPico} are left, and one more is ${more}`)
 }
 
 /** The ledger has all that the log has. */
@@ -127,21 +198,23 @@ async function project(tenantId: string, settledPico: bigint): Promise<void> {
 }
 
 t.test(
-  'however holds, exchanges, settlements and the ledger interleave on two replicas, no more is admitted than there is',
+  'however holds, exchanges, settlements and the ledger interleave on three replicas, no more is spent than there is, and nothing is lost',
   async (t) => {
-    let inAllPico = 0n
+    let [heldPico, settledPico] = [0n, 0n]
     await fc.assert(
       fc.asyncProperty(
         steps,
         fc.array(fc.nat(30), { minLength: 1, maxLength: 60 }),
         async (some, choices) => {
-          const admitted = await carryOut(some, choices)
-          inAllPico += admitted
-          if (admitted > CREDIT) throw new Error(`${admitted} of ${CREDIT} admitted`)
+          const outcome = await carryOut(some, choices)
+          heldPico += outcome.mostPico
+          settledPico += outcome.settledPico
+          if (outcome.mostPico > CREDIT) throw new Error(`${outcome.mostPico} of ${CREDIT} used`)
         },
       ),
       { numRuns: propertyRuns(50) },
     )
-    t.ok(inAllPico > 0n, 'and something is')
+    t.ok(heldPico > 0n, 'something is held')
+    t.ok(settledPico > 0n, 'something is settled')
   },
 )

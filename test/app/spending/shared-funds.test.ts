@@ -2,14 +2,14 @@ import t from 'tap'
 import { createAdmissions } from '../../../src/app/spending/admission.ts'
 import {
   closeSilentReplicas,
-  purgeCallSpending,
+  purgeSpending,
   spoolEmptied,
-  tellSpending,
-} from '../../../src/app/spending/call-spending.ts'
+  reportSpending,
+} from '../../../src/app/spending/replica-reports.ts'
 import { createReservationSweep } from '../../../src/app/tasks/watch/reservations.ts'
 import type { Reservation } from '../../../src/app/spending/reservation.ts'
-import { FundsExchange } from '../../../src/app/spending/funds-exchange.ts'
-import { TenantFunds, UNREPORTED_SHARE } from '../../../src/app/spending/tenant-funds.ts'
+import { UNREPORTED_SHARE } from '../../../src/app/spending/funds.ts'
+import { createReplicaGauges } from '../../../src/app/spending/replica-gauges.ts'
 import { until } from '../../helpers/eventually.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
@@ -56,12 +56,12 @@ t.test('large holds of three replicas at once are decided exactly', async (t) =>
   t.equal(admitted.length, 10)
 })
 
-t.test('what one replica was told to hold or settled, another cannot spend', async (t) => {
+t.test('what one replica holds or settled, another cannot spend', async (t) => {
   const { one, two, hold } = await sharedTenant(100n)
   const first = await hold(one, 60n)
   await t.rejects(hold(two, 41n), broke)
   first.commit({ amountPico: 60n, tokens: 0, position: 5n })
-  await one.funds.exchange()
+  await one.exchange()
   two.pass(150)
   await t.rejects(hold(two, 41n), broke, 'settled, and not in the ledger')
   ;(await hold(two, 40n)).release('failed')
@@ -89,35 +89,35 @@ t.test(
       return rows.length > 0
     })
     one.pass(10)
-    await one.funds.exchange()
+    await one.exchange()
     const held = {
-      tenantId,
-      currency: 'USD' as const,
-      heldPico: 90n,
-      settledPico: 0n,
+      name: tenantId,
+      unit: 'USD' as const,
+      held: 90n,
+      settled: 0n,
       position: 0n,
       spool: undefined,
     }
-    await tellSpending(other, { replica: 'the other', turn: 1 }, [held])
+    await reportSpending(other, { replica: 'the other', turn: 1 }, [held])
     await other.query('commit')
     await refused
   },
 )
 
-t.test('what ended is free for the others once they were told', async (t) => {
+t.test('what ended is free for the others once it is reported', async (t) => {
   const { one, two, hold } = await sharedTenant(100n)
   const first = await hold(one, 60n)
   await t.rejects(hold(two, 60n), broke)
   first.release('failed')
-  await one.funds.exchange()
+  await one.exchange()
   two.pass(150)
   ;(await hold(two, 100n)).release('failed')
 })
 
-t.test('a settlement is counted once: told until the ledger has it', async () => {
+t.test('a settlement is counted once: reported until the ledger has it', async () => {
   const { tenantId, one, two, hold } = await sharedTenant(100n)
   ;(await hold(one, 60n)).commit({ amountPico: 60n, tokens: 0, position: 8n })
-  await one.funds.exchange()
+  await one.exchange()
   await project({ tenantId, creditPico: 40n, position: 8n })
   ;(await hold(two, 40n)).release('failed')
 })
@@ -127,12 +127,12 @@ t.test(
   async (t) => {
     const CREDIT = 3_000n
     const { tenantId, replicas } = await sharedTenant(CREDIT)
-    // All have read the whole balance, and none has told anything.
+    // All have read the whole balance, and none has reported anything.
     for (const { funds } of replicas) (await funds.reserve(tenantId, 'USD', 1n)).release('failed')
     const admitted: Reservation[] = []
     for (let round = 0; round < 100; round += 1) {
       admitted.push(...(await holdAll(replicas, tenantId, { each: 10, pico: 2n })))
-      if (round % 10 === 9) for (const { funds } of replicas) await funds.exchange()
+      if (round % 10 === 9) for (const { exchange } of replicas) await exchange()
     }
     const held = BigInt(admitted.length) * 2n
     const bound = (2n * 2n * CREDIT) / UNREPORTED_SHARE
@@ -172,12 +172,12 @@ t.test('a replica that died holds nothing where that clock was set back since', 
   await closeSilent(0n)
   two.pass(150)
   ;(await hold(two, 100n)).release('failed')
-  await purgeCallSpending(pool, 0n)
-  t.notOk((await heldAsTold(tenantId)).includes(60n))
+  await purgeSpending(pool, 0n)
+  t.notOk((await heldAsReported(tenantId)).includes(60n))
 })
 
 /** What the replicas said that calls of the tenant hold. */
-async function heldAsTold(tenantId: string): Promise<readonly bigint[]> {
+async function heldAsReported(tenantId: string): Promise<readonly bigint[]> {
   const { rows } = await pool.query<{ held: string }>(
     'select held::text from ops.text_spending where tenant_id = $1',
     [tenantId],
@@ -199,51 +199,48 @@ const closeSilent = (logEnd: bigint) => closeSilentReplicas(pool, () => Promise.
 t.test('what a replica settled before it died counts until the ledger has it', async (t) => {
   const { tenantId, one, two, hold } = await sharedTenant(100n)
   ;(await hold(one, 60n)).commit({ amountPico: 60n, tokens: 0, position: 20n })
-  await one.funds.exchange()
+  await one.exchange()
   await die(tenantId)
-  await purgeCallSpending(pool, 30n)
+  await purgeSpending(pool, 30n)
   await t.rejects(hold(two, 41n), broke, 'the log was not asked yet')
   await closeSilent(20n)
-  await purgeCallSpending(pool, 19n)
+  await purgeSpending(pool, 19n)
   two.pass(150)
   await t.rejects(hold(two, 41n), broke)
-  await purgeCallSpending(pool, 20n)
-  t.same(await heldAsTold(tenantId), [])
+  await purgeSpending(pool, 20n)
+  t.same(await heldAsReported(tenantId), [])
 })
 
-t.test(
-  'what a replica settled and did not come to tell is held until the ledger has it',
-  async (t) => {
-    const { tenantId, one, two, hold } = await sharedTenant(100n)
-    ;(await hold(one, 60n)).commit({ amountPico: 60n, tokens: 0, position: 20n })
-    await die(tenantId)
-    const sweep = createReservationSweep({
-      pool,
-      log: { endPosition: () => Promise.resolve(20n), readStream: () => Promise.resolve([]) },
-      monotonic: { nowMs: () => 0 },
-      admissions: createAdmissions(pool),
-    })
-    await sweep()
-    await t.rejects(hold(two, 41n), broke)
-    await project({ tenantId, creditPico: 40n, position: 20n })
-    two.pass(150)
-    await t.rejects(hold(two, 41n), { ...broke, details: { available: formatAmount(40n) } })
-    ;(await hold(two, 40n)).release('failed')
-  },
-)
+t.test('what a replica settled and did not report is held until the ledger has it', async (t) => {
+  const { tenantId, one, two, hold } = await sharedTenant(100n)
+  ;(await hold(one, 60n)).commit({ amountPico: 60n, tokens: 0, position: 20n })
+  await die(tenantId)
+  const sweep = createReservationSweep({
+    pool,
+    log: { endPosition: () => Promise.resolve(20n), readStream: () => Promise.resolve([]) },
+    monotonic: { nowMs: () => 0 },
+    admissions: createAdmissions(pool),
+  })
+  await sweep()
+  await t.rejects(hold(two, 41n), broke)
+  await project({ tenantId, creditPico: 40n, position: 20n })
+  two.pass(150)
+  await t.rejects(hold(two, 41n), { ...broke, details: { available: formatAmount(40n) } })
+  ;(await hold(two, 40n)).release('failed')
+})
 
 t.test(
   'a settlement of a dead replica without a place counts until the ledger has the log of then',
   async (t) => {
     const { tenantId, one, two, hold } = await sharedTenant(100n)
     ;(await hold(one, 60n)).commit({ amountPico: 60n, tokens: 0, position: undefined })
-    await one.funds.exchange()
+    await one.exchange()
     await die(tenantId)
     await closeSilent(30n)
-    await purgeCallSpending(pool, 29n)
+    await purgeSpending(pool, 29n)
     await t.rejects(hold(two, 41n), broke)
-    await purgeCallSpending(pool, 30n)
-    t.same(await heldAsTold(tenantId), [])
+    await purgeSpending(pool, 30n)
+    t.same(await heldAsReported(tenantId), [])
   },
 )
 
@@ -253,24 +250,24 @@ t.test(
     const { tenantId, one, two, hold } = await sharedTenant(100n)
     const inFlight = await hold(one, 10n)
     ;(await hold(one, 60n)).commit({ amountPico: 60n, tokens: 0, position: undefined })
-    await one.funds.exchange('the spool')
+    await one.exchange('the spool')
     await die(tenantId)
     await closeSilent(35n)
     await project({ tenantId, creditPico: 100n, position: 35n })
-    await purgeCallSpending(pool, 35n)
+    await purgeSpending(pool, 35n)
     await t.rejects(hold(two, 41n), broke, 'it waits there')
     ;(await hold(two, 40n)).release('failed')
     await spoolEmptied(pool, 'another')
     await spoolEmptied(pool, 'the spool')
     await closeSilent(40n)
-    await purgeCallSpending(pool, 39n)
+    await purgeSpending(pool, 39n)
     two.pass(150)
     await t.rejects(hold(two, 41n), broke, 'it is in the log')
     await project({ tenantId, creditPico: 40n, position: 40n })
     two.pass(150)
     ;(await hold(two, 40n)).release('failed')
-    await purgeCallSpending(pool, 40n)
-    t.notOk((await heldAsTold(tenantId)).includes(10n))
+    await purgeSpending(pool, 40n)
+    t.notOk((await heldAsReported(tenantId)).includes(10n))
     inFlight.release('failed')
   },
 )
@@ -278,7 +275,7 @@ t.test(
 t.test('a spool that was lost is waited for a week', async (t) => {
   const { tenantId, one, hold } = await sharedTenant(100n)
   ;(await hold(one, 60n)).commit({ amountPico: 60n, tokens: 0, position: undefined })
-  await one.funds.exchange('the lost spool')
+  await one.exchange('the lost spool')
   const aged = (days: number) =>
     pool.query(
       `update ops.text_spending set told_at = clock_timestamp() - $2 * interval '1 day'
@@ -287,32 +284,32 @@ t.test('a spool that was lost is waited for a week', async (t) => {
     )
   await aged(6.9)
   await closeSilent(50n)
-  await purgeCallSpending(pool, 60n)
-  t.same(await heldAsTold(tenantId), [0n])
+  await purgeSpending(pool, 60n)
+  t.same(await heldAsReported(tenantId), [0n])
   await aged(7.1)
-  await purgeCallSpending(pool, 60n)
-  t.same(await heldAsTold(tenantId), [])
+  await purgeSpending(pool, 60n)
+  t.same(await heldAsReported(tenantId), [])
 })
 
 t.test('a replica that was only frozen is none that died', async (t) => {
   const { tenantId, one, two, hold } = await sharedTenant(100n)
   const inFlight = await hold(one, 60n)
   await die(tenantId)
-  // It tells again while the log is asked, and once more after it was taken for dead.
+  // It reports again while the log is asked, and once more after it was taken for dead.
   await closeSilentReplicas(pool, async () => {
-    await one.funds.exchange()
+    await one.exchange()
     return 0n
   })
   await t.rejects(hold(two, 41n), broke)
   await die(tenantId)
   await closeSilent(0n)
-  await one.funds.exchange()
+  await one.exchange()
   two.pass(150)
   await t.rejects(hold(two, 41n), broke)
   inFlight.release('failed')
 })
 
-t.test('a purge leaves what is told at the same moment', async (t) => {
+t.test('a purge leaves what is reported at the same moment', async (t) => {
   const { tenantId, one, hold } = await sharedTenant(100n)
   await hold(one, 60n)
   await die(tenantId)
@@ -324,35 +321,35 @@ t.test('a purge leaves what is told at the same moment', async (t) => {
     `update ops.text_spending set told_at = clock_timestamp(), closed = null where tenant_id = $1`,
     [tenantId],
   )
-  const purged = purgeCallSpending(pool, 0n)
+  const purged = purgeSpending(pool, 0n)
   await pause(100)
   await other.query('commit')
   await purged
-  t.same(await heldAsTold(tenantId), [60n])
+  t.same(await heldAsReported(tenantId), [60n])
 })
 
-t.test('what replicas tell outlives a crash of Postgres', async (t) => {
+t.test('what replicas report outlives a crash of Postgres', async (t) => {
   const { rows } = await pool.query<{ kept: string }>(
     `select relpersistence as kept from pg_class where oid = 'ops.text_spending'::regclass`,
   )
   t.same(rows, [{ kept: 'p' }])
 })
 
-t.test('a telling that was overtaken changes nothing', async (t) => {
+t.test('a report that was overtaken changes nothing', async (t) => {
   const { tenantId } = await sharedTenant(100n)
-  const telling = (heldPico: bigint) => [
+  const report = (held: bigint) => [
     {
-      tenantId,
-      currency: 'USD' as const,
-      heldPico,
-      settledPico: 0n,
+      name: tenantId,
+      unit: 'USD' as const,
+      held,
+      settled: 0n,
       position: 0n,
       spool: undefined,
     },
   ]
-  await tellSpending(pool, { replica: 'late', turn: 2 }, telling(5n))
-  await tellSpending(pool, { replica: 'late', turn: 1 }, telling(9n))
-  t.same(await heldAsTold(tenantId), [5n])
+  await reportSpending(pool, { replica: 'late', turn: 2 }, report(5n))
+  await reportSpending(pool, { replica: 'late', turn: 1 }, report(9n))
+  t.same(await heldAsReported(tenantId), [5n])
 })
 
 t.test('tasks are not admitted on what calls hold, nor the other way round', async (t) => {
@@ -403,18 +400,18 @@ t.test('a replica reports what it holds before it reads what the others hold', a
   const tenantId = `tenant-${(tenants += 1)}`
   const clock = { nowMs: () => 0 }
   const reported: (readonly bigint[])[] = []
-  const exchange = new FundsExchange({
-    pool,
-    replica: 'reports-first',
-    clock,
+  const gauges = createReplicaGauges({ db: pool, replica: 'reports-first', clock })
+  const known = gauges.ofKind<void>({
+    report: reportSpending,
     read: async () => {
-      reported.push(await heldAsTold(tenantId))
+      reported.push(await heldAsReported(tenantId))
       return new Map()
     },
+    maxKnown: 1,
+    maxExchanged: 1,
   })
-  const funds = new TenantFunds(tenantId)
-  funds.place('USD', 60n, clock.nowMs)
-  await exchange.tellAndRead([funds])
+  known.of(tenantId).place('USD', 60n)
+  await gauges.exchange()
   t.same(reported, [[60n]], 'of two that do so at once, one sees the other')
 })
 
@@ -443,7 +440,11 @@ t.test('a hold whose decision was not committed does not count as reported', asy
   await t.rejects(funds.reserve(tenantId, 'USD', 60n), { code: 'database_unavailable' })
   isFailing = false
   await funds.reserve(tenantId, 'USD', 30n)
-  t.same(await heldAsTold(tenantId), [30n], 'the next large hold is decided under the lock again')
+  t.same(
+    await heldAsReported(tenantId),
+    [30n],
+    'the next large hold is decided under the lock again',
+  )
 })
 
 function bound(target: object, name: string | symbol): unknown {

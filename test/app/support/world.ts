@@ -16,7 +16,7 @@ import { taskAssetsOf } from '../../../src/api/kit/tasks.ts'
 import type { Principal } from '../../../src/app/access/principal.ts'
 import { sandboxTaskChannels } from '../../helpers/sandbox-channels.ts'
 import { type CrashPoint, noCrash } from '../../../src/app/crash-points.ts'
-import { type Limits, noLimits } from '../../../src/app/spending/throttle/holders.ts'
+import { type Limits, noLimits } from '../../../src/app/spending/throttle/limits.ts'
 import type { AssetDeps, AssetLimits } from '../../../src/app/assets/deps.ts'
 import type { AssetUseCases } from '../../../src/app/assets/types.ts'
 import { createAssetUseCases } from '../../../src/app/assets/use-cases.ts'
@@ -56,8 +56,12 @@ import { type Clock, systemClock } from '../../../src/kernel/clock.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { newRequestId, sha256Hex } from '../../../src/kernel/ids.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
-import { newNamespace, startEventStore } from '../../helpers/eventstore.ts'
-import { startLocalEventStore, type TestEventStore } from '../../helpers/local-eventstore.ts'
+import {
+  newNamespace,
+  startEventStore,
+  startLocalEventStore,
+  type TestEventStore,
+} from '../../helpers/eventstore.ts'
 import { acquireGatewayDatabase } from '../../helpers/gateway-database.ts'
 
 /** A gateway without HTTP over real parts: event store, Postgres, sandbox, projections. */

@@ -59,14 +59,17 @@ t.test('deletion', async (t) => {
     },
   )
 
-  await t.test('a finished task that was not polled is settled before it is hidden', async (t) => {
-    const { platformId, nativeId } = await one.tasks.createTask(createInput({ prompt: FINISHED }))
-    await one.tasks.deleteTask(taskKey(platformId))
-    t.equal(await codeOf(one.tasks.getTask(taskKey(platformId))), 'task_not_found')
-    t.equal(await codeOf(one.tasks.deleteTask(taskKey(platformId))), 'task_not_found')
-    t.same((await typesOf(platformId)).slice(-3), ['TaskSucceeded', 'TaskSettled', 'TaskDeleted'])
-    t.equal(acceptedOf(world, nativeId)?.deleted, false, 'the record was never deleted upstream')
-  })
+  await t.test(
+    'a finished task that was never polled is settled before it is hidden',
+    async (t) => {
+      const { platformId, nativeId } = await one.tasks.createTask(createInput({ prompt: FINISHED }))
+      await one.tasks.deleteTask(taskKey(platformId))
+      t.equal(await codeOf(one.tasks.getTask(taskKey(platformId))), 'task_not_found')
+      t.equal(await codeOf(one.tasks.deleteTask(taskKey(platformId))), 'task_not_found')
+      t.same((await typesOf(platformId)).slice(-3), ['TaskSucceeded', 'TaskSettled', 'TaskDeleted'])
+      t.equal(acceptedOf(world, nativeId)?.deleted, false, 'the record was never deleted upstream')
+    },
+  )
 
   await t.test('ten DELETEs at once of a finished task settle and hide it once', async (t) => {
     const { platformId } = await one.tasks.createTask(createInput({ prompt: FINISHED }))

@@ -114,7 +114,7 @@ t.test('the life of a task', async (t) => {
     t.equal(cny?.settled, '0')
   })
 
-  await t.test('an unknown status is no failure: the task continues and settles', async (t) => {
+  await t.test('an unknown status is no failure: the task goes on and settles', async (t) => {
     const { platformId } = await tasks.createTask(
       createInput({ prompt: 'x [[sandbox status=reticulating running-ms=3000]]' }),
     )

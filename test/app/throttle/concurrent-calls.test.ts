@@ -2,13 +2,14 @@ import * as fc from 'fast-check'
 import { Pool } from 'pg'
 import t from 'tap'
 import { migrateOps } from '../../../src/app/migrations.ts'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { createReplicaGauges } from '../../../src/app/spending/replica-gauges.ts'
+import { purgeCalls } from '../../../src/app/spending/replica-reports.ts'
 import {
   type CallsUnderWay,
   createCallsUnderWay,
-  type ShareCalls,
 } from '../../../src/app/spending/throttle/concurrent-calls.ts'
-import { type Holder, noLimits } from '../../../src/app/spending/throttle/holders.ts'
-import { purgeRateUse, shareCallsThrough } from '../../../src/app/spending/throttle/sharing.ts'
+import { type Holder, noLimits } from '../../../src/app/spending/throttle/limits.ts'
 import type { Reservation } from '../../../src/app/spending/reservation.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { acquireDatabase } from '../../helpers/postgres.ts'
@@ -18,6 +19,19 @@ const of = (concurrentCalls: number, id = 'token_1', whose: Holder['whose'] = 't
   id,
   limits: { ...noLimits, concurrentCalls },
 })
+
+/** A process of its own. */
+function replica(db: Queryable, name = 'one', clock = systemClock) {
+  const gauges = createReplicaGauges({ db, replica: name, clock })
+  return { calls: createCallsUnderWay(gauges), exchange: gauges.exchange }
+}
+
+/** A database that answers every query as a test says. */
+const answering = (answer: (values: readonly unknown[]) => Promise<unknown>): Queryable => ({
+  query: (config: unknown) =>
+    answer((config as { readonly values: readonly unknown[] }).values) as never,
+})
+const away = answering(() => Promise.reject(new Error('the database is away')))
 
 /** Those that got a place, of so many who asked. */
 function enter(calls: CallsUnderWay, who: Holder, tries: number): readonly Reservation[] {
@@ -31,7 +45,7 @@ function enter(calls: CallsUnderWay, who: Holder, tries: number): readonly Reser
 }
 
 t.test('places are taken of all holders or of none, and come back once', async (t) => {
-  const calls = createCallsUnderWay(systemClock)
+  const { calls } = replica(away)
   const [token, tenant] = [of(3), of(2, 'tenant_1', 'tenant')]
   t.equal(calls.enter([{ ...token, limits: noLimits }]), undefined, 'nobody limits')
   const first = calls.enter([token, tenant])
@@ -52,13 +66,21 @@ t.test('places are taken of all holders or of none, and come back once', async (
   })
 })
 
+t.test('a call that was settled leaves its place, whatever it cost', async (t) => {
+  const { calls } = replica(away)
+  const place = calls.enter([of(1)])
+  place?.commit({ amountPico: 5n, tokens: 7, position: 1n })
+  t.equal(calls.of('token_1'), 0)
+  t.ok(calls.enter([of(1)]))
+})
+
 t.test('whoever comes and goes, no place is lost and none is made', async (t) => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.boolean(), fc.nat(9)), { maxLength: 200 }),
       fc.integer({ min: 1, max: 5 }),
       (steps, limit) => {
-        const calls = createCallsUnderWay(systemClock)
+        const { calls } = replica(away)
         const open: Reservation[] = []
         for (const [comes, index] of steps) {
           if (comes) open.push(...enter(calls, of(limit), 1))
@@ -74,24 +96,56 @@ t.test('whoever comes and goes, no place is lost and none is made', async (t) =>
 
 t.test('what was learnt of others counts for ten seconds', async (t) => {
   let nowMs = 0
-  const calls = createCallsUnderWay({ nowMs: () => nowMs })
+  let isAway = false
+  const written: unknown[] = []
+  const db = answering((values) => {
+    if (isAway) return Promise.reject(new Error('the database is away'))
+    // A report has the numbers last, a reading an age.
+    if (Array.isArray(values.at(-1))) written.push(values.slice(1))
+    return Promise.resolve({ rows: [{ holder: 'token_1', calls: '3' }] })
+  })
+  const { calls, exchange } = replica(db, 'one', { nowMs: () => nowMs })
   const leave = calls.enter([of(4)])
-  await calls.exchange(() => Promise.resolve(new Map([['token_1', 3]])))
+  await exchange()
+  t.same(written, [[['token_1'], [1]]])
   t.throws(() => calls.enter([of(4)]), { code: 'rate_limited' })
-  await t.rejects(calls.exchange(() => Promise.reject(new Error('the database is away'))))
+  isAway = true
+  await t.rejects(exchange())
   nowMs += 9_999
   t.throws(() => calls.enter([of(4)]), { code: 'rate_limited' })
   nowMs += 1
   t.ok(calls.enter([of(4)]), 'with the database away each counts its own')
   leave?.release('failed')
-  const told: unknown[] = []
-  const share: ShareCalls = (own) => {
-    told.push(own)
-    return Promise.resolve(new Map())
-  }
-  await calls.exchange(share)
-  t.same(told, [[{ holderId: 'token_1', calls: 1 }]])
+  await t.rejects(exchange())
+  isAway = false
+  await exchange()
+  t.same(written.slice(1), [[['token_1'], [1]]], 'what could not be reported is reported later')
 })
+
+t.test(
+  'a number whose report was answered with an error is reported until it is known',
+  async (t) => {
+    const written: unknown[] = []
+    let isLost = true
+    const db = answering((values) => {
+      if (!Array.isArray(values.at(-1))) return Promise.resolve({ rows: [] })
+      written.push(values.at(-1))
+      // Postgres has it, and the answer did not arrive.
+      return isLost
+        ? Promise.reject(new Error('the answer was lost'))
+        : Promise.resolve({ rows: [] })
+    })
+    const { calls, exchange } = replica(db)
+    const place = calls.enter([of(4)])
+    await t.rejects(exchange())
+    place?.release('failed')
+    await t.rejects(exchange())
+    isLost = false
+    await exchange()
+    await exchange()
+    t.same(written, [[1], [0], [0]], 'and then no more')
+  },
+)
 
 t.test('shared through Postgres', async (t) => {
   const database = await acquireDatabase()
@@ -101,12 +155,9 @@ t.test('shared through Postgres', async (t) => {
     await database.drop()
   })
   await migrateOps(pool)
-  const replicas = ['one', 'two', 'three'].map((replica) => ({
-    calls: createCallsUnderWay(systemClock),
-    share: shareCallsThrough(pool, replica),
-  }))
+  const replicas = ['one', 'two', 'three'].map((name) => replica(pool, name))
   const exchange = async () => {
-    for (const { calls, share } of replicas) await calls.exchange(share)
+    for (const one of replicas) await one.exchange()
   }
   const [one, two, three] = replicas.map(({ calls }) => calls) as [
     CallsUnderWay,
@@ -139,7 +190,7 @@ t.test('shared through Postgres', async (t) => {
     enter(three, who, 4)
     await exchange()
     enter(one, who, 1)
-    await one.exchange(replicas[0]!.share)
+    await replicas[0]!.exchange()
     t.equal(enter(one, who, 1).length, 0)
     const age = (seconds: number) =>
       pool.query(
@@ -149,12 +200,12 @@ t.test('shared through Postgres', async (t) => {
       )
     await age(9)
     enter(one, who, 1)
-    await one.exchange(replicas[0]!.share)
+    await replicas[0]!.exchange()
     t.equal(enter(one, who, 1).length, 0)
     await age(11)
-    await one.exchange(replicas[0]!.share)
+    await replicas[0]!.exchange()
     t.equal(enter(one, who, 9).length, 3)
-    await purgeRateUse(pool)
+    await purgeCalls(pool)
     const { rows } = await pool.query(
       `select replica from ops.calls_under_way where holder = 'dead'`,
     )
@@ -165,7 +216,7 @@ t.test('shared through Postgres', async (t) => {
     const holders = Array.from({ length: 300 }, (_, n) => of(100, `many_${n}`))
     for (const [n, { calls }] of replicas.entries())
       for (const who of n % 2 === 0 ? holders : holders.toReversed()) calls.enter([who])
-    await Promise.all(replicas.map(({ calls, share }) => calls.exchange(share)))
+    await Promise.all(replicas.map((one) => one.exchange()))
     await exchange()
     t.ok(holders.every(({ id }) => one.of(id) === 3))
   })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { limitsInForce, noLimits } from '../../../src/app/spending/throttle/holders.ts'
+import { limitsInForce, noLimits } from '../../../src/app/spending/throttle/limits.ts'
 
 const defaults = { ...noLimits, requestsPerMinute: 60, tokensPerMinute: 9_000 }
 

@@ -1,8 +1,9 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import type { Used } from '../../../src/app/spending/reservation.ts'
-import { type Holder, type Limits, noLimits } from '../../../src/app/spending/throttle/holders.ts'
-import { createRates, type Share, type Use } from '../../../src/app/spending/throttle/rates.ts'
+import { type Holder, type Limits, noLimits } from '../../../src/app/spending/throttle/limits.ts'
+import type { Share, Use } from '../../../src/app/spending/throttle/allowance.ts'
+import { createRates } from '../../../src/app/spending/throttle/rates.ts'
 
 const START_MS = 1_767_323_045_000
 
@@ -35,7 +36,7 @@ t.test('a token without limits is neither counted nor remembered', async (t) => 
     throw new Error('nobody asks what it may need')
   }
   t.equal(rates.take([unlimited], never), undefined)
-  t.same(rates.limitStatuses(unlimited), {})
+  t.same(rates.statuses(unlimited), {})
   const ofTasks = holder({ concurrentTasks: 1, concurrentCalls: 1 })
   t.equal(rates.take([ofTasks], never), undefined)
   await rates.exchange(() => Promise.reject(new Error('nothing is told')))
@@ -57,7 +58,7 @@ t.test('requests are refused at the limit, with the time until the next', async 
 t.test('tokens are reserved as expected and corrected to what was used', async (t) => {
   const { rates } = withClock()
   const who = tpm(1_000)
-  const remaining = () => rates.limitStatuses(who).tokens?.remaining
+  const remaining = () => rates.statuses(who).tokens?.remaining
   const first = rates.take([who], expecting(600))
   t.equal(remaining(), 400)
   t.throws(() => rates.take([who], expecting(500)), breach('tokens', 1_000, 6_000))
@@ -87,34 +88,45 @@ t.test('what is refused by one limit takes nothing of the other', async (t) => {
   const who = holder({ requestsPerMinute: 10, tokensPerMinute: 100 })
   rates.take([who], expecting(90))
   t.throws(() => rates.take([who], expecting(20)), breach('tokens', 100, 6_000))
-  t.match(rates.limitStatuses(who), { requests: { remaining: 9 }, tokens: { remaining: 10 } })
+  t.match(rates.statuses(who), { requests: { remaining: 9 }, tokens: { remaining: 10 } })
   t.throws(() => rates.take([who], expecting(100)), breach('tokens', 100, 54_000))
+})
+
+t.test('what the limit of one holder refuses takes nothing of another', async (t) => {
+  const { rates } = withClock()
+  const token = rpm(5, 'token_1')
+  const tenant: Holder = { ...rpm(1, 'tenant_1'), whose: 'tenant' }
+  rates.take([tenant])
+  for (const all of [
+    [token, tenant],
+    [tenant, token],
+  ]) {
+    t.throws(() => rates.take(all), { code: 'rate_limited', details: { whose: 'tenant' } })
+    t.match(rates.statuses(token), { requests: { remaining: 5 } })
+  }
 })
 
 t.test('what was taken for nothing comes back: the request, and its tokens', async (t) => {
   const { rates } = withClock()
   const who = holder({ requestsPerMinute: 2, tokensPerMinute: 100 })
   rates.take([who], expecting(100))?.release('not_started')
-  t.match(rates.limitStatuses(who), { requests: { remaining: 2 }, tokens: { remaining: 100 } })
+  t.match(rates.statuses(who), { requests: { remaining: 2 }, tokens: { remaining: 100 } })
   rates.take([who], expecting(100))?.release('failed')
-  t.match(rates.limitStatuses(who), { requests: { remaining: 1 }, tokens: { remaining: 100 } })
+  t.match(rates.statuses(who), { requests: { remaining: 1 }, tokens: { remaining: 100 } })
   rates.take([who])?.release('not_started')
-  t.match(rates.limitStatuses(who), { requests: { remaining: 1 }, tokens: { remaining: 100 } })
+  t.match(rates.statuses(who), { requests: { remaining: 1 }, tokens: { remaining: 100 } })
 })
 
-t.test(
-  'limitStatuses say limit, rest and time, also of a token that did nothing yet',
-  async (t) => {
-    const { rates, pass } = withClock()
-    const who = rpm(6)
-    t.same(rates.limitStatuses(who), { requests: { limit: 6, remaining: 6, resetMs: 0 } })
-    rates.take([who])
-    rates.take([who])
-    pass(1_500)
-    t.same(rates.limitStatuses(who), { requests: { limit: 6, remaining: 4, resetMs: 18_500 } })
-    t.same(rates.limitStatuses(rpm(60)), { requests: { limit: 60, remaining: 58, resetMs: 1_850 } })
-  },
-)
+t.test('standings say limit, rest and time, also of a token that did nothing yet', async (t) => {
+  const { rates, pass } = withClock()
+  const who = rpm(6)
+  t.same(rates.statuses(who), { requests: { limit: 6, remaining: 6, resetMs: 0 } })
+  rates.take([who])
+  rates.take([who])
+  pass(1_500)
+  t.same(rates.statuses(who), { requests: { limit: 6, remaining: 4, resetMs: 18_500 } })
+  t.same(rates.statuses(rpm(60)), { requests: { limit: 60, remaining: 58, resetMs: 1_850 } })
+})
 
 /** What replicas tell each other, as the shared table adds it up, with nothing flowing back. */
 function board(): { share: Share; told: Use[][]; fail: (now: boolean) => void } {
@@ -145,9 +157,9 @@ t.test('replicas that exchange what they used keep one limit', async (t) => {
   two.rates.take([who])
   await one.rates.exchange(share)
   await two.rates.exchange(share)
-  t.equal(two.rates.limitStatuses(who).requests?.remaining, 3)
+  t.equal(two.rates.statuses(who).requests?.remaining, 3)
   await one.rates.exchange(share)
-  t.equal(one.rates.limitStatuses(who).requests?.remaining, 3)
+  t.equal(one.rates.statuses(who).requests?.remaining, 3)
   for (let taken = 0; taken < 3; taken += 1) one.rates.take([who])
   t.throws(() => one.rates.take([who]), { code: 'rate_limited' })
   await one.rates.exchange(share)
@@ -168,7 +180,7 @@ t.test('what could not be told is told later; meanwhile the limit holds here', a
   fail(false)
   await rates.exchange(share)
   t.same(told, [[{ holderId: 'token_1', measure: 'requests', perMinute: 3, used: 3 }]])
-  t.equal(rates.limitStatuses(who).requests?.remaining, 0)
+  t.equal(rates.statuses(who).requests?.remaining, 0)
 })
 
 t.test('what has flowed back is no longer told of, unless a call is still open', async (t) => {
@@ -220,10 +232,10 @@ t.test('whatever is taken, settled and given back, use is never negative nor los
         if (used === undefined) taken?.release('not_started')
         else taken?.commit(usedTokens(used))
         sum += used ?? 0
-        if (rates.limitStatuses(who).tokens?.remaining !== 1_000_000 - sum) return false
+        if (rates.statuses(who).tokens?.remaining !== 1_000_000 - sum) return false
       }
       await rates.exchange(share)
-      return rates.limitStatuses(who).tokens?.remaining === 1_000_000 - sum
+      return rates.statuses(who).tokens?.remaining === 1_000_000 - sum
     }),
     { numRuns: 60 },
   )

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'pg'
 import t, { type Test } from 'tap'
-import { createCallsUnderWay } from '../../../src/app/spending/throttle/concurrent-calls.ts'
 import type { Used } from '../../../src/app/spending/reservation.ts'
-import { type Holder, type Limits, noLimits } from '../../../src/app/spending/throttle/holders.ts'
-import { createRates, type Rates, type Share } from '../../../src/app/spending/throttle/rates.ts'
+import { type Holder, type Limits, noLimits } from '../../../src/app/spending/throttle/limits.ts'
 import {
   purgeRateUse,
+  type Share,
   shareThrough,
-  startSharing,
-} from '../../../src/app/spending/throttle/sharing.ts'
+} from '../../../src/app/spending/throttle/allowance.ts'
+import { createRates, type Rates } from '../../../src/app/spending/throttle/rates.ts'
+import { startExchangeLoop } from '../../../src/app/queue/exchange-loop.ts'
 import { migrateOps } from '../../../src/app/migrations.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
@@ -36,14 +36,8 @@ const holder = (limits: Partial<Limits>, id: string): Holder => ({
   limits: { ...noLimits, ...limits },
 })
 const rpm = (requestsPerMinute: number, id = 'token_1') => holder({ requestsPerMinute }, id)
-const shareNothing = () => Promise.resolve(new Map<string, number>())
 const sharingOf = (of: Rates, share: Share, logger = silentLog) =>
-  startSharing({
-    throttle: { rates: of, calls: createCallsUnderWay(systemClock) },
-    share,
-    shareCalls: shareNothing,
-    logger,
-  })
+  startExchangeLoop({ exchange: () => of.exchange(share), of: 'rate limits', logger })
 
 /** How many are admitted at once. */
 function admitted(of: Rates, who: ReturnType<typeof rpm>, tries: number): number {
@@ -87,7 +81,7 @@ t.test('limits shared through Postgres', async (t) => {
     const second = rates()
     t.equal(admitted(second, who, 1), 1)
     await second.exchange(share)
-    t.equal(second.limitStatuses(who).requests?.remaining, 0)
+    t.equal(second.statuses(who).requests?.remaining, 0)
   })
 
   await t.test('it flows back by Postgres’ clock', async (t) => {
@@ -99,7 +93,7 @@ t.test('limits shared through Postgres', async (t) => {
       `update ops.rate_use set at = at - interval '10 seconds' where holder = 'flowing'`,
     )
     await one.exchange(share)
-    const { remaining = 0 } = one.limitStatuses(who).requests ?? {}
+    const { remaining = 0 } = one.statuses(who).requests ?? {}
     t.ok(remaining >= 400 && remaining < 420, `${remaining} of 600, 10 s after 300 were used`)
   })
 
@@ -112,7 +106,7 @@ t.test('limits shared through Postgres', async (t) => {
       'set-back',
     ])
     await one.exchange(share)
-    t.equal(one.limitStatuses(who).requests?.remaining, 600)
+    t.equal(one.statuses(who).requests?.remaining, 600)
   })
 
   await t.test('use by both beyond the limit is paid back by both', async (t) => {
@@ -122,7 +116,7 @@ t.test('limits shared through Postgres', async (t) => {
     await one.exchange(share)
     await two.exchange(share)
     t.ok(((await rowOf('overshot')) ?? 0) > 190)
-    const { resetMs = 0 } = two.limitStatuses(who).requests ?? {}
+    const { resetMs = 0 } = two.statuses(who).requests ?? {}
     t.ok(resetMs > 110_000, `${resetMs} ms until both have paid back`)
     t.equal(admitted(two, who, 10), 0)
   })
@@ -175,7 +169,7 @@ t.test('limits shared through Postgres', async (t) => {
     two.take([who], () => 300)
     await two.exchange(share)
     await one.exchange(share)
-    const { remaining = 0 } = two.limitStatuses(who).tokens ?? {}
+    const { remaining = 0 } = two.statuses(who).tokens ?? {}
     t.ok(remaining >= 700 && remaining < 720, `${remaining} of 1000 after 300`)
   })
 
@@ -188,7 +182,7 @@ t.test('limits shared through Postgres', async (t) => {
       await Promise.all(replicas.map((replica) => replica.exchange(share)))
     }
     for (const replica of replicas) await replica.exchange(share)
-    const { remaining = 0 } = replicas[0]?.limitStatuses(tokens[0]!).requests ?? {}
+    const { remaining = 0 } = replicas[0]?.statuses(tokens[0]!).requests ?? {}
     t.ok(remaining >= 970 && remaining < 1_000, `${remaining} of 1000 after 30`)
   })
 

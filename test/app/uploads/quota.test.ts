@@ -5,8 +5,9 @@ import { Readable } from 'node:stream'
 import { array, assert, asyncProperty, integer } from 'fast-check'
 import t from 'tap'
 import { createFileUseCases } from '../../../src/app/files/use-cases.ts'
-import { noLimits } from '../../../src/app/spending/throttle/holders.ts'
+import { noLimits } from '../../../src/app/spending/throttle/limits.ts'
 import { createAccountFacts } from '../../../src/app/accounts/account-facts.ts'
+import { createReplicaGauges } from '../../../src/app/spending/replica-gauges.ts'
 import { createThrottle } from '../../../src/app/spending/throttle/throttle.ts'
 import {
   createUploadQuota,
@@ -57,6 +58,7 @@ function filesOf(
   })
   const throttle = createThrottle({
     facts: createAccountFacts(world.log),
+    gauges: createReplicaGauges({ db: world.pool, replica: 'quota', clock: monotonicClock }),
     monotonic: monotonicClock,
   })
   const files = createFileUseCases({ ...deps, clock: { nowMs }, store, quota, throttle })

@@ -11,8 +11,7 @@ import {
   recordVerification,
   verificationId,
 } from '../../projections/support/library.ts'
-import { tollgate } from '../support/commands.ts'
-import { printedEvents, typesOf } from '../support/printed.ts'
+import { printedEvents, tollgate, typesOf } from '../support/commands.ts'
 
 const stack = await startStack()
 t.teardown(() => stack.stop())

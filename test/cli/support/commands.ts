@@ -1,10 +1,10 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
-import { bareEnvironment } from '../../faults/driver/bare.ts'
-import { nodeArguments } from '../../helpers/checkout.ts'
 import { type Done, END, type Order } from './command-order.ts'
 import { elsewhere, type Ended, type Environment } from './tollgate.ts'
+import { nodeArguments } from '../../helpers/checkout.ts'
+import { bareEnvironment } from '../../helpers/child.ts'
 
 /**
  * Commands without a process each: most of what one takes is to start and to load. A process runs one at a time, in
@@ -80,4 +80,17 @@ export async function tollgate(args: readonly string[], env: Environment): Promi
   hold(host, false)
   if (host.exitCode === null && host.signalCode === null) idle.push(host)
   return { code, stdout, stderr }
+}
+
+/** What `replay --json` printed: an event a line. */
+export function printedEvents(text: string): readonly Readonly<Record<string, unknown>>[] {
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+}
+
+/** Their types. */
+export function typesOf(text: string): readonly string[] {
+  return printedEvents(text).map(({ type }) => String(type))
 }

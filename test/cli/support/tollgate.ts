@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { eventually } from '../../helpers/eventually.ts'
-import { bareEnvironment } from '../../faults/driver/bare.ts'
+import { bareEnvironment } from '../../helpers/child.ts'
 import { builtProduct } from '../../helpers/product.ts'
 
 const READY_MS = 60_000
@@ -103,7 +103,7 @@ export async function shell(script: string, cwd: string): Promise<Pick<Ended, 'c
 }
 
 /** What `demo.json` holds. */
-export interface Demo {
+interface Demo {
   readonly baseUrl: string
   readonly sandboxUrl: string
   readonly modelToken: string
@@ -114,7 +114,7 @@ export interface Demo {
 }
 
 /** A `tollgate serve` that is ready. */
-export interface Serving {
+interface Serving {
   readonly demo: Demo
   readonly pid: number
   /** Lines on stdout so far: the log. */

@@ -1,11 +1,11 @@
 import t from 'tap'
 import {
-  balanceAlerts,
   type BalanceThreshold,
   type WantedBalanceAlerts,
 } from '../../../src/domain/account/balance-alerts.ts'
 import { accountDecider } from '../../../src/domain/account/decider.ts'
 import type { AccountEvent } from '../../../src/domain/account/events.ts'
+import { valueOf } from '../../../src/domain/account/setting.ts'
 import type { SetSetting } from '../../../src/domain/account/settings.ts'
 
 const tenantId = 'tenant_1'
@@ -39,7 +39,7 @@ const after = (...commands: readonly SetSetting[]) =>
 const decide = (command: SetSetting, state = after()) => {
   const [event] = accountDecider.decide(command, state)
   if (event !== undefined && event.type !== 'BalanceAlertsSet') throw new Error(event.type)
-  return event && balanceAlerts.read(event)
+  return event && valueOf(event)
 }
 
 t.test('all of it is said at once, amounts as they are written', async (t) => {
@@ -63,15 +63,15 @@ t.test('the same again, in whatever order, is nothing; another secret is somethi
 
 t.test('what was looked at is what is changed', async (t) => {
   t.throws(() => decide(set({ thresholds: [], basis: 0 }), after(set())), {
-    code: 'balance_alerts_changed',
-    details: { revision: 1 },
+    code: 'setting_changed',
+    details: { setting: 'balance_alerts', revision: 1 },
   })
 })
 
 t.test('what cannot be is refused, and where', async (t) => {
   for (const [said, code, param] of [
-    [[{ currency: 'CNY', below: '0' }], 'balance_alerts_invalid', 'thresholds/0/below'],
-    [[{ currency: 'CNY', below: '-1' }], 'balance_alerts_invalid', 'thresholds/0/below'],
+    [[{ currency: 'CNY', below: '0' }], 'setting_invalid', 'thresholds/0/below'],
+    [[{ currency: 'CNY', below: '-1' }], 'setting_invalid', 'thresholds/0/below'],
     [[{ currency: 'CNY', below: 'much' }], 'amount_invalid', undefined],
     [[{ currency: 'CNY', below: '0.0000000000001' }], 'amount_invalid', undefined],
     [
@@ -79,13 +79,13 @@ t.test('what cannot be is refused, and where', async (t) => {
         { currency: 'CNY', below: '1' },
         { currency: 'CNY', below: '2' },
       ],
-      'balance_alerts_invalid',
+      'setting_invalid',
       'thresholds',
     ],
   ] as const)
     t.throws(() => decide(set({ thresholds: said })), {
       code,
-      ...(param === undefined ? {} : { details: { param } }),
+      ...(param === undefined ? {} : { details: { setting: 'balance_alerts', param } }),
     })
   t.throws(() => decide(set(), accountDecider.initial), { code: 'tenant_not_found' })
 })

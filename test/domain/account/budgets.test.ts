@@ -1,12 +1,12 @@
 import t from 'tap'
 import {
   type Budget,
-  budgets as setting,
   MAX_BUDGETS,
   type WantedBudgets,
 } from '../../../src/domain/account/budgets.ts'
 import { accountDecider } from '../../../src/domain/account/decider.ts'
 import type { AccountEvent } from '../../../src/domain/account/events.ts'
+import { valueOf } from '../../../src/domain/account/setting.ts'
 import type { SetSetting } from '../../../src/domain/account/settings.ts'
 
 const tenantId = 'tenant_1'
@@ -60,7 +60,7 @@ t.test('budgets are set as a whole, canonical, and counted', async (t) => {
   ])
   const [event] = first
   if (event?.type !== 'BudgetsSet') return t.fail('they are not set')
-  t.same(known.state.settings, { budgets: setting.read(event) })
+  t.same(known.state.settings, { budgets: valueOf(event) })
 })
 
 t.test('the same again, in any order or spelling, changes nothing', async (t) => {
@@ -68,8 +68,8 @@ t.test('the same again, in any order or spelling, changes nothing', async (t) =>
   t.strictSame(known.when({ budgets: [{ ...ofUser, soft: '8.0' }, ofTenant], basis: 0 }), [])
   t.strictSame(after().when({}), [], 'none of a tenant that has none')
   t.throws(() => known.when({ budgets: [ofUser], basis: 0 }), {
-    code: 'budgets_changed',
-    details: { revision: 1 },
+    code: 'setting_changed',
+    details: { setting: 'budgets', revision: 1 },
   })
   t.equal(known.when({ budgets: [ofUser], basis: 1 }).length, 1)
 })
@@ -86,7 +86,7 @@ t.test('what is no budget is refused, and says which it is', async (t) => {
   ] as const)
     t.throws(
       () => after().when(said),
-      { code: 'budgets_invalid', details: { param } },
+      { code: 'setting_invalid', details: { setting: 'budgets', param } },
       JSON.stringify(said).slice(0, 100),
     )
   for (const hard of ['1e3', 'ten', '0.0000000000001'])

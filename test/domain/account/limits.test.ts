@@ -2,11 +2,11 @@ import t from 'tap'
 import { accountDecider } from '../../../src/domain/account/decider.ts'
 import type { AccountEvent } from '../../../src/domain/account/events.ts'
 import {
-  limits as setting,
   MAX_SUBJECTS,
   type SubjectLimits,
   type WantedLimits,
 } from '../../../src/domain/account/limits.ts'
+import { valueOf } from '../../../src/domain/account/setting.ts'
 import type { SetSetting } from '../../../src/domain/account/settings.ts'
 import { MAX_TOKEN_LIMIT } from '../../../src/domain/token/events.ts'
 
@@ -47,7 +47,7 @@ t.test('all of them are said at once, counted from 1', async (t) => {
   })
   const [next] = decide(set({ limits: [ofUser] }), after(both))
   if (next?.type !== 'LimitsSet') throw new Error('not set')
-  t.same(setting.read(next), { revision: 2, limits: [ofUser] })
+  t.same(valueOf(next), { revision: 2, limits: [ofUser] })
 })
 
 t.test('the same again, in whatever order, is nothing', async (t) => {
@@ -59,15 +59,19 @@ t.test('the same again, in whatever order, is nothing', async (t) => {
 
 t.test('what was looked at is what is changed', async (t) => {
   t.throws(() => decide(set({ limits: [ofUser], basis: 0 }), after(both)), {
-    code: 'limits_changed',
-    details: { revision: 1 },
+    code: 'setting_changed',
+    details: { setting: 'limits', revision: 1 },
   })
   t.equal(decide(set({ limits: [ofUser], basis: 1 }), after(both)).length, 1)
 })
 
 t.test('what is no limit is refused, and where', async (t) => {
   const refused = (limits: readonly SubjectLimits[], param: string, message: RegExp) =>
-    t.throws(() => decide(set({ limits })), { code: 'limits_invalid', message, details: { param } })
+    t.throws(() => decide(set({ limits })), {
+      code: 'setting_invalid',
+      message,
+      details: { setting: 'limits', param },
+    })
   for (const requestsPerMinute of [0, -1, 1.5, MAX_TOKEN_LIMIT + 1, 2 ** 53, Number.NaN])
     refused([ofUser, { ...ofTenant, requestsPerMinute }], 'limits/1', /whole number from 1 to/)
   refused([{ subject: { kind: 'tenant' } }], 'limits/0', /says no limit/)

@@ -71,7 +71,7 @@ t.test('the same again, in any order or spelling, changes nothing', async (t) =>
   t.equal(known.when({ prices: [entry, other] }).length, 1, 'without the multiplier')
 })
 
-t.test('a tenant without prices of its own has nothing to clear', async (t) => {
+t.test('a tenant without account prices has nothing to clear', async (t) => {
   t.strictSame(after().when({}), [])
   const cleared = after(set({ multiplier: '1' }), set({}))
   t.strictSame(cleared.when({}), [])
@@ -79,21 +79,21 @@ t.test('a tenant without prices of its own has nothing to clear', async (t) => {
   t.match(cleared.when({ multiplier: '1' }), [{ data: { revision: 3 } }], 'counted on')
 })
 
-t.test('account_prices_changed when they were set since somebody looked', async (t) => {
+t.test('setting_changed when they were set since they were read', async (t) => {
   const known = after(set({ multiplier: '0.9' }))
   t.throws(() => known.when({ multiplier: '0.8', basis: 0 }), {
-    code: 'account_prices_changed',
-    details: { revision: 1 },
+    code: 'setting_changed',
+    details: { setting: 'account_prices', revision: 1 },
   })
   t.equal(known.when({ multiplier: '0.8', basis: 1 }).length, 1)
   t.strictSame(known.when({ multiplier: '0.90', basis: 0 }), [], 'sent again it overwrites nothing')
 })
 
-t.test('account_prices_invalid names what is wrong', async (t) => {
+t.test('setting_invalid names what is wrong', async (t) => {
   const invalid = (said: Said, where: string) =>
     t.throws(() => after().when(said), {
-      code: 'account_prices_invalid',
-      details: { param: where },
+      code: 'setting_invalid',
+      details: { setting: 'account_prices', param: where },
     })
   for (const multiplier of ['-1', '100.000001', '0.1234567', '1e3', '', '.5', ' 1', '1000'])
     invalid({ multiplier }, 'multiplier')
@@ -115,8 +115,8 @@ t.test('a file says them as a price book does, and nothing else', async (t) => {
   })
   t.same(accountPricesFromDocument({}), { multiplier: undefined, prices: [] })
   t.throws(() => accountPricesFromDocument({ multiplier: 0.85 }), {
-    code: 'account_prices_invalid',
-    details: { param: 'multiplier' },
+    code: 'setting_invalid',
+    details: { setting: 'account_prices', param: 'multiplier' },
   })
   t.throws(() => accountPricesFromDocument({ discount: '1' }), { code: 'price_book_invalid' })
   t.throws(() => accountPricesFromDocument({ prices: [{ ...entry, price: 1.5 }] }), {

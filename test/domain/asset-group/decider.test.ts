@@ -65,7 +65,7 @@ function after(...commands: readonly AssetGroupCommand[]) {
   }
 }
 
-t.test('a group is created before it is sent upstream, and accepted once', (t) => {
+t.test('a group is created before upstream is asked, and accepted once', (t) => {
   t.strictSame(after().when(create), [{ type: 'AssetGroupCreated', data: general }])
   t.strictSame(after(create).when(accept), [
     {

@@ -95,7 +95,7 @@ t.test('the digest is of the prices, whatever their order or spelling', async (t
   t.not(priceBookDigest(rest), digest)
 })
 
-t.test('without demonstrations the book has another version', async (t) => {
+t.test('without demonstration prices the book has a separate version', async (t) => {
   const listed = withoutDemonstrations(shippedDocument)
   t.equal(listed.version, `${shippedDocument.version}-list`)
   t.notOk(listed.entries.some((entry) => entry.demonstration))

@@ -9,7 +9,7 @@ import {
   withoutDemonstrations,
 } from '../../../src/domain/pricing/price-book-document.ts'
 import { priceBookFromPublished } from '../../../src/domain/pricing/price-book.ts'
-import { previewPublication, confirmationReasons } from '../../../src/domain/pricing/publication.ts'
+import { publicationOf, reasonsToConfirm } from '../../../src/domain/pricing/publication.ts'
 import { videoAModels } from '../../../src/families/video-a/rules/models.ts'
 import { shippedBook, shippedDocument } from './books.ts'
 
@@ -56,15 +56,15 @@ t.test('a difference names what comes, goes and changes, in either currency apar
     t.equal(priceBookDifference([entry('a')], [{ ...entry('a'), ...other }]).changed.length, 1)
 })
 
-t.test('a later book that only adds needs no confirmation', async (t) => {
+t.test('a later book that only adds is no conflict', async (t) => {
   const next = book('next', LATER, ...current.entries, entry('new'))
-  const look = previewPublication(catalog, next, [current], served, nowMs)
+  const look = publicationOf(catalog, next, [current], served, nowMs)
   t.match(look, { takesEffect: 'later', replaces: 'now', published: false, basis: 1, unpriced: [] })
-  t.strictSame(confirmationReasons(look), [])
+  t.strictSame(reasonsToConfirm(look), [])
 })
 
 t.test('asked about: prices that are lost, in the book and of what is served', async (t) => {
-  const look = previewPublication(
+  const look = publicationOf(
     catalog,
     book('next', LATER, entry('m-input-token')),
     [current],
@@ -75,21 +75,15 @@ t.test('asked about: prices that are lost, in the book and of what is served', a
   t.strictSame(look.unpriced, [
     { family: 'chat', model: 'm', skus: ['m-output-token'], soldNow: true },
   ])
-  t.match(confirmationReasons(look), [/lacks 2 of the prices of now/, /no price: m$/])
-  const unknown = previewPublication(
-    catalog,
-    book('next', LATER, ...text),
-    [current],
-    undefined,
-    nowMs,
-  )
+  t.match(reasonsToConfirm(look), [/lacks 2 of the prices of now/, /no price: m$/])
+  const unknown = publicationOf(catalog, book('next', LATER, ...text), [current], undefined, nowMs)
   t.equal(unknown.unpriced, undefined)
-  t.match(confirmationReasons(unknown), [/lacks 1 of the prices/], 'the book alone says it')
+  t.match(reasonsToConfirm(unknown), [/lacks 1 of the prices/], 'the book alone says it')
 })
 
 t.test('a model that has no price as it is does not lose it', async (t) => {
   const other = [...served, { family: 'chat', model: 'never' }]
-  const look = previewPublication(
+  const look = publicationOf(
     catalog,
     book('next', LATER, ...current.entries),
     [current],
@@ -97,11 +91,11 @@ t.test('a model that has no price as it is does not lose it', async (t) => {
     nowMs,
   )
   t.match(look.unpriced, [{ model: 'never', soldNow: false }])
-  t.strictSame(confirmationReasons(look), [])
+  t.strictSame(reasonsToConfirm(look), [])
 })
 
 t.test('asked about: what takes effect at once, and what never does', async (t) => {
-  const past = previewPublication(
+  const past = publicationOf(
     catalog,
     book('next', NOW, ...current.entries),
     [current],
@@ -109,21 +103,21 @@ t.test('asked about: what takes effect at once, and what never does', async (t) 
     nowMs,
   )
   t.equal(past.takesEffect, 'at_once')
-  t.match(confirmationReasons(past), [/takes effect at once/])
+  t.match(reasonsToConfirm(past), [/takes effect at once/])
   const old = book('next', '2025-01-01T00:00:00Z', ...current.entries)
-  const never = previewPublication(catalog, old, [current], served, nowMs)
+  const never = publicationOf(catalog, old, [current], served, nowMs)
   t.match(never, { takesEffect: 'never', replaces: 'now' })
-  t.match(confirmationReasons(never), [/never takes effect: now begins later/])
-  const first = previewPublication(catalog, book('next', LATER, ...text), [], served, nowMs)
+  t.match(reasonsToConfirm(never), [/never takes effect: now begins later/])
+  const first = publicationOf(catalog, book('next', LATER, ...text), [], served, nowMs)
   t.match(first, { takesEffect: 'later', replaces: undefined, basis: 0 })
-  t.strictSame(confirmationReasons(first), [])
+  t.strictSame(reasonsToConfirm(first), [])
 })
 
 t.test(
   'a book is held against the one in effect when it begins, not against today’s',
   async (t) => {
     const upcoming = published(book('soon', '2026-05-15T00:00:00Z', ...text))
-    const look = previewPublication(
+    const look = publicationOf(
       catalog,
       book('next', LATER, ...text),
       [current, upcoming],
@@ -131,7 +125,7 @@ t.test(
       nowMs,
     )
     t.match(look, { replaces: 'soon', difference: { removed: [], unchanged: 2 } })
-    t.strictSame(confirmationReasons(look), [])
+    t.strictSame(reasonsToConfirm(look), [])
   },
 )
 

@@ -7,8 +7,18 @@ import type { TaskCommand, TaskState } from '../../../src/domain/task/state.ts'
 import { unreachable } from '../../../src/kernel/assert.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'
 import { audio, prompt, video } from '../../families/video-a/rules/requests.ts'
-import { explained, failureIsFree, moneyMovesWithState, persistable } from './promises.ts'
-import { appeared, at, expiresAt, nativeId, notAccepted, requestOf } from './tasks.ts'
+import {
+  appeared,
+  at,
+  expiresAt,
+  explained,
+  failureIsFree,
+  moneyMovesWithState,
+  nativeId,
+  notAccepted,
+  persistable,
+  requestOf,
+} from './tasks.ts'
 
 /** A model of the promises, not of the code: what has happened so far, as a caller would tell it. */
 interface Model {

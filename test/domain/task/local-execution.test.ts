@@ -5,15 +5,18 @@ import type { TaskEvent } from '../../../src/domain/task/events.ts'
 import type { TaskCommand, TaskRequest } from '../../../src/domain/task/state.ts'
 import { order } from '../../families/image/rules/orders.ts'
 import { shippedBook } from '../pricing/books.ts'
-import { explained, failureIsFree, moneyMovesWithState, persistable } from './promises.ts'
 import {
   active,
   after,
   appeared,
   at,
+  explained,
+  failureIsFree,
   given,
+  moneyMovesWithState,
   notAccepted,
   observe,
+  persistable,
   refuse,
   remove,
   request as requestCommand,

@@ -298,7 +298,7 @@ t.test('an ended task is deleted once; its settlement stays', async (t) => {
 })
 
 t.test(
-  'task_running when deleting before the end, task_not_found where no caller may see it',
+  'task_running when deleting before the end, task_not_found where the task is hidden',
   async (t) => {
     for (const past of [[request()], [request(), uncertain], active, running])
       t.throws(() => after(...past).when(remove), { code: 'task_running' })

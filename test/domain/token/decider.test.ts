@@ -198,7 +198,7 @@ t.test('addresses bind any kind of token, each as it is written', async (t) => {
   }
 })
 
-t.test('an actor that may not widen a token may only narrow it', async (t) => {
+t.test('an actor who may not widen a token may only narrow it', async (t) => {
   const limits = { requestsPerMinute: 60, tokensPerMinute: null }
   const bound: TokenCommand = {
     kind: 'issue',

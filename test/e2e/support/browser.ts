@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { type Browser, chromium } from 'playwright-core'
-import { findInstalled } from '../../helpers/installed.ts'
+import { findInstalled } from '../../helpers/child.ts'
 
 /** A real browser, as the operating system brings it. */
 

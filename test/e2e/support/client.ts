@@ -1,4 +1,7 @@
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { request } from 'undici'
+import type { Channel } from '../../../src/app/ports/provider.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
 /** What came back, whole: JSON where it is JSON. */
@@ -67,7 +70,7 @@ export function taskBody(members: Readonly<Record<string, unknown>> = {}): objec
 }
 
 /** The `/provA` tasks of one gateway as one token sees them. */
-export interface Tasks {
+interface Tasks {
   readonly create: (
     members?: Readonly<Record<string, unknown>>,
     headers?: Readonly<Record<string, string>>,
@@ -125,4 +128,63 @@ export function queriesOf(url: string, token: string) {
 export function steadyHeaders(answer: Answer): Record<string, string> {
   const entries = [...answer.headers].filter(([name]) => !['date', 'x-request-id'].includes(name))
   return Object.fromEntries(entries)
+}
+
+/** One delivery as the receiver saw it. */
+interface Delivery {
+  readonly path: string
+  readonly host: string
+  readonly headers: IncomingHttpHeaders
+  // oxlint-disable-next-line typescript/no-explicit-any -- every family has a shape of its own
+  readonly body: any
+}
+
+interface Receiver {
+  /** `http://127.0.0.1:port`. */
+  readonly origin: string
+  readonly deliveries: readonly Delivery[]
+  readonly close: () => Promise<void>
+}
+
+/** A caller's own server for callbacks, on this machine. */
+export async function startReceiver(): Promise<Receiver> {
+  const deliveries: Delivery[] = []
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const body = JSON.parse(Buffer.concat(chunks).toString())
+      const { url: path = '', headers } = request
+      deliveries.push({ path, host: headers.host ?? '', headers, body })
+      // Some upstreams ask first whether they may call; `/mute` does not say so.
+      response.end(JSON.stringify(path === '/mute' ? {} : { challenge: body.challenge }))
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    deliveries,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+/** The model whose account answers with the bytes of the audio. */
+export const RAW = 'speech-2.8-turbo'
+
+/** The channels of a stack with that account beside what it had. */
+export function withRawSpeech(ours: readonly Channel[]): readonly Channel[] {
+  return ours.flatMap((channel) => {
+    const { [RAW]: raw, ...models } = channel.models
+    if (channel.family !== 'speech' || raw === undefined) return [channel]
+    const other = { id: 'raw', models: { [RAW]: raw }, settings: { audioMode: 'hex' } }
+    return [
+      { ...channel, models },
+      { ...channel, ...other },
+    ]
+  })
 }

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import { currentToken } from '../../../src/kernel/token-context.ts'
 
 /** What tokens ask of a gateway's main pool, as it is asked and granted. */
-export interface TokenConnections {
+interface TokenConnections {
   /** Connections asked for by a token, those that still wait included. */
   readonly asked: (tokenId: string) => number
   /** Most connections one token held at a time. */

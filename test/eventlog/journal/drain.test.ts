@@ -84,7 +84,7 @@ void t.test('once the log answers, new records go there while others wait', asyn
   await journal.close()
 })
 
-void t.test('no caller waits for a log that is known to be unavailable', async (t) => {
+void t.test('no caller waits for a log that is known to be away', async (t) => {
   const { log, spool, calls } = await journalPlace(t, server)
   const switched = switchedLog(log)
   const journal = journalOf(switched.log, { spool: await spool('I'), limits })
@@ -335,7 +335,7 @@ void t.test('lives that end at any moment: what was durable is there once', asyn
   t.ok(durable.size > 0)
 })
 
-void t.test('a batch with an unknown outcome is repeated at its own place', async (t) => {
+void t.test('a batch of unknown outcome is repeated at the same revision', async (t) => {
   const { log, spool, calls, streams } = await journalPlace(t, server)
   let first = true
   const append: EventLog['append'] = async (stream, events, expected, options) => {

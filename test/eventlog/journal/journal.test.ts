@@ -184,23 +184,26 @@ void t.test('the process dies with a spool: the next one drains it, exactly once
   await third.close()
 })
 
-void t.test('a spooled batch whose place is taken goes to a separate stream, once', async (t) => {
-  const { log, spool, calls } = await journalPlace(t, server)
-  const lost = await spool('I')
-  const { log: away } = faultyLog(log, ['unavailable', 'unavailable'])
-  const dying = journalOf(away, { spool: undrained(lost), instanceId: 'I' })
-  await record(dying, 'call_0')
-  await record(dying, 'call_1')
-  // Another writer took the place: the first batch cannot go where it was meant to.
-  const thief = journalOf(log, { instanceId: 'I' })
-  await record(thief, 'call_9')
-  for (const instanceId of ['J', 'K']) {
-    const next = journalOf(log, { spool: await spool(instanceId), instanceId })
-    await until(() => next.spooled() === 0)
-    await next.close()
-  }
-  t.same([...(await calls())].sort(), ['call_0', 'call_1', 'call_9'])
-})
+void t.test(
+  'a spooled batch whose revision is taken lands in a separate stream, once',
+  async (t) => {
+    const { log, spool, calls } = await journalPlace(t, server)
+    const lost = await spool('I')
+    const { log: away } = faultyLog(log, ['unavailable', 'unavailable'])
+    const dying = journalOf(away, { spool: undrained(lost), instanceId: 'I' })
+    await record(dying, 'call_0')
+    await record(dying, 'call_1')
+    // Somebody else took the place: the first batch cannot go where it was meant to.
+    const thief = journalOf(log, { instanceId: 'I' })
+    await record(thief, 'call_9')
+    for (const instanceId of ['J', 'K']) {
+      const next = journalOf(log, { spool: await spool(instanceId), instanceId })
+      await until(() => next.spooled() === 0)
+      await next.close()
+    }
+    t.same([...(await calls())].sort(), ['call_0', 'call_1', 'call_9'])
+  },
+)
 
 void t.test('log away and disk full: refused, and nothing is written twice after', async (t) => {
   const { log, spool, calls } = await journalPlace(t, server)

@@ -18,7 +18,7 @@ import type { PlacedBatch } from '../../../src/eventlog/journal/spool-record.ts'
 import { openSpool, type Spool, type SpoolOptions } from '../../../src/eventlog/journal/spool.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
-import { bare, bareEnvironment } from '../../faults/driver/bare.ts'
+import { bare, bareEnvironment } from '../../helpers/child.ts'
 import { nodeArguments } from '../../helpers/checkout.ts'
 import { cancelled, range } from '../support/sample-events.ts'
 

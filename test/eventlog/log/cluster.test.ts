@@ -195,7 +195,7 @@ void t.test('a right that is missing is named, and so is the account', async (t)
 })
 
 void t.test(
-  'a right that is revoked later is no outage, and granting it again ends the refusal',
+  'a right taken away later is distinguished from an outage, and given back ends it',
   async (t) => {
     const warnings: string[] = []
     const note = (_: object, message: string) => void warnings.push(message)

@@ -80,7 +80,7 @@ void t.test(
   },
 )
 
-void t.test('closing ends every wait', async (t) => {
+void t.test('closing rejects the callers that wait', async (t) => {
   const { health } = healthOf(silence, { outagePatienceMs: 60_000 })
   for (const _ of [1, 2]) health.failed('read')
   const waiting = health.admit()

@@ -107,7 +107,7 @@ async function suite(t: Test, version: ServerVersion) {
     await Promise.all(readers.map((reader) => reader.stop()))
   })
 
-  await t.test('a reader that continues from a stored position misses nothing', async (t) => {
+  await t.test('a subscription that resumes from a stored position misses nothing', async (t) => {
     for (const others of [0, 1, 31, 32, 63, 64, 255, 256, 1_100]) {
       const [log, crowd] = [open(newNamespace()), open(newNamespace())]
       await log.append('task-1', [cancelled('task-1', 'c')], 'no_stream')

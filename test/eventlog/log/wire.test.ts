@@ -74,7 +74,7 @@ t.test('an event is read as the generated classes wrote it', async (t) => {
   )
 })
 
-t.test('every other answer is recognised', async (t) => {
+t.test('every other answer is distinguished', async (t) => {
   const answerOf = (fill: (response: streamsPb.ReadResp) => void) => {
     const response = new ReadResp()
     fill(response)

@@ -13,8 +13,7 @@ import { openSpool, type Spool, type SpoolOptions } from '../../../src/eventlog/
 import type { EventLog } from '../../../src/eventlog/log/types.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
-import { testEventLog } from '../../helpers/eventstore.ts'
-import type { TestEventStore } from '../../helpers/local-eventstore.ts'
+import { testEventLog, type TestEventStore } from '../../helpers/eventstore.ts'
 import { callFailed, range } from './sample-events.ts'
 
 /** A log in a separate namespace, with everything that a test of the journal needs. */

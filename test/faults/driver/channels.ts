@@ -1,6 +1,11 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { parse } from 'yaml'
 import { KNOWN_KEY } from '../../../infra/sandbox/assets/signature.ts'
+import { imagePrices } from './images/orders.ts'
+import { speechPrices } from './speech/orders.ts'
+import { videoPrices } from './tasks/registry.ts'
+import { checkout } from '../../helpers/checkout.ts'
 
 /** The channel file of a run: every family, each on the one account that the sandbox has of it. */
 
@@ -136,4 +141,18 @@ export async function writeChannels(
   const channels = [...videoChannels, ...imageChannels, ...speechChannels]
   await writeFile(path, JSON.stringify({ channels }, undefined, 2))
   return path
+}
+
+/** Prices of a run's own, where what is shipped is demonstration or too round to show anything. */
+const ours = [...imagePrices, ...speechPrices, ...videoPrices]
+
+/** The price book of a run: what is shipped, without demonstrations, and what has prices of its own. */
+export async function runPriceBook(): Promise<string> {
+  const shipped = parse(await readFile(new URL('infra/pricebook.yaml', checkout), 'utf8')) as {
+    readonly prices: readonly { readonly sku: string; readonly demonstration?: true }[]
+  }
+  const skus = new Set(ours.map(({ sku }) => sku))
+  const kept = shipped.prices.filter((one) => one.demonstration !== true && !skus.has(one.sku))
+  // JSON is YAML.
+  return JSON.stringify({ ...shipped, version: 'faults-1', prices: [...kept, ...ours] })
 }

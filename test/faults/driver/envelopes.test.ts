@@ -1,5 +1,5 @@
 import t from 'tap'
-import { envelopeOf } from './envelopes.ts'
+import { envelopeOf } from './caller.ts'
 
 t.test('what a body alone says has failed has the status it would have', async (t) => {
   const { statusOf, isFailure } = envelopeOf('/provB/v1/t2a_v2')
@@ -16,7 +16,7 @@ t.test('what a body alone says has failed has the status it would have', async (
   t.equal(isFailure(base(0), 502), false)
 })
 
-t.test('each surface has failures in a shape of its own', async (t) => {
+t.test('each surface has a separate shape of failures', async (t) => {
   const error = { code: 'x', message: 'y', param: '', type: 'z' }
   const numbered = { type: 'server_error', message: 'y (1000)', http_code: '502' }
   const shapes = {

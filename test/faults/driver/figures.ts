@@ -1,5 +1,5 @@
-import type { AssetFindings } from './assets/findings.ts'
-import type { LoggedThing } from './assets/library-log.ts'
+import type { AssetFindings } from './assets/oracle.ts'
+import type { LoggedThing } from './assets/library.ts'
 import type { Findings } from './findings.ts'
 import type { CallFindings } from './calls/oracle.ts'
 import { isOpen } from './log-reader.ts'

@@ -1,6 +1,6 @@
-import type { AssetFindings } from './assets/findings.ts'
+import type { AssetFindings } from './assets/oracle.ts'
 import type { CallFindings } from './calls/oracle.ts'
-import type { LedgerLine } from './ledger.ts'
+import type { LedgerLine } from './bill.ts'
 import type { LoggedTask } from './log-reader.ts'
 import type { Accepted } from './sandbox.ts'
 import type { Witness } from './witness.ts'

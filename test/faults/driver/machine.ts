@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { bare, bareEnvironment } from './bare.ts'
+import { bare, bareEnvironment } from '../../helpers/child.ts'
 import type { Product } from '../../helpers/product.ts'
 import {
   identify,
@@ -36,7 +36,7 @@ export interface Demo {
   readonly tenantId: string
 }
 
-export interface LifeOptions {
+interface LifeOptions {
   /** `name` or `name:n` of `src/app/crash-points.ts`. */
   readonly crashAt?: string | undefined
   /** How far ahead of ours the gateway's clock goes. */
@@ -58,7 +58,7 @@ export interface MachineStores {
   readonly kill: (target: Target) => readonly number[]
 }
 
-export interface MachineOptions {
+interface MachineOptions {
   readonly build: Product
   readonly dataDir: string
   readonly logFile: string

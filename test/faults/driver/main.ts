@@ -1,11 +1,13 @@
-import { chmod, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { checkout } from '../../helpers/checkout.ts'
 import { buildProduct } from '../../helpers/product.ts'
-import { type Part, taskPoints, WHOLE } from './plan.ts'
+import { taskPoints } from './lives.ts'
 import { type Report, runFaults } from './run.ts'
 
 const HELP = `npm run faults -- [--kills N] [--seed S] [--cluster] [--data DIR] [--keep] [--json]
@@ -17,10 +19,11 @@ and its Postgres, at random moments and at every named point between two steps o
 an asset. After the last kill everything may settle; then what upstream accepted is compared with the log,
 the ledger and the lists of callers.
 
-  --kills N   kills in all (default 100; at least 30, or what of them is the part's)
+  --kills N   kills in all (default 100; at least 30)
   --seed S    the run's dice (default: new ones); a run that failed prints its own
-  --part I/N  only the named points that are this run's, the I-th of N side by side
-  --tasks     only the named points of the life of a task that upstream makes
+  --tasks     only the named points of the life of a task that upstream makes, each when a gateway first
+              comes to it
+  --text      then the tests of text calls that are killed, with the same dice
   --cluster   the log is a pretended EventStoreDB cluster of three, named whole in EVENTSTORE_URL, beside a
               Postgres that is no child of the gateway. All the while its leader changes: in order, deposed
               with its open appends or connections ended, killed or frozen with the next one elected later;
@@ -35,14 +38,16 @@ Exit code 0: no difference. 1: differences, listed with the seed. 2: bad command
 
 const FEWEST_KILLS = 30
 const SHOWN = 100
+/** Bound of each test, as those of a test itself are written. */
+const TEXT_TIMEOUT_S = '600'
 
 async function main(): Promise<number> {
   const { values } = parseArgs({
     options: {
       kills: { type: 'string', default: '100' },
       seed: { type: 'string', default: String(Date.now() % 1_000_000_000) },
-      part: { type: 'string', default: '1/1' },
       tasks: { type: 'boolean', default: false },
+      text: { type: 'boolean', default: false },
       data: { type: 'string' },
       keep: { type: 'boolean', default: false },
       cluster: { type: 'boolean', default: false },
@@ -55,14 +60,8 @@ async function main(): Promise<number> {
     return 0
   }
   const kills = Number(values.kills)
-  const part = partOf(values.part)
-  if (part === undefined) {
-    process.stderr.write('--part must be such as 1/2\n')
-    return 2
-  }
-  const fewest = Math.ceil(FEWEST_KILLS / part.of)
-  if (!Number.isSafeInteger(kills) || kills < fewest) {
-    process.stderr.write(`--kills must be a whole number from ${fewest}\n`)
+  if (!Number.isSafeInteger(kills) || kills < FEWEST_KILLS) {
+    process.stderr.write(`--kills must be a whole number from ${FEWEST_KILLS}\n`)
     return 2
   }
   const directory = resolve(values.data ?? (await mkdtemp(join(tmpdir(), 'tollgate-faults-'))))
@@ -85,15 +84,15 @@ async function main(): Promise<number> {
       directory: join(directory, 'run'),
       kills,
       seed: values.seed,
-      part,
       cluster: values.cluster,
-      ...(values.tasks ? { among: taskPoints() } : {}),
+      ...(values.tasks ? { among: taskPoints(), mostHits: 1 } : {}),
       say,
     })
     process.stdout.write(values.json ? `${JSON.stringify(report, undefined, 2)}\n` : shown(report))
-    if (report.differences.length === 0) return 0
+    const passed = !values.text || (await textTests(values.seed, say))
+    if (report.differences.length === 0 && passed) return 0
     process.stderr.write(
-      `replay with: npm run faults -- --kills ${kills} --seed ${values.seed} --part ${values.part}${values.tasks ? ' --tasks' : ''}${values.cluster ? ' --cluster' : ''}\n`,
+      `replay with: npm run faults -- --kills ${kills} --seed ${values.seed}${values.tasks ? ' --tasks' : ''}${values.text ? ' --text' : ''}${values.cluster ? ' --cluster' : ''}\n`,
     )
     return 1
   } finally {
@@ -101,12 +100,24 @@ async function main(): Promise<number> {
   }
 }
 
-/** Reads `I/N`; undefined when it is none. */
-function partOf(text: string): Part | undefined {
-  const [, place = '0', of = '0'] = /^([1-9]\d?)\/([1-9]\d?)$/.exec(text) ?? []
-  const part: Part = { index: Number(place) - 1, of: Number(of) }
-  if (part.index < 0 || part.index >= part.of) return undefined
-  return part.of === 1 ? WHOLE : part
+/** Runs the tests of text calls with these dice, one after the other; whether all of them passed. */
+async function textTests(seed: string, say: (line: string) => void): Promise<boolean> {
+  const folder = new URL('../text/', import.meta.url)
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.test.ts')).sort()
+  let passed = true
+  for (const name of names) {
+    const path = fileURLToPath(new URL(name, folder))
+    const env = { ...process.env, FAULTS_SEED: seed, TAP_TIMEOUT: TEXT_TIMEOUT_S }
+    const test = spawn(process.execPath, ['--import=tsx', path], {
+      stdio: ['ignore', process.stderr, 'inherit'],
+      env,
+      cwd: fileURLToPath(checkout),
+    })
+    const [code] = await once(test, 'exit')
+    say(`${name}: ${code === 0 ? 'passed' : `ended with ${String(code)}`}`)
+    passed &&= code === 0
+  }
+  return passed
 }
 
 function shown(report: Report): string {

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { nothingKept } from './assets/findings.ts'
-import type { LedgerLine } from './ledger.ts'
+import { nothingKept } from './assets/oracle.ts'
+import type { LedgerLine } from './bill.ts'
 import type { LoggedEvent, LoggedTask } from './log-reader.ts'
 import { type Findings, sentAs } from './findings.ts'
 import { judge } from './oracle.ts'
@@ -199,15 +199,18 @@ t.test('what is open needs a reason, and past every deadline there is none', asy
   t.same(codes({ accepted: [never], tasks: [], ...none }), ['unreported'])
 })
 
-t.test('a lost creation is excused only where nobody could tell it from another', async (t) => {
-  const lost = { ...openTask, end: 'expired' as const, possibleCostLeak: true }
-  const scene = { tasks: [lost], lines: [] }
-  t.same(codes(scene), ['unsettled'], 'our own marker is certain')
-  const theirs = { ...lost, markerIsOurs: false }
-  t.same(codes({ ...scene, tasks: [theirs] }), ['unsettled'], 'alone it is certain as well')
-  t.same(codes({ ...scene, tasks: [theirs, { ...theirs, platformId: 'video_2' }] }), [])
-  t.same(codes({ ...scene, accepted: [{ ...accepted, gone: true }] }), [])
-})
+t.test(
+  'a lost creation is excused only where it cannot be distinguished from another',
+  async (t) => {
+    const lost = { ...openTask, end: 'expired' as const, possibleCostLeak: true }
+    const scene = { tasks: [lost], lines: [] }
+    t.same(codes(scene), ['unsettled'], 'our own marker is certain')
+    const theirs = { ...lost, markerIsOurs: false }
+    t.same(codes({ ...scene, tasks: [theirs] }), ['unsettled'], 'alone it is certain as well')
+    t.same(codes({ ...scene, tasks: [theirs, { ...theirs, platformId: 'video_2' }] }), [])
+    t.same(codes({ ...scene, accepted: [{ ...accepted, gone: true }] }), [])
+  },
+)
 
 t.test('what upstream never had is given up in time, and nothing else ever is', async (t) => {
   const givenUp = { ...openTask, end: 'failed' as const, neverAccepted: true }

@@ -4,7 +4,7 @@ import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { bare, bareEnvironment } from './bare.ts'
+import { bare, bareEnvironment } from '../../helpers/child.ts'
 import type { Product } from '../../helpers/product.ts'
 import type { Usage } from './tasks/family.ts'
 

@@ -2,10 +2,36 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Answer, Call, Tenant } from './caller.ts'
 import type { Dice } from './random.ts'
 import { type Creation, newCreation } from './tasks/creations.ts'
-import type { Sight, TaskFamily } from './tasks/family.ts'
+import type { Removal, Sight, TaskFamily, Usage } from './tasks/family.ts'
 import { familyNames, taskFamily } from './tasks/registry.ts'
-import { videoPath, videoRemoval, VIDEOS, videoSightOf } from './tasks/videos.ts'
 import type { Intended, Witness } from './witness.ts'
+
+/** `/v1/videos`: where tasks of every family of videos are alike. */
+
+const VIDEOS = '/v1/videos'
+
+const videoPath = (id: string): string => `${VIDEOS}/${id}`
+
+function videoRemoval(id: string): Removal {
+  return { method: 'DELETE', path: videoPath(id), hides: true }
+}
+
+const words: Readonly<Record<string, string>> = {
+  in_progress: 'running',
+  completed: 'succeeded',
+}
+
+/** What is shown there of a task, as its own family would say it. */
+function videoSightOf({ status, error, usage }: Readonly<Record<string, unknown>>): Sight {
+  const { code } = (error ?? {}) as { readonly code?: unknown }
+  const end = code === 'cancelled' || code === 'expired' ? code : 'failed'
+  const word = String(status)
+  const isDone = word === 'completed'
+  return {
+    status: word === 'failed' ? end : (words[word] ?? word),
+    usage: isDone ? (usage as Usage) : undefined,
+  }
+}
 
 /** Mixed traffic of several callers, as several tenants, of every family of tasks, until told to stop. */
 

@@ -3,30 +3,29 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Product } from '../../helpers/product.ts'
-import { callsOf } from './call-log.ts'
-import { assetChecks } from './assets/reach.ts'
-import { readLibrary } from './assets/library-record.ts'
-import { libraryOf } from './assets/library-log.ts'
-import { readLists, type Shown } from './assets/lists.ts'
+import { addUser, issueToken, openTenant } from '../../../src/app/accounts/bootstrap.ts'
+import { grantCredit } from '../../../src/app/accounts/credit.ts'
+import { openDemoTenant } from '../../../src/app/accounts/demo.ts'
+import { createEventLog } from '../../../src/eventlog/log/client.ts'
+import { catalog } from '../../../src/families/index.ts'
+import { systemClock } from '../../../src/kernel/clock.ts'
+import { currencies } from '../../../src/kernel/money.ts'
+import { libraryOf, readLibrary, readLists, type Shown } from './assets/library.ts'
+import { readLedger } from './bill.ts'
 import { type Call, createCaller, type Tenant } from './caller.ts'
-import { libraryKey, writeChannels } from './channels.ts'
+import { imageTasksOf } from './calls/oracle.ts'
+import { libraryKey, runPriceBook, writeChannels } from './channels.ts'
 import { type Findings, sentAs, usesOf, type When } from './findings.ts'
-import { imageChecks } from './images/reach.ts'
-import { imageTasksOf } from './images/tasks.ts'
-import { readLedger } from './ledger.ts'
-import { isUpstreamTask, readLog, upstreamTasksOf } from './log-reader.ts'
+import { callsOf, isUpstreamTask, readLog, upstreamTasksOf } from './log-reader.ts'
 import { type Demo, Machine, type MachineStores } from './machine.ts'
 import { judge } from './oracle.ts'
-import { runPriceBook } from './prices.ts'
 import { dice } from './random.ts'
-import { judgeReach } from './reach.ts'
+import { assetChecks, imageChecks, judgeReach, speechChecks } from './reach.ts'
 import { type Sandbox, startSandbox } from './sandbox.ts'
-import { speechChecks } from './speech/reach.ts'
-import { follow, type Upstream } from './upstream-record.ts'
 import { lostCreations } from './tasks/creations.ts'
-import { openDemo, type OpenedTenants, openTenants } from './tenants.ts'
+import { follow, type Upstream } from './upstream-record.ts'
 import { type Difference, Witness } from './witness.ts'
+import type { Product } from '../../helpers/product.ts'
 
 /** A gateway, its upstream and its callers, and the judgement over what they did together. */
 
@@ -286,4 +285,53 @@ async function freePort(): Promise<number> {
   listener.close()
   await once(listener, 'close')
   return port
+}
+
+/** Who calls in a run beside the demo tenant, and who reads what all of them are billed. */
+
+const NAMESPACE = 'tollgate.'
+const CREDIT = '100000000'
+const SECOND = { tenantId: 'tenant_second', userId: 'user_second' } as const
+
+interface OpenedTenants {
+  readonly second: { readonly tenantId: string; readonly modelToken: string }
+  /** Reads the ledger of every tenant. */
+  readonly queryToken: string
+}
+
+/** Opens the demo tenant, which the gateway opens by itself only on stores of its own. */
+async function openDemo(eventStoreUrl: string): Promise<Demo> {
+  const log = createEventLog({ url: eventStoreUrl, namespace: NAMESPACE })
+  try {
+    const deps = { log, catalog, clock: systemClock, correlationId: 'faults', actor: 'faults' }
+    return await openDemoTenant(deps)
+  } finally {
+    await log.close()
+  }
+}
+
+/** Opens the second tenant beside a running gateway, and gives both credit for any number of tasks. */
+async function openTenants(eventStoreUrl: string, demoTenantId: string): Promise<OpenedTenants> {
+  const log = createEventLog({ url: eventStoreUrl, namespace: NAMESPACE })
+  try {
+    const deps = { log, catalog, clock: systemClock, correlationId: 'faults', actor: 'faults' }
+    await openTenant(deps, { tenantId: SECOND.tenantId, name: 'Second' })
+    await addUser(deps, { ...SECOND, name: 'Second user' })
+    for (const tenantId of [demoTenantId, SECOND.tenantId])
+      for (const currency of currencies)
+        await grantCredit(deps, { tenantId, currency, amount: CREDIT, reason: 'faults' })
+    const model = await issueToken(deps, { ...SECOND, kind: 'model', name: 'model' })
+    const query = await issueToken(deps, {
+      ...SECOND,
+      kind: 'query',
+      name: 'query',
+      scope: { level: 'all_tenants' },
+    })
+    return {
+      second: { tenantId: SECOND.tenantId, modelToken: model.secret },
+      queryToken: query.secret,
+    }
+  } finally {
+    await log.close()
+  }
 }

@@ -22,7 +22,7 @@ export interface Intended extends Pick<Creation, 'marker' | 'family' | 'priced' 
 }
 
 /** What callers saw of one task, by the id they asked with. */
-export interface Sighting {
+interface Sighting {
   /** The count its success was shown with. */
   measured?: number | undefined
   /** A deletion or cancellation was answered as done. */

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
 import { families, type Heard } from './support/caller.ts'
-import { IMPATIENT_MODEL } from './support/channels.ts'
-import { traffic } from './support/traffic.ts'
+import { IMPATIENT_MODEL } from './support/prices.ts'
+import { traffic } from './support/load.ts'
 import { startTextWorld } from './support/world.ts'
 
 const world = await startTextWorld('callers')

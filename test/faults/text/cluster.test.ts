@@ -2,9 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
 import { startPretendedCluster } from '../../helpers/cluster.ts'
-import { startLoad, type Timed } from './support/load.ts'
-import { isEmpty } from './support/spooled.ts'
-import { traffic } from './support/traffic.ts'
+import { startLoad, type Timed, traffic } from './support/load.ts'
+import { isEmpty } from './support/store.ts'
 import { startTextWorldOn } from './support/world.ts'
 
 /** Two replicas under load on a log of three members that changes its leader, or has none. */
@@ -43,7 +42,7 @@ const startCalls = () => {
 const said = (timed: readonly Timed[]): readonly string[] =>
   timed.map(({ heard: { status, text } }) => `${status} ${text.slice(0, 200)}`)
 
-await t.test('a change of leader in the middle of shared appends refuses nobody', async (t) => {
+await t.test('a change of leader in the middle of shared appends refuses no call', async (t) => {
   for (const machine of machines) t.equal(await machine.start(), 'ready')
   const load = startCalls()
   t.teardown(() => load.stop())
@@ -59,7 +58,7 @@ await t.test('a change of leader in the middle of shared appends refuses nobody'
   t.same(said(timed.filter(({ heard }) => !heard.delivered)), [])
 })
 
-await t.test('a leader that freezes, and another leads: refuses nobody', async (t) => {
+await t.test('a leader that freezes, and another leads: no call is refused', async (t) => {
   const load = startCalls()
   t.teardown(() => load.stop())
   await sleep(PHASE_MS)
@@ -73,48 +72,54 @@ await t.test('a leader that freezes, and another leads: refuses nobody', async (
   t.same(said(timed.filter(({ heard }) => !heard.delivered)), [])
 })
 
-await t.test('15 s without a leader: no process ends, nobody waits, nothing is lost', async (t) => {
-  const pids = machines.map(({ pid }) => pid)
-  const load = startCalls()
-  t.teardown(() => load.stop())
-  await sleep(PHASE_MS)
-  await cluster.nobodyLeads()
-  const awayMs = performance.now()
-  await sleep(WITHOUT_LEADER_MS)
-  await cluster.lead(0)
-  const backMs = performance.now()
-  await sleep(PHASE_MS)
-  const timed = await load.stop()
-  t.same(
-    machines.map(({ pid }) => pid),
-    pids,
-    'no process ended',
-  )
+await t.test(
+  '15 s without a leader: no process ends, no caller waits, nothing is lost',
+  async (t) => {
+    const pids = machines.map(({ pid }) => pid)
+    const load = startCalls()
+    t.teardown(() => load.stop())
+    await sleep(PHASE_MS)
+    await cluster.nobodyLeads()
+    const awayMs = performance.now()
+    await sleep(WITHOUT_LEADER_MS)
+    await cluster.lead(0)
+    const backMs = performance.now()
+    await sleep(PHASE_MS)
+    const timed = await load.stop()
+    t.same(
+      machines.map(({ pid }) => pid),
+      pids,
+      'no process ended',
+    )
 
-  const during = timed.filter(
-    ({ beganMs }) => beganMs > awayMs + PATIENCE_MS && beganMs < backMs - AT_ONCE_MS,
-  )
-  t.ok(during.length > 50, `${during.length} calls while it was known to be away`)
-  t.ok(
-    during.every(({ heard }) => heard.status === 503),
-    'all are refused',
-  )
-  const tookMs = during.map(({ beganMs, endedMs }) => endedMs - beganMs).sort((a, b) => a - b)
-  const medianMs = tookMs[Math.floor(tookMs.length / 2)] ?? 0
-  t.comment(
-    `refused after ${Math.round(medianMs)} ms (median), ${Math.round(tookMs.at(-1) ?? 0)} at most`,
-  )
-  t.ok(medianMs <= AT_ONCE_MS, 'at once')
-  t.ok((tookMs.at(-1) ?? 0) < WAITED_MS, 'and nobody as long as in the first moments of an outage')
+    const during = timed.filter(
+      ({ beganMs }) => beganMs > awayMs + PATIENCE_MS && beganMs < backMs - AT_ONCE_MS,
+    )
+    t.ok(during.length > 50, `${during.length} calls while it was known to be away`)
+    t.ok(
+      during.every(({ heard }) => heard.status === 503),
+      'all are refused',
+    )
+    const tookMs = during.map(({ beganMs, endedMs }) => endedMs - beganMs).sort((a, b) => a - b)
+    const medianMs = tookMs[Math.floor(tookMs.length / 2)] ?? 0
+    t.comment(
+      `refused after ${Math.round(medianMs)} ms (median), ${Math.round(tookMs.at(-1) ?? 0)} at most`,
+    )
+    t.ok(medianMs <= AT_ONCE_MS, 'at once')
+    t.ok(
+      (tookMs.at(-1) ?? 0) < WAITED_MS,
+      'and nobody as long as in the first moments of an outage',
+    )
 
-  const after = timed.filter(({ beganMs }) => beganMs > backMs + BACK_WITHIN_MS)
-  t.ok(after.length > 10)
-  t.same(said(after.filter(({ heard }) => !heard.delivered)), [], 'service is back')
-  for (const name of ['one', 'two']) {
-    const spool = world.spoolOf(name)
-    await eventually('the spool is drained', () => isEmpty(spool))
-  }
-})
+    const after = timed.filter(({ beganMs }) => beganMs > backMs + BACK_WITHIN_MS)
+    t.ok(after.length > 10)
+    t.same(said(after.filter(({ heard }) => !heard.delivered)), [], 'service is back')
+    for (const name of ['one', 'two']) {
+      const spool = world.spoolOf(name)
+      await eventually('the spool is drained', () => isEmpty(spool))
+    }
+  },
+)
 
 await t.test('the books agree after all of it', async (t) => {
   const found = await world.account()

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { Machine } from '../driver/machine.ts'
-import { traffic } from './support/traffic.ts'
+import { traffic } from './support/load.ts'
 import { startTextWorld } from './support/world.ts'
 
 const world = await startTextWorld('kills')

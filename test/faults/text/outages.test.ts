@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
 import { type Asking, families, type Heard, terminal } from './support/caller.ts'
-import { fullFile, isEmpty, isSpooled, recordsOf, tear } from './support/spooled.ts'
-import { traffic } from './support/traffic.ts'
+import { fullFile, isEmpty, isSpooled, recordsOf, tear } from './support/store.ts'
+import { traffic } from './support/load.ts'
 import { startTextWorld } from './support/world.ts'
 
 const world = await startTextWorld('outages')

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
-import { startLoad } from './support/load.ts'
-import { isEmpty, sizeOf } from './support/spooled.ts'
-import { traffic } from './support/traffic.ts'
+import { startLoad, traffic } from './support/load.ts'
+import { isEmpty, sizeOf } from './support/store.ts'
 import { startTextWorld } from './support/world.ts'
 
 const world = await startTextWorld('stall')

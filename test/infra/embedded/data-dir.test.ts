@@ -66,7 +66,7 @@ t.test('a second use in the same process is refused', async (t) => {
 })
 
 t.test(
-  'a second process is refused with the pid of the first; a killed process blocks no other',
+  'a second process is refused with the id of the first; a killed one blocks no other',
   async (t) => {
     const path = folder(t)
     const { process: holder, said } = await hold(t, path)

@@ -178,7 +178,7 @@ void t.test('a test may let a clock go as far beside that as it likes', async (t
 })
 
 void t.test(
-  '404 for an unknown action or version, only to callers with a valid signature',
+  '404 for a missing action or version, to callers with a valid signature only',
   async (t) => {
     const { url } = await sandboxFor(t)
     const unknown = { status: 404, code: 'InvalidActionOrVersion' }

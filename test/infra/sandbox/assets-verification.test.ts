@@ -25,7 +25,7 @@ function resultOf(url: string, BytedToken: string, signing: Signing = {}) {
   return act(url, 'GetVisualValidateResult', { BytedToken }, signing)
 }
 
-void t.test('a person passes: a page, a way back, a group of their own', async (t) => {
+void t.test('a person passes: a page, a way back, a separate group', async (t) => {
   const { url } = await sandboxFor(t)
   const begun = await act(url, 'CreateVisualValidateSession', { CallbackURL: CALLBACK })
   t.strictSame(Object.keys(begun.json), ['BytedToken', 'H5Link', 'CallbackURL'], 'no envelope')
@@ -68,18 +68,21 @@ void t.test('a person fails: another resultCode, no group, 404', async (t) => {
   t.equal(TotalCount, 0)
 })
 
-void t.test('a link is valid for one check: 410 after that, 404 for an unknown one', async (t) => {
-  const { url } = await sandboxFor(t)
-  const { token, link } = await begin(url, CALLBACK)
-  const both = await Promise.all([press(link, 'pass'), press(link, 'pass')])
-  t.same(new Set(both.map(({ status }) => status)), new Set([303, 410]))
-  t.equal((await press(link, 'fail')).status, 410)
-  t.equal((await fetch(link)).status, 410)
-  t.match((await resultOf(url, token)).json.GroupId, /^group-/, 'the first one counts')
-  t.equal((await fetch(`${url}/verify?token=${token}`)).status, 404)
-  t.equal((await fetch(`${url}/verify`)).status, 404)
-  t.equal((await press(`${url}/verify?token=x`, 'pass')).status, 404)
-})
+void t.test(
+  'a link is good for one check: 410 after that, 404 for a link that was never made',
+  async (t) => {
+    const { url } = await sandboxFor(t)
+    const { token, link } = await begin(url, CALLBACK)
+    const both = await Promise.all([press(link, 'pass'), press(link, 'pass')])
+    t.same(new Set(both.map(({ status }) => status)), new Set([303, 410]))
+    t.equal((await press(link, 'fail')).status, 410)
+    t.equal((await fetch(link)).status, 410)
+    t.match((await resultOf(url, token)).json.GroupId, /^group-/, 'the first one counts')
+    t.equal((await fetch(`${url}/verify?token=${token}`)).status, 404)
+    t.equal((await fetch(`${url}/verify`)).status, 404)
+    t.equal((await press(`${url}/verify?token=x`, 'pass')).status, 404)
+  },
+)
 
 void t.test('a press that says neither is a 400 and uses nothing up', async (t) => {
   const { url } = await sandboxFor(t)
@@ -156,7 +159,7 @@ void t.test('running-ms, stall: the way back says 10000 while nothing is known y
   t.strictSame((await resultOf(url, never.token)).json, { GroupId: '' })
 })
 
-void t.test('fail=CODE: the redirect says 10000, but no person is verified', async (t) => {
+void t.test('fail=CODE: the way back has 10000 and the person is not verified', async (t) => {
   const { url } = await sandboxFor(t)
   const { token, link } = await begin(url, marked('sandbox fail=FaceMismatch'))
   t.equal(queryOf(await press(link, 'pass'))['resultCode'], '10000')

@@ -165,32 +165,35 @@ void t.test('a moved clock brings what is due', async (t) => {
   t.strictSame(statuses(received), ['queued', 'running', 'succeeded'])
 })
 
-void t.test('an unacknowledged end is posted again after a restart, and only then', async (t) => {
-  const dataDirectory = mkdtempSync(join(tmpdir(), 'sandbox-callbacks-'))
-  t.teardown(() => rmSync(dataDirectory, { recursive: true, force: true }))
-  const deaf = await receiver(t, (_count, response) => {
-    response.statusCode = 503
-    response.end()
-  })
-  const options = { dataDirectory, timeScale: 0.01 }
-  const one = await sandboxFor(t, { ...options, callbackMap: mapTo(deaf.origin) })
-  await create(one.url, 'x', HOOK)
-  await until(
-    () => deaf.received.length,
-    (count) => count >= 3,
-  )
-  await one.close()
+void t.test(
+  'an end that was not acknowledged is posted again after a restart, and only then',
+  async (t) => {
+    const dataDirectory = mkdtempSync(join(tmpdir(), 'sandbox-callbacks-'))
+    t.teardown(() => rmSync(dataDirectory, { recursive: true, force: true }))
+    const deaf = await receiver(t, (_count, response) => {
+      response.statusCode = 503
+      response.end()
+    })
+    const options = { dataDirectory, timeScale: 0.01 }
+    const one = await sandboxFor(t, { ...options, callbackMap: mapTo(deaf.origin) })
+    await create(one.url, 'x', HOOK)
+    await until(
+      () => deaf.received.length,
+      (count) => count >= 3,
+    )
+    await one.close()
 
-  const { origin, received } = await receiver(t)
-  const two = await sandboxFor(t, { ...options, callbackMap: mapTo(origin) })
-  await until(
-    () => two.accepted()[0]?.callbacks.acknowledged,
-    (count) => count === 1,
-  )
-  t.strictSame(statuses(received), ['succeeded'])
-  await two.close()
-  const three = await sandboxFor(t, { ...options, callbackMap: mapTo(origin) })
-  await new Promise((resolve) => setTimeout(resolve, 300))
-  t.equal(received.length, 1)
-  t.match(three.accepted(), [{ callbacks: { attempts: 0 } }])
-})
+    const { origin, received } = await receiver(t)
+    const two = await sandboxFor(t, { ...options, callbackMap: mapTo(origin) })
+    await until(
+      () => two.accepted()[0]?.callbacks.acknowledged,
+      (count) => count === 1,
+    )
+    t.strictSame(statuses(received), ['succeeded'])
+    await two.close()
+    const three = await sandboxFor(t, { ...options, callbackMap: mapTo(origin) })
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    t.equal(received.length, 1)
+    t.match(three.accepted(), [{ callbacks: { attempts: 0 } }])
+  },
+)

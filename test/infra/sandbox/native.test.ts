@@ -226,26 +226,29 @@ void t.test('errors have this wire’s words, before and in the midst of a strea
   t.match(bare.text, /\r\n\r\n\{"error":\{"code":503/)
 })
 
-void t.test('usage may be absent, and a cut stream has only the usage so far', async (t) => {
-  const sandbox = await sandboxFor(t)
-  const silent = await native(
-    sandbox,
-    `text-basic:${STREAM}`,
-    nativeBody('x [[sandbox no-usage]] [[client=n]]'),
-  )
-  t.notMatch(silent.text, /usageMetadata/)
-  t.match(await callOf(sandbox, 'n'), { usage_sent: false, frames_written: 17 })
-  const cut = await read(
-    `${sandbox.url}/v1beta/models/text-basic:${STREAM}`,
-    nativeBody('x [[sandbox cut-before-usage]] [[client=c]]'),
-  )
-  t.equal(cut.complete, false)
-  t.equal(eventsIn(cut.text, '\r\n').length, 16)
-  t.match(await callOf(sandbox, 'c'), { usage_sent: false, ending: 'cut', family: 'native' })
-  const zero = await native(
-    sandbox,
-    `text-basic:${GENERATE}`,
-    nativeBody('x [[sandbox zero-usage]]'),
-  )
-  t.strictSame(zero.json.usageMetadata, {})
-})
+void t.test(
+  'usage may be absent, and a cut stream leaves only what it reported so far',
+  async (t) => {
+    const sandbox = await sandboxFor(t)
+    const silent = await native(
+      sandbox,
+      `text-basic:${STREAM}`,
+      nativeBody('x [[sandbox no-usage]] [[client=n]]'),
+    )
+    t.notMatch(silent.text, /usageMetadata/)
+    t.match(await callOf(sandbox, 'n'), { usage_sent: false, frames_written: 17 })
+    const cut = await read(
+      `${sandbox.url}/v1beta/models/text-basic:${STREAM}`,
+      nativeBody('x [[sandbox cut-before-usage]] [[client=c]]'),
+    )
+    t.equal(cut.complete, false)
+    t.equal(eventsIn(cut.text, '\r\n').length, 16)
+    t.match(await callOf(sandbox, 'c'), { usage_sent: false, ending: 'cut', family: 'native' })
+    const zero = await native(
+      sandbox,
+      `text-basic:${GENERATE}`,
+      nativeBody('x [[sandbox zero-usage]]'),
+    )
+    t.strictSame(zero.json.usageMetadata, {})
+  },
+)

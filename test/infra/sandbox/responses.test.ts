@@ -210,7 +210,7 @@ void t.test('an answer may end incomplete or failed, with usage where it says so
   )
 })
 
-void t.test('an error event ends a stream; reasoning is sent as a summary', async (t) => {
+void t.test('an error event breaks a stream off; reasoning is streamed as a summary', async (t) => {
   const sandbox = await sandboxFor(t)
   const reply = await read(sandbox.url + RESPONSES, stream('x [[sandbox error-after=5]]'))
   const events = eventsIn(reply.text)

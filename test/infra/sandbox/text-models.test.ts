@@ -43,7 +43,7 @@ void t.test('a prompt that begins the same is read from the cache the second tim
   })
 })
 
-void t.test('a model that reasons counts that as output, and shows it on request', async (t) => {
+void t.test('a model that reasons counts it as output, and shows it when asked to', async (t) => {
   const sandbox = await sandboxFor(t)
   const ask = (prompt: string, more: object = {}) =>
     call(sandbox.url, 'POST', CHAT, chatBody(prompt, { model: 'text-reason', ...more }))

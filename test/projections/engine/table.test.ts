@@ -23,7 +23,7 @@ import {
   uuid,
   whole,
 } from '../../../projections/engine/column.ts'
-import { applyRows, audited, fromTables, rowsOf } from '../../../projections/engine/read-model.ts'
+import { audited, fromTables, rowsOf } from '../../../projections/engine/read-model.ts'
 import { table, type Table } from '../../../projections/engine/table.ts'
 import { inSchema } from '../../../projections/engine/transaction.ts'
 import { fileStream, type FileEvent } from '../../../src/domain/file/events.ts'
@@ -287,6 +287,7 @@ t.test('what events set is folded over a batch, and over rows that exist', async
       },
       key: ['file_id'],
     }),
+    stream: fileStream,
     of: ({ data }) => data.fileId,
     begins: 'FileUploaded',
     sets: {
@@ -315,7 +316,7 @@ t.test('what events set is folded over a batch, and over rows that exist', async
       data: { fileId, ...owner, deletedAt: '2026-03-02T10:00:00Z' },
     })
   const apply = (events: readonly RecordedEvent[]): Promise<void> =>
-    within(pool, (client) => applyRows(client, uploads, events))
+    within(pool, (client) => uploads.apply(client, events))
   await apply([uploaded('a'), uploaded('b'), deleted('b')])
   await apply([deleted('a')])
   const { rows } = await pool.query(

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { ListedPriceBook, PublishedPriceBook } from '../../../../projections/prices/query.ts'
 import type { ManagedPriceBooks } from '../../../app/finance/prices/managed-price-books.ts'
 import { some } from '../../../app/finance/prices/price-book.ts'
-import type { WantedPublication } from '../../../app/finance/prices/publish.ts'
+import type { ConfirmedPublication } from '../../../app/finance/prices/publish.ts'
 import type { PriceEntry } from '../../../domain/pricing/events.ts'
 import type { PriceBookDifference } from '../../../domain/pricing/price-book-difference.ts'
 import type { Publication } from '../../../domain/pricing/publication.ts'
@@ -11,7 +11,7 @@ import { DomainError } from '../../../kernel/errors.ts'
 import { actorOf, success } from '../../kit/account-surface.ts'
 import { readPage } from '../../kit/queries.ts'
 import { changeFailures, readFailures } from '../../kit/route-failures.ts'
-import { describe, adminScopeFor } from '../envelope.ts'
+import { describe, adminScopeOf } from '../envelope.ts'
 import { PageQuerySchema } from '../schemas.ts'
 import {
   BookAnswerSchema,
@@ -28,7 +28,10 @@ import {
 const operatorReads = [...readFailures, 'scope_denied'] as const
 
 /** Price books: an operator reads them and publishes others. */
-export function priceBookRoutes(instance: FastifyInstance, books: ManagedPriceBooks): void {
+export function priceBookRoutes(
+  instance: FastifyInstance,
+  { managedPriceBooks: books }: { readonly managedPriceBooks: ManagedPriceBooks },
+): void {
   readRoutes(instance, books)
   differenceRoute(instance, books)
   publishRoute(instance, books)
@@ -47,7 +50,7 @@ function readRoutes(instance: FastifyInstance, books: ManagedPriceBooks): void {
     handler: async (request) => {
       const { items, next_cursor } = await readPage(
         request.query,
-        (page) => books.list(adminScopeFor(request), page),
+        (page) => books.list(adminScopeOf(request), page),
         ({ version }) => version,
       )
       return success({ items: items.map(toListedBook), next_cursor })
@@ -62,7 +65,7 @@ function readRoutes(instance: FastifyInstance, books: ManagedPriceBooks): void {
   app.get('/price-books/:version', {
     schema: { ...one, params: BookParamsSchema },
     handler: async (request) => {
-      const book = await books.find(adminScopeFor(request), request.params.version)
+      const book = await books.find(adminScopeOf(request), request.params.version)
       return success(toBook(book))
     },
   })
@@ -79,7 +82,7 @@ function differenceRoute(instance: FastifyInstance, books: ManagedPriceBooks): v
     schema: { ...schema, params: BookParamsSchema, querystring: DifferenceQuerySchema },
     handler: async (request) => {
       const named = { version: request.params.version, against: request.query.against }
-      const found = await books.difference(adminScopeFor(request), named)
+      const found = await books.difference(adminScopeOf(request), named)
       const object = 'price_book_difference' as const
       return success({ object, ...named, ...toDifference(found) })
     },
@@ -107,19 +110,19 @@ function publishRoute(instance: FastifyInstance, books: ManagedPriceBooks): void
     schema: { ...schema, querystring: NoParametersSchema, body: NewBookSchema },
     handler: async (request) => {
       const { confirm = false, demonstrations = false, ...document } = request.body
-      const outcome = await books.publish(adminScopeFor(request), actorOf(request), {
+      const outcome = await books.publish(adminScopeOf(request), actorOf(request), {
         document,
         demonstrations,
         isConfirmed: confirm,
       })
-      if (outcome.asked.length > 0) throw unconfirmed(outcome)
+      if (outcome.toConfirm.length > 0) throw unconfirmed(outcome)
       return success(toPublication(outcome.publication, outcome.published))
     },
   })
 }
 
 /** Reports what would change, for the operator to confirm. */
-function unconfirmed({ publication, asked }: WantedPublication): DomainError {
+function unconfirmed({ publication, toConfirm }: ConfirmedPublication): DomainError {
   const { removed, changed, added } = publication.difference
   const nameOf = ({ sku, currency }: PriceEntry): string => `${sku} ${currency}`
   const namesOf = (word: string, names: readonly string[]): readonly string[] =>
@@ -137,7 +140,7 @@ function unconfirmed({ publication, asked }: WantedPublication): DomainError {
   ]
   return new DomainError(
     'confirmation_required',
-    `Nothing was published: ${asked.join('; ')}. ${changes.map((text) => `${text}. `).join('')}With "confirm": true it is published`,
+    `Nothing was published: ${toConfirm.join('; ')}. ${changes.map((text) => `${text}. `).join('')}With "confirm": true it is published`,
     { param: 'confirm' },
   )
 }

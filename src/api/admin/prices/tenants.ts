@@ -1,7 +1,4 @@
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import type { FastifyInstance } from 'fastify'
-import { type Static, Type } from 'typebox'
-import type { ManagedSettings } from '../../../app/accounts/settings.ts'
+import { Type } from 'typebox'
 import {
   managedAccountPrices,
   type ShownAccountPrices,
@@ -9,11 +6,7 @@ import {
 import { comparedPrices } from '../../../app/finance/prices/what-if.ts'
 import { accountPricesFromDocument, maxAccountPrices } from '../../../domain/account/prices.ts'
 import type { PriceEntry } from '../../../domain/pricing/events.ts'
-import { actorOf, success, successOf } from '../../kit/account-surface.ts'
-import { changeFailures } from '../../kit/route-failures.ts'
-import { describe, adminScopeFor } from '../envelope.ts'
-import { TenantParamsSchema } from '../schemas.ts'
-import { settingRoutes, type SettingSurface } from '../settings.ts'
+import { settingRoutes } from '../settings.ts'
 import {
   NoParametersSchema,
   ownPrice,
@@ -71,8 +64,6 @@ const PricesBody = Type.Object(
 const ClearQuery = Type.Object({ expected_revision: Type.Optional(Revision) }, strict)
 
 const members = {
-  object: Type.Literal('account_prices'),
-  tenant_id: Type.String(),
   revision: Revision,
   multiplier: Type.Union([Type.String(), Type.Null()], { description: 'null: none.' }),
   price_book_version: Type.Union([Type.String(), Type.Null()], {
@@ -94,76 +85,36 @@ const members = {
   ),
 }
 
-const changed = Type.Boolean({ description: 'false: they were so before.' })
-
-const surface: SettingSurface<
-  'prices',
-  ShownAccountPrices,
-  Static<typeof PricesBody>,
-  Static<typeof LookQuery>
-> = {
+/** What a tenant pays instead of the list: an operator sets it, the tenant's admin tokens see it. */
+export const accountPriceRoutes = settingRoutes({
   setting: managedAccountPrices,
   path: 'prices',
-  get: {
-    operationId: 'getAccountPrices',
-    summary: 'Prices of a tenant beside the list',
-    querystring: LookQuery,
-  },
+  operation: 'AccountPrices',
+  get: { summary: 'Prices of a tenant beside the list', querystring: LookQuery },
   put: {
-    operationId: 'setAccountPrices',
     summary: 'Set all prices of a tenant: an operator alone',
     querystring: NoParametersSchema,
     bodyLimit: PRICES_LIMIT_BYTES,
     body: PricesBody,
-    failures: [
-      'account_prices_changed',
-      'price_book_invalid',
-      'account_prices_invalid',
-      'append_too_large',
-    ],
+    failures: ['price_book_invalid', 'append_too_large'],
+  },
+  delete: {
+    summary: 'Bring a tenant back to the list: an operator alone',
+    querystring: ClearQuery,
+    wanted: { prices: [] },
   },
   members,
-  changed,
+  changed: Type.Boolean({ description: 'false: they were so before.' }),
   read: ({ multiplier, prices }) =>
     accountPricesFromDocument({ multiplier: multiplier ?? undefined, prices }),
-  toBody: (shown, _tenantId, query) => toAccountPrices(shown, query?.all === 'true'),
-}
-
-/** What a tenant pays instead of the list: an operator sets it, the tenant's admin tokens see it. */
-export function accountPriceRoutes(instance: FastifyInstance, settings: ManagedSettings): void {
-  settingRoutes(instance, settings, surface)
-  const clear = describe({
-    operationId: 'clearAccountPrices',
-    summary: 'Bring a tenant back to the list: an operator alone',
-    ok: successOf(Type.Object({ ...members, changed })),
-    failures: [...changeFailures, 'tenant_not_found', 'account_prices_changed'],
-  })
-  instance.withTypeProvider<TypeBoxTypeProvider>().delete('/tenants/:tenant_id/prices', {
-    schema: { ...clear, params: TenantParamsSchema, querystring: ClearQuery },
-    handler: async (request) => {
-      const set = await settings.set(
-        managedAccountPrices,
-        adminScopeFor(request),
-        actorOf(request),
-        {
-          tenantId: request.params.tenant_id,
-          wanted: () => ({ prices: [] }),
-          basis: request.query.expected_revision,
-        },
-      )
-      return success({ ...toAccountPrices(set.shown), changed: set.changed })
-    },
-  })
-}
+  toBody: (shown, query) => toAccountPrices(shown, query?.all === 'true'),
+})
 
 const toPerUnits = (price: PriceEntry | undefined) =>
   price === undefined ? null : { unit: price.unit, per: price.per, price: price.price }
 
-function toAccountPrices({ tenantId, prices, book }: ShownAccountPrices, all = false) {
+function toAccountPrices({ book, ...prices }: ShownAccountPrices, all: boolean) {
   return {
-    object: 'account_prices' as const,
-    tenant_id: tenantId,
-    revision: prices.revision,
     multiplier: prices.multiplier ?? null,
     price_book_version: book?.version ?? null,
     prices: comparedPrices(book, prices, all).map(

@@ -7,7 +7,7 @@ import { KnownId, success, successOf } from '../../kit/account-surface.ts'
 import { withQueryTimeout, timeOf } from '../../kit/queries.ts'
 import { RequestError } from '../../kit/request-error.ts'
 import { readFailures } from '../../kit/route-failures.ts'
-import { describe, adminScopeFor } from '../envelope.ts'
+import { describe, adminScopeOf } from '../envelope.ts'
 import { BookParamsSchema } from './schemas.ts'
 
 /** Rows of one answer at most. */
@@ -68,7 +68,10 @@ const toRow = ({ tenantId, whatIf, ...row }: WhatIfRow) => ({
 const toTotal = ({ whatIf, ...total }: WhatIfTotal) => ({ ...total, what_if: whatIf })
 
 /** What settled usage would have cost under a book: an operator asks, and nothing is written. */
-export function whatIfRoute(instance: FastifyInstance, books: ManagedPriceBooks): void {
+export function whatIfRoute(
+  instance: FastifyInstance,
+  { managedPriceBooks: books }: { readonly managedPriceBooks: ManagedPriceBooks },
+): void {
   const schema = describe({
     operationId: 'rateUnderPriceBook',
     summary: 'What settled usage would have cost under a price book: an operator alone',
@@ -91,7 +94,7 @@ export function whatIfRoute(instance: FastifyInstance, books: ManagedPriceBooks)
       if (toMs !== undefined && toMs <= fromMs)
         throw new RequestError('parameter_invalid', 'to must be later than from', 'to')
       const { rows, totals } = await withQueryTimeout(NARROW, async () =>
-        read(await books.whatIf(adminScopeFor(request), { version, fromMs, toMs, tenantId })),
+        read(await books.whatIf(adminScopeOf(request), { version, fromMs, toMs, tenantId })),
       )
       return success({
         object: 'price_book_what_if' as const,

@@ -138,8 +138,8 @@ export function readNewToken(body: NewToken): Omit<IssueTokenInput, 'tenantId' |
 interface TokenSurface {
   readonly tokens: ManagedTokens
   readonly describe: (route: AccountRoute) => FastifySchema
-  readonly adminScopeFor: (request: FastifyRequest) => AdminScope
-  /** The noun in the names of operations: `OwnToken` gives `getOwnToken`. */
+  readonly adminScopeOf: (request: FastifyRequest) => AdminScope
+  /** How operations are called: `OwnToken` makes `getOwnToken`. */
   readonly noun: string
   /** Whose tokens they are, in words. */
   readonly whose: string
@@ -159,7 +159,7 @@ export function tokenRoutes(instance: FastifyInstance, surface: TokenSurface): v
 }
 
 function listRoute(instance: FastifyInstance, surface: TokenSurface): void {
-  const { tokens, describe, adminScopeFor, noun, whose, filters } = surface
+  const { tokens, describe, adminScopeOf, noun, whose, filters } = surface
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const list = describe({
     operationId: `list${noun}s`,
@@ -180,7 +180,7 @@ function listRoute(instance: FastifyInstance, surface: TokenSurface): void {
       const { tenant_id: tenantId, user_id: userId } = request.query
       const { items, next_cursor } = await readPage(
         request.query,
-        (page) => tokens.list(adminScopeFor(request), { tenantId, userId, ...page }),
+        (page) => tokens.list(adminScopeOf(request), { tenantId, userId, ...page }),
         ({ tokenId }) => tokenId,
       )
       return success({ items: items.map(toToken), next_cursor })
@@ -189,7 +189,7 @@ function listRoute(instance: FastifyInstance, surface: TokenSurface): void {
 }
 
 function oneRoutes(instance: FastifyInstance, surface: TokenSurface): void {
-  const { tokens, describe, adminScopeFor, noun, whose } = surface
+  const { tokens, describe, adminScopeOf, noun, whose } = surface
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const one = (verb: string, summary: string, failures: AccountRoute['failures']) => ({
     ...describe({
@@ -203,7 +203,7 @@ function oneRoutes(instance: FastifyInstance, surface: TokenSurface): void {
   app.get('/tokens/:id', {
     schema: one('get', `One token of ${whose}`, readFailures),
     handler: async (request) => {
-      return success(toToken(await tokens.find(adminScopeFor(request), request.params.id)))
+      return success(toToken(await tokens.find(adminScopeOf(request), request.params.id)))
     },
   })
   const changeSchema = one(
@@ -216,7 +216,7 @@ function oneRoutes(instance: FastifyInstance, surface: TokenSurface): void {
     handler: async (request) => {
       const input = { tokenId: request.params.id, changes: readChanges(request.body) }
       const { token, warnings } = await tokens.change(
-        adminScopeFor(request),
+        adminScopeOf(request),
         actorOf(request),
         input,
       )
@@ -226,18 +226,14 @@ function oneRoutes(instance: FastifyInstance, surface: TokenSurface): void {
   app.delete('/tokens/:id', {
     schema: one('disable', 'End a token at once; again it changes nothing', changeFailures),
     handler: async (request) => {
-      const token = await tokens.disable(
-        adminScopeFor(request),
-        actorOf(request),
-        request.params.id,
-      )
+      const token = await tokens.disable(adminScopeOf(request), actorOf(request), request.params.id)
       return success(toToken(token))
     },
   })
 }
 
 function rotateRoute(instance: FastifyInstance, surface: TokenSurface): void {
-  const { tokens, describe, adminScopeFor, noun } = surface
+  const { tokens, describe, adminScopeOf, noun } = surface
   instance.withTypeProvider<TypeBoxTypeProvider>().post('/tokens/:id/rotate', {
     schema: {
       ...describe({
@@ -252,7 +248,7 @@ function rotateRoute(instance: FastifyInstance, surface: TokenSurface): void {
     handler: async (request) => {
       const { overlap_seconds: overlapS = DEFAULT_OVERLAP_S } = request.body
       const input = { tokenId: request.params.id, overlapMs: overlapS * 1_000 }
-      return success(toSecret(await tokens.rotate(adminScopeFor(request), actorOf(request), input)))
+      return success(toSecret(await tokens.rotate(adminScopeOf(request), actorOf(request), input)))
     },
   })
 }

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import type { BalanceAlerts } from '../../../domain/account/balance-alerts.ts'
-import { DomainError } from '../../../kernel/errors.ts'
+import { invalidSetting } from '../../../domain/account/setting.ts'
 import type { Currency } from '../../../kernel/money.ts'
 import { checkPublicUrl } from '../../../kernel/public-url.ts'
 import type { CheckDeps, ManagedSetting } from '../settings.ts'
@@ -9,11 +9,12 @@ import { webhookSecret } from './signature.ts'
 /** A low balance and the state of its notification; times are unix milliseconds. */
 interface LowBalance {
   readonly currency: Currency
-  /** Decimal string: what was left when the policy saw it. */
+  /** Decimal string: what was left when the worker found it. */
   readonly balance: string
   readonly seenAtMs: number
   /** Webhooks sent. */
   readonly tries: number
+  /** When the receiver accepted its webhook; the commands print the member under this name. */
   readonly toldAtMs: number | undefined
   readonly givenUpAtMs: number | undefined
   /** Why the last try failed. */
@@ -44,17 +45,19 @@ export async function showBalanceAlerts(
   db: Queryable,
   markerSecret: string,
   tenantId: string,
-  said: BalanceAlerts,
+  alerts: BalanceAlerts,
 ): Promise<ShownBalanceAlerts> {
-  const { webhookUrl, secretVersion } = said
+  const { webhookUrl, secretVersion } = alerts
   return {
-    ...said,
+    ...alerts,
     tenantId,
     webhookSecret:
       webhookUrl === undefined ? undefined : webhookSecret(markerSecret, tenantId, secretVersion),
     low: await lowBalancesOf(db, tenantId),
   }
 }
+
+const refuse = invalidSetting('balance_alerts')
 
 async function requireReachable(
   { resolveHost, trustedOrigins }: Pick<CheckDeps, 'resolveHost' | 'trustedOrigins'>,
@@ -63,8 +66,7 @@ async function requireReachable(
   if (URL.canParse(url) && trustedOrigins.includes(new URL(url).origin)) return
   const verdict = await checkPublicUrl(url, resolveHost)
   if (verdict.ok) return
-  const param = 'webhook_url'
-  throw new DomainError('balance_alerts_invalid', `${param}: ${verdict.reason}`, { param })
+  refuse('webhook_url', verdict.reason)
 }
 
 async function lowBalancesOf(db: Queryable, tenantId: string): Promise<readonly LowBalance[]> {

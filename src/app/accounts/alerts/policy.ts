@@ -10,8 +10,8 @@ import { currencies } from '../../../kernel/money.ts'
 import type { PostPublic } from '../../../kernel/public-fetch.ts'
 import { requireCaughtUp } from '../../read-models/catch-up.ts'
 import type { PolicySet } from '../../queue/worker.ts'
-import { countLowBalances, seeLowBalances } from './seen.ts'
-import { tellDue } from './tell.ts'
+import { countLowBalances, recordLowBalances } from './low-balances.ts'
+import { sendDueWebhooks } from './webhooks.ts'
 
 /** How late a low balance is noticed, beyond the ledger's lag. */
 const IDLE_MS = 2_000
@@ -37,13 +37,13 @@ export function balanceAlertPolicies(deps: BalanceAlertDeps): PolicySet {
   const { pool, log, clock, logger, registry } = deps
   const low = new Gauge({
     name: 'tollgate_low_balances',
-    help: 'Balances of tenants that are below their thresholds, by currency; told by the worker that leads.',
+    help: 'Balances of tenants that are below their thresholds, by currency; reported by the worker that leads.',
     labelNames: ['currency'],
     registers: [registry],
   })
   const webhooks = new Counter({
     name: 'tollgate_balance_webhooks_total',
-    help: 'Webhooks of low balances, by what came of each try: told, failed, given_up.',
+    help: 'Webhooks of low balances, by the outcome of each try: told, failed, given_up.',
     labelNames: ['outcome'],
     registers: [registry],
   })
@@ -63,18 +63,18 @@ export function balanceAlertPolicies(deps: BalanceAlertDeps): PolicySet {
     if (!isAny && !isWatching) return 'idle'
     // A ledger that is catching up may have spending and lack grants.
     if (isAny) await requireCaughtUp({ db: pool, log }, 'ledger')
-    for (const seen of await seeLowBalances(pool, newId('alert', clock.nowMs())))
-      logger.warn(seen, 'a balance is low')
+    for (const lowBalance of await recordLowBalances(pool, newId('alert', clock.nowMs())))
+      logger.warn(lowBalance, 'a balance is low')
     const counts = await countLowBalances(pool)
     for (const currency of currencies) low.set({ currency }, counts.get(currency) ?? 0)
     isWatching = isAny
-    const told = await tellDue({ ...deps, nowMs: () => clock.nowMs() }, signal)
-    for (const [tenantId, outcome, reason] of told) {
+    const outcomes = await sendDueWebhooks({ ...deps, nowMs: () => clock.nowMs() }, signal)
+    for (const [tenantId, outcome, reason] of outcomes) {
       webhooks.inc({ outcome })
       if (outcome !== 'told')
-        logger.warn({ tenantId, outcome, reason }, 'a webhook of a low balance was not taken')
+        logger.warn({ tenantId, outcome, reason }, 'a webhook of a low balance was not accepted')
     }
-    return told.length > 0 ? 'more' : 'idle'
+    return outcomes.length > 0 ? 'more' : 'idle'
   }
   return {
     policies: [{ name: 'balance-alerts', idleMs: IDLE_MS, round }],

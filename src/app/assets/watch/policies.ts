@@ -6,23 +6,23 @@ import { makeStrayDue } from '../../queue/tables.ts'
 import type { PolicySet, WorkerSettings } from '../../queue/worker.ts'
 import type { Channel } from '../../ports/provider.ts'
 import type { AssetDeps } from '../deps.ts'
-import { byPolicy } from '../asker.ts'
+import { policyContext } from '../actor.ts'
 import { onVerification } from '../streams.ts'
 import { personGroup } from '../verify.ts'
 import { farthestWorkMs, FIND_AFTER_MS, nextWorkMs } from './intervals.ts'
 import { type AssetQuery, assetWork, forgetAssetWork, leaseAssetWork } from './asset-work.ts'
-import { createEnded } from './look.ts'
+import { createEndedAssets } from './polling.ts'
 import { doWork } from './work.ts'
 
 /** For one account in one round. */
 const LEASE_LIMIT = 10_000
 const LEASE_MS = 120_000
 /** A round ends before its leases do; work left undone is due again soon. */
-const LOOK_MS = LEASE_MS / 2
+const POLL_MS = LEASE_MS / 2
 /** This often each due asset is queried, also those that no list of ended ones shows … */
-const WHOLE_LOOK_EVERY_MS = 60_000
+const FULL_POLL_EVERY_MS = 60_000
 /** … for this long, in which most become due. */
-const WHOLE_LOOK_MS = 15_000
+const FULL_POLL_MS = 15_000
 /** By then the read model shows a fresh write. */
 const PROJECTED_MS = 1_000
 const WORK_IDLE_MS = 500
@@ -32,7 +32,7 @@ const VERIFY_LIMIT = 500
 /** A group still missing this long after its verification was left by a process that died. */
 const GROUP_MISSING_MS = 30_000
 /** Older ones have their group; if not, the next query of their result creates it. */
-const GROUP_LOOKED_FOR_MS = 7 * 24 * 3_600_000
+const GROUP_SEARCH_MS = 7 * 24 * 3_600_000
 /** A row this old belongs to ended work. */
 const FORGET_AFTER_MS = 3_600_000
 
@@ -64,8 +64,8 @@ function workRound(
   { owner, scale }: WorkerSettings,
 ): Policy['round'] {
   const startedMs = monotonicClock.nowMs()
-  const ended = createEnded()
-  const again = (work: AssetWork, nowMs: number) => {
+  const ended = createEndedAssets()
+  const reschedule = (work: AssetWork, nowMs: number) => {
     const { id, kind, attempts } = work
     const dueAtMs = nextWorkMs(work, nowMs, scale)
     return { id, attempts: kind === 'look' ? 0 : attempts, dueAtMs }
@@ -85,20 +85,22 @@ function workRound(
     },
     work: async (works, signal) => {
       const sinceMs = monotonicClock.nowMs() - startedMs
-      const isWhole = sinceMs % (WHOLE_LOOK_EVERY_MS * scale) < WHOLE_LOOK_MS * scale
-      const lookSignal = AbortSignal.any([signal, AbortSignal.timeout(LOOK_MS)])
-      const look = { ended, isWhole, signal: lookSignal }
-      const over = await doWork(deps, channel, works, { signal, look })
+      const isFull = sinceMs % (FULL_POLL_EVERY_MS * scale) < FULL_POLL_MS * scale
+      const pollSignal = AbortSignal.any([signal, AbortSignal.timeout(POLL_MS)])
+      const poll = { ended, isFull, signal: pollSignal }
+      const over = await doWork(deps, channel, works, { signal, poll })
       const doneMs = deps.clock.nowMs()
       // Finished work may be followed by other work once the read model shows the end.
       const projectedMs = doneMs + PROJECTED_MS * scale
       return {
         again: works.map((work) =>
-          over.has(work) ? { id: work.id, attempts: 0, dueAtMs: projectedMs } : again(work, doneMs),
+          over.has(work)
+            ? { id: work.id, attempts: 0, dueAtMs: projectedMs }
+            : reschedule(work, doneMs),
         ),
       }
     },
-    putOff: (work) => again(work, deps.clock.nowMs()),
+    putOff: (work) => reschedule(work, deps.clock.nowMs()),
   })
 }
 
@@ -116,14 +118,14 @@ async function verificationRound(deps: AssetDeps, scale: number): Promise<'more'
   )
   const open = await openVerifications(deps.pool, {
     expiredAtMs: nowMs,
-    confirmedFromMs: nowMs - GROUP_LOOKED_FOR_MS,
+    confirmedFromMs: nowMs - GROUP_SEARCH_MS,
     confirmedBeforeMs: nowMs - GROUP_MISSING_MS * scale,
     limit: VERIFY_LIMIT,
   })
   for (const { verificationId, tenantId } of open) {
     const command = { kind: 'expire', at: toTimestamp(deps.clock.nowMs()) } as const
-    const doing = byPolicy(deps, tenantId)
-    await personGroup(deps, await onVerification(deps, verificationId, command, doing))
+    const context = policyContext(deps, tenantId)
+    await personGroup(deps, await onVerification(deps, verificationId, command, context))
   }
   return open.length >= VERIFY_LIMIT ? 'more' : 'idle'
 }

@@ -4,12 +4,12 @@ import { invariant, unreachable } from '../../../kernel/assert.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
 import type { Channel } from '../../ports/provider.ts'
 import type { AssetDeps } from '../deps.ts'
-import { byPolicy } from '../asker.ts'
-import { findAsset, findGroup, type Place } from '../find.ts'
-import { isYoung, observeAsset, saidBy } from '../observe.ts'
+import { policyContext } from '../actor.ts'
+import { findAsset, findGroup, type LibraryCall } from '../find.ts'
+import { isYoung, observeAsset, stateChangeOf } from '../observe.ts'
 import { deleteAssetUpstream, deleteGroupUpstream } from '../remove.ts'
 import { onAsset, onGroup, readAsset, readGroup } from '../streams.ts'
-import { lookAtAll, type Looked, type LookOptions, type Told } from './look.ts'
+import { pollAssets, type PollResult, type PollOptions, type OnResult } from './polling.ts'
 
 /** Upstream does not list an old request: it never accepted it. */
 const LOST = { code: 'UploadLost', message: 'The upload did not arrive; create it again.' }
@@ -20,34 +20,34 @@ const AT_ONCE = 16
 
 /**
  * Does what can be done now for each; returns those whose work is over. Failures are logged and not
- * over, nor is work that the signal, or that of the look, interrupts.
+ * over, nor is work that the signal, or that of the poll, interrupts.
  */
 export async function doWork(
   deps: AssetDeps,
   channel: Channel,
   works: readonly AssetWork[],
-  { signal, look }: { readonly signal: AbortSignal; readonly look: LookOptions },
+  { signal, poll }: { readonly signal: AbortSignal; readonly poll: PollOptions },
 ): Promise<ReadonlySet<AssetWork>> {
   const over = new Set<AssetWork>()
   const turn = pLimit(AT_ONCE)
-  const doing: Promise<void>[] = []
+  const running: Promise<void>[] = []
   /** Starts each one at its answer, without waiting for the rest of the round. */
   const begin = (work: AssetWork, done: () => Promise<boolean>): void => {
-    doing.push(
+    running.push(
       turn(async () => {
         if (!signal.aborted && (await isOver(deps, work, signal, done))) over.add(work)
       }),
     )
   }
-  const looks: AssetWork[] = []
+  const polled: AssetWork[] = []
   for (const work of works) {
     const { kind } = work
-    if (kind === 'look') looks.push(work)
+    if (kind === 'look') polled.push(work)
     else begin(work, () => finish(deps, { ...work, kind }, { channel, signal }))
   }
-  const told: Told = (work, looked) => begin(work, () => follow(deps, work, looked))
-  await lookAtAll(deps, channel, looks, told, look)
-  await Promise.all(doing)
+  const onResult: OnResult = (work, result) => begin(work, () => recordResult(deps, work, result))
+  await pollAssets(deps, channel, polled, onResult, poll)
+  await Promise.all(running)
   return over
 }
 
@@ -69,42 +69,42 @@ async function isOver(
 function finish(
   deps: AssetDeps,
   work: AssetWork & { readonly kind: Exclude<AssetWork['kind'], 'look'> },
-  place: Place,
+  call: LibraryCall,
 ): Promise<boolean> {
   switch (work.kind) {
     case 'find-asset':
-      return lookForAsset(deps, work, place)
+      return searchForAsset(deps, work, call)
     case 'find-group':
-      return lookForGroup(deps, work, place)
+      return searchForGroup(deps, work, call)
     case 'delete-asset':
-      return finishAsset(deps, work, place)
+      return finishAsset(deps, work, call)
     case 'delete-group':
-      return finishGroup(deps, work, place)
+      return finishGroup(deps, work, call)
     default:
       return unreachable(work.kind)
   }
 }
 
 /** Records an asset's new state; one processed for too long has failed. */
-async function follow(
+async function recordResult(
   deps: AssetDeps,
   { id, createdAtMs }: AssetWork,
-  looked: Looked,
+  result: PollResult,
 ): Promise<boolean> {
   const isLate = deps.clock.nowMs() - createdAtMs > deps.assetLimits.longestProcessingMs
-  const said = saidBy(deps, createdAtMs, looked)
-  if (said === undefined && !isLate) return false
+  const change = stateChangeOf(deps, createdAtMs, result)
+  if (change === undefined && !isLate) return false
   const state = await readAsset(deps.log, id)
   if (state.phase !== 'processing') return true
-  await observeAsset(deps, state, said ?? { failed: TIMED_OUT })
+  await observeAsset(deps, state, change ?? { failed: TIMED_OUT })
   return true
 }
 
 /**
  * Looks for an object that may have arrived, until no list can show it any more; then it never
- * came. Its age is that before the look.
+ * came. Its age is that before the search.
  */
-async function lookFor(
+async function searchFor(
   deps: AssetDeps,
   { createdAtMs }: AssetWork,
   find: () => Promise<string | undefined>,
@@ -116,37 +116,49 @@ async function lookFor(
   return lost
 }
 
-async function lookForAsset(deps: AssetDeps, work: AssetWork, place: Place): Promise<boolean> {
+async function searchForAsset(
+  deps: AssetDeps,
+  work: AssetWork,
+  call: LibraryCall,
+): Promise<boolean> {
   const { id, tenantId } = work
   const state = await readAsset(deps.log, id)
   if (state.phase !== 'created') return true
   const refuse = (at: string) =>
-    onAsset(deps, id, { kind: 'refuse', fault: LOST, at }, byPolicy(deps, tenantId))
-  return lookFor(deps, work, () => findAsset(deps, state.asset, place), refuse)
+    onAsset(deps, id, { kind: 'refuse', fault: LOST, at }, policyContext(deps, tenantId))
+  return searchFor(deps, work, () => findAsset(deps, state.asset, call), refuse)
 }
 
-async function lookForGroup(deps: AssetDeps, work: AssetWork, place: Place): Promise<boolean> {
+async function searchForGroup(
+  deps: AssetDeps,
+  work: AssetWork,
+  call: LibraryCall,
+): Promise<boolean> {
   const { id, tenantId } = work
   const state = await readGroup(deps.log, id)
   if (state.phase !== 'created') return true
   const refuse = (at: string) =>
-    onGroup(deps, id, { kind: 'refuse', fault: LOST, at }, byPolicy(deps, tenantId))
-  return lookFor(deps, work, () => findGroup(deps, state.group, place), refuse)
+    onGroup(deps, id, { kind: 'refuse', fault: LOST, at }, policyContext(deps, tenantId))
+  return searchFor(deps, work, () => findGroup(deps, state.group, call), refuse)
 }
 
-async function finishAsset(deps: AssetDeps, work: AssetWork, place: Place): Promise<boolean> {
+async function finishAsset(deps: AssetDeps, work: AssetWork, call: LibraryCall): Promise<boolean> {
   const state = await readAsset(deps.log, work.id)
   if (state.phase !== 'withdrawn') return true
-  return deleteAssetUpstream(deps, state, place)
+  return deleteAssetUpstream(deps, state, call)
 }
 
 /** Continues a deletion for the token that requested it. */
-async function finishGroup(deps: AssetDeps, { id }: AssetWork, place: Place): Promise<boolean> {
+async function finishGroup(
+  deps: AssetDeps,
+  { id }: AssetWork,
+  call: LibraryCall,
+): Promise<boolean> {
   const state = await readGroup(deps.log, id)
   if (state.phase !== 'withdrawn') return true
   const { withdrawnBy } = state
-  invariant(withdrawnBy, 'somebody had it withdrawn')
+  invariant(withdrawnBy, 'a withdrawn group says who withdrew it')
   const by = { ...withdrawnBy, at: toTimestamp(deps.clock.nowMs()) }
-  await deleteGroupUpstream(deps, state, by, place)
+  await deleteGroupUpstream(deps, state, by, call)
   return true
 }

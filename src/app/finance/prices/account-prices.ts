@@ -3,9 +3,9 @@ import {
   accountPricesFromDocument,
   type WantedAccountPrices,
 } from '../../../domain/account/prices.ts'
+import { invalidSetting } from '../../../domain/account/setting.ts'
 import type { AccountPrices } from '../../../domain/pricing/account-prices.ts'
 import type { Catalog, ServedModel } from '../../../domain/catalog/catalog.ts'
-import { DomainError } from '../../../kernel/errors.ts'
 import type { EventLog, RecordedEvent } from '../../../eventlog/log/types.ts'
 import { accountEventsFrom } from '../../accounts/account-facts.ts'
 import type { ManagedSetting } from '../../accounts/settings.ts'
@@ -24,9 +24,7 @@ export async function accountPriceHistory(
 }
 
 /** A tenant's prices with the list prices. */
-export interface ShownAccountPrices {
-  readonly tenantId: string
-  readonly prices: AccountPrices
+export interface ShownAccountPrices extends AccountPrices {
   /** The book in effect; undefined: none is. */
   readonly book: PublishedPriceBook | undefined
 }
@@ -36,18 +34,20 @@ export const managedAccountPrices: ManagedSetting<'prices', ShownAccountPrices> 
   name: 'prices',
   check: async ({ catalog, servedModels }, _tenantId, wanted, now) =>
     unsoldPrices(catalog, wanted, now, await servedModels()),
-  prepare: async (deps, tenantId) => {
+  prepare: async (deps) => {
     await requireCaughtUp(deps, 'prices')
     const book = await currentPriceBook(deps.db, deps.clock.nowMs())
-    return (prices) => ({ tenantId, prices, book })
+    return (prices) => ({ ...prices, book })
   },
 }
 
+const refuse = invalidSetting('account_prices')
+
 /**
- * Warnings about prices in a document for SKUs that are not sold: of a future model, or misspelt.
+ * Warnings about prices in a document for SKUs that are not sold: of a future model, or with a typing error.
  * Prices that the tenant already has are not checked.
  *
- * @throws DomainError `account_prices_invalid` for a SKU that differs from a sold one in a letter
+ * @throws DomainError `setting_invalid` for a SKU that differs from a sold one in a letter
  *   or two
  */
 function unsoldPrices(
@@ -62,18 +62,13 @@ function unsoldPrices(
     served,
   )
   for (const { sku, meant } of unsold)
-    if (meant !== undefined)
-      throw new DomainError(
-        'account_prices_invalid',
-        `${sku}: nothing sells this SKU: did you mean \`${meant}\`?`,
-        { param: sku },
-      )
+    if (meant !== undefined) refuse(sku, `nothing sells this SKU: did you mean \`${meant}\`?`)
   return unsold.map(
     ({ sku }) => `nothing sells ${sku}: its price has no effect until something does`,
   )
 }
 
-/** Parses a file of prices. @throws DomainError `price_book_invalid`, `account_prices_invalid` */
+/** Parses a file of prices. @throws DomainError `price_book_invalid`, `setting_invalid` */
 export function accountPricesOfFile(yamlText: string): WantedAccountPrices {
   return accountPricesFromDocument(parsedYaml(yamlText, 'the file of account prices'))
 }

@@ -14,7 +14,7 @@ import { requireCaughtUp } from '../../read-models/catch-up.ts'
 import { type AdminScope, requireOperator } from '../../accounts/admin-scope.ts'
 import { findPriceBook } from './price-book.ts'
 import { WhatIf, type WhatIfInput } from './what-if.ts'
-import { publishIfWanted, readBook, type WantedPublication } from './publish.ts'
+import { publishIfConfirmed, readBook, type ConfirmedPublication } from './publish.ts'
 
 /** Price books as operators manage them by tokens; every use by others is `scope_denied`. */
 export interface ManagedPriceBooks {
@@ -59,7 +59,7 @@ export interface ManagedPriceBooks {
       readonly demonstrations: boolean
       readonly isConfirmed: boolean
     },
-  ) => Promise<WantedPublication>
+  ) => Promise<ConfirmedPublication>
 }
 
 /** @throws the codes of the log and of the database; `read_model_behind` */
@@ -100,7 +100,7 @@ export function createManagedPriceBooks(
     },
     publish: async (adminScope, by, { document, demonstrations, isConfirmed }) => {
       requireOperator(adminScope)
-      const outcome = await publishIfWanted(deps, {
+      const outcome = await publishIfConfirmed(deps, {
         book: readBook(document, demonstrations),
         served,
         isConfirmed,

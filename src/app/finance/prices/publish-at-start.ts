@@ -22,7 +22,7 @@ import { programFile } from '../../../kernel/program-files.ts'
 import type { PriceBookSource } from './price-book.ts'
 
 /** Tries while other replicas publish as well. */
-const MAX_LOOKS = 5
+const MAX_TRIES = 5
 
 /** The outcome for the book that a gateway was started with. */
 export interface StartedBook {
@@ -47,15 +47,15 @@ export interface StartedBook {
  */
 export async function publishAtStart(deps: PublishDeps, file: PriceBookFile): Promise<StartedBook> {
   const { version } = bookOf(file)
-  for (let looks = 1; ; looks += 1) {
-    const { basis, ...look } = await lookAt(deps, file)
-    if (look.outcome !== 'published') return { version, ...look }
+  for (let tries = 1; ; tries += 1) {
+    const { basis, ...rest } = await preview(deps, file)
+    if (rest.outcome !== 'published') return { version, ...rest }
     try {
       const actor = PROGRAM_ACTOR
       await publishPriceBook(deps, { ...file, basis, correlationId: 'start', actor })
-      return { version, ...look }
+      return { version, ...rest }
     } catch (error) {
-      if (!wasOvertaken(error) || looks >= MAX_LOOKS) throw error
+      if (!wasOvertaken(error) || tries >= MAX_TRIES) throw error
     }
   }
 }
@@ -65,28 +65,28 @@ function wasOvertaken(error: unknown): boolean {
   return isDomainError(error, 'price_books_changed') || isDomainError(error, 'price_book_replaced')
 }
 
-async function lookAt(
+async function preview(
   deps: PublishDeps,
   file: PriceBookFile,
 ): Promise<Omit<StartedBook, 'version'> & { readonly basis: number }> {
   const book = bookOf(file)
   const books = await publishedBooks(deps.log)
   const nowMs = deps.clock.nowMs()
-  const said = { basis: books.length, lacking: [] }
-  const earlier = standingOf(book, books, nowMs)
-  if (earlier === 'published') return { ...said, outcome: 'known' }
+  const base = { basis: books.length, lacking: [] }
+  const earlier = statusOf(book, books, nowMs)
+  if (earlier === 'published') return { ...base, outcome: 'known' }
   const current = inEffectAt(books, Math.max(nowMs, fromTimestamp(book.effectiveFrom)))
-  if (current === undefined) return { ...said, outcome: 'published' }
+  if (current === undefined) return { ...base, outcome: 'published' }
   const { added, removed, changed } = priceBookDifference(sold(current.entries, file), book.entries)
   // A book that differs only in demonstration prices, which this gateway does not use.
-  if (added.length + removed.length + changed.length === 0) return { ...said, outcome: 'known' }
-  if (earlier === 'replaced') return { ...said, outcome: 'replaced' }
-  if (removed.length === 0) return { ...said, outcome: 'published' }
-  return { ...said, outcome: 'withheld', lacking: removed.map(({ sku }) => sku) }
+  if (added.length + removed.length + changed.length === 0) return { ...base, outcome: 'known' }
+  if (earlier === 'replaced') return { ...base, outcome: 'replaced' }
+  if (removed.length === 0) return { ...base, outcome: 'published' }
+  return { ...base, outcome: 'withheld', lacking: removed.map(({ sku }) => sku) }
 }
 
 /** @throws DomainError `price_book_version_taken` */
-function standingOf(
+function statusOf(
   book: PriceBookDocument,
   books: readonly PriceBookPublished[],
   nowMs: number,

@@ -8,9 +8,9 @@ import {
   withoutDemonstrations,
 } from '../../../domain/pricing/price-book-document.ts'
 import {
-  previewPublication,
   type Publication,
-  confirmationReasons,
+  publicationOf,
+  reasonsToConfirm,
 } from '../../../domain/pricing/publication.ts'
 import { executeCommand } from '../../../eventlog/log/execute.ts'
 import type { EventLog } from '../../../eventlog/log/types.ts'
@@ -39,7 +39,7 @@ interface PublishedPriceBook {
 }
 
 interface PublishedBy {
-  /** Revision of an earlier look: if another book was published since, nothing is published. */
+  /** Revision that was read earlier: if another book was published since, nothing is published. */
   readonly basis?: number
   readonly correlationId: string
   /** The person or program that publishes. */
@@ -85,12 +85,12 @@ async function publishBook(
  * @param served what channels serve, undefined when it is not known
  * @throws DomainError `price_book_version_taken`, `price_book_replaced`
  */
-export async function lookAtPublication(
+export async function previewPublication(
   deps: PublishDeps,
   book: PriceBookDocument,
   served: readonly ServedModel[] | undefined,
 ): Promise<Publication> {
-  return previewPublication(
+  return publicationOf(
     deps.catalog,
     book,
     await publishedBooks(deps.log),
@@ -129,22 +129,22 @@ export function parsedYaml(yamlText: string, what: string): unknown {
 }
 
 /** The outcome of a publication by a person. */
-export interface WantedPublication {
+export interface ConfirmedPublication {
   readonly publication: Publication
   /** Why a valid book was not published: each reason must be confirmed. */
-  readonly asked: readonly string[]
+  readonly toConfirm: readonly string[]
   /** False also when exactly this book was published before. */
   readonly published: boolean
   readonly position: bigint | undefined
 }
 
 /**
- * Publishes a book after a look at its changes: a change that removes prices, takes effect at once,
+ * Publishes a book unless its changes need a confirmation: a change that removes prices, takes effect at once,
  * or never does, must be confirmed.
  *
  * @throws DomainError those of the price-book decider, and the log's codes
  */
-export async function publishIfWanted(
+export async function publishIfConfirmed(
   deps: PublishDeps,
   input: {
     readonly book: PriceBookDocument
@@ -155,12 +155,12 @@ export async function publishIfWanted(
     readonly correlationId: string
     readonly actor: string
   },
-): Promise<WantedPublication> {
+): Promise<ConfirmedPublication> {
   const { book, served, isConfirmed, correlationId, actor } = input
-  const publication = await lookAtPublication(deps, book, served)
-  const asked = publication.published || isConfirmed ? [] : confirmationReasons(publication)
-  if (asked.length > 0) return { publication, asked, published: false, position: undefined }
+  const publication = await previewPublication(deps, book, served)
+  const toConfirm = publication.published || isConfirmed ? [] : reasonsToConfirm(publication)
+  if (toConfirm.length > 0) return { publication, toConfirm, published: false, position: undefined }
   const { basis } = publication
   const done = await publishBook(deps, { book, basis, correlationId, actor })
-  return { publication, asked, published: done.published, position: done.position }
+  return { publication, toConfirm, published: done.published, position: done.position }
 }

@@ -1,6 +1,5 @@
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import { ledgerTenants, pricedLines } from '../../../../projections/ledger/query.ts'
-import { accountPricesOf } from '../../../domain/account/prices.ts'
 import { type AccountPrices, bookForAccount } from '../../../domain/pricing/account-prices.ts'
 import type { PriceBook, SoldPrice } from '../../../domain/pricing/price-book.ts'
 import { percentOf, priceChangePercent } from '../../../domain/pricing/price-change.ts'
@@ -128,12 +127,7 @@ export class WhatIf {
   /** The other book under each set of prices the tenant ever had. */
   async #viewsOf(tenantId: string): Promise<ReadonlyMap<number, PriceBook>> {
     const sets = await accountPriceHistory(this.#deps.log, tenantId)
-    return new Map(
-      sets.map(({ data }) => [
-        data.revision,
-        bookForAccount(this.#input.book, accountPricesOf(data)),
-      ]),
-    )
+    return new Map(sets.map(({ data }) => [data.revision, bookForAccount(this.#input.book, data)]))
   }
 
   #count(sum: Rerated): void {
@@ -164,12 +158,12 @@ function emptyTotal(): Total {
 
 function rowOf(tenantId: string, sum: Rerated): WhatIfRow {
   const { currency, sku, unit, lines, quantity, recordedPico, otherPico } = sum
-  const said = { tenantId, currency, sku, unit, lines, quantity: quantity.toString() }
+  const common = { tenantId, currency, sku, unit, lines, quantity: quantity.toString() }
   const recorded = formatAmount(recordedPico)
   if (otherPico === undefined)
-    return { ...said, recorded, whatIf: null, difference: null, percent: null }
+    return { ...common, recorded, whatIf: null, difference: null, percent: null }
   return {
-    ...said,
+    ...common,
     recorded,
     whatIf: formatAmount(otherPico),
     difference: formatAmount(otherPico - recordedPico),

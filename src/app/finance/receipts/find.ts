@@ -4,7 +4,7 @@ import { historyOf, type TimelineScope } from '../../../../projections/timeline/
 import type { RecordedEvent } from '../../../eventlog/log/types.ts'
 import { eventOfItem } from '../../read-models/timeline-event.ts'
 import { writeReceipt } from './receipt.ts'
-import { isOpening, type Opening, standingOf } from './standing.ts'
+import { isOpening, type Opening, receiptStatusOf } from './status.ts'
 import type { Receipt } from './types.ts'
 
 /** Most events read to find what an id stands for: a request may refresh a page of tasks. */
@@ -58,15 +58,15 @@ export async function findReceipt(
   if (ofLine !== undefined && ofLine !== sourceId) return undefined
   const own = found.filter(({ item }) => item.sourceId === sourceId)
   const events = own.map(({ event }) => event)
-  const standing = standingOf(opening, events)
-  const count = standing.state === 'settled' ? standing.settlement.lines.length : 0
+  const status = receiptStatusOf(opening, events)
+  const count = status.state === 'settled' ? status.settlement.lines.length : 0
   // Lines are numbered from 1, so their corrections can be read before the lines.
   const lineIds = Array.from({ length: count }, (_, index) => `${sourceId}:${index + 1}`)
   const [lines, corrections] = await Promise.all([
     count === 0 ? [] : linesOfSource(db, sourceId, count),
     correctionsOf(db, lineIds, MAX_RECEIPT_CORRECTIONS),
   ])
-  if (standing.state === 'settled' && lines.length < count) return { behind: standing.position }
+  if (status.state === 'settled' && lines.length < count) return { behind: status.position }
   if (ofLine !== undefined && !lines.some(({ lineId }) => lineId === id)) return undefined
   const nativeId = own[0]?.item.nativeId
   return { receipt: writeReceipt({ opening, events, nativeId, lines, corrections }) }

@@ -1,7 +1,7 @@
 import type { AdjustedLine, Correction } from '../../../../projections/ledger/query.ts'
 import type { RecordedEvent } from '../../../eventlog/log/types.ts'
 import { formatAmount, parseAmount } from '../../../kernel/money.ts'
-import { type Opening, type Standing, standingOf } from './standing.ts'
+import { type Opening, type ReceiptStatus, receiptStatusOf } from './status.ts'
 import type { Receipt, ReceiptLine } from './types.ts'
 import { verdictOf } from './verdict.ts'
 
@@ -51,9 +51,9 @@ function measurementOf(lines: readonly ReceiptLine[]): Receipt['measurement'] {
 /** Its book and its currency. A failed call has neither. */
 function termsOf(
   opening: Opening,
-  standing: Standing,
+  status: ReceiptStatus,
 ): Pick<Receipt, 'currency' | 'priceBookVersion'> {
-  if (standing.state === 'settled') return standing.settlement
+  if (status.state === 'settled') return status.settlement
   if (opening.type === 'TaskRequested') return opening.data.quote
   return { currency: undefined, priceBookVersion: undefined }
 }
@@ -61,19 +61,19 @@ function termsOf(
 /** Writes the receipt of a task or a call. */
 export function writeReceipt(parts: ReceiptParts): Receipt {
   const { opening, events, nativeId, corrections } = parts
-  const standing = standingOf(opening, events)
+  const status = receiptStatusOf(opening, events)
   const lines = parts.lines.map(lineOf)
-  const amount = standing.state === 'settled' ? standing.settlement.amount : '0'
+  const amount = status.state === 'settled' ? status.settlement.amount : '0'
   const adjusted = sum(lines.map((line) => line.adjusted))
   const net = formatAmount(parseAmount(amount) - parseAmount(adjusted))
-  const { currency, priceBookVersion } = termsOf(opening, standing)
+  const { currency, priceBookVersion } = termsOf(opening, status)
   const { tenantId, userId, tokenId, requestId, surface, model } = opening.data
   const isTask = opening.type === 'TaskRequested'
   return {
     sourceId: isTask ? opening.data.platformId : opening.data.callId,
     kind: isTask ? 'task' : 'call',
-    state: standing.state,
-    verdict: verdictOf(standing, { currency, lines, adjusted, net }),
+    state: status.state,
+    verdict: verdictOf(status, { currency, lines, adjusted, net }),
     tenantId,
     userId,
     tokenId,
@@ -85,7 +85,7 @@ export function writeReceipt(parts: ReceiptParts): Receipt {
     amount,
     adjusted,
     net,
-    held: 'hold' in standing ? standing.hold : '0',
+    held: 'hold' in status ? status.hold : '0',
     priceBookVersion,
     measurement: measurementOf(lines),
     lines,

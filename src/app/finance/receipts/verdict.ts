@@ -1,7 +1,7 @@
 import { parseAmount, type Currency } from '../../../kernel/money.ts'
 import { unreachable } from '../../../kernel/assert.ts'
 import type { ReceiptLine } from './types.ts'
-import type { Standing } from './standing.ts'
+import type { ReceiptStatus } from './status.ts'
 
 interface Figures {
   readonly currency: Currency | undefined
@@ -12,19 +12,19 @@ interface Figures {
 }
 
 /** The money status of a task or a call, in a sentence or two. */
-export function verdictOf(standing: Standing, figures: Figures): string {
+export function verdictOf(status: ReceiptStatus, figures: Figures): string {
   const currency = figures.currency ?? ''
-  switch (standing.state) {
+  switch (status.state) {
     case 'settled':
-      return settledVerdict(standing.settlement.amount, figures)
+      return settledVerdict(status.settlement.amount, figures)
     case 'not_billed':
-      return `Not billed: ${standing.why}.`
+      return `Not billed: ${status.why}.`
     case 'running':
-      return `Still running: ${standing.hold} ${currency} is held until it ends.`
+      return `Still running: ${status.hold} ${currency} is held until it ends.`
     case 'unknown':
-      return `Not known yet: whether the model service took the task; ${standing.hold} ${currency} is held until it is.`
+      return `Not known yet: whether the model service took the task; ${status.hold} ${currency} is held until it is.`
     default:
-      return unreachable(standing)
+      return unreachable(status)
   }
 }
 

@@ -1,19 +1,21 @@
-import type { Pool } from 'pg'
 import { Counter, type Registry } from 'prom-client'
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
+import {
+  type Budget,
+  type Budgets as AccountBudgets,
+  subjectName,
+} from '../../../domain/account/budgets.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import type { Log } from '../../../kernel/log.ts'
-import { type Currency, formatAmount } from '../../../kernel/money.ts'
+import { type Currency, formatAmount, parseAmount } from '../../../kernel/money.ts'
 import type { AccountFacts } from '../../accounts/account-facts.ts'
-import { FundsExchange } from '../funds-exchange.ts'
-import { balanceUnknown } from '../tenant-queue.ts'
-import { leftOf, refusing, type Running, RunningBudgets } from './running.ts'
-import type { Spendable } from '../spendable.ts'
+import type { Gauge } from '../gauge.ts'
+import type { ReplicaGauges } from '../replica-gauges.ts'
+import { reportSpending } from '../replica-reports.ts'
 import { createReservations, type Reservation } from '../reservation.ts'
-import { usingAll } from '../tenant-funds.ts'
-import { spentReader } from './spent.ts'
-import { budgetReached, standing, type BudgetStatus } from './standing.ts'
-import { readTold } from './told.ts'
+import { balanceUnavailable } from '../tenant-queue.ts'
+import { type BudgetPeriod, periodAt, readSpentElsewhere } from './spent.ts'
+import { budgetReached, type BudgetStatus, readBudgetStatuses } from './status.ts'
 
 /**
  * How much may be spent in a day or a month. A budget is reduced by settlements and by holds: of
@@ -38,9 +40,7 @@ export interface Budgets {
     holdPico: bigint,
   ) => Promise<Reservation | undefined>
   /** The status of the budgets of a token and of its user, by the ledger. */
-  readonly budgetStatuses: (who: Spender) => Promise<readonly BudgetStatus[]>
-  /** Reports and reads all holds. `spool` names where settlements wait for the log, if any do. */
-  readonly exchange: (spool?: string) => Promise<void>
+  readonly statuses: (who: Spender) => Promise<readonly BudgetStatus[]>
 }
 
 interface Spender {
@@ -49,20 +49,30 @@ interface Spender {
   readonly tokenId: string
 }
 
+/** What a gauge of a budget stands for: one subject in one period. */
+interface Budgeted extends BudgetPeriod {
+  /** Soft amounts whose reaching was logged. */
+  readonly warned: Set<string>
+}
+
+/** A budget that bounds a request, in its present period. */
+interface Bound {
+  readonly budget: Budget
+  readonly gauge: Gauge<Budgeted>
+}
+
 /** Before a request is refused, a reading older than this is refreshed. */
 const RECHECK_AFTER_MS = 100
-/** Periods of subjects remembered; those without waiting calls and holds are forgotten first. */
+/** Periods of subjects remembered; one without waiting requests and holds is evicted for another. */
 const MAX_KNOWN = 10_000
-/** Most keys reported and read in one exchange. */
+/** Most of them reported and read in one exchange. */
 const MAX_EXCHANGED = 200
 
 interface BudgetDeps {
-  readonly pool: Pool
+  readonly db: Queryable
   readonly facts: Pick<AccountFacts, 'of'>
-  /** Names this process among those that share the database; no other process ever has it. */
-  readonly replica: string
+  readonly gauges: Pick<ReplicaGauges, 'ofKind'>
   readonly clock: Clock
-  readonly monotonic: Clock
   readonly logger: Log
   readonly registry: Registry
   /** Periods of subjects remembered. */
@@ -70,47 +80,52 @@ interface BudgetDeps {
 }
 
 export function createBudgets(deps: BudgetDeps): Budgets {
-  const { pool, facts, replica, clock, monotonic, logger, registry, maxKnown = MAX_KNOWN } = deps
-  const running = new RunningBudgets(clock, monotonic, maxKnown)
-  const exchange = new FundsExchange({
-    pool,
-    replica,
-    clock: monotonic,
-    read: (db, keys) => readKeys(db, keys, running.byKey, replica),
+  const { db, facts, clock, logger, registry, maxKnown = MAX_KNOWN } = deps
+  const gauges = deps.gauges.ofKind<Budgeted>({
+    report: reportSpending,
+    read: readSpentElsewhere,
+    maxKnown,
+    maxExchanged: MAX_EXCHANGED,
   })
-  const { noteSoft, countHard } = reports(running, logger, registry)
+  const { noteSoft, countHard } = reports(logger, registry)
+  const boundOf = (tenantId: string, timeZone: string, budget: Budget): Bound => {
+    const { subject, period: kind } = budget
+    const period = periodAt(kind, timeZone, clock.nowMs())
+    const key = `${tenantId}\n${subjectName(subject)}\n${period.fromMs}-${period.toMs}`
+    const gauge = gauges.of(key, { tenantId, subject, period, warned: new Set() })
+    // What is left is computed from the budget's present terms.
+    return { budget, gauge }
+  }
   /** Checks and holds in one synchronous step. @throws DomainError `budget_reached` */
-  const placed = (all: readonly Running[], currency: Currency, holdPico: bigint): Reservation => {
+  const place = (all: readonly Bound[], currency: Currency, holdPico: bigint): Reservation => {
     // A budget that was never read must not count as unspent.
-    if (all.some(({ funds }) => funds.ageMs(monotonic.nowMs()) === undefined))
-      throw balanceUnknown(undefined)
+    if (all.some(({ gauge }) => gauge.ageMs() === Infinity)) throw balanceUnavailable(undefined)
     for (const one of all) noteSoft(one)
     const refused = refusing(all, holdPico)
     if (refused !== undefined) {
       countHard(refused)
-      throw budgetReached(refused.budget, refused.period, holdPico, leftOf(refused) ?? 0n)
+      const { budget, gauge } = refused
+      throw budgetReached(budget, gauge.about.period, holdPico, leftOf(refused) ?? 0n)
     }
-    const nowMs = (): number => monotonic.nowMs()
     const reserved = createReservations()
-    for (const { funds } of all) reserved.add(funds.place(currency, holdPico, nowMs))
+    for (const { gauge } of all) reserved.add(gauge.place(currency, holdPico))
     return reserved
   }
 
   return {
     reserve: async (who, currency, holdPico) => {
-      // Used as soon as they are found, so none is evicted in between.
-      const all = running.applying((await facts.of(who.tenantId)).budgets, who, currency)
-      if (all.length === 0) return undefined
-      const allFunds = all.map(({ funds }) => funds)
-      return usingAll(allFunds, async () => {
-        await Promise.all(allFunds.map((funds) => exchange.makeKnown(funds)))
-        const first = refusing(all, holdPico)
-        if ((first?.funds.ageMs(monotonic.nowMs()) ?? 0) > RECHECK_AFTER_MS)
-          await exchange.tellAndRead(allFunds)
-        return placed(all, currency, holdPico)
+      const account = (await facts.of(who.tenantId)).budgets
+      const budgets = bounding(account, who, currency)
+      if (account === undefined || budgets.length === 0) return undefined
+      const finds = budgets.map((budget) => () => boundOf(who.tenantId, account.timeZone, budget))
+      return usingAll(finds, async (all) => {
+        await Promise.all(all.map(({ gauge }) => gauges.makeKnown(gauge)))
+        if ((refusing(all, holdPico)?.gauge.ageMs() ?? 0) > RECHECK_AFTER_MS)
+          await gauges.reportAndRead(all.map(({ gauge }) => gauge))
+        return place(all, currency, holdPico)
       })
     },
-    budgetStatuses: async ({ tenantId, userId, tokenId }) => {
+    statuses: async ({ tenantId, userId, tokenId }) => {
       const account = (await facts.of(tenantId)).budgets
       if (account === undefined) return []
       const own = account.budgets.filter(
@@ -119,22 +134,62 @@ export function createBudgets(deps: BudgetDeps): Budgets {
           (subject.kind === 'token' && subject.tokenId === tokenId),
       )
       if (own.length === 0) return []
-      return (await standing(pool, tenantId, { ...account, budgets: own }, clock.nowMs())).budgets
-    },
-    exchange: async (spool) => {
-      exchange.settlementsWaitIn(spool)
-      const active = [...running.byKey.values()].flatMap(({ funds }) =>
-        funds.isIdle() ? [] : [funds],
-      )
-      if (spool !== undefined) for (const funds of active) funds.keepUnplaced(monotonic.nowMs())
-      for (let at = 0; at < active.length; at += MAX_EXCHANGED)
-        await exchange.tellAndRead(active.slice(at, at + MAX_EXCHANGED))
+      const asked = { ...account, budgets: own }
+      return (await readBudgetStatuses(db, tenantId, asked, clock.nowMs())).budgets
     },
   }
 }
 
+/** The budgets that bound a spender. */
+function bounding(
+  account: AccountBudgets | undefined,
+  who: Spender,
+  currency: Currency,
+): readonly Budget[] {
+  if (account === undefined || account.budgets.length === 0) return []
+  return account.budgets.filter((budget) => {
+    const { subject } = budget
+    if (budget.currency !== currency) return false
+    if (subject.kind === 'user') return subject.userId === who.userId
+    return subject.kind === 'tenant' || subject.tokenId === who.tokenId
+  })
+}
+
+/**
+ * Works with all of them while none may be evicted: each is in use before the next is found, which
+ * may evict one.
+ */
+function usingAll<Value>(
+  finds: readonly (() => Bound)[],
+  work: (all: readonly Bound[]) => Promise<Value>,
+): Promise<Value> {
+  const next = async (all: readonly Bound[]): Promise<Value> => {
+    const find = finds[all.length]
+    if (find === undefined) return work(all)
+    const one = find()
+    return one.gauge.use(() => next([...all, one]))
+  }
+  return next([])
+}
+
+/** The amount left of a hard budget; undefined when the budget has no hard bound. */
+function leftOf({ budget, gauge }: Bound): bigint | undefined {
+  // `available` is negative: it is minus the amount spent.
+  return budget.hard === undefined
+    ? undefined
+    : parseAmount(budget.hard) + gauge.available(budget.currency)
+}
+
+/** The first budget that does not cover a hold, by what this process knows. */
+function refusing(all: readonly Bound[], holdPico: bigint): Bound | undefined {
+  return all.find((one) => {
+    const leftPico = leftOf(one)
+    return leftPico !== undefined && (leftPico < holdPico || leftPico <= 0n)
+  })
+}
+
 /** Counts budgets that are reached, and warns of a soft one once. */
-function reports(running: RunningBudgets, logger: Log, registry: Registry) {
+function reports(logger: Log, registry: Registry) {
   const reached = new Counter({
     name: 'tollgate_budgets_reached_total',
     help: 'Requests refused by a hard budget, and soft budgets reached in a period, by whose they are.',
@@ -142,53 +197,19 @@ function reports(running: RunningBudgets, logger: Log, registry: Registry) {
     registers: [registry],
   })
   return {
-    countHard: ({ budget }: Running): void =>
+    countHard: ({ budget }: Bound): void =>
       reached.inc({ budget: 'hard', subject: budget.subject.kind }),
-    noteSoft: (one: Running): void => {
-      const spentPico = running.newlyReachedPico(one)
-      if (spentPico === undefined) return
-      const { tenantId, budget } = one
+    noteSoft: ({ budget, gauge }: Bound): void => {
       const { soft, currency, subject, period } = budget
+      if (soft === undefined) return
+      const { tenantId, warned } = gauge.about
+      const spentPico = -gauge.available(currency)
+      const warning = `${currency} ${soft}`
+      if (spentPico < parseAmount(soft) || warned.has(warning)) return
+      warned.add(warning)
       reached.inc({ budget: 'soft', subject: subject.kind })
       const spent = formatAmount(spentPico)
       logger.warn({ tenantId, subject, period, currency, soft, spent }, 'a soft budget is reached')
     },
   }
-}
-
-/** Reads the amount spent of each key, negative: ledger, open tasks and other replicas. */
-async function readKeys(
-  db: Queryable,
-  keys: readonly string[],
-  running: ReadonlyMap<string, Running>,
-  replica: string,
-): Promise<ReadonlyMap<string, Spendable>> {
-  const spentIn = spentReader(db)
-  // Reports are read before the ledger: a settlement that has left the reports by then is in the
-  // ledger.
-  const told = await readTold(db, keys, replica)
-  const inLedger = await Promise.all(
-    keys.map(async (key) => {
-      const one = running.get(key)
-      return one && ([key, one, await spentIn(one.tenantId, one.period)] as const)
-    }),
-  )
-  const found = new Map<string, Spendable>()
-  for (const entry of inLedger) {
-    if (entry === undefined) continue
-    const [key, { budget }, ledger] = entry
-    const { position } = ledger
-    const available = new Map<Currency, bigint>()
-    const take = (currency: Currency, amountPico: bigint): void =>
-      void available.set(currency, (available.get(currency) ?? 0n) - amountPico)
-    for (const [currency, amountPico] of ledger.of(budget.subject)) take(currency, amountPico)
-    for (const each of told.get(key) ?? []) {
-      const isClosed = each.closed !== undefined && each.closed <= position
-      const isIn =
-        (each.position !== undefined && each.position <= position) || (isClosed && !each.isSpooled)
-      take(each.currency, (isClosed ? 0n : each.heldPico) + (isIn ? 0n : each.settledPico))
-    }
-    found.set(key, { available, position })
-  }
-  return found
 }

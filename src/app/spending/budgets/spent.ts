@@ -4,6 +4,8 @@ import { heldByOwner, usage } from '../../../../projections/ledger/query.ts'
 import type { Budget, BudgetSubject } from '../../../domain/account/budgets.ts'
 import { type Currency, parseAmount } from '../../../kernel/money.ts'
 import { TimeZone } from '../../../kernel/time-zone.ts'
+import type { Gauge, Reading } from '../gauge.ts'
+import { readSpendingElsewhere } from '../replica-reports.ts'
 
 /** What one user's tokens spent or hold; a part without a known owner counts for every user. */
 interface Part {
@@ -72,6 +74,48 @@ export async function readSpent(db: Queryable, tenantId: string, period: Period)
     ...settled,
     ...held.map(({ amount, ...owner }) => ({ ...owner, amountPico: parseAmount(amount) })),
   ])
+}
+
+/** A subject of budgets in one period. */
+export interface BudgetPeriod {
+  readonly tenantId: string
+  readonly subject: BudgetSubject
+  readonly period: Period
+}
+
+/**
+ * Reads what was spent in each period, as negative amounts: by the ledger, by open tasks, and by
+ * calls that the other replicas reported.
+ */
+export async function readSpentElsewhere(
+  db: Queryable,
+  gauges: readonly Gauge<BudgetPeriod>[],
+  exceptReplica: string,
+): Promise<ReadonlyMap<string, Reading>> {
+  const spentIn = spentReader(db)
+  // Reports are read before the ledger: a settlement that has left the reports by then is in the
+  // ledger.
+  const reported = await readSpendingElsewhere(
+    db,
+    gauges.map(({ name }) => name),
+    exceptReplica,
+  )
+  const readings = gauges.map(async ({ name, about }) => {
+    const ledger = await spentIn(about.tenantId, about.period)
+    const { position } = ledger
+    const available = new Map<Currency, bigint>()
+    const take = (currency: Currency, amountPico: bigint): void =>
+      void available.set(currency, (available.get(currency) ?? 0n) - amountPico)
+    for (const [currency, amountPico] of ledger.of(about.subject)) take(currency, amountPico)
+    for (const each of reported.get(name) ?? []) {
+      const isClosed = each.closed !== undefined && each.closed <= position
+      const isIn =
+        (each.position !== undefined && each.position <= position) || (isClosed && !each.isSpooled)
+      take(each.currency, (isClosed ? 0n : each.heldPico) + (isIn ? 0n : each.settledPico))
+    }
+    return [name, { available, position }] as const
+  })
+  return new Map(await Promise.all(readings))
 }
 
 /** A day or a month in a time zone, unix milliseconds; the end is exclusive. */

@@ -1,3 +1,8 @@
+import type { Pool } from 'pg'
+
+export type Measure = 'requests' | 'tokens'
+export const measures: readonly Measure[] = ['requests', 'tokens']
+
 /** How long a used-up limit takes to be fully available again. */
 const MINUTE_MS = 60_000
 /**
@@ -5,9 +10,26 @@ const MINUTE_MS = 60_000
  * not yet exchanged their use. The excess is paid back before anything new starts, but for at most
  * one further minute.
  */
-export const MOST_USED_PER_LIMIT = 2
+const MOST_USED_PER_LIMIT = 2
 /** Divided figures are not exact: less than a thousandth counts as nothing. */
 const TOLERANCE = 0.001
+/** By then all use has flowed back, with a margin. */
+const FORGET_AFTER_MS = MOST_USED_PER_LIMIT * MINUTE_MS + 10_000
+const PURGE_LIMIT = 5_000
+
+/** Use of one limit since the last report to the other replicas. */
+export interface Use {
+  readonly holderId: string
+  readonly measure: Measure
+  readonly perMinute: number
+  /** Negative when more came back than was taken. */
+  readonly used: number
+}
+
+/** What all replicas together use of a limit now. */
+export type SharedUse = Omit<Use, 'perMinute'>
+/** Reports and reads; the answer omits a limit that no replica ever reported. */
+export type Share = (uses: readonly Use[]) => Promise<readonly SharedUse[]>
 
 /** How long an amount takes to flow back. */
 function flowingMs(amount: number, perMinute: number): number {
@@ -25,7 +47,7 @@ export class Allowance {
   #used = 0
   #atMs: number
   /** The part of `#used` that the other replicas do not know; negative when something came back. */
-  #untold = 0
+  #unreported = 0
 
   constructor(nowMs: number) {
     this.#atMs = nowMs
@@ -59,30 +81,96 @@ export class Allowance {
   /** Takes an amount, whether or not it is available; a negative amount is returned. */
   take(amount: number, perMinute: number, nowMs: number): void {
     this.#used = Math.max(0, this.used(perMinute, nowMs) + amount)
-    this.#untold += amount
+    this.#unreported += amount
   }
 
   /** Returns what to report to the other replicas, and counts it as reported from now on. */
-  tell(perMinute: number, nowMs: number): number {
+  report(perMinute: number, nowMs: number): number {
     // What has flowed back since need not be reported.
-    const untold = Math.min(this.#untold, this.used(perMinute, nowMs))
-    this.#untold = 0
-    return untold
+    const unreported = Math.min(this.#unreported, this.used(perMinute, nowMs))
+    this.#unreported = 0
+    return unreported
   }
 
   /** The report failed: the amount is to be reported again. */
-  untell(untold: number): void {
-    this.#untold += untold
+  reportFailed(unreported: number): void {
+    this.#unreported += unreported
   }
 
   /** Takes in what all replicas used together, as far as they reported. */
   learn(usedByAll: number, nowMs: number): void {
-    this.#used = Math.max(0, usedByAll + this.#untold)
+    this.#used = Math.max(0, usedByAll + this.#unreported)
     this.#atMs = nowMs
   }
 
   /** Whether there is nothing to remember. */
   isWhole(perMinute: number, nowMs: number): boolean {
-    return this.#untold >= 0 && this.used(perMinute, nowMs) <= TOLERANCE
+    return this.#unreported >= 0 && this.used(perMinute, nowMs) <= TOLERANCE
   }
+}
+
+/**
+ * The part of `u.used` that has not flowed back yet, by the clock of Postgres alone. A time in the
+ * future was written before that clock was set back; it counts as past by the same distance at
+ * most, so callers do not wait for it.
+ */
+const flowed = (perMinute: string): string =>
+  `greatest(0, u.used - ${perMinute} / 60
+     * abs(extract(epoch from clock_timestamp() - u.at)::float8))`
+
+/**
+ * Several replicas keep one limit: about once a second each reports what it took and reads what all
+ * took. In between a replica knows only its own use, so together they exceed a limit by what each
+ * admits within a second: where nothing was used yet, at most the limit once more for every further
+ * replica, later about a sixtieth of it. The excess is paid back before more is admitted, so over
+ * minutes the limit holds. While Postgres is unavailable each replica goes on limiting by what it
+ * knows.
+ *
+ * Reports and reads through `ops.rate_use`, in one statement.
+ */
+export function shareThrough(pool: Pool): Share {
+  return async (uses) => {
+    const { rows } = await pool.query<{
+      holder: string
+      measure: SharedUse['measure']
+      used: number
+    }>({
+      name: 'rate-use',
+      // A replica with nothing to report writes nothing. All write in the order of the keys, so
+      // that replicas that report the same limits do not deadlock.
+      text: `with asked as (
+               select * from unnest($1::text[], $2::text[], $3::float8[], $4::float8[])
+                 as a (holder, measure, per_minute, used)),
+             reported as (
+               insert into ops.rate_use as u (holder, measure, per_minute, used, at)
+               select holder, measure, per_minute, used, clock_timestamp() from asked
+               where used <> 0 order by holder, measure
+               on conflict (holder, measure) do update set
+                 used = least(excluded.per_minute * ${MOST_USED_PER_LIMIT},
+                              greatest(0, ${flowed('excluded.per_minute')} + excluded.used)),
+                 per_minute = excluded.per_minute, at = excluded.at
+               returning holder, measure, used)
+             select holder, measure, used from reported
+             union all
+             select holder, measure, ${flowed('a.per_minute')}
+             from asked a join ops.rate_use u using (holder, measure) where a.used = 0`,
+      values: [
+        uses.map(({ holderId }) => holderId),
+        uses.map(({ measure }) => measure),
+        uses.map(({ perMinute }) => perMinute),
+        uses.map(({ used }) => used),
+      ],
+    })
+    return rows.map((row) => ({ holderId: row.holder, measure: row.measure, used: row.used }))
+  }
+}
+
+/** Deletes limits that were not used for long enough, a bounded number at a time. */
+export async function purgeRateUse(db: Pool): Promise<void> {
+  await db.query(
+    `delete from ops.rate_use where (holder, measure) in (
+       select holder, measure from ops.rate_use
+       where abs(extract(epoch from clock_timestamp() - at)) > $1::float8 / 1000 limit $2)`,
+    [FORGET_AFTER_MS, PURGE_LIMIT],
+  )
 }

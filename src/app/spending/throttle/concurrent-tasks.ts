@@ -2,8 +2,7 @@ import type { PoolClient } from 'pg'
 import { readCheckpoint } from '../../../../projections/engine/checkpoint.ts'
 import { openTasks, type TaskOwner } from '../../../../projections/tasks/query.ts'
 import type { DomainError } from '../../../kernel/errors.ts'
-import { limitReached } from './breach.ts'
-import type { Holder, Whose } from './holders.ts'
+import { type Holder, limitReached, type Whose } from './limits.ts'
 
 /**
  * Limits the concurrent tasks of a token, a user or a tenant, inside the transaction of an

@@ -1,40 +1,27 @@
 import type { Clock } from '../../../kernel/clock.ts'
-import type { Reservation } from '../reservation.ts'
-import { limitReached } from './breach.ts'
-import type { Holder } from './holders.ts'
-import {
-  type Measure,
-  measures,
-  MinuteUse,
-  perMinuteOf,
-  type Shortage,
-  type LimitStatus,
-} from './minute-use.ts'
+import { createReservations, type Reservation } from '../reservation.ts'
+import { Allowance, type Measure, measures, type Share, type SharedUse } from './allowance.ts'
+import { type Holder, limitReached, type Limits } from './limits.ts'
 
 /** Holders remembered; the oldest without open calls are evicted first. */
 const MAX_HOLDERS = 20_000
 /** Most limits reported in one exchange. */
-const MAX_TOLD = 5_000
+const MAX_REPORTED = 5_000
 
-/** Use of one limit since the last report to the other replicas. */
-export interface Use {
-  readonly holderId: string
-  readonly measure: Measure
-  readonly perMinute: number
-  /** Negative when more came back than was taken. */
-  readonly used: number
+/** The status of one limit of a holder. */
+export interface LimitStatus {
+  readonly limit: number
+  /** How much may be taken now. */
+  readonly remaining: number
+  /** Milliseconds until nothing is used. */
+  readonly resetMs: number
 }
-
-/** What all replicas together use of a limit now. */
-export type SharedUse = Omit<Use, 'perMinute'>
-/** Reports and reads; the answer omits a limit that no replica ever reported. */
-export type Share = (uses: readonly Use[]) => Promise<readonly SharedUse[]>
 
 export type LimitStatuses = Readonly<Partial<Record<Measure, LimitStatus>>>
 
 /**
  * Requests and tokens per minute of every token, user and tenant. Use is kept in memory and shared
- * with the other replicas in the background (`sharing.ts`): no call waits for a database, and a
+ * with the other replicas in the background (`allowance.ts`): no call waits for a database, and a
  * call of a holder without limits costs nothing.
  *
  * Only started work counts. A refused request counts nothing, whatever the reason.
@@ -50,7 +37,7 @@ export interface Rates {
     expectedTokens?: () => number,
   ) => Reservation | undefined
   /** The status of each limit that a holder has. */
-  readonly limitStatuses: (holder: Holder) => LimitStatuses
+  readonly statuses: (holder: Holder) => LimitStatuses
   /**
    * Reports what was used and reads what all replicas used.
    * @throws what `share` throws; the next exchange reports again
@@ -94,14 +81,16 @@ export function createRates(clock: Clock): Rates {
         const { measure: limitedBy, perMinute: limit, ...rest } = longest
         throw limitReached({ ...rest, limitedBy, limit })
       }
-      return endingOnce(wanted.map(({ use, amounts }) => use.take(amounts)))
+      const taken = createReservations()
+      for (const { use, amounts } of wanted) taken.add(use.take(amounts))
+      return taken
     },
-    limitStatuses: ({ id, limits }) =>
+    statuses: ({ id, limits }) =>
       Object.fromEntries(
         measures.flatMap((measure) => {
           const limit = perMinuteOf(limits, measure)
           if (limit === undefined) return []
-          return [[measure, uses.get(id)?.standing(measure, limit) ?? untouched(limit)] as const]
+          return [[measure, uses.get(id)?.status(measure, limit) ?? untouched(limit)] as const]
         }),
       ),
     exchange: async (share) => {
@@ -110,8 +99,8 @@ export function createRates(clock: Clock): Rates {
         if (limits.length === 0 && !use.isOpen) uses.delete(holderId)
         return limits.map((limit) => ({ holderId, ...limit }))
       })
-      for (let at = 0; at < used.length; at += MAX_TOLD)
-        await exchangeSome(used.slice(at, at + MAX_TOLD), share, clock)
+      for (let at = 0; at < used.length; at += MAX_REPORTED)
+        await exchangeSome(used.slice(at, at + MAX_REPORTED), share, clock)
     },
   }
 }
@@ -120,34 +109,22 @@ function isLimited({ limits }: Holder): boolean {
   return measures.some((measure) => perMinuteOf(limits, measure) !== undefined)
 }
 
-function endingOnce(ends: readonly ((usedTokens: number | undefined) => void)[]): Reservation {
-  let left = ends
-  const end = (usedTokens: number | undefined): void => {
-    const now = left
-    left = []
-    for (const one of now) one(usedTokens)
-  }
-  return {
-    commit: ({ tokens }) => end(tokens),
-    release: (why) => end(why === 'failed' ? 0 : undefined),
-  }
-}
+type Reported = { readonly holderId: string } & ReturnType<MinuteUse['inUse']>[number]
 
-type Told = { readonly holderId: string } & ReturnType<MinuteUse['inUse']>[number]
-
-async function exchangeSome(some: readonly Told[], share: Share, clock: Clock): Promise<void> {
+async function exchangeSome(some: readonly Reported[], share: Share, clock: Clock): Promise<void> {
   const nowMs = clock.nowMs()
   const uses = some.map(({ holderId, measure, perMinute, allowance }) => ({
     holderId,
     measure,
     perMinute,
-    used: allowance.tell(perMinute, nowMs),
+    used: allowance.report(perMinute, nowMs),
   }))
   let shared: readonly SharedUse[]
   try {
     shared = await share(uses)
   } catch (error) {
-    for (const [index, { allowance }] of some.entries()) allowance.untell(uses[index]?.used ?? 0)
+    for (const [index, { allowance }] of some.entries())
+      allowance.reportFailed(uses[index]?.used ?? 0)
     throw error
   }
   const learnt = new Map(shared.map((use) => [`${use.measure} ${use.holderId}`, use.used]))
@@ -167,4 +144,121 @@ function forgetOne(uses: Map<string, MinuteUse>): void {
       uses.delete(holderId)
       return
     }
+}
+
+/** How much of each. */
+type Amounts = Readonly<Record<Measure, number>>
+
+const limitOf: Readonly<Record<Measure, (limits: Limits) => number | undefined>> = {
+  requests: (limits) => limits.requestsPerMinute,
+  tokens: (limits) => limits.tokensPerMinute,
+}
+
+/** The limit of a measure; undefined when there is none. */
+function perMinuteOf(limits: Limits, measure: Measure): number | undefined {
+  return limitOf[measure](limits)
+}
+
+/** How much of one limit is missing, and for how long. */
+interface Shortage {
+  readonly measure: Measure
+  readonly perMinute: number
+  readonly waitMs: number
+}
+
+/** What one holder used of its limits per minute. */
+class MinuteUse {
+  readonly #allowances: Readonly<Record<Measure, Allowance>>
+  readonly #clock: Clock
+  #limits: Limits
+  /** Calls whose expected tokens are not corrected yet. */
+  #open = 0
+
+  constructor(limits: Limits, clock: Clock) {
+    const nowMs = clock.nowMs()
+    this.#limits = limits
+    this.#clock = clock
+    this.#allowances = { requests: new Allowance(nowMs), tokens: new Allowance(nowMs) }
+  }
+
+  /** The limits as they are now: they may change at any time. */
+  limit(limits: Limits): void {
+    this.#limits = limits
+  }
+
+  /** What a request takes. A call that needs more than the limit may start at zero use. */
+  amountsOf(expectedTokens: number): Amounts {
+    return { requests: 1, tokens: Math.min(expectedTokens, this.#limits.tokensPerMinute ?? 0) }
+  }
+
+  /** The unavailable part of these amounts with the longest wait, if any. */
+  shortage(amounts: Amounts): Shortage | undefined {
+    const nowMs = this.#clock.nowMs()
+    let longest: Shortage | undefined
+    for (const measure of measures) {
+      const perMinute = perMinuteOf(this.#limits, measure)
+      if (perMinute === undefined || amounts[measure] === 0) continue
+      const waitMs = this.#allowances[measure].waitMs(amounts[measure], perMinute, nowMs)
+      if (waitMs > (longest?.waitMs ?? 0)) longest = { measure, perMinute, waitMs }
+    }
+    return longest
+  }
+
+  /** Takes amounts, until the reservation ends for the first time. */
+  take(amounts: Amounts): Reservation {
+    this.#change(amounts)
+    const isExpecting = amounts.tokens > 0
+    if (isExpecting) this.#open += 1
+    const correct = (usedTokens: number): void => {
+      if (!isExpecting) return
+      this.#open -= 1
+      this.#change({ requests: 0, tokens: usedTokens - amounts.tokens })
+    }
+    return {
+      commit: ({ tokens }) => correct(tokens),
+      release: (why) => {
+        correct(0)
+        if (why === 'not_started') this.#change({ requests: -1, tokens: 0 })
+      },
+    }
+  }
+
+  status(measure: Measure, perMinute: number): LimitStatus {
+    const nowMs = this.#clock.nowMs()
+    const allowance = this.#allowances[measure]
+    return {
+      limit: perMinute,
+      remaining: allowance.remaining(perMinute, nowMs),
+      resetMs: allowance.resetMs(perMinute, nowMs),
+    }
+  }
+
+  /** The limits with any use, each with its state. */
+  inUse(): readonly {
+    readonly measure: Measure
+    readonly allowance: Allowance
+    readonly perMinute: number
+  }[] {
+    const nowMs = this.#clock.nowMs()
+    return measures.flatMap((measure) => {
+      const perMinute = perMinuteOf(this.#limits, measure)
+      const allowance = this.#allowances[measure]
+      if (perMinute === undefined || allowance.isWhole(perMinute, nowMs)) return []
+      return [{ measure, allowance, perMinute }]
+    })
+  }
+
+  /** Whether a call has yet to correct what it took. */
+  get isOpen(): boolean {
+    return this.#open > 0
+  }
+
+  #change(amounts: Amounts): void {
+    const nowMs = this.#clock.nowMs()
+    for (const measure of measures) {
+      const perMinute = perMinuteOf(this.#limits, measure)
+      if (perMinute !== undefined && amounts[measure] !== 0)
+        this.#allowances[measure].take(amounts[measure], perMinute, nowMs)
+    }
+  }
 }

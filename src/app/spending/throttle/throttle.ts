@@ -1,16 +1,30 @@
+import { LRUCache } from 'lru-cache'
 import { Counter, type Registry } from 'prom-client'
+import type { AccountLimits, LimitFigures } from '../../../domain/account/limits.ts'
+import type { TokenKind } from '../../../domain/token/events.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { isDomainError } from '../../../kernel/errors.ts'
+import { pause } from '../../../kernel/pause.ts'
 import type { AccountFacts } from '../../accounts/account-facts.ts'
+import type { ReplicaGauges } from '../replica-gauges.ts'
 import { createReservations, type Reservation } from '../reservation.ts'
-import { type CallsUnderWay, createCallsUnderWay } from './concurrent-calls.ts'
-import { type Holder, holdersOf, type LimitedCaller, ownHolder } from './holders.ts'
-import { measures, type LimitStatus } from './minute-use.ts'
-import { createOwnRequests, type TakeTurn } from './own-requests.ts'
-import { createRates, type Rates, type LimitStatuses } from './rates.ts'
+import { measures } from './allowance.ts'
+import { createCallsUnderWay } from './concurrent-calls.ts'
+import { type Holder, limitReached, type Limits, noLimits } from './limits.ts'
+import { createRates, type LimitStatus, type LimitStatuses, type Rates } from './rates.ts'
+
+/** The caller of a request that is counted. */
+export interface LimitedCaller {
+  readonly tokenId: string
+  readonly userId: string
+  readonly tenantId: string
+  readonly kind: TokenKind
+  /** Limits of the token; undefined means none. */
+  readonly limits: Limits | undefined
+}
 
 /** The status of a holder's limits. */
-export interface HolderLimitStatus {
+export interface HolderStatus {
   readonly holder: Holder
   readonly perMinute: LimitStatuses
   /** Synchronous calls in flight. */
@@ -36,21 +50,21 @@ export interface Throttle {
   /** Every holder whose limits a request of a caller counts against. @throws what the log throws */
   readonly holdersOf: (caller: LimitedCaller) => Promise<readonly Holder[]>
   /** The status of the caller's tightest limits per minute, by what is known now. */
-  readonly limitStatuses: (caller: LimitedCaller) => LimitStatuses
-  readonly standingOf: (holder: Holder) => HolderLimitStatus
+  readonly statuses: (caller: LimitedCaller) => LimitStatuses
+  readonly statusOf: (holder: Holder) => HolderStatus
   readonly rates: Pick<Rates, 'exchange'>
-  readonly calls: Pick<CallsUnderWay, 'exchange'>
 }
 
 export function createThrottle(deps: {
   readonly facts: Pick<AccountFacts, 'of' | 'known'>
+  readonly gauges: Pick<ReplicaGauges, 'ofKind'>
   readonly monotonic: Clock
   readonly ownRequestsPerMinute?: number | undefined
   readonly registry?: Registry
 }): Throttle {
   const { facts, monotonic, registry } = deps
   const rates = createRates(monotonic)
-  const calls = createCallsUnderWay(monotonic)
+  const calls = createCallsUnderWay(deps.gauges)
   const ownTurn = createOwnRequests(monotonic, deps.ownRequestsPerMinute)
   const counting = createRefusalCount(registry)
   const holders = async (caller: LimitedCaller): Promise<readonly Holder[]> =>
@@ -63,6 +77,7 @@ export function createThrottle(deps: {
     },
     call: async (caller, expectedTokens) => {
       const all = await holders(caller)
+      if (all.length === 0) return undefined
       return counting(() => {
         const reserved = createReservations()
         try {
@@ -83,17 +98,16 @@ export function createThrottle(deps: {
         }),
       ),
     holdersOf: holders,
-    limitStatuses: (caller) =>
+    statuses: (caller) =>
       holdersOf(caller, facts.known(caller.tenantId).limits)
-        .map(rates.limitStatuses)
+        .map(rates.statuses)
         .reduce(tightest, {}),
-    standingOf: (holder) => ({
+    statusOf: (holder) => ({
       holder,
-      perMinute: rates.limitStatuses(holder),
+      perMinute: rates.statuses(holder),
       calls: calls.of(holder.id),
     }),
     rates,
-    calls,
   }
 }
 
@@ -126,8 +140,87 @@ function tightest(one: LimitStatuses, other: LimitStatuses): LimitStatuses {
     a === undefined || (b !== undefined && b.remaining < a.remaining) ? b : a
   return Object.fromEntries(
     measures.flatMap((measure) => {
-      const standing = tighter(one[measure], other[measure])
-      return standing === undefined ? [] : [[measure, standing] as const]
+      const status = tighter(one[measure], other[measure])
+      return status === undefined ? [] : [[measure, status] as const]
     }),
   )
+}
+
+/** The token itself, if it has limits. */
+export function ownHolder({ tokenId, limits }: LimitedCaller): readonly Holder[] {
+  return limits === undefined ? [] : [{ whose: 'token', id: tokenId, limits }]
+}
+
+/** The token, user and tenant that have limits; tokens that call no model have only their own. */
+function holdersOf(caller: LimitedCaller, account: AccountLimits | undefined): readonly Holder[] {
+  const own = ownHolder(caller)
+  if (account === undefined || account.limits.length === 0 || caller.kind !== 'model') return own
+  const { tenantId, userId } = caller
+  const shared = account.limits.flatMap(({ subject, ...limits }): readonly Holder[] => {
+    if (subject.kind === 'tenant')
+      return [{ whose: 'tenant', id: tenantHolderId(tenantId), limits: whole(limits) }]
+    if (subject.userId !== userId) return []
+    return [{ whose: 'user', id: userHolderId(tenantId, userId), limits: whole(limits) }]
+  })
+  return [...own, ...shared]
+}
+
+/** No id contains a line break. */
+const tenantHolderId = (tenantId: string): string => `tenant\n${tenantId}`
+const userHolderId = (tenantId: string, userId: string): string => `user\n${tenantId}\n${userId}`
+
+function whole(figures: LimitFigures): Limits {
+  return { ...noLimits, ...figures }
+}
+
+/** Reads, and requests that may be retries, of one token in one process (P10). */
+export const OWN_REQUESTS_PER_MINUTE = 1_200
+/** This much of it may begin at once. */
+const AT_ONCE_MS = 1_000
+/** A request whose turn comes later is refused. */
+const LONGEST_WAIT_MS = 2_000
+/** Requests waiting, over all tokens; further ones are refused at once. */
+const MAX_WAITING = 10_000
+/** Tokens remembered; the oldest are evicted first. */
+const MAX_TOKENS = 20_000
+
+/** Undefined: the request begins at once. @throws DomainError `rate_limited` */
+export type TakeTurn = (
+  caller: Pick<LimitedCaller, 'tokenId' | 'kind'>,
+) => Promise<void> | undefined
+
+/**
+ * Paces requests of a model token that start nothing, or may turn out to start nothing: statuses,
+ * lists, files, and everything under an `Idempotency-Key`. The pace is even, so that a burst does
+ * not take the processor from other tokens. It is kept in memory and not shared with other
+ * replicas, so it queries neither Postgres nor the log. A refusal is delayed as long as a wait, so
+ * that a loop of refused requests is slow, too.
+ */
+export function createOwnRequests(
+  clock: Clock,
+  perMinute: number = OWN_REQUESTS_PER_MINUTE,
+  longestWaitMs: number = LONGEST_WAIT_MS,
+): TakeTurn {
+  const everyMs = 60_000 / perMinute
+  /** When the next request of a token is due at the even pace; a burst may start before that. */
+  const due = new LRUCache<string, number>({ max: MAX_TOKENS })
+  let waiting = 0
+  const wait = async (ms: number): Promise<void> => {
+    waiting += 1
+    await pause(ms)
+    waiting -= 1
+  }
+  const refuse = async (waitMs: number): Promise<never> => {
+    if (waiting < MAX_WAITING) await wait(longestWaitMs)
+    throw limitReached({ whose: 'token', limitedBy: 'own_requests', limit: perMinute, waitMs })
+  }
+  return ({ tokenId, kind }) => {
+    if (kind !== 'model') return undefined
+    const nowMs = clock.nowMs()
+    const dueMs = Math.max(nowMs, due.get(tokenId) ?? nowMs)
+    const waitMs = dueMs - nowMs - Math.max(0, AT_ONCE_MS - everyMs)
+    if (waitMs > longestWaitMs || (waitMs > 0 && waiting >= MAX_WAITING)) return refuse(waitMs)
+    due.set(tokenId, dueMs + everyMs)
+    return waitMs > 0 ? wait(waitMs) : undefined
+  }
 }

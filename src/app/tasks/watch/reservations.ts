@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { readCheckpoints } from '../../../../projections/engine/checkpoint.ts'
 import { taskStream } from '../../../domain/task/events.ts'
-import { closeSilentReplicas, purgeCallSpending } from '../../spending/call-spending.ts'
+import { closeSilentReplicas, purgeSpending } from '../../spending/replica-reports.ts'
 import type { TaskDeps } from '../deps.ts'
 
 /**
@@ -66,7 +66,7 @@ async function dropSpending(db: Pool): Promise<bigint | undefined> {
   const checkpoints = await readCheckpoints(db)
   const [ledger, tasks] = [checkpoints.get('ledger')?.position, checkpoints.get('tasks')?.position]
   if (ledger === undefined || tasks === undefined) return undefined
-  await purgeCallSpending(db, ledger)
+  await purgeSpending(db, ledger)
   return ledger < tasks ? ledger : tasks
 }
 

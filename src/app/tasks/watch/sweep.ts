@@ -2,7 +2,8 @@ import { keepLead } from '../../../../projections/engine/leadership.ts'
 import { pollBacklog } from '../../../../projections/tasks/query.ts'
 import { purgeCallClaims } from '../../calls/claims/statements.ts'
 import { makeStrayDue } from '../../queue/tables.ts'
-import { purgeRateUse } from '../../spending/throttle/sharing.ts'
+import { purgeCalls } from '../../spending/replica-reports.ts'
+import { purgeRateUse } from '../../spending/throttle/allowance.ts'
 import { purgeTaskUrls } from '../result-urls.ts'
 import type { TaskDeps } from '../deps.ts'
 import { farthestDue } from './intervals.ts'
@@ -52,6 +53,7 @@ export function createSweep(
       await makeStrayDue(deps.pool, taskWork, nowMs, farthestDue(settings.scale, longestMakingMs))
       await purgeTaskUrls(deps.pool, nowMs)
       await purgeRateUse(deps.pool)
+      await purgeCalls(deps.pool)
       await purgeCallClaims(deps.pool)
       await sweepReservations()
       return 'idle'

@@ -1,12 +1,12 @@
 import type { Static } from 'typebox'
 import { publicUrl } from '../../../api/kit/member-checks.ts'
 import type {
-  Asking,
+  LibraryRequest,
   AssetListing,
   AssetPage,
   AssetUseCases,
-  Naming,
-  Placing,
+  ObjectRequest,
+  ModelRequest,
 } from '../../../app/assets/types.ts'
 import type { Channel } from '../../../app/ports/provider.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
@@ -22,7 +22,7 @@ import { type ActionName, bodies, DEFAULT_PAGE_SIZE, FilterSchema, MAX_LISTED } 
 
 /** What an action is run with. */
 interface Call {
-  readonly asking: Asking
+  readonly asking: LibraryRequest
   /** As it was sent. */
   readonly body: JsonObject
   /** Called with the region of the asset or group in the request, as soon as it is known. */
@@ -45,11 +45,11 @@ interface Where<Model> {
   readonly ProjectName?: string
 }
 
-function placingOf({ asking }: Call, { model, ProjectName }: Where<string>): Placing {
+function placingOf({ asking }: Call, { model, ProjectName }: Where<string>): ModelRequest {
   return { ...asking, model: known(model).name, projectName: ProjectName }
 }
 
-function scopeOf({ asking }: Call, body: Partial<Where<string>>): Omit<Naming, 'id'> {
+function scopeOf({ asking }: Call, body: Partial<Where<string>>): Omit<ObjectRequest, 'id'> {
   const { model, ProjectName: projectName } = body
   return { ...asking, model: model === undefined ? undefined : known(model).name, projectName }
 }
@@ -73,11 +73,11 @@ function groupIn(id: string): string {
 
 type Key = Partial<Where<string>> & { readonly Id: string }
 
-const assetOf = (call: Call, body: Key): Naming => ({
+const assetOf = (call: Call, body: Key): ObjectRequest => ({
   ...scopeOf(call, body),
   id: assetIn(body.Id),
 })
-const groupOf = (call: Call, body: Key): Naming => ({
+const groupOf = (call: Call, body: Key): ObjectRequest => ({
   ...scopeOf(call, body),
   id: groupIn(body.Id),
 })

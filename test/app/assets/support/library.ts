@@ -1,4 +1,4 @@
-import type { AssetUseCases, Placing } from '../../../../src/app/assets/types.ts'
+import type { AssetUseCases, ModelRequest } from '../../../../src/app/assets/types.ts'
 import { type AssetEvent, assetStream } from '../../../../src/domain/asset/events.ts'
 import {
   type AssetGroupEvent,
@@ -22,7 +22,7 @@ export function asking(tenantId?: string, userId?: string) {
   }
 }
 
-export function placing(wish: Partial<Placing> = {}): Placing {
+export function placing(wish: Partial<ModelRequest> = {}): ModelRequest {
   return { ...asking(), model: MODEL, projectName: undefined, ...wish }
 }
 
@@ -38,7 +38,7 @@ export function address(switches = ''): string {
 
 export async function newGroup(
   library: AssetUseCases,
-  wish: Partial<Placing> = {},
+  wish: Partial<ModelRequest> = {},
 ): Promise<string> {
   const { groupId } = await library.createGroup({
     ...placing(wish),
@@ -51,7 +51,7 @@ export async function newGroup(
 export async function newAsset(
   library: AssetUseCases,
   groupId: string,
-  { switches = '', ...wish }: Partial<Placing> & { readonly switches?: string } = {},
+  { switches = '', ...wish }: Partial<ModelRequest> & { readonly switches?: string } = {},
 ): Promise<string> {
   const { assetId } = await library.createAsset({
     ...placing(wish),
@@ -66,7 +66,7 @@ export async function newAsset(
 /** Verifies a person at the sandbox's page and has their group. */
 export async function newPerson(
   library: AssetUseCases,
-  wish: Partial<Placing> = {},
+  wish: Partial<ModelRequest> = {},
 ): Promise<string> {
   const order = placing(wish)
   const callbackUrl = 'https://caller.example.com/done'
@@ -96,7 +96,7 @@ export async function passVerification(
 export async function activeAsset(
   library: AssetUseCases,
   groupId: string,
-  wish: Partial<Placing> = {},
+  wish: Partial<ModelRequest> = {},
 ) {
   const assetId = await newAsset(library, groupId, wish)
   const principal = wish.principal ?? asking().principal

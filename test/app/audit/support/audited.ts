@@ -201,11 +201,12 @@ export async function startAudited(
 export async function takenIn(
   t: Test,
   events: readonly RecordedEvent[],
+  projections = allProjections,
 ): Promise<{ readonly pool: Pool; readonly log: ScriptedLog }> {
   const pool = await testPool(t, 20)
   const log = new ScriptedLog(events)
-  const engine = startEngine(t, { pool, log, projections: allProjections })
-  await reached(pool, log, allProjections)
+  const engine = startEngine(t, { pool, log, projections })
+  await reached(pool, log, projections)
   await eventually('the indexes exist', async () => {
     const { rowCount } = await pool.query('select from engine.checkpoints where not indexed')
     return rowCount === 0

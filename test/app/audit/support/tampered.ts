@@ -39,22 +39,3 @@ export async function tampering(
     }
   }
 }
-
-/** A column of a table of a read model, as Postgres declares it. */
-export interface DeclaredColumn {
-  /** With its schema, e.g. `ledger.lines`. */
-  readonly table: string
-  readonly column: string
-  readonly type: string
-}
-
-/** Every column of every table of every read model. */
-export async function declaredColumns({ pool }: Audited): Promise<readonly DeclaredColumn[]> {
-  const { rows } = await pool.query<DeclaredColumn>(
-    `select format('%s.%s', table_schema, table_name) as table, column_name as column, data_type as type
-     from information_schema.columns join information_schema.tables using (table_schema, table_name)
-     where table_schema in (${schemas}) and table_type = 'BASE TABLE'
-     order by table_schema, table_name, ordinal_position`,
-  )
-  return rows
-}

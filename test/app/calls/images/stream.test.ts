@@ -155,7 +155,7 @@ void t.test('pictures are fetched, looked at and kept before their frames go on'
   t.match(s.ends.at(-1), /^commit 500000000000 at/)
 })
 
-void t.test('in base64 as requested, although upstream returned a URL', async (t) => {
+void t.test('in base64 as asked, although upstream answered with a URL', async (t) => {
   const s = scene(upstream(made('fine'), whole), { fields: { response_format: 'b64_json' } })
   await s.read()
   t.match(JSON.parse(s.seen[0] ?? ''), { b64_json: pictures['fine']?.toString('base64') })

@@ -3,12 +3,16 @@ import type { Test } from 'tap'
 import { migrateEngine } from '../../../../projections/engine/migrate.ts'
 import { allProjections } from '../../../../projections/registry.ts'
 import { createFunds, type Funds } from '../../../../src/app/spending/funds.ts'
+import {
+  createReplicaGauges,
+  type ReplicaGauges,
+} from '../../../../src/app/spending/replica-gauges.ts'
 import { migrateOps } from '../../../../src/app/migrations.ts'
 import { formatAmount, type Currency } from '../../../../src/kernel/money.ts'
 import { acquireDatabase } from '../../../helpers/postgres.ts'
 
 /** A ledger that says what a test wants and lags as it likes, for the funds of several replicas. */
-export interface Book {
+interface Book {
   readonly pool: Pool
   readonly project: (balance: {
     readonly tenantId: string
@@ -28,6 +32,8 @@ export interface Book {
 
 export interface BookReplica {
   readonly funds: Funds
+  /** Reports and reads. */
+  readonly exchange: ReplicaGauges['exchange']
   readonly pass: (ms: number) => void
   /** What the ledger lags from now on. */
   readonly lag: (ms: number) => void
@@ -62,15 +68,19 @@ export async function startBook(t: Test): Promise<Book> {
       let nowMs = options.startMs ?? 1_000_000
       let lagMs = 0
       const clock = { nowMs: () => nowMs }
+      const own = options.pool ?? pool
+      const replica = `replica-${(replicas += 1)}`
+      const gauges = createReplicaGauges({ db: own, replica, clock })
       const funds = createFunds({
-        pool: options.pool ?? pool,
-        replica: `replica-${(replicas += 1)}`,
+        pool: own,
+        gauges,
         lag: { lagMs: () => lagMs, look: () => Promise.resolve() },
         clock,
         ...(options.maxTenants === undefined ? {} : { maxTenants: options.maxTenants }),
       })
       return {
         funds,
+        exchange: gauges.exchange,
         pass: (ms) => void (nowMs += ms),
         lag: (ms) => void (lagMs = ms),
       }

@@ -14,8 +14,7 @@ import { isDomainError } from '../../../../src/kernel/errors.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
 import type { TextFamily } from '../../../families/text/wires.ts'
 import type { CallClaim } from '../../../../src/app/calls/claims/types.ts'
-import { keyedBy } from './keyed.ts'
-import { textCalls, textInput } from './text-world.ts'
+import { keyedBy, textCalls, textInput } from './text-world.ts'
 
 /** A process that makes one call and says, line by line, what its caller was given. */
 interface Order {

@@ -26,7 +26,7 @@ import { sandboxSpeechChannels } from '../../../helpers/sandbox-channels.ts'
 import { principalOf } from '../../support/world.ts'
 
 /** What is asked of files and voices. */
-export interface MediaCalls extends MediaUseCases {
+interface MediaCalls extends MediaUseCases {
   readonly clone: (input: CloneInput) => Promise<CompletedCall<Cloned>>
 }
 

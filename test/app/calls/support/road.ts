@@ -6,13 +6,14 @@ import { createChannelDirectory } from '../../../../src/app/channels/directory.t
 import { noCrash } from '../../../../src/app/crash-points.ts'
 import type { Channel } from '../../../../src/app/ports/provider.ts'
 import { createAccountFacts } from '../../../../src/app/accounts/account-facts.ts'
+import { createReplicaGauges } from '../../../../src/app/spending/replica-gauges.ts'
 import { createThrottle } from '../../../../src/app/spending/throttle/throttle.ts'
 import type { CallEvent } from '../../../../src/domain/call/events.ts'
 import type { PriceBook } from '../../../../src/domain/pricing/price-book.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
 
 /** Two channels of a family, and what it is sold at. */
-export interface Road extends Pick<Channel, 'family' | 'models' | 'largestImageCounts'> {
+interface Road extends Pick<Channel, 'family' | 'models' | 'largestImageCounts'> {
   readonly book: PriceBook
 }
 
@@ -21,6 +22,8 @@ export function roadOf({ book, ...offered }: Road) {
   const events: CallEvent[] = []
   const ends: string[] = []
   const clock = { nowMs: () => 1_700_000_000_000 }
+  const away = { query: () => Promise.reject(new Error('nothing is shared here')) }
+  const gauges = createReplicaGauges({ db: away, replica: 'road', clock })
   const channels = ['one', 'two'].map((id, priority): Channel => ({
     id,
     region: 'overseas',
@@ -57,13 +60,14 @@ export function roadOf({ book, ...offered }: Road) {
           release: (why) => end(why),
         })
       },
-      tell: () => Promise.resolve(),
-      exchange: () => Promise.resolve(),
-      spoolEmptied: () => Promise.resolve(),
+      lookAtLedger: () => undefined,
+      report: () => Promise.resolve(),
     },
-    budgets: { reserve: () => Promise.resolve(undefined), exchange: () => Promise.resolve() },
+    budgets: { reserve: () => Promise.resolve(undefined) },
+    gauges,
     throttle: createThrottle({
       facts: createAccountFacts({ readStream: () => Promise.resolve([]) }, clock),
+      gauges,
       monotonic: clock,
     }),
     claims: { take: () => Promise.reject(new Error('no call here has a key')) },

@@ -1,54 +1,54 @@
-import { type TextFamily, wires } from '../../../families/text/wires.ts'
-import { families } from '../../../../src/families/index.ts'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Registry } from 'prom-client'
 import type { Test } from 'tap'
 import type { CallView } from '../../../../infra/sandbox/calls/store.ts'
+import type { CallClaim } from '../../../../src/app/calls/claims/types.ts'
 import {
-  type BreakerSettings,
-  defaultBreakerSettings,
-} from '../../../../src/app/channels/breaker.ts'
-import { sandboxTextChannels } from '../../../helpers/sandbox-channels.ts'
+  type CallDeps,
+  type CallLimits,
+  defaultCallLimits,
+} from '../../../../src/app/calls/deps.ts'
+import type { CallInput, CompletedCall, StreamedCall } from '../../../../src/app/calls/family.ts'
 import {
   createCallRunner,
   createRunningCalls,
   type RunningCalls,
 } from '../../../../src/app/calls/running-calls.ts'
 import {
-  type CallDeps,
-  type CallLimits,
-  defaultCallLimits,
-} from '../../../../src/app/calls/deps.ts'
-import { bodyOf } from '../../../families/text/wires.ts'
-import { createTextFamily } from '../../../../src/families/text/calls/family.ts'
-import { createKeptIds } from '../../../../src/families/text/calls/kept-ids.ts'
-import type { CompletedCall, StreamedCall } from '../../../../src/app/calls/family.ts'
-import { chatWire } from '../../../../src/families/chat/upstream/wire.ts'
-import { createTextProvider } from '../../../../src/families/text/upstream/client.ts'
-import { nativeWire } from '../../../../src/families/native/upstream/wire.ts'
-import { responsesWire } from '../../../../src/families/responses/upstream/wire.ts'
-import type { JsonObject } from '../../../../src/kernel/json.ts'
-import { watchLedger } from '../../../../src/app/spending/ledger-lag.ts'
-import type { TextCallInput, TextFrame } from '../../../../src/families/text/calls/types.ts'
-import type { Limits } from '../../../../src/app/spending/throttle/holders.ts'
+  type BreakerSettings,
+  defaultBreakerSettings,
+} from '../../../../src/app/channels/breaker.ts'
 import { noCrash } from '../../../../src/app/crash-points.ts'
 import type { Channel } from '../../../../src/app/ports/provider.ts'
-import { compose } from '../../../../src/start/compose.ts'
+import { watchLedger } from '../../../../src/app/spending/ledger-lag.ts'
+import type { Limits } from '../../../../src/app/spending/throttle/limits.ts'
 import type { CallEvent } from '../../../../src/domain/call/events.ts'
 import {
   createJournal,
-  newInstanceId,
   type Journal,
+  newInstanceId,
 } from '../../../../src/eventlog/journal/journal.ts'
 import type { JournalLimits } from '../../../../src/eventlog/journal/limits.ts'
 import { openSpool } from '../../../../src/eventlog/journal/spool.ts'
 import type { EventLog, RecordedEvent } from '../../../../src/eventlog/log/types.ts'
+import { chatWire } from '../../../../src/families/chat/upstream/wire.ts'
+import { families } from '../../../../src/families/index.ts'
+import { nativeWire } from '../../../../src/families/native/upstream/wire.ts'
+import { responsesWire } from '../../../../src/families/responses/upstream/wire.ts'
+import { createTextFamily } from '../../../../src/families/text/calls/family.ts'
+import { createKeptIds } from '../../../../src/families/text/calls/kept-ids.ts'
+import type { TextCallInput, TextFrame } from '../../../../src/families/text/calls/types.ts'
+import { createTextProvider } from '../../../../src/families/text/upstream/client.ts'
 import { systemClock } from '../../../../src/kernel/clock.ts'
 import { newRequestId } from '../../../../src/kernel/ids.ts'
+import type { JsonObject } from '../../../../src/kernel/json.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
+import { compose } from '../../../../src/start/compose.ts'
 import { principalOf, startWorld, type World, type WorldOptions } from '../../support/world.ts'
+import { bodyOf, type TextFamily, wires } from '../../../families/text/wires.ts'
+import { sandboxTextChannels } from '../../../helpers/sandbox-channels.ts'
 
 /** Tests break so much on purpose that a breaker would open. */
 const TOLERANT: BreakerSettings = { ...defaultBreakerSettings, minimumFailures: 1_000_000 }
@@ -230,5 +230,35 @@ export async function collect(
     return { frames: seen, error: undefined }
   } catch (error) {
     return { frames: seen, error }
+  }
+}
+
+/** What the API hands over of a request with this `Idempotency-Key`. */
+export function keyedBy(
+  key: string,
+  taken: (claim: CallClaim) => void = () => undefined,
+  bodyHash = 'one body',
+): Pick<CallInput, 'keyed'> {
+  return { keyed: { key, path: '/v1/chat/completions', bodyHash, taken } }
+}
+
+/** What an accepted call of the sandbox has to be settled as, by billing unit. */
+export function unitsOf(accepted: CallView): Readonly<Record<string, number>> {
+  const { usage, tool_calls: tools } = accepted
+  return {
+    input:
+      usage.input_tokens -
+      usage.cached_input_tokens -
+      usage.cache_write_5m_tokens -
+      usage.cache_write_1h_tokens +
+      usage.tool_prompt_tokens,
+    'cached-input': usage.cached_input_tokens,
+    'cache-write-5m': usage.cache_write_5m_tokens,
+    'cache-write-1h': usage.cache_write_1h_tokens,
+    output: usage.output_tokens,
+    'web-search-call': tools['web_search'] ?? 0,
+    // The sandbox has one container, however often code runs in it.
+    'code-interpreter-session': Math.min(1, tools['code_interpreter'] ?? 0),
+    'file-search-call': tools['file_search'] ?? 0,
   }
 }

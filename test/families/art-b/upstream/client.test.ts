@@ -64,7 +64,7 @@ async function fetched(item: ImageItem | undefined): Promise<string> {
   return `${width}x${height} ${format}`
 }
 
-void t.test('a picture by URL: a real one, with its description', async (t) => {
+void t.test('a picture by URL: a real one, with what upstream reports of it', async (t) => {
   const answer = await make('a boat')
   t.equal(await fetched(answer.items[0]), `${SIZE} jpeg`)
   t.match(answer, {

@@ -2,7 +2,7 @@ import t from 'tap'
 import { until } from '../../../helpers/eventually.ts'
 import { DomainError } from '../../../../src/kernel/errors.ts'
 import { asModel } from '../../../api/support/app.ts'
-import { frame, type Step } from '../../../api/support/memory-texts.ts'
+import { frame, type Step } from '../../../api/support/memory-calls.ts'
 import { chatPath, dataOf, goodChat, listen, sendRaw, startText } from '../../../api/v1/support.ts'
 
 const limits = { keepAliveMs: 40, openAfterMs: 60, stallMs: 600 }
@@ -158,24 +158,21 @@ void t.test('a call that is slow to begin is a stream already; then it fails wit
   texts.begin = () => undefined
 })
 
-void t.test(
-  'the use case notices a caller who leaves, and reads the frames to their end',
-  async (t) => {
-    const left = gate()
-    const finished = texts.finished
-    texts.steps = () => [frame(chunk('a')), left.wait, frame(chunk('b')), frame(chunk('c'))]
-    const { next, cancel } = await fetchStream()
-    await next()
-    await cancel()
-    const input = texts.streams.at(-1)
-    await until(() => input?.callerGone.aborted === true)
-    t.equal(texts.finished, finished, 'the call goes on')
-    left.open()
-    await until(() => texts.finished === finished + 1)
-  },
-)
+void t.test('a caller who leaves is reported, and the frames are read to their end', async (t) => {
+  const left = gate()
+  const finished = texts.finished
+  texts.steps = () => [frame(chunk('a')), left.wait, frame(chunk('b')), frame(chunk('c'))]
+  const { next, cancel } = await fetchStream()
+  await next()
+  await cancel()
+  const input = texts.streams.at(-1)
+  await until(() => input?.callerGone.aborted === true)
+  t.equal(texts.finished, finished, 'the call goes on')
+  left.open()
+  await until(() => texts.finished === finished + 1)
+})
 
-void t.test('the use case notices a caller who leaves before the stream begins', async (t) => {
+void t.test('a caller who leaves before the stream begins is reported too', async (t) => {
   const begin = gate()
   const finished = texts.finished
   texts.begin = begin.wait
@@ -192,7 +189,7 @@ void t.test('the use case notices a caller who leaves before the stream begins',
   t.equal(input?.requestId.startsWith('req_'), true)
 })
 
-void t.test('a stream that was read to its end has no caller who left', async (t) => {
+void t.test('a stream that was read to its end reports no leaving caller', async (t) => {
   texts.steps = () => [frame(chunk('a'))]
   const { next } = await fetchStream()
   while ((await next()) !== undefined);

@@ -43,7 +43,7 @@ function refused(t: Test, asked: ImageOrder, param: string, code = 'invalid_requ
 }
 
 t.test(
-  'without a size the picture is 1K, which is sent upstream unless the model has one size',
+  'without a size the picture is 1K, and upstream gets that size unless it makes one only',
   async (t) => {
     t.strictSame(read(order()).body, { prompt: 'a boat', size: '1K' })
     t.strictSame(read(of(FLASH, {})).body, { prompt: 'a boat' })

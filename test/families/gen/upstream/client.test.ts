@@ -96,7 +96,7 @@ void t.test(
   },
 )
 
-void t.test('a model with one size is sent none', async (t) => {
+void t.test('a model of one size gets none', async (t) => {
   await make(asked('a boat', { model: 'gen-2.5-flash-image' }))
   t.same(lastSent(), {
     contents: [{ role: 'user', parts: [{ text: 'a boat' }] }],

@@ -88,7 +88,7 @@ t.test('a bare object outside any field is kept', async (t) => {
   t.equal(parser.end()?.data, '{"error":{"code":503}}')
 })
 
-t.test('the rest at the end is returned once', async (t) => {
+t.test('what is left at the end is emitted once', async (t) => {
   const parser = createFrameParser(LIMIT)
   t.same(parser.feed('data: 1\n\ndata: 2'), [{ event: undefined, data: '1' }])
   t.same(parser.end(), { event: undefined, data: '2' })

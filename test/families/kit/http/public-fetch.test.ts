@@ -236,7 +236,7 @@ void t.test(
 )
 
 void t.test(
-  'an opened URL has a public address, and is closed when its reader is gone',
+  'what is opened lies at a public address, and is closed when it is not read',
   async (t) => {
     let open = 0
     const { asked, at, openPublic } = await internet(t, ({ url }, response) => {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { DomainError, type DomainCode } from '../../../../src/kernel/errors.ts'
 import { asModel } from '../../../api/support/app.ts'
-import { frame } from '../../../api/support/memory-texts.ts'
+import { frame } from '../../../api/support/memory-calls.ts'
 import { dataOf, startText } from '../../../api/v1/support.ts'
 
 const { app, texts, post, hosts } = await startText(t, {

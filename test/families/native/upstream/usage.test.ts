@@ -30,7 +30,7 @@ t.test('members that are zero are left out upstream; wrong figures are no figure
 })
 
 t.test(
-  'each query that differs and is not empty is a search, however often it is reported',
+  'each distinct query that is not empty is one search, however often it is reported',
   async (t) => {
     const known = new Set<string>()
     const tell = (...candidates: object[]) => {

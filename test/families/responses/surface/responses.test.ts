@@ -1,6 +1,6 @@
 import t from 'tap'
 import { DomainError } from '../../../../src/kernel/errors.ts'
-import { frame } from '../../../api/support/memory-texts.ts'
+import { frame } from '../../../api/support/memory-calls.ts'
 import { dataOf, startText } from '../../../api/v1/support.ts'
 
 const path = '/v1/responses'

@@ -47,7 +47,7 @@ void t.test('audio is JSON, or its bytes where the account says so; a URL is JSO
   t.match(await bodyOf(url, 'hex', { output_format: 'url' }), { form: 'json', audio: url })
 })
 
-void t.test('audio that cannot be played is the operator’s cost and not billed', async (t) => {
+void t.test('audio that cannot be played is our cost and not billed', async (t) => {
   const malformed = { name: 'ProviderError', kind: 'malformed', acceptance: 'certain' }
   for (const audio of ['', '4', '49f', '4g', 'https://x', new RawString(Buffer.from('4 ff'))])
     for (const mode of ['json', 'hex'] as const)

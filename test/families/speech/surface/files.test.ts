@@ -61,7 +61,7 @@ function send(pieces: number, after: () => Promise<void>) {
   })
 }
 
-t.test('an upload that fails while its file still arrives is reported', async (t) => {
+t.test('an upload that fails while its file still arrives is answered', async (t) => {
   const answer = await send(MANY, () => Promise.resolve())
   t.equal(answer.statusCode, 502)
   t.match(answer.json(), { base_resp: { status_code: 1033 } })

@@ -228,7 +228,7 @@ void t.test(
   },
 )
 
-void t.test('every end of a task is recognised, and a missing task is gone', async (t) => {
+void t.test('every end of a task is distinguished, and a missing task is gone', async (t) => {
   const ends = [
     ['fail=1033', { status: 'failed', error: { code: 'speech_failed' } }],
     ['expire', { status: 'expired' }],

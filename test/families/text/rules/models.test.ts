@@ -40,7 +40,7 @@ t.test('metered tools are found on every wire, functions are not among them', as
   t.same(offeredTools(wires.native, { tools: [{ googleSearch: null }, { codeExecution: {} }] }), [])
 })
 
-t.test('a chat asks for a search in its own member, or as a tool', async (t) => {
+t.test('a chat asks for a search in a separate member, or as a tool', async (t) => {
   t.same(offeredTools(wires.chat, { web_search_options: {} }), ['web-search'])
   t.same(offeredTools(wires.chat, { tools: [{ type: 'web_search' }] }), ['web-search'])
   t.same(offeredTools(wires.chat, { web_search_options: null }), [])

@@ -187,7 +187,7 @@ t.test('what was seen of an answer says what is settled, and what a failure cost
   t.end()
 })
 
-t.test('a quote is made once per book: a new book has its own prices', (t) => {
+t.test('a quote is computed once a price book: a new book has other prices', (t) => {
   const double = priceBookFromPublished({
     version: 'dearer',
     entries: ['input', 'output'].map((unit) => ({

@@ -259,7 +259,7 @@ void t.test('400 suggests the name of a misspelled member', async (t) => {
     })
 })
 
-void t.test('members of other actions and unknown members are no typos', async (t) => {
+void t.test('members of other actions and unknown ones are no typos', async (t) => {
   for (const action of actionNames) {
     const known = Object.keys(good[action])
     const others = actionNames

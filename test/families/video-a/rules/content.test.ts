@@ -126,7 +126,7 @@ t.test('media URLs: other schemes, blanks and malformed ones are refused', async
   }
 })
 
-t.test('data URIs: images and audio of their own kind, strict Base64; never video', async (t) => {
+t.test('data URIs: images and audio of a matching type, strict Base64; never video', async (t) => {
   const png = 'data:image/png;base64,iVBORw0KGgo='
   const wav = 'data:audio/wav;base64,UklGRg=='
   const content = [image('reference_image', png), audio(wav)]

@@ -189,7 +189,7 @@ t.test('draft: true only on domestic 2.0, where it is passed on', async (t) => {
     for (const value of [true, null, 'false']) refused(t, bodyFor(name, { draft: value }), 'draft')
 })
 
-t.test('output_format: mp4 or mov on 2.5; 2.0 has only mp4 and is not sent it', async (t) => {
+t.test('output_format: mp4 or mov on 2.5; 2.0 has only mp4 and does not get it', async (t) => {
   for (const name of of25) {
     for (const format of ['mp4', 'mov'])
       t.equal(accept(name, { output_format: format }).upstreamBody['output_format'], format)

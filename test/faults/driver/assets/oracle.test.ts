@@ -1,8 +1,13 @@
 import t from 'tap'
-import { type AssetFindings, nothingKept } from './findings.ts'
-import { type LoggedLibrary, thing, verification } from './library-log.ts'
-import type { AcceptedAsset, AcceptedGroup, LibraryRecord } from './library-record.ts'
-import { judgeAssets } from './oracle.ts'
+import { type AssetFindings, judgeAssets, nothingKept } from './oracle.ts'
+import {
+  type AcceptedAsset,
+  type AcceptedGroup,
+  type LibraryRecord,
+  type LoggedLibrary,
+  thing,
+  verification,
+} from './library.ts'
 import { AssetWitness } from './witness.ts'
 
 /** The judge of the asset library: it finds nothing where nothing is wrong, and every wrong there can be. */
@@ -176,20 +181,23 @@ t.test(
   },
 )
 
-t.test('P1: what nobody asked for, what came before its record, what was sent twice', async (t) => {
-  const more = (one: AcceptedAsset): Change => ({ upstream: { assets: [...record.assets, one] } })
-  t.same(codes(more({ ...upstreamAsset, id: 'a-9', name: 'asset-9' })), ['unasked'])
-  t.same(codes(more({ ...upstreamAsset, id: 'a-9' })), ['sent_twice', 'wrong_owner'])
-  const early = { ...upstreamAsset, accepted_at: '2026-01-02T03:04:00.000Z' }
-  t.same(codes({ upstream: { assets: [early, upstreamUsed] } }), ['intent_too_late'])
-  t.same(codes({ upstream: { assets: [upstreamUsed] } }), ['made_up', 'wrong_end'])
-  const twice = { ...session, id: 'session-2', group_id: null }
-  t.same(codes({ upstream: { verifications: [session, twice] } }), ['sent_twice', 'wrong_owner'])
-  t.same(
-    codes({ upstream: { verifications: [session, { ...twice, client_marker: 'somebody' }] } }),
-    ['unasked'],
-  )
-})
+t.test(
+  'P1: what no caller asked for, what came before its record, what was sent twice',
+  async (t) => {
+    const more = (one: AcceptedAsset): Change => ({ upstream: { assets: [...record.assets, one] } })
+    t.same(codes(more({ ...upstreamAsset, id: 'a-9', name: 'asset-9' })), ['unasked'])
+    t.same(codes(more({ ...upstreamAsset, id: 'a-9' })), ['sent_twice', 'wrong_owner'])
+    const early = { ...upstreamAsset, accepted_at: '2026-01-02T03:04:00.000Z' }
+    t.same(codes({ upstream: { assets: [early, upstreamUsed] } }), ['intent_too_late'])
+    t.same(codes({ upstream: { assets: [upstreamUsed] } }), ['made_up', 'wrong_end'])
+    const twice = { ...session, id: 'session-2', group_id: null }
+    t.same(codes({ upstream: { verifications: [session, twice] } }), ['sent_twice', 'wrong_owner'])
+    t.same(
+      codes({ upstream: { verifications: [session, { ...twice, client_marker: 'somebody' }] } }),
+      ['unasked'],
+    )
+  },
+)
 
 t.test('what was accepted and is not known must not be given up, nor stay unknown', async (t) => {
   const [first] = asset
@@ -267,7 +275,7 @@ t.test('persons: verified by the page, once, with a group that is theirs', async
   t.same(codes({ witness }), ['id_lost', 'two_groups'])
 })
 
-t.test('callers are shown what the log has, and nobody else’s', async (t) => {
+t.test('callers are shown what the log has of them, and nothing of other tenants', async (t) => {
   const library = logged(streams)
   const findings = { ...nothingKept(), upstream: record, logged: library, isOver: false }
   const judged = (assets: readonly (readonly [string, string])[], groups: readonly string[]) => {

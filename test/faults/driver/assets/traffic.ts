@@ -1,13 +1,51 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { act, addressWith, resultOf } from './library.ts'
+import { mayPass, sessionSwitches, uploadSwitches } from './switches.ts'
+import {
+  assetTypes,
+  isDeletionTried,
+  modelOf,
+  type Region,
+  regions,
+  type SeenAsset,
+  type SeenGroup,
+  type SeenSession,
+} from './witness.ts'
 import type { Tenant } from '../caller.ts'
 import type { Dice } from '../random.ts'
 import type { Traffic } from '../traffic.ts'
-import { modelOf, regions } from './regions.ts'
-import { uploadSwitches } from './switches.ts'
-import { askForResult, beginSession } from './verification.ts'
-import { act, addressWith, resultOf } from './wire.ts'
-import { assetTypes, isDeletionTried, type SeenAsset, type SeenGroup } from './witness.ts'
-import { type LibraryWorker, nextMarker } from './worker.ts'
+import type { Witness } from '../witness.ts'
+
+/** One of those who use the library, as several tenants in turn. */
+interface LibraryWorker {
+  readonly dice: Dice
+  readonly tenants: readonly Tenant[]
+  readonly witness: Witness
+  readonly name: string
+  /** The crash point the gateway waits for, if any: what is done then tends towards it. */
+  readonly focus: () => string | undefined
+  /** Verifications whose result is still to be asked for. */
+  readonly open: OpenSession[]
+  made: number
+}
+
+/** A verification that was begun, and what its caller keeps of it. */
+interface OpenSession {
+  readonly session: SeenSession
+  readonly tenant: Tenant
+  readonly region: Region
+  readonly credential: string
+  /** Whether a person who passes at the page is verified. */
+  readonly mayPass: boolean
+  /** Of the process's own clock. */
+  readonly begunMs: number
+}
+
+/** What nothing else of a run is called. */
+function nextMarker(worker: LibraryWorker): string {
+  worker.made += 1
+  return `${worker.name}-${worker.made}`
+}
 
 /**
  * Callers of several tenants that keep assets, have persons verified and delete what is of them, until told
@@ -224,4 +262,91 @@ async function removeGroup(
   if (answer?.status !== 200) return
   group.deleted = true
   for (const asset of within) asset.deleted = true
+}
+
+/** Persons are sent to the page, press a button or go away; then the result is asked for. */
+
+const PAGE_TIMEOUT_MS = 5_000
+const MOST_OPEN = 6
+/** Not much longer a verification may be confirmed. */
+const CERTAIN_MS = 20 * 60_000
+
+async function beginSession(worker: LibraryWorker, tenant: Tenant): Promise<void> {
+  const { dice, witness, open } = worker
+  const region = dice.pick(regions)
+  const marker = nextMarker(worker)
+  const switches = sessionSwitches(dice)
+  const session = witness.assets.session(marker, tenant.tenantId)
+  const body = { model: modelOf(region), CallbackURL: addressWith(switches, marker) }
+  const answer = await act(tenant.call, 'CreateVisualValidateSession', body)
+  if (answer?.status !== 200) return
+  const { ProviderToken: credential, H5Link: link } = resultOf(answer)
+  if (typeof credential !== 'string' || typeof link !== 'string')
+    return witness.differ('id_withheld', marker, 'a verification was answered 200 without its link')
+  const wish = dice.weighted<SeenSession['outcome']>([
+    [8, 'pass'],
+    [1, 'fail'],
+    [1, undefined],
+  ])
+  const pressed = wish === undefined ? 'refused' : await press(link, wish)
+  // Whether the page took it nobody knows then: nothing is to be learnt from it.
+  if (pressed === undefined) return
+  if (pressed === 'taken') session.outcome = wish
+  const begunMs = performance.now()
+  open.push({ session, tenant, region, credential, mayPass: mayPass(switches), begunMs })
+  if (open.length > MOST_OPEN) open.shift()
+}
+
+/** Does what the person's browser does; what the page made of it, if it answered. */
+async function press(
+  link: string,
+  outcome: 'pass' | 'fail',
+): Promise<'taken' | 'refused' | undefined> {
+  try {
+    const { status } = await fetch(link, {
+      method: 'POST',
+      redirect: 'manual',
+      body: new URLSearchParams({ outcome }),
+      signal: AbortSignal.timeout(PAGE_TIMEOUT_MS),
+    })
+    return status === 303 ? 'taken' : 'refused'
+  } catch {
+    return undefined
+  }
+}
+
+async function askForResult(worker: LibraryWorker): Promise<void> {
+  const { dice, open } = worker
+  const asked = dice.pick(open)
+  const [answer] = await Promise.all([
+    resultFor(worker, asked),
+    // An answer that comes twice is the same.
+    dice.chance(0.3) ? resultFor(worker, asked) : undefined,
+  ])
+  if (answer === 'over') open.splice(open.indexOf(asked), 1)
+}
+
+async function resultFor(
+  { witness }: LibraryWorker,
+  { session, tenant, region, credential, mayPass, begunMs }: OpenSession,
+): Promise<'over' | undefined> {
+  const { marker, outcome } = session
+  const body = { model: modelOf(region), ProviderToken: credential }
+  const answer = await act(tenant.call, 'GetVisualValidateResult', body)
+  if (answer?.status === 404) {
+    if (outcome === 'pass' && mayPass && performance.now() - begunMs < CERTAIN_MS)
+      witness.differ('verification_lost', marker, 'a person who passed is not found')
+    return 'over'
+  }
+  if (answer?.status !== 200) return undefined
+  const { GroupId: id } = resultOf(answer)
+  if (typeof id !== 'string') {
+    witness.differ('bad_answer', marker, 'a result without a group')
+    return undefined
+  }
+  if (id === '') return undefined
+  if (outcome !== 'pass') witness.differ('verified_in_vain', marker, outcome ?? 'nothing')
+  session.groupIds.add(id)
+  witness.assets.group({ id, tenantId: tenant.tenantId, region, isPerson: true })
+  return 'over'
 }

@@ -1,4 +1,11 @@
-import type { Region } from './regions.ts'
+/** Where things are kept; each is a library of its own. */
+export const regions = ['domestic', 'overseas'] as const
+export type Region = (typeof regions)[number]
+
+/** The model that says where a thing is to be kept. */
+export function modelOf(region: Region): string {
+  return `${region}-video-2-0`
+}
 
 /** A group that a caller was given the id of. */
 export interface SeenGroup {
@@ -14,7 +21,7 @@ export interface SeenGroup {
 }
 
 export const assetTypes = ['Image', 'Video', 'Audio'] as const
-export type AssetType = (typeof assetTypes)[number]
+type AssetType = (typeof assetTypes)[number]
 
 /** An asset that a caller was given the id of. */
 export interface SeenAsset {

@@ -1,13 +1,11 @@
 import t from 'tap'
-import type { LoggedCall } from '../call-log.ts'
-import type { LedgerLine } from '../ledger.ts'
+import type { LoggedCall } from '../log-reader.ts'
+import type { LedgerLine } from '../bill.ts'
 import type { UpstreamCall } from '../upstream-record.ts'
-import { type CallFindings, judgeCalls } from './oracle.ts'
+import { type CallFindings, judgeCalls, type LoggedImageTask } from './oracle.ts'
 import type { ImageOrder } from '../images/orders.ts'
-import type { LoggedImageTask } from '../images/tasks.ts'
 import type { SpeechOrder } from '../speech/orders.ts'
-import { type CallOrder, owedFor } from './orders.ts'
-import { CallWitness, type Ordered } from './witness.ts'
+import { type CallOrder, CallWitness, type Ordered, owedFor } from './witness.ts'
 
 /** The oracle of calls itself: it finds nothing where nothing is wrong, and every wrong there can be. */
 
@@ -241,7 +239,7 @@ function settledAs(
 }
 
 t.test(
-  'speech is billed by the characters upstream told, a clone by the piece and what it says',
+  'speech is billed by the characters upstream reported, a clone by the piece and by what it speaks',
   async (t) => {
     const owed = (order: SpeechOrder) =>
       owedFor(order, spoken).map(({ sku, quantity, pico }) => `${sku} ${quantity} ${pico}`)

@@ -5,7 +5,7 @@ import type { Dice } from '../random.ts'
 import type { Traffic } from '../traffic.ts'
 import type { Witness } from '../witness.ts'
 import { type ImageOrder, newImageOrder } from './orders.ts'
-import { Repeats } from '../calls/repeats.ts'
+import { Repeats } from '../calls/order.ts'
 import type { Ordered } from '../calls/witness.ts'
 
 /** Callers of images of one tenant, until told to stop. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Repeats } from '../calls/repeats.ts'
+import { Repeats } from '../calls/order.ts'
 import type { Ordered } from '../calls/witness.ts'
 import type { Answer, Call } from '../caller.ts'
 import type { Dice } from '../random.ts'

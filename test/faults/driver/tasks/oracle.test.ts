@@ -1,5 +1,5 @@
 import t from 'tap'
-import { nothingKept } from '../assets/findings.ts'
+import { nothingKept } from '../assets/oracle.ts'
 import { toPico } from '../bill.ts'
 import { type Findings, sentAs } from '../findings.ts'
 import type { LoggedTask } from '../log-reader.ts'
@@ -146,18 +146,15 @@ t.test(
   },
 )
 
-t.test(
-  'without markers nothing proves an absence, and nobody says that one is proved',
-  async (t) => {
-    const open = { ...like, task: { ...like.task, end: undefined, possibleCostLeak: false } }
-    const never = { accepted: [] }
-    t.same(codes([open], { ...never, when: 'past-every-absence' }), [])
-    t.same(codes([open], never), ['still_open'])
-    const givenUp = { ...like.task, end: 'failed' as const, neverAccepted: true }
-    const task = { ...givenUp, possibleCostLeak: false }
-    t.same(codes([{ ...like, task }], never), ['given_up_in_doubt'])
-  },
-)
+t.test('without markers an absence is not proved, and not reported as proved', async (t) => {
+  const open = { ...like, task: { ...like.task, end: undefined, possibleCostLeak: false } }
+  const never = { accepted: [] }
+  t.same(codes([open], { ...never, when: 'past-every-absence' }), [])
+  t.same(codes([open], never), ['still_open'])
+  const givenUp = { ...like.task, end: 'failed' as const, neverAccepted: true }
+  const task = { ...givenUp, possibleCostLeak: false }
+  t.same(codes([{ ...like, task }], never), ['given_up_in_doubt'])
+})
 
 t.test('without markers too much in doubt is an excuse, and only for these families', async (t) => {
   const many = Array.from({ length: 51 }, (_, index) =>

@@ -1,11 +1,11 @@
 import type { Heard } from './caller.ts'
-import type { LoggedCall } from '../../driver/call-log.ts'
+import type { LoggedCall } from '../../driver/log-reader.ts'
 import { type Owed, owedFor, owedLines } from './prices.ts'
 import type { UpstreamCall } from '../../driver/upstream-record.ts'
 
 /** Compares what upstream accepted, what was written down and what callers were told. */
 
-export interface Evidence {
+interface Evidence {
   readonly calls: readonly UpstreamCall[]
   /** Markers by request id. */
   readonly markers: ReadonlyMap<string, string>
@@ -27,7 +27,7 @@ export interface Account {
 }
 
 /** 10⁻¹² of the currency from a decimal string. */
-export function toPico(amount: string): bigint {
+function toPico(amount: string): bigint {
   const [whole = '0', fraction = ''] = amount.split('.')
   return BigInt(whole) * 10n ** 12n + BigInt(fraction.padEnd(12, '0'))
 }

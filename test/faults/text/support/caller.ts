@@ -2,7 +2,7 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 
 /** A caller on a socket of its own, who may leave at any byte. */
 
-export type Family = 'chat' | 'responses' | 'native'
+type Family = 'chat' | 'responses' | 'native'
 export const families: readonly Family[] = ['chat', 'responses', 'native']
 
 /** Nobody waits longer for an answer. */

@@ -8,10 +8,9 @@ import { createEventLog } from '../../../../src/eventlog/log/client.ts'
 import { systemClock } from '../../../../src/kernel/clock.ts'
 import { newNamespace } from '../../../helpers/eventstore.ts'
 import { acquireDatabase } from '../../../helpers/postgres.ts'
-import { callsOf, type LoggedCall } from '../../driver/call-log.ts'
-import { type LoggedEvent, readLog } from '../../driver/log-reader.ts'
+import { callsOf, type LoggedCall, type LoggedEvent, readLog } from '../../driver/log-reader.ts'
 import { Machine } from '../../driver/machine.ts'
-import { type Dice, dice } from '../../driver/random.ts'
+import { type Dice, dice, seedOfTests } from '../../driver/random.ts'
 import { startSandbox } from '../../driver/sandbox.ts'
 import { follow, type Upstream } from '../../driver/upstream-record.ts'
 import {
@@ -21,9 +20,8 @@ import {
   ledgerDifferences,
   type LedgerLine,
 } from './account.ts'
-import { writeTextChannels } from './channels.ts'
+import { priceBook, writeTextChannels } from './prices.ts'
 import { ask, type Asking, type Heard } from './caller.ts'
-import { priceBook } from './prices.ts'
 import { builtProduct, type Product } from '../../../helpers/product.ts'
 import { startStore, type Store } from './store.ts'
 
@@ -33,7 +31,7 @@ const CATCH_UP_MS = 20_000
 const LEDGER_PAGE = 500
 const HTTP_TIMEOUT_MS = 20_000
 
-export interface TextWorld<S extends EventStore = Store> {
+interface TextWorld<S extends EventStore = Store> {
   /** Of the seed and of this file. */
   readonly dice: Dice
   readonly seed: string
@@ -58,13 +56,8 @@ export interface TextWorld<S extends EventStore = Store> {
   readonly close: () => Promise<void>
 }
 
-/** The seed of this run: `FAULTS_SEED`, or a new one. */
-function seedOfRun(): string {
-  return process.env['FAULTS_SEED'] ?? String(Math.floor(Math.random() * 1_000_000_000))
-}
-
 /** Where the log of a world is kept. */
-export interface EventStore {
+interface EventStore {
   readonly url: string
   readonly stop: () => Promise<void>
 }
@@ -79,7 +72,7 @@ export async function startTextWorldOn<S extends EventStore>(
   name: string,
   startEventStore: (build: Product, directory: string) => Promise<S>,
 ): Promise<TextWorld<S>> {
-  const seed = seedOfRun()
+  const seed = seedOfTests()
   const closers: (() => Promise<unknown>)[] = []
   const close = async (): Promise<void> => {
     for (const one of closers.splice(0)) await one()

@@ -6,13 +6,7 @@ import {
 } from '../../../../infra/embedded/eventstore/versions.ts'
 import { startEmbeddedServer } from '../../../contract/embedded-server.ts'
 import { several } from '../../../contract/setup.ts'
-import {
-  follow,
-  type Followed,
-  type FollowOptions,
-  type Pair,
-  rawClient,
-} from './support/raw-read.ts'
+import { follow, type Followed, type FollowOptions, type Pair, rawClient } from './support/raw.ts'
 
 const END: Pair = ['18446744073709551615', '18446744073709551615']
 

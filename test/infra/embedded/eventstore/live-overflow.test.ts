@@ -7,7 +7,7 @@ import {
 import { startEmbeddedServer } from '../../../contract/embedded-server.ts'
 import { several } from '../../../contract/setup.ts'
 import { eventually } from '../../../helpers/eventually.ts'
-import { follow, type Followed, type FollowOptions, rawClient } from './support/raw-read.ts'
+import { follow, type Followed, type FollowOptions, rawClient } from './support/raw.ts'
 
 const PREFIX = 'wanted'
 const BURST_EVENTS = 100
@@ -43,7 +43,7 @@ const upTo = (from: number, count: number): number[] =>
   Array.from({ length: count }, (_, index) => from + index)
 
 for (const version of SERVER_VERSIONS) {
-  t.test(`${version}: a burst reaches every reader, once and in order`, async (t) => {
+  t.test(`${version}: a burst reaches a subscriber that reads, once and in order`, async (t) => {
     const log = await logOf(t, version)
     for (const filter of [{}, { prefix: PREFIX }]) {
       const begin = await log.last()
@@ -57,7 +57,7 @@ for (const version of SERVER_VERSIONS) {
     }
   })
 
-  t.test(`${version}: a reader that does not read while live`, async (t) => {
+  t.test(`${version}: a subscriber that does not read while live`, async (t) => {
     const log = await logOf(t, version)
     const begin = await log.last()
     const followed = log.follow({ from: 'end', prefix: PREFIX })

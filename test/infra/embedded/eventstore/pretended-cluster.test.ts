@@ -14,8 +14,7 @@ import t, { type Test } from 'tap'
 import { collect, numbered, numbersIn, refused, several } from '../../../contract/setup.ts'
 import { startPretendedCluster } from '../../../helpers/cluster.ts'
 import { eventually } from '../../../helpers/eventually.ts'
-import { openBatch } from './support/raw-batch.ts'
-import { follow, rawClient } from './support/raw-read.ts'
+import { follow, openBatch, rawClient } from './support/raw.ts'
 
 const UNARY = { credentials: { username: 'u', password: 'p' } } as const
 const LEADER_ONLY = { requiresLeader: true } as const
@@ -141,7 +140,7 @@ t.test('not ready is said in words on a call that stays open', async (t) => {
   t.same(await batch.hears(2), [words, 'ok'])
 })
 
-t.test('without a leader nothing is appended, and followers still serve reads', async (t) => {
+t.test('without a leader nothing is appended, and followers still read', async (t) => {
   const client = memberClient(t, 1)
   await client.appendToStream('leaderless', numbered(0))
   await cluster.nobodyLeads()
@@ -225,19 +224,22 @@ for (const how of ['error', 'connection'] as const) {
   })
 }
 
-t.test('an account that may not read $all is refused, even while it reads already', async (t) => {
-  const client = memberClient(t, 0)
-  await client.appendToStream('rights', several(2))
-  const open = follow(rawMember(t, 0), { from: 'end' })
-  await open.hears('live')
-  await cluster.deny('read_all')
-  await open.hears('!7 Access Denied')
-  await refused(t, collect(client.readAll({ fromPosition: START })), AccessDeniedError)
-  await follow(rawMember(t, 0)).says(t, '!7 Access Denied')
-  t.same(await numbersIn(client, 'rights'), [0, 1], 'streams it may read')
-})
+t.test(
+  'an account that may not read $all gets an error, also where it reads already',
+  async (t) => {
+    const client = memberClient(t, 0)
+    await client.appendToStream('rights', several(2))
+    const open = follow(rawMember(t, 0), { from: 'end' })
+    await open.hears('live')
+    await cluster.deny('read_all')
+    await open.hears('!7 Access Denied')
+    await refused(t, collect(client.readAll({ fromPosition: START })), AccessDeniedError)
+    await follow(rawMember(t, 0)).says(t, '!7 Access Denied')
+    t.same(await numbersIn(client, 'rights'), [0, 1], 'streams it may read')
+  },
+)
 
-t.test('an account that may not append is refused on both paths', async (t) => {
+t.test('an account that may not append gets an error on both paths', async (t) => {
   await cluster.deny('append')
   const client = memberClient(t, 0)
   await refused(t, client.appendToStream('rights', numbered(9)), AccessDeniedError)
@@ -248,7 +250,7 @@ t.test('an account that may not append is refused on both paths', async (t) => {
   )
 })
 
-t.test('an unknown account is refused by every call with credentials', async (t) => {
+t.test('an unknown account gets an error from every call with credentials', async (t) => {
   await cluster.deny('authenticate')
   const batch = openBatch(rawMember(t, 0))
   t.same(await batch.hears(1), ['!16 Received HTTP status code 401'])

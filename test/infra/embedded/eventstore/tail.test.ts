@@ -20,7 +20,7 @@ function records(position: number, sizes: readonly number[]): Buffer[] {
 const positionsOf = (page: readonly Buffer[]): number[] =>
   page.map((record) => record.readDoubleBE(0))
 
-t.test('a page is the log from there on, or undefined', async (t) => {
+t.test('a page is the log from there on, or is not given at all', async (t) => {
   const size = fc.oneof(fc.integer({ min: 8, max: 4_000 }), fc.constant(MAX_TAIL_BYTES / 3))
   fc.assert(
     fc.property(

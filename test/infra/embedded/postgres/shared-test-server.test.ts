@@ -12,7 +12,7 @@ async function query(url: string, text: string): Promise<readonly unknown[]> {
   }
 }
 
-t.test('suites get databases of their own on one server', async (t) => {
+t.test('suites get separate databases on one server', async (t) => {
   const [first, second] = await Promise.all([acquireDatabase(), acquireDatabase()])
   t.teardown(() => second.drop())
   t.not(first.url, second.url)

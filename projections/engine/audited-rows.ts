@@ -1,0 +1,223 @@
+import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
+import { invariant } from '../../src/kernel/assert.ts'
+import type { Queryable } from './queryable.ts'
+
+/**
+ * Stored rows, for an auditor: every column as text in one canonical form, whatever its type, so
+ * that a row can be held against what the log says without a number or a time losing digits.
+ */
+
+/** How a column is read. `text` does for whatever has only one form as text. */
+export type ColumnKind = 'text' | 'amount' | 'time' | 'date' | 'json' | 'hex'
+
+/** A table of a read model and the columns that follow from the log. */
+export interface AuditedTable {
+  /** With its schema, e.g. `ledger.lines`. */
+  readonly name: string
+  readonly columns: Readonly<Record<string, ColumnKind>>
+}
+
+/** Columns by name: text or null, what was parsed of a JSON column. */
+export type AuditedRow = Readonly<Record<string, unknown>>
+
+/** A table whose rows each follow from the events of one stream: an audit folds the stream again. */
+export interface StreamTable {
+  readonly table: AuditedTable
+  /** The stream with the events of an owner; undefined where it depends on the row. */
+  readonly stream: ((owner: string) => string) | undefined
+  /** The column that names the owner. */
+  readonly owner: string
+  /** The column that distinguishes the rows of an owner; the same where there is one. */
+  readonly key: string
+  /** The types of events that set something. */
+  readonly types: ReadonlySet<string>
+  /** Key of the row that an event begins, where every such row stays for ever. */
+  readonly begun?: (event: RecordedEvent) => string | undefined
+  /** The rows after the events of one stream, by key: the columns that are to be compared. */
+  readonly rows: (events: readonly RecordedEvent[]) => ReadonlyMap<string, AuditedRow>
+  /** Whether a row may be missing: a policy may delete it, or others find that it is. */
+  readonly mayLack?: (row: AuditedRow) => boolean
+}
+
+/** Whose task, token or other source an event is about. */
+export interface Owner {
+  readonly tenantId: string
+  readonly userId: string | undefined
+}
+
+/** A table whose rows each belong to one event and never change. */
+export interface EventTable {
+  readonly table: AuditedTable
+  /** The column that distinguishes the rows of one event. */
+  readonly key: string
+  /** Whether the key is unique in the table: a row is then found at any position. */
+  readonly unique: boolean
+  /** What a finding calls a row. */
+  readonly nameOf?: (row: AuditedRow) => string
+  /** Columns that other events set. */
+  readonly excluded?: readonly string[]
+  /** The row of an event, given the owner of its source. */
+  readonly row: (event: RecordedEvent, owner: Owner | undefined) => AuditedRow | undefined
+}
+
+const forms: Readonly<Record<ColumnKind, (column: string) => string>> = {
+  text: (column) => `${column}::text`,
+  amount: (column) => `trim_scale(${column})::text`,
+  time: (column) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
+  date: (column) => `to_char(${column}, 'YYYY-MM-DD')`,
+  json: (column) => `to_json(${column})`,
+  hex: (column) => `encode(${column}, 'hex')`,
+}
+
+/** The format of times in events, which `Date` would print the same; a match saves the parsing. */
+const PLAIN_TIME =
+  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/
+
+/** A time of an event in the form of a column of times. */
+export function canonicalTime(time: string | number | Date): string {
+  if (typeof time === 'string' && PLAIN_TIME.test(time)) return `${time.slice(0, -1)}000Z`
+  return `${new Date(time).toISOString().slice(0, -1)}000Z`
+}
+
+/** As it was written, which for JSON keeps the order of members. */
+function asWritten(column: string, kind: ColumnKind): string {
+  return kind === 'json' ? `${column}::text` : forms[kind](column)
+}
+
+function selection({ name, columns }: AuditedTable): string {
+  const read = Object.entries(columns).map(
+    ([column, kind]) => `${forms[kind](column)} as ${column}`,
+  )
+  return `select ${read.join(', ')} from ${name}`
+}
+
+/** Rows whose event lies after one position and up to another, in the order of the log. */
+export async function rowsBetween(
+  db: Queryable,
+  table: AuditedTable,
+  range: { readonly after: bigint; readonly upTo: bigint; readonly limit: number },
+): Promise<readonly AuditedRow[]> {
+  const { rows } = await db.query<AuditedRow>(
+    `${selection(table)} as t where t.position > $1 and t.position <= $2
+           order by t.position limit $3`,
+    [range.after, range.upTo, range.limit],
+  )
+  return rows
+}
+
+/** What separates the cells of a column where it is digested, and replaces null. No cell may contain either. */
+interface CellMarks {
+  readonly between: string
+  readonly null: string
+}
+
+/** How many rows there are, and for each column the SHA-256 over its cells, in hex. */
+export interface RowDigest {
+  readonly rows: number
+  readonly columns: readonly string[]
+}
+
+/**
+ * Digests of these columns of the rows whose event lies in a range, in the order of position and key:
+ * a thousand rows that are as they must be need not be read one by one. At most `limit` rows.
+ */
+export async function digestBetween(
+  db: Queryable,
+  table: AuditedTable,
+  of: { readonly columns: readonly string[]; readonly key: string; readonly marks: CellMarks },
+  range: { readonly after: bigint; readonly upTo: bigint; readonly limit: number },
+): Promise<RowDigest> {
+  // By column: cells of one row brought together first cost Postgres twice as much.
+  const cells = of.columns.map(
+    (column, at) => `${asWritten(column, table.columns[column] ?? 'text')} as c${at}`,
+  )
+  const digests = of.columns.map(
+    (_, at) => `encode(sha256(convert_to(string_agg(coalesce(c${at}, $4), $5), 'UTF8')), 'hex')`,
+  )
+  const { rows } = await db.query<RowDigest>(
+    `select count(*)::int as rows, array[${digests.join(', ')}] as columns
+     from (select ${cells.join(', ')} from ${table.name} as t
+           where t.position > $1 and t.position <= $2
+           order by t.position, t.${of.key}::text collate "C" limit $3) as stretch`,
+    [range.after, range.upTo, range.limit, of.marks.null, of.marks.between],
+  )
+  const [digest] = rows
+  invariant(digest, `${table.name} has no digest`)
+  return digest
+}
+
+/** Rows with one of these keys. */
+export async function rowsByKey(
+  db: Queryable,
+  table: AuditedTable,
+  column: string,
+  keys: readonly string[],
+): Promise<readonly AuditedRow[]> {
+  if (keys.length === 0) return []
+  const { rows } = await db.query<AuditedRow>(
+    `${selection(table)} as t where t.${column} = any($1::text[])`,
+    [keys],
+  )
+  return rows
+}
+
+/** Rows after a number, in the order of that number. */
+export async function rowsAfter(
+  db: Queryable,
+  table: AuditedTable,
+  column: string,
+  page: { readonly after: bigint; readonly limit: number },
+): Promise<readonly AuditedRow[]> {
+  const { rows } = await db.query<AuditedRow>(
+    `${selection(table)} as t where t.${column} > $1 order by t.${column} limit $2`,
+    [page.after, page.limit],
+  )
+  return rows
+}
+
+/** How many rows are of events up to a position. */
+export async function countUpTo(
+  db: Queryable,
+  { name }: AuditedTable,
+  position: bigint,
+): Promise<bigint> {
+  const { rows } = await db.query<{ n: string }>(
+    `select count(*) as n from ${name} where position <= $1`,
+    [position],
+  )
+  return BigInt(rows[0]?.n ?? 0)
+}
+
+/** Every row of a table that is as small as the tenants are many. */
+export async function allRows(db: Queryable, table: AuditedTable): Promise<readonly AuditedRow[]> {
+  const { rows } = await db.query<AuditedRow>(selection(table))
+  return rows
+}
+
+/** A text column that rows are walked by, and how rows are left out of the walk. */
+interface KeyColumn {
+  readonly table: string
+  readonly column: string
+  /** Only rows whose last event lies after this position. */
+  readonly changedAfter?: bigint | undefined
+}
+
+/** The next keys, in order, of all these columns together: a page to walk several tables by. */
+export async function nextKeys(
+  db: Queryable,
+  columns: readonly KeyColumn[],
+  page: { readonly after: string; readonly limit: number },
+): Promise<readonly string[]> {
+  const values: unknown[] = [page.after, page.limit]
+  const parts = columns.map(({ table, column, changedAfter }) => {
+    const changed =
+      changedAfter === undefined ? '' : ` and position > $${values.push(changedAfter)}::bigint`
+    return `(select ${column} as key from ${table} where ${column} > $1${changed}
+             order by ${column} limit $2)`
+  })
+  const { rows } = await db.query<{ key: string }>(
+    `select key from (${parts.join(' union ')}) as k order by key limit $2`,
+    values,
+  )
+  return rows.map(({ key }) => key)
+}

@@ -1,1 +1,0 @@
-export { voiceTables } from './projection.ts'

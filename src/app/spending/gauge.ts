@@ -1,0 +1,228 @@
+import type { Clock } from '../../kernel/clock.ts'
+import type { Reported, Unit } from './replica-reports.ts'
+import type { Reservation } from './reservation.ts'
+
+/** A settlement without a known position is taken to be in the ledger after this. */
+const ASSUME_PROJECTED_MS = 60_000
+
+/** What is available of one name, without what this process uses. */
+export interface Reading {
+  /** By unit; an absent one is 0. Negative where only use is read, as of budgets and calls. */
+  readonly available: ReadonlyMap<Unit, bigint>
+  /** The ledger has the events up to here. */
+  readonly position: bigint
+}
+
+/** When a reading was made. */
+export interface ReadAt {
+  /** Taken before the query was sent: the reading is at most as old as that. */
+  readonly sentAtMs: number
+  /** Orders the readings of one process; the later of two counts. */
+  readonly turn: number
+}
+
+/** What this process uses of one name, at one moment. */
+export interface GaugeReport {
+  /** Orders the reports of one name in this process; a later one includes every earlier one. */
+  readonly turn: number
+  readonly reported: readonly Reported[]
+  /** Added since the process started, by unit. */
+  readonly added: ReadonlyMap<Unit, bigint>
+}
+
+/** What this process uses in one unit. */
+interface Use {
+  held: bigint
+  settled: bigint
+  /** Net of all holds and settlements ever: the part of it that was reported is known. */
+  added: bigint
+}
+
+interface Unprojected {
+  readonly unit: Unit
+  readonly position: bigint | undefined
+  atMs: number
+  amount: bigint
+}
+
+/**
+ * What this process uses of one name (a tenant's balances, a budget, a limit of calls), and what
+ * it last read of it: holds, and settlements that the ledger may lack. Amounts are in pico of a
+ * currency, or a number of calls.
+ */
+export class Gauge<About = void> {
+  readonly name: string
+  /** What the name stands for. */
+  readonly about: About
+  readonly #clock: Clock
+  #known: { readonly reading: Reading; readonly readAt: ReadAt } | undefined
+  #unprojected: Unprojected[] = []
+  readonly #uses = new Map<Unit, Use>()
+  /** The part of what was added that the other replicas know. */
+  #reported: ReadonlyMap<Unit, bigint> = new Map()
+  /** A row of this process may exist that is not zero. */
+  #mayBeReported = false
+  #reports = 0
+  #lastAcknowledged = 0
+  /** Waiting requests and holds that have not ended: a gauge with any is not evicted. */
+  #users = 0
+
+  constructor(name: string, about: About, clock: Clock) {
+    this.name = name
+    this.about = about
+    this.#clock = clock
+  }
+
+  /** How old the reading is; infinite as long as there is none. */
+  ageMs(): number {
+    return this.#known === undefined ? Infinity : this.#clock.nowMs() - this.#known.readAt.sentAtMs
+  }
+
+  /** What is left by the last reading, less what this process uses. */
+  available(unit: Unit): bigint {
+    return (this.#known?.reading.available.get(unit) ?? 0n) - this.own(unit)
+  }
+
+  /** What this process holds, and what it settled and the ledger may lack. */
+  own(unit: Unit): bigint {
+    const use = this.#uses.get(unit)
+    return use === undefined ? 0n : use.held + use.settled
+  }
+
+  /** The part of it that the other replicas may not know. */
+  unreported(unit: Unit): bigint {
+    return (this.#uses.get(unit)?.added ?? 0n) - (this.#reported.get(unit) ?? 0n)
+  }
+
+  /** No request waits or holds, the ledger has all settlements, and the other replicas know it. */
+  isIdle(): boolean {
+    return this.#users === 0 && !this.#mayBeReported && !this.#isUsed()
+  }
+
+  /** Keeps the gauge from being idle until the work is over. */
+  async use<Value>(work: () => Promise<Value>): Promise<Value> {
+    this.#users += 1
+    try {
+      return await work()
+    } finally {
+      this.#users -= 1
+    }
+  }
+
+  /** Holds an amount until its reservation ends. */
+  place(unit: Unit, amount: bigint): Reservation {
+    const use = this.#useOf(unit)
+    const hold = (more: bigint): void => {
+      use.held += more
+      use.added += more
+    }
+    hold(amount)
+    this.#users += 1
+    let ended = false
+    const end = (): boolean => {
+      if (ended) return false
+      ended = true
+      this.#users -= 1
+      hold(-amount)
+      return true
+    }
+    return {
+      commit: ({ amountPico, position }) => {
+        if (end()) this.#settle(unit, amountPico, position)
+      },
+      release: () => {
+        end()
+      },
+    }
+  }
+
+  /** The present report; `spool` names where settlements wait for the log, if any do. */
+  report(spool?: string): GaugeReport {
+    // From here on a row of this process may exist, even if the answer to the write is lost.
+    this.#mayBeReported ||= this.#isUsed()
+    const uses = [...this.#uses]
+    const reported = uses.map(([unit, { held, settled }]) => {
+      const position = this.#lastPosition(unit)
+      const waitsIn = position === undefined ? spool : undefined
+      return { name: this.name, unit, held, settled, position, spool: waitsIn }
+    })
+    this.#reports += 1
+    return {
+      turn: this.#reports,
+      reported: this.#mayBeReported ? reported : [],
+      added: new Map(uses.map(([unit, { added }]) => [unit, added])),
+    }
+  }
+
+  /** The other replicas have this report, unless a later one reached them before. */
+  acknowledged(report: GaugeReport): void {
+    if (report.turn < this.#lastAcknowledged) return
+    this.#lastAcknowledged = report.turn
+    this.#reported = report.added
+    this.#mayBeReported = report.reported.some(({ held, settled }) => held + settled > 0n)
+  }
+
+  /** Takes in a reading, unless a later one is known: readings can overtake each other. */
+  learn(reading: Reading, readAt: ReadAt): void {
+    const known = this.#known
+    if (known !== undefined) {
+      // The ledger's position never decreases: a reading further along was read later, under the
+      // same lock if this one was. Settlements up to there are counted by that reading alone.
+      if (reading.position < known.reading.position) return
+      if (readAt.turn < known.readAt.turn) return
+    }
+    this.#known = { reading, readAt }
+    const left: Unprojected[] = []
+    for (const entry of this.#unprojected) {
+      const isProjected =
+        entry.position === undefined
+          ? readAt.sentAtMs - entry.atMs > ASSUME_PROJECTED_MS
+          : entry.position <= reading.position
+      if (isProjected) this.#useOf(entry.unit).settled -= entry.amount
+      else left.push(entry)
+    }
+    this.#unprojected = left
+  }
+
+  /** Settlements wait in the spool: those without a position are certainly not in the ledger. */
+  keepUnplaced(): void {
+    const nowMs = this.#clock.nowMs()
+    for (const entry of this.#unprojected) if (entry.position === undefined) entry.atMs = nowMs
+  }
+
+  #isUsed(): boolean {
+    for (const { held, settled } of this.#uses.values())
+      if (held !== 0n || settled !== 0n) return true
+    return false
+  }
+
+  #useOf(unit: Unit): Use {
+    const known = this.#uses.get(unit)
+    if (known !== undefined) return known
+    const made = { held: 0n, settled: 0n, added: 0n }
+    this.#uses.set(unit, made)
+    return made
+  }
+
+  #settle(unit: Unit, amount: bigint, position: bigint | undefined): void {
+    if (amount === 0n) return
+    const use = this.#useOf(unit)
+    use.settled += amount
+    use.added += amount
+    const last = this.#unprojected.at(-1)
+    // Calls settled by the same append have the same position: one entry for all of them.
+    if (last !== undefined && last.unit === unit && last.position === position)
+      last.amount += amount
+    else this.#unprojected.push({ unit, position, amount, atMs: this.#clock.nowMs() })
+  }
+
+  #lastPosition(unit: Unit): bigint | undefined {
+    let lastPosition = 0n
+    for (const { unit: of, position } of this.#unprojected) {
+      if (of !== unit) continue
+      if (position === undefined) return undefined
+      if (position > lastPosition) lastPosition = position
+    }
+    return lastPosition
+  }
+}

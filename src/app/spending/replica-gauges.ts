@@ -1,0 +1,220 @@
+import type { Queryable } from '../../../projections/engine/queryable.ts'
+import { allSettledOrThrow } from '../../kernel/all-settled.ts'
+import { runForAllTokens } from '../../kernel/token-context.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { Gauge, type GaugeReport, type ReadAt, type Reading } from './gauge.ts'
+import { type Reported, type Reporter, spoolEmptied } from './replica-reports.ts'
+import { balanceUnavailable } from './tenant-queue.ts'
+
+/** A reading older than this is renewed in the background. */
+const FRESH_FOR_MS = 1_000
+/** Nothing is decided by a reading older than this, nor with the ledger further behind. */
+export const MAX_LAG_MS = 30_000
+
+/** How one kind of gauge is reported and read. */
+export interface GaugeKind<About> {
+  /** Writes absolute figures of this replica; an earlier turn never overwrites a later one. */
+  readonly report: (
+    db: Queryable,
+    reporter: Reporter,
+    reported: readonly Reported[],
+  ) => Promise<void>
+  /** Reads what is available by name, less what every other replica reported. */
+  readonly read: (
+    db: Queryable,
+    gauges: readonly Gauge<About>[],
+    exceptReplica: string,
+  ) => Promise<ReadonlyMap<string, Reading>>
+  /** Most gauges remembered; an idle one is evicted for another. */
+  readonly maxKnown: number
+  /** Most gauges reported and read in one statement. */
+  readonly maxExchanged: number
+  /**
+   * Whether an idle gauge is read all the same. Those of such a kind that need not be are forgotten
+   * at the next exchange.
+   */
+  readonly isWatched?: (gauge: Gauge<About>) => boolean
+}
+
+/**
+ * Figures that each replica has of its own and the others must know: what calls hold, what they
+ * settled and the ledger may lack, and how many are in flight. Each replica reports its present
+ * figures about once a second and reads the sums of the others. No call waits for that.
+ */
+export interface ReplicaGauges {
+  readonly ofKind: <About>(kind: GaugeKind<About>) => Gauges<About>
+  /**
+   * Reports and reads every gauge in use, of every kind. `spool` names where settlements wait for
+   * the log, if any do.
+   * @throws what the database throws; the next exchange reports again
+   */
+  readonly exchange: (spool?: string) => Promise<void>
+  /** The log has all settlements of this spool. @throws what the database throws */
+  readonly spoolEmptied: (spool: string) => Promise<void>
+}
+
+/** What the kinds of one process share. */
+interface Replica {
+  readonly db: Queryable
+  readonly clock: Clock
+  readonly name: string
+  reports: number
+  readings: number
+  /** Where settlements wait for the log; undefined when none wait. */
+  spool: string | undefined
+}
+
+export function createReplicaGauges(deps: {
+  readonly db: Queryable
+  /** Names this process among those that share the database; no other process ever has it. */
+  readonly replica: string
+  /** Only durations are measured with it, so it must be monotonic. */
+  readonly clock: Clock
+}): ReplicaGauges {
+  const { db, replica: name, clock } = deps
+  const replica: Replica = { db, clock, name, reports: 0, readings: 0, spool: undefined }
+  const kinds: (() => Promise<void>)[] = []
+  return {
+    ofKind: (kind) => {
+      const gauges = new Gauges(replica, kind)
+      kinds.push(() => gauges.exchange())
+      return gauges
+    },
+    exchange: async (spool) => {
+      replica.spool = spool
+      await allSettledOrThrow(kinds.map((exchange) => exchange()))
+    },
+    spoolEmptied: (spool) => spoolEmptied(db, spool),
+  }
+}
+
+/** The gauges of one kind that this process knows. */
+export class Gauges<About> {
+  readonly #byName = new Map<string, Gauge<About>>()
+  readonly #refreshing = new Map<string, Promise<void>>()
+  readonly #replica: Replica
+  readonly #kind: GaugeKind<About>
+
+  constructor(replica: Replica, kind: GaugeKind<About>) {
+    this.#replica = replica
+    this.#kind = kind
+  }
+
+  known(name: string): Gauge<About> | undefined {
+    return this.#byName.get(name)
+  }
+
+  /** @throws DomainError `database_unavailable` when there is no space for another */
+  of(name: string, about: About): Gauge<About> {
+    const known = this.#byName.get(name)
+    if (known !== undefined) return known
+    if (this.#byName.size >= this.#kind.maxKnown) this.#evictOne()
+    const made = new Gauge(name, about, this.#replica.clock)
+    this.#byName.set(name, made)
+    return made
+  }
+
+  /**
+   * Makes sure that a recent enough reading is known.
+   * @throws DomainError `database_unavailable` when it cannot be made
+   */
+  async makeKnown(gauge: Gauge<About>): Promise<void> {
+    const ageMs = gauge.ageMs()
+    if (ageMs < FRESH_FOR_MS * 2) {
+      // In the background: this call does not wait for the next reading.
+      if (ageMs >= FRESH_FOR_MS) this.#refresh(gauge).catch(() => undefined)
+      return
+    }
+    try {
+      await this.#refresh(gauge)
+    } catch (error) {
+      if (gauge.ageMs() >= MAX_LAG_MS) throw balanceUnavailable(error)
+    }
+  }
+
+  /** Reports first, then reads: of two replicas at once, at least one sees the other's report. */
+  async reportAndRead(some: readonly Gauge<About>[]): Promise<void> {
+    const { db, clock, name, spool } = this.#replica
+    const readAt = this.#readAt(clock.nowMs())
+    const reports = some.map((gauge) => ({ gauge, report: gauge.report(spool) }))
+    await this.#write(
+      db,
+      reports.flatMap(({ report }) => report.reported),
+    )
+    const readings = await this.#kind.read(db, some, name)
+    for (const { gauge, report } of reports) {
+      gauge.acknowledged(report)
+      const reading = readings.get(gauge.name)
+      if (reading !== undefined) gauge.learn(reading, readAt)
+    }
+  }
+
+  /**
+   * Reads a gauge, judges by it, and reports it, under a lock that all replicas share: the reading
+   * is complete, and every later holder of the lock sees the report. The report counts as known to
+   * the others only once the transaction is committed.
+   */
+  async decide<Judgement>(
+    db: Queryable,
+    gauge: Gauge<About>,
+    judge: () => Judgement,
+  ): Promise<{
+    readonly judgement: Judgement
+    readonly report: GaugeReport
+    readonly written: Promise<void>
+  }> {
+    const { clock, name, spool } = this.#replica
+    const sentAtMs = clock.nowMs()
+    const reading = (await this.#kind.read(db, [gauge], name)).get(gauge.name)
+    // The turn is taken only now: a reading that began while this one waited for the lock may miss
+    // what earlier holders of the lock wrote.
+    if (reading !== undefined) gauge.learn(reading, this.#readAt(sentAtMs))
+    const judgement = judge()
+    const report = gauge.report(spool)
+    return { judgement, report, written: this.#write(db, report.reported) }
+  }
+
+  /** Exchanges the gauges in use, a bounded number at a time. */
+  async exchange(): Promise<void> {
+    const { maxExchanged, isWatched } = this.#kind
+    const active: Gauge<About>[] = []
+    for (const [name, gauge] of this.#byName)
+      if (!gauge.isIdle() || isWatched?.(gauge) === true) active.push(gauge)
+      else if (isWatched !== undefined) this.#byName.delete(name)
+    if (this.#replica.spool !== undefined) for (const gauge of active) gauge.keepUnplaced()
+    for (let at = 0; at < active.length; at += maxExchanged)
+      await this.reportAndRead(active.slice(at, at + maxExchanged))
+  }
+
+  #refresh(gauge: Gauge<About>): Promise<void> {
+    const known = this.#refreshing.get(gauge.name)
+    if (known !== undefined) return known
+    const made = runForAllTokens(() => this.reportAndRead([gauge])).finally(() =>
+      this.#refreshing.delete(gauge.name),
+    )
+    this.#refreshing.set(gauge.name, made)
+    return made
+  }
+
+  async #write(db: Queryable, reported: readonly Reported[]): Promise<void> {
+    if (reported.length === 0) return
+    this.#replica.reports += 1
+    const { name, reports } = this.#replica
+    await this.#kind.report(db, { replica: name, turn: reports }, reported)
+  }
+
+  #readAt(sentAtMs: number): ReadAt {
+    this.#replica.readings += 1
+    return { sentAtMs, turn: this.#replica.readings }
+  }
+
+  /** A gauge in use stays: otherwise what it holds would go unreported. */
+  #evictOne(): void {
+    for (const [name, gauge] of this.#byName)
+      if (gauge.isIdle()) {
+        this.#byName.delete(name)
+        return
+      }
+    throw balanceUnavailable(undefined)
+  }
+}

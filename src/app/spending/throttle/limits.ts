@@ -1,0 +1,80 @@
+import type { TokenLimits } from '../../../domain/token/events.ts'
+import { type LimitName, limitNames } from '../../../domain/token/limits.ts'
+import { DomainError } from '../../../kernel/errors.ts'
+
+/** Whose limit it is. */
+export type Whose = 'token' | 'user' | 'tenant'
+
+/** A token, user or tenant whose limits a request counts against. */
+export interface Holder {
+  readonly whose: Whose
+  /** Distinct from every other holder's, of any tenant. */
+  readonly id: string
+  readonly limits: Limits
+}
+
+/** How much is allowed per minute or at a time; undefined is no limit. */
+export interface Limits {
+  /** Calls and creations of tasks. */
+  readonly requestsPerMinute: number | undefined
+  /** Tokens of text calls, in and out. */
+  readonly tokensPerMinute: number | undefined
+  /** Synchronous calls in flight. */
+  readonly concurrentCalls: number | undefined
+  /** Asynchronous tasks that have not ended. */
+  readonly concurrentTasks: number | undefined
+}
+
+export const noLimits: Limits = {
+  requestsPerMinute: undefined,
+  tokensPerMinute: undefined,
+  concurrentCalls: undefined,
+  concurrentTasks: undefined,
+}
+
+/** The token's limits, with the operator's defaults for unset ones; undefined is none. */
+export function limitsInForce(own: TokenLimits | undefined, defaults: Limits): Limits | undefined {
+  const inForce = (name: LimitName): number | undefined => {
+    const said = own?.[name]
+    return said === undefined ? defaults[name] : (said ?? undefined)
+  }
+  const limits = limitNames.map((name) => [name, inForce(name)] as const)
+  if (limits.every(([, limit]) => limit === undefined)) return undefined
+  return { ...noLimits, ...Object.fromEntries(limits) }
+}
+
+/** The limits that a request can be refused for. */
+type LimitedBy = 'requests' | 'tokens' | 'own_requests' | 'concurrent_calls' | 'concurrent_tasks'
+
+/** Clients of these protocols honour no longer wait. */
+const LONGEST_WAIT_MS = 60_000
+
+const words: Readonly<Record<LimitedBy, string>> = {
+  requests: 'requests a minute',
+  tokens: 'tokens a minute',
+  own_requests: 'looks and requests that may be repeated a minute',
+  concurrent_calls: 'calls at a time',
+  concurrent_tasks: 'tasks at a time',
+}
+const subjects: Readonly<Record<Whose, string>> = {
+  token: 'This token',
+  user: 'This user',
+  tenant: 'The tenant',
+}
+
+/** A limit that was reached, and how long to wait before a retry. */
+interface Breach {
+  readonly whose: Whose
+  readonly limitedBy: LimitedBy
+  readonly limit: number
+  readonly waitMs: number
+}
+
+/** A limit was reached: nothing was started. Details: whose, limitedBy, limit, retryAfterMs. */
+export function limitReached({ whose, limitedBy, limit, waitMs }: Breach): DomainError {
+  return new DomainError(
+    'rate_limited',
+    `${subjects[whose]} is at its limit of ${words[limitedBy]} (${limit})`,
+    { whose, limitedBy, limit, retryAfterMs: Math.min(Math.max(1, waitMs), LONGEST_WAIT_MS) },
+  )
+}

@@ -1,0 +1,113 @@
+import { canonicalTime } from '../../../projections/engine/audited-rows.ts'
+import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
+import { type Expected } from '../../../src/app/audit/compare.ts'
+
+/** Rows by their keys. */
+export type ExpectedRows = ReadonlyMap<string, Expected>
+
+/** The rows that a tenant's account events leave in the access read model. */
+export function accountRows(events: Iterable<RecordedEvent>): {
+  readonly tenants: ExpectedRows
+  readonly users: ExpectedRows
+} {
+  const tenants = new Map<string, Expected>()
+  const users = new Map<string, Expected>()
+  for (const event of events) {
+    const { position } = event
+    if (event.type === 'TenantOpened') {
+      const { tenantId, name, openedAt } = event.data
+      tenants.set(tenantId, {
+        tenant_id: tenantId,
+        name,
+        opened_at: canonicalTime(openedAt),
+        balance_thresholds: [],
+        webhook_url: undefined,
+        webhook_secret_version: 1,
+        position,
+      })
+    } else if (event.type === 'BalanceAlertsSet') {
+      const { tenantId, thresholds, webhookUrl, secretVersion } = event.data
+      tenants.set(tenantId, {
+        ...tenants.get(tenantId),
+        balance_thresholds: thresholds,
+        webhook_url: webhookUrl,
+        webhook_secret_version: secretVersion,
+      })
+    } else if (event.type === 'UserAdded') {
+      const { tenantId, userId, name, addedAt } = event.data
+      const row = { tenant_id: tenantId, user_id: userId, name, added_at: canonicalTime(addedAt) }
+      users.set(userId, { ...row, position })
+    }
+  }
+  return { tenants, users }
+}
+
+/** The rows that a token's events leave in the access read model. */
+export function tokenRows(events: Iterable<RecordedEvent>): {
+  readonly token: Expected | undefined
+  readonly secrets: ExpectedRows
+} {
+  let token: Expected | undefined
+  let secrets: readonly { readonly hash: string; readonly until: number | undefined }[] = []
+  for (const event of events) {
+    const { position } = event
+    if (event.type === 'TokenIssued') {
+      token = issued(event)
+      secrets = [{ hash: event.data.secretHash, until: undefined }]
+    } else if (event.type === 'TokenRotated') {
+      const { lastFour, rotatedAt, oldValidUntil, secretHash } = event.data
+      token = { ...token, last_four: lastFour, rotated_at: canonicalTime(rotatedAt), position }
+      const end = Date.parse(oldValidUntil)
+      // A secret that was already being phased out keeps its earlier end.
+      const phasedOut = secrets.map(({ hash, until }) => ({
+        hash,
+        until: Math.min(until ?? end, end),
+      }))
+      secrets = [...phasedOut, { hash: secretHash, until: undefined }]
+    } else if (event.type === 'TokenLimitsChanged') {
+      token = { ...token, limits: event.data.limits, position }
+    } else if (event.type === 'TokenUpdated') {
+      const { name, models, addresses, expiresAt } = event.data
+      const ends = expiresAt === undefined ? null : canonicalTime(expiresAt)
+      token = { ...token, name, models, addresses, expires_at: ends, position }
+    } else if (event.type === 'TokenDisabled') {
+      const { disabledAt, reason } = event.data
+      token = {
+        ...token,
+        disabled_at: canonicalTime(disabledAt),
+        disabled_reason: reason,
+        position,
+      }
+    }
+  }
+  const rows = secrets.map(({ hash, until }) => {
+    const row = {
+      secret_hash: hash,
+      token_id: token?.['token_id'],
+      valid_until: until === undefined ? null : canonicalTime(until),
+    }
+    return [hash, row] as const
+  })
+  return { token, secrets: new Map(rows) }
+}
+
+function issued({ data, position }: Extract<RecordedEvent, { type: 'TokenIssued' }>): Expected {
+  return {
+    token_id: data.tokenId,
+    tenant_id: data.tenantId,
+    user_id: data.userId,
+    kind: data.kind,
+    name: data.name,
+    scope: data.scope,
+    models: data.models,
+    addresses: data.addresses,
+    limits: data.limits,
+    expires_at: data.expiresAt === undefined ? null : canonicalTime(data.expiresAt),
+    issued_at: canonicalTime(data.issuedAt),
+    rotated_at: null,
+    last_four: data.lastFour,
+    disabled_at: null,
+    disabled_reason: null,
+    position,
+  }
+}
