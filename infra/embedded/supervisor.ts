@@ -119,9 +119,9 @@ function environmentOf(
   return { ...environment, ...extra }
 }
 
-type Said = ReadyMessage | { readonly event: 'failed'; readonly reason: string }
+type ChildMessage = ReadyMessage | { readonly event: 'failed'; readonly reason: string }
 
-function parseSaid(line: string): Said | undefined {
+function parseChildMessage(line: string): ChildMessage | undefined {
   let value: unknown
   try {
     value = JSON.parse(line.slice(0, MAX_LINE_CHARS))
@@ -173,11 +173,11 @@ function live(
     killTimer = setTimeout(() => child.kill('SIGKILL'), options.stopTimeoutMs ?? STOP_TIMEOUT_MS)
   }, options.readyTimeoutMs)
   eachLine(child.stdout, (line) => {
-    const said = parseSaid(line)
-    if (said?.event === 'failed') explanation ??= said.reason
-    if (said?.event !== 'ready' || explanation !== undefined) return
+    const message = parseChildMessage(line)
+    if (message?.event === 'failed') explanation ??= message.reason
+    if (message?.event !== 'ready' || explanation !== undefined) return
     clearTimeout(readyTimer)
-    onReady(said)
+    onReady(message)
   })
   eachLine(child.stderr, (line) => {
     tail.push(line.slice(0, MAX_LINE_CHARS))

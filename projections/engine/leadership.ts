@@ -40,7 +40,7 @@ export async function tryLead(
   client.on('error', lose)
   client.on('end', lose)
   const onNotified = (): void => options.listen?.onNotified()
-  const giveBack = (broken: boolean): void => {
+  const releaseClient = (broken: boolean): void => {
     client.off('error', lose)
     client.off('end', lose)
     client.off('notification', onNotified)
@@ -52,7 +52,7 @@ export async function tryLead(
       [LOCK_CLASS, name],
     )
     if (rows[0]?.locked !== true) {
-      giveBack(false)
+      releaseClient(false)
       return undefined
     }
     if (options.silentMs !== undefined)
@@ -62,7 +62,7 @@ export async function tryLead(
       await client.query(`listen ${options.listen.channel}`)
     }
   } catch (error) {
-    giveBack(true)
+    releaseClient(true)
     throw error
   }
   const ping = startPings(client, lose)
@@ -82,7 +82,7 @@ export async function tryLead(
               () => true,
               () => false,
             )
-      giveBack(!unlocked)
+      releaseClient(!unlocked)
     },
   }
 }

@@ -35,7 +35,7 @@ export async function auditCommand(
     ...(path === undefined ? {} : { onState: (state: AuditState) => writeState(path, state) }),
   })
   shown.end()
-  await tell(pool, report)
+  await recordResult(pool, report)
   if (!report.ok) process.exitCode = 1
   if (options.json) print(toJson(report))
   else for (const line of describe(report)) print(line)
@@ -44,7 +44,7 @@ export async function auditCommand(
 /**
  * Records the result for `/metrics`. An audit with a read-only account succeeds without the record.
  */
-async function tell(pool: Pool, report: AuditReport): Promise<void> {
+async function recordResult(pool: Pool, report: AuditReport): Promise<void> {
   try {
     await migrateOps(pool)
     await keepLastAudit(pool, report)

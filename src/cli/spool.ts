@@ -87,7 +87,7 @@ export async function retryRefusedCommand(
     for (const refused of wanted) {
       const outcome = await retryRefused(deps, refused)
       outcomes.push(outcome)
-      tell(refused, outcome, options)
+      printOutcome(refused, outcome, options)
     }
   })
   if (outcomes.some(({ kind }) => kind !== 'settled')) process.exitCode = exitCodes.failed
@@ -105,7 +105,7 @@ export async function resolveRefusedCommand(
   await onRefused(options, async (deps) => {
     for (const refused of named(items, id)) {
       const outcome = await writeOffRefused(deps, refused, reason)
-      tell(refused, outcome, options)
+      printOutcome(refused, outcome, options)
       if (outcome.kind !== 'written_off') process.exitCode = exitCodes.failed
     }
   })
@@ -133,7 +133,7 @@ function named(items: readonly RefusedRecord[], id: string): readonly RefusedRec
   return found
 }
 
-function tell(refused: RefusedRecord, outcome: RefusedOutcome, { json }: Options): void {
+function printOutcome(refused: RefusedRecord, outcome: RefusedOutcome, { json }: Options): void {
   const { callId } = refused.event.data
   if (json) return print(toJson({ callId, eventId: refused.event.id, ...outcome }))
   const { kind } = outcome

@@ -182,8 +182,8 @@ class AllSource implements Source {
 
   /** Checkpoint of the subscription; the newest generation never repeats one nor sends 2^64-1. */
   #checkpoint(): readonly Buffer[] {
-    const isSaid = comparePositions(this.#sent, this.#lastCheckpoint) <= 0
-    if (this.#behaviour.checkpointOnGoingLive === 'raised' && isSaid) return []
+    const isSent = comparePositions(this.#sent, this.#lastCheckpoint) <= 0
+    if (this.#behaviour.checkpointOnGoingLive === 'raised' && isSent) return []
     this.#lastCheckpoint = this.#sent
     return [checkpointFrame(this.#sent)]
   }

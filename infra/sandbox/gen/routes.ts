@@ -142,7 +142,7 @@ const FAMILY = 'gen'
 interface Outcome {
   /** Why there is no picture; null: there is one. */
   readonly reason: string | null
-  /** Said beside the picture, or instead of it. */
+  /** Text beside the picture, or instead of it. */
   readonly words: string
 }
 
@@ -231,18 +231,18 @@ function generate(
     pictures: { count: isMade ? 1 : 0, size: order.size },
   }
   return answerCall(kit, wire, { asker, faults }, accepted, async () => {
-    const tellsUsage = !isOn(faults, 'no-usage')
+    const hasUsage = !isOn(faults, 'no-usage')
     const result =
       outcome.reason === 'BLOCKED'
         ? { promptFeedback: { blockReason: 'SAFETY' } }
         : { candidates: [await candidateOf(order, outcome, faults)] }
     const body = {
       ...result,
-      ...(tellsUsage ? { usageMetadata: usage.wire } : {}),
+      ...(hasUsage ? { usageMetadata: usage.wire } : {}),
       modelVersion: order.model.name,
       responseId,
     }
-    return { headers: JSON_HEADERS, usage: tellsUsage, body }
+    return { headers: JSON_HEADERS, usage: hasUsage, body }
   })
 }
 

@@ -23,7 +23,7 @@ interface NativeAnswer {
   readonly script: Script
   readonly tail: NativeTail
   /** Whether answers have usage; each frame of a stream then has what was used up to it. */
-  readonly tellsUsage: boolean
+  readonly hasUsage: boolean
   readonly ids: IdMaker
   readonly faults: Faults
 }
@@ -102,8 +102,8 @@ function blockedBody(usage: object | null, tail: NativeTail): object {
 
 /** The whole answer. */
 function nativeBody(answer: NativeAnswer): object {
-  const { request, script, tail, tellsUsage, ids } = answer
-  const usage = tellsUsage ? nativeUsage(request, script.usage) : null
+  const { request, script, tail, hasUsage, ids } = answer
+  const usage = hasUsage ? nativeUsage(request, script.usage) : null
   if (script.end === 'blocked') return blockedBody(usage, tail)
   const thoughts = script.thoughts.text
   const signed = script.usage.reasoning_tokens > 0 ? { thoughtSignature: SIGNATURE } : {}
@@ -141,12 +141,12 @@ function usageSoFar(stream: NativeAnswer, sentBytes: number): object {
 
 /** Every frame of a stream, made as it is asked for; the last one bears the reason and the total. */
 function* nativeFrames(stream: NativeAnswer): Iterable<StreamFrame> {
-  const { request, script, tail, tellsUsage } = stream
+  const { request, script, tail, hasUsage } = stream
   const total = nativeUsage(request, script.usage)
   const frame = (body: object, last: boolean): StreamFrame =>
-    frameOf(body, { usage: last && tellsUsage, last })
+    frameOf(body, { usage: last && hasUsage, last })
   if (script.end === 'blocked') {
-    yield frame(blockedBody(tellsUsage ? total : null, tail), true)
+    yield frame(blockedBody(hasUsage ? total : null, tail), true)
     return
   }
   const bodyOf = (part: object, usage: object, end: object): object => {
@@ -155,7 +155,7 @@ function* nativeFrames(stream: NativeAnswer): Iterable<StreamFrame> {
       ...end,
       index,
     }))
-    return { candidates, ...(tellsUsage ? { usageMetadata: usage } : {}), ...tail }
+    return { candidates, ...(hasUsage ? { usageMetadata: usage } : {}), ...tail }
   }
   let sentBytes = 0
   for (const [part, bytes] of parts(stream)) {
@@ -191,7 +191,7 @@ function generate(
   return answerCall(kit, wire, { asker, faults }, accepted, ({ facts }) => {
     const usage = !isOn(faults, 'no-usage')
     const whole = { headers: JSON_HEADERS, usage }
-    const answer = { request, script, tail, tellsUsage: usage, ids, faults }
+    const answer = { request, script, tail, hasUsage: usage, ids, faults }
     if (!stream) return { ...whole, body: nativeBody(answer) }
     const frames = nativeFrames(answer)
     if (!target.events)

@@ -84,7 +84,7 @@ export function speak(speakers: Speakers, body: Fields | null, asker: Asker, fau
   }
   return answerCall(kit, wire, { asker, faults }, accepted, () => {
     const traceId = randomHex(kit.random, 32)
-    const tellsUsage = !isOn(faults, 'no-usage')
+    const hasUsage = !isOn(faults, 'no-usage')
     const audio = bytesOf(order.audio)
     const extraInfo = {
       audio_length: order.audio.durationMs,
@@ -94,7 +94,7 @@ export function speak(speakers: Speakers, body: Fields | null, asker: Asker, fau
       bitrate: order.audio.bitrate,
       word_count: order.characters,
       invisible_character_ratio: 0,
-      ...(tellsUsage ? { usage_characters: characters } : {}),
+      ...(hasUsage ? { usage_characters: characters } : {}),
       audio_format: order.audio.format,
       audio_channel: order.audio.channels,
     }
@@ -103,12 +103,12 @@ export function speak(speakers: Speakers, body: Fields | null, asker: Asker, fau
     if (order.stream)
       return {
         headers,
-        frames: framesOf(audio, order.repeatsWhole, end, tellsUsage),
+        frames: framesOf(audio, order.repeatsWhole, end, hasUsage),
         failure: () => frameOf(refusalAnswer('1033', traceId).body, { last: true }),
       }
     const encoded = order.byUrl ? audioUrl(kit, id, order.audio) : audio.toString('hex')
     const data = { audio: encoded, status: 2, ced: '' }
-    return { headers, usage: tellsUsage, body: { data, ...end } }
+    return { headers, usage: hasUsage, body: { data, ...end } }
   })
 }
 
@@ -117,7 +117,7 @@ function* framesOf(
   audio: Buffer,
   repeatsWhole: boolean,
   end: { readonly trace_id: string },
-  tellsUsage: boolean,
+  hasUsage: boolean,
 ): Iterable<StreamFrame> {
   for (let at = 0; at < audio.length; at += PIECE_BYTES) {
     const piece = audio.toString('hex', at, Math.min(audio.length, at + PIECE_BYTES))
@@ -129,5 +129,5 @@ function* framesOf(
     yield frameOf(frame)
   }
   const data = { audio: repeatsWhole ? audio.toString('hex') : '', status: 2, ced: '' }
-  yield frameOf({ data, ...end }, { usage: tellsUsage, last: true })
+  yield frameOf({ data, ...end }, { usage: hasUsage, last: true })
 }

@@ -52,7 +52,7 @@ function messageOf(number: string): string {
   return MESSAGES[number] ?? 'request failed'
 }
 
-/** How this family reads credentials and tells errors. */
+/** How this family reads credentials and reports errors. */
 export function videoWire({ random, options }: FamilyKit, family: string): Wire {
   const answerOf = (status: number, message: string): Answer => {
     const type = TYPES[status] ?? 'server_error'
@@ -183,7 +183,7 @@ export interface VideoDetail extends Pick<VideoRequest, 'duration' | 'resolution
   /** The one that came out. */
   readonly ratio: string
   /** Whether answers to queries have a `base_resp`, which says that the query succeeded. */
-  readonly tellsBaseResp: boolean
+  readonly hasBaseResp: boolean
 }
 
 /** A reference video is taken to be this long unless a marker says otherwise, seconds. */
@@ -196,7 +196,7 @@ export function detailOf({ duration, resolution, ratio }: VideoRequest, id: stri
     duration,
     resolution,
     ratio: ratio === 'adaptive' ? '16:9' : ratio,
-    tellsBaseResp: Number(id.at(-1)) % 2 === 0,
+    hasBaseResp: Number(id.at(-1)) % 2 === 0,
   }
 }
 
@@ -254,7 +254,7 @@ export function taskOf(site: Site, task: StoredTask, segment: Segment): object {
 
 /** The same as queries and callbacks show it. */
 export function taskBody(site: Site, task: StoredTask, segment: Segment): object {
-  const { tellsBaseResp } = task.record.detail as unknown as VideoDetail
-  const base = tellsBaseResp ? { base_resp: { status_code: 0, status_msg: 'success' } } : {}
+  const { hasBaseResp } = task.record.detail as unknown as VideoDetail
+  const base = hasBaseResp ? { base_resp: { status_code: 0, status_msg: 'success' } } : {}
   return { task: taskOf(site, task, segment), ...base }
 }

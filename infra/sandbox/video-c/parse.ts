@@ -131,7 +131,7 @@ export function refusalOf(reason: string): Refusal {
   return new Refusal(reason, messageOf(reason))
 }
 
-/** How this family reads credentials, which are `Token` and not `Bearer`, and tells errors. */
+/** How this family reads credentials, which are `Token` and not `Bearer`, and reports errors. */
 export function videoWire(
   { random, options }: FamilyKit,
   family: string,

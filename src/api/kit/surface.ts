@@ -84,7 +84,7 @@ export interface Mount {
   /** Answers of calls are repeated under their `Idempotency-Key`. */
   readonly keepsAnswers?: true
   /** Answers show the caller's limits and what is left of them. */
-  readonly tellsLimits?: true
+  readonly reportsLimits?: true
 }
 
 /** The names of the members of a creation's body. */
@@ -182,6 +182,6 @@ export function useMount(
   useBodyBudget(app, bodyBudget, bodyBytes)
   useJsonBody(app, bodyBytes, mount.body)
   if (mount.isOpen !== true) requireToken(app, authenticate, 'model', mount.keyHeaders)
-  if (mount.tellsLimits === true) useLimitHeaders(app, limitStatusesOf)
+  if (mount.reportsLimits === true) useLimitHeaders(app, limitStatusesOf)
   if (mount.keepsAnswers === true) useKeptAnswers(app)
 }

@@ -39,7 +39,7 @@ export const v1: Mount = {
   bodyBytes: 64 * 1024 * 1024,
   body: { anyText: true, withoutHash: true },
   keepsAnswers: true,
-  tellsLimits: true,
+  reportsLimits: true,
   tags: [
     { name: 'Text', description: 'Chat, responses, native generation and models.' },
     { name: 'Images', description: 'Generate and edit images.' },

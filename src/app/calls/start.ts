@@ -53,8 +53,8 @@ export async function startCalls(
   useBacklogMetrics(registry, backlog)
   const refused = createRejectedCount(spoolDirectory)
   useRefusedMetric(registry, refused)
-  const road: CallDeps = { ...rest, journal }
-  const running = createRunningCalls(road)
+  const callDeps: CallDeps = { ...rest, journal }
+  const running = createRunningCalls(callDeps)
   const spoolId = await spoolIdentity(spoolDirectory, clock.nowMs())
   /** Whether the log has the spooled records of earlier processes, and all replicas know it. */
   let hasEmptied = false
@@ -71,7 +71,7 @@ export async function startCalls(
     logger,
   })
   return {
-    deps: road,
+    deps: callDeps,
     running,
     backlog,
     refused,

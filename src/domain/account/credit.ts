@@ -12,7 +12,7 @@ import type { AccountEvent, AccountEventData } from './events.ts'
 export interface CreditState {
   /** Grants and adjustments by id, so that a repeated one is recognised. */
   readonly postings: ReadonlyMap<string, string>
-  /** Settings of a credit limit by id, likewise. */
+  /** Settings of a credit limit by id, so that a repeated one is recognised. */
   readonly limitIds: ReadonlyMap<string, string>
   /** What was asked for under an `Idempotency-Key`, by its hash. */
   readonly keys: ReadonlyMap<string, string>
@@ -39,7 +39,7 @@ export interface GrantCredit {
   readonly at: string
 }
 
-/** How far below zero a balance may go from now on; likewise. */
+/** How far below zero a balance may go from now on. `limit` is a decimal string of at most 12 decimals. */
 export interface SetCreditLimit {
   readonly kind: 'set-limit'
   readonly tenantId: string
@@ -107,18 +107,27 @@ export function limitSet(state: CreditState, event: AccountEventData<'CreditLimi
   }
 }
 
-type Said<T extends 'CreditGranted' | 'CreditLimitSet'> = Omit<
+type RequestFields<T extends 'CreditGranted' | 'CreditLimitSet'> = Omit<
   AccountEventData<T>,
   'tenantId' | 'keyHash' | 'grantedAt' | 'setAt'
 >
 
 /** All that a request for a grant says. */
-function grantFingerprint({ grantId, currency, amount, reason }: Said<'CreditGranted'>): string {
+function grantFingerprint({
+  grantId,
+  currency,
+  amount,
+  reason,
+}: RequestFields<'CreditGranted'>): string {
   return JSON.stringify(['grant', grantId, currency, amount, reason])
 }
 
 /** All that a request for a credit limit says. */
-function limitFingerprint({ limitId = '', currency, limit }: Said<'CreditLimitSet'>): string {
+function limitFingerprint({
+  limitId = '',
+  currency,
+  limit,
+}: RequestFields<'CreditLimitSet'>): string {
   return JSON.stringify(['limit', limitId, currency, limit])
 }
 

@@ -130,7 +130,7 @@ function readRecorded(cursor: Cursor): ReadAnswer {
         commit = readBigint(cursor)
         break
       case METADATA:
-        readSaid(readMessage(cursor), said)
+        readLogMetadata(readMessage(cursor), said)
         break
       case CUSTOM_METADATA:
         metadata = readBytes(cursor)
@@ -163,7 +163,7 @@ function textIn(cursor: Cursor, wanted: number): string {
 }
 
 /** One entry of the log's metadata of an event. */
-function readSaid(cursor: Cursor, said: { type: string; ticks: string }): void {
+function readLogMetadata(cursor: Cursor, said: { type: string; ticks: string }): void {
   let name = ''
   let value = ''
   while (hasMore(cursor)) {

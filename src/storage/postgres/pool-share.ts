@@ -120,10 +120,10 @@ export function shareFairly(
 
 /** The pool gives a client another `release` each time it lends it out. */
 function onceReleased(client: PoolClient, leave: () => void): void {
-  const giveBack = client.release.bind(client)
+  const release = client.release.bind(client)
   let isOver = false
   client.release = (destroy) => {
-    giveBack(destroy)
+    release(destroy)
     if (isOver) return
     isOver = true
     leave()

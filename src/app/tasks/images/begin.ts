@@ -111,16 +111,16 @@ export async function startImages(
       invariant(state.phase === 'started' && revision !== undefined, 'a start starts')
       return { state, revision }
     } catch (error) {
-      if (isDomainError(error, 'task_state_conflict')) return giveBack(lease, undefined)
+      if (isDomainError(error, 'task_state_conflict')) return releaseLease(lease, undefined)
       // Nothing was sent: it may be started again, unless the log has the start after all.
-      if (!isLogOutage(error)) return giveBack(lease, 'later')
-      if (tries === START_TRIES) return giveBack(lease, 'later')
+      if (!isLogOutage(error)) return releaseLease(lease, 'later')
+      if (tries === START_TRIES) return releaseLease(lease, 'later')
       await pause(START_PAUSE_MS * scale)
     }
   }
 }
 
-function giveBack<Outcome>(lease: ChannelLease, outcome: Outcome): Outcome {
+function releaseLease<Outcome>(lease: ChannelLease, outcome: Outcome): Outcome {
   lease.release('neutral')
   return outcome
 }

@@ -97,11 +97,11 @@ async function resolve(deps: SweepDeps, seen: Unplaced, seenForMs: number): Prom
   if (seenForMs < LOOK_UP_AFTER_MS) return
   const [first] = await deps.log.readStream(taskStream(platformId), { limit: 1 })
   if (first !== undefined) await deps.admissions.recorded(platformId, first.position)
-  else if (seenForMs > GIVE_BACK_AFTER_MS) await withdraw(deps.pool, seen)
+  else if (seenForMs > GIVE_BACK_AFTER_MS) await releaseUnplaced(deps.pool, seen)
 }
 
 /** Deletes it only if unchanged: it may have been renewed or recorded since the log was asked. */
-async function withdraw(db: Pool, { platformId, admittedAt }: Unplaced): Promise<void> {
+async function releaseUnplaced(db: Pool, { platformId, admittedAt }: Unplaced): Promise<void> {
   await db.query(
     `delete from ops.admissions
      where platform_id = $1 and position is null and admitted_at = $2::timestamptz`,

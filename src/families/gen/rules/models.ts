@@ -7,9 +7,9 @@ export interface GenModel {
   /** Sizes it makes, the smallest first. */
   readonly tiers: readonly Tier[]
   /**
-   * Whether the upstream request names the size: the model with a single size refuses the member.
+   * Whether the upstream request has the size: the model with a single size refuses the member.
    */
-  readonly tellsSize: boolean
+  readonly sendsSize: boolean
   readonly aspectRatios: readonly string[]
   /** An edit without a size gets the size of its base picture, not `DEFAULT_TIER`. */
   readonly infersSize: boolean
@@ -28,21 +28,21 @@ export const genModels: readonly GenModel[] = [
   {
     name: 'gen-2.5-flash-image',
     tiers: ['1K'],
-    tellsSize: false,
+    sendsSize: false,
     aspectRatios: RATIOS,
     infersSize: false,
   },
   {
     name: 'gen-3-pro-image-preview',
     tiers: ['1K', '2K', '4K'],
-    tellsSize: true,
+    sendsSize: true,
     aspectRatios: RATIOS,
     infersSize: true,
   },
   {
     name: 'gen-3.1-flash-image',
     tiers: ['512', '1K', '2K', '4K'],
-    tellsSize: true,
+    sendsSize: true,
     aspectRatios: [...RATIOS, ...EXTREME_RATIOS],
     infersSize: false,
   },

@@ -187,7 +187,7 @@ export function readGenOrder(order: ImageOrder): ImageRequest {
   return {
     kind,
     model: model.name,
-    body: { prompt: body.prompt, ...(model.tellsSize ? { size } : {}), ...shape },
+    body: { prompt: body.prompt, ...(model.sendsSize ? { size } : {}), ...shape },
     inputs,
     mask,
     delivery: body.response_format ?? 'b64_json',

@@ -78,7 +78,7 @@ export function createOpenPublic(deps: PublicFetchDeps): OpenPublic {
   }
 }
 
-interface Road extends Pick<FetchBounds, 'timeoutMs' | 'signal' | 'trustedOrigin'> {
+interface VisitOptions extends Pick<FetchBounds, 'timeoutMs' | 'signal' | 'trustedOrigin'> {
   /** The caller's signal and the bound on time together. */
   readonly deadline: AbortSignal
   /** Beside those of every fetch. */
@@ -93,12 +93,12 @@ interface Visited {
 }
 
 /** Follows a URL and its redirects; the caller closes the connection. */
-async function follow(deps: PublicFetchDeps, url: string, road: Road): Promise<Visited> {
-  const endsAtMs = monotonicClock.nowMs() + road.timeoutMs
+async function follow(deps: PublicFetchDeps, url: string, options: VisitOptions): Promise<Visited> {
+  const endsAtMs = monotonicClock.nowMs() + options.timeoutMs
   let target = url
   for (let hops = 0; hops <= MAX_REDIRECTS; hops += 1) {
-    const place = await placeOf(deps, target, road, endsAtMs - monotonicClock.nowMs())
-    const found = await visit(place, road)
+    const place = await placeOf(deps, target, options, endsAtMs - monotonicClock.nowMs())
+    const found = await visit(place, options)
     if ('answer' in found) return found
     target = found.location
   }
@@ -115,7 +115,7 @@ interface Place {
 async function placeOf(
   { resolveHost, locate = (address) => address }: PublicFetchDeps,
   target: string,
-  { trustedOrigin, signal }: Road,
+  { trustedOrigin, signal }: VisitOptions,
   leftMs: number,
 ): Promise<Place> {
   if (trustedOrigin !== undefined && originOf(target) === trustedOrigin)
@@ -143,7 +143,7 @@ function fixedLookup(addresses: readonly string[]): LookupFunction {
 
 async function visit(
   { url, addresses }: Place,
-  { signal, deadline, headers, idleTimeoutMs = 0 }: Road,
+  { signal, deadline, headers, idleTimeoutMs = 0 }: VisitOptions,
 ): Promise<Visited | { readonly location: string }> {
   const client = new Client(url.origin, {
     connect: buildConnector({
