@@ -27,7 +27,7 @@ export interface DueAssetWork {
 
 /** The same, leased to the caller. */
 export interface AssetWork extends Omit<DueAssetWork, 'isEnqueued'> {
-  /** How often it was leased since the schedule began or was begun anew, this time counted. */
+  /** How often it was leased since the schedule began or was begun again, this time counted. */
   readonly attempts: number
 }
 

@@ -226,7 +226,7 @@ async function liveCheckpoint(pool: Pool, projection: Projection): Promise<Goal 
 }
 
 /**
- * Builds a projection anew from the start of the log in `<name>_next` while the live one goes on,
+ * Builds a projection again from the start of the log in `<name>_next` while the live one goes on,
  * compares both at one position, and swaps them in one transaction. A difference is reported and
  * nothing is swapped, unless forced. A check swaps nothing, and drops the tables it built when both
  * are equal. The process may be killed at any time and run again. Needs `migrateEngine` before and

@@ -13,7 +13,7 @@ export const taskTables = {
   },
 } as const satisfies Readonly<Record<string, AuditedTable>>
 
-/** Counts of lists: of what, as counted anew and as stored. */
+/** Counts of lists: of what, as counted again and as stored. */
 export interface CountedTasks {
   readonly level: number
   readonly bucket: number
@@ -23,7 +23,7 @@ export interface CountedTasks {
   readonly stands: string
 }
 
-/** How many tasks `differingCounts` is asked to count anew at once: whole buckets of every level. */
+/** How many tasks `differingCounts` is asked to count again at once: whole buckets of every level. */
 export const COUNTED_TASKS = 8 << COARSE_SHIFT
 
 /**

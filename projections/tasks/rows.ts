@@ -164,7 +164,7 @@ export async function writePolls(
                                 requested_at_ms, expires_at_ms, due_at_ms)
              select t.platform_id, t.tenant_id, t.family, t.channel_id, t.native_id, b.kind,
                     t.requested_at_ms, t.expires_at_ms,
-                    -- While its worker lives nobody else has anything to do before the end.
+                    -- While its worker lives no other process works on it before it expires.
                     case when b.kind = 'finish' then t.expires_at_ms else b.due_at_ms end
              from unnest($1::text[], $2::text[], $3::bigint[]) as b (platform_id, kind, due_at_ms)
              join tasks t on t.platform_id = b.platform_id
@@ -172,7 +172,7 @@ export async function writePolls(
              set kind = excluded.kind, native_id = excluded.native_id,
                  channel_id = excluded.channel_id, attempts = 0,
                  expires_at_ms = excluded.expires_at_ms,
-                 -- Freed before this was read: whoever began it is gone.
+                 -- Freed before this was read: the process that began it is gone.
                  due_at_ms = case when polls.kind = 'make' and excluded.kind = 'finish'
                                        and polls.lease_owner is null
                                   then excluded.requested_at_ms else excluded.due_at_ms end,

@@ -93,7 +93,7 @@ function createPolicyMetrics(registers: Registry[]) {
     }),
     possibleCostLeaks: new Counter({
       name: 'tollgate_possible_cost_leaks_total',
-      help: 'Tasks expired without an end anybody saw, or found after they had failed: upstream may bill them.',
+      help: 'Tasks that expired before the gateway saw an end, or were found after they had failed: upstream may bill them.',
       registers,
     }),
     policyFailures: new Counter({

@@ -4,7 +4,7 @@ import { CommandError } from './output.ts'
 
 /** Files of the data directory that are for this account alone. */
 
-/** @throws CommandError for an unreadable file: its content must not be generated anew */
+/** @throws CommandError for an unreadable file: its content must not be generated again */
 export async function readIfThere(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')

@@ -177,7 +177,7 @@ function parseDemo(path: string, text: string | undefined): object | undefined {
   } catch {
     // Reported below, without its content.
   }
-  throw new CommandError(`${path} is not JSON: mend it, or remove it to get new demo tokens`)
+  throw new CommandError(`${path} is not JSON: correct it, or remove it to get new demo tokens`)
 }
 
 /** On the first start of the embedded default: a tenant with credit, and its tokens in a file. */

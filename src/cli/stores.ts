@@ -25,7 +25,7 @@ export interface OpenedStores extends Stores {
 
 const DATABASE_CONNECT_TIMEOUT_MS = 5_000
 
-/** What a running gateway tells other commands on the same machine, mode 0600. */
+/** What a running gateway leaves for other commands on the same machine, mode 0600. */
 interface Runtime {
   readonly pid: number
   readonly eventStoreUrl: string

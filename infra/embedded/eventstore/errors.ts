@@ -77,7 +77,7 @@ export function unauthenticated(): WireError {
   return new WireError(status.UNAUTHENTICATED, 'Received HTTP status code 401')
 }
 
-/** In the real server's words, which tell a writer that nothing was written. */
+/** In the real server's words, by which a writer knows that nothing was written. */
 function notReady(why: string): WireError {
   return new WireError(status.UNAVAILABLE, `Server Is Not Ready: ${why}`)
 }

@@ -87,7 +87,7 @@ export class PrefixCache {
   }
 }
 
-/** Tokens written to the cache, as chat and responses tell them: only where one is written. */
+/** Tokens written to the cache, as chat and responses report them: only where one is written. */
 export function cacheWriteFields(usage: CallUsage, caches: boolean, faults: Faults) {
   const written = usage.cache_write_5m_tokens + usage.cache_write_1h_tokens
   if (!caches && written === 0) return {}

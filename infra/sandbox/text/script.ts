@@ -18,7 +18,7 @@ const MAX_WORDS = 200_000
 const MAX_CACHED_TEXTS = 500
 const MAX_CACHED_WORDS = 1000
 
-/** A text and the pieces a stream tells it in. */
+/** A text and the pieces in which a stream sends it. */
 export interface ScriptedText {
   readonly text: string
   readonly pieces: readonly string[]

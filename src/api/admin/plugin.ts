@@ -48,7 +48,7 @@ const BODY_LIMIT_BYTES = 64 * 1024
  * `/api/admin`.
  */
 export function adminPlugin(deps: AdminDeps) {
-  // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
+  // oxlint-disable-next-line typescript/require-await -- Fastify recognises a plugin by it
   return async (instance: FastifyInstance): Promise<void> => {
     useEnvelope(instance, adminEnvelope)
     useNoStore(instance)

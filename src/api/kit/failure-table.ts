@@ -265,7 +265,7 @@ export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
   scope_denied: own(403, 'This token may not read that tenant_id'),
   // One constant text: another tenant's task reads exactly like a missing one (P8).
   task_not_found: { status: 404, words: 'The specified task was not found' },
-  // Likewise, and the same text as for a voice that upstream does not have.
+  // Also constant for the same reason, and the same text as for a voice that upstream does not have.
   voice_not_found: { status: 404, words: 'The voice_id names no voice that can be used here' },
   file_not_found: { status: 404, words: 'The file does not exist' },
   task_running: {

@@ -33,7 +33,7 @@ function rangeOf(headers: Readonly<Record<string, string>>): {
  * `/objects/<key>`. The routes need no token: the URL is the secret.
  */
 export function objectsPlugin(find: FindObject) {
-  // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
+  // oxlint-disable-next-line typescript/require-await -- Fastify recognises a plugin by it
   return async (app: FastifyInstance): Promise<void> => {
     app.get<{ Params: { '*': string }; Querystring: Record<string, unknown> }>('/objects/*', {
       schema: { tags: ['Operating'], summary: 'Download a result by the URL it was given away as' },

@@ -66,7 +66,7 @@ export function welcomePlugin(probes: readonly string[]) {
     description: '/openapi.json',
     health: probes,
   }
-  // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
+  // oxlint-disable-next-line typescript/require-await -- Fastify recognises a plugin by it
   return async (app: FastifyInstance): Promise<void> => {
     useNoStore(app)
     app.get(
@@ -86,7 +86,7 @@ export function welcomePlugin(probes: readonly string[]) {
 
 /** Reports that the process is alive, even if a dependency is unavailable. */
 export function livenessPlugin() {
-  // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
+  // oxlint-disable-next-line typescript/require-await -- Fastify recognises a plugin by it
   return async (app: FastifyInstance): Promise<void> => {
     useNoStore(app)
     app.get(
@@ -106,7 +106,7 @@ export function livenessPlugin() {
 
 /** Readiness and metrics: they need no token and reveal no secrets. */
 export function operatingPlugin(deps: OperatingDeps) {
-  // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
+  // oxlint-disable-next-line typescript/require-await -- Fastify recognises a plugin by it
   return async (app: FastifyInstance): Promise<void> => {
     useProjectionMetrics(deps.metrics, deps.health)
     useNoStore(app)

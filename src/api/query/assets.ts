@@ -63,7 +63,7 @@ export function showsAssets(principal: Principal): (row: AssetRow) => Asset {
   })
 }
 
-/** Likewise groups. */
+/** Shows groups the same way. */
 export function showsGroups(principal: Principal): (row: GroupRow) => Group {
   const forOperator = isOperator(principal)
   return (row) => ({

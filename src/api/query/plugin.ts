@@ -117,7 +117,7 @@ function summaryRoute(instance: FastifyInstance, reads: QueryReads): void {
 
 /** The read-only queries for finance and support, registered under `/api/query/v1`. */
 export function queryPlugin(deps: QueryDeps) {
-  // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
+  // oxlint-disable-next-line typescript/require-await -- Fastify recognises a plugin by it
   return async (instance: FastifyInstance): Promise<void> => {
     useEnvelope(instance, queryEnvelope)
     useJsonBody(instance, BODY_LIMIT_BYTES)

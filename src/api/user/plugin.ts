@@ -56,7 +56,7 @@ const BalanceAnswerSchema = successOf(
 /** The routes of profile tokens, registered under `/api/user`. */
 export function userPlugin(deps: UserDeps) {
   const { authenticate, clock, readBalances, managedTokens, uploads, countQuery } = deps
-  // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
+  // oxlint-disable-next-line typescript/require-await -- Fastify recognises a plugin by it
   return async (instance: FastifyInstance): Promise<void> => {
     useEnvelope(instance, userEnvelope)
     useNoStore(instance)

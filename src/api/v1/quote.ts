@@ -133,7 +133,7 @@ async function quote(
 
 /** Quotes of creations, registered below `/v1`. */
 export function quotePlugin(deps: QuoteRouteDeps) {
-  // oxlint-disable-next-line typescript/require-await -- Fastify tells plugins apart by it
+  // oxlint-disable-next-line typescript/require-await -- Fastify recognises a plugin by it
   return async (app: FastifyInstance): Promise<void> => {
     app.post('/quote', {
       config: { startsNothing: true },

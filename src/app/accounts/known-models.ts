@@ -5,7 +5,7 @@ import { didYouMean } from '../../kernel/nearest-name.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { Clock } from '../../kernel/clock.ts'
 
-/** Tells model names from typing errors. */
+/** Distinguishes names of models from typing errors. */
 interface KnownModels {
   /** The names that no model has. */
   readonly unknown: (names: readonly string[]) => Promise<readonly string[]>

@@ -2,7 +2,7 @@ import type { LeaseQuery, Leases } from './leases.ts'
 
 /** The longest time that one job may take: no job begins later than this before its lease ends. */
 const WORKING_MS = 60_000
-/** About 500 bytes each; further ones are leased anew each time. */
+/** About 500 bytes each; further ones are leased again each time. */
 const MAX_HELD = 50_000
 
 /**

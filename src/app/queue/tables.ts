@@ -33,7 +33,7 @@ export interface LeaseTerms {
 export interface Rescheduled<Note extends string = string> {
   readonly id: string
   readonly dueAtMs: number
-  /** Set when they count anew. */
+  /** Set when the count starts again. */
   readonly attempts?: number
   /** Unix milliseconds. */
   readonly notes?: Readonly<Partial<Record<Note, number | undefined>>>

@@ -22,7 +22,7 @@ create index if not exists admissions_unprojected
 create index if not exists admissions_age on ops.admissions (admitted_at) where position is null;
 
 -- What each replica's text calls speak for of a balance: holds in flight, and settlements that the
--- ledger may lack. Told anew about once a second: a crash of Postgres may empty it.
+-- ledger may lack. Reported again about once a second: a crash of Postgres may empty it.
 create unlogged table if not exists ops.text_spending (
   tenant_id text not null,
   currency text not null,
@@ -31,7 +31,7 @@ create unlogged table if not exists ops.text_spending (
   settled numeric(38, 12) not null,
   -- Log position of the last of the settlements; null where one of them has none yet.
   position bigint,
-  -- What a replica tells may overtake what it told before: the highest turn counts.
+  -- A report of a replica may overtake an earlier one: the highest turn counts.
   turn bigint not null,
   told_at timestamptz not null,
   primary key (tenant_id, currency, replica)
@@ -45,7 +45,7 @@ create unlogged table if not exists ops.text_spending (
 alter table ops.text_spending set logged;
 -- Names the spool where settlements without a position may wait; null where none does.
 alter table ops.text_spending add column spool text;
--- Of a replica that fell silent: the end of the log once it had. Means nothing where it tells again.
+-- Of a replica that fell silent: the end of the log once it had. Means nothing once it reports again.
 alter table ops.text_spending add column closed bigint;
 `,
   ],
@@ -71,7 +71,7 @@ create unlogged table if not exists ops.rate_use (
 -- Users and tenants have limits as well as tokens.
 alter table ops.rate_use rename column token_id to holder;
 
--- Calls that each replica has under way of those whose number is limited. Told anew about once a second:
+-- Calls that each replica has under way of those whose number is limited. Reported again about once a second:
 -- a crash of Postgres may empty it.
 create unlogged table ops.calls_under_way (
   holder text not null,

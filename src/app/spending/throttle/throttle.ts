@@ -115,7 +115,7 @@ export function createThrottle(deps: {
 function createRefusalCount(registry: Registry | undefined) {
   const refused = new Counter({
     name: 'tollgate_rate_limited_total',
-    help: 'Requests refused because somebody was at a limit, by limit and by whose it is.',
+    help: 'Requests refused at a limit, by limit and by whose it is.',
     labelNames: ['limit', 'of'],
     registers: registry === undefined ? [] : [registry],
   })

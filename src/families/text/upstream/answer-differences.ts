@@ -136,7 +136,7 @@ export function expectedChoices(value: unknown): number {
 
 /**
  * Rewrites one member of a JSON object in its text, so that everything else stays byte for byte as
- * upstream wrote it (key order, digits beyond 2⁵³) and no frame is serialised anew. Only where the
+ * upstream wrote it (key order, digits beyond 2⁵³) and no frame is serialised again. Only where the
  * key stands exactly once in the text is its place known without parsing again; elsewhere the
  * object is serialised.
  */
