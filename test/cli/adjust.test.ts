@@ -109,7 +109,7 @@ t.test('1 with why for what is no line of this tenant and currency', async (t) =
   t.match((await run('credit', 'adjust', '--help')).stdout, /--line[\s\S]*-1\.50[\s\S]*settled at/)
 })
 
-t.test('whoever administers is named, the operating-system user unless told', async (t) => {
+t.test('the actor is named: --actor, or else the operating-system user', async (t) => {
   const opened = await run('tenant', 'open', 'Named', '--id', 'tenant_named', '--json')
   const { userId } = JSON.parse(opened.stdout) as { userId: string }
   const user = ['--tenant', 'tenant_named', '--user', userId]

@@ -132,7 +132,7 @@ t.test('a task as of a position or a time is the state then', async (t) => {
   t.match(before, { code: 1, stderr: /did not exist then/ })
 })
 
-t.test('a tenant: its events and nobody else’s, within a time range', async (t) => {
+t.test('a tenant: its events and no other tenant’s, within a time range', async (t) => {
   const { tenantId } = stack.demo
   const all = await replay('--tenant', tenantId, '--json')
   t.equal(all.code, 0)

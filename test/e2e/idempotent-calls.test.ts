@@ -310,7 +310,7 @@ void t.test('a stream that was broken off frees its key', async (t) => {
   }
 })
 
-void t.test('a day later a key may be used anew', async (t) => {
+void t.test('a day later a key may be used again', async (t) => {
   const asked = { path: CHAT, key: newKey(), body: chat('hello [[client=day]]') }
   await ask(asked)
   await stack.gateway.pool.query(`update ops.call_claims set expires_at = now() - interval '1 s'`)

@@ -68,7 +68,7 @@ t.test('the documentation lists every metric; those of any process have stock na
   for (const name of watched) t.ok(ours.includes(name), `${name} of an alarm`)
 })
 
-t.test('metrics tell what was settled, what is held, and that the books agree', async (t) => {
+t.test('metrics show what was settled, what is held, and that the books agree', async (t) => {
   await tasks.created({ prompt: 'x [[sandbox stall-queued]]' })
   await stack.caughtUp()
   const reads = (...lines: readonly RegExp[]) =>

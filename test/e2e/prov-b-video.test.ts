@@ -147,7 +147,7 @@ t.test(
   },
 )
 
-t.test('failures cost nothing and tell upstream’s number', async (t) => {
+t.test('failures cost nothing and show upstream’s number', async (t) => {
   const created = await create({ prompt: 'x [[sandbox fail=1026]]' })
   const done = await reaches(created.body.task_id, 'failed')
   t.match(done.body.task.error, { code: '1026', message: 'input content sensitive' })

@@ -248,7 +248,7 @@ t.test('a creation with a lost answer is found again by what it was sent with', 
   t.equal((await linesOf(platformId)).length, 1)
 })
 
-t.test('what a list does not tell of a success is asked for', async (t) => {
+t.test('usage that a list lacks of a success is asked for', async (t) => {
   const rule = stack.sandbox.faults.add({ faults: ['usage-missing'], match: { op: 'list' } })
   const made = await Promise.all([1, 2, 3].map(() => clips.text(QUICK)))
   for (const { body } of made)

@@ -385,7 +385,7 @@ void t.test(
   },
 )
 
-void t.test('two tenants cannot tell each other’s files from none', async (t) => {
+void t.test('two tenants cannot distinguish each other’s files from missing ones', async (t) => {
   const fileId = await uploaded('voice_clone')
   const prompt = await uploaded('prompt_audio', { seconds: 3 })
   const mine = await uploaded('voice_clone', { token: other.modelToken })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createBackoff, pause, withTimeout } from '../../src/kernel/pause.ts'
 
-t.test('pauses double up to the longest, and begin anew after a success', (t) => {
+t.test('pauses double up to the longest, and start again after a success', (t) => {
   const backoff = createBackoff(200, 10_000, () => 0)
   const pauses = Array.from({ length: 8 }, () => backoff.nextMs())
   t.same(pauses, [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000])

@@ -18,7 +18,7 @@ t.test('a member is added to the text of an object, whose figures stay as they w
   t.end()
 })
 
-t.test('the last frame tells it, whatever is left out after it', (t) => {
+t.test('the last frame shows it, whatever is left out after it', (t) => {
   const { frame, last } = costInLastFrame<string>((text, shown) =>
     text === 'drop' ? undefined : `${text}${shown?.amount ?? ''};`,
   )

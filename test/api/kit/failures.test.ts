@@ -78,7 +78,7 @@ function documented(prefix: string): number[] {
   return [...new Set(statuses)].filter((status) => status >= 400).sort((a, b) => a - b)
 }
 
-t.test('every domain code has a row, and its words tell nothing of the inside', (t) => {
+t.test('every domain code has a row, and its words reveal nothing internal', (t) => {
   for (const code of domainCodes) {
     const { status, words } = failureTable[code]
     t.ok((status >= 400 && status <= 504) || status === 507, code)
@@ -123,7 +123,7 @@ t.test('only what certainly did nothing may be sent again by itself', (t) => {
 })
 
 t.test(
-  '/provB/v1 tells in its body what callers can mend, and says the rest with a status too',
+  '/provB/v1 reports in its body what callers can correct, and the rest with a status too',
   (t) => {
     const read = (error: Error) => {
       const { status, headers, body } = provBV1Envelope(error, 'req_1')

@@ -215,7 +215,7 @@ void t.test('/readyz is 200 and names what it does without', async (t) => {
   t.notMatch(JSON.stringify(answer), /password/)
 })
 
-void t.test('/readyz tells of the spool, and of what waits in it for too long', async (t) => {
+void t.test('/readyz reports the spool, and what waits in it for too long', async (t) => {
   const spool = { batches: 2, records: 9, sizeBytes: 750, maxBytes: 1_000, ageMs: 60_000 }
   t.match(await readiness({ spool: () => spool }), { status: 200, degraded: [], spool })
   t.match(

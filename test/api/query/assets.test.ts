@@ -143,7 +143,7 @@ void t.test('as CSV it is all of it, with a line of names', async (t) => {
   t.equal(limited.body.trimEnd().split('\r\n').length, 2)
 })
 
-void t.test('groups are found likewise', async (t) => {
+void t.test('groups are found the same way', async (t) => {
   const answer = await get('/asset-groups')
   t.strictSame(answer.json<Page>().data.items, [
     {

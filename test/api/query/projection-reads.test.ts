@@ -288,7 +288,7 @@ void t.test('503 instead of a 404 that cannot be confirmed', async (t) => {
   t.match(answer.json(), { success: false, error: { code: 'service_unavailable' } })
 })
 
-void t.test('/readyz tells how far every read model is', async (t) => {
+void t.test('/readyz reports how far every read model is', async (t) => {
   await caughtUp(pool, log, allProjections)
   const answer = await app.inject('/readyz')
   t.equal(answer.statusCode, 200)

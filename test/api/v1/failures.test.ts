@@ -229,7 +229,7 @@ for (const [title, each] of Object.entries(cases))
     texts.failure = undefined
   })
 
-void t.test('500 tells nothing of a surprise', async (t) => {
+void t.test('500 reveals nothing of an unexpected error', async (t) => {
   texts.failure = new TypeError('secret internals')
   const answer = await post(chatPath, goodChat)
   texts.failure = undefined

@@ -140,20 +140,23 @@ t.test('whatever dies between two steps, a verified person has one group', async
   }
 })
 
-t.test('a group that its verification left unmade is made without anybody asking', async (t) => {
-  const dying = world.replica({
-    crashPoint: (name) => {
-      if (name === 'verification.after-confirmed') throw new Error('died')
-    },
-  })
-  const before = await persons()
-  const { credential, link } = await started()
-  await passVerification(link)
-  await t.rejects(dying.assets.verificationResult({ ...placing(), credential }), {
-    message: 'died',
-  })
-  await eventually('the group is there', async () => (await persons()) === before + 1)
-})
+t.test(
+  'the gateway makes a group that its verification left unmade, without a request',
+  async (t) => {
+    const dying = world.replica({
+      crashPoint: (name) => {
+        if (name === 'verification.after-confirmed') throw new Error('died')
+      },
+    })
+    const before = await persons()
+    const { credential, link } = await started()
+    await passVerification(link)
+    await t.rejects(dying.assets.verificationResult({ ...placing(), credential }), {
+      message: 'died',
+    })
+    await eventually('the group is there', async () => (await persons()) === before + 1)
+  },
+)
 
 async function persons(): Promise<number> {
   const page = { pageNumber: 1, pageSize: 1, sortBy: 'CreateTime', sortOrder: 'Desc' } as const

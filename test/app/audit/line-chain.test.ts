@@ -26,7 +26,7 @@ void t.test('lines taken together leave the chain as lines taken one by one do',
   t.end()
 })
 
-void t.test('a chain that left the log’s cannot be told ahead', (t) => {
+void t.test('a chain that left the log’s cannot be predicted', (t) => {
   const [first, ...rest] = lines
   if (first === undefined) return t.end()
   const broken = begun()

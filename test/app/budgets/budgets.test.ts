@@ -165,7 +165,7 @@ t.test('what tasks hold counts, also before their token is known', async (t) => 
   await ask(5n)
 })
 
-t.test('a budget begins anew with its day and its month', async (t) => {
+t.test('a budget starts again with its day and its month', async (t) => {
   const month = ofTenant({ period: 'month', hard: '120' })
   const { replica, settled, pass } = tenantOf([ofTenant(), month], 'Asia/Kolkata')
   await settled(90n)

@@ -19,7 +19,7 @@ function metricsOf(state: () => SpoolState, nowMs: () => number = () => 0) {
   return { registry, valueOf }
 }
 
-void t.test('a scrape tells how much waits, and for how long', async (t) => {
+void t.test('a scrape shows how much waits, and for how long', async (t) => {
   let state = empty
   const { valueOf } = metricsOf(
     () => state,

@@ -88,7 +88,7 @@ const input: PictureInput = {
 const { signal } = new AbortController()
 const road = () => roadOf({ family: 'pictures', models: { painter: 'upstream-painter' }, book })
 
-t.test('another family takes the same road: held, asked, settled, delivered', async (t) => {
+t.test('another family goes the same way: held, asked, settled, delivered', async (t) => {
   const { deps, events, ends } = road()
   const { family, asked } = pictures(new ProviderError('account', 'ruled_out', 'no'), 'whole')
   const call = await answerCall(deps, family, input, signal)

@@ -93,7 +93,7 @@ t.test('those who ask at once share a reading, and quotes are kept by one view',
   t.equal(await priceOf('t2'), '2', 'another tenant pays the list')
 })
 
-t.test('what the log tells counts at once, and for another book too', async (t) => {
+t.test('a price event of the log counts at once, and for another book too', async (t) => {
   const { noticed, setTo, priceOf, publish, state } = scene()
   t.equal(await priceOf(), '2')
   noticed(setTo(1, '0.25'))

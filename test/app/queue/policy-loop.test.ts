@@ -39,15 +39,20 @@ t.test('while nothing is found the rests grow, up to the longest', async (t) => 
   await bounded.stop()
 })
 
-t.test('whatever is found begins them anew, and without a longest they do not grow', async (t) => {
-  const finding = running({ longestIdleMs: 60_000 }, (round) => (round % 6 === 0 ? 'some' : 'idle'))
-  await until(() => finding.rounds() > 40)
-  await finding.stop()
-  const constant = running({}, () => 'idle')
-  await until(() => constant.rounds() > 40)
-  await constant.stop()
-  t.pass('neither came to rest')
-})
+t.test(
+  'a round with work resets the pause, and without a longest pause it does not grow',
+  async (t) => {
+    const finding = running({ longestIdleMs: 60_000 }, (round) =>
+      round % 6 === 0 ? 'some' : 'idle',
+    )
+    await until(() => finding.rounds() > 40)
+    await finding.stop()
+    const constant = running({}, () => 'idle')
+    await until(() => constant.rounds() > 40)
+    await constant.stop()
+    t.pass('neither came to rest')
+  },
+)
 
 t.test('as long as there is more there is no rest', async (t) => {
   const busy = running({ idleMs: 60_000 }, (round) => (round < 500 ? 'more' : 'some'))

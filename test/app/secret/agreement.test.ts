@@ -24,7 +24,7 @@ t.test('of several that start at once with different secrets, one has its way', 
     else await t.rejects(agreeOnSecret(pool, secret), MarkerSecretError)
 })
 
-t.test('it is replaced on purpose, and what is kept does not tell it', async (t) => {
+t.test('it is replaced on purpose, and the stored row does not reveal it', async (t) => {
   t.equal(await replaceSecret(pool, 'a new secret'), true)
   t.equal(await replaceSecret(pool, 'a new secret'), false)
   await agreeOnSecret(pool, 'a new secret')

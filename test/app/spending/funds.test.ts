@@ -77,7 +77,7 @@ t.test('a reply that cost more than its hold leaves a debt, and nothing is start
   await t.rejects(hold(0n), broke)
 })
 
-t.test('fresh credit is seen before somebody is refused', async (t) => {
+t.test('new credit is seen before a call is refused', async (t) => {
   const { tenantId, hold, pass } = await tenantOf(10n)
   await t.rejects(hold(50n), { ...broke, details: { currency: 'USD', available: '0.00000000001' } })
   await project({ tenantId, creditPico: 100n, position: 1n })

@@ -73,7 +73,7 @@ t.test('where not all pass it has done nothing, and each is decided', async (t) 
   })
 })
 
-t.test('where no statement can tell, each is decided', async (t) => {
+t.test('without a statement, each reservation is decided by itself', async (t) => {
   t.same(await ask(() => undefined, ['a', 'dear']), {
     codes: ['no error', 'insufficient_balance'],
     decided: ['a', 'dear'],
@@ -81,7 +81,7 @@ t.test('where no statement can tell, each is decided', async (t) => {
   })
 })
 
-t.test('a statement that fails lets nobody pass, and holds nobody up', async (t) => {
+t.test('a statement that fails admits no one, and delays no one', async (t) => {
   const failing = { text: `insert into passed values ('a') returning 1 / 0` }
   t.same(await ask(() => failing, ['a', 'b']), {
     codes: ['database_unavailable', 'database_unavailable'],

@@ -134,7 +134,7 @@ t.test('a clock that steps back neither takes nor gives', async (t) => {
   t.equal(allowance.remaining(60, START_MS - 3_600_000 + 1_000), 51)
 })
 
-t.test('what was told is not told again; what could not be told is', async (t) => {
+t.test('reported use is not reported again; a failed report is', async (t) => {
   const allowance = new Allowance(START_MS)
   allowance.take(5, 60, START_MS)
   const told = allowance.report(60, START_MS)

@@ -74,7 +74,7 @@ t.test('a call that was settled leaves its place, whatever it cost', async (t) =
   t.ok(calls.enter([of(1)]))
 })
 
-t.test('whoever comes and goes, no place is lost and none is made', async (t) => {
+t.test('in any order of calls, no place is lost and none is added', async (t) => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.boolean(), fc.nat(9)), { maxLength: 200 }),
@@ -212,7 +212,7 @@ t.test('shared through Postgres', async (t) => {
     t.same(rows, [{ replica: 'one' }])
   })
 
-  await t.test('many holders, told by all at once and in any order', async (t) => {
+  await t.test('all replicas may report many holders at once and in any order', async (t) => {
     const holders = Array.from({ length: 300 }, (_, n) => of(100, `many_${n}`))
     for (const [n, { calls }] of replicas.entries())
       for (const who of n % 2 === 0 ? holders : holders.toReversed()) calls.enter([who])

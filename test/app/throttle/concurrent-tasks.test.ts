@@ -77,7 +77,7 @@ t.test('it says which limit, and when to try again; nothing is there to be found
   t.match(deps.throttle.statuses(principal), { requests: { remaining: 9 } }, 'it counts no request')
 })
 
-t.test('a task counts once, also while nobody knows where in the log it is', async (t) => {
+t.test('a task counts once, also while its position in the log is unknown', async (t) => {
   const world = await startWorld(t)
   const { tasks } = world.replica()
   const two = { limits: { concurrentTasks: 2 } }

@@ -167,7 +167,7 @@ t.test('replicas that exchange what they used keep one limit', async (t) => {
   t.throws(() => two.rates.take([who]), { code: 'rate_limited' })
 })
 
-t.test('what could not be told is told later; meanwhile the limit holds here', async (t) => {
+t.test('a failed report is repeated; meanwhile the limit holds in this process', async (t) => {
   const { rates } = withClock()
   const { share, fail, told } = board()
   const who = rpm(3)
@@ -183,7 +183,7 @@ t.test('what could not be told is told later; meanwhile the limit holds here', a
   t.equal(rates.statuses(who).requests?.remaining, 0)
 })
 
-t.test('what has flowed back is no longer told of, unless a call is still open', async (t) => {
+t.test('use that has flowed back is no longer reported, unless a call is still open', async (t) => {
   const { rates, pass } = withClock()
   const { share, told } = board()
   rates.take([rpm(60, 'brief')])

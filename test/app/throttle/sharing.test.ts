@@ -73,7 +73,7 @@ t.test('limits shared through Postgres', async (t) => {
     t.equal(admitted(one, who, 20), 0)
   })
 
-  await t.test('a process that starts anew learns what was used before', async (t) => {
+  await t.test('a process that restarts learns what was used before', async (t) => {
     const who = rpm(10, 'restarted')
     const first = rates()
     admitted(first, who, 9)
@@ -97,7 +97,7 @@ t.test('limits shared through Postgres', async (t) => {
     t.ok(remaining >= 400 && remaining < 420, `${remaining} of 600, 10 s after 300 were used`)
   })
 
-  await t.test('a clock of Postgres that is set back an hour stops nobody', async (t) => {
+  await t.test('a clock of Postgres that is set back an hour stops no caller', async (t) => {
     const who = rpm(600, 'set-back')
     const one = rates()
     admitted(one, who, 600)
@@ -146,7 +146,7 @@ t.test('limits shared through Postgres', async (t) => {
     },
   )
 
-  await t.test('what came back is told as well; never less than nothing is used', async (t) => {
+  await t.test('released use is reported too; the sum is never below zero', async (t) => {
     const who = holder({ tokensPerMinute: 1_000 }, 'corrected')
     const one = rates()
     const taken = one.take([who], () => 800)
@@ -158,7 +158,7 @@ t.test('limits shared through Postgres', async (t) => {
     t.ok(used > 90 && used <= 100, `${used} used`)
   })
 
-  await t.test('what comes back after everybody forgot is no credit', async (t) => {
+  await t.test('an amount released after the row was deleted gives no credit', async (t) => {
     const who = holder({ tokensPerMinute: 1_000 }, 'forgotten')
     const [one, two] = [rates(), rates()]
     const taken = one.take([who], () => 800)
@@ -173,7 +173,7 @@ t.test('limits shared through Postgres', async (t) => {
     t.ok(remaining >= 700 && remaining < 720, `${remaining} of 1000 after 300`)
   })
 
-  await t.test('many replicas that tell of the same tokens at once all succeed', async (t) => {
+  await t.test('many replicas that report the same tokens at once all succeed', async (t) => {
     const replicas = Array.from({ length: 6 }, rates)
     const tokens = Array.from({ length: 200 }, (_, n) => rpm(1_000, `many_${n}`))
     for (let round = 0; round < 5; round += 1) {
@@ -186,7 +186,7 @@ t.test('limits shared through Postgres', async (t) => {
     t.ok(remaining >= 970 && remaining < 1_000, `${remaining} of 1000 after 30`)
   })
 
-  await t.test('what nobody used for minutes is dropped', async (t) => {
+  await t.test('a row that was not used for minutes is deleted', async (t) => {
     const one = rates()
     one.take([rpm(60, 'old')])
     one.take([rpm(60, 'young')])

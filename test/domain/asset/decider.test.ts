@@ -50,7 +50,7 @@ t.test('upstream’s answer says what it calls it, whether heard or found', (t) 
   t.end()
 })
 
-t.test('one that was withdrawn before anybody knew is still learnt of, to be deleted', (t) => {
+t.test('an asset withdrawn before its id was known is still found, to be deleted', (t) => {
   t.match(after(create, withdraw()).when(find), [{ type: 'AssetAccepted' }])
   t.match(given(create, withdraw(), find), { phase: 'withdrawn', nativeId: 'n-1' })
   t.strictSame(after(create, withdraw(), find).when(find), [], 'once')

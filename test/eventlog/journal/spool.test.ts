@@ -208,7 +208,7 @@ void t.test('files of one process are read in the order they were written', asyn
   t.same(await takeAll(next), range(12).map(batch))
 })
 
-void t.test('its state tells how much waits, and since when', async (t) => {
+void t.test('its state shows how much waits, and since when', async (t) => {
   const path = fresh()
   let nowMs = 1_000
   const clock = { nowMs: () => nowMs }

@@ -54,7 +54,7 @@ async function suite(t: Test, appendPath: AppendPath): Promise<void> {
     t.equal((await log.readStream('task-b')).length, 2)
   })
 
-  void t.test('wrong_expected_revision tells both revisions', async (t) => {
+  void t.test('wrong_expected_revision reports both revisions', async (t) => {
     await log.append('task-c', many('task-c', 2), 'no_stream')
     await t.rejects(log.append('task-c', [cancelled('task-c', 'x')], 'no_stream'), {
       code: 'wrong_expected_revision',

@@ -55,7 +55,7 @@ await t.test(
   },
 )
 
-await t.test('killed at random moments of answers, likewise', async (t) => {
+await t.test('killed at random moments of answers: the books agree', async (t) => {
   const moments = [dice.integer(30, 400), dice.integer(400, 1_200)]
   t.comment(`after ${moments.join(' and ')} ms`)
   const ends = await Promise.all(

@@ -123,7 +123,7 @@ t.test('a directory of a newer release is left alone', async (t) => {
   await dir.release()
 })
 
-t.test('an unreadable lock of a power cut is made anew', async (t) => {
+t.test('an unreadable lock of a power cut is written again', async (t) => {
   const path = folder(t)
   await (await prepareDataDir(path)).release()
   writeFileSync(join(path, 'lock', 'CURRENT'), 'torn')

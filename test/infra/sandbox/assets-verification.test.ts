@@ -135,7 +135,7 @@ void t.test(
   },
 )
 
-void t.test('expire: the credential is over before anybody uses it', async (t) => {
+void t.test('expire: the credential expires before its first use', async (t) => {
   const { url } = await sandboxFor(t)
   const { token, link } = await begin(url, marked('sandbox expire'))
   t.same(await refusedWith(url, 'GetVisualValidateResult', { BytedToken: token }), GONE)

@@ -36,7 +36,7 @@ void t.test('an answer echoes the request and its usage adds up', async (t) => {
   t.equal(usage.total_tokens, usage.input_tokens + usage.output_tokens)
 })
 
-void t.test('a stream tells every event in order, numbered, with the end last', async (t) => {
+void t.test('a stream sends every event in order, numbered, with the end last', async (t) => {
   const sandbox = await sandboxFor(t)
   const reply = await call(sandbox.url, 'POST', RESPONSES, stream('hi [[sandbox words=3]]'))
   const events = eventsIn(reply.text)

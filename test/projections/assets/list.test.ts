@@ -213,7 +213,7 @@ t.test('a row has all that is known, times in milliseconds', async (t) => {
   t.equal(typeof position, 'bigint')
 })
 
-t.test('groups are listed likewise, none that was refused or deleted', async (t) => {
+t.test('groups are listed the same way, none that was refused or deleted', async (t) => {
   const ids = async (listing: Partial<GroupListing>) => {
     const { rows, total } = await findGroups(pool, { ...asked, ...listing }, counted)
     t.equal(rows.length, total, JSON.stringify(listing))

@@ -77,7 +77,7 @@ t.test('a scope and every filter narrow', async (t) => {
   t.same(await assets({ nativeId: 'x\u0000' }), [])
 })
 
-t.test('groups are found likewise, refused and deleted ones too', async (t) => {
+t.test('groups are found the same way, refused and deleted ones too', async (t) => {
   t.same(await groups({}), [7, 6, 3, 2, 1, 0].map(groupId))
   t.same(await groups({ tenantId: 'tenant_0' }), [6, 2, 0].map(groupId))
   t.same(await groups({ userIds: ['user_0', 'user_1'] }), [7, 6, 3, 1, 0].map(groupId))

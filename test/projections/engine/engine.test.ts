@@ -120,7 +120,7 @@ t.test(
   },
 )
 
-t.test('tables are there before anything ran, whoever of several comes first', async (t) => {
+t.test('tables exist before an engine runs, also where several create them at once', async (t) => {
   const pool = await testPool(t, 30)
   await Promise.all([1, 2, 3, 4].map(() => migrateEngine(pool, allProjections)))
   const page = { tenantId: 'nobody', family: 'video-a', pageNumber: 1, pageSize: 10 }
@@ -315,7 +315,7 @@ t.test(
   },
 )
 
-t.test('whoever waits for positions shares one look at a time', async (t) => {
+t.test('waits for positions share one query at a time', async (t) => {
   const pool = await testPool(t)
   const { recorder, events } = history(10)
   const log = new ScriptedLog(events)

@@ -109,7 +109,7 @@ t.test('what was given up is shown as failed, and watched until its watch is end
   t.same(await pollBacklog(pool, LATER), [])
 })
 
-t.test('the first look that proves an absence is kept, whoever looks next', async (t) => {
+t.test('the first look that proves an absence is kept, whichever worker looks next', async (t) => {
   const pool = await testPool(t)
   await applied(t, pool, history({ 1: 'begun' }), [tasksProjection], 3)
   const looked = async (owner: string, nowMs: number, absentAtMs: number | undefined) => {

@@ -9,7 +9,7 @@ import {
   reconcileIntervalMs,
 } from '../../../../src/app/tasks/watch/intervals.ts'
 
-t.test('a task is asked for ever more seldom, between a second and fifteen', async (t) => {
+t.test('a task is asked for less and less often, every second to every fifteen', async (t) => {
   t.equal(pollIntervalMs(0, 1), 1_000)
   t.equal(pollIntervalMs(60_000, 1), 6_000)
   t.equal(pollIntervalMs(3_600_000, 1), 15_000)

@@ -135,7 +135,7 @@ void t.test('400 naming the field that is wrong', async (t) => {
   t.equal(texts.calls.length + texts.streams.length, made, 'nothing was asked of the use case')
 })
 
-void t.test('400 for what only an account of the provider could tell', async (t) => {
+void t.test('400 for ids that only an account of the provider could know', async (t) => {
   const made = texts.calls.length
   const user = (part: object) => ({ role: 'user', content: [{ type: 'text', text: 'x' }, part] })
   const cases: readonly (readonly [object, string])[] = [

@@ -99,7 +99,7 @@ void t.test('items that are only named are handed on as references', async (t) =
   t.same((await passed({ ...good, input: references }))['input'], [named, named, named])
 })
 
-void t.test('400 for what only an account of the provider could tell', async (t) => {
+void t.test('400 for ids that only an account of the provider could know', async (t) => {
   const made = texts.calls.length + texts.streams.length
   const parts = (...content: unknown[]) => ({ input: [{ role: 'user', content }] })
   const items = (...input: unknown[]) => ({ input })

@@ -24,7 +24,7 @@ t.test(
   },
 )
 
-t.test('it tells nothing of upstream', async (t) => {
+t.test('it reveals nothing of upstream', async (t) => {
   const bytes = Buffer.from(own.slice('resp_'.length), 'base64url').toString('latin1')
   for (const secret of [kept.channelId, kept.upstreamId, 'resp_', 'tenant_1'])
     t.notOk(bytes.includes(secret), secret)

@@ -176,7 +176,7 @@ t.test('a stream that is answered with something else is refused or unreadable',
   }
 })
 
-t.test('messages are scrubbed of upstream names before anybody sees them', async (t) => {
+t.test('messages are scrubbed of upstream names before a caller sees them', async (t) => {
   const message = 'vendorish-1 at https://api.vendorish.example/x refused req 127.0.0.1'
   const { channel } = await upstream(t, json({ error: { message } }, 400))
   const error = await failure(

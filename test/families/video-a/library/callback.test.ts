@@ -14,7 +14,7 @@ const secret = 'ONETIMECREDENTIAL01'
 const query = `?providerToken=${secret}&resultCode=10000&verify_type=real_time&providerToken=<b>${secret}`
 
 void t.test(
-  'the page is the same for everybody, without a token, whatever its query',
+  'the page is the same for every caller, without a token, whatever its query',
   async (t) => {
     const plain = await app.inject({ url: path })
     t.equal(plain.statusCode, 200)

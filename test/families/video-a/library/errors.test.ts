@@ -158,7 +158,7 @@ t.test('a 404 that does not speak of the thing says nothing about it', async (t)
   }
 })
 
-t.test('messages tell nothing of upstream, of the account or of what is secret', async (t) => {
+t.test('messages reveal nothing of upstream, of the account or of secrets', async (t) => {
   const message = (host: string) =>
     `The BytedToken ${CREDENTIAL} of ${NATIVE} in ${NATIVE_GROUP} (AKTESTKEY, SKTEST+secret/==, ` +
     `account-project) cannot read ${MEDIA_URL} at ${host}, data.acmecloud.test, Acmecloud says ` +

@@ -376,7 +376,7 @@ t.test('list asks for ids one parameter each and skips items it cannot read', as
   t.equal(page.total, 4)
 })
 
-t.test('cancel tells accepted, running, gone and refused apart', async (t) => {
+t.test('cancel distinguishes accepted, running, gone and refused', async (t) => {
   const answers: readonly (readonly [number, unknown, string])[] = [
     [200, {}, 'accepted'],
     [409, { error: { code: 'InvalidAction.RunningTaskDeletion' } }, 'running'],

@@ -63,7 +63,7 @@ function memberWords(member: gossip.MemberInfo): string {
   return `${cluster.ports.indexOf(port)} ${state} ${member.getIsAlive() ? 'alive' : 'dead'}`
 }
 
-t.test('every member tells of all, and who leads can change', async (t) => {
+t.test('every member reports all members, and the leader can change', async (t) => {
   for (const member of [0, 1, 2]) {
     const members = await gossipOf(rawMember(t, member))
     t.same(members, ['0 LEADER alive', '1 FOLLOWER alive', '2 FOLLOWER alive'])
