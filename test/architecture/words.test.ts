@@ -38,28 +38,39 @@ const rows = rowsOf(pageText('docs/glossary.md'))
 const terms = rows.map(({ term }) => term).filter((term) => term !== '')
 const unwanted = rows.flatMap(({ not }) => not)
 
-/** Words that the code has not lost yet: a word leaves this list for good. */
-const stillInCode: ReadonlySet<string> = new Set([
-  'withdraw',
-  'giveBack',
-  'road',
-  'remembered',
-  'madeHere',
-  'Parts',
-  'Said',
-  'nobody',
-  'whoever',
-  'somebody',
-  'anybody',
-  'everybody',
-  'tell',
-  'tells',
-  'told',
-  'likewise',
-  'anew',
-  'mend',
-  'seldom',
-])
+/**
+ * Words that the code keeps, each in the named files only: they are written in stored data, in goldens or
+ * in the names of other programs.
+ */
+const stillInCode: Readonly<Record<string, readonly string[]>> = {
+  // A member of the stored event `TaskRequested`, and what reads it.
+  madeHere: [
+    'src/domain/task/events.ts',
+    'src/domain/task/decider.ts',
+    'src/domain/task/observe.ts',
+    'src/app/tasks/create-task.ts',
+    'src/app/tasks/task-keys.ts',
+    'projections/tasks/fold.ts',
+  ],
+  // The system account under which Postgres runs.
+  nobody: ['infra/embedded/postgres/account.ts'],
+  // The summary of an operation in the OpenAPI document, and the message of a refused name of a voice.
+  everybody: ['src/api/admin/tokens.ts', 'src/families/speech/rules/clone-request.ts'],
+  // The columns `told_at`, the value of a metric's label, and the members `told_at` and `toldAtMs`.
+  told: [
+    'src/app/accounts/alerts/manage.ts',
+    'src/app/accounts/alerts/policy.ts',
+    'src/app/accounts/alerts/webhooks.ts',
+    'src/app/spending/migrations.ts',
+    'src/app/spending/replica-reports.ts',
+    'src/app/spending/spendable.ts',
+    'src/api/admin/balance-alerts.ts',
+    'src/cli/balance-alerts.ts',
+  ],
+  // The help texts of commands.
+  tells: ['src/cli/groups/read-models.ts'],
+  anew: ['src/cli/groups/marker-secret.ts', 'src/cli/groups/read-models.ts'],
+}
 
 const pages = [
   'README.md',
@@ -99,10 +110,15 @@ interface Searched {
   readonly words: ReadonlySet<string>
 }
 
-function refuse(test: Test, words: readonly string[], searched: readonly Searched[]): void {
-  for (const word of words) {
+/** Each unwanted word is found in the files alone that keep it. */
+function refuse(
+  test: Test,
+  searched: readonly Searched[],
+  kept: Readonly<Record<string, readonly string[]>> = {},
+): void {
+  for (const word of unwanted) {
     const found = searched.filter((one) => one.words.has(word)).map(({ path }) => path)
-    test.same(found, [], word)
+    test.same(found.toSorted(), (kept[word] ?? []).toSorted(), word)
   }
 }
 
@@ -110,7 +126,7 @@ t.test('no unwanted word stands in the documentation', (t) => {
   t.ok(unwanted.length >= 20, `${unwanted.length} words`)
   t.ok(pages.length >= 30, `${pages.length} pages`)
   const searched = pages.map((path) => ({ path, words: wordsOf(proseOf(path)) }))
-  refuse(t, unwanted, searched)
+  refuse(t, searched)
   t.end()
 })
 
@@ -120,16 +136,8 @@ t.test('no unwanted word stands in code or in titles of tests', (t) => {
     ...tests.map((path) => ({ path, words: wordsOf(titlesOf(path)) })),
   ]
   t.ok(searched.length > 1_000, `${searched.length} files`)
-  t.same(
-    [...stillInCode].filter((word) => !unwanted.includes(word)),
-    [],
-    'of the glossary',
-  )
-  refuse(
-    t,
-    unwanted.filter((word) => !stillInCode.has(word)),
-    searched,
-  )
+  for (const word of Object.keys(stillInCode)) t.ok(unwanted.includes(word), `${word} is unwanted`)
+  refuse(t, searched, stillInCode)
   t.end()
 })
 
