@@ -9,7 +9,7 @@ import { ownHolder } from '../../../src/app/spending/throttle/throttle.ts'
 import { priceBookFromPublished } from '../../../src/domain/pricing/price-book.ts'
 import { DomainError } from '../../../src/kernel/errors.ts'
 import { principalOf } from '../support/world.ts'
-import { roadOf } from './support/road.ts'
+import { roadOf } from './support/call-deps.ts'
 
 /** What a call reserves before it is sent, and that a refusal at any step gives all of it back. */
 

@@ -17,7 +17,7 @@ import { until } from '../../../helpers/eventually.ts'
 import { order } from '../../../families/art-b/rules/orders.ts'
 import { shippedBook } from '../../../domain/pricing/books.ts'
 import { principalOf } from '../../support/world.ts'
-import { roadOf } from '../support/road.ts'
+import { roadOf } from '../support/call-deps.ts'
 
 const paint = (background: string) =>
   sharp({ create: { width: 32, height: 16, channels: 3, background } })

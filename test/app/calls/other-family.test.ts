@@ -10,7 +10,7 @@ import { priceBookFromPublished } from '../../../src/domain/pricing/price-book.t
 import { DomainError } from '../../../src/kernel/errors.ts'
 import { parseAmount } from '../../../src/kernel/money.ts'
 import { principalOf } from '../support/world.ts'
-import { roadOf } from './support/road.ts'
+import { roadOf } from './support/call-deps.ts'
 
 /** A family that is no text and streams nothing: pictures, priced by the piece. */
 
