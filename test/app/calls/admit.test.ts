@@ -9,7 +9,7 @@ import { ownHolder } from '../../../src/app/spending/throttle/throttle.ts'
 import { priceBookFromPublished } from '../../../src/domain/pricing/price-book.ts'
 import { DomainError } from '../../../src/kernel/errors.ts'
 import { principalOf } from '../support/world.ts'
-import { roadOf } from './support/call-deps.ts'
+import { memoryCallDeps } from './support/call-deps.ts'
 
 /** What a call reserves before it is sent, and that a refusal at any step gives all of it back. */
 
@@ -39,7 +39,11 @@ const family: CallFamily<CallInput, 'request', undefined, never> = {
 
 /** What a call depends on, and what is reserved at the moment. */
 function world() {
-  const { deps: road } = roadOf({ family: 'pictures', models: { painter: 'upstream' }, book })
+  const { deps: inMemory } = memoryCallDeps({
+    family: 'pictures',
+    models: { painter: 'upstream' },
+    book,
+  })
   const open = { claims: 0, budget: 0n, funds: 0n }
   const reserve = (what: 'budget' | 'funds', pico: bigint): Promise<Reservation> => {
     open[what] += pico
@@ -47,9 +51,9 @@ function world() {
     return Promise.resolve({ commit: end, release: end })
   }
   const deps: CallDeps = {
-    ...road,
-    budgets: { ...road.budgets, reserve: (_who, _currency, pico) => reserve('budget', pico) },
-    funds: { ...road.funds, reserve: (_tenant, _currency, pico) => reserve('funds', pico) },
+    ...inMemory,
+    budgets: { ...inMemory.budgets, reserve: (_who, _currency, pico) => reserve('budget', pico) },
+    funds: { ...inMemory.funds, reserve: (_tenant, _currency, pico) => reserve('funds', pico) },
     claims: {
       take: () => {
         open.claims += 1

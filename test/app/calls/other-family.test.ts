@@ -10,7 +10,7 @@ import { priceBookFromPublished } from '../../../src/domain/pricing/price-book.t
 import { DomainError } from '../../../src/kernel/errors.ts'
 import { parseAmount } from '../../../src/kernel/money.ts'
 import { principalOf } from '../support/world.ts'
-import { roadOf } from './support/call-deps.ts'
+import { memoryCallDeps } from './support/call-deps.ts'
 
 /** A family that is no text and streams nothing: pictures, priced by the piece. */
 
@@ -86,10 +86,11 @@ const input: PictureInput = {
   count: 2,
 }
 const { signal } = new AbortController()
-const road = () => roadOf({ family: 'pictures', models: { painter: 'upstream-painter' }, book })
+const world = () =>
+  memoryCallDeps({ family: 'pictures', models: { painter: 'upstream-painter' }, book })
 
 t.test('another family goes the same way: held, asked, settled, delivered', async (t) => {
-  const { deps, events, ends } = road()
+  const { deps, events, ends } = world()
   const { family, asked } = pictures(new ProviderError('account', 'ruled_out', 'no'), 'whole')
   const call = await answerCall(deps, family, input, signal)
   t.same(asked, ['one', 'two'])
@@ -112,7 +113,7 @@ t.test('another family goes the same way: held, asked, settled, delivered', asyn
 })
 
 t.test('a settlement that may be in the log counts, although nothing is delivered', async (t) => {
-  const { deps, ends } = road()
+  const { deps, ends } = world()
   const unknown = new DomainError('log_outcome_unknown', 'it is unknown', {})
   const journal = { ...deps.journal, record: () => Promise.reject(unknown) }
   const { family } = pictures('whole')
@@ -123,7 +124,7 @@ t.test('a settlement that may be in the log counts, although nothing is delivere
 })
 
 t.test('what is sent is got at hand once admitted, before a channel is held for it', async (t) => {
-  const { deps, events, ends } = road()
+  const { deps, events, ends } = world()
   const { family, asked } = pictures('whole')
   const prepare = () => {
     t.same([ends, asked], [['hold 1000000000000 USD'], []])
@@ -147,7 +148,7 @@ t.test('what is sent is got at hand once admitted, before a channel is held for 
 t.test(
   'a result that says too little to settle on is not delivered, and is our cost',
   async (t) => {
-    const { deps, events, ends } = road()
+    const { deps, events, ends } = world()
     const { family } = pictures('uncounted')
     await t.rejects(answerCall(deps, family, input, signal), { code: 'upstream_malformed' })
     t.same(ends.slice(1), ['failed'])
@@ -160,7 +161,7 @@ t.test(
 )
 
 t.test('a failed result is delivered free, and noted with what it cost', async (t) => {
-  const { deps, events, ends } = road()
+  const { deps, events, ends } = world()
   const call = await answerCall(deps, pictures('failed').family, input, signal)
   t.match(call, { body: 'failed', settlement: { amount: '0', lines: [] } })
   t.same(ends.slice(1), ['failed'])
@@ -168,13 +169,13 @@ t.test('a failed result is delivered free, and noted with what it cost', async (
 })
 
 t.test('an answer that never came is our cost unless it is ruled out', async (t) => {
-  const lost = road()
+  const lost = world()
   const gone = new ProviderError('timeout', 'unknown', 'no answer')
   await t.rejects(answerCall(lost.deps, pictures(gone).family, input, signal), {
     code: 'upstream_timeout',
   })
   t.match(lost.events[0], { data: { channelId: 'one', absorbed: { usage: { image: 2 } } } })
-  const refused = road()
+  const refused = world()
   const invalid = new ProviderError('invalid', 'ruled_out', 'no such size')
   await t.rejects(answerCall(refused.deps, pictures(invalid).family, input, signal), {
     code: 'call_refused',
@@ -186,7 +187,7 @@ t.test('an answer that never came is our cost unless it is ruled out', async (t)
 })
 
 t.test('families share the room there is, and the end at a shutdown', async (t) => {
-  const { deps } = road()
+  const { deps } = world()
   const running = createRunningCalls({ ...deps, limits: { ...deps.limits, maxCalls: 1 } })
   let finish = (): void => undefined
   const first = running.run('pictures', (stopped) => {

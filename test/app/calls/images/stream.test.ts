@@ -17,7 +17,7 @@ import { until } from '../../../helpers/eventually.ts'
 import { order } from '../../../families/art-b/rules/orders.ts'
 import { shippedBook } from '../../../domain/pricing/books.ts'
 import { principalOf } from '../../support/world.ts'
-import { roadOf } from '../support/call-deps.ts'
+import { memoryCallDeps } from '../support/call-deps.ts'
 
 const paint = (background: string) =>
   sharp({ create: { width: 32, height: 16, channels: 3, background } })
@@ -96,7 +96,7 @@ function scene(
   source: ReturnType<typeof upstream>,
   { deps = {}, fields = {} }: { deps?: Partial<ImageDeps>; fields?: object } = {},
 ) {
-  const road = roadOf({
+  const inMemory = memoryCallDeps({
     family: 'art-b',
     models: { 'artB-5.0': 'upstream' },
     largestImageCounts: { 'artB-5.0': 15 },
@@ -104,7 +104,7 @@ function scene(
   })
   const kept: number[] = []
   const all: ImageDeps = {
-    ...road.deps,
+    ...inMemory.deps,
     providers: new Map([['art-b', source.provider]]),
     fetchPublic: fetched,
     imagePlace: {
@@ -139,7 +139,7 @@ function scene(
       error = thrown
     }
   }
-  return { ...road, kept, running, gone, seen, read, error: () => error }
+  return { ...inMemory, kept, running, gone, seen, read, error: () => error }
 }
 
 const types = (seen: readonly string[]) =>

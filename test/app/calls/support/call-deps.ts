@@ -13,17 +13,17 @@ import type { PriceBook } from '../../../../src/domain/pricing/price-book.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
 
 /** Two channels of a family, and what it is sold at. */
-interface Road extends Pick<Channel, 'family' | 'models' | 'largestImageCounts'> {
+interface Offered extends Pick<Channel, 'family' | 'models' | 'largestImageCounts'> {
   readonly book: PriceBook
 }
 
-/** The road of synchronous calls over parts in memory, and what it came to. */
-export function roadOf({ book, ...offered }: Road) {
+/** What synchronous calls depend on, in memory, with the events recorded and the ends of holds. */
+export function memoryCallDeps({ book, ...offered }: Offered) {
   const events: CallEvent[] = []
   const ends: string[] = []
   const clock = { nowMs: () => 1_700_000_000_000 }
   const away = { query: () => Promise.reject(new Error('nothing is shared here')) }
-  const gauges = createReplicaGauges({ db: away, replica: 'road', clock })
+  const gauges = createReplicaGauges({ db: away, replica: 'replica_1', clock })
   const channels = ['one', 'two'].map((id, priority): Channel => ({
     id,
     region: 'overseas',
