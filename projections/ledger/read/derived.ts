@@ -77,7 +77,7 @@ export async function comparePeriods(
          and settled_at >= coalesce($2::date::timestamp at time zone 'UTC', '-infinity')
          and settled_at < coalesce($3::date::timestamp at time zone 'UTC', 'infinity')
        group by 1, 2, 3, 4, 5, 6, 7, 8, 9),
-     standing as (
+     stored_totals as (
        select ${key}, lines, quantity, amount
        from ledger.${table}
        where tenant_id = $1 and ${column} >= coalesce(${from('$2')}, '-infinity')
@@ -90,7 +90,7 @@ export async function comparePeriods(
             coalesce(d.lines, 0)::text as lines,
             coalesce(d.quantity, 0)::text as quantity,
             trim_scale(coalesce(d.amount, 0))::text as amount
-     from standing d
+     from stored_totals d
      full join summed l using (${key})
      where $4 or (d.lines, d.quantity, d.amount) is distinct from (l.lines, l.quantity, l.amount)
      order by 2, 3, 4, 5, 6, 7, 8, 9 limit $5`,

@@ -19,9 +19,9 @@ export interface KeyRouteDeps {
   readonly readOwnBudgets: ReadOwnBudgets
 }
 
-function ofMinute(standing: LimitStatus | undefined) {
-  if (standing === undefined) return null
-  const { limit, remaining, resetMs } = standing
+function ofMinute(status: LimitStatus | undefined) {
+  if (status === undefined) return null
+  const { limit, remaining, resetMs } = status
   return { limit, used: Math.max(0, limit - remaining), remaining, reset_ms: resetMs }
 }
 
@@ -30,13 +30,13 @@ function atATime(limit: number | undefined, used: number | undefined) {
   return { limit, used, remaining: Math.max(0, limit - used) }
 }
 
-function toLimits(standing: KeyLimits | undefined) {
-  const { concurrentCalls, concurrentTasks } = standing?.holder.limits ?? {}
+function toLimits(limits: KeyLimits | undefined) {
+  const { concurrentCalls, concurrentTasks } = limits?.holder.limits ?? {}
   return {
-    requests_per_minute: ofMinute(standing?.perMinute.requests),
-    tokens_per_minute: ofMinute(standing?.perMinute.tokens),
-    concurrent_calls: atATime(concurrentCalls, standing?.calls),
-    concurrent_tasks: atATime(concurrentTasks, standing?.tasks),
+    requests_per_minute: ofMinute(limits?.perMinute.requests),
+    tokens_per_minute: ofMinute(limits?.perMinute.tokens),
+    concurrent_calls: atATime(concurrentCalls, limits?.calls),
+    concurrent_tasks: atATime(concurrentTasks, limits?.tasks),
   }
 }
 

@@ -128,8 +128,8 @@ export function requireNarrower(now: Bounds, next: Bounds, defaults: DefaultToke
       refuse('limits')
 }
 
-const inForce = (said: number | null | undefined, standing: number | undefined): number =>
-  (said === undefined ? standing : said) ?? Number.POSITIVE_INFINITY
+const inForce = (own: number | null | undefined, fallback: number | undefined): number =>
+  (own === undefined ? fallback : own) ?? Number.POSITIVE_INFINITY
 
 const endOf = ({ expiresAt }: Bounds): number =>
   expiresAt === undefined ? Number.POSITIVE_INFINITY : fromTimestamp(expiresAt)

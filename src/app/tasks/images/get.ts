@@ -19,7 +19,7 @@ export function createGetImageTask(deps: ImageTaskDeps): ImageTaskUseCases['get'
   return async ({ principal, id }) => {
     const row = await findOwnTask(deps, { tenantId: principal.tenantId, families, id })
     const { platformId, model, requestedAtMs: createdAtMs } = row
-    return { platformId, model, createdAtMs, ...(await standing(deps, row)) }
+    return { platformId, model, createdAtMs, ...(await viewState(deps, row)) }
   }
 }
 
@@ -29,7 +29,7 @@ type TaskViewState = ImageTaskView extends infer View
     : never
   : never
 
-async function standing(deps: ImageTaskDeps, row: TaskRow): Promise<TaskViewState> {
+async function viewState(deps: ImageTaskDeps, row: TaskRow): Promise<TaskViewState> {
   const { status, platformId, updatedAtMs: atMs } = row
   switch (status) {
     case 'queued':

@@ -8,8 +8,8 @@ export type MeteredTool = (typeof meteredTools)[number]
 type ToolCharge = MeteredTool | 'tokens' | 'unmetered'
 
 /**
- * Tool names with what they cost, an asterisk standing for any beginning or end; the first that fits
- * counts, `unmetered` if none does.
+ * Tool names with what they cost. An asterisk stands for any beginning or end. The first that fits
+ * counts; if none does, the tool is `unmetered`.
  */
 type Charges = readonly (readonly [name: string, charge: ToolCharge])[]
 
