@@ -5,6 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { ANSWERED } from '../../src/api/kit/observe.ts'
 import { createProcessLog } from '../../src/cli/log-output.ts'
+import { nodeArguments } from '../helpers/checkout.ts'
 import { until } from '../helpers/eventually.ts'
 
 const folder = t.testdir()
@@ -62,15 +63,8 @@ t.test('secrets are redacted', (t) => {
 })
 
 t.test('a process that ends by itself loses no line', (t) => {
-  const module = new URL('../../src/cli/log-output.ts', import.meta.url).href
-  const program = `const { createProcessLog } = await import(${JSON.stringify(module)})
-    createProcessLog('info', 1).logger.info({ n: 1 }, ${JSON.stringify(ANSWERED)})`
-  const said = execFileSync(process.execPath, [
-    '--import=tsx',
-    '--input-type=module',
-    '--eval',
-    program,
-  ])
-  t.match(JSON.parse(said.toString()), { n: 1, msg: ANSWERED })
+  const program = new URL('log-output-child.ts', import.meta.url)
+  const output = execFileSync(process.execPath, [...nodeArguments(program)])
+  t.match(JSON.parse(output.toString()), { n: 1, msg: ANSWERED })
   t.end()
 })

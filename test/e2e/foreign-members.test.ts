@@ -171,8 +171,13 @@ const operations = (await call(`${url}/openapi.json`)).body.paths as Readonly<
   Record<string, Readonly<Record<string, Operation>>>
 >
 
+/** Of its JSON, or of the form of a creation that takes nothing else. */
 function schemaOf(path: string): unknown {
-  return operations[path]?.['post']?.requestBody?.content['application/json']?.schema
+  const content = operations[path]?.['post']?.requestBody?.content
+  const isCreation = path.startsWith('/v1/images/')
+  return (
+    content?.['application/json'] ?? (isCreation ? content?.['multipart/form-data'] : undefined)
+  )?.schema
 }
 
 /** The alternatives of a schema that are no further alternatives. */

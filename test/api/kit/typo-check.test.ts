@@ -126,7 +126,9 @@ function inside(at: readonly (string | 0)[], body: unknown): unknown {
 }
 
 interface PostOperation {
-  readonly requestBody?: { readonly content: { readonly 'application/json': { schema: unknown } } }
+  readonly requestBody?: {
+    readonly content: Readonly<Record<string, { readonly schema?: unknown } | undefined>>
+  }
 }
 
 const { paths } = (await app.inject('/openapi.json')).json<{
@@ -152,7 +154,9 @@ void t.test('no name that is known to a route is taken for a slip of another', a
     '/v1beta/models/{model}:streamGenerateContent': GenerateBodySchema,
   }
   const routes = Object.entries(paths).flatMap(([path, { post: operation }]) => {
-    const { schema } = operation?.requestBody?.content['application/json'] ?? {}
+    const content = operation?.requestBody?.content ?? {}
+    const form = path in schemas ? content['multipart/form-data'] : undefined
+    const { schema } = content['application/json'] ?? form ?? {}
     return schema === undefined ? [] : [[path, schemas[path] ?? schema] as const]
   })
   const found = routes.map(([path]) => path)
