@@ -85,11 +85,11 @@ function addText(sum: Sum, text: string): void {
 /** What an address leads to, by the names around it; a media type says most. */
 function mediumOf({ key, above, holder }: Place, inline: string | undefined): LinkedMediaKind {
   const mediaType = inline ?? holder['mimeType'] ?? holder['mime_type'] ?? holder['media_type']
-  const said =
-    typeof mediaType === 'string' ? mediaType : `${key} ${above} ${String(holder['type'])}`
-  if (/video|fileUri|file_uri/i.test(said)) return 'video'
-  if (/audio/i.test(said)) return 'audio'
-  return /image|screenshot/i.test(said) ? 'image' : 'document'
+  const type = typeof holder['type'] === 'string' ? holder['type'] : ''
+  const names = typeof mediaType === 'string' ? mediaType : `${key} ${above} ${type}`
+  if (/video|fileUri|file_uri/i.test(names)) return 'video'
+  if (/audio/i.test(names)) return 'audio'
+  return /image|screenshot/i.test(names) ? 'image' : 'document'
 }
 
 function addString(sum: Sum, text: string, place: Place): void {

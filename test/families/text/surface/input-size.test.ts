@@ -62,6 +62,12 @@ void t.test('a file by its address counts by what it may be', (t) => {
   t.end()
 })
 
+void t.test('a type that is no text, and cannot be written as one, is passed over', (t) => {
+  t.equal(held({ type: [[{ toString: null }, web]] }), 64_000)
+  t.equal(held({ type: { toString: null }, image_url: web }), 3_000)
+  t.end()
+})
+
 void t.test('an address that is said, or was found before, is no file', (t) => {
   t.equal(held({ type: 'text', text: web }), 0)
   t.equal(measureInput([[{ role: 'user', content: web }]], []).heldTokens, undefined)
