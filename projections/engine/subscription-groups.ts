@@ -10,8 +10,8 @@ import { advanceAll, type Follower, indexFollower } from './follower.ts'
 
 /**
  * Subscription groups of a leader session: followers that apply each batch together. All groups read one
- * subscription, so that an event is sent and decoded once. A group that falls behind the first one reads a
- * subscription of its own until it has caught up.
+ * subscription, so that an event is sent and decoded once. A group that falls behind the first one reads
+ * its own subscription until it has caught up.
  */
 
 /** A checkpoint that only passes other namespaces' events is written at most this often. */
@@ -156,7 +156,7 @@ export function openSharingGroup(
   let reader: BatchReader | undefined
   let live = false
 
-  /** Reads a subscription of its own until the shared feed goes on from there without a gap. */
+  /** Reads its own subscription until the shared feed goes on from there without a gap. */
   const catchUp = async (from: LogPosition): Promise<BatchReader | undefined> => {
     const feed = subscribe(options, from, signal)
     reader = feed

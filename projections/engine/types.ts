@@ -13,7 +13,7 @@ export interface Projection {
   readonly name: string
   /** Raise it when tables or meaning change: the engine then rebuilds at start. */
   readonly version: number
-  /** Belongs to a subscription group of its own: the others never wait for it. */
+  /** Is the only member of its subscription group: the others never wait for it. */
   readonly ownGroup?: true
   /** DDL with unqualified table names; run with `search_path` set to the schema being built. */
   readonly tablesSql: string

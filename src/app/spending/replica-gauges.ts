@@ -37,7 +37,7 @@ export interface GaugeKind<About> {
 }
 
 /**
- * Figures that each replica has of its own and the others must know: what calls hold, what they
+ * Figures of one replica that the others must know: what calls hold, what they
  * settled and the ledger may lack, and how many are in flight. Each replica reports its present
  * figures about once a second and reads the sums of the others. No call waits for that.
  */
