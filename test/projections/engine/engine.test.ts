@@ -382,6 +382,31 @@ t.test('events that follow each other share a batch, unless a reader waits', asy
   t.ok(batches - before < 10, `${batches - before} batches for 50 events`)
 })
 
+t.test('a reader whose notification is lost sees the event after the interval', async (t) => {
+  const pool = await testPool(t)
+  const { recorder, events } = history(10)
+  const log = new ScriptedLog(events)
+  const projections = [tasksProjection]
+  startEngine(t, { pool, log, projections, applyIntervalMs: 100 })
+  let lost = 0
+  const deaf: Queryable = {
+    query: async (asked: QueryConfig | string) => {
+      if (typeof asked === 'string' && asked.includes('pg_notify')) {
+        lost += 1
+        throw new Error('the notification is lost')
+      }
+      return pool.query(asked as QueryConfig)
+    },
+  }
+  await caughtUp(pool, log, projections)
+  for (let n = 900; n < 920; n += 1) {
+    const event = recordStep(recorder, { n }, 'requested')
+    log.push(event)
+    t.equal(await waitForPosition(deaf, 'tasks', event.position, 20_000), true)
+  }
+  t.ok(lost > 0, 'the leader was asked')
+})
+
 t.test('a full batch is applied at once', async (t) => {
   const pool = await testPool(t)
   const { recorder, events } = history(10)
