@@ -73,7 +73,7 @@ async function rebuildOne(
 }
 
 /**
- * Rebuilds the projections of an older version beside what the others do. True when one was
+ * Rebuilds the projections of an older version while the others follow the log. True when one was
  * rebuilt: the leader session then starts again with it. @throws what may pass by itself.
  */
 async function rebuildStale(

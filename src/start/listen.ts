@@ -59,7 +59,7 @@ export interface ListenOptions {
 
 type ListenServices = Services & { readonly storage: OpenedStorage }
 
-/** What a process gives to the interface beside its services. */
+/** What a process gives to the interface in addition to its services. */
 interface ListenContext {
   readonly metrics: Registry
   readonly lifecycle: Lifecycle

@@ -142,7 +142,7 @@ const FAMILY = 'gen'
 interface Outcome {
   /** Why there is no picture; null: there is one. */
   readonly reason: string | null
-  /** Text beside the picture, or instead of it. */
+  /** Text with the picture, or instead of it. */
   readonly words: string
 }
 

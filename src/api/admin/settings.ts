@@ -43,7 +43,7 @@ interface SettingSurface<
     readonly querystring: TSchema
     readonly wanted: WantedOf<Name>
   }
-  /** Members of an answer, beside those that every setting has; they may describe one of those. */
+  /** Members of an answer, in addition to those that every setting has; they may describe one of those. */
   readonly members: TProperties
   readonly changed?: TSchema
   readonly read: (body: Static<Body>) => WantedOf<Name>

@@ -1,7 +1,7 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { DomainError } from '../../kernel/errors.ts'
 
-/** What every event of a setting has beside its terms. */
+/** What every event of a setting has in addition to its terms. */
 interface SettingFacts {
   readonly tenantId: string
   /** Counts the events of the setting from 1. */
