@@ -1,7 +1,7 @@
 import t from 'tap'
 import { pictureOf } from '../../infra/sandbox/media/pictures.ts'
 import { startStack } from '../helpers/stack.ts'
-import { findChromium, openBrowser } from './support/browser.ts'
+import { withPage } from './support/browser.ts'
 import { type Answer, call } from './support/client.ts'
 
 /** What `/openapi.json` and `/docs` promise their readers: every example works, and the page opens small. */
@@ -127,22 +127,19 @@ t.test('the description and its page are sent compressed', async (t) => {
   }
 })
 
-const chromium = findChromium()
-
-t.test(
-  'the page opens folded, with a filter, and is short at first sight',
-  { skip: chromium === undefined && 'no Chromium' },
-  async (t) => {
-    const browser = await openBrowser(chromium ?? '')
-    t.teardown(() => browser.close())
-    const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
-    await page.goto(`${url}/docs`)
-    await page.waitForSelector('.opblock-tag')
-    t.equal(await page.locator('.opblock').count(), 0, 'no operation is unfolded')
-    t.equal(await page.locator('.operation-filter-input').count(), 1)
-    const heightPx = await page.evaluate<number>('document.documentElement.scrollHeight')
-    t.ok(heightPx <= MAX_FIRST_SIGHT_PX, `${heightPx} px`)
-    await page.fill('.operation-filter-input', 'Speech')
-    await page.waitForFunction("document.querySelectorAll('.opblock-tag').length === 1")
-  },
-)
+t.test('the page opens folded, with a filter, and is short at first sight', async (t) => {
+  await withPage(
+    t,
+    async (page) => {
+      await page.goto(`${url}/docs`)
+      await page.waitForSelector('.opblock-tag')
+      t.equal(await page.locator('.opblock').count(), 0, 'no operation is unfolded')
+      t.equal(await page.locator('.operation-filter-input').count(), 1)
+      const heightPx = await page.evaluate<number>('document.documentElement.scrollHeight')
+      t.ok(heightPx <= MAX_FIRST_SIGHT_PX, `${heightPx} px`)
+      await page.fill('.operation-filter-input', 'Speech')
+      await page.waitForFunction("document.querySelectorAll('.opblock-tag').length === 1")
+    },
+    { viewport: { width: 1280, height: 900 } },
+  )
+})

@@ -1,8 +1,8 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
-import { findChromium, openBrowser } from './support/browser.ts'
+import { withPage } from './support/browser.ts'
 import { call, type Answer } from './support/client.ts'
 
 /** A real person from the first request to a video that shows them, at the page in a real browser. */
@@ -10,7 +10,6 @@ import { call, type Answer } from './support/client.ts'
 t.setTimeout(120_000)
 
 const PUBLIC = ['93.184.216.34']
-const PAGE_TIMEOUT_MS = 20_000
 const MODEL = 'domestic-video-2-0'
 /** The gateway as persons' browsers know it: its own page for them to come back to. */
 const CALLBACK = 'https://gateway.example.com/real-person/callback'
@@ -79,26 +78,6 @@ const ENDED = [
   '此步骤已结束。您可以关闭此页面并返回原来的页面。',
   '此步驟已結束。您可以關閉此頁面並返回原來的頁面。',
 ]
-
-/** One for all tests, once the first of them wants it. */
-let opening: Promise<Browser> | undefined
-
-/** In a page of its own, where there is a browser. */
-async function withPage(t: Test, use: (page: Page) => Promise<void>): Promise<void> {
-  const program = findChromium()
-  if (program === undefined) {
-    t.comment(
-      'NOT SHOWN HERE: there is no Chromium on this machine, and no apt-get to install it with',
-    )
-    return
-  }
-  opening ??= openBrowser(program)
-  const page = await (await opening).newPage()
-  page.setDefaultTimeout(PAGE_TIMEOUT_MS)
-  await use(page)
-  await page.close()
-}
-t.teardown(async () => (await opening)?.close())
 
 /** The person looks at the page, presses a button and comes back to the gateway. */
 async function visit(

@@ -1,29 +1,32 @@
 import { existsSync } from 'node:fs'
-import { type Browser, chromium } from 'playwright-core'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import t, { type Test } from 'tap'
 import { findInstalled } from '../../helpers/child.ts'
 
 /** A real browser, as the operating system brings it. */
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome']
 const START_TIMEOUT_MS = 60_000
+/** For anything a page is waited for. */
+const PAGE_TIMEOUT_MS = 20_000
 
 /**
  * Where Chromium is: `CHROMIUM_PATH`, or what is found of its names; undefined where there is none, as
  * `findInstalled` says it. @throws where that path is of nothing
  */
-export function findChromium(): string | undefined {
+function findChromium(): string | undefined {
   const named = process.env['CHROMIUM_PATH'] ?? ''
   if (named === '') return findInstalled(NAMES, 'chromium')
   if (!existsSync(named)) throw new Error(`CHROMIUM_PATH: there is no ${named}`)
   return named
 }
 
-/** Starts it without a window; it asks nobody but who it is sent to. */
-export function openBrowser(program: string): Promise<Browser> {
+/** Starts it without a window, and without requests of its own. */
+function openBrowser(program: string): Promise<Browser> {
   return chromium.launch({
     executablePath: program,
     timeout: START_TIMEOUT_MS,
-    // Whoever runs the tests ends them.
+    // The run of the tests handles signals.
     handleSIGINT: false,
     handleSIGTERM: false,
     handleSIGHUP: false,
@@ -37,4 +40,28 @@ export function openBrowser(program: string): Promise<Browser> {
       '--disable-sync',
     ],
   })
+}
+
+/** One for all tests of a file, once the first of them needs it. */
+let opening: Promise<Browser> | undefined
+t.teardown(async () => (await opening)?.close())
+
+/** Opens a new page, where there is a browser; elsewhere the test says that it shows nothing. */
+export async function withPage(
+  test: Test,
+  use: (page: Page) => Promise<void>,
+  options: BrowserContextOptions = {},
+): Promise<void> {
+  const program = findChromium()
+  if (program === undefined) {
+    test.comment(
+      'NOT SHOWN HERE: there is no Chromium on this machine, and no apt-get to install it with',
+    )
+    return
+  }
+  opening ??= openBrowser(program)
+  const page = await (await opening).newPage(options)
+  page.setDefaultTimeout(PAGE_TIMEOUT_MS)
+  await use(page)
+  await page.close()
 }
