@@ -111,32 +111,42 @@ async function carryOut(all: readonly Step[], choices: readonly number[]): Promi
   const replicas = REPLICAS.map(() => replicaOver(order.pool(pool)))
   const open: { readonly hold: Reservation; readonly pico: bigint }[] = []
   let [mostPico, heldPico, settledPico] = [0n, 0n, 0n]
+  const pendingHolds = new Set<Promise<void>>()
 
+  const hold = async ({ replica, pico: number, later }: Step & { kind: 'hold' }): Promise<void> => {
+    const { funds, pass } = replicas[replica]!
+    // What is known is too old, and read again.
+    if (later) pass(2_500)
+    const pico = BigInt(number)
+    try {
+      const reservation = await funds.reserve(tenantId, 'USD', pico)
+      heldPico += pico
+      open.push({ hold: reservation, pico })
+      const usedPico = heldPico + settledPico
+      if (usedPico > mostPico) mostPico = usedPico
+    } catch (error) {
+      if (!isDomainError(error, 'insufficient_balance')) throw error
+    }
+  }
+  /** Takes one of the open holds, or the first of those on their way; none if all were refused. */
+  const takeOpen = async (which: number) => {
+    while (open.length === 0 && pendingHolds.size > 0) await Promise.race(pendingHolds)
+    return open.splice(which % Math.max(1, open.length), 1)[0]
+  }
   const carry = async (step: Step): Promise<void> => {
     await order.gate()
     switch (step.kind) {
       case 'hold': {
-        const { funds, pass } = replicas[step.replica]!
-        // What is known is too old, and read again.
-        if (step.later) pass(2_500)
-        const pico = BigInt(step.pico)
-        try {
-          const hold = await funds.reserve(tenantId, 'USD', pico)
-          heldPico += pico
-          open.push({ hold, pico })
-          const usedPico = heldPico + settledPico
-          if (usedPico > mostPico) mostPico = usedPico
-        } catch (error) {
-          if (!isDomainError(error, 'insufficient_balance')) throw error
-        }
-        return
+        const pending = hold(step)
+        pendingHolds.add(pending)
+        return pending.finally(() => pendingHolds.delete(pending))
       }
       case 'exchange': {
         const { exchange, exchangeAndLose } = replicas[step.replica]!
         return step.answer === 'arrives' ? exchange() : exchangeAndLose()
       }
       case 'settle': {
-        const [ended] = open.splice(step.which % Math.max(1, open.length), 1)
+        const ended = await takeOpen(step.which)
         if (ended === undefined) return
         const position = (logEnd += 1n)
         heldPico -= ended.pico
@@ -147,7 +157,7 @@ async function carryOut(all: readonly Step[], choices: readonly number[]): Promi
         return
       }
       case 'release': {
-        const [ended] = open.splice(step.which % Math.max(1, open.length), 1)
+        const ended = await takeOpen(step.which)
         if (ended === undefined) return
         heldPico -= ended.pico
         ended.hold.release('failed')
