@@ -67,17 +67,32 @@ async function loadOfTokens(row: Row, connections: number, seconds: number): Pro
   return loadOf((await runForJson(client, JSON.stringify(order))) as CannonResult)
 }
 
-/** Processor time a call of a row that has answered nothing yet, over its first seconds. */
-export async function firstSeconds(row: Row, gateway: BenchGateway): Promise<Figure> {
-  const seconds = sized(10, 2)
-  const before = await cpuMs(row.pid)
-  const { answered } = await load(row, WARM_UP_CONNECTIONS, ['-d', seconds])
-  await gateway.settled()
-  return {
-    name: `chat, ${WARM_UP_CONNECTIONS} connections, ${row.name}, the first ${seconds} s of the process`,
-    value: totalMs(cpuBetween(before, await cpuMs(row.pid))) / answered,
-    unit: 'ms CPU a call',
+/** Processor time a call of a row that has answered nothing yet: in its first seconds, and in the rest of a minute. */
+export async function firstMinute(row: Row, gateway: BenchGateway): Promise<readonly Figure[]> {
+  const figures: Figure[] = []
+  const [first, rest] = [sized(10, 2), sized(50, 2)]
+  for (const [when, seconds] of [
+    [`the first ${first} s of the process`, first],
+    [`the ${rest} s after those`, rest],
+  ] as const) {
+    const before = await cpuMs(row.pid)
+    const { answered } = await load(row, WARM_UP_CONNECTIONS, ['-d', seconds])
+    await gateway.settled()
+    const spent = cpuBetween(before, await cpuMs(row.pid))
+    figures.push({
+      name: `chat, ${WARM_UP_CONNECTIONS} connections, ${row.name}, ${when}`,
+      value: totalMs(spent) / answered,
+      unit: 'ms CPU a call',
+      note: partsNote(spent, answered),
+    })
   }
+  return figures
+}
+
+/** What each process spent, a call. */
+function partsNote(spent: CpuMs, calls: number): string {
+  const parts = Object.entries(spent).map(([part, ms]) => `${part} ${(ms / calls).toFixed(3)} ms`)
+  return parts.join(', ')
 }
 
 /** What the durable row's calls led to, added up over its turns. */
@@ -201,9 +216,7 @@ export function cpuFigures(measured: Saturated, durable: Row, bare: Row): readon
       value: totalMs(parts) / bareMs,
       unit: '×',
       ...(REACH[connections] === undefined ? {} : { reach: REACH[connections], bound: 'most' }),
-      note: Object.entries(parts)
-        .map(([part, ms]) => `${part} ${ms.toFixed(3)} ms`)
-        .join(', '),
+      note: partsNote(parts, 1),
     },
     {
       name: `${name}, the gateway's own process`,

@@ -3,7 +3,8 @@ import { Pool } from 'undici'
 
 /**
  * Sends requests at a fixed rate, whether or not earlier ones were answered, and prints the times of
- * the answers as JSON, in microseconds. A timer that comes late sends what it owes at once.
+ * the answers as JSON, in microseconds, each from the moment its request was due. A timer that comes late
+ * sends what it owes at once.
  */
 export interface PacedOrder {
   readonly url: string
@@ -29,8 +30,7 @@ const pool = new Pool(url.origin, { connections: order.connections, pipelining: 
 const micros: number[] = []
 const statuses: Record<string, number> = {}
 
-async function send(isCounted: boolean): Promise<void> {
-  const startedMs = performance.now()
+async function send(dueMs: number, isCounted: boolean): Promise<void> {
   let status = 'none'
   try {
     const answer = await pool.request({
@@ -46,7 +46,7 @@ async function send(isCounted: boolean): Promise<void> {
   }
   if (!isCounted) return
   statuses[status] = (statuses[status] ?? 0) + 1
-  if (status === '200') micros.push(Math.round((performance.now() - startedMs) * 1_000))
+  if (status === '200') micros.push(Math.round((performance.now() - dueMs) * 1_000))
 }
 
 const startedMs = performance.now()
@@ -56,7 +56,10 @@ const pending: Promise<void>[] = []
 await new Promise<void>((resolve) => {
   const timer = setInterval(() => {
     const owed = Math.min(total, ((performance.now() - startedMs) / 1_000) * order.perSecond)
-    while (pending.length < owed) pending.push(send(pending.length >= uncounted))
+    while (pending.length < owed) {
+      const dueMs = startedMs + (pending.length / order.perSecond) * 1_000
+      pending.push(send(dueMs, pending.length >= uncounted))
+    }
     if (pending.length < total) return
     clearInterval(timer)
     resolve()
