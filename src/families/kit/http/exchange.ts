@@ -45,12 +45,13 @@ function wholeResponse(
   pieces: readonly Buffer[],
 ): ExchangeResponse {
   const [only] = pieces
+  let text: string | undefined
   return {
     ...head,
     pieces,
     get text() {
-      const bytes = pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces)
-      return bytes.toString('utf8')
+      text ??= (pieces.length === 1 && only ? only : Buffer.concat(pieces)).toString('utf8')
+      return text
     },
   }
 }
