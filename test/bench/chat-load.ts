@@ -180,7 +180,7 @@ export async function saturate(
         unit: 'requests/s',
         cpuMs: totalMs(cpuOf(row)),
         cpuOverBare: totalMs(cpuOf(row)) / totalMs(cpuOf(bare)),
-        note: `median of ${ROUNDS} rounds of ${SECONDS} s${failed > 0 ? `; ${failed} FAILED` : ''}`,
+        note: `${failed > 0 ? `${failed} FAILED; ` : ''}${partsNote(cpuOf(row), 1)}`,
       }
     }),
     {
