@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
+import { allProjections } from '../../projections/registry.ts'
 import { RESULT_LIFE_MS, resultKey } from '../../src/storage/object-key.ts'
 import { keepLastAudit } from '../../src/app/audit/last-audit.ts'
 import { checkout } from '../helpers/checkout.ts'
@@ -11,7 +12,7 @@ import { call, queriesOf, tasksOf } from './support/client.ts'
 const stack = await startStack({ storeProcess: true, env: { OBJECT_STORAGE: 'local' } })
 t.teardown(() => stack.stop())
 const tasks = tasksOf(stack.url, stack.demo.modelToken)
-const readModels = ['access', 'assets', 'files', 'ledger', 'prices', 'tasks', 'timeline', 'voices']
+const readModels = allProjections.map(({ name }) => name).toSorted()
 const filesOf = ({ modelToken }: TestTenant): OpenAI['files'] =>
   new OpenAI({ baseURL: `${stack.url}/v1`, apiKey: modelToken, maxRetries: 0 }).files
 

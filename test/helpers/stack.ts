@@ -20,12 +20,6 @@ import {
 } from '../../src/app/accounts/bootstrap.ts'
 import { grantCredit } from '../../src/app/accounts/credit.ts'
 import { openDemoTenant } from '../../src/app/accounts/demo.ts'
-import {
-  sandboxImageChannels,
-  sandboxSpeechChannels,
-  sandboxTaskChannels,
-  sandboxTextChannels,
-} from './sandbox-channels.ts'
 import type { Channel } from '../../src/app/ports/provider.ts'
 import { loadConfig } from '../../src/config.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
@@ -202,18 +196,12 @@ async function start(
     ...options.env,
   })
   const hosts = new Map(Object.entries(options.hosts ?? { 'hooks.example.com': [PUBLIC_ADDRESS] }))
-  const further = options.further?.families ?? []
-  const ours = [
-    ...sandboxTaskChannels({ baseUrl: sandbox.url }),
-    ...sandboxTextChannels({ baseUrl: sandbox.url }),
-    ...sandboxImageChannels({ baseUrl: sandbox.url }),
-    ...sandboxSpeechChannels({ baseUrl: sandbox.url }),
-    ...sandboxChannels(
-      catalogOf(further),
-      further.flatMap((family) => family.sandbox),
-      { baseUrl: sandbox.url },
-    ),
-  ]
+  const served = [...families, ...(options.further?.families ?? [])]
+  const ours = sandboxChannels(
+    catalogOf(served),
+    served.flatMap((family) => family.sandbox),
+    { baseUrl: sandbox.url },
+  )
   const replica = async (wanted: readonly Role[] = roles): Promise<Replica> => {
     // Each process has a data directory of its own: its spool is there.
     const dataDir = await mkdtemp(join(tmpdir(), 'tollgate-stack-'))
@@ -226,7 +214,7 @@ async function start(
       sandbox: options.realAccounts !== true,
       markerSecret: config.markerSecret ?? '',
       roles: new Set(wanted),
-      families: [...families, ...further],
+      families: served,
       logger,
       version: '0.0.0-test',
       hosts: {
