@@ -2,7 +2,7 @@ import { formatAmount, parseAmount } from '../../src/kernel/money.ts'
 import { jsonColumn, plainColumn, storableJson, textColumn } from './array-literals.ts'
 import { canonicalTime, type ColumnKind } from './audited-rows.ts'
 
-/** How a column is fromTables, sent in bulk, read back and compared. */
+/** How a column is declared, sent in bulk, read back and compared. */
 export interface Column<
   Value = unknown,
   Member extends string | undefined = string | undefined,
