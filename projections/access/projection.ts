@@ -184,7 +184,10 @@ export const accessProjection: Projection = {
     const added = batch.filter((event) => event.type === 'UserAdded')
     await allSettledOrThrow([
       tenants.apply(client, batch),
-      users.table.insert(client, added.map(users.sets.UserAdded)),
+      users.table.insert(
+        client,
+        added.map((event) => users.sets.UserAdded(event, undefined)),
+      ),
       tokens.apply(client, batch),
       applySecrets(client, batch),
     ])

@@ -83,11 +83,14 @@ interface Rows<C extends Columns, E extends AnyEvent, Begins extends E['type']> 
   readonly of: (event: RecordedEvent<E>) => string
   /** The event that begins a row: every other finds one. */
   readonly begins: Begins
-  /** Whether it may begin a row that exists already; otherwise a second beginning is a defect. */
+  /** Whether it may come again, and is then given the row; otherwise a second beginning is a defect. */
   readonly again?: true
   readonly sets: {
     readonly [Type in E['type']]: Type extends Begins
-      ? (event: RecordedEvent<Extract<E, { readonly type: Type }>>) => Row<C>
+      ? (
+          event: RecordedEvent<Extract<E, { readonly type: Type }>>,
+          row: Row<C> | undefined,
+        ) => Row<C>
       : (event: RecordedEvent<Extract<E, { readonly type: Type }>>, row: Row<C>) => Patch<C>
   }
 }

@@ -6,6 +6,8 @@ import type { Projection } from '../../../projections/engine/types.ts'
 import { allProjections } from '../../../projections/registry.ts'
 import { audit } from '../../../src/app/audit/audit.ts'
 import { fileStream, type FileEvent } from '../../../src/domain/file/events.ts'
+import { voiceKey, voiceStreams, type VoiceEvent } from '../../../src/domain/voice/events.ts'
+import { applied, digestOf, testPool } from '../../projections/support/database.ts'
 import { Recorder } from '../../projections/support/history.ts'
 import { history, takenIn } from './support/audited.ts'
 
@@ -35,6 +37,55 @@ const namesProjection: Projection = {
   version: 1,
   ...fromRows({ names }, { totals: `select 'names' as name, count(*)::text as total from names` }),
 }
+
+/** An event that comes again and again for one row, and counts how often. */
+const clones = rowsOf<VoiceEvent>()({
+  table: table('clones.clones', {
+    columns: { voice_key: text(), tenant_id: text(), count: bigint(), position: bigint() },
+    key: ['voice_key'],
+  }),
+  stream: (key) => `${voiceStreams}${key}`,
+  of: ({ data }) => voiceKey(data),
+  begins: 'VoiceCloned',
+  again: true,
+  sets: {
+    VoiceCloned: ({ data, position }, row) => ({
+      voiceKey: voiceKey(data),
+      tenantId: data.tenantId,
+      count: (row?.count ?? 0n) + 1n,
+      position,
+    }),
+  },
+})
+
+const clonesProjection: Projection = {
+  name: 'clones',
+  version: 1,
+  ...fromRows(
+    { clones },
+    { totals: `select 'clones' as name, coalesce(sum(count), 0)::text as total from clones` },
+  ),
+}
+
+t.test('an event that may come again is given the row that it began, in any batches', async (t) => {
+  const events = history(new Recorder())
+  const digests = []
+  for (const maxEvents of [100, 1]) {
+    const pool = await testPool(t)
+    await applied(t, pool, events, [clonesProjection], maxEvents)
+    const { rows } = await pool.query('select tenant_id, count from clones.clones')
+    t.same(rows, [{ tenant_id: 'tenant_1', count: '2' }])
+    digests.push((await digestOf(pool, clonesProjection)).hash)
+  }
+  t.equal(digests[0], digests[1])
+  const models = [...allProjections, clonesProjection]
+  const { pool, log } = await takenIn(t, events, models)
+  t.match(await audit({ pool, log, models }), { ok: true, rows: { 'clones.clones': 1 } })
+  await pool.query('update clones.clones set count = 1')
+  t.match((await audit({ pool, log, models })).findings, [
+    { table: 'clones.clones', code: 'row_differs', differences: [{ field: 'count', log: '2' }] },
+  ])
+})
 
 t.test('a new read model is audited without a word about it in the audit', async (t) => {
   const models = [...allProjections, namesProjection]
