@@ -1,4 +1,4 @@
-import { invariant } from '../../src/kernel/assert.ts'
+import { invariant, unreachable } from '../../src/kernel/assert.ts'
 import { fromTimestamp } from '../../src/kernel/clock.ts'
 import { taskEvents, type TaskEvent, type TaskEventData } from '../../src/domain/task/events.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
@@ -154,6 +154,8 @@ function evolve(change: TaskChange, event: TaskEvent): void {
     case 'TaskDeleted':
       change.standing = { ...change.standing, hidden: true }
       break
+    default:
+      unreachable(event)
   }
 }
 

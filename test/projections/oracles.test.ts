@@ -5,6 +5,7 @@ import type { AuditedRow, Owner } from '../../projections/engine/audited-rows.ts
 import { allProjections } from '../../projections/registry.ts'
 import { accountStream } from '../../src/domain/account/events.ts'
 import { sourceOf, type AnyEvent } from '../../src/domain/any-event.ts'
+import { taskEvents } from '../../src/domain/task/events.ts'
 import { tokenStream } from '../../src/domain/token/events.ts'
 import { isTaskEvent } from '../../src/app/audit/task-state.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
@@ -15,7 +16,14 @@ import { assetAfter, groupAfter, verificationAfter } from './oracles/assets.ts'
 import { fileAfter, uploadAfter, voiceAfter } from './oracles/files.ts'
 import { nativeId, pollRow, taskRow } from './oracles/tasks.ts'
 import { timelineEffect } from './oracles/timeline.ts'
-import { openTenant, Recorder, recordStep, START_MS, type TaskStep } from './support/history.ts'
+import {
+  openTenant,
+  Recorder,
+  recordStep,
+  START_MS,
+  taskSteps,
+  type TaskStep,
+} from './support/history.ts'
 import {
   assetSteps,
   groupSteps,
@@ -174,6 +182,7 @@ t.test('the timeline has the rows of every event that its oracle has', (t) => {
   t.end()
 })
 
+const beginnings: readonly TaskStep[] = ['requested', 'waiting']
 const beforeEnd: readonly TaskStep[] = ['started', 'submitted', 'uncertain', 'running']
 const ends: readonly TaskStep[] = [
   'refused',
@@ -183,12 +192,22 @@ const ends: readonly TaskStep[] = [
   'expired',
   'cancelled',
 ]
-const afterEnd: readonly TaskStep[] = ['settled', 'deleted', 'appearedLate']
+const steps = taskSteps({ n: 0 })
+/** What else there is: a new step is one of them. */
+const afterEnd = (Object.keys(steps) as TaskStep[]).filter(
+  (step) => ![beginnings, beforeEnd, ends].flat().includes(step),
+)
+
+t.test('every event of a task is a step of its histories', (t) => {
+  const types = Object.values(steps).map(({ type }) => type)
+  t.same(new Set(types), new Set(Object.keys(taskEvents)))
+  t.end()
+})
 
 t.test('whatever happens to a task, its row and its poll are as their oracles say', (t) => {
   const lives = fc.record({
     n: fc.nat(50),
-    first: fc.constantFrom<TaskStep>('requested', 'waiting'),
+    first: fc.constantFrom(...beginnings),
     before: anyOf(beforeEnd, 5),
     end: fc.option(fc.constantFrom(...ends)),
     after: anyOf(afterEnd, 3),
