@@ -1,4 +1,5 @@
 /** What is owed, what was billed, and whether those are the same: for tasks and for calls. */
+import { setTimeout as sleep } from 'node:timers/promises'
 
 /** A line of a bill. */
 export interface Owed {
@@ -115,6 +116,12 @@ export function judgeLedger(
 
 const PAGE = 500
 const TIMEOUT_MS = 20_000
+const UNAVAILABLE_MS = 30_000
+const LOOK_AGAIN_MS = 500
+
+interface LedgerPage {
+  readonly data: { readonly items: readonly LedgerLine[]; readonly next_cursor: string | null }
+}
 
 export interface LedgerLine {
   readonly line_id: string
@@ -135,16 +142,28 @@ export async function readLedger(
   const lines: LedgerLine[] = []
   for (let cursor: string | null = ''; cursor !== null;) {
     const query: string = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`
-    const response = await fetch(`${address}/api/query/v1/ledger/lines?limit=${PAGE}${query}`, {
-      headers: { authorization: `Bearer ${queryToken}` },
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    })
-    if (!response.ok) throw new Error(`the ledger answered ${response.status}`)
-    const { data } = (await response.json()) as {
-      readonly data: { readonly items: readonly LedgerLine[]; readonly next_cursor: string | null }
-    }
+    const { data } = await readPage(
+      `${address}/api/query/v1/ledger/lines?limit=${PAGE}${query}`,
+      queryToken,
+    )
     lines.push(...data.items)
     cursor = data.next_cursor
   }
   return lines
+}
+
+/** A page of lines. A busy gateway may answer 503 for a moment, and says what is not available. */
+async function readPage(url: string, queryToken: string): Promise<LedgerPage> {
+  const untilMs = performance.now() + UNAVAILABLE_MS
+  for (;;) {
+    const response = await fetch(url, {
+      headers: { authorization: `Bearer ${queryToken}` },
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
+    if (response.ok) return (await response.json()) as LedgerPage
+    const answered = `the ledger answered ${response.status}: ${await response.text()}`
+    if (response.status !== 503 || performance.now() > untilMs) throw new Error(answered)
+    process.stderr.write(`${answered}\n`)
+    await sleep(LOOK_AGAIN_MS)
+  }
 }
