@@ -134,14 +134,20 @@ export class Trial {
     }
   }
 
-  /** Peace: everything that can find its end does. What differs once no more does is kept. */
-  async settle(when: When = 'present'): Promise<Findings> {
+  /**
+   * Peace: everything that can find its end does. What differs once no more does is kept, except for differences that
+   * are `excused`: they never end, and are not waited for.
+   */
+  async settle(
+    when: When = 'present',
+    excused: (difference: Difference) => boolean = () => false,
+  ): Promise<Findings> {
     let stalledMs = performance.now() + SETTLE_STALL_MS
     let fewest = Number.POSITIVE_INFINITY
     let said = -1
     for (;;) {
       const findings = await this.#look(when)
-      const differences = judge(findings)
+      const differences = judge(findings).filter((one) => !excused(one))
       if (differences.length === 0) return findings
       if (differences.length < fewest) {
         fewest = differences.length
