@@ -73,7 +73,7 @@ async function runOn(
   const { say } = options
   const { chance, seed, cluster, startedMs } = given
   const points = pointsToReach(options.among)
-  const trial = await Trial.open({ ...options, seed, stores: cluster })
+  const trial = await Trial.open({ ...options, seed, stores: cluster, settableClock: true })
   try {
     const { machine, sandbox, witness } = trial
     const lives = new Lives({ machine, sandbox, dice: chance.fork('lives'), points, say })
