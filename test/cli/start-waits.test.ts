@@ -8,7 +8,7 @@ import { Front } from '../../infra/embedded/eventstore/pretence/front.ts'
 import { startPretendedCluster } from '../helpers/cluster.ts'
 import { startEventStore } from '../helpers/eventstore.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { acquireGatewayDatabase } from '../helpers/gateway-database.ts'
+import { acquireGatewayDatabase } from '../helpers/postgres.ts'
 import { type Environment, launch, tollgateProcess } from './support/tollgate.ts'
 
 /** A replica that starts while a store is away is alive and not ready, and serves once it is back. */

@@ -8,8 +8,7 @@ import t, { type Test } from 'tap'
 import { agreeOnSecret } from '../../src/app/access/secret-agreement.ts'
 import { startPretendedCluster } from '../helpers/cluster.ts'
 import { startLocalEventStore } from '../helpers/eventstore.ts'
-import { acquireGatewayDatabase } from '../helpers/gateway-database.ts'
-import { acquireDatabase } from '../helpers/postgres.ts'
+import { acquireDatabase, acquireGatewayDatabase } from '../helpers/postgres.ts'
 import { tollgateProcess, type Ended, type Environment } from './support/tollgate.ts'
 
 async function directory(t: Test): Promise<string> {

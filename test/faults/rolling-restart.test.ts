@@ -1,8 +1,10 @@
 import { textSettings } from '../../src/families/text/settings.ts'
 import { catalog } from '../../src/families/index.ts'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseEnv } from 'node:util'
@@ -16,13 +18,13 @@ import { startProjector } from '../../src/start/projector.ts'
 import { families } from '../../src/families/index.ts'
 import { taskBody } from '../e2e/support/client.ts'
 import { checkout } from '../helpers/checkout.ts'
+import { bare, bareEnvironment, findInstalled } from '../helpers/child.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { newNamespace, startLocalEventStore } from '../helpers/eventstore.ts'
-import { acquireGatewayDatabase } from '../helpers/gateway-database.ts'
+import { acquireGatewayDatabase } from '../helpers/postgres.ts'
 import { builtProduct } from '../helpers/product.ts'
 import { TASKS } from './driver/tasks/video-a.ts'
 import { Machine } from './driver/machine.ts'
-import { findNginx, startNginx } from './nginx.ts'
 import { freshDirectory } from './scene.ts'
 
 /** Three replicas behind a proxy, as the examples for production have it, restarted one after the other. */
@@ -147,6 +149,67 @@ async function startGround(t: Test, directory: string) {
     DATABASE_POOL_SIZE: '6',
   }
   return { log, demo, sandbox, environment }
+}
+
+/** nginx as the operating system brings it, in front of replicas. */
+
+/** Where the program is; undefined where there is none, as `findInstalled` says it. */
+function findNginx(): string | undefined {
+  return findInstalled(['nginx'], 'nginx-light')
+}
+
+interface Nginx {
+  /** What it complained of so far. */
+  readonly complaints: () => Promise<string>
+  readonly stop: () => Promise<void>
+}
+
+/** Runs it with what an operator would include in its `http` block. */
+async function startNginx(options: {
+  readonly program: string
+  readonly directory: string
+  readonly included: string
+  /** An address it then listens on. */
+  readonly url: string
+}): Promise<Nginx> {
+  const { program, directory, included, url } = options
+  await mkdir(directory, { recursive: true })
+  const at = (name: string): string => join(directory, name)
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    (name) => `${name}_temp_path ${at(name)};`,
+  )
+  const main = [
+    // Its workers would otherwise be another account, which may not enter this folder.
+    ...(process.getuid?.() === 0 ? ['user root;'] : []),
+    'daemon off;',
+    'worker_processes 1;',
+    `pid ${at('nginx.pid')};`,
+    'events { worker_connections 256; }',
+    `http { access_log off; ${temporary.join(' ')} include ${at('included.conf')}; }`,
+  ]
+  await writeFile(at('included.conf'), included)
+  await writeFile(at('nginx.conf'), main.join('\n'))
+  const log = at('error.log')
+  const child: ChildProcess = spawn(
+    ...bare(program, ['-p', directory, '-c', at('nginx.conf'), '-e', log]),
+    { stdio: 'ignore', env: bareEnvironment() },
+  )
+  const complaints = (): Promise<string> => readFile(log, 'utf8').catch(() => '')
+  const ended = once(child, 'exit')
+  await eventually('nginx listens', async () => {
+    if (child.exitCode !== null) throw new Error(`nginx ended: ${await complaints()}`)
+    return fetch(url).then(
+      async (response) => response.arrayBuffer().then(() => true),
+      () => undefined,
+    )
+  })
+  return {
+    complaints,
+    stop: async () => {
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
 }
 
 t.test('a rolling restart behind a proxy refuses nothing and does nothing twice', async (t) => {

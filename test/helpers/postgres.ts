@@ -8,7 +8,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { Client } from 'pg'
+import { Client, Pool } from 'pg'
+import { migrateEngine } from '../../projections/engine/migrate.ts'
+import { allProjections } from '../../projections/registry.ts'
+import { migrateOps } from '../../src/app/migrations.ts'
 import { checkout, nodeArguments } from './checkout.ts'
 
 /** How long to wait for the shared server: it may have to be initialised first. */
@@ -188,4 +191,20 @@ export async function acquireDatabase(options: AcquireOptions = {}): Promise<Tes
         await admin.query(`drop database if exists ${name} with (force)`)
       }),
   }
+}
+
+/** A database as a gateway finds it at every start but its first: the migrations ran once for all. */
+export function acquireGatewayDatabase(): Promise<TestDatabase> {
+  return acquireDatabase({
+    templateKey: 'gateway',
+    migrate: async (url) => {
+      const pool = new Pool({ connectionString: url })
+      try {
+        await migrateEngine(pool, allProjections)
+        await migrateOps(pool)
+      } finally {
+        await pool.end()
+      }
+    },
+  })
 }

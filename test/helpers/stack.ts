@@ -30,7 +30,7 @@ import {
   startLocalEventStore,
   type TestEventStore,
 } from './eventstore.ts'
-import { acquireGatewayDatabase } from './gateway-database.ts'
+import { acquireGatewayDatabase } from './postgres.ts'
 
 /** Public address every host of the tests resolves to unless the test says otherwise. */
 const PUBLIC_ADDRESS = '93.184.216.34'

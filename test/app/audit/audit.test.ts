@@ -2,8 +2,7 @@ import t from 'tap'
 import { chainHash, listLines } from '../../../projections/ledger/query.ts'
 import { platformId } from '../../projections/support/history.ts'
 import { assetId, groupId, verificationId } from '../../projections/support/library.ts'
-import { startAudited } from './support/audited.ts'
-import { tampering } from './support/tampered.ts'
+import { startAudited, tampering } from './support/audited.ts'
 
 const audited = await startAudited(t)
 const { pool, log } = audited

@@ -3,8 +3,7 @@ import type { Column } from '../../../projections/engine/column.ts'
 import type { DeclaredTable } from '../../../projections/engine/table.ts'
 import { allProjections } from '../../../projections/registry.ts'
 import type { Finding } from '../../../src/app/audit/findings.ts'
-import { startAudited } from './support/audited.ts'
-import { tampering } from './support/tampered.ts'
+import { startAudited, tampering } from './support/audited.ts'
 
 /** Rows are changed by hand as the records of their tables say: whatever can be changed, the audit finds. */
 

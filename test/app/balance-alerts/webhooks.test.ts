@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { sendDueWebhooks } from '../../../src/app/accounts/alerts/webhooks.ts'
 import { FetchFault, type PostPublic } from '../../../src/kernel/public-fetch.ts'
-import { acquireGatewayDatabase } from '../../helpers/gateway-database.ts'
+import { acquireGatewayDatabase } from '../../helpers/postgres.ts'
 
 const database = await acquireGatewayDatabase()
 const pool = new Pool({ connectionString: database.url, max: 2 })

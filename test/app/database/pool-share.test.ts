@@ -10,7 +10,7 @@ import { createSingleFlight } from '../../../src/kernel/single-flight.ts'
 import { allSettledOrThrow } from '../../../src/kernel/all-settled.ts'
 import { runForToken, runForAllTokens } from '../../../src/kernel/token-context.ts'
 import { memoizeFor } from '../../../src/kernel/memoize.ts'
-import { acquireGatewayDatabase } from '../../helpers/gateway-database.ts'
+import { acquireGatewayDatabase } from '../../helpers/postgres.ts'
 
 const database = await acquireGatewayDatabase()
 const pool = new Pool({ connectionString: database.url, max: 8 })

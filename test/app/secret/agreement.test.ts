@@ -5,7 +5,7 @@ import {
   MarkerSecretError,
   replaceSecret,
 } from '../../../src/app/access/secret-agreement.ts'
-import { acquireGatewayDatabase } from '../../helpers/gateway-database.ts'
+import { acquireGatewayDatabase } from '../../helpers/postgres.ts'
 
 const database = await acquireGatewayDatabase()
 const pool = new Pool({ connectionString: database.url, max: 4 })

@@ -62,7 +62,7 @@ import {
   startLocalEventStore,
   type TestEventStore,
 } from '../../helpers/eventstore.ts'
-import { acquireGatewayDatabase } from '../../helpers/gateway-database.ts'
+import { acquireGatewayDatabase } from '../../helpers/postgres.ts'
 
 /** A gateway without HTTP over real parts: event store, Postgres, sandbox, projections. */
 

@@ -1,18 +1,36 @@
 import { Type } from 'typebox'
 import type { SandboxFamily } from '../../../infra/sandbox/family.ts'
+import { toCallFailure } from '../../../src/api/kit/call-failures.ts'
 import { callerPresence, callSurface } from '../../../src/api/kit/calls.ts'
+import type { Envelope } from '../../../src/api/kit/envelope.ts'
 import { setCallHeaders } from '../../../src/api/kit/answer-headers.ts'
 import type { Mount } from '../../../src/api/kit/surface.ts'
 import type { CallFamily, CallInput } from '../../../src/app/calls/family.ts'
 import { ProviderError } from '../../../src/app/ports/provider.ts'
 import { refusalOf } from '../../../src/app/ports/refusal.ts'
 import type { CallFamilyRules } from '../../../src/domain/catalog/call-rules.ts'
+import { refuse } from '../../../src/domain/catalog/checks/fields.ts'
 import { settlement, settlementLine } from '../../../src/domain/pricing/settlement.ts'
 import { rate } from '../../../src/domain/pricing/price-book.ts'
 import type { FamilyModule } from '../../../src/families/module.ts'
 import { isJsonObject, type JsonObject } from '../../../src/kernel/json.ts'
 import { parseAmount } from '../../../src/kernel/money.ts'
-import { oops, textOf } from './shapes.ts'
+
+/** What the two families of the test have in common: their error shape, and a text that must be given. */
+
+/** `{oops: {word, says, member}}` */
+export const oops: Envelope = (error) => {
+  const { status, headers, code, message, param } = toCallFailure(error)
+  return { status, headers, body: { oops: { word: code, says: message, member: param } } }
+}
+
+/** @throws DomainError naming the member */
+export function textOf(body: JsonObject, name: string): string {
+  const value = body[name]
+  return typeof value === 'string' && value !== ''
+    ? value
+    : refuse(name, `\`${name}\` is required, as text`)
+}
 
 /** A family of calls that is in no list: an echo, paid by the word. */
 

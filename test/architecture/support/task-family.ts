@@ -11,7 +11,7 @@ import type { FamilyModule } from '../../../src/families/module.ts'
 import { createTaskProvider } from '../../../src/families/kit/task/client.ts'
 import type { TaskWire } from '../../../src/families/kit/task/wire.ts'
 import { isJsonObject } from '../../../src/kernel/json.ts'
-import { oops, textOf } from './shapes.ts'
+import { oops, textOf } from './call-family.ts'
 
 /** A family of tasks that is in no list: figures of clay. */
 

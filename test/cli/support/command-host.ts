@@ -1,6 +1,6 @@
 import { runCommandLine } from '../../../src/cli/command-line.ts'
 import { watchOutput } from '../../../src/cli/output.ts'
-import { type Done, END, type Order } from './command-order.ts'
+import { type Done, END, type Order } from './commands.ts'
 
 /** The command line in a process that stays for the next command: it has loaded what commands need. */
 

@@ -1,7 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
-import { type Done, END, type Order } from './command-order.ts'
 import { elsewhere, type Ended, type Environment } from './tollgate.ts'
 import { nodeArguments } from '../../helpers/checkout.ts'
 import { bareEnvironment } from '../../helpers/child.ts'
@@ -10,6 +9,21 @@ import { bareEnvironment } from '../../helpers/child.ts'
  * Commands without a process each: most of what one takes is to start and to load. A process runs one at a time, in
  * the environment it is given, and several at once take several processes, which stay for the next ones.
  */
+
+/** What a command host is told and says. */
+
+export interface Order {
+  readonly args: readonly string[]
+  /** Its whole environment. */
+  readonly env: Readonly<Record<string, string>>
+}
+
+export interface Done {
+  readonly code: number
+}
+
+/** Ends what a command wrote, on either stream; no command writes it. */
+export const END = '\u0000end\u0000'
 
 const HOST = new URL('command-host.ts', import.meta.url)
 const RUN_MS = 60_000
