@@ -119,10 +119,14 @@ t.test(
     t.equal(error.status, 429)
     t.equal(error.code, 'rate_limit_exceeded')
     t.ok(toldBy(error) > 0 && toldBy(error) <= 3_000, `${toldBy(error)} ms`)
-    await sleep(toldBy(error))
-    await ask()
-    const told = toldBy(await refusal())
-    t.ok(told > 1_000, `${told} ms: more than the client would wait by itself`)
+    const told = await eventually('more than the client would wait by itself', async () => {
+      // On a busy machine most of a wait may be over before its refusal is read: the next one is as good.
+      await sleep(toldBy(await refusal()))
+      await ask()
+      const waitMs = toldBy(await refusal())
+      return waitMs > 1_000 ? waitMs : undefined
+    })
+    t.ok(told > 1_000, `${told} ms`)
     const patient = new OpenAI({ baseURL: `${url}/v1`, apiKey: secret, maxRetries: 1 })
     t.ok((await ask(patient)).id)
   },
@@ -130,7 +134,7 @@ t.test(
 
 t.test('tokens a minute hold what a call is expected to use', async (t) => {
   const { secret } = await issue({ tokensPerMinute: 5_000 })
-  const slow = { ...say('x [[sandbox first-byte-ms=2500]]'), max_tokens: 4_000 }
+  const slow = { ...say('x [[sandbox first-byte-ms=5000]]'), max_tokens: 4_000 }
   const first = chat(secret, slow)
   await eventually('it began', async () =>
     remainingOf(await call(`${url}/v1/models`, { token: secret }), 'tokens') < 2_000
@@ -150,6 +154,7 @@ t.test('tokens a minute hold what a call is expected to use', async (t) => {
 
 t.test('two replicas keep one limit, a second apart', async (t) => {
   const { secret } = await issue({ requestsPerMinute: 6 })
+  const sinceMs = performance.now()
   for (let n = 0; n < 3; n += 1) t.equal((await chat(secret)).status, 200)
   t.equal((await chat(secret, {}, replica.url)).status, 200)
   const left = await eventually('the other learns of it', async () => {
@@ -158,8 +163,12 @@ t.test('two replicas keep one limit, a second apart', async (t) => {
   })
   t.ok(left >= 2, `${left} left of 6 after 4`)
   const statuses: number[] = []
-  for (let n = 0; n < 5; n += 1) statuses.push((await chat(secret, {}, replica.url)).status)
-  t.same(statuses.slice(-2), [429, 429])
+  while (statuses.slice(-2).join() !== '429,429')
+    statuses.push((await chat(secret, {}, replica.url)).status)
+  const passed = statuses.filter((status) => status === 200).length
+  // One comes back every ten seconds, and a busy machine takes such a time.
+  const returned = Math.floor((performance.now() - sinceMs) / 10_000)
+  t.ok(passed <= left + returned, `${passed} passed of ${left} left and ${returned} that came back`)
   await eventually('here as well', async () =>
     remainingOf(await call(`${url}/v1/models`, { token: secret })) === 0 ? true : undefined,
   )
