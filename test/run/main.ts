@@ -15,7 +15,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { inTurn, type Order, take } from './turns.ts'
+import { lists, type Order, take } from './turns.ts'
 import { type Usage, usageLines } from './usage.ts'
 
 /** A file system in memory, where Linux has one; containers often give it very little. */
@@ -83,18 +83,17 @@ const wanted = process.argv.slice(2)
 const found = readdirSync(folder, { encoding: 'utf8', recursive: true })
   .filter((path) => path.endsWith('.test.js') && path.startsWith('test/'))
   .filter((path) => wanted.length === 0 || wanted.some((prefix) => path.startsWith(prefix)))
-const paths = inTurn(found)
+const { computing, waiting } = lists(found)
 
 const scratch = scratchFolder()
 const notes = mkdtempSync(join(scratch, 'tollgate-run-'))
 const usageFile = join(notes, 'usage')
-const taken = join(notes, 'taken')
-mkdirSync(taken)
 const worker = fileURLToPath(new URL('worker.js', import.meta.url))
 
 // Each file has a bound of its own, all together have none.
 t.setTimeout(0)
-t.jobs = Number(process.env['TAP_JOBS'] ?? 1)
+const jobs = Number(process.env['TAP_JOBS'] ?? 1)
+t.jobs = jobs + (waiting.length > 0 ? 1 : 0)
 const timeoutMs = Number(process.env['TAP_TIMEOUT'] ?? 30) * 1_000
 /** What failed, said again at the very end: where only the end of a long output is kept, that is the part needed. */
 const failed: string[] = []
@@ -148,8 +147,15 @@ async function keepCompiled(): Promise<void> {
   rmSync(place, { recursive: true, force: true })
 }
 
+/** A list of files with so many processes at a time. */
+async function runList(name: string, paths: readonly string[], count: number): Promise<void> {
+  const taken = join(notes, name)
+  mkdirSync(taken)
+  await Promise.all(Array.from({ length: count }, () => work(paths, taken)))
+}
+
 /** One process after another: each ends when all files are taken, or when it holds much memory. */
-async function work(): Promise<void> {
+async function work(paths: readonly string[], taken: string): Promise<void> {
   for (let first = take(taken, paths.length); first !== undefined;) {
     const order: Order = { paths, first, timeoutMs, taken, usageFile }
     const env = [
@@ -172,12 +178,12 @@ async function work(): Promise<void> {
 
 // A few files start too few gateways to make up for it.
 const keeping = wanted.length === 0 ? keepCompiled() : undefined
-await Promise.all(Array.from({ length: t.jobs }, work))
+await Promise.all([runList('computing', computing, jobs), runList('waiting', waiting, 1)])
 await keeping
 t.same(
   used()
     .map(({ path }) => path)
     .sort(),
-  [...paths].sort(),
+  [...found].sort(),
   'every file ran to its end',
 )

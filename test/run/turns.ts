@@ -2,13 +2,13 @@ import { closeSync, openSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * Which test file runs when: one list, from which the processes of a run each take the next file that no other has
- * taken. So none of them runs on alone at the end, and each loads the product once for many files.
+ * Which test file runs when: a list, from which several processes each take the next file that no other has taken. So
+ * none of them runs on alone at the end, and each loads the product once for many files.
  */
 
 /** What the process that runs files gets. */
 export interface Order {
-  /** All files of the run. */
+  /** All files of its list. */
   readonly paths: readonly string[]
   /** The one to begin with, which is taken for it. */
   readonly first: number
@@ -27,7 +27,6 @@ const long = [
   'test/faults/media',
   'test/faults/assets',
   'test/e2e/foreign-members',
-  'test/app/call-claims/presence',
   'test/faults/text/',
   'test/faults/',
   'test/app/audit/',
@@ -39,6 +38,17 @@ const long = [
   'test/app/',
 ]
 
+/**
+ * What waits most of its time, for leases, held requests and heartbeats that the product measures in seconds: one
+ * process runs these beside those that compute.
+ */
+const waiting = [
+  'test/app/call-claims/presence',
+  'test/app/calls/endings',
+  'test/app/tasks/watch/held-polls',
+  'test/app/tasks/watch/reconcile',
+]
+
 /** Of those of `test/faults`, the rules that judge them, which start nothing. */
 const PURE = 'test/faults/driver/'
 
@@ -47,9 +57,23 @@ function turnOf(path: string): number {
   return found === -1 ? long.length : found
 }
 
+function isWaiting(path: string): boolean {
+  return waiting.some((prefix) => path.startsWith(prefix))
+}
+
 /** The files in the order they begin in: what takes longest first, and by their paths. */
-export function inTurn(files: readonly string[]): readonly string[] {
+function inTurn(files: readonly string[]): readonly string[] {
   return [...files].sort((a, b) => turnOf(a) - turnOf(b) || (a < b ? -1 : 1))
+}
+
+/** The files that compute and those that wait, each in the order they begin in. */
+export function lists(
+  files: readonly string[],
+): Readonly<Record<'computing' | 'waiting', readonly string[]>> {
+  return {
+    computing: inTurn(files.filter((path) => !isWaiting(path))),
+    waiting: inTurn(files.filter(isWaiting)),
+  }
 }
 
 /** Takes the next file of so many; undefined when all are taken. */
