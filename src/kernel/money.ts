@@ -16,7 +16,8 @@ export type Quantity = number
 
 const PICO_DIGITS = 12
 const PRICE_DIGITS = 6
-const PICO = 10n ** BigInt(PICO_DIGITS)
+/** Pico in the last decimal of a price. */
+const PICO_OF_PRICE = 10n ** BigInt(PICO_DIGITS - PRICE_DIGITS)
 
 const DECIMAL = /^-?\d{1,26}(?:\.\d+)?$/
 
@@ -101,5 +102,5 @@ export function lineAmount(quantity: Quantity, price: DecimalString, per: Per): 
   if (!Number.isSafeInteger(quantity) || quantity < 0)
     throw new RangeError(`not a safe quantity: ${quantity}`)
   const micro = parsePrice(price)
-  return (BigInt(quantity) * micro * (PICO / 10n ** BigInt(PRICE_DIGITS))) / BigInt(per)
+  return (BigInt(quantity) * micro * PICO_OF_PRICE) / BigInt(per)
 }

@@ -121,7 +121,8 @@ export function settlement(
   lines: readonly (SettlementLine | undefined)[],
 ): Settlement {
   const written = lines.filter((line) => line !== undefined)
-  const amountPico = written.reduce((sum, line) => sum + parseAmount(line.amount), 0n)
+  let amountPico = 0n
+  for (const { quantity, price, per } of written) amountPico += lineAmount(quantity, price, per)
   return {
     priceBookVersion: frozen.priceBookVersion,
     currency: frozen.currency,

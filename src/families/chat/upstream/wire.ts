@@ -11,6 +11,8 @@ import {
   cacheUsageOf,
   createMemberRewriter,
   expectedChoices,
+  isWriteName,
+  mentionsWrites,
   WRITTEN,
   WRITTEN_1H,
   WRITTEN_5M,
@@ -35,10 +37,8 @@ function callBytes(called: JsonObject): number {
   return bytesOf(called['name']) + bytesOf(called['arguments'])
 }
 
-const writeNames = new Set([...WRITTEN, ...WRITTEN_5M, ...WRITTEN_1H, 'cache_creation'])
-
 function withoutWrites(holder: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(holder).filter(([name]) => !writeNames.has(name)))
+  return Object.fromEntries(Object.entries(holder).filter(([name]) => !isWriteName(name)))
 }
 
 function firstCount(places: readonly JsonObject[], names: readonly string[]): number {
@@ -56,14 +56,13 @@ function firstCount(places: readonly JsonObject[], names: readonly string[]): nu
  */
 function shownUsage(usage: JsonObject): JsonObject {
   const details = objectOf(usage['prompt_tokens_details'])
+  if (!mentionsWrites(details) && !mentionsWrites(usage)) return usage
   const places = [
     details,
     usage,
     objectOf(details['cache_creation']),
     objectOf(usage['cache_creation']),
   ]
-  const mentioned = places.some((place) => Object.keys(place).some((name) => writeNames.has(name)))
-  if (!mentioned) return usage
   const oneHour = firstCount(places, WRITTEN_1H)
   const split = firstCount(places, WRITTEN_5M)
   const total = Math.max(firstCount(places, WRITTEN), split + oneHour)

@@ -2,9 +2,11 @@ import { countOf, isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 
 /** Reading JSON of unknown shape. */
 
+const NOTHING: JsonObject = Object.freeze({})
+
 /** The value if it is a JSON object, otherwise an empty one. */
 export function objectOf(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : {}
+  return isJsonObject(value) ? value : NOTHING
 }
 
 /** The JSON objects in a list; an empty list for anything else. */

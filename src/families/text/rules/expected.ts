@@ -63,12 +63,16 @@ export function expectedOutput(wire: TextWireRules, body: JsonObject): number {
 
 /** The caller's bound on the tokens of one answer; undefined if one of its values is invalid. */
 function boundOf(wire: TextWireRules, body: JsonObject): number | undefined {
-  const counts = given(wire, body).map(([, value]) => countOf(value))
-  return counts.reduce<number | undefined>(
-    (most, count) =>
-      most === undefined || count === undefined ? undefined : Math.max(most, count),
-    counts[0],
-  )
+  const holder = holderOf(wire, body)
+  let most: number | undefined
+  for (const name of wire.output.bounds) {
+    const value = givenIn(holder, name)
+    if (value === undefined) continue
+    const count = countOf(value)
+    if (count === undefined) return undefined
+    most = Math.max(most ?? 0, count)
+  }
+  return most
 }
 
 /** The members that bound the output, as far as the caller wrote them. */
@@ -77,10 +81,16 @@ function given(
   body: JsonObject,
 ): readonly (readonly [name: string, value: unknown])[] {
   const holder = holderOf(wire, body)
-  return wire.output.bounds.flatMap((name) => {
-    const value = Object.hasOwn(holder, name) ? (holder[name] ?? undefined) : undefined
-    return value === undefined ? [] : [[name, value] as const]
-  })
+  const members: (readonly [name: string, value: unknown])[] = []
+  for (const name of wire.output.bounds) {
+    const value = givenIn(holder, name)
+    if (value !== undefined) members.push([name, value])
+  }
+  return members
+}
+
+function givenIn(holder: JsonObject, name: string): unknown {
+  return Object.hasOwn(holder, name) ? (holder[name] ?? undefined) : undefined
 }
 
 function holderOf(wire: TextWireRules, body: JsonObject): JsonObject {

@@ -72,6 +72,19 @@ const plain = (name: string): string => name.toLowerCase().replaceAll(/[_-]/g, '
 const nameOf = new Map(Object.keys(MEMBERS).map((name) => [plain(name), name]))
 const LONGEST_NAME = 64
 
+/** Names as callers write them, with the member that each is: most requests repeat the same few. */
+const knownNames = new Map<string, string | undefined>()
+const MAX_KNOWN_NAMES = 1_000
+
+function memberNamed(written: string): string | undefined {
+  if (written.length > LONGEST_NAME) return undefined
+  const known = knownNames.get(written)
+  if (known !== undefined || knownNames.has(written)) return known
+  const name = nameOf.get(plain(written))
+  if (knownNames.size < MAX_KNOWN_NAMES) knownNames.set(written, name)
+  return name
+}
+
 /** The members of a request that change its price or model, a tier of service among them. */
 export function priceMembersOf(
   { output: { holder, answers } }: TextWireRules,
@@ -92,20 +105,24 @@ function membersIn(
   at: string,
   counted: string | undefined,
 ): readonly PriceMember[] {
-  return Object.entries(holder).flatMap(([key, value]) => {
-    if (value === null || value === undefined || key.length > LONGEST_NAME) return []
-    const name = nameOf.get(plain(key))
+  const members: PriceMember[] = []
+  for (const key in holder) {
+    const name = memberNamed(key)
+    const value = holder[key]
+    if (name === undefined || value === null || value === undefined) continue
     const path = `${at}${key}`
-    if (name === undefined || path === counted) return []
-    return MEMBERS[name]?.(value) === true ? [] : [{ name, path }]
-  })
+    if (path !== counted && MEMBERS[name]?.(value) !== true) members.push({ name, path })
+  }
+  return members
 }
 
 /** The service tier of a request; undefined for the default tier. */
 export function serviceTierOf(body: JsonObject): string | undefined {
-  for (const [key, value] of Object.entries(body))
-    if (nameOf.get(plain(key)) === SERVICE_TIER && typeof value === 'string' && !isUsualWord(value))
+  for (const key in body) {
+    const value = body[key]
+    if (memberNamed(key) === SERVICE_TIER && typeof value === 'string' && !isUsualWord(value))
       return value.toLowerCase()
+  }
   return undefined
 }
 

@@ -46,6 +46,8 @@ export interface TextQuote {
    * usage of others was never quoted and is not billed.
    */
   readonly tools: Readonly<Partial<Record<MeteredTool, RatedSku>>>
+  /** Every SKU a call can be settled at, the tokens first. */
+  readonly candidates: readonly RatedSku[]
 }
 
 /**
@@ -81,18 +83,24 @@ export function quoteText(
     'cache-write-5m': orInput('cache-write-5m'),
     'cache-write-1h': orInput('cache-write-1h'),
   }
+  const tokens = { ...inputs, output: required('output') }
+  const tools: TextQuote['tools'] = Object.fromEntries(
+    [...offered, ...unasked(wire, currency, book)].map((tool) => [
+      tool,
+      rate(book, TOOL_UNITS[tool], currency, `${rules}/${tool}-count`),
+    ]),
+  )
   return {
     priceBookVersion: book.version,
     currency,
-    tokens: { ...inputs, output: required('output') },
+    tokens,
     dearestInput: dearest(Object.values(inputs), input),
     offered,
-    tools: Object.fromEntries(
-      [...offered, ...unasked(wire, currency, book)].map((tool) => [
-        tool,
-        rate(book, TOOL_UNITS[tool], currency, `${rules}/${tool}-count`),
-      ]),
-    ),
+    tools,
+    candidates: [
+      ...tokenUnits.map((unit) => tokens[unit]),
+      ...meteredTools.flatMap((tool) => tools[tool] ?? []),
+    ],
   }
 }
 
@@ -103,12 +111,6 @@ function unasked(
 ): readonly MeteredTool[] {
   const priced = book.lookup(TOOL_UNITS['web-search'], currency) !== undefined
   return searchesUnasked === true && priced ? ['web-search'] : []
-}
-
-/** Every SKU a call can be settled at, the tokens first. */
-export function candidatesOf({ tokens, tools }: TextQuote): readonly RatedSku[] {
-  const ofTools = meteredTools.flatMap((tool) => tools[tool] ?? [])
-  return [...tokenUnits.map((unit) => tokens[unit]), ...ofTools]
 }
 
 /**

@@ -20,14 +20,7 @@ import {
 } from './tokens.ts'
 import { answersOf, boundsAbove, expectedOutput, largestOutput } from './expected.ts'
 import { isTextModelName, offeredTools, type TextWireRules } from './wire.ts'
-import {
-  candidatesOf,
-  holdText,
-  outputWithin,
-  quoteText,
-  settleText,
-  type TextQuote,
-} from './pricing.ts'
+import { holdText, outputWithin, quoteText, settleText, type TextQuote } from './pricing.ts'
 
 /** What a text call is priced by. */
 export interface TextCallRequest {
@@ -154,7 +147,7 @@ function priceText(request: TextCallRequest, book: PriceBook): CallTerms<TextSee
   return {
     priceBookVersion: quote.priceBookVersion,
     currency: quote.currency,
-    candidates: candidatesOf(quote),
+    candidates: quote.candidates,
     holdPico: holdText(quote, {
       inputTokens: heldInputTokens(inputSize),
       outputTokens: largestOutput(wire, body, largestOutputTokens),

@@ -43,7 +43,7 @@ export function answeredWith({ upstreamModel, body }: TextRequest): DifferenceTr
 
 /** Whether an answer names the model that was asked for, or a version of it. */
 function isSameModel(asked: string, answered: string): boolean {
-  if (ENDPOINT.test(asked)) return true
+  if (asked === answered || ENDPOINT.test(asked)) return true
   const [one, other] = [nameOf(asked), nameOf(answered)]
   return isVersion(one, other) || isVersion(other, one)
 }
@@ -73,6 +73,19 @@ export const WRITTEN_1H = [
   'ephemeral_1h_input_tokens',
 ]
 
+const writeNames = new Set([...WRITTEN, ...WRITTEN_5M, ...WRITTEN_1H, 'cache_creation'])
+
+/** Whether a name is one of cache writes, or of the object that holds them. */
+export function isWriteName(name: string): boolean {
+  return writeNames.has(name)
+}
+
+/** Whether a `usage` or its details mention cache writes at all; most mention none. */
+export function mentionsWrites(usage: JsonObject): boolean {
+  for (const name in usage) if (writeNames.has(name)) return true
+  return false
+}
+
 interface CacheUsage {
   readonly read: number
   /** Without a split, all writes are of five minutes. */
@@ -89,13 +102,15 @@ function first(places: readonly JsonObject[], names: readonly string[]): number 
 
 /** Cache figures of the input tokens' details or of `usage`; undefined when one is no count. */
 export function cacheUsageOf(details: JsonObject, usage: JsonObject): CacheUsage | undefined {
+  const read = countOrZero(details['cached_tokens'])
+  if (!mentionsWrites(details) && !mentionsWrites(usage))
+    return read === undefined ? undefined : { read, written5m: 0, written1h: 0 }
   const places = [
     details,
     usage,
     objectOf(details['cache_creation']),
     objectOf(usage['cache_creation']),
   ]
-  const read = countOrZero(details['cached_tokens'])
   const written = first(places, WRITTEN)
   const written5m = first(places, WRITTEN_5M)
   const written1h = first(places, WRITTEN_1H)
