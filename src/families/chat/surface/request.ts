@@ -120,7 +120,9 @@ function checkTool(tool: JsonObject, at: string): void {
 }
 
 /** Members that are measured separately, or are no input. */
-const measured = 'model messages tools functions response_format stream_options'.split(' ')
+const measured: ReadonlySet<string> = new Set(
+  'model messages tools functions response_format stream_options'.split(' '),
+)
 
 /** @throws DomainError `invalid_request`, naming the field */
 export function readChatRequest(sent: JsonObject): ChatRequest {
@@ -135,18 +137,17 @@ export function readChatRequest(sent: JsonObject): ChatRequest {
   // The gateway itself decides whether upstream reports usage.
   const written = sent['stream_options']
   const further = isJsonObject(written) ? omitMembers(written, ['include_usage']) : {}
+  const { model: _model, stream: _stream, stream_options: _options, ...rest } = sent
   return {
     model,
     stream,
     includeUsage: options?.include_usage ?? false,
-    body: {
-      ...omitMembers(sent, ['model', 'stream', 'stream_options']),
-      ...(Object.keys(further).length === 0 ? {} : { stream_options: further }),
-    },
+    body: Object.keys(further).length === 0 ? rest : { ...rest, stream_options: further },
     inputSize: measureInput(
       [sent['messages']],
       [sent['tools'], sent['functions'], sent['response_format']],
-      omitMembers(sent, measured),
+      sent,
+      measured,
     ),
   }
 }

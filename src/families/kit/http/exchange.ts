@@ -36,23 +36,28 @@ export interface ExchangeResponse {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** The body as received. */
   readonly pieces: readonly Buffer[]
-  /** The same as UTF-8 text, decoded on first use. */
+  /** The same as UTF-8 text, decoded at its first use. */
   readonly text: string
 }
 
-function wholeResponse(
-  head: Pick<ExchangeResponse, 'statusCode' | 'headers'>,
-  pieces: readonly Buffer[],
-): ExchangeResponse {
-  const [only] = pieces
-  let text: string | undefined
-  return {
-    ...head,
-    pieces,
-    get text() {
-      text ??= (pieces.length === 1 && only ? only : Buffer.concat(pieces)).toString('utf8')
-      return text
-    },
+/** A class, because each literal with a getter would be a slow object of a shape of its own. */
+class WholeResponse implements ExchangeResponse {
+  readonly statusCode: number
+  readonly headers: ExchangeResponse['headers']
+  readonly pieces: readonly Buffer[]
+  #text: string | undefined
+
+  constructor(statusCode: number, headers: ExchangeResponse['headers'], pieces: readonly Buffer[]) {
+    this.statusCode = statusCode
+    this.headers = headers
+    this.pieces = pieces
+  }
+
+  get text(): string {
+    const { pieces } = this
+    const [only] = pieces
+    this.#text ??= (pieces.length === 1 && only ? only : Buffer.concat(pieces)).toString('utf8')
+    return this.#text
   }
 }
 
@@ -135,7 +140,7 @@ function exchange(pool: Pool, request: ExchangeRequest): Promise<ExchangeRespons
           if (sizeBytes > maxBytes) fail('too_large')
           else chunks.push(chunk)
         },
-        onResponseEnd: () => finish(() => resolve(wholeResponse({ statusCode, headers }, chunks))),
+        onResponseEnd: () => finish(() => resolve(new WholeResponse(statusCode, headers, chunks))),
         onResponseError: (_controller, error) => fail('network', error),
       },
     )

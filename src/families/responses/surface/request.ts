@@ -266,8 +266,8 @@ function upstreamText(body: JsonObject): JsonObject {
 }
 
 /** Members that are measured separately, or are no input. */
-const measured = 'instructions input tools text previous_response_id include stream_options'.split(
-  ' ',
+const measured: ReadonlySet<string> = new Set(
+  'instructions input tools text previous_response_id include stream_options'.split(' '),
 )
 
 /** @throws DomainError `invalid_request`, naming the field */
@@ -287,7 +287,8 @@ export function readResponsesRequest(body: JsonObject): ResponsesRequest {
     inputSize: measureInput(
       [own(body, 'instructions'), input],
       [upstream['tools'], upstream['text']],
-      omitMembers(upstream, measured),
+      upstream,
+      measured,
     ),
   }
 }

@@ -125,8 +125,8 @@ function addObject(sum: Sum, object: JsonObject, { key, detail }: Place): void {
   if (verbatim.has(key)) return addText(sum, JSON.stringify(object))
   if (found.has(key)) return addFound(sum, object, key)
   const within = levelOf(object) ?? detail
-  for (const [name, member] of Object.entries(object))
-    add(sum, member, { key: name, above: key, holder: object, detail: within })
+  for (const name in object)
+    add(sum, object[name], { key: name, above: key, holder: object, detail: within })
 }
 
 /** As it stands, but for names and addresses. */
@@ -150,32 +150,35 @@ function levelOf(object: JsonObject): string | undefined {
 /**
  * What goes into a call, for holds and estimates: text in `prompts` as it stands, `definitions`
  * (tools, schemas) by their JSON text, inline media by decoded bytes. Held for beside that: each image,
- * each file by its address, and what may be input in `others`, members that are only passed on.
+ * each file by its address, and what may be input in `others`, members that are only passed on, but
+ * for those that are `measured` already or are no input.
  */
 export function measureInput(
   prompts: readonly unknown[],
   definitions: readonly unknown[],
   others: JsonObject = {},
+  measured: ReadonlySet<string> = NONE,
 ): InputSize {
   const sum: Sum = { characters: 0, textBytes: 0, mediaBytes: 0, heldTokens: 0 }
   for (const prompt of prompts) add(sum, prompt, nowhere)
   for (const definition of definitions)
     if (definition !== undefined && definition !== null) addText(sum, JSON.stringify(definition))
   const { heldTokens, ...size } = sum
-  const held = heldTokens + passedOnTokens(others)
+  const held = heldTokens + passedOnTokens(others, measured)
   return held === 0 ? size : { ...size, heldTokens: held }
 }
 
 const PASSED_ON_BYTES_PER_TOKEN = 4
+const NONE: ReadonlySet<string> = new Set()
 
 /** Figures and switches are no input; texts, lists and objects may be. */
-function passedOnTokens(others: JsonObject): number {
-  const texts = Object.values(others).filter(
-    (value) => typeof value === 'string' || (typeof value === 'object' && value !== null),
-  )
-  const bytes = texts.reduce<number>(
-    (sum, value) => sum + Buffer.byteLength(JSON.stringify(value)),
-    0,
-  )
+function passedOnTokens(others: JsonObject, measured: ReadonlySet<string>): number {
+  let bytes = 0
+  for (const name in others) {
+    const value = others[name]
+    if (measured.has(name)) continue
+    if (typeof value === 'string' || (typeof value === 'object' && value !== null))
+      bytes += Buffer.byteLength(JSON.stringify(value))
+  }
   return Math.ceil(bytes / PASSED_ON_BYTES_PER_TOKEN)
 }

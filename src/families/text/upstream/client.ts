@@ -39,8 +39,9 @@ export function createTextProvider(
         })
         .catch(rethrow)
       if (response.statusCode !== 200) throw refusal(response, wire.readError, line)
-      const body = parseObject(response.text)
-      const answer = body && wire.readAnswer(body, request, line.scrub, response.text)
+      const { text } = response
+      const body = parseObject(text)
+      const answer = body && wire.readAnswer(body, request, line.scrub, text)
       if (answer === undefined) throw malformed()
       return { ...answer, ...headOf(response.headers) }
     },
