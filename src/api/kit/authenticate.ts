@@ -10,7 +10,12 @@ import { runForToken } from '../../kernel/token-context.ts'
 const MAX_SECRET_CHARACTERS = 512
 const bearer = /^bearer +([\x21-\x7e]+) *$/i
 
-const principals = new WeakMap<FastifyRequest, Principal>()
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The caller, once its token was accepted. */
+    principal: Principal | undefined
+  }
+}
 
 const refusals = {
   unknown: 'The token is not valid',
@@ -57,8 +62,9 @@ export function requireToken(
     requireAddress(request, answer.principal)
     if (answer.principal.kind !== kind)
       throw new RequestError('wrong_token_kind', `This path needs ${kindNames[kind]}`)
-    principals.set(request, answer.principal)
+    request.principal = answer.principal
   }
+  if (!app.hasRequestDecorator('principal')) app.decorateRequest('principal', undefined)
   app.addHook('onRequest', hook)
 }
 
@@ -103,14 +109,14 @@ declare module 'fastify' {
 
 /** The caller, after `requireToken` has accepted the request. */
 export function principalOf(request: FastifyRequest): Principal {
-  const principal = principals.get(request)
+  const { principal } = request
   if (principal === undefined) throw new Error('the route is not behind requireToken')
   return principal
 }
 
 /** The caller, for logs: undefined when none was authenticated. */
 export function callerOf(request: FastifyRequest): Principal | undefined {
-  return principals.get(request)
+  return request.principal
 }
 
 /** Hooks for the token of each request. */

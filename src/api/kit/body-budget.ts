@@ -65,8 +65,12 @@ class Metered extends Transform {
   }
 }
 
-/** Takes more for a request below `useBodyBudget`. */
-const takers = new WeakMap<FastifyRequest, (bytes: number) => void>()
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Takes more memory for a request below `useBodyBudget`. */
+    takeMemory: ((bytes: number) => void) | undefined
+  }
+}
 
 /**
  * Takes the memory that the body of a request will need in addition to that taken while it was
@@ -75,7 +79,7 @@ const takers = new WeakMap<FastifyRequest, (bytes: number) => void>()
  */
 export function countBody(request: FastifyRequest, body: Buffer): void {
   const { ascii, other } = MEMORY_PER_BYTE
-  if (!isAscii(body)) takers.get(request)?.(body.length * (other - ascii))
+  if (!isAscii(body)) request.takeMemory?.(body.length * (other - ascii))
 }
 
 /** The declared length of a body; undefined if it is sent in chunks. */
@@ -90,7 +94,7 @@ function statedBytes(request: FastifyRequest): number | undefined {
  * @throws RequestError `overloaded` when that is not available
  */
 export function takeForm(request: FastifyRequest, memoryBytes: number): void {
-  takers.get(request)?.(memoryBytes)
+  request.takeMemory?.(memoryBytes)
 }
 
 /**
@@ -102,6 +106,7 @@ export function useBodyBudget(
   budget: BodyBudget,
   bodyLimitBytes: number,
 ): void {
+  if (!app.hasRequestDecorator('takeMemory')) app.decorateRequest('takeMemory', undefined)
   app.addHook('preParsing', (request, reply, payload, done) => {
     // The caller disconnected while its token was looked up: nothing would release the memory.
     if (reply.raw.destroyed) {
@@ -114,7 +119,7 @@ export function useBodyBudget(
       heldBytes += bytes
     }
     const takeRead = (bytes: number): void => take(bytes * MEMORY_PER_BYTE.ascii)
-    takers.set(request, take)
+    request.takeMemory = take
     reply.raw.once('close', () => {
       budget.give(heldBytes)
     })
