@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru } from '../../src/kernel/lru.ts'
 import type { Queryable } from '../engine/queryable.ts'
 import { Conditions } from './conditions.ts'
 import { listOwner } from './counts.ts'
@@ -18,9 +18,9 @@ const MAX_REMEMBERED = 1_000
  * caller that goes through the pages of a list has it counted once. Belongs to one database.
  */
 export class CountedTotals {
-  readonly #counted = new LRUCache<string, { readonly position: string; readonly total: number }>({
-    max: MAX_REMEMBERED,
-  })
+  readonly #counted = createLru<string, { readonly position: string; readonly total: number }>(
+    MAX_REMEMBERED,
+  )
 
   /** The total of a list whose last change was at a position; counted where it is not known. */
   async of(listed: ListedTable, position: string, count: () => Promise<number>): Promise<number> {

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru } from './lru.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -10,7 +10,7 @@ const zoneName = /^[A-Za-z][\w+-]*(?:\/[\w+-]+){0,2}$/
 /** Formatters that are kept: there are about 600 names, and each may be written in any case. */
 const MAX_KEPT = 1_000
 
-const kept = new LRUCache<string, TimeZone>({ max: MAX_KEPT })
+const kept = createLru<string, TimeZone>(MAX_KEPT)
 
 /** One calendar day in a zone: usually 23, 24 or 25 hours. */
 interface ZonedDay {

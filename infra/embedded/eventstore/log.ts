@@ -7,7 +7,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { LRUCache } from 'lru-cache'
+import { createLru } from '../../../src/kernel/lru.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { Database } from './database.ts'
 import type { SeenEvent } from './decide.ts'
@@ -43,8 +43,8 @@ type State = 'writable' | 'failed' | 'closing'
 export class EventLog {
   readonly #database: Database
   readonly #report: LogEvents
-  readonly #heads = new LRUCache<string, StreamHead>({ max: MAX_CACHED_HEADS })
-  readonly #recent = new LRUCache<string, SeenEvent>({ max: MAX_RECENT_IDS })
+  readonly #heads = createLru<string, StreamHead>(MAX_CACHED_HEADS)
+  readonly #recent = createLru<string, SeenEvent>(MAX_RECENT_IDS)
   readonly #tail = new Tail()
   readonly #listeners = new Set<() => void>()
   #queue: Queued[] = []

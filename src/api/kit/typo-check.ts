@@ -1,6 +1,7 @@
 import type { FastifySchemaCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
-import { LRUCache } from 'lru-cache'
+import type { LRUCache } from 'lru-cache'
+import { createLru } from '../../kernel/lru.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import {
   type Candidate,
@@ -81,7 +82,7 @@ function knownOf(schema: unknown, spellings: Spellings): Known | undefined {
   return {
     names: new Set(names.flatMap(spellings)),
     candidates,
-    judged: new LRUCache({ max: MAX_JUDGED }),
+    judged: createLru(MAX_JUDGED),
     inside: new Map(inside),
   }
 }

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru } from '../../kernel/lru.ts'
 
 /** The position of this process's last write for each tenant, so that it reads its own writes. */
 
@@ -13,7 +13,7 @@ export interface RecentWrites {
 }
 
 export function createRecentWrites(): RecentWrites {
-  const positions = new LRUCache<string, bigint>({ max: MAX_TENANTS })
+  const positions = createLru<string, bigint>(MAX_TENANTS)
   return {
     of: (tenantId) => positions.get(tenantId),
     projected: (tenantId, position) => {

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru } from '../../kernel/lru.ts'
 import type { FoundToken } from '../../../projections/access/query.ts'
 import type { Clock } from '../../kernel/clock.ts'
 
@@ -27,8 +27,8 @@ interface CachedToken {
 
 /** Tokens by the hash of a secret, in memory. */
 export class TokenCache {
-  readonly #known = new LRUCache<string, Known>({ max: MAX_KNOWN })
-  readonly #unknown = new LRUCache<string, number>({ max: MAX_UNKNOWN })
+  readonly #known = createLru<string, Known>(MAX_KNOWN)
+  readonly #unknown = createLru<string, number>(MAX_UNKNOWN)
   /** Hashes of each token, so that a change need not scan all; some may be evicted already. */
   #hashes = new Map<string, readonly string[]>()
   readonly #clock: Clock

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { LRUCache } from 'lru-cache'
+import { createLru } from '../../kernel/lru.ts'
 import { findTokenByHash, type FoundToken } from '../../../projections/access/query.ts'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
 import { tokenStreams } from '../../domain/token/events.ts'
@@ -28,7 +28,7 @@ export class TokenLookUp {
   readonly #catchUp: () => Promise<void>
   readonly #refreshing = new Set<string>()
   /** Positions the read model must have passed before a token's row is trusted. */
-  readonly #changed = new LRUCache<string, bigint>({ max: MAX_CHANGED })
+  readonly #changed = createLru<string, bigint>(MAX_CHANGED)
   /** Counts the noticed events: a read that began before an event is not cached. */
   #generation = 0
 

@@ -1,5 +1,5 @@
 import { Counter, type Registry } from 'prom-client'
-import { LRUCache } from 'lru-cache'
+import { createLru } from '../../kernel/lru.ts'
 import { addressBlock } from '../../kernel/address-ranges.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Allowance } from '../spending/throttle/allowance.ts'
@@ -12,7 +12,7 @@ const MAX_BLOCKS = 20_000
  * up until one has flowed back. An IPv6 /64, which one customer has, counts as one address.
  */
 export class UnknownSecrets {
-  readonly #blocks = new LRUCache<string, Allowance>({ max: MAX_BLOCKS })
+  readonly #blocks = createLru<string, Allowance>(MAX_BLOCKS)
   readonly #perMinute: number
   readonly #clock: Clock
   readonly #answers: Counter<'answer'>

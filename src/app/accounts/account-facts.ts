@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru } from '../../kernel/lru.ts'
 import { accountStream, accountStreams } from '../../domain/account/events.ts'
 import {
   type AccountSettings,
@@ -89,7 +89,7 @@ export function createAccountFacts(
   log: Pick<EventLog, 'readStream'>,
   monotonic: Clock = monotonicClock,
 ): AccountFacts {
-  const accounts = new LRUCache<string, CachedAccount>({ max: MAX_TENANTS })
+  const accounts = createLru<string, CachedAccount>(MAX_TENANTS)
   const reading = new Map<string, Promise<AccountSettings>>()
   const cached = (tenantId: string): CachedAccount => accounts.get(tenantId) ?? neverRead
 

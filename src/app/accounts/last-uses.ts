@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { LRUCache } from 'lru-cache'
+import { createLru } from '../../kernel/lru.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -30,7 +30,7 @@ interface Use {
 }
 
 export function createLastUses(pool: Pool, clock: Clock): LastUses {
-  const uses = new LRUCache<string, Use>({ max: MAX_TOKENS })
+  const uses = createLru<string, Use>(MAX_TOKENS)
 
   const writeBatch = async (some: readonly (readonly [string, Use])[]): Promise<void> => {
     const batch = some.map(([tokenId, { usedAtMs }]) => ({ tokenId, usedAtMs }))

@@ -1,4 +1,5 @@
-import { LRUCache } from 'lru-cache'
+import type { LRUCache } from 'lru-cache'
+import { createLru } from '../../kernel/lru.ts'
 import { assetNotActive, canBeDeleted, isOwn } from '../../domain/asset/decider.ts'
 import type { AssetType } from '../../domain/asset/events.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
@@ -27,7 +28,7 @@ export function createUseAssets(deps: UseDeps): {
   readonly checkAssets: CheckAssets
   readonly findAssetTypes: FindAssetTypes
 } {
-  const known: Known = new LRUCache({ max: MAX_KNOWN })
+  const known: Known = createLru(MAX_KNOWN)
   /** In order: the error names the first faulty one. */
   const checkAll = async (
     trusted: Known | undefined,

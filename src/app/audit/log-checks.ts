@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru } from '../../kernel/lru.ts'
 import type { PriceEntry } from '../../domain/pricing/events.ts'
 import type { Quote, Settlement } from '../../domain/pricing/settlement.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
@@ -21,8 +21,8 @@ export class LogChecks {
   settled = 0
   readonly #findings: Findings
   readonly #books = new Map<string, ReadonlyMap<string, PriceEntry>>()
-  readonly #calls = new LRUCache<string, true>({ max: MAX_REMEMBERED_CALLS })
-  readonly #repeats = new LRUCache<bigint, true>({ max: MAX_REMEMBERED_CALLS })
+  readonly #calls = createLru<string, true>(MAX_REMEMBERED_CALLS)
+  readonly #repeats = createLru<bigint, true>(MAX_REMEMBERED_CALLS)
   readonly #accountPrices: AccountPriceHistory
 
   constructor(findings: Findings, accountPrices: AccountPriceHistory) {

@@ -1,4 +1,5 @@
-import { LRUCache } from 'lru-cache'
+import type { LRUCache } from 'lru-cache'
+import { createLru } from '../../kernel/lru.ts'
 import type { Budgets } from '../spending/budgets/budgets.ts'
 import type { Pool } from 'pg'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
@@ -69,5 +70,5 @@ const MAX_TASKS = 5_000
 type KnownTasks = LRUCache<string, KnownTask>
 
 export function createKnownTasks(): KnownTasks {
-  return new LRUCache({ max: MAX_TASKS })
+  return createLru(MAX_TASKS)
 }

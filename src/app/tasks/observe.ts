@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru } from '../../kernel/lru.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { cacheableUrls } from './result-urls.ts'
 import type { TaskObservation } from '../ports/provider.ts'
@@ -36,7 +36,7 @@ export type Observe = (input: ObserveInput) => Promise<ObserveOutcome>
 
 /** Builds the path. @throws the log's codes; the poller asks upstream again then. */
 export function createObserve(deps: TaskDeps): Observe {
-  const lastWords = new LRUCache<string, string>({ max: MAX_REMEMBERED })
+  const lastWords = createLru<string, string>(MAX_REMEMBERED)
 
   return async ({ platformId, tenantId, observation, correlationId }) => {
     const word = `${observation.status} ${observation.upstreamStatus}`

@@ -1,5 +1,5 @@
 import { monotonicFactory } from 'ulid'
-import { LRUCache } from 'lru-cache'
+import { createLru } from '../../kernel/lru.ts'
 import { monotonicClock } from '../../kernel/clock.ts'
 import { type CallEvent, journalStream } from '../../domain/call/events.ts'
 import { eventId } from '../../kernel/ids.ts'
@@ -142,7 +142,7 @@ function createMemory(max: number): {
   readonly get: (id: string) => Promise<Recorded> | undefined
   readonly set: (id: string, recorded: Promise<Recorded>) => void
 } {
-  const results = new LRUCache<string, Promise<Recorded>>({ max: max })
+  const results = createLru<string, Promise<Recorded>>(max)
   return {
     get: (id) => results.get(id),
     set: (id, recorded) => {

@@ -1,5 +1,6 @@
 import pLimit from 'p-limit'
-import { LRUCache } from 'lru-cache'
+import type { LRUCache } from 'lru-cache'
+import { createLru } from '../../../kernel/lru.ts'
 import type { AssetWork } from '../../../../projections/assets/query.ts'
 import { callOptions } from '../../channels/call-upstream.ts'
 import { callPaced } from '../../channels/paced-calls.ts'
@@ -29,7 +30,7 @@ export type OnResult = (work: AssetWork, result: PollResult) => void
 type Ended = LRUCache<string, SeenAsset>
 
 export function createEndedAssets(): Ended {
-  return new LRUCache({ max: MAX_ENDED })
+  return createLru(MAX_ENDED)
 }
 
 export interface PollOptions {

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru } from '../../../kernel/lru.ts'
 import { Counter, type Registry } from 'prom-client'
 import type { AccountLimits, LimitFigures } from '../../../domain/account/limits.ts'
 import type { TokenKind } from '../../../domain/token/events.ts'
@@ -203,7 +203,7 @@ export function createOwnRequests(
 ): TakeTurn {
   const everyMs = 60_000 / perMinute
   /** When the next request of a token is due at the even pace; a burst may start before that. */
-  const due = new LRUCache<string, number>({ max: MAX_TOKENS })
+  const due = createLru<string, number>(MAX_TOKENS)
   let waiting = 0
   const wait = async (ms: number): Promise<void> => {
     waiting += 1

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru } from '../../../kernel/lru.ts'
 import { voiceDecider, isVoiceName } from '../../../domain/voice/decider.ts'
 import { type VoiceEvent, voiceKey, voiceStream } from '../../../domain/voice/events.ts'
 import type { EventLog } from '../../../eventlog/log/types.ts'
@@ -16,7 +16,7 @@ export interface VoiceBook {
 
 /** The voice of a name never changes: a found one is valid for ever and is not read again. */
 export function createVoiceBook(log: Pick<EventLog, 'readStream'>): VoiceBook {
-  const known = new LRUCache<string, ClonedVoice>({ max: MAX_VOICES })
+  const known = createLru<string, ClonedVoice>(MAX_VOICES)
   return {
     find: async (tenantId, voiceId) => {
       // An invalid name names no stream.
