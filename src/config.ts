@@ -280,6 +280,11 @@ export function dataFiles(dataDir: string): {
   }
 }
 
+/** Sets a variable that child processes inherit, unless the operator has set it. */
+export function passOn(name: string, value: string): void {
+  process.env[name] ??= value
+}
+
 /** The value of a variable that a channel file names; undefined when it is not set. */
 export function readVariable(name: string, env: Environment = process.env): string | undefined {
   return env[name]

@@ -16,7 +16,6 @@ import { createBackoff, pause } from '../kernel/pause.ts'
 import { startProjector } from '../start/projector.ts'
 import { messageOf } from './explain.ts'
 import { unavailableStoreOf } from './store-outage.ts'
-import { keepNewObjectsYoung } from './garbage.ts'
 import { projectorVariables } from './projector.ts'
 
 /** The projector as a child process of `serve`; where its stores are comes in its environment. */
@@ -101,7 +100,6 @@ async function run(): Promise<void> {
   await log.close()
 }
 
-keepNewObjectsYoung()
 run().then(
   () => process.exit(0),
   (error: unknown) => {

@@ -2,6 +2,7 @@ import { type SupervisedChild, superviseChild } from '../../infra/embedded/super
 import { readVariable, type Config } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
 import { programFile } from '../kernel/program-files.ts'
+import { PRETENURING } from './garbage.ts'
 import { forward, reportRestart, type Stores } from './stores.ts'
 
 /**
@@ -39,6 +40,7 @@ export function openProjector(
   return superviseChild({
     name: 'projector',
     modulePath: programFile('src/cli/projector-process.ts'),
+    execArgv: [`--no-${PRETENURING}`],
     args: () => [],
     env: {
       ...passedOn(),

@@ -8,7 +8,6 @@ import { type Config, dataFiles } from '../config.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { type Gateway, type Role, roles, startGateway } from '../start/server.ts'
 import { exitCodes } from './exit-codes.ts'
-import { boundHeapGrowth } from './garbage.ts'
 import { openProcessLog } from './log-output.ts'
 import { markerSecretOf } from './marker-secret.ts'
 import { CommandError, note } from './output.ts'
@@ -29,7 +28,6 @@ const STOP_MARGIN_MS = 15_000
 
 /** Runs the gateway until a signal, or until a part of it cannot be kept running. */
 export async function serve(config: Config, version: string, roleList?: string): Promise<void> {
-  boundHeapGrowth()
   const logger = openProcessLog(config.logLevel)
   const wanted = parseRoles(roleList)
   // Configuration errors are reported before anything is started.

@@ -1,6 +1,27 @@
+import module from 'node:module'
+import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
-import { describeConfig, loadConfig } from '../../config.ts'
+import { describeConfig, loadConfig, passOn } from '../../config.ts'
+import { programFile } from '../../kernel/program-files.ts'
+import { boundHeapGrowth } from '../garbage.ts'
 import { print } from '../output.ts'
+
+/** Where V8 finds what an earlier process compiled; a variable of Node's, which child processes inherit. */
+const COMPILED = 'NODE_COMPILE_CACHE'
+
+/**
+ * Keeps what V8 compiles of a build in a folder of that build, which the next build removes. A
+ * process writes there when it ends. V8 takes back only what was compiled under the same flags, so
+ * they are set before. An installation that cannot be written to has no such folder and starts as
+ * if there were none, and so does Node before version 22.
+ */
+function keepCompiledCode(): void {
+  const enable: unknown = Reflect.get(module, 'enableCompileCache')
+  if (typeof enable !== 'function' || !import.meta.url.endsWith('.js')) return
+  const folder = fileURLToPath(programFile('compiled'))
+  enable(folder)
+  passOn(COMPILED, folder)
+}
 
 /** Registers what runs on its own configuration: `tollgate serve`, `sandbox` and `config`. */
 export function addServing(program: Command): void {
@@ -10,6 +31,8 @@ export function addServing(program: Command): void {
     .option('--role <list>', 'what this process does: api, projector, worker', undefined)
     .action(async (options: { role?: string }) => {
       const config = loadConfig(undefined, { serving: true })
+      boundHeapGrowth()
+      keepCompiledCode()
       const { serve } = await import('../serve.ts')
       await serve(config, program.version() ?? '', options.role)
     })
