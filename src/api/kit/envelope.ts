@@ -1,7 +1,7 @@
-import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { RepeatedAnswer } from '../../app/calls/claims/types.ts'
+import { STATUS_CODES } from '../../kernel/node-http.ts'
 import { sendRepeated } from './idempotency.ts'
 import { RequestError } from './request-error.ts'
 

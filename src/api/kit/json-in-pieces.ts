@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer'
-import { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { RawString } from '../../kernel/raw-string.ts'
 import { newUuid } from '../../kernel/ids.ts'
+import { ServerResponse } from '../../kernel/node-http.ts'
 import type { StreamLimits } from './event-stream.ts'
 
 /** Placeholder for bytes while JSON is written; random, so no caller can send it. */

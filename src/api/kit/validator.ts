@@ -59,14 +59,17 @@ const reading: ReadonlySet<string> = new Set(['GET', 'HEAD'])
  * refuses unknown query parameters: with a misspelled filter, it would answer with everything.
  */
 export const strictValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart, method }) => {
-  const compiled = Compile(schema)
   const isQuery = httpPart === 'querystring'
+  // Compiled for the first request: routes of calls have no such validator, and few others are asked
+  // in the first minute of a process.
+  let compiled: ReturnType<typeof Compile> | undefined
   const known =
     isQuery && reading.has(method ?? '') ? Object.keys(propertyTypes(schema)) : undefined
   return (value: unknown) => {
     const unknown = known && unknownParameter(known, value)
     if (unknown !== undefined) return { error: unknown }
     const read = isQuery ? readQuery(schema, value) : value
+    compiled ??= Compile(schema)
     return compiled.Check(read) ? { value: read } : { error: compiled.Errors(read) }
   }
 }
