@@ -136,6 +136,18 @@ export function sizeOfNumber(value: number): number {
   return size
 }
 
+/** An unsigned number of 64 bits, as a message has it. */
+export function numberBytes(value: bigint): readonly number[] {
+  const bytes: number[] = []
+  let rest = value
+  for (; rest > BigInt(Number.MAX_SAFE_INTEGER); rest >>= 7n)
+    bytes.push(Number(rest & 0x7fn) | 0x80)
+  let small = Number(rest)
+  for (; small >= 0x80; small = Math.floor(small / 0x80)) bytes.push((small % 0x80) | 0x80)
+  bytes.push(small)
+  return bytes
+}
+
 /** How many bytes a delimited field takes whose key is one byte. */
 export function sizeOfField(length: number): number {
   return 1 + sizeOfNumber(length) + length

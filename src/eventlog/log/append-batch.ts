@@ -1,6 +1,4 @@
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js'
-import streamsPb from '@eventstore/db-client/generated/streams_pb.js'
-import type * as streams from '@eventstore/db-client/generated/streams_pb.js'
 import { status, type ClientDuplexStream } from '@grpc/grpc-js'
 import { monotonicClock } from '../../kernel/clock.ts'
 import {
@@ -14,9 +12,15 @@ import {
 import { newUuid } from '../../kernel/ids.ts'
 import type { LeaderCheck } from './discovery.ts'
 import { failureOf, failureOfUnsentTry, failureOfSentTry, isWrongNode } from './failure.ts'
-import { batchAnswer, batchRequest, type AppendAnswer, type AppendCommand } from './wire-append.ts'
+import {
+  batchRequest,
+  readBatchAnswer,
+  type AppendAnswer,
+  type AppendCommand,
+  type BatchAnswer,
+} from './wire-append.ts'
 
-type Call = ClientDuplexStream<Buffer, streams.BatchAppendResp>
+type Call = ClientDuplexStream<Buffer, BatchAnswer>
 
 const BATCH_APPEND_PATH = '/event_store.client.streams.Streams/BatchAppend'
 
@@ -61,11 +65,9 @@ export function createBatchAppend(client: ClientInternals, leaderMoved: LeaderCh
       for (const answer of opened.waiting.values()) answer(written)
       opened.waiting.clear()
     }
-    opened.call.on('data', (response: streams.BatchAppendResp) => {
+    opened.call.on('data', ({ id, answer }: BatchAnswer) => {
       opened.answeredMs = monotonicClock.nowMs()
       opened.answered = true
-      const id = response.getCorrelationId()?.getString() ?? ''
-      const answer = batchAnswer(response)
       opened.waiting.get(id)?.(answer)
       opened.waiting.delete(id)
       if (answer.kind === 'transport' && isWrongNode(answer.reason)) {
@@ -108,7 +110,7 @@ async function openLane(client: ClientInternals): Promise<Lane> {
       return stub.makeBidiStreamRequest(
         BATCH_APPEND_PATH,
         (request: Buffer) => request,
-        readResponse,
+        readBatchAnswer,
         ...client.callArguments({ requiresLeader: true }, { deadline: Infinity }),
       )
     },
@@ -120,10 +122,6 @@ async function openLane(client: ClientInternals): Promise<Lane> {
     answeredMs: monotonicClock.nowMs(),
     answered: false,
   }
-}
-
-function readResponse(bytes: Buffer): streams.BatchAppendResp {
-  return streamsPb.BatchAppendResp.deserializeBinary(bytes)
 }
 
 function sendOn(

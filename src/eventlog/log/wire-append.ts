@@ -8,7 +8,21 @@ import type { EncodedEvent } from './codec.ts'
 import { isNotAccepted, type TryFailure } from './failure.ts'
 import type { ExpectedRevision } from './types.ts'
 import { streamIdentifier } from './wire.ts'
-import { delimited, sizeOfField, writeHead } from '../../kernel/protobuf.ts'
+import {
+  type Cursor,
+  cursorOver,
+  delimited,
+  hasMore,
+  numberBytes,
+  readBigint,
+  readMessage,
+  readNumber,
+  readText,
+  sizeOfField,
+  skipField,
+  varint,
+  writeHead,
+} from '../../kernel/protobuf.ts'
 
 /** One append; `stream` carries the namespace. */
 export interface AppendCommand {
@@ -22,7 +36,7 @@ export type AppendAnswer =
   | { readonly kind: 'success'; readonly revision: bigint; readonly position: bigint | undefined }
   | TryFailure
 
-const { AppendReq, BatchAppendReq } = streamsPb
+const { AppendReq } = streamsPb
 
 function uuid(text: string): shared.UUID {
   const id = new sharedPb.UUID()
@@ -117,32 +131,48 @@ function writeProposed(target: Buffer, from: number, event: EncodedEvent): numbe
   return at + event.data.length
 }
 
+/** Fields of the options of a request: the stream, and the revision that is expected of it. */
+const STREAM = delimited(1)
+const STREAM_NAME = delimited(3)
+const EXPECTED = varint(2)
+const EXPECTED_NO_STREAM = delimited(3)
+const EXPECTED_ANY = delimited(4)
+/** `is_final` of a request. */
+const IS_FINAL = varint(4)
+
+/** What the field of the expected revision holds: the number, or an empty message. */
+function expectedBytes(expected: ExpectedRevision): readonly number[] {
+  if (expected === 'any') return [EXPECTED_ANY, 0]
+  if (expected === 'no_stream') return [EXPECTED_NO_STREAM, 0]
+  return [EXPECTED, ...numberBytes(expected)]
+}
+
 /**
- * One append on a shared call, as bytes: events are most of it, and a message object for each would
- * cost more than writing it. It has no deadline, which would be a time of the gateway's clock, and
- * the server's clock may differ; the server's write timeout applies.
+ * One append on a shared call, as bytes: message objects for each would cost more than writing them.
+ * It has no deadline, which would be a time of the gateway's clock, and the server's clock may
+ * differ; the server's write timeout applies.
  */
 export function batchRequest(command: AppendCommand, correlationId: string): Buffer {
-  const { expected } = command
-  const options = new BatchAppendReq.Options()
-  options.setStreamIdentifier(streamIdentifier(command.stream))
-  // The generated types have another `Empty` than the one that is serialised; both are empty.
-  const empty = () => new sharedPb.Empty() as unknown as Parameters<typeof options.setAny>[0]
-  if (expected === 'any') options.setAny(empty())
-  else if (expected === 'no_stream') options.setNoStream(empty())
-  else options.setStreamPosition(expected.toString(10))
-  const request = new BatchAppendReq()
-  request.setCorrelationId(uuid(correlationId))
-  request.setOptions(options)
-  request.setIsFinal(true)
-  const head = request.serializeBinary()
-  let length = head.length
+  const stream = Buffer.from(command.stream)
+  const expected = expectedBytes(command.expected)
+  const identifierLength = sizeOfField(stream.length)
+  const optionsLength = sizeOfField(identifierLength) + expected.length
+  const idLength = sizeOfField(UUID_BYTES)
+  let length = sizeOfField(idLength) + sizeOfField(optionsLength) + 2
   for (const event of command.events) length += sizeOfField(proposedBytes(event))
   const bytes = Buffer.allocUnsafe(length)
-  // Messages written one after the other are one message with the fields of both.
-  bytes.set(head)
-  let at = head.length
+  let at = writeHead(bytes, 0, FIRST, idLength)
+  at = writeHead(bytes, at, SECOND, UUID_BYTES)
+  at += bytes.write(correlationId, at, 'latin1')
+  at = writeHead(bytes, at, SECOND, optionsLength)
+  at = writeHead(bytes, at, STREAM, identifierLength)
+  at = writeHead(bytes, at, STREAM_NAME, stream.length)
+  bytes.set(stream, at)
+  at += stream.length
+  bytes.set(expected, at)
+  at += expected.length
   for (const event of command.events) at = writeProposed(bytes, at, event)
+  writeHead(bytes, at, IS_FINAL, 1)
   return bytes
 }
 
@@ -176,16 +206,69 @@ export function unaryAnswer(response: streams.AppendResp): AppendAnswer {
   }
 }
 
-/** The answer to an append on a shared call. */
-export function batchAnswer(response: streams.BatchAppendResp): AppendAnswer {
+/** An answer on a shared call: the id of its append, and how that ended. */
+export interface BatchAnswer {
+  readonly id: string
+  readonly answer: AppendAnswer
+}
+
+/** Fields of an answer on a shared call, after the id of its append. */
+const ERROR = delimited(2)
+const SUCCESS = delimited(3)
+/** Fields of a success, and of the position in it. */
+const CURRENT_REVISION = varint(1)
+const POSITION = delimited(3)
+const COMMIT = varint(1)
+
+/** Reads an answer; failures, which are few, by the generated classes. @throws RangeError when it is cut off */
+export function readBatchAnswer(bytes: Buffer): BatchAnswer {
+  const cursor = cursorOver(bytes)
+  let id = ''
+  let answer: AppendAnswer = NEITHER
+  while (hasMore(cursor)) {
+    const key = readNumber(cursor)
+    if (key === ERROR) return readBatchFailure(bytes)
+    // The server writes ids as the gateway does, as text.
+    if (key === FIRST) id = readField(readMessage(cursor), SECOND, readText) ?? ''
+    else if (key === SUCCESS) answer = readSuccess(readMessage(cursor))
+    else skipField(cursor, key)
+  }
+  return { id, answer }
+}
+
+/** The field of a message with this key; undefined when there is none. */
+function readField<Value>(
+  cursor: Cursor,
+  field: number,
+  read: (cursor: Cursor) => Value,
+): Value | undefined {
+  let value: Value | undefined
+  while (hasMore(cursor)) {
+    const key = readNumber(cursor)
+    if (key === field) value = read(cursor)
+    else skipField(cursor, key)
+  }
+  return value
+}
+
+function readSuccess(cursor: Cursor): AppendAnswer {
+  let revision = 0n
+  let position: bigint | undefined
+  while (hasMore(cursor)) {
+    const key = readNumber(cursor)
+    if (key === CURRENT_REVISION) revision = readBigint(cursor)
+    else if (key === POSITION) position = readField(readMessage(cursor), COMMIT, readBigint) ?? 0n
+    else skipField(cursor, key)
+  }
+  return { kind: 'success', revision, position }
+}
+
+function readBatchFailure(bytes: Buffer): BatchAnswer {
+  const response = streamsPb.BatchAppendResp.deserializeBinary(bytes)
   const error = response.getError()
-  if (error !== undefined) return batchFailure(error)
-  const success = response.getSuccess()
-  if (success === undefined) return NEITHER
   return {
-    kind: 'success',
-    revision: BigInt(success.getCurrentRevision()),
-    position: lastPosition(success.getPosition()),
+    id: response.getCorrelationId()?.getString() ?? '',
+    answer: error === undefined ? NEITHER : batchFailure(error),
   }
 }
 

@@ -3,12 +3,12 @@ import streamsPb from '@eventstore/db-client/generated/streams_pb.js'
 import * as fc from 'fast-check'
 import t from 'tap'
 import type { EncodedEvent } from '../../../src/eventlog/log/codec.ts'
-import { batchRequest } from '../../../src/eventlog/log/wire-append.ts'
+import { batchRequest, readBatchAnswer } from '../../../src/eventlog/log/wire-append.ts'
 import { readAnswer } from '../../../src/eventlog/log/wire-read.ts'
 
 /** The generated classes are the protocol; ours must say and understand the same. */
 
-const { ReadResp, BatchAppendReq } = streamsPb
+const { ReadResp, BatchAppendReq, BatchAppendResp } = streamsPb
 const MAX_UINT64 = 2n ** 64n - 1n
 
 const uint64 = fc.oneof(
@@ -165,4 +165,44 @@ t.test('an append is what the generated classes read', async (t) => {
       },
     ),
   )
+})
+
+t.test('an answer to an append is read as the generated classes wrote it', async (t) => {
+  fc.assert(
+    fc.property(
+      fc.uuid(),
+      fc.option(uint64, { nil: undefined }),
+      fc.option(uint64, { nil: undefined }),
+      text,
+      (correlationId, revision, commit, stream) => {
+        const id = new sharedPb.UUID()
+        id.setString(correlationId)
+        const identifier = new sharedPb.StreamIdentifier()
+        identifier.setStreamName(Buffer.from(stream))
+        const success = new BatchAppendResp.Success()
+        if (revision === undefined) success.setNoStream(new sharedPb.Empty())
+        else success.setCurrentRevision(revision.toString())
+        if (commit === undefined) success.setNoPosition(new sharedPb.Empty())
+        else {
+          const position = new sharedPb.AllStreamPosition()
+          position.setCommitPosition(commit.toString())
+          position.setPreparePosition(commit.toString())
+          success.setPosition(position)
+        }
+        const response = new BatchAppendResp()
+        response.setCorrelationId(id)
+        response.setSuccess(success)
+        response.setStreamIdentifier(identifier)
+        t.same(readBatchAnswer(Buffer.from(response.serializeBinary())), {
+          id: correlationId,
+          answer: { kind: 'success', revision: revision ?? 0n, position: commit },
+        })
+      },
+    ),
+  )
+  const neither = new BatchAppendResp()
+  t.match(readBatchAnswer(Buffer.from(neither.serializeBinary())), {
+    id: '',
+    answer: { kind: 'transport', certain: false },
+  })
 })
