@@ -27,6 +27,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   'asset-watch': () => import('./asset-watch.ts'),
   'asset-list': () => import('./asset-list.ts'),
   accounts: () => import('./accounts.ts'),
+  explain: () => import('./explain.ts'),
 }
 
 const results = fileURLToPath(new URL('./results/', import.meta.url))
