@@ -141,7 +141,9 @@ export const run: Benchmark = () =>
     }
     const added: Figure[] = []
     for (const pace of isPaced ? PACES : [])
-      added.push(...(await addedTime(rows, alone, durable, tollgate.gateway, pace)))
+      added.push(
+        ...(await addedTime([alone, bare, durable], alone, durable, tollgate.gateway, pace)),
+      )
     return [
       ...first,
       ...many.figures(bare),
