@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { copyFile, mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
@@ -23,8 +24,10 @@ async function compile(): Promise<void> {
     const said = error instanceof Error && 'stdout' in error ? String(error.stdout) : ''
     throw new Error(`the build failed:\n${said}`, { cause: error })
   })
-  await mkdir(`${output}infra`, { recursive: true })
-  await copyFile(`${root}infra/pricebook.yaml`, `${output}infra/pricebook.yaml`)
+  for (const file of ['infra/pricebook.yaml', 'infra/sandbox/media/still.mp4']) {
+    await mkdir(dirname(`${output}${file}`), { recursive: true })
+    await copyFile(`${root}${file}`, `${output}${file}`)
+  }
 }
 
 /** Builds once a run, unless `BENCH_NO_BUILD=1`. */
