@@ -16,7 +16,8 @@ function logTo(name: string) {
   const written = (): readonly Record<string, unknown>[] =>
     readFileSync(file, 'utf8')
       .split('\n')
-      .filter(Boolean)
+      // What follows the last line end is written only in part.
+      .slice(0, -1)
       .map((line) => JSON.parse(line) as Record<string, unknown>)
   const lines = async (count: number) => {
     await until(() => written().length >= count)

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import t from 'tap'
 import { call } from '../e2e/support/client.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { startStack } from '../helpers/stack.ts'
+import { chatFirst, startStack } from '../helpers/stack.ts'
 import { tollgate } from './support/commands.ts'
 
-const stack = await startStack()
+const stack = await startStack({ channels: chatFirst })
 t.teardown(() => stack.stop())
 const env = {
   EVENTSTORE_URL: stack.eventStoreUrl,

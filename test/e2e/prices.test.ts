@@ -3,13 +3,13 @@ import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { publishPriceBook } from '../../src/app/finance/prices/publish.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
-import { startStack } from '../helpers/stack.ts'
+import { chatFirst, startStack } from '../helpers/stack.ts'
 import { call, tasksOf } from './support/client.ts'
 
 t.test(
   'with real accounts nothing is sold at demonstration prices, however they are published',
   async (t) => {
-    const stack = await startStack({ realAccounts: true })
+    const stack = await startStack({ realAccounts: true, channels: chatFirst })
     t.teardown(() => stack.stop())
     const chat = () =>
       call(`${stack.url}/v1/chat/completions`, {

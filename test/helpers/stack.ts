@@ -137,6 +137,12 @@ const oneOfMany = process.env['TEST_ORDER'] !== undefined
 let shared: Promise<Stack> | undefined
 let files = 0
 
+/** For `channels`: messages name only the first few of many models, and these are the ones that tests call. */
+export function chatFirst(channels: readonly Channel[]): readonly Channel[] {
+  const isChat = ({ family }: Channel): boolean => family === 'chat'
+  return channels.toSorted((a, b) => Number(isChat(b)) - Number(isChat(a)))
+}
+
 /**
  * The stack that the files of a process share, with two tenants of the file's own: for tests that do not restart or
  * configure it, do not count what other tenants have, and clear the faults they add. The process ends it.
