@@ -114,6 +114,21 @@ export function skipField(cursor: Cursor, key: number): void {
   }
 }
 
+/** The value of the field with this key, in a message of which nothing else is wanted; undefined when it has none. */
+export function readField<Value>(
+  cursor: Cursor,
+  field: number,
+  read: (cursor: Cursor) => Value,
+): Value | undefined {
+  let value: Value | undefined
+  while (hasMore(cursor)) {
+    const key = readNumber(cursor)
+    if (key === field) value = read(cursor)
+    else skipField(cursor, key)
+  }
+  return value
+}
+
 function passOver(cursor: Cursor, length: number): void {
   cursor.at += length
   if (cursor.at > cursor.end) throw new RangeError('a message ends too early')

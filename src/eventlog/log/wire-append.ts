@@ -15,6 +15,7 @@ import {
   hasMore,
   numberBytes,
   readBigint,
+  readField,
   readMessage,
   readNumber,
   readText,
@@ -234,21 +235,6 @@ export function readBatchAnswer(bytes: Buffer): BatchAnswer {
     else skipField(cursor, key)
   }
   return { id, answer }
-}
-
-/** The field of a message with this key; undefined when there is none. */
-function readField<Value>(
-  cursor: Cursor,
-  field: number,
-  read: (cursor: Cursor) => Value,
-): Value | undefined {
-  let value: Value | undefined
-  while (hasMore(cursor)) {
-    const key = readNumber(cursor)
-    if (key === field) value = read(cursor)
-    else skipField(cursor, key)
-  }
-  return value
 }
 
 function readSuccess(cursor: Cursor): AppendAnswer {

@@ -6,6 +6,7 @@ import {
   hasMore,
   readBigint,
   readBytes,
+  readField,
   readMessage,
   readNumber,
   readText,
@@ -83,13 +84,7 @@ function readPlace(cursor: Cursor): LogPosition {
 
 /** The event itself; undefined if there is only a link to it. */
 function readEvent(cursor: Cursor): ReadAnswer | undefined {
-  let answer: ReadAnswer | undefined
-  while (hasMore(cursor)) {
-    const key = readNumber(cursor)
-    if (key === delimited(1)) answer = readRecorded(readMessage(cursor))
-    else skipField(cursor, key)
-  }
-  return answer
+  return readField(cursor, delimited(1), (at) => readRecorded(readMessage(at)))
 }
 
 /** Fields of `RecordedEvent`. */
@@ -115,10 +110,10 @@ function readRecorded(cursor: Cursor): ReadAnswer {
     const key = readNumber(cursor)
     switch (key) {
       case ID:
-        id = textIn(readMessage(cursor), delimited(2))
+        id = readField(readMessage(cursor), delimited(2), readText) ?? ''
         break
       case STREAM:
-        stream = textIn(readMessage(cursor), delimited(3))
+        stream = readField(readMessage(cursor), delimited(3), readText) ?? ''
         break
       case REVISION:
         revision = readBigint(cursor)
@@ -149,17 +144,6 @@ function readRecorded(cursor: Cursor): ReadAnswer {
     event: { id, type, data, metadata, stream, revision, position: commit, recordedAt },
     at: { commit, prepare },
   }
-}
-
-/** The text of one field of a small message. */
-function textIn(cursor: Cursor, wanted: number): string {
-  let text = ''
-  while (hasMore(cursor)) {
-    const key = readNumber(cursor)
-    if (key === wanted) text = readText(cursor)
-    else skipField(cursor, key)
-  }
-  return text
 }
 
 /** One entry of the log's metadata of an event. */
