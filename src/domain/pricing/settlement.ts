@@ -162,24 +162,21 @@ export function costOf(
   },
 ): Cost {
   const { amount, currency, priceBookVersion, lines } = settled
-  const split: CostPart[] = []
-  const partOf = (sku: string): number => split.findIndex((part) => part.sku === sku)
+  const bySku = new Map<string, string>()
   for (const line of lines) {
-    const known = partOf(line.sku)
-    const sku = known === -1 && split.length >= MAX_COST_PARTS ? OTHER_PARTS : line.sku
-    const at = sku === line.sku ? known : partOf(sku)
-    const before = split[at]
-    if (before === undefined) split.push({ sku, amount: canonical(line.amount) })
-    else split[at] = { sku, amount: sumOf(before.amount, line.amount) }
+    const isNamed = bySku.has(line.sku) || bySku.size < MAX_COST_PARTS
+    const sku = isNamed ? line.sku : OTHER_PARTS
+    bySku.set(sku, sumOf(bySku.get(sku), line.amount))
   }
+  const split = [...bySku].map(([sku, part]) => ({ sku, amount: part }))
   return { amount, currency, priceBookVersion, split }
 }
 
-/** Nearly every line is a part of its own, and its amount canonical: neither is read as a number. */
-function canonical(amount: string): string {
-  return /\.\d*0$/.test(amount) ? formatAmount(parseAmount(amount)) : amount
-}
-
-function sumOf(amount: string, other: string): string {
-  return formatAmount(parseAmount(amount) + parseAmount(other))
+/**
+ * The sum of two amounts, in canonical form. Most SKUs have one line, which the gateway wrote in that form: such an amount
+ * is not parsed.
+ */
+function sumOf(sum: string | undefined, amount: string): string {
+  if (sum === undefined && !/\.\d*0$/.test(amount)) return amount
+  return formatAmount(parseAmount(sum ?? '0') + parseAmount(amount))
 }
