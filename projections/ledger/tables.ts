@@ -83,7 +83,6 @@ export const entries = table('ledger.entries', {
     amount: constrained(amount, 'check (amount > 0)'),
   },
   key: ['position', 'n'],
-  indexes: { source: '(source_id)' },
 })
 
 /** Both sides of each entry. */
