@@ -1,10 +1,9 @@
 import t from 'tap'
 import { addUser, openTenant } from '../../src/app/accounts/bootstrap.ts'
-import { startStack } from '../helpers/stack.ts'
+import { sharedStack } from '../helpers/stack.ts'
 import { tollgate } from './support/commands.ts'
 
-const stack = await startStack()
-t.teardown(() => stack.stop())
+const stack = await sharedStack(t)
 const env = {
   EVENTSTORE_URL: stack.eventStoreUrl,
   DATABASE_URL: stack.databaseUrl,

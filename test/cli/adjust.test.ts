@@ -1,11 +1,10 @@
 import { userInfo } from 'node:os'
 import t from 'tap'
 import { call, queriesOf, tasksOf } from '../e2e/support/client.ts'
-import { startStack } from '../helpers/stack.ts'
+import { sharedStack } from '../helpers/stack.ts'
 import { tollgate } from './support/commands.ts'
 
-const stack = await startStack()
-t.teardown(() => stack.stop())
+const stack = await sharedStack(t)
 const env = {
   EVENTSTORE_URL: stack.eventStoreUrl,
   DATABASE_URL: stack.databaseUrl,

@@ -5,11 +5,10 @@ import { allProjections } from '../../projections/registry.ts'
 import { audit } from '../../src/app/audit/audit.ts'
 import { createVoiceBook } from '../../src/families/speech/calls/voices.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { startStack } from '../helpers/stack.ts'
+import { sharedStack } from '../helpers/stack.ts'
 import { type Answer, call, queriesOf, steadyHeaders } from './support/client.ts'
 
-const stack = await startStack()
-t.teardown(() => stack.stop())
+const stack = await sharedStack(t)
 const { url, demo, other } = stack
 const finance = queriesOf(url, demo.queryToken)
 const NO_SUCH = (2n ** 52n).toString()
@@ -299,7 +298,7 @@ void t.test('a voice is cloned under a name of ours, settled, and recorded', asy
   const [sent] = logged('speech.clone')
   const body = sent?.body as Record<string, unknown>
   t.match(body, { voice_id: /^v[0-9a-f]{40}$/, need_noise_reduction: true })
-  t.notMatch(JSON.stringify(body), /MyVoice_001|tenant_demo/)
+  t.notMatch(JSON.stringify(body), /MyVoice_001|tenant_/)
   t.match(await createVoiceBook(stack.gateway.log).find(demo.tenantId, 'MyVoice_001'), {
     upstreamVoiceId: body['voice_id'],
     channelId: 'sandbox-speech',
@@ -516,7 +515,7 @@ void t.test('an account at its limit rests, for uploads of its kind too', async 
 void t.test('the log explains everything: replay by request, and an audit', async (t) => {
   await stack.caughtUp()
   const { rows } = await stack.gateway.pool.query<{ request_id: string }>(
-    `select request_id from voices.voices where voice_key = 'tenant_demo/MyVoice_001'`,
+    `select request_id from voices.voices where voice_key = '${demo.tenantId}/MyVoice_001'`,
   )
   const told = await finance.history(rows[0]?.request_id ?? '')
   t.same(

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
 import { append } from '../../app/audit/support/audited.ts'
-import { startStack } from '../../helpers/stack.ts'
+import { sharedStack } from '../../helpers/stack.ts'
 import { Recorder } from '../../projections/support/history.ts'
 import {
   assetId,
@@ -13,8 +13,7 @@ import {
 } from '../../projections/support/library.ts'
 import { printedEvents, tollgate, typesOf } from '../support/commands.ts'
 
-const stack = await startStack()
-t.teardown(() => stack.stop())
+const stack = await sharedStack(t)
 const { log } = stack.gateway
 const env = {
   EVENTSTORE_URL: stack.eventStoreUrl,
