@@ -38,13 +38,12 @@ async function withoutLog(t: Test, scene: Scene, early: string): Promise<void> {
 
   await t.test('503 while the event store is gone', async (t) => {
     const before = await scene.sentUpstream()
-    // Longer than callers wait for a log, on however busy a machine.
-    const away = scene.keepAway(['event-store'], 7_000)
-    await sleep(500)
-    const answers = await Promise.all([scene.create(), scene.create()])
+    const answers = await scene.keepAway(['event-store'], async () => {
+      await sleep(500)
+      return Promise.all([scene.create(), scene.create()])
+    })
     for (const answer of answers) t.equal(answer.status, 503)
     t.equal(await scene.sentUpstream(), before, 'nothing was sent upstream')
-    await away
     await scene.reaches(await scene.recovered(), 'succeeded')
   })
 
@@ -99,21 +98,22 @@ async function withoutPostgres(t: Test, scene: Scene, early: string): Promise<vo
 
   await t.test('503 while Postgres is gone', async (t) => {
     const before = await scene.sentUpstream()
-    const away = scene.keepAway(['postgres', 'postgres-wrapper'], 5_000)
-    await sleep(1_000)
-    for (const answer of [await scene.create(), await scene.get(early)]) {
+    const answers = await scene.keepAway(['postgres', 'postgres-wrapper'], async () => {
+      await sleep(1_000)
+      return [await scene.create(), await scene.get(early)]
+    })
+    for (const answer of answers) {
       t.equal(answer.status, 503)
       t.equal(codeOf(answer), 'service_unavailable')
     }
     t.equal(await scene.sentUpstream(), before, 'nothing was sent upstream')
-    await away
     await scene.reaches(await scene.recovered(), 'succeeded')
   })
 
   await t.test('tasks that end while Postgres is away are settled once it is back', async (t) => {
     const created = await scene.create('running-ms=1500')
     t.equal(created.status, 200)
-    await scene.keepAway(['postgres'], 3_000)
+    await scene.keepAway(['postgres'], () => sleep(3_000))
     await scene.recovered()
     await scene.reaches(String(created.body['id']), 'succeeded')
   })

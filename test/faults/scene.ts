@@ -42,8 +42,8 @@ export interface Scene {
   readonly sentUpstream: () => Promise<number>
   /** Holds the processes of a store without ending them; call the result to let them go on. */
   readonly freeze: (target: Target) => () => void
-  /** Kills what a target stands for again and again, so that it is away for this long. */
-  readonly keepAway: (targets: readonly Target[], forMs: number) => Promise<void>
+  /** Kills what a target stands for again and again, so that it is away until this has ended. */
+  readonly keepAway: <T>(targets: readonly Target[], meanwhile: () => Promise<T>) => Promise<T>
   /** Everything settles, nothing differs, the books are equal. */
   readonly judge: (options?: { readonly clocksDiffer?: boolean }) => Promise<void>
 }
@@ -130,12 +130,14 @@ function sceneOf(t: Test, trial: Trial): Scene {
       t.teardown(thaw)
       return thaw
     },
-    keepAway: async (targets, forMs) => {
-      const untilMs = performance.now() + forMs
-      while (performance.now() < untilMs) {
+    keepAway: async (targets, meanwhile) => {
+      let isOver = false
+      const found = meanwhile().finally(() => (isOver = true))
+      while (!isOver) {
         for (const target of targets) machine.kill(target)
         await sleep(KILL_PAUSE_MS)
       }
+      return found
     },
     judge: async ({ clocksDiffer = false } = {}) => {
       // What waits for its next look upstream need not be waited for here.
