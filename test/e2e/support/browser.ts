@@ -42,9 +42,19 @@ function openBrowser(program: string): Promise<Browser> {
   })
 }
 
-/** One for all tests of a file, once the first of them needs it. */
-let opening: Promise<Browser> | undefined
-t.teardown(async () => (await opening)?.close())
+let opened: Promise<Browser> | undefined
+
+/** One for all tests of a file, from the first that needs it; the next file of a process opens its own. */
+function browserOfFile(program: string): Promise<Browser> {
+  if (opened !== undefined) return opened
+  const opening = openBrowser(program)
+  opened = opening
+  t.teardown(async () => {
+    opened = undefined
+    await (await opening).close()
+  })
+  return opening
+}
 
 /** Opens a new page, where there is a browser; elsewhere the test says that it shows nothing. */
 export async function withPage(
@@ -59,8 +69,8 @@ export async function withPage(
     )
     return
   }
-  opening ??= openBrowser(program)
-  const page = await (await opening).newPage(options)
+  const browser = await browserOfFile(program)
+  const page = await browser.newPage(options)
   page.setDefaultTimeout(PAGE_TIMEOUT_MS)
   await use(page)
   await page.close()
