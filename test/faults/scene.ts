@@ -131,9 +131,9 @@ function sceneOf(t: Test, trial: Trial): Scene {
       return thaw
     },
     keepAway: async (targets, meanwhile) => {
-      let isOver = false
-      const found = meanwhile().finally(() => (isOver = true))
-      while (!isOver) {
+      const over = new AbortController()
+      const found = meanwhile().finally(() => over.abort())
+      while (!over.signal.aborted) {
         for (const target of targets) machine.kill(target)
         await sleep(KILL_PAUSE_MS)
       }
