@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
 import { startPretendedCluster } from '../../helpers/cluster.ts'
 import { startLoad, type Timed, traffic } from './support/load.ts'
@@ -17,6 +17,7 @@ const calls = traffic(dice.fork('traffic'), 'c')
 
 const CALLS_PER_SECOND = 20
 const PHASE_MS = 3_000
+/** At the most, to find a next leader in time. */
 const ATTEMPTS = 3
 /** Longer than a shared call and a gossip that the frozen one never answers. */
 const FROZEN_MS = 8_000
@@ -43,45 +44,45 @@ const startCalls = () => {
 const said = (timed: readonly Timed[]): readonly string[] =>
   timed.map(({ heard: { status, text } }) => `${status} ${text.slice(0, 200)}`)
 
-/**
- * Calls during a change of the cluster; it is made again where some were refused, because a busy machine may find the
- * next leader later than callers wait. Only what is refused each time is a defect.
- */
-async function refusesNone(t: Test, change: (attempt: number) => Promise<void>): Promise<void> {
+await t.test('a change of leader in the middle of shared appends refuses no call', async (t) => {
+  for (const machine of machines) t.equal(await machine.start(), 'ready')
+  const load = startCalls()
+  t.teardown(() => load.stop())
+  await sleep(PHASE_MS)
+  await cluster.lead(1)
+  await sleep(PHASE_MS)
+  // What was under way on the deposed leader may be in the log, and nobody is told.
+  await cluster.depose(2, 'connection')
+  await sleep(PHASE_MS)
+  const timed = await load.stop()
+  t.comment(`${timed.length} calls`)
+  t.ok(timed.length > 100)
+  t.same(said(timed.filter(({ heard }) => !heard.delivered)), [])
+})
+
+await t.test('a leader that freezes, and another leads: no call is refused', async (t) => {
   let refused: readonly Timed[] = []
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const [frozen, next] = attempt % 2 === 0 ? [2, 1] : [1, 2]
     const load = startCalls()
     t.teardown(() => load.stop())
     await sleep(PHASE_MS)
-    await change(attempt)
+    const frozenMs = performance.now()
+    await cluster.silence(frozen, 'freeze')
+    await cluster.lead(next)
+    await sleep(FROZEN_MS)
     const timed = await load.stop()
     await cluster.recover()
     refused = timed.filter(({ heard }) => !heard.delivered)
     t.comment(`${timed.length} calls, ${refused.length} refused`)
     t.ok(timed.length > 100)
-    if (refused.length === 0) return
+    // A starved machine may find the next leader later than callers wait: the change is made again, and must not be
+    // too slow each time. What is refused in another way, or sooner than that, is a defect at once.
+    const isTooSoon = ({ endedMs }: Timed): boolean => endedMs < frozenMs + WAITED_MS
+    t.same(said(refused.filter((one) => one.heard.status !== 503 || isTooSoon(one))), [])
+    if (refused.length === 0) break
   }
   t.same(said(refused), [])
-}
-
-await t.test('a change of leader in the middle of shared appends refuses no call', async (t) => {
-  for (const machine of machines) t.equal(await machine.start(), 'ready')
-  await refusesNone(t, async () => {
-    await cluster.lead(1)
-    await sleep(PHASE_MS)
-    // What was under way on the deposed leader may be in the log, and nobody is told.
-    await cluster.depose(2, 'connection')
-    await sleep(PHASE_MS)
-  })
-})
-
-await t.test('a leader that freezes, and another leads: no call is refused', async (t) => {
-  await refusesNone(t, async (attempt) => {
-    const [frozen, next] = attempt % 2 === 0 ? [2, 1] : [1, 2]
-    await cluster.silence(frozen, 'freeze')
-    await cluster.lead(next)
-    await sleep(FROZEN_MS)
-  })
 })
 
 await t.test(
