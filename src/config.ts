@@ -45,6 +45,8 @@ export interface Config {
   readonly pollRequestsPerSecond: number
   /** Requests of one model token about itself, and repeated requests, in this process. */
   readonly ownRequestsPerMinute: number
+  /** In units of the currency of a call. */
+  readonly freeDeliveriesPerHour: number
   /** The limits of tokens that have none themselves. */
   readonly rateLimits: Limits
   readonly objectStorage: StorageSettings
@@ -117,6 +119,7 @@ export function loadConfig(
     pollScale: number('POLL_SCALE', 0.001, 1_000, false),
     pollRequestsPerSecond: number('POLL_REQUESTS_PER_SECOND', 1, 10_000),
     ownRequestsPerMinute: number('OWN_REQUESTS_RPM', 1, MAX_TOKEN_LIMIT),
+    freeDeliveriesPerHour: number('FREE_DELIVERIES_PER_HOUR', 0.01, 1_000_000, false),
     rateLimits: readRateLimits(reader),
     uploads: {
       maxBytes: number('UPLOAD_QUOTA_BYTES', 0, Number.MAX_SAFE_INTEGER),

@@ -142,6 +142,11 @@ export const variables: readonly Variable[] = [
     fallback: '1200',
     says: 'looks, deletions and requests with an Idempotency-Key a minute of one model token, on each replica',
   },
+  {
+    name: 'FREE_DELIVERIES_PER_HOUR',
+    fallback: '10',
+    says: 'units of currency that one token may get an hour of answers that providers broke off, on each replica; then 429',
+  },
   ...storageVariables,
   {
     name: 'UPLOAD_QUOTA_BYTES',

@@ -69,6 +69,7 @@ export interface Infrastructure {
   readonly pollRequestsPerSecond: number
   /** Of one model token. */
   readonly ownRequestsPerMinute?: number
+  readonly freeDeliveriesPerHour?: number
   readonly clock: Clock
   /** The clock for durations; its default is the machine's. */
   readonly monotonic?: Clock
@@ -226,6 +227,7 @@ function tasksOf(infra: Infrastructure, facts: AccountFacts, gauges: ReplicaGaug
       gauges,
       monotonic,
       ownRequestsPerMinute: infra.ownRequestsPerMinute,
+      freeDeliveriesPerHour: infra.freeDeliveriesPerHour,
       registry: metrics,
     }),
     background: createBackgroundAppends({ clock: monotonic, logger }),

@@ -197,6 +197,7 @@ function composeFor(
     markerSecret: options.markerSecret,
     pollRequestsPerSecond: config.pollRequestsPerSecond,
     ownRequestsPerMinute: config.ownRequestsPerMinute,
+    freeDeliveriesPerHour: config.freeDeliveriesPerHour,
     logger: options.logger,
     crashPoint: crashPointFrom(config.crashAt),
     ...(options.hosts === undefined ? {} : { hosts: options.hosts }),

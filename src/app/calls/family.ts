@@ -98,13 +98,13 @@ export interface StreamFamily<Input extends CallInput, Request, Seen, Chunk, Fra
     request: Request,
     options: CallOptions,
   ) => Promise<AnswerStream<Chunk, Seen>>
-  /** Bounds that differ from those of every stream (`limits.ts`). */
-  readonly boundsOf?: (channel: Channel) => Partial<StreamBounds>
+  /** Bounds that differ from those of every stream (`CallLimits`). */
+  readonly boundsOf?: (channel: Channel, request: Request) => Partial<StreamBounds>
   /** A chunk as its caller gets it. */
   readonly frameOf: (chunk: Chunk) => Frame
 }
 
-/** Bounds of one stream (P10). */
+/** Bounds of one stream (P10), besides those of its length and its frames, which its adapter has. */
 export interface StreamBounds {
   /** How long and how far it is read after its caller disconnected. */
   readonly drainTimeoutMs: number

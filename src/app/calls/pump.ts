@@ -15,13 +15,14 @@ import {
   settle,
 } from './settle.ts'
 import type { StreamBounds } from './family.ts'
-
-/** A piece of a stream, as the pump sees it. */
-export interface PumpedChunk {
-  readonly data: string
-  /** The result is complete: withheld, with all that follows, until settled (P3). */
-  readonly terminal: boolean
-}
+import {
+  asProviderError,
+  endedEarly,
+  endedHere,
+  type PumpedChunk,
+  type StreamEnd,
+  Withheld,
+} from './stream-ends.ts'
 
 /** What was received of a stream, as far as its end needs it. */
 export interface PumpedTally {
@@ -36,7 +37,7 @@ interface OpenCall<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
   readonly call: AdmittedCall<Seen>
   readonly served: AnsweringChannel
   readonly lease: ChannelLease
-  readonly source: Pick<AnswerStream<Chunk, Seen>, 'read' | 'tally' | 'receivedBytes' | 'cancel'>
+  readonly source: Omit<AnswerStream<Chunk, Seen>, 'upstreamRequestId' | 'restMs'>
   readonly bounds: StreamBounds
   /** A chunk as its caller gets it. */
   readonly frameOf: (chunk: Chunk) => Frame
@@ -47,15 +48,16 @@ const OVER = { done: true, value: undefined } as const
 
 /**
  * Carries one stream from its provider to its caller, frame by frame, only as fast as the caller
- * reads them. The terminal frame and all after it are withheld until `CallSettled` is durable (P3).
- * When the caller disconnects, the pump reads the rest within a bound, and settles all the same.
+ * reads them. Terminal frames, and all frames of a complete result, are withheld until `CallSettled`
+ * is durable (P3). When the caller disconnects, the pump reads the rest within a bound, and settles
+ * all the same.
  *
- * A complete result is settled, and so is a stream that the gateway's own bound ended after the
- * caller disconnected. Every other end is a failure, even an error that the provider wrote into a
- * properly ended stream: the caller pays nothing, and the operator's probable cost is recorded
- * (P5).
+ * A complete result is settled, and so is a stream of which something was delivered before a bound
+ * of the gateway or the caller ended it. Every other end is a failure, even an error that the
+ * provider wrote into a properly ended stream: the caller pays nothing, and the operator's probable
+ * cost is recorded (P5).
  *
- * @see docs/money.md, "What a text call costs", which names every end
+ * @see docs/money.md, "How a stream ends", which names every end
  */
 export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
   /** Settles when all work for this call is done. */
@@ -63,14 +65,16 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
   #finish: () => void = () => undefined
   #ready: readonly Chunk[] = []
   #readyAt = 0
-  readonly #withheld: Chunk[] = []
-  #withheldBytes = 0
-  #withholding = false
+  readonly #withheld: Withheld<Chunk>
   /** `flowing` until the source has ended; after that it is not read any more. */
   #state: 'flowing' | 'ending' | 'over' = 'flowing'
   #abandoned = false
-  /** The gateway's bound ended the drain, not the provider. */
-  #drainEnded = false
+  /** The caller has got a frame. */
+  #delivered = false
+  /** What ended the reading, if it was not the provider. */
+  #endedBy: StreamEnd | undefined
+  /** The end of a stream that ends while its caller reads nothing. */
+  #ending: Promise<void> | undefined
   #reading: Promise<readonly Chunk[] | undefined> | undefined
   /** Thrown to the caller after the frames before it. */
   #error: unknown
@@ -83,6 +87,7 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
   constructor(deps: CallDeps, open: OpenCall<Chunk, Seen, Frame>) {
     this.#deps = deps
     this.#open = open
+    this.#withheld = new Withheld(() => open.source.tally().finished)
     this.done = new Promise((resolve) => (this.#finish = resolve))
     const { callerGone } = open.call.input
     if (callerGone.aborted) this.abandon()
@@ -110,28 +115,32 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
 
   /** The caller disconnected: the pump reads the rest alone. */
   abandon(): void {
-    if (this.#abandoned || this.#state !== 'flowing') return
+    if (this.#abandoned || this.#ending !== undefined || this.#state !== 'flowing') return
     this.#abandoned = true
     void this.#drain()
   }
 
-  /** Stops waiting for upstream: the shutdown of this process bounds every stream. */
-  cancel(): void {
-    if (this.#abandoned) this.#endDrain()
-    else this.#open.source.cancel()
+  /** Ends the stream now, whether or not its caller is reading. */
+  end(by: StreamEnd): void {
+    if (this.#state !== 'flowing') return
+    this.#stopReading(by)
+    // A drain and a caller who waits for a frame notice it by themselves.
+    if (!this.#abandoned && this.#idleSinceMs !== undefined) this.#ending ??= this.#readBuffered()
   }
 
-  #endDrain(): void {
-    this.#drainEnded = true
+  #stopReading(by: StreamEnd): void {
+    this.#endedBy ??= by
     this.#open.source.cancel()
   }
 
   async #next(): Promise<IteratorResult<Frame, undefined>> {
     for (;;) {
+      if (this.#ending !== undefined) await this.#ending
       if (this.#abandoned) return OVER
       const chunk = this.#ready[this.#readyAt]
       if (chunk !== undefined) {
         this.#readyAt += 1
+        this.#delivered = true
         return { done: false, value: this.#open.frameOf(chunk) }
       }
       if (this.#error !== undefined) {
@@ -158,74 +167,70 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     if (this.#abandoned) return
     this.#reading = undefined
     if (chunks !== undefined) {
-      this.#sort(chunks)
-      if (!this.#isOverflowing()) return
-      this.#open.source.cancel()
-      broken = new ProviderError(
-        'malformed',
-        'certain',
-        'The model service does not come to an end.',
-      )
+      this.#ready = this.#withheld.sort(chunks)
+      this.#readyAt = 0
+      if (this.#withheld.sizeUnits <= this.#open.bounds.maxWithheldBytes) return
+      this.#stopReading('withheld')
     }
+    await this.#conclude(broken)
+  }
+
+  /** Reads what had arrived before the source was cancelled, for a caller who may still read. */
+  async #readBuffered(): Promise<void> {
+    let broken: unknown
+    try {
+      for (;;) {
+        const chunks = await this.#open.source.read()
+        if (chunks === undefined) break
+        this.#ready = [...this.#ready.slice(this.#readyAt), ...this.#withheld.sort(chunks)]
+        this.#readyAt = 0
+      }
+    } catch (error) {
+      broken = error
+    }
+    await this.#conclude(broken)
+    this.#ending = undefined
+  }
+
+  /** Ends the call; frames that its caller has not taken come before those that were withheld. */
+  async #conclude(broken: unknown): Promise<void> {
     this.#state = 'ending'
-    const left = this.#ready.slice(this.#readyAt)
-    this.#readyAt = 0
     try {
       this.#error = await this.#end(broken)
-      this.#ready = [...left, ...this.#withheld]
+      this.#ready = [...this.#ready.slice(this.#readyAt), ...this.#withheld.take()]
     } catch (error) {
       // Not settled, so the withheld frames are never delivered.
       this.#ready = []
       this.#error = error
+      if (this.#abandoned)
+        this.#deps.logger.error(
+          { err: error, callId: this.#open.call.callId },
+          'what a caller left behind could not be settled',
+        )
       this.#countEnd(isDomainError(error) ? error.code : 'internal')
     }
-    this.#over()
-  }
-
-  /** Withholds the first terminal chunk and everything after it. */
-  #sort(chunks: readonly Chunk[]): void {
-    const first = this.#withholding ? 0 : chunks.findIndex((chunk) => chunk.terminal)
     this.#readyAt = 0
-    if (first === -1) {
-      this.#ready = chunks
-      return
-    }
-    this.#withholding = true
-    this.#ready = chunks.slice(0, first)
-    for (const chunk of chunks.slice(first)) {
-      this.#withheld.push(chunk)
-      this.#withheldBytes += chunk.data.length
-    }
+    this.#over()
   }
 
   /** Reads on only for the usage figures, as long and as far as the channel allows. */
   async #drain(): Promise<void> {
     const { source, bounds } = this.#open
     const maxBytes = source.receivedBytes() + bounds.drainMaxBytes
-    const timer = setTimeout(() => this.#endDrain(), bounds.drainTimeoutMs)
+    const timer = setTimeout(() => this.#stopReading('drain'), bounds.drainTimeoutMs)
     let broken: unknown
     try {
       if (this.#reading !== undefined) await this.#reading
       while ((await source.read()) !== undefined)
         if (source.receivedBytes() > maxBytes) {
-          this.#endDrain()
+          this.#stopReading('drain')
           break
         }
     } catch (error) {
       broken = error
     }
     clearTimeout(timer)
-    this.#state = 'ending'
-    try {
-      await this.#end(broken)
-    } catch (error) {
-      this.#deps.logger.error(
-        { err: error, callId: this.#open.call.callId },
-        'what a caller left behind could not be settled',
-      )
-      this.#countEnd(isDomainError(error) ? error.code : 'internal')
-    }
-    this.#over()
+    await this.#conclude(broken)
   }
 
   /**
@@ -238,34 +243,41 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     const deps = this.#deps
     deps.crashPoint('call.after-provider')
     const tally = source.tally()
-    const isCut = !tally.finished || this.#isOverflowing()
+    const isCut = !tally.finished
+    const endedBy = this.#endedBy ?? (broken === undefined ? undefined : source.endedBy())
     const cause = isCut && broken === undefined ? endedEarly() : broken
-    if (isCut && this.#drainEnded) lease.release('neutral')
+    if (endedBy !== undefined) lease.release('neutral')
     else endAttempt(deps, call, lease, isCut || tally.failure ? cause : undefined)
-    if (tally.failure === undefined && (!isCut || this.#drainEnded)) {
-      const outcome = this.#abandoned ? 'disconnected' : 'completed'
-      this.#settlement = (await settle(deps, call, served, { seen: tally, outcome })).settlement
-      return undefined
+    // A frame that was left out may have been the only one.
+    const isWhole = !isCut && endedBy !== 'frame'
+    const isOwed = isWhole || (endedBy !== undefined && (this.#delivered || this.#abandoned))
+    if (tally.failure === undefined && isOwed) {
+      const outcome = this.#abandoned || !isWhole ? 'disconnected' : 'completed'
+      const ended = { seen: tally, outcome, endedBy: isWhole ? undefined : endedBy } as const
+      this.#settlement = (await settle(deps, call, served, ended)).settlement
+      return isWhole || endedBy === undefined
+        ? undefined
+        : this.#open.refusal(endedHere(endedBy), call.callId)
     }
     this.#countEnd('failed')
     if (tally.failure !== undefined && !(cause instanceof ProviderError)) {
-      noteFailure(deps, call, served, failedResult(tally.failure.code, tally))
+      const failure = failedResult(tally.failure.code, tally)
+      noteFailure(deps, call, served, { ...failure, wasDelivered: this.#delivered })
       this.#settlement = zeroSettlement(call)
       return undefined
     }
     const error = asProviderError(cause)
-    noteFailure(deps, call, served, failureOf(error, tally))
-    this.#withheld.length = 0
+    noteFailure(deps, call, served, {
+      ...failureOf(error, tally),
+      wasDelivered: this.#delivered,
+    })
+    this.#withheld.take()
     return this.#open.refusal(error, call.callId)
   }
 
   /** Counts a failure; `settle` counts settlements. */
   #countEnd(outcome: string): void {
     this.#deps.metrics.ended.inc({ family: this.#open.call.input.family, outcome })
-  }
-
-  #isOverflowing(): boolean {
-    return this.#withheldBytes > this.#open.bounds.maxWithheldBytes
   }
 
   #over(): void {
@@ -277,13 +289,4 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     void claim?.release()
     this.#finish()
   }
-}
-
-/** Upstream closed properly, but before its result was complete. */
-function endedEarly(): ProviderError {
-  return new ProviderError('unavailable', 'certain', 'The model service broke off its answer.')
-}
-
-function asProviderError(cause: unknown): ProviderError {
-  return cause instanceof ProviderError ? cause : endedEarly()
 }

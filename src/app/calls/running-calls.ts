@@ -14,8 +14,9 @@ import type {
   StreamFamily,
   PricingInput,
 } from './family.ts'
-import type { PumpedChunk, PumpedTally } from './pump.ts'
+import type { PumpedTally } from './pump.ts'
 import { streamCall } from './stream.ts'
+import type { PumpedChunk, StreamEnd } from './stream-ends.ts'
 
 /** How often streams are checked for callers that read nothing. */
 const STALL_CHECK_MS = 5_000
@@ -31,8 +32,8 @@ interface RunningStream {
   readonly idleMs: (nowMs: number) => number
   /** The caller disconnected: the rest is read without it. */
   readonly abandon: () => void
-  /** Stops waiting for upstream. */
-  readonly cancel: () => void
+  /** Ends it now and settles what was delivered. */
+  readonly end: (by: StreamEnd) => void
 }
 
 /** The calls of every family in flight in this process, and their end at a shutdown. */
@@ -112,7 +113,7 @@ export function createRunningCalls(deps: Pick<CallDeps, 'limits' | 'metrics'>): 
       clearInterval(stalls)
       if (empty) return true
       for (const controller of pending) controller.abort()
-      for (const stream of streams) stream.cancel()
+      for (const stream of streams) stream.end('stop')
       return emptyWithin(CANCELLED_SETTLE_MS)
     },
   }

@@ -7,6 +7,7 @@ import { parseAmount } from '../../kernel/money.ts'
 import { type Channel, ProviderError } from '../ports/provider.ts'
 import { refusalOf } from '../ports/refusal.ts'
 import type { AdmittedCall } from './family.ts'
+import type { StreamEnd } from './stream-ends.ts'
 import type { CallDeps } from './deps.ts'
 
 /** The ends of a call: settled, or failed and recorded as the operator's cost. */
@@ -24,14 +25,15 @@ export async function settle<Seen>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
   served: AnsweringChannel,
-  ended: { readonly seen: Seen; readonly outcome: CallOutcome },
+  ended: SettledEnd<Seen>,
 ): Promise<{ readonly settlement: Settlement; readonly measurement: Measurement }> {
-  const rated = call.terms.settle(ended.seen)
-  if (rated === undefined) throw unmeasured(deps, call, served, ended.seen)
+  const { seen, endedBy } = ended
+  const rated = endedBy === undefined ? call.terms.settle(seen) : call.terms.estimate(seen)
+  if (rated === undefined) throw unmeasured(deps, call, served, seen)
   const startedMs = monotonicClock.nowMs()
-  await claimSettlement(deps, call, served, ended.seen)
+  await claimSettlement(deps, call, served, seen)
   deps.crashPoint('call.before-append')
-  await record(deps, call, served, { rated, outcome: ended.outcome })
+  await record(deps, call, served, rated, ended)
   deps.crashPoint('call.after-append')
   deps.metrics.settleSeconds.observe((monotonicClock.nowMs() - startedMs) / 1_000)
   const { settlement, measurement } = rated
@@ -41,9 +43,21 @@ export async function settle<Seen>(
   if (other.model !== undefined) deps.metrics.answeredOtherwise.inc({ family, what: 'model' })
   if (other.serviceTier !== undefined)
     deps.metrics.answeredOtherwise.inc({ family, what: 'service_tier' })
-  if (measurement === 'estimated') deps.metrics.estimated.inc({ family, why: ended.outcome })
+  if (measurement === 'estimated')
+    deps.metrics.estimated.inc({ family, why: endedBy ?? ended.outcome })
   return { settlement, measurement }
 }
+
+/** How a settled call ended. */
+interface SettledEnd<Seen> {
+  readonly seen: Seen
+  readonly outcome: CallOutcome
+  /** Set if only a part of the result came, and the provider is not to blame. */
+  readonly endedBy?: StreamEnd | undefined
+}
+
+/** The longest wait for the claim of a stream at its end. */
+const STREAM_PATIENCE_MS = 20_000
 
 /** Settles nothing under a key that this call has lost: another call may be settled under it. */
 async function claimSettlement<Seen>(
@@ -53,10 +67,14 @@ async function claimSettlement<Seen>(
   seen: Seen,
 ): Promise<void> {
   try {
-    await call.claim?.settling()
+    // A part of a stream was delivered: a database away for a moment must not make it free.
+    await call.claim?.settling(call.streamed ? STREAM_PATIENCE_MS : 0)
   } catch (error) {
     const code = isDomainError(error) ? error.code : 'internal'
-    noteFailure(deps, call, served, withheldResult(code, seen))
+    noteFailure(deps, call, served, {
+      ...withheldResult(code, seen),
+      wasDelivered: call.streamed,
+    })
     throw isDomainError(error) ? withCallId(error, call.callId) : error
   }
 }
@@ -65,9 +83,9 @@ async function record<Seen>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
   served: AnsweringChannel,
-  { rated, outcome }: { readonly rated: RatedCall; readonly outcome: CallOutcome },
+  { usage, settlement, answeredOtherwise, limitedTokens: tokens }: RatedCall,
+  { outcome, endedBy }: SettledEnd<Seen>,
 ): Promise<void> {
-  const { usage, settlement, answeredOtherwise, limitedTokens: tokens } = rated
   const amountPico = parseAmount(settlement.amount)
   try {
     const { position } = await deps.journal.record(
@@ -76,6 +94,7 @@ async function record<Seen>(
         data: {
           ...factsOf(call, served),
           outcome,
+          ...(endedBy === undefined ? {} : { endedBy }),
           usage: { ...usage },
           settlement,
           ...(answeredOtherwise === undefined ? {} : { answeredOtherwise }),
@@ -127,6 +146,8 @@ interface Failure<Seen> {
   readonly message: string
   /** Whether the provider may have worked, and what was received of its answer. */
   readonly cost: 'none' | { readonly seen: Seen | undefined }
+  /** A part of it reached the caller. */
+  readonly wasDelivered?: boolean
 }
 
 /** Whether to record a failure: busy or unreachable providers that accepted nothing are not. */
@@ -158,17 +179,23 @@ function withheldResult<Seen>(code: string, seen: Seen): Failure<Seen> {
 
 type Absorbed = NonNullable<CallEventData<'CallFailed'>['absorbed']>
 
-/** Counts what a failed call probably cost the operator, for monitoring. */
+/** Counts what a failed call probably cost the operator. */
 function absorb<Seen>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
-  cost: Failure<Seen>['cost'],
+  { cost, wasDelivered = false }: Failure<Seen>,
 ): { readonly absorbed?: Absorbed } {
   if (cost === 'none') return {}
-  const { usage, settlement } = call.terms.absorbed(cost.seen)
+  const { usage, settlement } = call.terms.estimate(cost.seen)
   const labels = { family: call.input.family, currency: settlement.currency }
   // For monitoring only: the event has the exact amount.
   deps.metrics.absorbed.inc(labels, Number(settlement.amount))
+  if (wasDelivered)
+    deps.throttle.freeDeliveries.add(
+      call.input.principal.tokenId,
+      settlement.currency,
+      settlement.amount,
+    )
   return { absorbed: { usage: { ...usage }, settlement } }
 }
 
@@ -180,7 +207,7 @@ export function noteFailure<Seen>(
   failure: Failure<Seen>,
 ): void {
   call.held.release('failed')
-  const absorbed = absorb(deps, call, failure.cost)
+  const absorbed = absorb(deps, call, failure)
   if (deps.journal.pending() >= deps.limits.maxPendingFailures) {
     deps.metrics.unrecordedFailures.inc()
     return

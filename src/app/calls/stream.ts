@@ -3,7 +3,8 @@ import { admit, endFailed } from './answer-call.ts'
 import { attempt } from './attempt.ts'
 import type { CallDeps } from './deps.ts'
 import type { CallFamily, CallInput, StreamedCall, StreamFamily } from './family.ts'
-import { Pump, type PumpedChunk, type PumpedTally } from './pump.ts'
+import { Pump, type PumpedTally } from './pump.ts'
+import type { PumpedChunk } from './stream-ends.ts'
 
 /** A streamed call whose answer has begun. */
 interface BegunStream<Seen extends PumpedTally, Chunk extends PumpedChunk, Frame> {
@@ -44,7 +45,7 @@ export async function streamCall<
       served: { channel, upstreamRequestId: result.upstreamRequestId },
       lease,
       source: result,
-      bounds: { ...deps.limits, ...family.boundsOf?.(channel) },
+      bounds: { ...deps.limits, ...family.boundsOf?.(channel, request) },
       frameOf: family.frameOf,
       refusal: family.refusal,
     })

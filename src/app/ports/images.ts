@@ -3,6 +3,9 @@ import type { RawString } from '../../kernel/raw-string.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import type { AnswerStream, CallOptions, Channel } from './provider.ts'
 
+/** Size of the largest picture: 4096x4096 without compression. */
+export const MAX_PICTURE_BYTES = 64 * 1024 * 1024
+
 /** The port between callers' images and the families that make them. */
 
 /** A picture in a request, ready for upstream: stored and fetched ones as bytes. */

@@ -128,6 +128,15 @@ export interface TaskProvider {
   ) => Promise<CancelOutcome>
 }
 
+/**
+ * Why reading a stream failed without a fault of the provider.
+ *
+ * - frame: a frame is larger than the bound that follows from the request
+ * - length: the whole stream is
+ * - pause: the connection broke after the caller had held it back by not reading
+ */
+export type StreamBound = 'frame' | 'length' | 'pause'
+
 /** An answer that has begun and arrives in chunks. */
 export interface AnswerStream<Chunk, Tally> {
   readonly upstreamRequestId: string | undefined
@@ -141,6 +150,8 @@ export interface AnswerStream<Chunk, Tally> {
   readonly read: () => Promise<readonly Chunk[] | undefined>
   readonly tally: () => Tally
   readonly receivedBytes: () => number
+  /** What made `read` fail, if the provider is not to blame; undefined otherwise. */
+  readonly endedBy: () => StreamBound | undefined
   /** Ends the connection; a pending `read` fails. */
   readonly cancel: () => void
 }

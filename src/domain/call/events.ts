@@ -30,6 +30,11 @@ export const callEvents = {
      * produced.
      */
     outcome: Type.Union([Type.Literal('completed'), Type.Literal('disconnected')]),
+    /**
+     * What ended a stream before its result was whole: a bound of the gateway or the caller. Absent
+     * for a whole result, and where a caller who had disconnected is billed for one.
+     */
+    endedBy: Type.Optional(Type.String()),
     /** What the settlement was made of, e.g. `input`, `cached-input`, `output`. */
     usage: UsageSchema,
     settlement: SettlementSchema,

@@ -46,10 +46,11 @@ export interface CallTerms<Seen> {
    */
   readonly settle: (seen: Seen) => RatedCall | undefined
   /**
-   * What a failed call probably cost the operator, at the caller's prices. `seen` is undefined if
-   * no answer came.
+   * What a call used as far as it is known: by figures if they came, otherwise an estimate that is
+   * never above what the request allows. It settles a stream that the gateway or its caller ended,
+   * and says what a failed call probably cost the operator. `seen` is undefined if no answer came.
    */
-  readonly absorbed: (seen: Seen | undefined) => RatedCall
+  readonly estimate: (seen: Seen | undefined) => RatedCall
 }
 
 /**

@@ -224,7 +224,9 @@ export function imageCallRules(family: ImageFamily): CallFamilyRules<PricedImage
         candidates: quote.candidates,
         holdPico: parseAmount(quote.hold),
         settle: (seen) => rated(seen, 'reported'),
-        absorbed: (seen) => (seen && rated(asMade(seen), 'reported')) ?? dearest,
+        // Previews are no picture yet: without any figure it may have been the dearest one.
+        estimate: (seen) =>
+          (seen && IMAGES in seen.usage ? rated(asMade(seen), 'reported') : undefined) ?? dearest,
       }
     },
   }

@@ -20,6 +20,8 @@ export interface SpeechCall {
   readonly upstreamModel: string
   /** Upstream's body without the model. */
   readonly body: JsonObject
+  /** Bytes of its audio at most. */
+  readonly audioBytes: number
 }
 
 export interface SpeechAnswer {

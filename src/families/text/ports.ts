@@ -1,3 +1,4 @@
+import type { LargestAnswer } from './rules/answer-size.ts'
 import type { TextSeen } from './rules/rules.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import type { AnswerStream, CallOptions, Channel } from '../../app/ports/provider.ts'
@@ -13,6 +14,8 @@ export interface TextRequest {
   readonly upstreamModel: string
   /** Upstream's body without `model`. */
   readonly body: Readonly<Record<string, unknown>>
+  /** What bounds the size of its answer. */
+  readonly largest: LargestAnswer
   /**
    * The caller's id of something that upstream keeps: the same each time. `tokens` is the
    * conversation up to the end of a response, where its usage is known when it is first named.
@@ -48,7 +51,7 @@ export interface TextChunk {
   readonly data: string
   /** Carries usage and nothing else: for callers who asked for it. */
   readonly usageOnly: boolean
-  /** The result is complete: this frame and all after it are withheld until settled (P3). */
+  /** It ends the result, or one of several alternatives: it is withheld until settled (P3). */
   readonly terminal: boolean
 }
 

@@ -28,7 +28,7 @@ const family: CallFamily<CallInput, 'request', undefined, never> = {
       candidates: [],
       holdPico: HOLD_PICO,
       settle: () => undefined,
-      absorbed: () => {
+      estimate: () => {
         throw new Error('nothing is sent')
       },
     }),

@@ -118,29 +118,43 @@ t.test('upstream is held back while the caller takes nothing', async (t) => {
   await until(() => calls.inFlight() === 0)
 })
 
-t.test(
-  'at the end of a shutdown what a caller still reads is broken off and costs nothing',
-  async (t) => {
-    const { calls } = await world.text()
-    const opened = await Promise.all(
-      families.map((family) =>
-        calls.stream(textInput({ family, prompt: '[[sandbox words=40 stall-after=12]]' })),
-      ),
-    )
-    const readers = opened.map(async ({ frames }) => {
-      for await (const _frame of frames);
-    })
-    const ended = Promise.allSettled(readers)
-    await new Promise((resolve) => setTimeout(resolve, 150))
-    const refused = calls.close(200)
-    await t.rejects(calls.complete(textInput()), { code: 'overloaded' })
-    t.equal(await refused, true)
-    for (const { status } of await ended) t.equal(status, 'rejected')
-    for (const { callId } of opened)
-      await until(async () =>
-        (await world.callEvents()).some(
-          ({ type, data }) => type === 'CallFailed' && data.callId === callId,
+for (const reads of [true, false])
+  t.test(
+    `at the end of a shutdown a stream is ended, and what was delivered is billed (${reads ? 'its caller reads' : 'its caller takes no frame'})`,
+    async (t) => {
+      const { calls } = await world.text()
+      const opened = await Promise.all(
+        families.map((family) =>
+          calls.stream(textInput({ family, prompt: '[[sandbox words=40 stall-after=12]]' })),
         ),
       )
-  },
-)
+      const iterators = opened.map(({ frames }) => frames[Symbol.asyncIterator]())
+      const readAll = async (iterator: AsyncIterator<unknown>): Promise<number> => {
+        for (let frames = 1; ; frames += 1) {
+          const next = await iterator.next().catch((error: unknown) => error)
+          if (next instanceof Error) {
+            t.match(next, { code: 'upstream_unavailable', message: /is charged/ })
+            return frames
+          }
+        }
+      }
+      for (const iterator of iterators) await iterator.next()
+      const reading = reads ? iterators.map(readAll) : []
+      await new Promise((resolve) => setTimeout(resolve, 150))
+      const refused = calls.close(200)
+      await t.rejects(calls.complete(textInput()), { code: 'overloaded' })
+      t.equal(await refused, true)
+      await Promise.all(reading)
+      for (const { callId } of opened) {
+        const settled = await settledOf(callId)
+        t.match(settled, { outcome: 'disconnected', endedBy: 'stop' })
+        t.ok(settled?.settlement.lines.every(({ measurement }) => measurement === 'estimated'))
+      }
+      if (reads) return
+      const left = await Promise.all(iterators.map(readAll))
+      t.ok(
+        left.every((frames) => frames > 3),
+        'what had arrived is delivered',
+      )
+    },
+  )

@@ -24,7 +24,8 @@ interface Ending {
   readonly families?: readonly TextFamily[]
   readonly body?: Readonly<Record<string, unknown>>
   readonly bounds?: TextSettings
-  readonly maxWithheldBytes?: number
+  /** What ended it, if it was not the provider. */
+  readonly endedBy?: string
   readonly timeoutMs?: number
   /** The process stops once this many frames have come. */
   readonly stopAfterFrames?: number
@@ -114,16 +115,9 @@ const attended: readonly Ending[] = [
     switches: 'hang-after-accept',
   },
   {
-    when: 'the provider never comes to an end after its end',
-    billed: 'nothing, ours estimated',
-    families: ['chat'],
-    body: { n: 2 },
-    maxWithheldBytes: 2_000,
-    switches: 'words=60 frame-ms=2',
-  },
-  {
     when: 'the process stops',
-    billed: 'nothing, ours estimated',
+    billed: 'estimated',
+    endedBy: 'stop',
     switches: 'words=40 stall-after=12',
     stopAfterFrames: 12,
   },
@@ -133,18 +127,21 @@ const abandoned: readonly Ending[] = [
   {
     when: 'our own bound in time ends the reading',
     billed: 'estimated',
+    endedBy: 'drain',
     bounds: { drainTimeoutMs: SILENCE_MS },
     switches: 'words=40 stall-after=12',
   },
   {
     when: 'our own bound in bytes ends the reading',
     billed: 'estimated',
+    endedBy: 'drain',
     bounds: { drainMaxBytes: 1_000 },
     switches: 'words=5000',
   },
   {
     when: 'the process stops, which bounds the reading as well',
     billed: 'estimated',
+    endedBy: 'stop',
     switches: 'words=40 stall-after=12',
     stopAfterFrames: 12,
   },
@@ -199,12 +196,11 @@ const plain: readonly Ending[] = [
 ]
 
 async function useCasesFor(ending: Ending): Promise<RunningTextCalls> {
-  const { timeoutMs, bounds, maxWithheldBytes } = ending
+  const { timeoutMs, bounds } = ending
   const baseUrl = world.sandbox.url
   const channels = sandboxTextChannels({ baseUrl, ...(timeoutMs && { timeoutMs }) })
   const { calls } = await world.text({
     channels: channels.map((one) => withTextSettings(one, bounds ?? {})),
-    limits: maxWithheldBytes === undefined ? {} : { maxWithheldBytes },
   })
   return calls
 }
@@ -273,8 +269,11 @@ async function check(t: Test, ending: Ending, streamed: boolean, leaves: boolean
   for (const family of ending.families ?? families) {
     const { written, accepted } = await end(family, ending, streamed, leaves)
     t.equal(billOf(written), ending.billed, family)
-    if (written.type === 'CallSettled')
-      t.equal(written.data.outcome, leaves ? 'disconnected' : 'completed', family)
+    if (written.type === 'CallSettled') {
+      const { outcome, endedBy } = written.data
+      t.equal(endedBy, ending.endedBy, family)
+      t.equal(outcome, leaves || endedBy !== undefined ? 'disconnected' : 'completed', family)
+    }
     if (ending.billed === 'reported' && written.type === 'CallSettled')
       t.same(written.data.usage, accepted && unitsOf(accepted), family)
   }

@@ -44,7 +44,7 @@ function termsFor(asked: number): CallTerms<Pictures> {
     candidates: [price],
     holdPico: parseAmount('0.5') * BigInt(asked),
     settle: ({ counted }) => (counted === undefined ? undefined : rated(counted, 'reported')),
-    absorbed: (seen) => rated(seen?.counted ?? asked, 'estimated'),
+    estimate: (seen) => rated(seen?.counted ?? asked, 'estimated'),
   }
 }
 

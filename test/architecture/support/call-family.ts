@@ -67,7 +67,7 @@ const rules: CallFamilyRules<Words, Words> = {
       candidates: [rated],
       holdPico: parseAmount(ratedCall(words).settlement.amount),
       settle: (seen) => ratedCall(seen.words),
-      absorbed: (seen) => ratedCall(seen?.words ?? words),
+      estimate: (seen) => ratedCall(seen?.words ?? words),
     }
   },
 }

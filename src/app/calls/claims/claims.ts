@@ -1,7 +1,8 @@
-import type { Clock } from '../../../kernel/clock.ts'
+import { type Clock, monotonicClock } from '../../../kernel/clock.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { newCallId } from '../../../kernel/ids.ts'
 import { keyedHash } from '../../../kernel/keyed-hash.ts'
+import { pause } from '../../../kernel/pause.ts'
 import { type CallClaim, type CallClaims, type KeptAnswer, RepeatedAnswer } from './types.ts'
 import { MAX_KEPT_ANSWER_BYTES, openAnswer, sealAnswer } from './sealed-answer.ts'
 import {
@@ -122,10 +123,9 @@ function heldClaim(deps: ClaimDeps, renewal: Renewal, name: ClaimName): CallClai
   renewal.hold(name)
   return {
     callId,
-    settling: async () => {
-      const isOurs = await markSettling(pool, name).catch((error: unknown) => {
-        throw keyStateUnknown(error)
-      })
+    settling: async (patienceMs) => {
+      // What settles money waits for no share of its token.
+      const isOurs = await runForAllTokens(() => markInTime(pool, name, patienceMs))
       if (!isOurs)
         throw new DomainError(
           'idempotency_in_progress',
@@ -145,15 +145,36 @@ function heldClaim(deps: ClaimDeps, renewal: Renewal, name: ClaimName): CallClai
       renewal.drop(name)
       if (phase !== 'open') return
       phase = 'over'
-      await quietly(removeClaim(pool, name), 'an idempotency key stays taken until its lease ends')
+      await quietly(
+        runForAllTokens(() => removeClaim(pool, name)),
+        'an idempotency key stays taken until its lease ends',
+      )
     },
     keep: async (answer) => {
       if (phase !== 'settled') return
       phase = 'over'
       crashPoint('claim.before-kept')
-      await quietly(end(answer), 'the answer of an idempotency key was not kept')
+      await quietly(
+        runForAllTokens(() => end(answer)),
+        'the answer of an idempotency key was not kept',
+      )
       crashPoint('claim.after-kept')
     },
+  }
+}
+
+const RETRY_MS = 500
+
+/** @throws DomainError `database_unavailable` */
+async function markInTime(pool: Pool, name: ClaimName, patienceMs: number): Promise<boolean> {
+  const untilMs = monotonicClock.nowMs() + patienceMs
+  for (;;) {
+    try {
+      return await markSettling(pool, name)
+    } catch (error) {
+      if (monotonicClock.nowMs() >= untilMs) throw keyStateUnknown(error)
+    }
+    await pause(RETRY_MS)
   }
 }
 

@@ -30,11 +30,11 @@ export interface CallClaim {
   readonly callId: string
   /**
    * From now on the call may be settled, and is never made again. Must be durable before a
-   * settlement is written.
+   * settlement is written. While that is unknown it is tried again for `patienceMs`.
    * @throws DomainError `idempotency_in_progress` when another process has taken the key since,
    *   `database_unavailable` when that is unknown; nothing may be settled then
    */
-  readonly settling: () => Promise<void>
+  readonly settling: (patienceMs: number) => Promise<void>
   /** The settlement was certainly not written. */
   readonly unsettled: () => void
   /** The settlement is durable: only `keep` is left to call. */

@@ -11,13 +11,17 @@ import {
 import { type DomainCode, DomainError, isDomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { FetchFault } from '../../../kernel/public-fetch.ts'
-import type { ImageAnswer, ImageItem, ImageItemError, MadePicture } from '../../ports/images.ts'
+import {
+  type ImageAnswer,
+  type ImageItem,
+  type ImageItemError,
+  type MadePicture,
+  MAX_PICTURE_BYTES,
+} from '../../ports/images.ts'
 import { type Channel, ProviderError } from '../../ports/provider.ts'
 import { isBlack, LARGEST_BLACK_BYTES, sidesOf } from './pictures.ts'
 import type { ImageDeps, KeepImage } from './types.ts'
 
-/** Size of the largest picture: 4096x4096 without compression. */
-const MAX_PICTURE_BYTES = 64 * 1024 * 1024
 const FETCH_TIMEOUT_MS = 60_000
 /** Characters of base64 that contain a picture's signature. */
 const HEAD_LENGTH = 64

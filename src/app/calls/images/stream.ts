@@ -63,6 +63,7 @@ export function deliveredStream(
       return nothingLeft ? { ...seen, failure: seen.failure ?? why } : seen
     },
     receivedBytes: () => source.receivedBytes(),
+    endedBy: () => source.endedBy(),
     cancel: () => {
       leaving.abort()
       source.cancel()

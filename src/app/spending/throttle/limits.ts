@@ -44,7 +44,13 @@ export function limitsInForce(own: TokenLimits | undefined, defaults: Limits): L
 }
 
 /** The limits that a request can be refused for. */
-type LimitedBy = 'requests' | 'tokens' | 'own_requests' | 'concurrent_calls' | 'concurrent_tasks'
+type LimitedBy =
+  | 'requests'
+  | 'tokens'
+  | 'own_requests'
+  | 'concurrent_calls'
+  | 'concurrent_tasks'
+  | 'free_deliveries'
 
 /** Clients of these protocols honour no longer wait. */
 const LONGEST_WAIT_MS = 60_000
@@ -55,6 +61,7 @@ const words: Readonly<Record<LimitedBy, string>> = {
   own_requests: 'looks and requests that may be repeated a minute',
   concurrent_calls: 'calls at a time',
   concurrent_tasks: 'tasks at a time',
+  free_deliveries: 'parts of failed answers an hour that cost it nothing, in units of currency',
 }
 const subjects: Readonly<Record<Whose, string>> = {
   token: 'This token',

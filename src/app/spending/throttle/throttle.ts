@@ -10,6 +10,7 @@ import type { ReplicaGauges } from '../replica-gauges.ts'
 import { createReservations, type Reservation } from '../reservation.ts'
 import { measures } from './allowance.ts'
 import { createCallsUnderWay } from './concurrent-calls.ts'
+import { createFreeDeliveries, type FreeDeliveries } from './free-deliveries.ts'
 import { type Holder, limitReached, type Limits, noLimits } from './limits.ts'
 import { createRates, type LimitStatus, type LimitStatuses, type Rates } from './rates.ts'
 
@@ -47,6 +48,8 @@ export interface Throttle {
   readonly query: (caller: LimitedCaller) => void
   /** Waits for the turn of a read, a deletion, or a request that may be a retry. */
   readonly own: TakeTurn
+  /** What a token gets for nothing; `call` refuses a token above its bound. */
+  readonly freeDeliveries: Pick<FreeDeliveries, 'add'>
   /** Every holder whose limits a request of a caller counts against. @throws what the log throws */
   readonly holdersOf: (caller: LimitedCaller) => Promise<readonly Holder[]>
   /** The status of the caller's tightest limits per minute, by what is known now. */
@@ -60,12 +63,15 @@ export function createThrottle(deps: {
   readonly gauges: Pick<ReplicaGauges, 'ofKind'>
   readonly monotonic: Clock
   readonly ownRequestsPerMinute?: number | undefined
+  readonly freeDeliveriesPerHour?: number | undefined
   readonly registry?: Registry
 }): Throttle {
   const { facts, monotonic, registry } = deps
   const rates = createRates(monotonic)
   const calls = createCallsUnderWay(deps.gauges)
   const ownTurn = createOwnRequests(monotonic, deps.ownRequestsPerMinute)
+  const { freeDeliveriesPerHour: perHour } = deps
+  const freeDeliveries = createFreeDeliveries(monotonic, perHour, registry)
   const counting = createRefusalCount(registry)
   const holders = async (caller: LimitedCaller): Promise<readonly Holder[]> =>
     holdersOf(caller, (await facts.of(caller.tenantId)).limits)
@@ -76,6 +82,7 @@ export function createThrottle(deps: {
       return counting(() => rates.take(all))
     },
     call: async (caller, expectedTokens) => {
+      counting(() => freeDeliveries.check(caller.tokenId))
       const all = await holders(caller)
       if (all.length === 0) return undefined
       return counting(() => {
@@ -97,6 +104,7 @@ export function createThrottle(deps: {
           throw error
         }),
       ),
+    freeDeliveries,
     holdersOf: holders,
     statuses: (caller) =>
       holdersOf(caller, facts.known(caller.tenantId).limits)

@@ -7,7 +7,11 @@ import { free, type TextWireRules } from '../../text/rules/wire.ts'
  */
 export const chatRules: TextWireRules = {
   name: 'chat',
-  output: { bounds: ['max_completion_tokens', 'max_tokens'], answers: 'n' },
+  output: {
+    bounds: ['max_completion_tokens', 'max_tokens'],
+    answers: 'n',
+    logprobs: ['logprobs', 'top_logprobs'],
+  },
   charges: [...free('function', 'custom'), ['web_search*', 'web-search']],
   // Given at all, it is asked for.
   asksForSearch: (body) => isJsonObject(body['web_search_options']),

@@ -167,13 +167,17 @@ function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
   let over = false
   let failure: { readonly code: string; readonly message: string } | undefined
 
-  /** Takes a chunk's choices into account. */
-  const follow = (choices: readonly JsonObject[]): void => {
+  /** Takes a chunk's choices into account; true where it ends one of them. */
+  const follow = (choices: readonly JsonObject[]): boolean => {
+    let ends = false
     for (const choice of choices) {
       outputBytes += chatOutputBytes(choice['delta'])
       cites ||= citesPages(choice['delta'])
-      if (typeof choice['finish_reason'] === 'string') ended.add(choice['index'])
+      if (typeof choice['finish_reason'] !== 'string') continue
+      ended.add(choice['index'])
+      ends = true
     }
+    return ends
   }
 
   return {
@@ -192,7 +196,7 @@ function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
         throw thrown
       }
       const choices = objectsOf(chunk['choices'])
-      follow(choices)
+      const ends = follow(choices)
       said.note({ model: chunk['model'], serviceTier: chunk['service_tier'] })
       usage = chatUsage(chunk['usage']) ?? usage
       searches = countedSearches(chunk['usage']) ?? searches
@@ -201,7 +205,7 @@ function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
         event: undefined,
         data: withUsageShown(rewriteModel(data, chunk), chunk),
         usageOnly,
-        terminal: ended.size > 0 || usageOnly,
+        terminal: ends || usageOnly,
       }
     },
     tally: () => {

@@ -82,10 +82,11 @@ function imageFrameReader(
 
   const whole = (event: string, frame: JsonObject): ImageEvent => {
     const { b64_json, type: _type, usage, ...shown } = frame
+    // The figures count also where the picture is too large to be delivered.
+    seen = { usage: { [IMAGES]: 1, ...imageUsage(objectOf(usage)) }, output: outputOf(shown) }
     const base64 = textOf(b64_json)
     if (base64 === undefined) throw malformed()
     finished = true
-    seen = { usage: { [IMAGES]: 1, ...imageUsage(objectOf(usage)) }, output: outputOf(shown) }
     const frameWith = (fields: JsonObject) => ({
       event,
       data: JSON.stringify({ type: event, ...fields, usage }),

@@ -1,11 +1,17 @@
-import { createParser } from 'eventsource-parser'
 import { StringDecoder } from 'node:string_decoder'
-import { type AnswerStream, ProviderError } from '../../../app/ports/provider.ts'
+import { type AnswerStream, ProviderError, type StreamBound } from '../../../app/ports/provider.ts'
 import { type OpenedStream, ExchangeError } from './open-stream.ts'
+import { BoundError, createFrameParser, type Frame, type FrameParser } from './frame-parser.ts'
 import { malformed } from './refusals.ts'
 
-/** The largest frame; inline images of native streams are the largest ones. */
-const MAX_FRAME_LENGTH = 16 * 1024 * 1024
+/** The bounds of a stream, which are above all that its request can yield (P10). */
+export interface FrameBounds {
+  /** UTF-16 units of one frame; strings longer than `LONGEST_KEPT` are passed over in a larger one. */
+  readonly maxFrameLength: number
+  /** Bytes of the whole stream. */
+  readonly maxBytes: number
+}
+
 /** Once the result is complete, upstream has this long to send the missing usage. */
 const FINISHED_IDLE_MS = 10_000
 
@@ -24,6 +30,11 @@ export interface FrameReader<Chunk, Tally extends FrameTally> {
    * frame
    */
   readonly read: (frame: Frame) => Chunk | undefined
+  /**
+   * The same of a frame beyond its bound, without its long strings; undefined where the caller
+   * cannot do without them. Absent: always undefined. Its figures are read in any case.
+   */
+  readonly readCut?: (frame: Frame) => Chunk | undefined
   readonly tally: () => Tally
   /** Whatever follows does not matter. */
   readonly over: () => boolean
@@ -34,14 +45,15 @@ export function createFrameStream<Chunk, Tally extends FrameTally>(
   opened: OpenedStream,
   reader: FrameReader<Chunk, Tally>,
   head: Pick<AnswerStream<Chunk, Tally>, 'upstreamRequestId' | 'restMs'>,
-  maxFrameLength = MAX_FRAME_LENGTH,
+  bounds: FrameBounds,
 ): AnswerStream<Chunk, Tally> {
-  const chunks = new Chunks(opened, reader, maxFrameLength)
+  const chunks = new Chunks(opened, reader, bounds)
   return {
     ...head,
     read: () => chunks.next(),
     tally: () => reader.tally(),
     receivedBytes: () => opened.receivedBytes(),
+    endedBy: () => chunks.endedBy(),
     cancel: () => opened.cancel(),
   }
 }
@@ -55,10 +67,18 @@ class Chunks<Chunk, Tally extends FrameTally> {
   #ended = false
   #hurried = false
 
-  constructor(opened: OpenedStream, reader: FrameReader<Chunk, Tally>, maxFrameLength: number) {
+  readonly #maxBytes: number
+
+  constructor(opened: OpenedStream, reader: FrameReader<Chunk, Tally>, bounds: FrameBounds) {
     this.#opened = opened
     this.#reader = reader
-    this.#parser = createFrameParser(maxFrameLength)
+    this.#parser = createFrameParser(bounds.maxFrameLength)
+    this.#maxBytes = bounds.maxBytes
+  }
+
+  endedBy(): StreamBound | undefined {
+    if (this.#failed instanceof BoundError) return this.#failed.bound
+    return this.#failed instanceof ExchangeError && this.#opened.wasHeldBack() ? 'pause' : undefined
   }
 
   /** The frames that arrived since the last call; undefined at the end. @throws ProviderError */
@@ -80,6 +100,7 @@ class Chunks<Chunk, Tally extends FrameTally> {
   async #pull(chunks: Chunk[]): Promise<void> {
     const pieces = await this.#opened.read()
     if (pieces === undefined) return this.#readRest(chunks)
+    if (this.#opened.receivedBytes() > this.#maxBytes) throw new BoundError('length')
     for (const piece of pieces) {
       this.#readAll(this.#parser.feed(this.#decoder.write(piece)), chunks)
       if (this.#ended || this.#failed !== undefined) break
@@ -94,7 +115,7 @@ class Chunks<Chunk, Tally extends FrameTally> {
   #readAll(frames: readonly Frame[], chunks: Chunk[]): void {
     for (const frame of frames) {
       try {
-        const chunk = this.#reader.read(frame)
+        const chunk = frame.isCut === true ? this.#readCut(frame) : this.#reader.read(frame)
         if (chunk !== undefined) chunks.push(chunk)
       } catch (error) {
         this.#failed = error
@@ -107,6 +128,18 @@ class Chunks<Chunk, Tally extends FrameTally> {
         return
       }
     }
+  }
+
+  /** @throws BoundError unless the caller can do without what was passed over */
+  #readCut(frame: Frame): Chunk {
+    let chunk: Chunk | undefined
+    try {
+      chunk = (this.#reader.readCut ?? this.#reader.read)(frame)
+    } catch {
+      // What could be read of it is in the tally.
+    }
+    if (chunk === undefined || this.#reader.readCut === undefined) throw new BoundError('frame')
+    return chunk
   }
 
   /** A frame without its blank line counts if it can be read; half a frame does not. */
@@ -125,93 +158,10 @@ class Chunks<Chunk, Tally extends FrameTally> {
 
 /** A stream can only break off after upstream accepted the call. */
 function asProviderError(error: unknown): unknown {
-  if (error instanceof FrameTooLargeError) return malformed(error)
+  if (error instanceof BoundError) return malformed(error)
   if (!(error instanceof ExchangeError)) return error
   const cause = { cause: error }
   return error.reason === 'timeout'
     ? new ProviderError('timeout', 'certain', 'The model service fell silent.', cause)
     : new ProviderError('unavailable', 'certain', 'The model service broke off its answer.', cause)
-}
-
-/** Server-sent events out of pieces of text, however they are cut. */
-
-export interface Frame {
-  /** The `event` field, undefined when there was none. */
-  readonly event: string | undefined
-  /** The `data` lines, joined by line feeds. */
-  readonly data: string
-}
-
-/** A frame grew beyond its bound. */
-class FrameTooLargeError extends Error {
-  override readonly name = 'FrameTooLargeError'
-}
-
-interface FrameParser {
-  /** Frames that are complete with this text. @throws FrameTooLargeError */
-  readonly feed: (text: string) => readonly Frame[]
-  /** The unfinished rest at the end: a frame without its blank line, or a part of a frame. */
-  readonly end: () => Frame | undefined
-}
-
-const BYTE_ORDER_MARK = '\uFEFF'
-
-/**
- * Frames as the standard splits them. A line that begins with `{` where a field should stand is kept:
- * some upstreams write their error as a bare object.
- *
- * @param maxFrameLength in UTF-16 units
- */
-export function createFrameParser(maxFrameLength: number): FrameParser {
-  let frames: Frame[] = []
-  let bare: string | undefined
-  /** The prefix to remove from the next text, if it begins with it. */
-  let unread = BYTE_ORDER_MARK
-  let tooLarge = false
-
-  const takeBare = (): void => {
-    if (bare !== undefined) frames.push({ event: undefined, data: bare })
-    bare = undefined
-  }
-  const keepBare = (line: string): void => {
-    if (bare === undefined && !line.startsWith('{')) return
-    const ends = bare === undefined ? line.endsWith('}') : line === '}'
-    bare = bare === undefined ? line : `${bare}\n${line}`
-    tooLarge ||= bare.length > maxFrameLength
-    // The parser does not report blank lines, so the end of the object ends it.
-    if (ends) takeBare()
-  }
-  const parser = createParser({
-    maxBufferSize: maxFrameLength,
-    onEvent: ({ event, data }) => {
-      takeBare()
-      frames.push({ event, data })
-    },
-    onError: (error) => {
-      if (error.type === 'max-buffer-size-exceeded') tooLarge = true
-      else if (error.line !== undefined) keepBare(error.line)
-    },
-  })
-  const feed = (text: string): readonly Frame[] => {
-    parser.feed(text)
-    if (tooLarge) throw new FrameTooLargeError('a frame is too large')
-    const complete = frames
-    frames = []
-    return complete
-  }
-
-  return {
-    feed: (text) => {
-      if (text === '') return []
-      const from = text.startsWith(unread) ? unread.length : 0
-      // The parser waits for what may follow a last CR; the frame that it ends is complete without.
-      unread = text.endsWith('\r') ? '\n' : ''
-      return feed(text.slice(from) + unread)
-    },
-    end: () => {
-      const rest = feed('\n\n')
-      takeBare()
-      return rest[0] ?? frames.shift()
-    },
-  }
 }

@@ -18,6 +18,11 @@ export class ExchangeError extends Error {
 
 /** Bytes that may wait for a reader; then the upstream is held back. */
 const HIGH_WATER_BYTES = 64 * 1024
+/**
+ * The reader held upstream back for so much longer than it has since waited for it. An upstream that
+ * cannot write closes the connection, and what it had sent before still arrives after that.
+ */
+const HELD_BACK_MS = 1_000
 /** How long the unread rest of a body may keep its connection. */
 const DISCARD_MS = 1_000
 
@@ -51,6 +56,8 @@ export interface OpenedStream {
    */
   readonly read: () => Promise<readonly Buffer[] | undefined>
   readonly receivedBytes: () => number
+  /** Whether its reader may have caused its end, by not reading for long. */
+  readonly wasHeldBack: () => boolean
   /** From now on a silence of this length is too long. */
   readonly hurry: (idleTimeoutMs: number) => void
   /** Closes the connection; a pending read fails. */
@@ -76,6 +83,9 @@ class Body {
   #error: ExchangeError | undefined
   #waiter: Waiter | undefined
   #waitingSinceMs = 0
+  #pausedSinceMs = 0
+  /** Time for which upstream was held back, less the time in which data was waited for since. */
+  #heldBackMs = 0
   #timer: NodeJS.Timeout | undefined
   readonly #controller: Dispatcher.DispatchController
 
@@ -88,11 +98,18 @@ class Body {
     this.receivedBytes += chunk.length
     if (this.#discarding) return
     const waiter = this.#takeWaiter()
-    if (waiter !== undefined) return waiter.resolve([chunk])
+    if (waiter !== undefined) {
+      if (this.#heldBackMs > 0) {
+        const waitedMs = monotonicClock.nowMs() - this.#waitingSinceMs
+        this.#heldBackMs = Math.max(0, this.#heldBackMs - waitedMs)
+      }
+      return waiter.resolve([chunk])
+    }
     this.#chunks.push(chunk)
     this.#bufferedBytes += chunk.length
     if (this.#bufferedBytes >= HIGH_WATER_BYTES && !this.#paused) {
       this.#paused = true
+      this.#pausedSinceMs = monotonicClock.nowMs()
       this.#controller.pause()
     }
   }
@@ -117,6 +134,7 @@ class Body {
       this.#bufferedBytes = 0
       if (this.#paused) {
         this.#paused = false
+        this.#heldBackMs += monotonicClock.nowMs() - this.#pausedSinceMs
         this.#controller.resume()
       }
       return Promise.resolve(chunks)
@@ -128,6 +146,11 @@ class Body {
     return new Promise((resolve, reject) => {
       this.#waiter = { resolve, reject }
     })
+  }
+
+  wasHeldBack(): boolean {
+    const pausedMs = this.#paused ? monotonicClock.nowMs() - this.#pausedSinceMs : 0
+    return this.#heldBackMs + pausedMs >= HELD_BACK_MS
   }
 
   /**
@@ -181,6 +204,7 @@ function readerOf(body: Body): Omit<OpenedStream, 'statusCode' | 'headers'> {
   return {
     read: () => body.read(),
     receivedBytes: () => body.receivedBytes,
+    wasHeldBack: () => body.wasHeldBack(),
     hurry: (idleTimeoutMs) => body.hurry(idleTimeoutMs),
     cancel: () => body.abort('aborted'),
     discard: () => body.discard(),

@@ -11,6 +11,7 @@ import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { ParsedJson } from '../../../kernel/long-strings.ts'
 import { createFrameStream, type FrameReader } from '../http/frame-stream.ts'
 import { type BodyInPieces, mediaPatience, parseMedia, sentJson } from '../http/json.ts'
+import { MAX_PICTURE_BYTES } from '../../../app/ports/images.ts'
 import { createLines, type Line, type Scrubber } from '../http/lines.ts'
 import { openEvents, refusal, rethrow } from '../http/open-events.ts'
 import { headOf, malformed, type UpstreamError } from '../http/refusals.ts'
@@ -18,8 +19,11 @@ import { headOf, malformed, type UpstreamError } from '../http/refusals.ts'
 /** No answer is larger: ten of the largest pictures as base64. */
 const MAX_ANSWER_BYTES = 192 * 1024 * 1024
 
-/** No frame is larger: the largest picture as base64. */
-const MAX_FRAME_LENGTH = 64 * 1024 * 1024
+/** The largest picture that callers get, as base64 in a frame, and the pictures of a stream. */
+const FRAME_BOUNDS = {
+  maxFrameLength: Math.ceil((MAX_PICTURE_BYTES * 4) / 3) + 1024 * 1024,
+  maxBytes: 2 * 1024 * 1024 * 1024,
+}
 
 /** The adapter of a family of images; one connection pool per channel. */
 export function createImageProvider(
@@ -66,7 +70,7 @@ export function createImageProvider(
           wire.readError,
         )
         const reader = frameReader(call, line.scrub)
-        return createFrameStream(opened, reader, headOf(opened.headers), MAX_FRAME_LENGTH)
+        return createFrameStream(opened, reader, headOf(opened.headers), FRAME_BOUNDS)
       }),
     close: () => lines.close(),
   }

@@ -7,7 +7,13 @@ import { free, type TextWireRules } from '../../text/rules/wire.ts'
  */
 export const nativeRules: TextWireRules = {
   name: 'native',
-  output: { holder: 'generationConfig', bounds: ['maxOutputTokens'], answers: 'candidateCount' },
+  output: {
+    holder: 'generationConfig',
+    bounds: ['maxOutputTokens'],
+    answers: 'candidateCount',
+    logprobs: ['responseLogprobs', 'logprobs'],
+  },
+  answersMedia: true,
   namesToolsByMember: true,
   charges: [
     ...free('functionDeclarations', 'codeExecution', 'urlContext', 'computerUse', 'mcpServers'),

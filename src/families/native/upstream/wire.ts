@@ -115,13 +115,17 @@ function nativeFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
       usage = nativeUsage(body['usageMetadata'], searches.size) ?? usage
       said.note(nativeAnsweredWith(body))
       blocked ||= isBlocked(body)
-      for (const candidate of objectsOf(body['candidates']))
-        if (textOf(candidate['finishReason']) !== undefined) ended.add(candidate['index'] ?? 0)
+      let ends = blocked
+      for (const candidate of objectsOf(body['candidates'])) {
+        if (textOf(candidate['finishReason']) === undefined) continue
+        ended.add(candidate['index'] ?? 0)
+        ends = true
+      }
       return {
         event: undefined,
         data: rewriteModel(data, body),
         usageOnly: false,
-        terminal: blocked || ended.size > 0,
+        terminal: ends,
       }
     },
     tally: () => {

@@ -4,7 +4,7 @@ import { free, type TextWireRules } from '../../text/rules/wire.ts'
 /** Rules of responses requests. Types of tools begin with these names, where versions follow. */
 export const responsesRules: TextWireRules = {
   name: 'responses',
-  output: { bounds: ['max_output_tokens'] },
+  output: { bounds: ['max_output_tokens'], logprobs: ['top_logprobs'] },
   charges: [
     ...free('function', 'custom', 'mcp', 'local_shell', 'apply_patch', 'tool_search', 'namespace'),
     ['computer*', 'tokens'],

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer'
+import { MAX_ANSWER_BYTES } from '../rules/audio-size.ts'
 import { type SpeechRequest, withVoice } from '../rules/request.ts'
 import { type PricedSpeech, speechCallRules, type SpeechSeen } from '../rules/rules.ts'
 import type { RawString } from '../../../kernel/raw-string.ts'
@@ -48,16 +49,16 @@ export interface Cloned {
   readonly characters: number | undefined
 }
 
-/**
- * The bound on reading for a caller who disconnected, and on withheld frames: that of an unstreamed
- * answer.
- */
-const MAX_STREAM_BYTES = 192 << 20
+/** What is sent to upstream. */
+type SpokenRequest = Pick<SpeechCall, 'body' | 'audioBytes'>
+
+/** The bound on reading for a caller who disconnected: that of an unstreamed answer. */
+const DRAIN_MAX_BYTES = MAX_ANSWER_BYTES
 /** Upstream's code for a voice that it does not have. */
 const NO_SUCH_VOICE = '2042'
 /** Speech as a call; its request is the upstream body. */
-export type SpeechCallFamily = CallFamily<SpeechCallInput, JsonObject, SpeechSeen, SpokenBody> &
-  StreamFamily<SpeechCallInput, JsonObject, SpeechTally, SpeechChunk, SpeechFrame>
+export type SpeechCallFamily = CallFamily<SpeechCallInput, SpokenRequest, SpeechSeen, SpokenBody> &
+  StreamFamily<SpeechCallInput, SpokenRequest, SpeechTally, SpeechChunk, SpeechFrame>
 
 /** The form of a channel's answers for callers who ask for hexadecimal. */
 export function formOf(channel: Channel): SpokenBody['form'] {
@@ -70,7 +71,7 @@ export function createSpeechFamily(provider: SpeechProvider): SpeechCallFamily {
       const priced: PricedSpeech = { model, facts: request.facts }
       const { voiceId, channelId } = voice
       return {
-        request: withVoice(request, voiceId),
+        request: { body: withVoice(request, voiceId), audioBytes: request.audioBytes },
         channelQuery: { family, model, ...(channelId === undefined ? {} : { channelId }) },
         expectedTokens: () => speechCallRules.expectedTokens(priced),
         price: (book) => speechCallRules.price(priced, book),
@@ -88,8 +89,7 @@ export function createSpeechFamily(provider: SpeechProvider): SpeechCallFamily {
     // answer.
     boundsOf: ({ timeoutMs }) => ({
       drainTimeoutMs: timeoutMs,
-      drainMaxBytes: MAX_STREAM_BYTES,
-      maxWithheldBytes: MAX_STREAM_BYTES,
+      drainMaxBytes: DRAIN_MAX_BYTES,
     }),
     frameOf: ({ data, terminal }) => ({ data, terminal }),
     refusal: (error, callId) =>
@@ -125,6 +125,6 @@ function unreadable(): ProviderError {
 }
 
 /** What one channel is asked. */
-function callAt({ model }: SpeechCallInput, channel: Channel, body: JsonObject): SpeechCall {
-  return { upstreamModel: channel.models[model] ?? model, body }
+function callAt({ model }: SpeechCallInput, channel: Channel, asked: SpokenRequest): SpeechCall {
+  return { upstreamModel: channel.models[model] ?? model, ...asked }
 }

@@ -103,5 +103,5 @@ export function priceClone(audition: PricedClone, book: PriceBook): CallTerms<Cl
     lineAmount(1, clone.price, clone.per) +
     (spoken === undefined ? 0n : lineAmount(expected, spoken.price, spoken.per))
   const candidates = spoken === undefined ? [clone] : [clone, spoken]
-  return { ...frozen, candidates, holdPico, settle: rated, absorbed: rated }
+  return { ...frozen, candidates, holdPico, settle: rated, estimate: rated }
 }

@@ -4,6 +4,7 @@ import type { TaskFacts } from '../../../domain/task/events.ts'
 import { readBodyWithoutNulls } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { type JsonObject, membersGiven, pickMembers } from '../../../kernel/json.ts'
+import { isAnswerHeld, isRepeatable, largestAudioBytes } from './audio-size.ts'
 import { type AudioFormat, notOffered, speechBodies, type SpeechMode, type voice } from './body.ts'
 import { aliasedVoice, speechModel } from './voices.ts'
 
@@ -23,6 +24,8 @@ export interface SpeechRequest {
   readonly delivery: 'hex' | 'url'
   readonly streamed: boolean
   readonly format: AudioFormat
+  /** Bytes of its audio at most. */
+  readonly audioBytes: number
   readonly facts: TaskFacts
 }
 
@@ -43,8 +46,10 @@ export function readSpeech(sent: JsonObject, way: SpeechMode): SpeechRequest {
     if (![undefined, null, false].includes(sent[name] as undefined))
       refuse(name, `\`${name}\` is not offered here`)
   const audio = audioOf(body, way)
-  const { voiceId, emotion, setting } = voiceOf(body)
-  const { delivery, streamed, stream } = deliveryOf(body, way, audio.format)
+  const { voiceId, emotion, setting, speed } = voiceOf(body)
+  const characters = charactersOf(text)
+  const audioBytes = largestAudioBytes({ ...audio, text, characters, speed })
+  const { delivery, streamed, stream } = deliveryOf(body, way, audio.format, audioBytes)
   return {
     model,
     voiceId,
@@ -61,11 +66,12 @@ export function readSpeech(sent: JsonObject, way: SpeechMode): SpeechRequest {
     delivery,
     streamed,
     format: audio.format,
+    audioBytes,
     facts: {
       inputs: { text: 1 },
       tools: [],
       settings: {
-        characters: charactersOf(text),
+        characters,
         voice_id: voiceId,
         format: audio.format,
         ...(emotion === undefined ? {} : { emotion }),
@@ -106,8 +112,9 @@ function voiceOf(body: Body) {
   if (named === undefined || named === '') return refuse('voice_id', '`voice_id` is required')
   const alias = aliasedVoice(named)
   const emotion = both('emotion') ?? alias?.emotion
+  const speed = both('speed')
   const setting = membersGiven<unknown>({
-    speed: both('speed'),
+    speed,
     vol: both('vol'),
     pitch: both('pitch'),
     emotion,
@@ -117,7 +124,7 @@ function voiceOf(body: Body) {
       'latex_read',
     ]),
   })
-  return { voiceId: alias?.voiceId ?? named, emotion, setting }
+  return { voiceId: alias?.voiceId ?? named, emotion, setting, speed }
 }
 
 /** Upstream names the rate differently in a task and ignores the other name: both are read here. */
@@ -129,7 +136,7 @@ function audioOf({ audio_setting: group = {} }: Body, way: SpeechMode) {
   const { bitrate, format, channel } = group
   const named = way === 'call' ? { sample_rate: rate } : { audio_sample_rate: rate }
   const setting = membersGiven<unknown>({ ...named, bitrate, format, channel })
-  return { format: format ?? 'mp3', setting }
+  return { format: format ?? 'mp3', setting, sampleRate: rate, bitrate, channels: channel }
 }
 
 function modificationOf(body: Body, format: AudioFormat): JsonObject | undefined {
@@ -147,14 +154,21 @@ function modificationOf(body: Body, format: AudioFormat): JsonObject | undefined
   return Object.keys(modify).length === 0 ? undefined : modify
 }
 
-function deliveryOf(body: Body, way: SpeechMode, format: AudioFormat) {
+/** @param audioBytes of the whole audio at most */
+function deliveryOf(body: Body, way: SpeechMode, format: AudioFormat, audioBytes: number) {
   if (way === 'task') return { delivery: 'url', streamed: false, stream: {} } as const
   const { stream: streamed = false, output_format: delivery = 'hex', stream_options } = body
+  if (!streamed && delivery === 'hex' && !isAnswerHeld(audioBytes))
+    refuse(
+      'audio_setting',
+      '`audio_setting` may give more audio than one answer holds: ask for mp3, a lower `sample_rate`, `stream`, or `output_format` url',
+    )
   if (!streamed)
     return { delivery, streamed, stream: { stream: false, output_format: delivery } } as const
   if (delivery === 'url') refuse('output_format', '`output_format` must be hex with `stream`')
   if (format === 'wav') refuse('audio_setting.format', '`audio_setting.format` wav is not streamed')
-  const { exclude_aggregated_audio: exclude } = stream_options ?? {}
+  // A last frame that repeats so much would be larger than a frame may be.
+  const exclude = isRepeatable(audioBytes) ? stream_options?.exclude_aggregated_audio : true
   const stream = {
     stream: true,
     output_format: delivery,

@@ -49,7 +49,7 @@ export const speechCallRules: CallFamilyRules<PricedSpeech, SpeechSeen> = {
         const settled = settleSpeech(quote, usage)
         return settled && { usage, measurement: 'reported', settlement: settled, limitedTokens: 0 }
       },
-      absorbed: (seen) => {
+      estimate: (seen) => {
         const reported = seen?.usage[CHARACTERS]
         const measurement = reported === undefined ? 'estimated' : 'reported'
         const characters = reported ?? expectedOf(facts)

@@ -9,6 +9,7 @@ import type {
   CloneProvider,
 } from '../ports.ts'
 import { speechSettings } from '../settings.ts'
+import { largestStreamBytes, MAX_ANSWER_BYTES, MAX_FRAME_LENGTH } from '../rules/audio-size.ts'
 import { CHARACTERS } from '../rules/pricing.ts'
 import type { SpeechSeen } from '../rules/rules.ts'
 import { isHex, looksLikeHex } from '../../../kernel/hex.ts'
@@ -24,6 +25,7 @@ import {
   textOf,
   upstreamIdOf,
 } from '../../kit/http/fields.ts'
+import type { Frame } from '../../kit/http/frame-parser.ts'
 import { createFrameStream, type FrameReader } from '../../kit/http/frame-stream.ts'
 import { mediaPatience, parseMedia } from '../../kit/http/json.ts'
 import { rethrow } from '../../kit/http/open-events.ts'
@@ -83,34 +85,34 @@ export function speechFrameReader(
     return before === undefined ? undefined : { data: before, terminal: false }
   }
 
+  const read = ({ data }: Frame): SpeechChunk | undefined => {
+    const frame = parseObject(data)
+    if (frame === undefined) throw malformed()
+    const refused = refusalInStream(frame, begun, scrub)
+    if (refused !== undefined) throw refused
+    const piece = objectOf(frame['data'])
+    const audio = textOf(piece['audio'])
+    const isLast = piece['status'] === WHOLE
+    if (audio === undefined && !isLast) return undefined
+    if (audio !== undefined && !isSound(audio)) throw malformed()
+    if (isLast) {
+      if (audio === undefined && !begun) throw malformed()
+      ;({ usage } = seenOf(frame))
+      finished = true
+    }
+    begun = true
+    return form === 'json' ? asJson(frame, audio, isLast ? WHOLE : 1) : asAudio(audio, isLast)
+  }
   return {
-    read: ({ data }) => {
-      const frame = parseObject(data)
-      if (frame === undefined) throw malformed()
-      const refused = refusalInStream(frame, begun, scrub)
-      if (refused !== undefined) throw refused
-      const piece = objectOf(frame['data'])
-      const audio = textOf(piece['audio'])
-      const isLast = piece['status'] === WHOLE
-      if (audio === undefined && !isLast) return undefined
-      if (audio !== undefined && !isSound(audio)) throw malformed()
-      if (isLast) {
-        if (audio === undefined && !begun) throw malformed()
-        ;({ usage } = seenOf(frame))
-        finished = true
-      }
-      begun = true
-      return form === 'json' ? asJson(frame, audio, isLast ? WHOLE : 1) : asAudio(audio, isLast)
-    },
+    read,
+    // The last frame only repeats what came before.
+    readCut: (frame) => (begun ? read(frame) : undefined),
     tally: () => ({ usage, finished, failure: undefined }),
     over: () => finished,
   }
 }
 
 const SPEECH_PATH = '/v1/t2a_v2'
-/** The longest text, unpacked, in hexadecimal. */
-const MAX_ANSWER_BYTES = 192 * 1024 * 1024
-const MAX_FRAME_LENGTH = 192 * 1024 * 1024
 /** No refusal is larger. */
 const MAX_ERROR_BYTES = 256 * 1024
 
@@ -155,7 +157,9 @@ export function createSpeechProvider(): SpeechProvider & { readonly close: () =>
       }
       const form = speechSettings(channel).audioMode === 'hex' ? 'audio' : 'json'
       const reader = speechFrameReader(line.scrub, { form, requestId })
-      return createFrameStream(opened, reader, headOf(opened.headers), MAX_FRAME_LENGTH)
+      const maxBytes = largestStreamBytes(call.audioBytes)
+      const bounds = { maxFrameLength: MAX_FRAME_LENGTH, maxBytes }
+      return createFrameStream(opened, reader, headOf(opened.headers), bounds)
     },
     close: () => lines.close(),
   }

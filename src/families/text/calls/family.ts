@@ -1,6 +1,7 @@
 import { type JsonObject, membersGiven } from '../../../kernel/json.ts'
 import { heldInputTokens, LARGEST_CONVERSATION_TOKENS } from '../rules/tokens.ts'
 import { largestAnswer, withHeldBound } from '../rules/expected.ts'
+import { checkAnswerFits, type LargestAnswer, largestOf } from '../rules/answer-size.ts'
 import { textRules } from '../rules/rules.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import type { Channel } from '../../../app/ports/provider.ts'
@@ -74,6 +75,7 @@ function queryWithPriceMembers(
 /** The request, whatever the channel, and the bounds of its answer. */
 interface TextAsk {
   readonly body: JsonObject
+  readonly largest: LargestAnswer
   readonly bounds: AnswerBounds
 }
 
@@ -89,8 +91,7 @@ export function createTextFamily(deps: TextDeps): TextCallFamily {
       const { model } = input
       const largestOutputTokens = largestOutput(serving, model)
       const kept = resolveKept(deps, input, largestOutputTokens)
-      const chosen = queryWithPriceMembers(deps, input, kept.channelQuery)
-      const { channelQuery, serviceTier } = chosen
+      const { channelQuery, serviceTier } = queryWithPriceMembers(deps, input, kept.channelQuery)
       const heldTokens = (input.inputSize.heldTokens ?? 0) + kept.keptTokens
       const inputSize = { ...input.inputSize, heldTokens }
       const outputTokens = largestAnswer(wire, input.body, largestOutputTokens)
@@ -107,6 +108,7 @@ export function createTextFamily(deps: TextDeps): TextCallFamily {
       return {
         request: {
           body: withHeldBound(wire, kept.body, largestOutputTokens),
+          largest: largestOf(wire, input.body, largestOutputTokens),
           bounds: {
             conversationTokens: Math.min(conversationTokens, LARGEST_CONVERSATION_TOKENS),
             outputTokens,
@@ -119,6 +121,7 @@ export function createTextFamily(deps: TextDeps): TextCallFamily {
       }
     },
     ask: async (input, channel, asked, options) => {
+      checkAnswerFits(wire, asked.largest)
       const request = requestAt(deps, input, channel, asked)
       const answer = await provider.complete(channel, request, options)
       const { upstreamRequestId, restMs } = answer
@@ -147,13 +150,14 @@ function requestAt(
   { wire, keptIds }: TextDeps,
   { principal, model }: TextCallInput,
   channel: Channel,
-  { body, bounds }: TextAsk,
+  { body, largest, bounds }: TextAsk,
 ): TextRequest {
   const at = { tenantId: principal.tenantId, channelId: channel.id }
   return {
     model,
     upstreamModel: channel.models[model] ?? model,
     body: wire.keepsAnswers === true ? namedAt(keptIds, at, body) : body,
+    largest,
     keptId: keptIds.namer(principal.tenantId, channel.id, bounds),
   }
 }

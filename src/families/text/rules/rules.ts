@@ -69,22 +69,28 @@ function quoteOf({ wire, model, body, serviceTier }: TextCallRequest, book: Pric
 
 /**
  * What a call used. The figures of a whole result count, also of one that failed; figures that came
- * with only part of a result say at least that much; without figures the bytes seen are counted. An
- * explicit zero is a figure.
+ * with only part of a result say at least that much; without figures the bytes seen are counted, up
+ * to the most that the request allows. An explicit zero is a figure.
  */
 function usageOf(
   { usage, finished, outputBytes }: TextSeen,
-  inputSize: InputSize,
+  { inputSize, largestOutputTokens }: Estimated,
 ): { readonly usage: TextUsage; readonly measurement: Measurement } {
   if (usage !== undefined && finished) return { usage, measurement: 'reported' }
   const estimate = estimateText(inputSize, outputBytes)
-  if (usage === undefined) return { usage: estimate, measurement: 'estimated' }
-  const output = Math.max(usage.output, estimate.output)
-  return { usage: { ...usage, output }, measurement: 'estimated' }
+  const output = Math.min(Math.max(usage?.output ?? 0, estimate.output), largestOutputTokens)
+  return { usage: { ...(usage ?? estimate), output }, measurement: 'estimated' }
 }
 
-function rated(quote: TextQuote, inputSize: InputSize, seen: TextSeen): RatedCall {
-  const { usage, measurement } = usageOf(seen, inputSize)
+/** What an estimate is made of, besides what was seen. */
+interface Estimated {
+  readonly inputSize: InputSize
+  /** Output tokens that the request and the model allow, of all alternatives. */
+  readonly largestOutputTokens: number
+}
+
+function rated(quote: TextQuote, request: Estimated, seen: TextSeen): RatedCall {
+  const { usage, measurement } = usageOf(seen, request)
   const settlement = settleText(quote, usage, measurement)
   const { answeredOtherwise } = seen
   return {
@@ -143,17 +149,20 @@ export function textRules(wire: TextWireRules): CallFamilyRules<TextCallRequest,
 
 function priceText(request: TextCallRequest, book: PriceBook): CallTerms<TextSeen> {
   const quote = quoteOf(request, book)
-  const { wire, body, inputSize, largestOutputTokens } = request
+  const { wire, body, inputSize } = request
+  const largestOutputTokens = largestOutput(wire, body, request.largestOutputTokens)
+  // Keeps no reference to the request, which may be large.
+  const estimated = { inputSize, largestOutputTokens }
   return {
     priceBookVersion: quote.priceBookVersion,
     currency: quote.currency,
     candidates: quote.candidates,
     holdPico: holdText(quote, {
       inputTokens: heldInputTokens(inputSize),
-      outputTokens: largestOutput(wire, body, largestOutputTokens),
+      outputTokens: largestOutputTokens,
     }),
     fitting: fittingBound(request, quote),
-    settle: (seen) => rated(quote, inputSize, seen),
-    absorbed: (seen) => rated(quote, inputSize, seen ?? nothingSeen),
+    settle: (seen) => rated(quote, estimated, seen),
+    estimate: (seen) => rated(quote, estimated, seen ?? nothingSeen),
   }
 }

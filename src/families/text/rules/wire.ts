@@ -26,6 +26,8 @@ interface OutputMembers {
   readonly bounds: readonly [string, ...string[]]
   /** How many answers are made; absent: one. */
   readonly answers?: string
+  /** Each asks for probabilities of tokens, some of them by how many. */
+  readonly logprobs: readonly string[]
 }
 
 /** Rules of a wire's requests; everything else is the same for every text wire. */
@@ -45,6 +47,8 @@ export interface TextWireRules {
   readonly asksForSearch?: (body: JsonObject) => boolean
   /** Its models may search whether or not they are asked to: where a search has a price, it is billed. */
   readonly searchesUnasked?: true
+  /** Its answers may hold inline media. */
+  readonly answersMedia?: true
   /** Upstream keeps what it answers, and requests refer to it by ids. */
   readonly keepsAnswers?: true
 }

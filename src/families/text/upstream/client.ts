@@ -6,10 +6,9 @@ import { createLines, type Line, type Scrubber } from '../../kit/http/lines.ts'
 import { openEvents, refusal, rethrow } from '../../kit/http/open-events.ts'
 import { headOf, malformed, type UpstreamError } from '../../kit/http/refusals.ts'
 import type { TextAnswer, TextChunk, TextProvider, TextRequest, TextTally } from '../ports.ts'
+import { frameBounds, largestAnswerBytes } from '../rules/answer-size.ts'
 import { textSettings } from '../settings.ts'
 
-/** No unstreamed answer is larger. */
-const MAX_ANSWER_BYTES = 32 * 1024 * 1024
 const DEFAULT_FIRST_BYTE_TIMEOUT_MS = 60_000
 const DEFAULT_IDLE_TIMEOUT_MS = 60_000
 
@@ -27,33 +26,35 @@ export function createTextProvider(
   return {
     complete: async (channel, request, options) => {
       const line = lines.of(channel)
+      const body = wire.requestBody(request, false)
       const response = await line.exchange
         .request({
           method: 'POST',
           path: `${line.basePath}${wire.path(request, false)}`,
           headers: headersOf(line, options, 'application/json'),
-          body: wire.requestBody(request, false),
+          body,
           timeoutMs: channel.timeoutMs,
           signal: options.signal,
-          maxResponseBytes: MAX_ANSWER_BYTES,
+          maxResponseBytes: largestAnswerBytes(request.largest, body.length),
         })
         .catch(rethrow)
       if (response.statusCode !== 200) throw refusal(response, wire.readError, line)
       const { text } = response
-      const body = parseObject(text)
-      const answer = body && wire.readAnswer(body, request, line.scrub, text)
+      const parsed = parseObject(text)
+      const answer = parsed && wire.readAnswer(parsed, request, line.scrub, text)
       if (answer === undefined) throw malformed()
       return { ...answer, ...headOf(response.headers) }
     },
     stream: async (channel, request, options) => {
       const line = lines.of(channel)
       const settings = textSettings(channel)
+      const body = wire.requestBody(request, true)
       const opened = await openEvents(
         line,
         {
           path: `${line.basePath}${wire.path(request, true)}`,
           headers: headersOf(line, options, 'text/event-stream'),
-          body: wire.requestBody(request, true),
+          body,
           firstByteTimeoutMs: settings.firstByteTimeoutMs ?? DEFAULT_FIRST_BYTE_TIMEOUT_MS,
           idleTimeoutMs: settings.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
           signal: options.signal,
@@ -61,7 +62,8 @@ export function createTextProvider(
         wire.readError,
       )
       const reader = wire.frameReader(request, line.scrub)
-      return createFrameStream(opened, reader, headOf(opened.headers))
+      const bounds = frameBounds(request.largest, body.length)
+      return createFrameStream(opened, reader, headOf(opened.headers), bounds)
     },
     close: () => lines.close(),
   }

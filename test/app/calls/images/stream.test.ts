@@ -66,6 +66,7 @@ function upstream(...steps: readonly Step[]) {
         restMs: undefined,
         tally,
         receivedBytes: () => at,
+        endedBy: () => undefined,
         cancel: () => {
           cancelled = true
           proceed()

@@ -89,6 +89,6 @@ void t.test(
 
 void t.test('what failed cost us what was seen of it, or else the dearest', async (t) => {
   const priced = terms({ sequential_image_generation: 'auto' })
-  t.equal(priced.absorbed({ usage: { image: 2 }, output: {} }).settlement.amount, '0.5')
-  t.equal(priced.absorbed(undefined).settlement.amount, '3.75')
+  t.equal(priced.estimate({ usage: { image: 2 }, output: {} }).settlement.amount, '0.5')
+  t.equal(priced.estimate(undefined).settlement.amount, '3.75')
 })

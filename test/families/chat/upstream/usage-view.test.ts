@@ -8,6 +8,7 @@ const request: TextRequest = {
   model: 'text-basic',
   upstreamModel: 'upstream-text',
   body: {},
+  largest: { outputTokens: 8_192, bytesOfLogprobs: 0, hasMedia: false },
   keptId: (_kind, id) => id,
 }
 const scrub = (message: string): string => message

@@ -65,8 +65,8 @@ t.test('2.5 is billed by the tokens reported; without them there is no settlemen
   t.equal(rated?.settlement.amount, '0.0108185')
   t.equal(rated?.settlement.lines.length, 5)
   t.equal(terms.settle({ usage: { image: 1 }, output: {} }), undefined)
-  t.match(terms.absorbed(undefined), { measurement: 'estimated' })
-  t.equal(terms.absorbed({ usage, output: {} }).settlement.amount, '0.0108185')
+  t.match(terms.estimate(undefined), { measurement: 'estimated' })
+  t.equal(terms.estimate({ usage, output: {} }).settlement.amount, '0.0108185')
 })
 
 t.test('an explicit zero is a settlement without lines', async (t) => {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import t from 'tap'
-import { createFrameParser, type Frame } from '../../../../src/families/kit/http/frame-stream.ts'
+import { createFrameParser, type Frame } from '../../../../src/families/kit/http/frame-parser.ts'
 
 const LIMIT = 1_000_000
 
@@ -99,7 +99,7 @@ t.test(
   'a frame beyond its bound is refused, in one piece or in many, in one line or in many',
   async (t) => {
     const bounded = () => createFrameParser(100)
-    t.throws(() => bounded().feed(`data: ${'x'.repeat(101)}`), { name: 'FrameTooLargeError' })
+    t.throws(() => bounded().feed(`data: ${'x'.repeat(101)}`), { name: 'BoundError' })
     const pieces = bounded()
     t.throws(() => {
       for (let piece = 0; piece < 30; piece += 1) pieces.feed('data: 12345\n')
@@ -108,6 +108,40 @@ t.test(
     for (let frame = 0; frame < 100; frame += 1) many.feed('data: 1234567890\n\n')
   },
 )
+
+const LONG = 'x'.repeat(32 * 1024 + 1)
+const text = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 12 }),
+  fc.constantFrom(LONG, `${LONG}"`, `\\${LONG}`, `"${LONG}\\`),
+)
+
+t.test('a frame beyond its bound keeps all but its long strings, however it is cut', async (t) => {
+  const members = fc.dictionary(fc.string({ maxLength: 6 }), fc.oneof(text, fc.nat()))
+  fc.assert(
+    fc.property(members, fc.array(fc.nat(), { maxLength: 12 }), (object, at) => {
+      const line = `data: ${JSON.stringify({ ...object, first: LONG, usage: { tokens: 7 } })}\n\n`
+      const parser = createFrameParser(line.length - 3)
+      // What arrives as one piece is not cut.
+      const frames = cut(line, [line.length >> 1, ...at]).flatMap((piece) => parser.feed(piece))
+      const kept = Object.entries(object).map(([name, value]) => {
+        const written = JSON.stringify(value).length - 2
+        return [name, typeof value === 'string' && written > 32 * 1024 ? '' : value]
+      })
+      const expected = { ...Object.fromEntries(kept), first: '', usage: { tokens: 7 } }
+      const [frame, ...more] = frames
+      return (
+        more.length === 0 &&
+        frame?.isCut === true &&
+        isDeepStrictEqual(JSON.parse(frame.data), JSON.parse(JSON.stringify(expected)))
+      )
+    }),
+    { numRuns: 200 },
+  )
+  const parser = createFrameParser(40_000)
+  t.equal(parser.feed(`data: "${LONG}`).length, 0)
+  t.match(parser.feed(`${LONG}"\n\ndata: 1\n\n`), [{ isCut: true }, { data: '1' }])
+  t.notOk(parser.feed('data: 2\n\n')[0]?.isCut, 'the next one is whole')
+})
 
 t.test('a large frame in small pieces takes time in proportion to its size', async (t) => {
   const parser = createFrameParser(LIMIT * 100)

@@ -11,6 +11,7 @@ const request: TextRequest = {
   model: 'ours',
   upstreamModel: 'up-1',
   body: {},
+  largest: { outputTokens: 8_192, bytesOfLogprobs: 0, hasMedia: false },
   keptId: (kind, id) => {
     sealed += 1
     return `${kind}_our-${id}`

@@ -34,7 +34,9 @@ const answering = (audio: SpeechAnswer['audio']) => {
 }
 async function bodyOf(audio: SpeechAnswer['audio'], mode?: 'json' | 'hex', fields = {}) {
   const family = answering(audio)
-  return (await family.ask(asked(fields), channel(mode), {}, options)).body()
+  return (
+    await family.ask(asked(fields), channel(mode), { body: {}, audioBytes: 1 }, options)
+  ).body()
 }
 
 void t.test('audio is JSON, or its bytes where the account says so; a URL is JSON', async (t) => {
@@ -63,7 +65,7 @@ void t.test('a voice of a tenant’s own is asked for where it is, and under its
     [],
   )
   t.same(channelQuery, { family: 'speech', model: 'speech-2.8-hd', channelId: 'there' })
-  t.match(request, { voice_setting: { voice_id: 'hash-1' } })
+  t.match(request.body, { voice_setting: { voice_id: 'hash-1' } })
   t.same(family.resolve(asked(), []).channelQuery, { family: 'speech', model: 'speech-2.8-hd' })
 
   const found: unknown[] = []

@@ -133,7 +133,7 @@ t.test('a clone is rated by the piece, what it says at once as speech', (t) => {
     'the voice is there, whatever is said of its audition',
   )
   t.equal(terms.settle({ characters: 0 })?.settlement.amount, '1.5', 'an explicit zero is a figure')
-  t.equal(terms.absorbed(undefined).settlement.amount, '1.5008')
+  t.equal(terms.estimate(undefined).settlement.amount, '1.5008')
   const plain = priceClone(undefined, book)
   t.equal(plain.settle({ characters: 9 })?.settlement.amount, '1.5', 'nothing was to be said')
   t.throws(() => priceClone({ model: 'speech-2.6-hd', characters: 1 }, book), {

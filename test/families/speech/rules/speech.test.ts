@@ -197,8 +197,8 @@ t.test('what is held is what upstream will count, and what is settled is what it
     })
     t.match(terms.settle({ usage: { character: 0 } })?.settlement, { amount: '0', lines: [] })
     t.equal(terms.settle({ usage: {} }), undefined, 'never at a guess')
-    t.match(terms.absorbed(undefined), { measurement: 'estimated', usage: { character: 4 } })
-    t.match(terms.absorbed({ usage: { character: 9 } }), { measurement: 'reported' })
+    t.match(terms.estimate(undefined), { measurement: 'estimated', usage: { character: 4 } })
+    t.match(terms.estimate({ usage: { character: 9 } }), { measurement: 'reported' })
     const quote = speechTaskRules.quote(model, facts, shippedBook)
     t.equal(quote.hold, formatAmount(terms.holdPico), 'a task has the same hold')
     const success = { model, facts, quote, output: {} }

@@ -36,6 +36,7 @@ function asked(text: string, more: JsonObject = {}): SpeechCall {
       ...(audio_setting === undefined ? {} : { audio_setting }),
       ...rest,
     },
+    audioBytes: 1_000_000,
   }
 }
 const speak = (text: string, more?: JsonObject, on = channel) =>

@@ -176,9 +176,9 @@ t.test('what was seen of an answer says what is settled, and what a failure cost
   t.equal(whole?.limitedTokens, 47, 'tools are no tokens')
   const unsaid = terms.settle(seen({}))
   t.match(unsaid, { measurement: 'estimated', usage: { input: 1, output: 11 } })
-  const part = terms.absorbed(seen({ usage, finished: false }))
+  const part = terms.estimate(seen({ usage, finished: false }))
   t.match(part, { measurement: 'estimated', usage: { input: 30, output: 11 } })
-  const nothing = terms.absorbed(undefined)
+  const nothing = terms.estimate(undefined)
   t.match(nothing, { measurement: 'estimated', usage: { input: 1, output: 0 } })
   t.same(
     nothing.settlement.lines.map(({ quantity }) => quantity),

@@ -5,6 +5,7 @@ const request = (upstreamModel: string, body: Record<string, unknown> = {}) => (
   model: 'ours',
   upstreamModel,
   body,
+  largest: { outputTokens: 8_192, bytesOfLogprobs: 0, hasMedia: false },
   keptId: (_kind: string, upstreamId: string) => upstreamId,
 })
 

@@ -53,6 +53,7 @@ const request = (body: Record<string, unknown> = {}) => ({
   model: 'ours',
   upstreamModel: 'vendorish-1',
   body,
+  largest: { outputTokens: 8_192, bytesOfLogprobs: 0, hasMedia: false },
   keptId: (kind: string, upstreamId: string) => `${kind}_our-${upstreamId}`,
 })
 const options = () => ({ signal: new AbortController().signal, requestId: 'req_1' })

@@ -1,0 +1,89 @@
+import { ProviderError, type StreamBound } from '../ports/provider.ts'
+
+/** The ends of a stream, and what callers get to read of them. */
+
+/**
+ * What ended the reading of a stream before the provider did: a bound of the gateway or the caller.
+ * It is no fault of the provider, so what was delivered is settled.
+ *
+ * - drain: the bound on reading on after the caller disconnected
+ * - withheld: more than `maxWithheldBytes` came after the end of the result
+ * - stop: this process stops
+ * - token: the caller's token has ended
+ */
+export type StreamEnd = StreamBound | 'drain' | 'withheld' | 'stop' | 'token'
+
+/** Upstream closed properly, but before its result was complete. */
+export function endedEarly(): ProviderError {
+  return new ProviderError('unavailable', 'certain', 'The model service broke off its answer.')
+}
+
+const endings: Readonly<Record<StreamEnd, string>> = {
+  frame: 'A part of the answer is larger than its request allows and was left out.',
+  pause: 'The model service closed the connection while the answer was not being read.',
+  drain: 'The answer was ended.',
+  withheld: 'The answer is longer than its request allows and was ended.',
+  length: 'The answer is longer than its request allows and was ended.',
+  stop: 'The gateway stops; the answer was ended.',
+  token: 'The token has ended, and the answer with it.',
+}
+
+/** The error for a connected caller whose stream is settled although its end is missing. */
+export function endedHere(by: StreamEnd): ProviderError {
+  return new ProviderError(
+    'unavailable',
+    'certain',
+    `${endings[by]} What was delivered is charged.`,
+  )
+}
+
+export function asProviderError(cause: unknown): ProviderError {
+  return cause instanceof ProviderError ? cause : endedEarly()
+}
+
+/** A piece of a stream, as the pump sees it. */
+export interface PumpedChunk {
+  readonly data: string
+  /** It ends the result, or one of several alternatives: withheld until settled (P3). */
+  readonly terminal: boolean
+}
+
+/**
+ * Pieces that wait for the settlement: what ends a result, and everything once the result is
+ * complete. Of several alternatives, the others go on after one has ended.
+ */
+export class Withheld<Chunk extends PumpedChunk> {
+  /** UTF-16 units of their data. */
+  sizeUnits = 0
+  #chunks: Chunk[] = []
+  #isComplete = false
+  readonly #finished: () => boolean
+
+  /** @param finished whether the whole result has come */
+  constructor(finished: () => boolean) {
+    this.#finished = finished
+  }
+
+  /** Keeps what is withheld; returns the rest. */
+  sort(chunks: readonly Chunk[]): readonly Chunk[] {
+    if (!this.#isComplete && !chunks.some(({ terminal }) => terminal)) return chunks
+    const passing: Chunk[] = []
+    for (const chunk of chunks) {
+      if (!chunk.terminal && !this.#isComplete) {
+        passing.push(chunk)
+        continue
+      }
+      this.#chunks.push(chunk)
+      this.sizeUnits += chunk.data.length
+    }
+    this.#isComplete ||= this.#finished()
+    return passing
+  }
+
+  /** All of them, once. */
+  take(): readonly Chunk[] {
+    const chunks = this.#chunks
+    this.#chunks = []
+    return chunks
+  }
+}
