@@ -24,6 +24,8 @@ export interface TaskMetrics {
   readonly openTasks: Gauge<'kind' | 'state'>
   /** 0 closed, 1 half open, 2 open. */
   readonly channelBreaker: Gauge<'channel'>
+  /** Tenants to which it is shut by their own failures. */
+  readonly channelShutTenants: Gauge<'channel'>
 }
 
 /** A registry with the process's own metrics, under the names that dashboards expect. */
@@ -116,6 +118,12 @@ function createPolicyMetrics(registers: Registry[]) {
     channelBreaker: new Gauge({
       name: 'tollgate_channel_breaker',
       help: 'Breaker of a channel in this process: 0 closed, 1 half open, 2 open.',
+      labelNames: ['channel'],
+      registers,
+    }),
+    channelShutTenants: new Gauge({
+      name: 'tollgate_channel_shut_tenants',
+      help: 'Tenants to which this process shuts a channel because their own calls fail there.',
       labelNames: ['channel'],
       registers,
     }),

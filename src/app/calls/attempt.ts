@@ -30,7 +30,9 @@ export async function attempt<Seen, Result extends { readonly restMs: number | u
   ask: (channel: Channel) => Promise<Result>,
 ): Promise<Attempt<Result>> {
   const { callId, channelQuery } = call
+  const { tenantId } = call.input.principal
   const plan = {
+    tenantId,
     channelQuery,
     maxChannels: deps.limits.maxAttempts,
     onFailure: (channel: Channel, error: unknown) => countAttempt(deps, channel, error),
@@ -38,7 +40,7 @@ export async function attempt<Seen, Result extends { readonly restMs: number | u
   const answered = await attemptChannels(deps, plan, ask)
   switch (answered.kind) {
     case 'untried':
-      throw noChannelError(deps, channelQuery, { callId })
+      throw noChannelError(deps, tenantId, channelQuery, { callId })
     case 'failed': {
       const { channel, error } = answered
       if (isNoteworthy(error))

@@ -1,7 +1,8 @@
 import { DomainError } from '../../kernel/errors.ts'
 import { unreachable } from '../../kernel/assert.ts'
 import { type Channel, ProviderError } from '../ports/provider.ts'
-import type { ChannelDirectory, ChannelLease, ChannelOutcome, ChannelQuery } from './directory.ts'
+import type { ChannelDirectory, ChannelLease, ChannelQuery } from './directory.ts'
+import type { ChannelOutcome } from './health.ts'
 
 /**
  * How a call or a creation finds a channel that accepts it: one loop with one interpretation of a
@@ -13,6 +14,8 @@ interface AttemptDeps {
 }
 
 export interface AttemptPlan {
+  /** For whom it is made. */
+  readonly tenantId: string
   /** The channels that qualify. */
   readonly channelQuery: ChannelQuery
   /** Most channels tried, each only if the one before ruled out acceptance. */
@@ -42,40 +45,50 @@ export async function attempt<Result>(
   plan: AttemptPlan,
   ask: (channel: Channel) => Promise<Result>,
 ): Promise<Attempted<Result>> {
-  const { channelQuery } = plan
+  const { tenantId, channelQuery } = plan
   const tried = new Set<string>()
   let last: Attempted<Result> = { kind: 'untried' }
-  let lease = plan.first ?? deps.channels.lease(channelQuery)
+  let lease = plan.first ?? deps.channels.lease(tenantId, channelQuery)
   while (lease !== undefined) {
     const { channel } = lease
     tried.add(channel.id)
     try {
       return { kind: 'answered', lease, result: await ask(channel) }
     } catch (error) {
-      endAttempt(deps, channelQuery, lease, error)
+      release(deps, channelQuery, lease, { error, hasBegun: false })
       plan.onFailure(channel, error)
       if (!(error instanceof ProviderError)) throw error
       last = { kind: 'failed', channel, error }
       if (!isWorthAnotherChannel(error) || tried.size >= plan.maxChannels) break
     }
-    lease = deps.channels.lease(channelQuery, tried)
+    lease = deps.channels.lease(tenantId, channelQuery, tried)
   }
   return last
 }
 
-/**
- * Releases a lease with its outcome, and lets a busy channel rest; an undefined error means
- * success.
- */
+/** Releases the lease of an answer; an undefined error means success. */
 export function endAttempt(
   deps: AttemptDeps,
   channelQuery: ChannelQuery,
   lease: ChannelLease,
   error: unknown,
 ): void {
-  if (error instanceof ProviderError && error.kind === 'rate_limited')
-    restChannel(deps, channelQuery, lease.channel, error.retryAfterMs)
-  lease.release(outcomeOf(error))
+  release(deps, channelQuery, lease, { error, hasBegun: true })
+}
+
+/** Releases a lease with its outcome, and lets a busy channel rest. */
+function release(
+  { channels }: AttemptDeps,
+  { model }: ChannelQuery,
+  { channel, tenantId, release }: ChannelLease,
+  { error, hasBegun }: { readonly error: unknown; readonly hasBegun: boolean },
+): void {
+  const restMs =
+    error instanceof ProviderError && error.kind === 'rate_limited' ? error.retryAfterMs : undefined
+  if (restMs !== undefined && model !== undefined)
+    channels.restFor(tenantId, channel.id, model, restMs)
+  const outcome = outcomeOf(error)
+  release(hasBegun && outcome === 'failure' ? 'broken_answer' : outcome)
 }
 
 /** Starts no calls of this model on the channel for this long. */
@@ -91,11 +104,10 @@ export function restChannel(
 /** What an outcome shows about the channel's health. */
 function outcomeOf(error: unknown): ChannelOutcome {
   if (error === undefined) return 'success'
-  if (!(error instanceof ProviderError)) return 'neutral'
+  if (!(error instanceof ProviderError) || error.endedByGateway) return 'neutral'
   switch (error.kind) {
-    // A refusal for the caller's fault still proves that the channel answers.
+    // Caused by the caller: it may come from before the model, and proves little.
     case 'invalid':
-      return 'success'
     // A busy channel rests by model, and an account may lack only one model: neither may close the
     // channel for other models.
     case 'rate_limited':
@@ -121,11 +133,12 @@ function isWorthAnotherChannel(error: ProviderError): boolean {
  */
 export function noChannelError(
   { channels }: AttemptDeps,
+  tenantId: string,
   channelQuery: ChannelQuery,
   details: Readonly<Record<string, unknown>>,
 ): DomainError {
   const { model, family } = channelQuery
-  const restingForMs = channels.restingForMs(channelQuery)
+  const restingForMs = channels.restingForMs(tenantId, channelQuery)
   if (restingForMs !== undefined)
     return new DomainError('rate_limited', 'The model service is at its limit.', {
       ...details,
@@ -133,9 +146,7 @@ export function noChannelError(
       acceptance: 'ruled_out',
       retryAfterMs: restingForMs,
     })
-  const ids = new Set(channels.serving(channelQuery).map((channel) => channel.id))
-  const isFull = channels.health().some(({ id, breaker }) => ids.has(id) && breaker === 'closed')
-  if (isFull)
+  if (channels.isMerelyFull(tenantId, channelQuery))
     return new DomainError('overloaded', `every channel of ${model ?? family} is busy`, {
       ...details,
       model,

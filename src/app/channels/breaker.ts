@@ -1,15 +1,15 @@
 import { unreachable } from '../../kernel/assert.ts'
 
 /**
- * Decides whether a channel is worth trying: a pure state machine that takes the time as a
- * parameter. Closed, it counts failures in a window; open, it refuses all calls until a pause is
- * over; half open, it lets a few probes through and follows their outcome.
+ * Decides whether a channel is worth trying for one tenant: a pure state machine that takes the
+ * time as a parameter. Closed, it counts failures in a window; open, it refuses all calls until a
+ * pause is over; half open, it lets a few probes through and follows their outcome.
  */
 
 export interface BreakerSettings {
   /** Failures and successes older than this are forgotten. */
   readonly windowMs: number
-  /** It opens at this many failures in the window, if they are also … */
+  /** It opens at this weight of failures in the window, if they are also … */
   readonly minimumFailures: number
   /** … this share of all calls in the window, 0 to 1. */
   readonly failureShare: number
@@ -20,6 +20,10 @@ export interface BreakerSettings {
   readonly maxProbes: number
   /** Probes that must succeed in a row to close it. */
   readonly probesToClose: number
+  /** What a failure counts after an answer has begun: the channel works, this answer broke. */
+  readonly brokenAnswerWeight: number
+  /** Failures of one tenant that count when the channel is judged for all tenants. */
+  readonly maxFailuresATenant: number
 }
 
 export const defaultBreakerSettings: BreakerSettings = {
@@ -30,6 +34,8 @@ export const defaultBreakerSettings: BreakerSettings = {
   longestPauseMs: 30_000,
   maxProbes: 1,
   probesToClose: 2,
+  brokenAnswerWeight: 0.5,
+  maxFailuresATenant: 3,
 }
 
 interface Counts {
@@ -55,6 +61,18 @@ const noCounts = (startedAtMs: number): Counts => ({ startedAtMs, successes: 0, 
 /** A breaker without any outcome yet. */
 export function closedBreaker(nowMs: number): BreakerState {
   return { kind: 'closed', current: noCounts(nowMs), previous: noCounts(nowMs) }
+}
+
+/** A breaker that asks for probes before it lets more through. */
+export function probingBreaker(settings: BreakerSettings): BreakerState {
+  // The first failed probe doubles this to the first pause.
+  return {
+    kind: 'half_open',
+    pauseMs: settings.pauseMs / 2,
+    probes: 0,
+    succeeded: 0,
+    probeUntilMs: 0,
+  }
 }
 
 /** Whether a call may be tried now. */
@@ -129,16 +147,22 @@ export function onSuccess(
   }
 }
 
-/** A call failed because of the channel. */
+/** A call ended without showing anything about the channel. */
+export function onNeutral(state: BreakerState): BreakerState {
+  return state.kind === 'half_open' ? { ...state, probes: Math.max(0, state.probes - 1) } : state
+}
+
+/** A call failed because of the channel; `weight` is at most 1. */
 export function onFailure(
   state: BreakerState,
   nowMs: number,
   settings: BreakerSettings,
+  weight = 1,
 ): BreakerState {
   switch (state.kind) {
     case 'closed': {
       const fresh = rolled(state, nowMs, settings.windowMs)
-      const current = { ...fresh.current, failures: fresh.current.failures + 1 }
+      const current = { ...fresh.current, failures: fresh.current.failures + weight }
       const failures = current.failures + fresh.previous.failures
       const all = failures + current.successes + fresh.previous.successes
       return failures >= settings.minimumFailures && failures >= all * settings.failureShare

@@ -10,6 +10,7 @@ function asProviderError(error: unknown): ProviderError {
   if (error instanceof ProviderError) return error
   return new ProviderError('malformed', 'unknown', 'The model service call failed.', {
     cause: error,
+    endedByGateway: true,
   })
 }
 

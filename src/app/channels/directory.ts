@@ -2,16 +2,8 @@ import type { Catalog } from '../../domain/catalog/catalog.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { systemRandom, type Random } from '../../kernel/random.ts'
 import type { Channel } from '../ports/provider.ts'
-import {
-  type BreakerSettings,
-  type BreakerState,
-  closedBreaker,
-  defaultBreakerSettings,
-  mayCall,
-  onFailure,
-  onSuccess,
-  onCall,
-} from './breaker.ts'
+import { type BreakerSettings, type BreakerState, defaultBreakerSettings } from './breaker.ts'
+import { ChannelHealth, type ChannelOutcome } from './health.ts'
 
 /** Calls that may wait for a connection of a channel, as a multiple of its concurrency. */
 const WAITING_PER_CONNECTION = 4
@@ -30,44 +22,70 @@ export interface ChannelQuery {
   readonly suits?: (channel: Channel) => boolean
 }
 
-export type ChannelOutcome = 'success' | 'failure' | 'neutral'
-
 /** A channel for one call; the caller must call `release` once, with the outcome. */
 export interface ChannelLease {
   readonly channel: Channel
+  /** For whom the call is made. */
+  readonly tenantId: string
   readonly release: (outcome: ChannelOutcome) => void
+}
+
+/** The state of one channel in this process, for metrics. */
+interface ShownHealth {
+  readonly id: string
+  readonly breaker: BreakerState['kind']
+  /** Tenants to which it is shut by their own failures. */
+  readonly shutTenants: number
 }
 
 /** The configured upstream accounts, and the choice among them. */
 export interface ChannelDirectory {
-  /** A channel for a call that starts now, not one of `excluded`; undefined if none qualifies. */
+  /** A channel for a tenant's call now, not one of `excluded`; undefined if none qualifies. */
   readonly lease: (
+    tenantId: string,
     channelQuery: ChannelQuery,
     excluded?: ReadonlySet<string>,
   ) => ChannelLease | undefined
-  /** Upstream's rate limit was reached: no call of this model begins there for this long. */
+  /** The account's limit is used up: no call of this model begins there for this long. */
   readonly rest: (id: string, model: string, forMs: number) => void
+  /**
+   * A tenant's call was refused by upstream's rate limit. The model rests there for this tenant,
+   * because the call itself may have been too large for the limit; for all if it refuses another
+   * tenant as well.
+   */
+  readonly restFor: (tenantId: string, id: string, model: string, forMs: number) => void
   /** Milliseconds until the first resting channel of a model returns; undefined when none rests. */
-  readonly restingForMs: (channelQuery: ChannelQuery) => number | undefined
+  readonly restingForMs: (tenantId: string, channelQuery: ChannelQuery) => number | undefined
+  /** Whether a channel would take the tenant's call, had it a place. */
+  readonly isMerelyFull: (tenantId: string, channelQuery: ChannelQuery) => boolean
   readonly byId: (id: string) => Channel | undefined
   /** Every channel that may have been used for a model, healthy or not. */
   readonly serving: (channelQuery: ChannelQuery) => readonly Channel[]
   readonly all: readonly Channel[]
-  /** For metrics and readiness. */
-  readonly health: () => readonly { readonly id: string; readonly breaker: BreakerState['kind'] }[]
+  readonly health: () => readonly ShownHealth[]
 }
 
-/** One channel: its calls in flight, its breaker, and its resting models. */
+/** Until when a model rests. */
+interface Rest {
+  /** For all tenants. */
+  readonly untilMs: number
+  /** For the tenant that was refused last. */
+  readonly tenantId: string | undefined
+  readonly tenantUntilMs: number
+}
+
+const NO_REST: Rest = { untilMs: 0, tenantId: undefined, tenantUntilMs: 0 }
+
+/** One channel: its calls in flight, its health, and its resting models. */
 class Slot {
   readonly channel: Channel
-  #breaker: BreakerState
+  readonly health: ChannelHealth
   #inFlight = 0
   /** Calls that may be in flight or wait for a connection. */
   readonly #maxInFlight: number
-  readonly #settings: BreakerSettings
   readonly #clock: Clock
   /** By external name; a model that never rested is not in it. */
-  readonly #restUntilMs = new Map<string, number>()
+  readonly #rests = new Map<string, Rest>()
 
   constructor(
     channel: Channel,
@@ -79,55 +97,53 @@ class Slot {
   ) {
     this.channel = channel
     this.#maxInFlight = deps.maxInFlight
-    this.#settings = deps.settings
     this.#clock = deps.clock
-    this.#breaker = closedBreaker(deps.clock.nowMs())
+    this.health = new ChannelHealth(deps.settings, deps.clock.nowMs())
   }
 
-  get breaker(): BreakerState['kind'] {
-    return this.#breaker.kind
-  }
-
-  /** Whether a call may begin now. */
-  isFree(model: string | undefined, nowMs: number): boolean {
+  /** Whether a tenant's call may begin now. */
+  isFree(tenantId: string, model: string | undefined, nowMs: number): boolean {
     return (
       this.#inFlight < this.#maxInFlight &&
-      nowMs >= this.restUntilMs(model) &&
-      mayCall(this.#breaker, nowMs, this.#settings)
+      nowMs >= this.restUntilMs(tenantId, model) &&
+      this.health.mayCall(tenantId, nowMs)
     )
   }
 
-  /** Until when a model rests; work without a model never rests. */
-  restUntilMs(model: string | undefined): number {
-    return model === undefined ? 0 : (this.#restUntilMs.get(model) ?? 0)
+  /** Until when a model rests for a tenant; work without a model never rests. */
+  restUntilMs(tenantId: string, model: string | undefined): number {
+    const rest = model === undefined ? undefined : this.#rests.get(model)
+    if (rest === undefined) return 0
+    return rest.tenantId === tenantId ? Math.max(rest.untilMs, rest.tenantUntilMs) : rest.untilMs
   }
 
   rest(model: string, untilMs: number): void {
-    this.#restUntilMs.set(model, Math.max(this.restUntilMs(model), untilMs))
+    const rest = this.#rests.get(model) ?? NO_REST
+    this.#rests.set(model, { ...rest, untilMs: Math.max(rest.untilMs, untilMs) })
   }
 
-  lease(): ChannelLease {
-    this.#breaker = onCall(this.#breaker, this.#clock.nowMs(), this.#settings)
+  restFor(tenantId: string, model: string, untilMs: number): void {
+    const rest = this.#rests.get(model) ?? NO_REST
+    const rests = rest.tenantUntilMs > this.#clock.nowMs()
+    if (rests && rest.tenantId !== tenantId) return this.rest(model, untilMs)
+    const tenantUntilMs = rests ? Math.max(rest.tenantUntilMs, untilMs) : untilMs
+    this.#rests.set(model, { ...rest, tenantId, tenantUntilMs })
+  }
+
+  lease(tenantId: string): ChannelLease {
+    this.health.onCall(tenantId, this.#clock.nowMs())
     this.#inFlight += 1
     let released = false
     return {
       channel: this.channel,
+      tenantId,
       release: (outcome) => {
         if (released) return
         released = true
         this.#inFlight -= 1
-        this.#note(outcome)
+        this.health.onOutcome(tenantId, outcome, this.#clock.nowMs())
       },
     }
-  }
-
-  #note(outcome: ChannelOutcome): void {
-    const nowMs = this.#clock.nowMs()
-    // A refusal for the caller's fault still proves that the channel answers.
-    if (outcome === 'failure') this.#breaker = onFailure(this.#breaker, nowMs, this.#settings)
-    else if (outcome === 'success') this.#breaker = onSuccess(this.#breaker, nowMs, this.#settings)
-    else if (this.#breaker.kind === 'half_open')
-      this.#breaker = { ...this.#breaker, probes: Math.max(0, this.#breaker.probes - 1) }
   }
 }
 
@@ -158,27 +174,39 @@ export function createChannelDirectory(
   return {
     all: channels,
     rest: (id, model, forMs) => slotOf.get(id)?.rest(model, clock.nowMs() + forMs),
-    restingForMs: (channelQuery) => {
+    restFor: (tenantId, id, model, forMs) =>
+      slotOf.get(id)?.restFor(tenantId, model, clock.nowMs() + forMs),
+    restingForMs: (tenantId, channelQuery) => {
       const nowMs = clock.nowMs()
       const left = slots
         .filter((slot) => serves(slot.channel, channelQuery))
-        .map((slot) => slot.restUntilMs(channelQuery.model) - nowMs)
+        .map((slot) => slot.restUntilMs(tenantId, channelQuery.model) - nowMs)
         .filter((leftMs) => leftMs > 0)
       return left.length === 0 ? undefined : Math.min(...left)
     },
+    isMerelyFull: (tenantId, channelQuery) =>
+      slots.some(
+        ({ channel, health }) =>
+          serves(channel, channelQuery) && health.mayCall(tenantId, clock.nowMs()),
+      ),
     byId: (id) => slotOf.get(id)?.channel,
     serving: (channelQuery) =>
       slots.map((slot) => slot.channel).filter((c) => serves(c, channelQuery)),
-    health: () => slots.map(({ channel, breaker }) => ({ id: channel.id, breaker })),
-    lease: (channelQuery, excluded) => {
+    health: () =>
+      slots.map(({ channel, health }) => ({
+        id: channel.id,
+        breaker: health.kind(clock.nowMs()),
+        shutTenants: health.shutTenants(),
+      })),
+    lease: (tenantId, channelQuery, excluded) => {
       const nowMs = clock.nowMs()
       const usable = slots.filter(
         (slot) =>
           serves(slot.channel, channelQuery) &&
           excluded?.has(slot.channel.id) !== true &&
-          slot.isFree(channelQuery.model, nowMs),
+          slot.isFree(tenantId, channelQuery.model, nowMs),
       )
-      return pickWeighted(usable, random)?.lease()
+      return pickWeighted(usable, random)?.lease(tenantId)
     },
   }
 }

@@ -186,6 +186,8 @@ export class ProviderError extends Error {
   /** HTTP status and error type of upstream's answer, if there was one. */
   readonly status: number | undefined
   readonly type: string | undefined
+  /** A bound or the shutdown of the gateway ended it: it shows nothing about the channel. */
+  readonly endedByGateway: boolean
 
   constructor(
     kind: ProviderErrorKind,
@@ -197,6 +199,7 @@ export class ProviderError extends Error {
       readonly retryAfterMs?: number | undefined
       readonly status?: number | undefined
       readonly type?: string | undefined
+      readonly endedByGateway?: boolean
       readonly cause?: unknown
     } = {},
   ) {
@@ -208,5 +211,6 @@ export class ProviderError extends Error {
     this.retryAfterMs = details.retryAfterMs
     this.status = details.status
     this.type = details.type
+    this.endedByGateway = details.endedByGateway ?? false
   }
 }

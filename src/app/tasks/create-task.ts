@@ -37,9 +37,9 @@ interface CreationSteps<Order extends TaskOrder> {
 export function createCreateTask(deps: TaskDeps): CreateTask {
   return createTaskWith(deps, {
     complete: (input, model) => withAssets(deps, input, model),
-    choose: (_input, channelQuery) => {
-      const lease = deps.channels.lease(channelQuery)
-      if (lease === undefined) throw noChannelError(deps, channelQuery, {})
+    choose: ({ principal: { tenantId } }, channelQuery) => {
+      const lease = deps.channels.lease(tenantId, channelQuery)
+      if (lease === undefined) throw noChannelError(deps, tenantId, channelQuery, {})
       return lease
     },
     finish: (input, begun) => submit(deps, input, begun),

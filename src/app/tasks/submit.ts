@@ -68,13 +68,13 @@ async function send(
   { request, lease: first }: BegunTask,
 ): Promise<Sent> {
   const provider = providerOf(deps, input.family)
-  const { family, region, model, marker } = request
+  const { tenantId, family, region, model, marker } = request
   const { channelId } = input
   const channelQuery = { family, region, model, ...(channelId === undefined ? {} : { channelId }) }
   const onFailure = (channel: Channel, error: unknown): void => {
     if (error instanceof ProviderError) logFailure(deps, request, channel, error)
   }
-  const plan = { channelQuery, maxChannels: MAX_CHANNELS_A_CREATION, first, onFailure }
+  const plan = { tenantId, channelQuery, maxChannels: MAX_CHANNELS_A_CREATION, first, onFailure }
   const sent = await attempt(deps, plan, (channel) => {
     const upstreamModel = channel.models[model] ?? request.upstreamModel
     const { settings } = request.facts

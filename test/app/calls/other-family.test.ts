@@ -129,7 +129,7 @@ t.test('what is sent is got at hand once admitted, before a channel is held for 
   const prepare = () => {
     t.same([ends, asked], [['hold 1000000000000 USD'], []])
     const leases = [...Array(16)].map(() =>
-      deps.channels.lease({ family: 'pictures', model: 'painter' }),
+      deps.channels.lease('tenant_1', { family: 'pictures', model: 'painter' }),
     )
     t.ok(
       leases.every((lease) => lease !== undefined),

@@ -79,6 +79,31 @@ t.test('a channel that cannot be reached is passed over, and then left alone', a
   t.equal(deps.channels.health().find(({ id }) => id === 'first')?.breaker, 'open')
 })
 
+t.test('calls of one tenant that make a provider fail shut it to no other tenant', async (t) => {
+  const other = 'tenant_of_others'
+  await world.tenant(other, '10000')
+  const { calls, deps } = await world.text({ breaker: defaultBreakerSettings })
+  const failing = textInput({ prompt: '[[sandbox http=500]]' })
+  for (let call = 0; call < 20; call += 1) await t.rejects(calls.complete(failing))
+  await t.rejects(calls.complete(textInput()), { code: 'no_channel' })
+  for (let call = 0; call < 10; call += 1) {
+    await t.rejects(calls.complete(failing))
+    await calls.complete(textInput({ tenantId: other }))
+  }
+  const chat = deps.channels.all.find(({ family }) => family === 'chat')
+  const shown = deps.channels.health().find(({ id }) => id === chat?.id)
+  t.match(shown, { breaker: 'closed', shutTenants: 1 })
+})
+
+t.test('what our own bounds end shuts no channel', async (t) => {
+  const fragile = { ...defaultBreakerSettings, minimumFailures: 1, pauseMs: 60_000 }
+  const { calls, deps } = await world.text({ breaker: fragile, limits: { maxWithheldBytes: 1 } })
+  const { frames } = await calls.stream(textInput({ prompt: '[[sandbox words=5]]' }))
+  await collect(frames)
+  t.equal(calls.inFlight(), 0)
+  t.ok(deps.channels.health().every(({ breaker }) => breaker === 'closed'))
+})
+
 t.test('what may have been accepted is never sent to another channel', async (t) => {
   for (const fault of ['drop-after-accept', 'http-after-accept=503', 'http-after-accept=500']) {
     const marker = `once-${fault.replace('=', '-')}`

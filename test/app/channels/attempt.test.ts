@@ -16,6 +16,7 @@ import {
   type ProviderErrorKind,
 } from '../../../src/app/ports/provider.ts'
 
+const TENANT = 'tenant_1'
 const channelQuery = { family: 'any', model: 'm' }
 
 function channel(id: string, over: Partial<Channel> = {}): Channel {
@@ -42,6 +43,7 @@ function setUp(...ids: readonly string[]) {
   const channels = createChannelDirectory(all, { catalog, clock, random: () => 0, breaker })
   const failures: string[] = []
   const plan: AttemptPlan = {
+    tenantId: TENANT,
     channelQuery,
     maxChannels: 3,
     onFailure: ({ id }) => void failures.push(id),
@@ -94,7 +96,7 @@ t.test('a busy channel rests, for the model alone, as long as it asked for', asy
   const { deps, plan, failures, pass } = setUp('a')
   await attempt(deps, plan, failing('rate_limited', 'ruled_out', 500))
   t.equal((await attempt(deps, plan, () => Promise.resolve('never'))).kind, 'untried')
-  t.match(noChannelError(deps, channelQuery, { callId: 'c' }), {
+  t.match(noChannelError(deps, TENANT, channelQuery, { callId: 'c' }), {
     code: 'rate_limited',
     details: { callId: 'c', kind: 'rate_limited', acceptance: 'ruled_out', retryAfterMs: 500 },
   })
@@ -105,12 +107,39 @@ t.test('a busy channel rests, for the model alone, as long as it asked for', asy
   t.ok(lease)
   t.same(failures, ['a'])
   restChannel(deps, channelQuery, channel('a'), undefined)
-  t.equal(deps.channels.restingForMs(channelQuery), undefined)
+  t.equal(deps.channels.restingForMs(TENANT, channelQuery), undefined)
+})
+
+t.test('a rate limit that one tenant meets rests for all once it refuses another', async (t) => {
+  const { deps, plan, pass } = setUp('a')
+  const { channels } = deps
+  const limited = failing('rate_limited', 'ruled_out', 500)
+  const other = { ...plan, tenantId: 'tenant_2' }
+  await attempt(deps, plan, limited)
+  t.equal(channels.restingForMs(TENANT, channelQuery), 500)
+  t.equal(channels.restingForMs('tenant_2', channelQuery), undefined)
+  pass(100)
+  await attempt(deps, other, limited)
+  t.equal(channels.restingForMs('tenant_3', channelQuery), 500)
+  pass(500)
+  t.equal(channels.restingForMs(TENANT, channelQuery), undefined)
+  await attempt(deps, other, limited)
+  t.equal(channels.restingForMs(TENANT, channelQuery), undefined, 'one alone begins again')
+  // What an answer says of the account is so for all.
+  restChannel(deps, channelQuery, channel('a'), 700)
+  t.equal(channels.restingForMs('tenant_3', channelQuery), 700)
+})
+
+t.test('an attempt that the gateway ended shows nothing about the channel', async (t) => {
+  const { deps, plan } = setUp('a')
+  const own = new ProviderError('malformed', 'unknown', 'no', { endedByGateway: true })
+  await attempt(deps, plan, () => Promise.reject(own))
+  t.equal(deps.channels.health()[0]?.breaker, 'closed')
 })
 
 t.test('at most so many channels are asked, and the first may be given', async (t) => {
   const { deps, plan, failures } = setUp('a', 'b', 'c', 'd')
-  const first = deps.channels.lease({ ...channelQuery, channelId: 'c' })
+  const first = deps.channels.lease(TENANT, { ...channelQuery, channelId: 'c' })
   t.ok(first)
   const ended = await attempt(
     deps,
@@ -126,10 +155,18 @@ t.test('an answer keeps its lease until its end is known', async (t) => {
   const answered = await attempt(deps, plan, ({ id }) => Promise.resolve(`of ${id}`))
   if (answered.kind !== 'answered') throw new Error('it was not answered')
   t.equal(answered.result, 'of a')
-  endAttempt(deps, channelQuery, answered.lease, new ProviderError('unavailable', 'certain', 'cut'))
+  const cut = new ProviderError('unavailable', 'certain', 'cut')
+  endAttempt(deps, channelQuery, answered.lease, cut)
+  t.equal(deps.channels.health()[0]?.breaker, 'closed', 'an answer that broke off weighs half')
+  const again = await attempt(deps, plan, () => Promise.resolve('again'))
+  if (again.kind !== 'answered') throw new Error('it was not answered')
+  endAttempt(deps, channelQuery, again.lease, cut)
   t.equal(deps.channels.health()[0]?.breaker, 'open')
-  t.match(noChannelError(deps, channelQuery, {}), { code: 'no_channel', details: { model: 'm' } })
-  t.match(noChannelError(deps, { ...channelQuery, channelId: 'a' }, {}), {
+  t.match(noChannelError(deps, TENANT, channelQuery, {}), {
+    code: 'no_channel',
+    details: { model: 'm' },
+  })
+  t.match(noChannelError(deps, TENANT, { ...channelQuery, channelId: 'a' }, {}), {
     code: 'kept_unavailable',
   })
 })
@@ -149,7 +186,10 @@ t.test('what is no failure of a provider is thrown, and says nothing of its chan
 
 t.test('a channel that is merely full is said to be busy', async (t) => {
   const { deps, plan } = setUp('a')
-  while (deps.channels.lease(channelQuery) !== undefined);
+  while (deps.channels.lease(TENANT, channelQuery) !== undefined);
   t.equal((await attempt(deps, plan, () => Promise.resolve('never'))).kind, 'untried')
-  t.match(noChannelError(deps, channelQuery, {}), { code: 'overloaded', details: { model: 'm' } })
+  t.match(noChannelError(deps, TENANT, channelQuery, {}), {
+    code: 'overloaded',
+    details: { model: 'm' },
+  })
 })

@@ -17,6 +17,8 @@ const settings: BreakerSettings = {
   longestPauseMs: 300,
   maxProbes: 1,
   probesToClose: 2,
+  brokenAnswerWeight: 0.5,
+  maxFailuresATenant: 3,
 }
 
 function failing(times: number, state: BreakerState = closedBreaker(0), atMs = 0): BreakerState {

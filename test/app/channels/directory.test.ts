@@ -4,6 +4,7 @@ import { createChannelDirectory } from '../../../src/app/channels/directory.ts'
 import type { Channel } from '../../../src/app/ports/provider.ts'
 
 const MODEL = 'domestic-video-2-0'
+const TENANT = 'tenant_1'
 const channelQuery = { family: 'video-a', region: 'domestic', model: MODEL } as const
 
 function channel(id: string, over: Partial<Channel> = {}): Channel {
@@ -38,9 +39,12 @@ t.test('only channels of the family, region and model are used', async (t) => {
     channel('other-region', { region: 'overseas' }),
     channel('other-model', { models: { 'domestic-video-2-5': 'x' } }),
   ]
-  t.equal(directory(all).lease(channelQuery), undefined)
-  t.equal(directory([...all, channel('fits')]).lease(channelQuery)?.channel.id, 'fits')
-  t.equal(directory([channel('a')]).lease({ ...channelQuery, model: 'toString' }), undefined)
+  t.equal(directory(all).lease(TENANT, channelQuery), undefined)
+  t.equal(directory([...all, channel('fits')]).lease(TENANT, channelQuery)?.channel.id, 'fits')
+  t.equal(
+    directory([channel('a')]).lease(TENANT, { ...channelQuery, model: 'toString' }),
+    undefined,
+  )
 })
 
 t.test(
@@ -52,10 +56,10 @@ t.test(
       channel('second', { priority: 1, settings: 'has it' }),
       channel('third', { priority: 2, settings: 'has it' }),
     ])
-    t.equal(lease({ ...channelQuery, channelId: 'third' })?.channel.id, 'third')
-    t.equal(lease({ ...channelQuery, channelId: 'third' }, new Set(['third'])), undefined)
-    t.equal(lease({ ...channelQuery, channelId: 'gone' }), undefined)
-    t.equal(lease({ ...channelQuery, suits: has })?.channel.id, 'second')
+    t.equal(lease(TENANT, { ...channelQuery, channelId: 'third' })?.channel.id, 'third')
+    t.equal(lease(TENANT, { ...channelQuery, channelId: 'third' }, new Set(['third'])), undefined)
+    t.equal(lease(TENANT, { ...channelQuery, channelId: 'gone' }), undefined)
+    t.equal(lease(TENANT, { ...channelQuery, suits: has })?.channel.id, 'second')
     const ids = (more: object) => serving({ ...channelQuery, ...more }).map(({ id }) => id)
     t.same(ids({ suits: has }), ['second', 'third'])
     t.same(ids({ suits: has, channelId: 'first' }), [])
@@ -68,42 +72,42 @@ t.test('the lowest priority wins while it is healthy', async (t) => {
     channel('first', { maxConcurrent: 100 }),
   ])
   for (let call = 0; call < 5; call += 1) {
-    const taken = lease(channelQuery)
+    const taken = lease(TENANT, channelQuery)
     t.equal(taken?.channel.id, 'first')
     taken?.release('failure')
   }
-  t.equal(lease(channelQuery)?.channel.id, 'spare', 'the breaker of the first is open')
+  t.equal(lease(TENANT, channelQuery)?.channel.id, 'spare', 'the breaker of the first is open')
   t.same(
     health().find(({ id }) => id === 'first'),
-    { id: 'first', breaker: 'open' },
+    { id: 'first', breaker: 'open', shutTenants: 1 },
   )
   advance(2_000)
-  t.equal(lease(channelQuery)?.channel.id, 'first', 'after its pause it is probed')
-  t.equal(lease(channelQuery)?.channel.id, 'spare', 'one probe at a time')
+  t.equal(lease(TENANT, channelQuery)?.channel.id, 'first', 'after its pause it is probed')
+  t.equal(lease(TENANT, channelQuery)?.channel.id, 'spare', 'one probe at a time')
 })
 
 t.test('within a priority chance follows the weights', async (t) => {
   const channels = [channel('light', { weight: 1 }), channel('heavy', { weight: 3 })]
-  t.equal(directory(channels, 0.24).lease(channelQuery)?.channel.id, 'light')
-  t.equal(directory(channels, 0.26).lease(channelQuery)?.channel.id, 'heavy')
-  t.equal(directory(channels, 0.999).lease(channelQuery)?.channel.id, 'heavy')
+  t.equal(directory(channels, 0.24).lease(TENANT, channelQuery)?.channel.id, 'light')
+  t.equal(directory(channels, 0.26).lease(TENANT, channelQuery)?.channel.id, 'heavy')
+  t.equal(directory(channels, 0.999).lease(TENANT, channelQuery)?.channel.id, 'heavy')
 })
 
 t.test('a channel with too many calls waiting is left out until one ends', async (t) => {
   const { lease } = directory([channel('busy', { maxConcurrent: 1 })])
-  const taken = [1, 2, 3, 4].map(() => lease(channelQuery))
+  const taken = [1, 2, 3, 4].map(() => lease(TENANT, channelQuery))
   t.ok(taken.every((one) => one !== undefined))
-  t.equal(lease(channelQuery), undefined)
+  t.equal(lease(TENANT, channelQuery), undefined)
   taken[0]?.release('success')
   taken[0]?.release('success')
-  t.ok(lease(channelQuery))
-  t.equal(lease(channelQuery), undefined, 'releasing twice frees one place')
+  t.ok(lease(TENANT, channelQuery))
+  t.equal(lease(TENANT, channelQuery), undefined, 'releasing twice frees one place')
 })
 
 t.test('excluded channels are not tried again', async (t) => {
   const { lease, serving } = directory([channel('a'), channel('b')])
-  t.equal(lease(channelQuery, new Set(['a']))?.channel.id, 'b')
-  t.equal(lease(channelQuery, new Set(['a', 'b'])), undefined)
+  t.equal(lease(TENANT, channelQuery, new Set(['a']))?.channel.id, 'b')
+  t.equal(lease(TENANT, channelQuery, new Set(['a', 'b'])), undefined)
   t.same(
     serving(channelQuery).map(({ id }) => id),
     ['a', 'b'],

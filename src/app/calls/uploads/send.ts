@@ -53,10 +53,11 @@ type Sent = Pick<OwnUpload, 'channelId' | 'upstreamFileId' | 'sizeBytes'>
 
 async function send(deps: MediaDeps, input: UploadInput, signal: AbortSignal): Promise<Sent> {
   const { purpose, filename, requestId } = input
+  const { tenantId } = input.principal
   const { family, model, maxBytes } = deps.catalog.uploadPlace(purpose)
   const channelQuery: ChannelQuery = { family, ...(model === undefined ? {} : { model }) }
-  const first = leaseFor(deps, input.principal.tenantId, channelQuery)
-  if (first === undefined) throw noChannelError(deps, channelQuery, {})
+  const first = leaseFor(deps, tenantId, channelQuery)
+  if (first === undefined) throw noChannelError(deps, tenantId, channelQuery, {})
   const body = counted(input.body, maxBytes)
   const onFailure = ({ id: channelId }: Channel, error: unknown): void => {
     if (!(error instanceof ProviderError)) return
@@ -66,7 +67,7 @@ async function send(deps: MediaDeps, input: UploadInput, signal: AbortSignal): P
       'upload failed upstream',
     )
   }
-  const plan = { channelQuery, maxChannels: 1, first, onFailure }
+  const plan = { tenantId, channelQuery, maxChannels: 1, first, onFailure }
   const attempted = await attempt(deps, plan, async (channel) => {
     try {
       const media = { purpose, filename, body: body.chunks() }
@@ -88,7 +89,7 @@ async function send(deps: MediaDeps, input: UploadInput, signal: AbortSignal): P
     case 'failed':
       throw refusalOf(attempted.error)
     case 'untried':
-      throw noChannelError(deps, channelQuery, {})
+      throw noChannelError(deps, tenantId, channelQuery, {})
   }
 }
 
@@ -106,7 +107,7 @@ function leaseFor(
     .map(({ id }) => ({ id, place: keyedHash(markerSecret, 'upload-place', [tenantId, id]) }))
     .toSorted((a, b) => a.place.compare(b.place))
   for (const { id } of ordered) {
-    const lease = channels.lease({ ...channelQuery, channelId: id })
+    const lease = channels.lease(tenantId, { ...channelQuery, channelId: id })
     if (lease !== undefined) return lease
   }
   return undefined

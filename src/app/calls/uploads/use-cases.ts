@@ -37,6 +37,7 @@ function createOpenUpload(deps: MediaDeps): MediaUseCases['openUpload'] {
     const upload = await findOwnUpload(deps, key)
     const { upstreamFileId, channelId } = upload
     const { family, model, maxBytes } = deps.catalog.uploadPlace(upload.purpose)
+    const { tenantId } = key.principal
     const channelQuery: ChannelQuery = {
       family,
       channelId,
@@ -47,7 +48,7 @@ function createOpenUpload(deps: MediaDeps): MediaUseCases['openUpload'] {
     open += 1
     let isHeld = false
     try {
-      const plan = { channelQuery, maxChannels: 1, onFailure: () => undefined }
+      const plan = { tenantId, channelQuery, maxChannels: 1, onFailure: () => undefined }
       const file = {
         upstreamFileId,
         maxBytes,
@@ -62,7 +63,7 @@ function createOpenUpload(deps: MediaDeps): MediaUseCases['openUpload'] {
             throw signal.aborted ? left() : error
           }),
       )
-      if (attempted.kind === 'untried') throw noChannelError(deps, channelQuery, {})
+      if (attempted.kind === 'untried') throw noChannelError(deps, tenantId, channelQuery, {})
       if (attempted.kind === 'failed') throw refusalOf(attempted.error)
       const { lease, result } = attempted
       isHeld = true

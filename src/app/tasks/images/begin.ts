@@ -35,7 +35,7 @@ interface ReadyTask {
 export async function prepareImages(
   deps: ImageTaskDeps,
   { platformId }: DuePoll,
-  leaseOf: (channelQuery: ChannelQuery) => ChannelLease | undefined,
+  leaseOf: (tenantId: string, channelQuery: ChannelQuery) => ChannelLease | undefined,
 ): Promise<ReadyTask | 'later' | 'ended'> {
   const { media } = deps
   const state = await loadTask(deps.log, platformId)
@@ -58,9 +58,9 @@ export async function prepareImages(
   const images = await readOrSay(deps, media, waiting)
   if (images === 'later') return 'later'
   if (images === undefined) return fail('request_lost')
-  const { family, model } = request
+  const { tenantId, family, model } = request
   const channelQuery = { family, model, imageCount: images.count }
-  const lease = leaseOf(channelQuery)
+  const lease = leaseOf(tenantId, channelQuery)
   return lease === undefined ? 'later' : { waiting, media, images, channelQuery, lease }
 }
 

@@ -24,11 +24,11 @@ interface ImageTaskOrder extends TaskOrder {
  */
 export function createCreateImageTask(deps: ImageTaskDeps): ImageTaskUseCases['create'] {
   const create = createTaskWith<ImageTaskOrder>(deps, {
-    choose: (_order, channelQuery) => {
+    choose: ({ principal: { tenantId } }, channelQuery) => {
       const [channel] = deps.channels.serving(channelQuery)
-      if (channel === undefined) throw noChannelError(deps, channelQuery, {})
+      if (channel === undefined) throw noChannelError(deps, tenantId, channelQuery, {})
       // Nothing is sent now, so no channel is held: the worker chooses one later.
-      return { channel, release: () => undefined }
+      return { channel, tenantId, release: () => undefined }
     },
     keep: async ({ media, images }, request) => {
       await refuseWhenFull(deps, request.tenantId)

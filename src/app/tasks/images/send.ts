@@ -55,13 +55,15 @@ interface Busy {
 
 async function sendOnce(
   deps: ImageTaskDeps,
-  { platformId, requestId, images, channelQuery }: SendingTask,
+  task: SendingTask,
   first: ChannelLease | undefined,
   signal: AbortSignal,
 ): Promise<SendOutcome | Busy> {
+  const { platformId, requestId, images, channelQuery } = task
   const provider = deps.imageProviders.get(channelQuery.family)
   invariant(provider, `every family of images has a provider: ${channelQuery.family}`)
   const plan = {
+    tenantId: task.lease.tenantId,
     channelQuery,
     maxChannels: MAX_CHANNELS,
     ...(first === undefined ? {} : { first }),

@@ -146,8 +146,8 @@ async function begin(
   poll: DuePoll,
   times: { readonly scale: number; readonly signal: AbortSignal },
 ): Promise<'later' | undefined> {
-  const lease = (channelQuery: ChannelQuery): ChannelLease | undefined =>
-    deps.channels.lease(channelQuery, making.fullChannels())
+  const lease = (tenantId: string, channelQuery: ChannelQuery): ChannelLease | undefined =>
+    deps.channels.lease(tenantId, channelQuery, making.fullChannels())
   const job = await prepareImages(deps, poll, lease)
   if (job === 'ended') return undefined
   if (job === 'later') return 'later'

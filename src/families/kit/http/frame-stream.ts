@@ -158,9 +158,9 @@ class Chunks<Chunk, Tally extends FrameTally> {
 
 /** A stream can only break off after upstream accepted the call. */
 function asProviderError(error: unknown): unknown {
-  if (error instanceof BoundError) return malformed(error)
+  if (error instanceof BoundError) return malformed(error, true)
   if (!(error instanceof ExchangeError)) return error
-  const cause = { cause: error }
+  const cause = { cause: error, endedByGateway: error.reason === 'aborted' }
   return error.reason === 'timeout'
     ? new ProviderError('timeout', 'certain', 'The model service fell silent.', cause)
     : new ProviderError('unavailable', 'certain', 'The model service broke off its answer.', cause)

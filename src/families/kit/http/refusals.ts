@@ -102,7 +102,7 @@ export function fromStreamError(error: UpstreamError, scrub: Scrubber): Provider
 /** An exchange without a complete answer: what was never sent was never accepted. */
 export function fromExchange(error: ExchangeError): ProviderError {
   const acceptance: Acceptance = error.sent ? 'unknown' : 'ruled_out'
-  const details = { cause: error }
+  const details = { cause: error, endedByGateway: error.reason === 'aborted' }
   switch (error.reason) {
     case 'timeout':
     case 'aborted':
@@ -120,19 +120,19 @@ export function fromExchange(error: ExchangeError): ProviderError {
         details,
       )
     case 'too_large':
-      return malformed(error)
+      return malformed(error, true)
     default:
       return unreachable(error.reason)
   }
 }
 
 /** An answer that cannot be understood; what it stood for may have been accepted. */
-export function malformed(cause?: unknown): ProviderError {
+export function malformed(cause?: unknown, endedByGateway = false): ProviderError {
   return new ProviderError(
     'malformed',
     'unknown',
     'The model service gave an answer that could not be read.',
-    { cause },
+    { cause, endedByGateway },
   )
 }
 

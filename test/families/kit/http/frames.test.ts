@@ -2,6 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import t from 'tap'
 import { createFrameParser, type Frame } from '../../../../src/families/kit/http/frame-parser.ts'
+import { createFrameStream } from '../../../../src/families/kit/http/frame-stream.ts'
+import { ExchangeError } from '../../../../src/families/kit/http/open-stream.ts'
 
 const LIMIT = 1_000_000
 
@@ -150,4 +152,42 @@ t.test('a large frame in small pieces takes time in proportion to its size', asy
   for (let fed = 0; fed < 2_000; fed += 1) parser.feed(piece)
   const [frame] = parser.feed('\n\n')
   t.equal(frame?.data.length, 2_000 * 16_384)
+})
+
+t.test('a stream that the gateway ends shows nothing about its provider', async (t) => {
+  const reader = {
+    read: (frame: Frame) => frame,
+    tally: () => ({ finished: false, failure: undefined }),
+    over: () => false,
+  }
+  const ending = (read: () => Promise<readonly Buffer[] | undefined>) =>
+    createFrameStream(
+      {
+        statusCode: 200,
+        headers: {},
+        read,
+        receivedBytes: () => 0,
+        wasHeldBack: () => false,
+        hurry: () => undefined,
+        cancel: () => undefined,
+        discard: () => undefined,
+      },
+      reader,
+      { upstreamRequestId: undefined, restMs: undefined },
+      { maxFrameLength: 100, maxBytes: 1_000_000 },
+    ).read()
+  const caught = (error: unknown): unknown => error
+  const endless = (): Promise<readonly Buffer[]> => Promise.resolve([Buffer.alloc(60, 'x')])
+  t.match(await ending(endless).catch(caught), { kind: 'malformed', endedByGateway: true })
+  const broken = (reason: ExchangeError['reason']) => () =>
+    Promise.reject(new ExchangeError(reason, true))
+  t.match(await ending(broken('aborted')).catch(caught), {
+    kind: 'unavailable',
+    endedByGateway: true,
+  })
+  t.match(await ending(broken('network')).catch(caught), {
+    kind: 'unavailable',
+    endedByGateway: false,
+  })
+  t.match(await ending(broken('timeout')).catch(caught), { kind: 'timeout', endedByGateway: false })
 })
