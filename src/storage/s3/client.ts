@@ -1,7 +1,8 @@
 import { S3mini } from 's3mini'
-import { Agent, fetch as boundedFetch } from 'undici'
+import { Agent } from 'undici'
 import { createBackoff, pause } from '../../kernel/pause.ts'
 import { storageUnavailable } from '../errors.ts'
+import { fetchAnswer, UnusableAnswerError } from './answers.ts'
 
 export interface S3Options {
   /** The URL of the service, without the bucket. */
@@ -17,8 +18,12 @@ export interface S3Options {
 /** The bounds of one exchange with the service (P10). */
 export interface S3Limits {
   readonly connectTimeoutMs: number
-  /** A whole exchange. Reading an object may take longer while bytes arrive. */
+  /** A whole exchange. Reading an object may take longer while bytes arrive … */
   readonly exchangeTimeoutMs: number
+  /** … but not longer than this. */
+  readonly readTimeoutMs: number
+  /** Exchanges for one page of a list: some services give the keys of a page in several answers. */
+  readonly exchangesAPage: number
   /** The wait for the first and for the next bytes of an object. */
   readonly silenceTimeoutMs: number
   readonly tries: number
@@ -33,6 +38,8 @@ export interface S3Limits {
 export const defaultS3Limits: S3Limits = {
   connectTimeoutMs: 5_000,
   exchangeTimeoutMs: 60_000,
+  readTimeoutMs: 3_600_000,
+  exchangesAPage: 100,
   silenceTimeoutMs: 20_000,
   tries: 3,
   connections: 64,
@@ -65,12 +72,14 @@ function serviceCodeOf(error: unknown): unknown {
 }
 
 function isTransient(error: unknown): boolean {
+  if (error instanceof UnusableAnswerError) return false
   const status = detailOf(error, 'status')
   // Undefined: there was no answer.
   return status === undefined || transientStatuses.has(status)
 }
 
 export function toStorageError(error: unknown): Error {
+  if (error instanceof UnusableAnswerError) return storageUnavailable('away', error)
   const status = detailOf(error, 'status')
   if (status === FULL_STATUS || FULL.has(serviceCodeOf(error)))
     return storageUnavailable('full', error)
@@ -82,6 +91,8 @@ export interface S3Client {
   readonly exchange: <Result>(work: (s3: S3mini) => Promise<Result>) => Promise<Result>
   /** The same for an object that is read at the reader's pace. */
   readonly read: <Result>(work: (s3: S3mini) => Promise<Result>) => Promise<Result>
+  /** The same for one page of a list, for which the library may ask several times. */
+  readonly listPage: <Result>(work: (s3: S3mini) => Promise<Result>) => Promise<Result>
   readonly presign: (key: string, lifeS: number) => Promise<string>
   readonly close: () => Promise<void>
 }
@@ -93,19 +104,26 @@ export function createS3Client(options: S3Options, limits: S3Limits): S3Client {
     bodyTimeout: limits.silenceTimeoutMs,
     connections: limits.connections,
   })
-  // The library's own fetch has these bounds; its types are not quite those of the platform's.
-  const fetch = ((url: string, init: object) =>
-    boundedFetch(url, { ...init, dispatcher: agent })) as unknown as typeof globalThis.fetch
-  const { region, accessKeyId, secretAccessKey } = options
-  const account = { region, accessKeyId, secretAccessKey, fetch }
   const endpoint = `${options.endpoint.replace(/\/+$/, '')}/${options.bucket}`
-  const writing = new S3mini({
-    ...account,
-    endpoint,
-    requestAbortTimeout: limits.exchangeTimeoutMs,
-  })
-  const reading = new S3mini({ ...account, endpoint })
-  const outside = new S3mini({ ...account, endpoint: options.publicBaseUrl ?? endpoint })
+  const clientWith = ({ isObject = false, mayAsk = () => true }): S3mini => {
+    const fetch = (url: string, init: object) => {
+      if (!mayAsk())
+        throw new UnusableAnswerError('the service gives a page of a list in no end of answers')
+      return fetchAnswer(url, { ...init, dispatcher: agent, isObject })
+    }
+    return new S3mini({
+      region: options.region,
+      accessKeyId: options.accessKeyId,
+      secretAccessKey: options.secretAccessKey,
+      endpoint,
+      requestAbortTimeout: isObject ? limits.readTimeoutMs : limits.exchangeTimeoutMs,
+      // Its types are not quite those of the platform's.
+      fetch: fetch as unknown as typeof globalThis.fetch,
+    })
+  }
+  const writing = clientWith({})
+  const reading = clientWith({ isObject: true })
+  const outside = new S3mini({ ...options, endpoint: options.publicBaseUrl ?? endpoint })
   const attempt = async <Result>(work: () => Promise<Result>): Promise<Result> => {
     const pauses = createBackoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS)
     for (let tries = 1; ; tries += 1) {
@@ -120,6 +138,11 @@ export function createS3Client(options: S3Options, limits: S3Limits): S3Client {
   return {
     exchange: (work) => attempt(() => work(writing)),
     read: (work) => attempt(() => work(reading)),
+    listPage: (work) =>
+      attempt(() => {
+        let left = limits.exchangesAPage
+        return work(clientWith({ mayAsk: () => (left -= 1) >= 0 }))
+      }),
     presign: (key, lifeS) => outside.getPresignedUrl('GET', key, lifeS),
     close: () => agent.destroy(),
   }

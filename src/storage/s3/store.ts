@@ -4,6 +4,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import { boundedBody, guardedSource, MAX_OBJECT_BYTES } from '../body.ts'
 import { checkObjectKey, contentTypeOf } from '../object-key.ts'
+import { exactly, UnusableAnswerError } from './answers.ts'
 import type { ByteRange, ListedObject, ObjectStore, OpenedObject } from '../types.ts'
 import {
   createS3Client,
@@ -22,8 +23,10 @@ interface S3StoreOptions extends S3Options {
   readonly limits?: Partial<S3Limits>
 }
 
-/** So many keys are listed at once. */
+/** So many keys are listed at once, … */
 const PAGE_KEYS = 1_000
+/** … so often: a hundred million keys. */
+const MAX_PAGES = 100_000
 /** The longest validity that such a service accepts. */
 const MAX_URL_LIFE_S = 7 * 24 * 3_600
 
@@ -98,15 +101,16 @@ async function openObject(
     const response = await client.read((s3) =>
       s3.getObjectRaw(key, range === undefined, firstByte, end),
     )
-    const { body, headers } = response
-    const whole = /\/(\d+)$/.exec(headers.get('content-range') ?? '')?.[1]
-    const sizeBytes = Number(whole ?? headers.get('content-length') ?? Number.NaN)
-    if (body === null || !Number.isSafeInteger(sizeBytes))
-      throw new Error('the service did not say how large the object is')
-    const source = Readable.fromWeb(body as ReadableStream<Uint8Array>)
+    const { body } = response
+    const answered = sizesOf(response, range === undefined ? undefined : firstByte)
+    if (body === null || answered === undefined) {
+      await body?.cancel()
+      throw new UnusableAnswerError('the service did not say how large the object is')
+    }
+    const bytes = exactly(body as ReadableStream<Uint8Array>, answered.bodyBytes)
     return {
-      body: guardedSource(source, toStorageError),
-      sizeBytes,
+      body: guardedSource(Readable.from(bytes, { objectMode: false }), toStorageError),
+      sizeBytes: answered.objectBytes,
       contentType: contentTypeOf(key),
     }
   } catch (error) {
@@ -115,23 +119,49 @@ async function openObject(
   }
 }
 
+/** The bytes that an answer announces; undefined if it is not the answer to what was asked. */
+function sizesOf(
+  { status, headers }: Pick<Response, 'status' | 'headers'>,
+  firstByte: number | undefined,
+): { readonly objectBytes: number; readonly bodyBytes: number } | undefined {
+  const lengthBytes = Number(headers.get('content-length') ?? Number.NaN)
+  if (firstByte === undefined)
+    return status === 200 && Number.isSafeInteger(lengthBytes)
+      ? { objectBytes: lengthBytes, bodyBytes: lengthBytes }
+      : undefined
+  const [, first, last, whole] =
+    /^bytes (\d{1,15})-(\d{1,15})\/(\d{1,15})$/.exec(headers.get('content-range') ?? '') ?? []
+  if (status !== 206 || Number(first) !== firstByte) return undefined
+  return { objectBytes: Number(whole), bodyBytes: Number(last) - firstByte + 1 }
+}
+
+/** The keys of a service come in the order of their bytes: so a list has an end. */
 async function* listObjects(
   client: S3Client,
   prefix: string,
   after: string | undefined,
 ): AsyncGenerator<ListedObject, void> {
   let token: string | undefined
-  do {
+  let last = Buffer.from(after ?? '')
+  for (let pages = 1; ; pages += 1) {
     const startAfter = after === undefined ? {} : { 'start-after': after }
     const page = await client
-      .exchange((s3) => s3.listObjectsPaged('/', prefix, PAGE_KEYS, token, startAfter))
+      .listPage((s3) => s3.listObjectsPaged('/', prefix, PAGE_KEYS, token, startAfter))
       .catch((error: unknown) => {
         throw toStorageError(error)
       })
     if (page?.objects == null)
       throw toStorageError(Object.assign(new Error('there is no such bucket'), { status: 404 }))
-    for (const { Key: key, Size: sizeBytes, LastModified: modified } of page.objects)
+    for (const { Key: key, Size: sizeBytes, LastModified: modified } of page.objects) {
+      const bytes = Buffer.from(key)
+      if (!key.startsWith(prefix) || Buffer.compare(bytes, last) <= 0)
+        throw toStorageError(new UnusableAnswerError('the service lists keys in no order'))
+      last = bytes
       yield { key, sizeBytes, modifiedAtMs: new Date(modified).getTime() }
+    }
     token = page.nextContinuationToken
-  } while (token !== undefined)
+    if (token === undefined) return
+    if (page.objects.length === 0 || pages === MAX_PAGES)
+      throw toStorageError(new UnusableAnswerError('the service gives a list that does not end'))
+  }
 }
