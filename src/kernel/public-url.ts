@@ -66,7 +66,8 @@ function parse(text: string, use: UrlUse): { url: URL; canonical: string } | str
 /**
  * Checks that the gateway may fetch a URL, or may let a provider call it: `https`, no credentials,
  * and a host all of whose addresses are publicly routable. Fails closed: a host that cannot be
- * resolved in time is refused. The answered URL is trimmed.
+ * resolved in time is refused, in the same words, so that no caller learns which names resolve
+ * inside. The answered URL is trimmed.
  */
 export async function checkPublicUrl(
   value: unknown,
@@ -87,15 +88,30 @@ export async function checkPublicUrl(
   try {
     addresses = await addressesOf(hostname, resolve, timeoutMs)
   } catch {
-    return { ok: false, reason: 'has a host that cannot be resolved' }
+    return refused
   }
-  if (addresses.length === 0) return { ok: false, reason: 'has a host that cannot be resolved' }
-  if (addresses.length > MAX_ADDRESSES || !addresses.every(isPublicAddress)) return refused
+  if (
+    addresses.length === 0 ||
+    addresses.length > MAX_ADDRESSES ||
+    !addresses.every(isPublicAddress)
+  )
+    return refused
   return { ok: true, url: parsed.canonical, addresses }
 }
 
 /** Special blocks inside otherwise global space that `ipaddr.js` does not name. */
-const furtherIpv4 = ['192.0.0.0/24', '192.88.99.0/24'].map((block) => ipaddr.IPv4.parseCIDR(block))
+const furtherIpv4 = [
+  '192.0.0.0/24',
+  '192.88.99.0/24',
+  // Addresses of the public space under which the platforms of clouds answer their own machines only:
+  // a machine's agent and name server, metadata, and services behind a private endpoint.
+  '168.63.129.16/32',
+  '192.80.8.124/32',
+  '161.26.0.0/16',
+  '166.8.0.0/14',
+  '199.36.153.4/30',
+  '199.36.153.8/30',
+].map((block) => ipaddr.IPv4.parseCIDR(block))
 const furtherIpv6 = [
   '2001:db8::/32',
   '3fff::/20',
@@ -103,6 +119,9 @@ const furtherIpv6 = [
   '2001::/23',
   // 6to4 reaches whatever IPv4 address it embeds.
   '2002::/16',
+  // Services of a cloud's platform behind a private endpoint, as above.
+  '2600:2d00:2:1000::/64',
+  '2600:2d00:2:2000::/64',
 ].map((block) => ipaddr.IPv6.parseCIDR(block))
 const globalUnicastIpv6 = ipaddr.IPv6.parseCIDR('2000::/3')
 
@@ -122,8 +141,9 @@ function isPublicIpv6(address: ipaddr.IPv6): boolean {
 
 /**
  * Whether an address is publicly routable: not local, private, link-local, multicast, carrier-grade
- * NAT, documentation, benchmarking, translation, tunnelling or reserved. Anything that
- * is not an address is not public.
+ * NAT, documentation, benchmarking, translation, tunnelling, reserved or of a cloud's platform.
+ * Anything that is not an address is not public. A network that translates IPv4 under an IPv6 prefix
+ * of its own choice cannot be known here.
  */
 export function isPublicAddress(text: string): boolean {
   const address = parseAddress(text)

@@ -4,6 +4,7 @@ import t from 'tap'
 import { checkPublicUrl, type ResolveHost } from '../../src/kernel/public-url.ts'
 import { resolveByDns } from '../../src/families/kit/http/public-fetch.ts'
 
+const NOT_PUBLIC = 'must have a publicly routable host'
 const asked: string[] = []
 const resolve: ResolveHost = async (host) => {
   asked.push(host)
@@ -121,7 +122,7 @@ void t.test(
       'https://[fd00::1]',
       'https://[ff02::1]',
     ])
-      t.equal(await reasonFor(value), 'must have a publicly routable host', value)
+      t.equal(await reasonFor(value), NOT_PUBLIC, value)
     t.same(asked, [], 'an address is never resolved')
   },
 )
@@ -131,10 +132,49 @@ void t.test('a host written unusually is sent on the way it was checked', async 
   t.equal(await reasonFor('https://bücher.example/x'), 'accepted https://xn--bcher-kva.example/x')
 })
 
+void t.test('where a platform answers its own machines is not public, in any form', async (t) => {
+  const inside = [
+    '168.63.129.16',
+    '169.254.169.254',
+    '169.254.170.2',
+    '169.254.0.23',
+    '100.100.100.200',
+    '192.0.0.192',
+    '192.80.8.124',
+    '161.26.0.7',
+    '166.8.0.1',
+    '166.11.255.255',
+    '199.36.153.4',
+    '199.36.153.11',
+  ]
+  const hex = (address: string): string => {
+    const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number)
+    return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`
+  }
+  const within = ['fd00:ec2::254', 'fd00:ec2::23', 'fd20:ce::254', '2600:2d00:2:1000::1']
+  const forms = inside.flatMap((address) => [
+    address,
+    `::ffff:${address}`,
+    `::${address}`,
+    `64:ff9b::${address}`,
+    `64:ff9b:1::${address}`,
+    `::ffff:0:${address}`,
+    `2002:${hex(address)}::1`,
+    `2001:0:${hex(address)}::1`,
+  ])
+  for (const address of [...forms, ...within]) {
+    t.equal(await reasonFor('https://example.com', answering(address)), NOT_PUBLIC, address)
+    const host = address.includes(':') ? `[${address}]` : address
+    t.equal(await reasonFor(`https://${host}/`), NOT_PUBLIC, host)
+  }
+  for (const near of ['168.63.129.15', '168.63.129.17', '166.7.255.255', '199.36.153.12'])
+    t.match(await reasonFor(`https://${near}/`), /^accepted/)
+})
+
 void t.test('localhost is refused without resolving it', async (t) => {
   asked.length = 0
   for (const value of ['https://localhost', 'https://LOCALHOST.', 'https://a.localhost:8443/x'])
-    t.equal(await reasonFor(value), 'must have a publicly routable host', value)
+    t.equal(await reasonFor(value), NOT_PUBLIC, value)
   t.same(asked, [])
 })
 
@@ -149,20 +189,19 @@ void t.test('one address that is not public among many refuses the host', async 
   ])
     t.equal(
       await reasonFor('https://example.com', answering('8.8.8.8', '2606:4700::1', hidden)),
-      'must have a publicly routable host',
+      NOT_PUBLIC,
       hidden,
     )
 })
 
-void t.test('a host that cannot be resolved is refused', async (t) => {
-  const unresolvable = 'has a host that cannot be resolved'
+void t.test('a host that cannot be resolved is refused in the same words', async (t) => {
   const failing: ResolveHost = async () => Promise.reject(new Error('SERVFAIL'))
-  t.equal(await reasonFor('https://example.com', failing), unresolvable)
-  t.equal(await reasonFor('https://example.com', answering()), unresolvable)
+  t.equal(await reasonFor('https://example.com', failing), NOT_PUBLIC)
+  t.equal(await reasonFor('https://example.com', answering()), NOT_PUBLIC)
   const throwing: ResolveHost = () => {
     throw new Error('broken')
   }
-  t.equal(await reasonFor('https://example.com', throwing), unresolvable)
+  t.equal(await reasonFor('https://example.com', throwing), NOT_PUBLIC)
 })
 
 void t.test('a host that takes too long to resolve is refused', async (t) => {
@@ -171,20 +210,17 @@ void t.test('a host that takes too long to resolve is refused', async (t) => {
     return ['8.8.8.8']
   }
   const verdict = await checkPublicUrl('https://example.com', slow, { timeoutMs: 20 })
-  t.same(verdict, { ok: false, reason: 'has a host that cannot be resolved' })
+  t.same(verdict, { ok: false, reason: NOT_PUBLIC })
 })
 
 void t.test('a host with more than 64 addresses is refused', async (t) => {
   const many = Array.from({ length: 65 }, (_, n) => `8.8.8.${n}`)
-  t.equal(
-    await reasonFor('https://example.com', answering(...many)),
-    'must have a publicly routable host',
-  )
+  t.equal(await reasonFor('https://example.com', answering(...many)), NOT_PUBLIC)
 })
 
 void t.test('DNS is asked for a name that does not exist and says so', async (t) => {
   const verdict = await checkPublicUrl('https://does-not-exist.invalid/', resolveByDns)
-  t.same(verdict, { ok: false, reason: 'has a host that cannot be resolved' })
+  t.same(verdict, { ok: false, reason: NOT_PUBLIC })
 })
 
 void t.test('any text is judged without throwing, and only https is ever accepted', async (t) => {
