@@ -1,6 +1,8 @@
 import type { Logger } from 'pino'
-import { request } from 'undici'
+import { buildConnector, Client } from 'undici'
 import type { Clock } from '../../src/kernel/clock.ts'
+import { checkPublicUrl } from '../../src/kernel/public-url.ts'
+import { fixedLookup } from '../../src/kernel/resolve-host.ts'
 import { type CallbackPlan, isTerminal, type Segment, timeline } from './tasks/record.ts'
 import type { StoredTask, TaskStore } from './tasks/store.ts'
 import type { SandboxOptions } from './options.ts'
@@ -36,7 +38,8 @@ const MAX_QUEUED = 20_000
 const MAX_RETRIES = 3
 /** A receiver must give a challenge back within this time. */
 const CHALLENGE_TIMEOUT_MS = 3_000
-const MAX_CHALLENGE_ANSWER_BYTES = 65_536
+/** No more of a receiver's answer is read. */
+const MAX_ANSWER_BYTES = 65_536
 const MAX_TIMER_MS = 2_000_000_000
 /** An end that was not acknowledged before a restart is delivered again within this time. */
 const RESUME_WITHIN_MS = 3_600_000
@@ -73,20 +76,9 @@ export class Callbacks {
    */
   async challenge(url: string, challenge: string): Promise<boolean> {
     try {
-      const target = this.#target(url)
-      const timeout = AbortSignal.timeout(CHALLENGE_TIMEOUT_MS)
-      const { statusCode, headers, body } = await request(target.url, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', host: target.host },
-        body: JSON.stringify({ challenge }),
-        signal: AbortSignal.any([timeout, this.#abort.signal]),
-      })
-      if (statusCode !== 200 || Number(headers['content-length']) > MAX_CHALLENGE_ANSWER_BYTES) {
-        await body.dump()
-        return false
-      }
-      const answer: unknown = await body.json()
-      return Reflect.get(Object(answer), 'challenge') === challenge
+      const answer = await this.#send(url, JSON.stringify({ challenge }), {}, CHALLENGE_TIMEOUT_MS)
+      if (answer.statusCode !== 200) return false
+      return Reflect.get(Object(JSON.parse(answer.text)), 'challenge') === challenge
     } catch {
       return false
     }
@@ -237,20 +229,9 @@ export class Callbacks {
     this.#counts.set(id, counts)
     counts.attempts += 1
     try {
-      const target = this.#target(url)
-      const timeout = AbortSignal.timeout(this.#options.callbackTimeoutMs)
-      const response = await request(target.url, {
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          host: target.host,
-          ...this.#signers.get(family)?.(task, new URL(url)),
-        },
-        body,
-        signal: AbortSignal.any([timeout, this.#abort.signal]),
-      })
-      await response.body.dump({ limit: 1_048_576 })
-      const acknowledged = response.statusCode >= 200 && response.statusCode < 300
+      const headers = this.#signers.get(family)?.(task, new URL(url)) ?? {}
+      const { statusCode } = await this.#send(url, body, headers, this.#options.callbackTimeoutMs)
+      const acknowledged = statusCode >= 200 && statusCode < 300
       if (acknowledged) counts.acknowledged += 1
       return acknowledged
     } catch (error) {
@@ -259,10 +240,52 @@ export class Callbacks {
     }
   }
 
-  #target(text: string): { readonly url: string; readonly host: string } {
+  /**
+   * Posts to a receiver and reads what it answers, up to a bound. It connects to the very addresses
+   * that were checked: a name that resolved outside when the task was accepted may resolve inside now.
+   */
+  async #send(
+    text: string,
+    body: string,
+    headers: Readonly<Record<string, string>>,
+    timeoutMs: number,
+  ): Promise<{ readonly statusCode: number; readonly text: string }> {
+    const { target, host, addresses } = await this.#target(text)
+    const lookup = addresses && { lookup: fixedLookup(addresses), autoSelectFamily: true }
+    const client = new Client(target.origin, { connect: buildConnector({ ...lookup }) })
+    try {
+      const answer = await client.request({
+        method: 'POST',
+        path: `${target.pathname}${target.search}`,
+        headers: { 'content-type': 'application/json', host, ...headers },
+        body,
+        signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), this.#abort.signal]),
+      })
+      const pieces: Buffer[] = []
+      let sizeBytes = 0
+      for await (const piece of answer.body as AsyncIterable<Buffer>) {
+        pieces.push(piece)
+        sizeBytes += piece.length
+        if (sizeBytes > MAX_ANSWER_BYTES) break
+      }
+      return { statusCode: answer.statusCode, text: Buffer.concat(pieces).toString() }
+    } finally {
+      await client.destroy()
+    }
+  }
+
+  /** Where a callback goes: to the origin of an option, unchecked, or to public addresses only. */
+  async #target(text: string): Promise<{
+    readonly target: URL
+    readonly host: string
+    readonly addresses?: readonly string[]
+  }> {
     const url = new URL(text)
     const mapped = this.#options.callbackMap.get(url.hostname.toLowerCase())
-    if (mapped === undefined) return { url: text, host: url.host }
-    return { url: `${mapped}${url.pathname}${url.search}`, host: url.host }
+    if (mapped !== undefined)
+      return { target: new URL(`${mapped}${url.pathname}${url.search}`), host: url.host }
+    const verdict = await checkPublicUrl(text, this.#options.resolveHost, { use: 'fetch' })
+    if (!verdict.ok) throw new Error(`a callback URL ${verdict.reason}`)
+    return { target: new URL(verdict.url), host: url.host, addresses: verdict.addresses }
   }
 }

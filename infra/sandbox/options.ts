@@ -1,3 +1,6 @@
+import type { ResolveHost } from '../../src/kernel/public-url.ts'
+import { resolveByDns } from '../../src/kernel/resolve-host.ts'
+
 /** How a sandbox runs; the defaults are those of `defaultOptions`. */
 export interface SandboxOptions {
   /** Address to listen on. */
@@ -18,6 +21,8 @@ export interface SandboxOptions {
   readonly models: readonly string[]
   /** Host name of a callback URL to the origin that receives it instead. */
   readonly callbackMap: ReadonlyMap<string, string>
+  /** How hosts of callback URLs that are not in `callbackMap` are resolved; only public ones are called. */
+  readonly resolveHost: ResolveHost
   readonly callbackTimeoutMs: number
   readonly queuedMs: number
   readonly runningMs: number
@@ -43,6 +48,7 @@ export const defaultOptions: SandboxOptions = {
   apiKeys: [],
   models: [],
   callbackMap: new Map(),
+  resolveHost: resolveByDns,
   callbackTimeoutMs: 5000,
   queuedMs: 1000,
   runningMs: 4000,

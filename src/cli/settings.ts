@@ -7,7 +7,7 @@ import {
   type SettingValueOf,
   type WantedOf,
 } from '../domain/account/settings.ts'
-import { resolveByDns } from '../families/kit/http/public-fetch.ts'
+import { resolveByDns } from '../kernel/resolve-host.ts'
 import { type ActorOption, depsOf } from './access.ts'
 import { note, print, toJson } from './output.ts'
 import type { Session } from './session.ts'

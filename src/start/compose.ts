@@ -44,6 +44,7 @@ import {
 } from '../app/files/uploads/quota.ts'
 import { createThrottle } from '../app/spending/throttle/throttle.ts'
 import type { EventLog } from '../eventlog/log/types.ts'
+import { resolveByDns } from '../kernel/resolve-host.ts'
 import { type Clock, monotonicClock, wallClock } from '../kernel/clock.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Log } from '../kernel/log.ts'
@@ -51,7 +52,6 @@ import {
   createOpenPublic,
   createPublicFetch,
   type PublicFetchDeps,
-  resolveByDns,
 } from '../families/kit/http/public-fetch.ts'
 import { catalogOf, type FamilyModule, openFamilies } from '../families/module.ts'
 import type { ObjectStore } from '../storage/types.ts'

@@ -1,6 +1,7 @@
 import { type Config, dataFiles } from '../config.ts'
 import type { Channel } from '../app/ports/provider.ts'
-import { type PublicFetchDeps, resolveByDns } from '../families/kit/http/public-fetch.ts'
+import type { PublicFetchDeps } from '../families/kit/http/public-fetch.ts'
+import { resolveByDns } from '../kernel/resolve-host.ts'
 import type { Pool } from 'pg'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'

@@ -197,3 +197,22 @@ void t.test(
     t.match(three.accepted(), [{ callbacks: { attempts: 0 } }])
   },
 )
+
+void t.test('a callback goes to a public address that was checked, and nowhere else', async (t) => {
+  const { origin, received } = await receiver(t)
+  const { port } = new URL(origin)
+  let asked = 0
+  // Public when the caller's gateway looked, and inside when the callback is due.
+  const resolveHost = () => Promise.resolve([(asked += 1) === 1 ? '8.8.8.8' : '127.0.0.1'])
+  await resolveHost()
+  const sandbox = await sandboxFor(t, { timeScale: 0.001, resolveHost })
+  for (const host of ['rebinds.example.test', '127.0.0.1', '[::1]', '168.63.129.16'])
+    await create(sandbox.url, 'x', { callback_url: `http://${host}:${port}/inside` })
+  await until(
+    () => sandbox.accepted(),
+    (all) => all.length === 4 && all.every(({ callbacks }) => callbacks.attempts >= 6),
+  )
+  t.same(received, [])
+  t.ok(sandbox.accepted().every(({ callbacks }) => callbacks.acknowledged === 0))
+  t.ok(asked > 1)
+})

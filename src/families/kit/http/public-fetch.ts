@@ -1,6 +1,4 @@
 import { Buffer } from 'node:buffer'
-import { Resolver } from 'node:dns/promises'
-import { isIP, type LookupFunction } from 'node:net'
 import { buildConnector, Client, type Dispatcher } from 'undici'
 import { monotonicClock } from '../../../kernel/clock.ts'
 import {
@@ -12,6 +10,7 @@ import {
   type PostPublic,
 } from '../../../kernel/public-fetch.ts'
 import { checkPublicUrl, RESOLVE_TIMEOUT_MS, type ResolveHost } from '../../../kernel/public-url.ts'
+import { fixedLookup } from '../../../kernel/resolve-host.ts'
 import { CONNECT_TIMEOUT_MS } from './exchange.ts'
 import { headerOf } from './refusals.ts'
 
@@ -131,16 +130,6 @@ function originOf(url: string): string | undefined {
   return URL.canParse(url) ? new URL(url).origin : undefined
 }
 
-/** Returns the checked addresses, whatever the name resolves to by now. */
-function fixedLookup(addresses: readonly string[]): LookupFunction {
-  const all = addresses.map((address) => ({ address, family: isIP(address) }))
-  return (_hostname, { all: wantsAll }, done) => {
-    const [first] = all
-    if (wantsAll === true) done(null, all)
-    else done(null, first?.address ?? '', first?.family)
-  }
-}
-
 async function visit(
   { url, addresses }: Place,
   { signal, deadline, headers, idleTimeoutMs = 0 }: VisitOptions,
@@ -197,27 +186,6 @@ async function bodyOf(
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
-}
-
-const noRecord: ReadonlySet<string> = new Set(['ENODATA', 'ENOTFOUND'])
-
-/**
- * Asks DNS for all A and AAAA records. It does not use `dns.lookup`, which would let slow names
- * occupy the thread pool that files and hashing share, and which would read this machine's hosts
- * file.
- */
-export const resolveByDns: ResolveHost = async (hostname) => {
-  const resolver = new Resolver({ timeout: 1_000, tries: 2 })
-  const orNone = (error: unknown): readonly string[] => {
-    const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined
-    if (typeof code === 'string' && noRecord.has(code)) return []
-    throw error
-  }
-  const found = await Promise.all([
-    resolver.resolve4(hostname).catch(orNone),
-    resolver.resolve6(hostname).catch(orNone),
-  ])
-  return found.flat()
 }
 
 interface PostOutDeps extends PublicFetchDeps {
