@@ -4,6 +4,7 @@ import type { Limits } from './app/spending/throttle/limits.ts'
 import type { UploadLimits } from './app/files/uploads/quota.ts'
 import { MAX_TOKEN_LIMIT } from './domain/token/events.ts'
 import { canonicalRange } from './kernel/address-ranges.ts'
+import { readTrustedTarget, type TrustedTarget } from './kernel/trusted-targets.ts'
 import { readBaseUrl, readStorage, type StorageSettings } from './storage/settings.ts'
 import { variables } from './variables.ts'
 
@@ -33,8 +34,8 @@ export interface Config {
   readonly trustedProxies: readonly string[]
   /** 401s for unknown tokens to one address. */
   readonly unknownTokensPerMinute: number
-  /** Origins that webhooks may go to even if their addresses are private. */
-  readonly webhookOrigins: readonly string[]
+  /** Where webhooks may go even if it is private. */
+  readonly webhookTargets: readonly TrustedTarget[]
   readonly databasePoolSize: number
   /** The share of those that one token may hold: more than 0, at most 1. */
   readonly databaseTokenShare: number
@@ -107,7 +108,7 @@ export function loadConfig(
     drainTimeoutMs: number('DRAIN_TIMEOUT_MS', 0, 600_000),
     trustedProxies: readProxies(text('TRUSTED_PROXIES'), faults),
     unknownTokensPerMinute: number('UNKNOWN_TOKENS_RPM', 1, MAX_TOKEN_LIMIT),
-    webhookOrigins: readOrigins(text('WEBHOOK_TRUSTED_ORIGINS'), faults),
+    webhookTargets: readTargets(text('WEBHOOK_TRUSTED_ORIGINS'), faults),
     databasePoolSize: number('DATABASE_POOL_SIZE', 4, 200),
     databaseTokenShare: number('DATABASE_TOKEN_SHARE', 0.01, 1, false),
     queries: {
@@ -229,14 +230,16 @@ function readProxies(list: string, faults: string[]): readonly string[] {
 }
 
 /** Comma-separated. */
-function readOrigins(given: string, faults: string[]): readonly string[] {
-  const origins = given.split(',').flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
-  for (const one of origins)
-    if (!/^https?:/.test(one) || !URL.canParse(one) || new URL(one).origin !== one)
-      faults.push(
-        `WEBHOOK_TRUSTED_ORIGINS: ${one} is no origin such as http://alerts.internal:8080`,
-      )
-  return origins
+function readTargets(given: string, faults: string[]): readonly TrustedTarget[] {
+  const entries = given.split(',').flatMap((one) => one.trim() || [])
+  return entries.flatMap((entry) => {
+    const target = readTrustedTarget(entry)
+    if (target !== undefined) return [target]
+    faults.push(
+      `WEBHOOK_TRUSTED_ORIGINS: ${entry} is no origin with a path or a tenant, such as http://alerts.internal:8080/low or acme=http://alerts.internal:8080`,
+    )
+    return []
+  })
 }
 
 function readExternal(

@@ -83,7 +83,7 @@ export const variables: readonly Variable[] = [
   {
     name: 'WEBHOOK_TRUSTED_ORIGINS',
     fallback: '',
-    says: 'origins that webhooks may go to though they are not public or not https, comma-separated; unset: none',
+    says: 'where webhooks may go though it is not public or not https, comma-separated, each with a path (all below it if it ends with a slash), a tenant, or both, such as acme=http://alerts.internal:8080/low; unset: nowhere',
   },
   {
     name: 'DATABASE_POOL_SIZE',

@@ -52,7 +52,7 @@ export async function changeSetting<Name extends SettingName>(
     catalog,
     servedModels: () => readServedModels(config),
     resolveHost: resolveByDns,
-    trustedOrigins: config.webhookOrigins,
+    trustedTargets: config.webhookTargets,
   }
   for (const warning of (await check?.(checked, tenantId, wanted, before)) ?? []) note(warning)
   const { changed, position, value } = await setSetting(depsOf(session, options), name, {

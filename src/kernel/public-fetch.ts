@@ -59,12 +59,13 @@ export type OpenPublic = (
 
 /**
  * Sends a body to a URL that a caller wrote, and returns the status: `https:` to a publicly
- * routable host, connected to at the very address that was checked, or an origin the operator
- * named. A redirect is returned as its status and not followed. @throws FetchFault
+ * routable host, connected to at the very address that was checked, or where the operator lets the
+ * webhooks of this tenant go. A redirect is returned as its status and not followed. @throws FetchFault
  */
 export type PostPublic = (
   url: string,
   what: {
+    readonly tenantId: string
     readonly headers: Readonly<Record<string, string>>
     readonly body: string
     /** Resolving, connecting and the status together. */

@@ -202,13 +202,13 @@ export const logLostConnection = (logger: Logger) => (error: Error) =>
 /** Use cases that manage accounts, tokens, settings and prices over HTTP. */
 function management(
   deps: ManagementDeps & {
-    readonly config: Pick<Config, 'rateLimits' | 'queries' | 'webhookOrigins'>
+    readonly config: Pick<Config, 'rateLimits' | 'queries' | 'webhookTargets'>
     readonly channels: readonly Channel[]
     readonly markerSecret: string
     readonly hosts?: PublicFetchDeps
   },
 ) {
-  const { rateLimits: defaultLimits, queries, webhookOrigins: trustedOrigins } = deps.config
+  const { rateLimits: defaultLimits, queries, webhookTargets: trustedTargets } = deps.config
   const { hosts: { resolveHost } = { resolveHost: resolveByDns } } = deps
   const served = servedModels(deps.channels)
   const managedTenants = createManagedTenants(deps)
@@ -216,7 +216,7 @@ function management(
     managedTenants,
     managedTokens: createManagedTokens({ ...deps, defaultLimits, served }),
     managedSettings: createManagedSettings(
-      { ...deps, servedModels: () => Promise.resolve(served), resolveHost, trustedOrigins },
+      { ...deps, servedModels: () => Promise.resolve(served), resolveHost, trustedTargets },
       managedTenants,
     ),
     managedPriceBooks: createManagedPriceBooks({

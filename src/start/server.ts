@@ -234,7 +234,7 @@ async function startBackground(
     assetPolicies(assets, settings),
     balanceAlertPolicies({
       ...deps,
-      post: createPostOut({ ...hosts, trustedOrigins: config.webhookOrigins }),
+      post: createPostOut({ ...hosts, trustedTargets: config.webhookTargets }),
       registry: metrics,
     }),
   ])

@@ -33,7 +33,7 @@ const origin = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`
 const hook = `${origin}/low?of=tollgate`
 
 const stack = await startStack({
-  env: { WEBHOOK_TRUSTED_ORIGINS: origin },
+  env: { WEBHOOK_TRUSTED_ORIGINS: `${origin}/low` },
   hosts: { 'inside.example.com': ['10.0.0.5'], 'hooks.example.com': ['93.184.216.34'] },
 })
 t.teardown(() => stack.stop())
@@ -178,6 +178,8 @@ await t.test('where it may go, and who may say so', async (t) => {
     ['https://inside.example.com/', /publicly routable/],
     ['https://127.0.0.1/', /publicly routable/],
     [`${origin.replace('127.0.0.1', 'localhost')}/`, /must use https/],
+    [`${origin}/other`, /must use https/],
+    [`${origin}/low/../other`, /must use https/],
     ['https://user:pass@hooks.example.com/', /credentials/],
     ['no URL', /./],
   ] as const) {

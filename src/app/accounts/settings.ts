@@ -10,6 +10,7 @@ import type { WantedSetting } from '../../domain/account/setting.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { ResolveHost } from '../../kernel/public-url.ts'
+import type { TrustedTarget } from '../../kernel/trusted-targets.ts'
 import { readSettings } from './account-facts.ts'
 import { type AccessDeps, type Changed, decideOnAccount, requireUsers } from './bootstrap.ts'
 import type { ManagedTenants } from './managed-tenants.ts'
@@ -22,8 +23,8 @@ export interface CheckDeps extends Pick<ManagementDeps, 'log' | 'db'> {
   /** What channels serve; undefined when that is unknown. */
   readonly servedModels: () => Promise<readonly ServedModel[] | undefined>
   readonly resolveHost: ResolveHost
-  /** Origins the operator named, whose addresses are not checked. */
-  readonly trustedOrigins: readonly string[]
+  /** Where webhooks may go unchecked. */
+  readonly trustedTargets: readonly TrustedTarget[]
 }
 
 interface SettingDeps extends ManagementDeps, CheckDeps {

@@ -3,6 +3,7 @@ import type { BalanceAlerts } from '../../../domain/account/balance-alerts.ts'
 import { invalidSetting } from '../../../domain/account/setting.ts'
 import type { Currency } from '../../../kernel/money.ts'
 import { checkPublicUrl } from '../../../kernel/public-url.ts'
+import { isTrustedTarget } from '../../../kernel/trusted-targets.ts'
 import type { CheckDeps, ManagedSetting } from '../settings.ts'
 import { webhookSecret } from './signature.ts'
 
@@ -31,8 +32,8 @@ export interface ShownBalanceAlerts extends BalanceAlerts {
 /** The management API returns balance alerts with the balances that are low. */
 export const managedBalanceAlerts: ManagedSetting<'balanceAlerts', ShownBalanceAlerts> = {
   name: 'balanceAlerts',
-  check: async (deps, _tenantId, { webhookUrl }) => {
-    if (webhookUrl !== undefined) await requireReachable(deps, webhookUrl)
+  check: async (deps, tenantId, { webhookUrl }) => {
+    if (webhookUrl !== undefined) await requireReachable(deps, tenantId, webhookUrl)
     return []
   },
   prepare: ({ db, markerSecret }, tenantId) =>
@@ -60,10 +61,11 @@ export async function showBalanceAlerts(
 const refuse = invalidSetting('balance_alerts')
 
 async function requireReachable(
-  { resolveHost, trustedOrigins }: Pick<CheckDeps, 'resolveHost' | 'trustedOrigins'>,
+  { resolveHost, trustedTargets }: Pick<CheckDeps, 'resolveHost' | 'trustedTargets'>,
+  tenantId: string,
   url: string,
 ): Promise<void> {
-  if (URL.canParse(url) && trustedOrigins.includes(new URL(url).origin)) return
+  if (isTrustedTarget(trustedTargets, tenantId, url)) return
   const verdict = await checkPublicUrl(url, resolveHost)
   if (verdict.ok) return
   refuse('webhook_url', verdict.reason)

@@ -94,7 +94,13 @@ async function send(
   const message = { id: due.alert_id, timestampS: Math.floor(nowMs() / 1_000), body }
   const headers = { 'content-type': 'application/json', ...signedHeaders(message, secrets) }
   try {
-    const status = await post(url, { headers, body, timeoutMs: TRY_TIMEOUT_MS, signal })
+    const status = await post(url, {
+      tenantId: due.tenant_id,
+      headers,
+      body,
+      timeoutMs: TRY_TIMEOUT_MS,
+      signal,
+    })
     return status >= 200 && status < 300 ? undefined : `it answers with the status ${status}`
   } catch (error) {
     if (!(error instanceof FetchFault)) throw error

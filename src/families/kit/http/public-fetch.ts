@@ -11,6 +11,7 @@ import {
 } from '../../../kernel/public-fetch.ts'
 import { checkPublicUrl, RESOLVE_TIMEOUT_MS, type ResolveHost } from '../../../kernel/public-url.ts'
 import { fixedLookup } from '../../../kernel/resolve-host.ts'
+import { isTrustedTarget, type TrustedTarget } from '../../../kernel/trusted-targets.ts'
 import { CONNECT_TIMEOUT_MS } from './exchange.ts'
 import { headerOf } from './refusals.ts'
 
@@ -189,19 +190,19 @@ async function bodyOf(
 }
 
 interface PostOutDeps extends PublicFetchDeps {
-  /** Origins, such as `http://alerts.internal:8080`, whose addresses are not checked. */
-  readonly trustedOrigins?: readonly string[]
+  /** Where it may go unchecked. */
+  readonly trustedTargets?: readonly TrustedTarget[]
 }
 
 /** Every message has its own connection, which ends with the status. */
 export function createPostOut({
   resolveHost,
   locate = (address) => address,
-  trustedOrigins = [],
+  trustedTargets = [],
 }: PostOutDeps): PostPublic {
-  return async (target, { headers, body, timeoutMs, signal }) => {
+  return async (target, { tenantId, headers, body, timeoutMs, signal }) => {
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
-    const isTrusted = URL.canParse(target) && trustedOrigins.includes(new URL(target).origin)
+    const isTrusted = isTrustedTarget(trustedTargets, tenantId, target)
     const verdict = isTrusted ? undefined : await checkPublicUrl(target, resolveHost)
     if (verdict?.ok === false) throw new FetchFault('not_public', verdict.reason)
     const url = new URL(verdict?.url ?? target)
