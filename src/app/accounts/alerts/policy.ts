@@ -11,7 +11,7 @@ import type { PostPublic } from '../../../kernel/public-fetch.ts'
 import { requireCaughtUp } from '../../read-models/catch-up.ts'
 import type { PolicySet } from '../../queue/worker.ts'
 import { countLowBalances, recordLowBalances } from './low-balances.ts'
-import { sendDueWebhooks } from './webhooks.ts'
+import { createWebhookDelivery } from './webhooks.ts'
 
 /** How late a low balance is noticed, beyond the ledger's lag. */
 const IDLE_MS = 2_000
@@ -48,6 +48,15 @@ export function balanceAlertPolicies(deps: BalanceAlertDeps): PolicySet {
     registers: [registry],
   })
   const lead = keepLead(pool, 'balance-alerts', { silentMs: SILENT_LEADER_MS })
+  const delivery = createWebhookDelivery({
+    ...deps,
+    nowMs: () => clock.nowMs(),
+    onOutcome: (tenantId, outcome, reason) => {
+      webhooks.inc({ outcome })
+      if (outcome !== 'told')
+        logger.warn({ tenantId, outcome, reason }, 'a webhook of a low balance was not accepted')
+    },
+  })
   let isWatching = false
   const round = async (stopping: AbortSignal): Promise<'more' | 'idle'> => {
     const leading = await lead.hold()
@@ -68,16 +77,13 @@ export function balanceAlertPolicies(deps: BalanceAlertDeps): PolicySet {
     const counts = await countLowBalances(pool)
     for (const currency of currencies) low.set({ currency }, counts.get(currency) ?? 0)
     isWatching = isAny
-    const outcomes = await sendDueWebhooks({ ...deps, nowMs: () => clock.nowMs() }, signal)
-    for (const [tenantId, outcome, reason] of outcomes) {
-      webhooks.inc({ outcome })
-      if (outcome !== 'told')
-        logger.warn({ tenantId, outcome, reason }, 'a webhook of a low balance was not accepted')
-    }
-    return outcomes.length > 0 ? 'more' : 'idle'
+    return (await delivery.begin(signal)) ? 'more' : 'idle'
   }
   return {
     policies: [{ name: 'balance-alerts', idleMs: IDLE_MS, round }],
-    drain: lead.release,
+    drain: async () => {
+      await delivery.settled()
+      await lead.release()
+    },
   }
 }

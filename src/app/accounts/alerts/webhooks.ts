@@ -13,14 +13,20 @@ const FIRST_WAIT_S = 10
 const LONGEST_WAIT_S = 3_600
 /** Older alerts are not sent. */
 const GIVE_UP_AFTER_S = 86_400
-/** Most alerts sent in parallel, and in one round. */
-const MAX_AT_ONCE = 16
+/** Most alerts sent in parallel, of which one of each tenant: so none waits for a slow receiver. */
+const MAX_AT_ONCE = 64
 
 interface WebhookDeps {
   readonly pool: Queryable
   readonly post: PostPublic
   readonly markerSecret: string
   readonly nowMs: () => number
+  /** Called after each try; `reason` says in our words why it failed. */
+  readonly onOutcome: (
+    tenantId: string,
+    outcome: WebhookOutcome,
+    reason: string | undefined,
+  ) => void
 }
 
 /** `told`: the receiver accepted it. The metric names outcomes so. */
@@ -36,38 +42,87 @@ interface Due {
   readonly seen_at: Date
 }
 
-/**
- * Sends what is due, once each. If the process dies between sending and recording, the alert is
- * sent again under the same id.
- */
-export async function sendDueWebhooks(
-  deps: WebhookDeps,
-  signal: AbortSignal,
-): Promise<readonly (readonly [string, WebhookOutcome, string | undefined])[]> {
-  const { rows } = await deps.pool.query<Due>({
+interface WebhookDelivery {
+  /**
+   * Begins to send what is due, once each; returns whether more may be due than had room. If the
+   * process dies between sending and recording, the alert is sent again under the same id.
+   * @throws what a try since the last call could not record
+   */
+  readonly begin: (signal: AbortSignal) => Promise<boolean>
+  /** Waits for what is being sent. */
+  readonly settled: () => Promise<void>
+}
+
+export function createWebhookDelivery(deps: WebhookDeps): WebhookDelivery {
+  /** By tenant. */
+  const sending = new Map<string, Promise<void>>()
+  let unrecorded: { readonly error: unknown } | undefined
+  const start = (due: Due, webhook: Webhook, signal: AbortSignal): void => {
+    const done = deliver(deps, due, webhook, signal)
+      .catch((error: unknown) => (unrecorded = { error }))
+      .then(() => void sending.delete(due.tenant_id))
+    sending.set(due.tenant_id, done)
+  }
+  return {
+    begin: async (signal) => {
+      if (unrecorded !== undefined) {
+        const { error } = unrecorded
+        unrecorded = undefined
+        throw error
+      }
+      const free = MAX_AT_ONCE - sending.size
+      if (free <= 0) return false
+      const due = await dueWebhooks(deps.pool, [...sending.keys()], free)
+      const webhooks = await webhooksOf(
+        deps.pool,
+        due.map((one) => one.tenant_id),
+      )
+      for (const one of due) {
+        const webhook = webhooks.get(one.tenant_id)
+        if (webhook !== undefined) start(one, webhook, signal)
+      }
+      return due.length === free
+    },
+    settled: async () => {
+      await Promise.all(sending.values())
+    },
+  }
+}
+
+/** At most one alert of each tenant that has none under way, the longest due first. */
+async function dueWebhooks(
+  db: Queryable,
+  underWay: readonly string[],
+  limit: number,
+): Promise<readonly Due[]> {
+  const { rows } = await db.query<Due>({
     name: 'low-balances-due',
-    text: `select a.tenant_id, a.currency, a.alert_id, a.seen_at, trim_scale(a.below)::text as below,
-                  trim_scale(a.balance)::text as balance
-           from ops.low_balances a
-           where a.told_at is null and a.given_up_at is null and a.next_try_at <= clock_timestamp()
-             and ${hasWebhookSql('a.tenant_id')}
-           order by a.next_try_at limit ${MAX_AT_ONCE}`,
+    text: `select tenant_id, currency, alert_id, seen_at, below, balance from (
+             select distinct on (a.tenant_id) a.tenant_id, a.currency, a.alert_id, a.seen_at,
+                    trim_scale(a.below)::text as below, trim_scale(a.balance)::text as balance,
+                    a.next_try_at
+             from ops.low_balances a
+             where a.told_at is null and a.given_up_at is null
+               and a.next_try_at <= clock_timestamp() and a.tenant_id <> all($1::text[])
+               and ${hasWebhookSql('a.tenant_id')}
+             order by a.tenant_id, a.next_try_at) due
+           order by next_try_at limit $2`,
+    values: [underWay, limit],
   })
-  if (rows.length === 0) return []
-  const webhooks = await webhooksOf(
-    deps.pool,
-    rows.map((row) => row.tenant_id),
-  )
-  const outcomes = rows.map(async (due) => {
-    const webhook = webhooks.get(due.tenant_id)
-    if (webhook === undefined) return []
-    const failure = await send(deps, due, webhook, signal)
-    // A try aborted by shutdown records nothing: another worker repeats it.
-    if (failure !== undefined && signal.aborted) return []
-    const outcome = await recordOutcome(deps, due, failure)
-    return outcome === undefined ? [] : [[due.tenant_id, outcome, failure] as const]
-  })
-  return (await Promise.all(outcomes)).flat()
+  return rows
+}
+
+async function deliver(
+  deps: WebhookDeps,
+  due: Due,
+  webhook: Webhook,
+  signal: AbortSignal,
+): Promise<void> {
+  const failure = await send(deps, due, webhook, signal)
+  // A try aborted by shutdown records nothing: another worker repeats it.
+  if (failure !== undefined && signal.aborted) return
+  const outcome = await recordOutcome(deps, due, failure)
+  if (outcome !== undefined) deps.onOutcome(due.tenant_id, outcome, failure)
 }
 
 /** Undefined when the receiver accepted it; else the reason, in our words. */
