@@ -1,11 +1,11 @@
-import { DomainError } from '../../kernel/errors.ts'
 import { FetchFault } from '../../kernel/public-fetch.ts'
+import { createOpenFiles } from '../spending/open-files.ts'
 import type { TaskDeps } from './deps.ts'
 import { type TaskLookup, viewOf } from './reads.ts'
 import { taskError } from './task-log.ts'
 import type { OpenResult, OpenedResult, TaskView } from './types.ts'
 
-/** Files streamed at once by one process: each holds a connection until it ends. */
+/** Files streamed at once by one process. */
 const MAX_OPEN = 256
 /** From the request to the head of the answer, redirects included. */
 const FIRST_BYTE_TIMEOUT_MS = 30_000
@@ -17,20 +17,13 @@ const ENDED: ReadonlySet<number> = new Set([401, 403, 404, 410])
 
 /** Streams the file behind a result link. */
 export function createOpenResult(deps: TaskDeps, lookUp: TaskLookup): OpenResult {
-  let open = 0
+  const openFiles = createOpenFiles(MAX_OPEN)
   return async ({ linkOf, range, signal, ...key }) => {
     const { row, urls } = await lookUp(key)
     const view = viewOf(row, urls)
     const url = linkTo(view, linkOf(view))
     const channel = deps.channels.byId(row.channelId)
-    if (open >= MAX_OPEN)
-      throw new DomainError('overloaded', 'too many files are being downloaded at the moment', {})
-    open += 1
-    let held = true
-    const release = (): void => {
-      if (held) open -= 1
-      held = false
-    }
+    const release = openFiles.take(key.principal.tenantId)
     try {
       const opened = await deps.openPublic(url, {
         range,

@@ -2,6 +2,7 @@ import { DomainError } from '../../../kernel/errors.ts'
 import { attempt, endAttempt, noChannelError } from '../../channels/attempt.ts'
 import type { ChannelQuery } from '../../channels/directory.ts'
 import { refusalOf } from '../../ports/refusal.ts'
+import { createOpenFiles } from '../../spending/open-files.ts'
 import { findOwnUpload } from '../../files/uploads/own-upload.ts'
 import type { RunningCalls } from '../running-calls.ts'
 import { uploadMedia } from './send.ts'
@@ -19,7 +20,7 @@ export function createMediaUseCases(deps: MediaDeps, running: RunningCalls): Med
   }
 }
 
-/** Uploads streamed at once by one process: each holds a connection until it ends. */
+/** Uploads streamed at once by one process. */
 const MAX_OPEN = 64
 /** From the request to the head of the answer. */
 const FIRST_BYTE_TIMEOUT_MS = 30_000
@@ -32,7 +33,7 @@ function left(): DomainError {
 
 /** Streams the account's copy of an upload; the gateway stores nothing of it. */
 function createOpenUpload(deps: MediaDeps): MediaUseCases['openUpload'] {
-  let open = 0
+  const openFiles = createOpenFiles(MAX_OPEN)
   return async ({ signal, requestId, ...key }) => {
     const upload = await findOwnUpload(deps, key)
     const { upstreamFileId, channelId } = upload
@@ -43,9 +44,7 @@ function createOpenUpload(deps: MediaDeps): MediaUseCases['openUpload'] {
       channelId,
       ...(model === undefined ? {} : { model }),
     }
-    if (open >= MAX_OPEN)
-      throw new DomainError('overloaded', 'too many files are being downloaded at the moment', {})
-    open += 1
+    const release = openFiles.take(tenantId)
     let isHeld = false
     try {
       const plan = { tenantId, channelQuery, maxChannels: 1, onFailure: () => undefined }
@@ -68,12 +67,12 @@ function createOpenUpload(deps: MediaDeps): MediaUseCases['openUpload'] {
       const { lease, result } = attempted
       isHeld = true
       result.body.once('close', () => {
-        open -= 1
+        release()
         endAttempt(deps, channelQuery, lease, undefined)
       })
       return { upload, ...result }
     } finally {
-      if (!isHeld) open -= 1
+      if (!isHeld) release()
     }
   }
 }

@@ -1,0 +1,33 @@
+import { DomainError } from '../../kernel/errors.ts'
+
+/** What one tenant may hold, so that its slow downloads leave room for others. */
+const TENANT_SHARE = 0.5
+
+/** The files that one process streams to callers at once: each holds a connection until it ends. */
+export interface OpenFiles {
+  /** Returns what gives the place back. @throws DomainError `overloaded` */
+  readonly take: (tenantId: string) => () => void
+}
+
+export function createOpenFiles(most: number): OpenFiles {
+  const byTenant = new Map<string, number>()
+  let open = 0
+  return {
+    take: (tenantId) => {
+      const own = byTenant.get(tenantId) ?? 0
+      if (open >= most || own >= most * TENANT_SHARE)
+        throw new DomainError('overloaded', 'too many files are being downloaded at the moment', {})
+      open += 1
+      byTenant.set(tenantId, own + 1)
+      let isHeld = true
+      return () => {
+        if (!isHeld) return
+        isHeld = false
+        open -= 1
+        const left = (byTenant.get(tenantId) ?? 0) - 1
+        if (left > 0) byTenant.set(tenantId, left)
+        else byTenant.delete(tenantId)
+      }
+    },
+  }
+}
