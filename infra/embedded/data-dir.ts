@@ -1,14 +1,17 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { DirectoryLockedError, lockDirectory } from './directory-lock.ts'
+import { closeToOthers, PRIVATE_UMASK } from './file-modes.ts'
 
 /** Layout version of the data directory that this program writes and understands. */
 export const DATA_DIR_VERSION = 1
 
+const MODE = 0o700
 /** Root runs the database under another account, which must be able to pass through to its own folder. */
 const MODE_AS_ROOT = 0o711
-const MODE = 0o700
+/** Permission of a group, or of all, to write a folder. */
+const WRITABLE_BY_OTHERS = 0o022
 
 /** Why a data directory cannot be used; the message is meant for the operator. */
 export class DataDirError extends Error {
@@ -63,7 +66,7 @@ function unwritable(path: string, error: unknown): DataDirError {
 
 async function writeVersion(path: string): Promise<void> {
   const temporary = join(path, `version.${process.pid}`)
-  const file = await open(temporary, 'w', 0o644)
+  const file = await open(temporary, 'w', 0o600)
   try {
     await file.writeFile(`${DATA_DIR_VERSION}\n`)
     await file.sync()
@@ -125,16 +128,34 @@ async function create(path: string): Promise<void> {
   }
 }
 
+/** Why other accounts can still reach into the directory; undefined where they cannot. */
+function reachOfOthers(path: string): string | undefined {
+  const { uid, mode } = statSync(path)
+  const self = process.getuid?.()
+  if (uid !== self && uid !== 0)
+    return `it belongs to another account (user ${uid}), which can exchange what is in it`
+  if ((mode & WRITABLE_BY_OTHERS) !== 0)
+    return `this account cannot change its mode ${(mode & 0o7777).toString(8)}, by which others can exchange what is in it`
+  return undefined
+}
+
 /**
- * Creates (where missing), locks and version-checks the directory that holds everything a single machine stores.
+ * Creates (where missing), locks and version-checks the directory that holds everything a single machine stores, and
+ * closes it to other accounts with all that is in it. What this process and its children make from now on is closed
+ * to others too.
  *
+ * @param onExposed called where the directory cannot be closed, with why.
  * @throws DataDirError with a message for the operator: unwritable, in use by another process (its pid is named),
  * written by a newer release, or not a data directory of this program.
  */
-export async function prepareDataDir(directory: string): Promise<DataDir> {
+export async function prepareDataDir(
+  directory: string,
+  onExposed: (why: string) => void = () => undefined,
+): Promise<DataDir> {
   const path = resolve(directory)
   try {
     await create(path)
+    process.umask(PRIVATE_UMASK)
     await probe(path)
   } catch (error) {
     throw unwritable(path, error)
@@ -149,6 +170,9 @@ export async function prepareDataDir(directory: string): Promise<DataDir> {
   })
   try {
     await checkVersion(path)
+    closeToOthers(path, process.getuid?.() === 0 ? MODE_AS_ROOT & ~MODE : 0)
+    const reach = reachOfOthers(path)
+    if (reach !== undefined) onExposed(reach)
   } catch (error) {
     await lock.release()
     throw error

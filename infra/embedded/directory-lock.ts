@@ -65,7 +65,7 @@ export async function lockDirectory(directory: string, waitMs = 0): Promise<Dire
   for (;;) {
     try {
       const level = await openExclusively(path)
-      await writeFile(holderFile, `${process.pid}\n`, { mode: 0o644 })
+      await writeFile(holderFile, `${process.pid}\n`, { mode: 0o600 })
       let released: Promise<void> | undefined
       return {
         release() {

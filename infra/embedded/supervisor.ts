@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
+import { PRIVATE_UMASK } from './file-modes.ts'
 
 /** First wait before a restart; it doubles with every restart that follows. */
 export const RESTART_INITIAL_DELAY_MS = 100
@@ -150,20 +151,31 @@ interface Life {
   readonly ended: Promise<string>
 }
 
+/** Starts the child; what it makes on disk is for its account alone. */
+function forkPrivately(options: SuperviseOptions, last: ReadyMessage | undefined): ChildProcess {
+  const launch = launchOf(options.modulePath)
+  // A child begins with the mask of its parent.
+  const mask = process.umask(PRIVATE_UMASK)
+  try {
+    return fork(launch.file, [...options.args(last)], {
+      execArgv: [...launch.execArgv, ...(options.execArgv ?? [])],
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      env: environmentOf(options.env),
+      // Its own session: Ctrl-C in a terminal reaches the parent only, which drains before it ends
+      // its children.
+      detached: true,
+    })
+  } finally {
+    process.umask(mask)
+  }
+}
+
 function live(
   options: SuperviseOptions,
   last: ReadyMessage | undefined,
   onReady: (message: ReadyMessage) => void,
 ): Life {
-  const launch = launchOf(options.modulePath)
-  const child = fork(launch.file, [...options.args(last)], {
-    execArgv: [...launch.execArgv, ...(options.execArgv ?? [])],
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    env: environmentOf(options.env),
-    // Its own session: Ctrl-C in a terminal reaches the parent only, which drains before it ends
-    // its children.
-    detached: true,
-  })
+  const child = forkPrivately(options, last)
   const tail: string[] = []
   let explanation: string | undefined
   let killTimer: NodeJS.Timeout | undefined

@@ -16,6 +16,7 @@ import { openProjector } from './projector.ts'
 import {
   checkPostgres,
   removeRuntime,
+  reportExposed,
   startEmbeddedStores,
   type Stores,
   writeRuntime,
@@ -101,7 +102,7 @@ async function openStoresFor(
 ): Promise<Stores> {
   if (config.external === undefined) return startEmbeddedStores(config, logger, fail)
   // The spool belongs to this process alone, also with an external log.
-  const dataDir = await prepareDataDir(config.dataDir)
+  const dataDir = await prepareDataDir(config.dataDir, reportExposed(config, logger))
   return { ...config.external, close: () => dataDir.release() }
 }
 

@@ -42,7 +42,7 @@ export async function startEmbeddedStores(
   log: Log,
   onGiveUp: (reason: string) => void,
 ): Promise<Stores> {
-  const dataDir = await prepareDataDir(config.dataDir)
+  const dataDir = await prepareDataDir(config.dataDir, reportExposed(config, log))
   // A killed process left this file: no other process holds the directory now.
   await removeRuntime(dataDir.path)
   const watch = (child: string) => ({
@@ -69,6 +69,12 @@ export async function startEmbeddedStores(
     await close()
     throw error
   }
+}
+
+/** Says that other accounts can reach into the data directory. */
+export function reportExposed({ dataDir }: Config, log: Log): (why: string) => void {
+  return (why) =>
+    log.warn({ dataDir, why }, 'the data directory cannot be closed to other accounts')
 }
 
 interface Restart {

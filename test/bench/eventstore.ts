@@ -5,7 +5,8 @@
 
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
-import { EventStoreDBClient, jsonEvent, START, streamNameFilter } from '@eventstore/db-client'
+import { type EventStoreDBClient, jsonEvent, START, streamNameFilter } from '@eventstore/db-client'
+import { openClient } from '../../src/eventlog/log/connection.ts'
 import { startEmbeddedServer } from '../contract/embedded-server.ts'
 import type { Figure } from './figure.ts'
 import { sized } from './kit/sizes.ts'
@@ -78,7 +79,7 @@ async function replayPerSecond(client: EventStoreDBClient, total: number): Promi
 /** Runs the benchmark; about half a minute. */
 export async function run(): Promise<Figure[]> {
   const server = await startEmbeddedServer()
-  const client = EventStoreDBClient.connectionString(server.url)
+  const client = openClient(server.url)
   try {
     const batch = await appendsPerSecond(client, false)
     const unary = await appendsPerSecond(client, true)

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { Front } from '../../infra/embedded/eventstore/pretence/front.ts'
+import { SOCKET_NAME } from '../../infra/embedded/postgres/settings.ts'
 import { startPretendedCluster } from '../helpers/cluster.ts'
 import { startEventStore } from '../helpers/eventstore.ts'
 import { eventually } from '../helpers/eventually.ts'
@@ -71,7 +72,9 @@ async function statusOf(url: string): Promise<{ readonly status: number; readonl
 async function databaseBehindFront(t: Test): Promise<{ readonly url: string; front: Front }> {
   const database = await acquireGatewayDatabase()
   const url = new URL(database.url)
-  const front = await Front.open('127.0.0.1', 0, Number(url.port))
+  const target =
+    url.port === '' ? join(decodeURIComponent(url.hostname), SOCKET_NAME) : Number(url.port)
+  const front = await Front.open('127.0.0.1', 0, target)
   url.hostname = '127.0.0.1'
   url.port = String(front.port)
   t.teardown(async () => {

@@ -1,5 +1,5 @@
 /**
- * Starts the embedded event store as its own process, as the product does.
+ * Starts the embedded event store as its own process, as the product does: on a socket closed to other accounts.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -18,6 +18,7 @@ const STOP_TIMEOUT_MS = 10_000
 export interface StartOptions {
   /** Kept when given; otherwise a fresh directory that `stop` removes. */
   readonly dataDir?: string
+  /** Listens on this port instead, which every account reaches; 0: any free one. */
   readonly port?: number
   /** The generation of server stood in for; its default is the product's. */
   readonly version?: ServerVersion
@@ -30,7 +31,8 @@ export interface StartOptions {
 /** A running server. */
 export interface EmbeddedServer {
   readonly url: string
-  readonly port: number
+  /** As gRPC names it. */
+  readonly address: string
   readonly pid: number
   readonly dataDir: string
   readonly process: ChildProcess
@@ -66,17 +68,16 @@ export async function startEmbeddedServer(options: StartOptions = {}): Promise<E
     ...nodeArguments(ENTRY),
     '--data',
     dataDir,
-    '--port',
-    String(options.port ?? 0),
+    ...(options.port === undefined ? [] : ['--port', String(options.port)]),
     ...(options.version === undefined ? [] : ['--server-version', options.version]),
     ...(options.fault === undefined ? [] : ['--fault', options.fault]),
   ]
   const child = spawn(command, rest, { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
   const logs = collectLogs(child)
   const gone = new Promise<number | null>((resolve) => child.on('exit', resolve))
-  let port: number
+  let url: string
   try {
-    port = await readyPort(child, gone, logs)
+    url = await readyUrl(child, gone, logs)
   } catch (error) {
     child.kill('SIGKILL')
     throw error
@@ -85,8 +86,8 @@ export async function startEmbeddedServer(options: StartOptions = {}): Promise<E
     if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true })
   }
   return {
-    url: `esdb://127.0.0.1:${port}?tls=false`,
-    port,
+    url,
+    address: url.replace(/^esdb:\/\/|\?.*$/g, ''),
     pid: child.pid ?? -1,
     dataDir,
     process: child,
@@ -120,17 +121,17 @@ function collectLogs(child: ChildProcess): Record<string, unknown>[] {
   return logs
 }
 
-async function readyPort(
+async function readyUrl(
   child: ChildProcess,
   gone: Promise<number | null>,
   logs: readonly Record<string, unknown>[],
-): Promise<number> {
+): Promise<string> {
   const { stdout } = child
   if (stdout === null) throw new Error('the event store has no stdout')
-  const ready = new Promise<number>((resolve) => {
+  const ready = new Promise<string>((resolve) => {
     createInterface({ input: stdout }).on('line', (line) => {
-      const message = JSON.parse(line) as { event?: string; port?: number }
-      if (message.event === 'ready' && message.port !== undefined) resolve(message.port)
+      const message = JSON.parse(line) as { event?: string; url?: string }
+      if (message.event === 'ready' && message.url !== undefined) resolve(message.url)
     })
   })
   const failed = gone.then(async (code): Promise<never> => {

@@ -11,11 +11,12 @@ import {
   type AppendExpectedRevision,
   type AppendResult,
   type EventData,
-  EventStoreDBClient,
+  type EventStoreDBClient,
   jsonEvent,
   type ResolvedEvent,
 } from '@eventstore/db-client'
 import type { Test } from 'tap'
+import { openClient } from '../../src/eventlog/log/connection.ts'
 import { SERVER_VERSIONS } from '../../infra/embedded/eventstore/versions.ts'
 import { startEmbeddedServer } from './embedded-server.ts'
 
@@ -71,7 +72,7 @@ export async function onEveryServer(
 
 /** Connects to a server until the test is over. */
 async function contractWith(t: Test, url: string): Promise<Contract> {
-  const client = EventStoreDBClient.connectionString(url)
+  const client = openClient(url)
   t.teardown(() => client.dispose())
   const prefix = `${process.env['EVENTSTORE_PREFIX'] ?? 'contract'}-${randomUUID()}-`
   return {

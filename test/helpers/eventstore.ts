@@ -46,7 +46,8 @@ export async function startLocalEventStore(
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-eventstore-'))
   const faults = new SwitchableFaults()
   const log = await ServerLog.open(directory)
-  const server = await startServer({ log, faults, gate: soleNode(), version, host: HOST, port: 0 })
+  const place = { host: HOST, port: 0 }
+  const server = await startServer({ log, faults, gate: soleNode(), version, place })
   return {
     url: `esdb://${HOST}:${server.port}?tls=false`,
     directory,

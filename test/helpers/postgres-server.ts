@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
+import { Client } from 'pg'
 import { DirectoryLockedError, lockDirectory } from '../../infra/embedded/directory-lock.ts'
 import { endOrphans } from '../../infra/embedded/postgres/orphans.ts'
 import { startEmbeddedPostgres } from '../../infra/embedded/postgres/start.ts'
@@ -38,12 +39,18 @@ async function main(): Promise<void> {
   }
   const postgres = await startEmbeddedPostgres({
     root,
-    port: 0,
     durable: false,
     maxConnections: MAX_CONNECTIONS,
     log,
     signal: stopping.signal,
   })
+
+  // What the product's role may not do, and tests do: make databases, and change rows regardless of others.
+  const superuser = new Client({ connectionString: postgres.superuserUrl })
+  await superuser.connect()
+  await superuser.query('alter role gateway createdb')
+  await superuser.query('grant set on parameter session_replication_role to gateway')
+  await superuser.end()
 
   const users = new Set<Socket>()
   const unused = new Promise<string>((resolve) => {

@@ -1,10 +1,13 @@
 /**
  * Entry point of the embedded event store, run as a child process.
  *
- * `main.ts --data DIR [--host 127.0.0.1] [--port 0] [--server-version 23.10|24.10|25.0]
- * [--stop-on-stdin-end] [--fault SPEC]`
+ * `main.ts --data DIR [--port N] [--server-version 23.10|24.10|25.0] [--stop-on-stdin-end] [--fault SPEC]`
  *
- * Prints one JSON line `{"event":"ready","url":"esdb://…","port":N}` on stdout once it serves; logs
+ * It listens on a socket that no other account can reach. With `--port` it stands in for a server elsewhere, in tests:
+ * it listens on that port of the loopback (0: any free one) and serves every caller.
+ *
+ * Prints one JSON line `{"event":"ready","url":"unix:…"}` on stdout once it serves (with a port, that URL is
+ * `esdb://…` and the port is a member); logs
  * JSON lines on stderr. Stops in order (refuse new calls, write what is queued, close) and exits 0
  * on SIGTERM, SIGINT, loss of its IPC channel, or the end of stdin if asked to. Exits 1 with a reason when
  * the data directory or the port cannot be used.
@@ -13,17 +16,22 @@
  * variable `TOLLGATE_ESDB_FAULT`, an IPC message `{"fault": SPEC}` changes the faults later.
  */
 
+import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { monotonicClock } from '../../../src/kernel/clock.ts'
 import { announceFailure, announceReady, logLine, onStopRequest } from '../child.ts'
+import { openSocketFolder } from '../socket-folder.ts'
 import { type Faults, NO_FAULTS, SwitchableFaults } from './faults.ts'
 import { soleNode } from './gate.ts'
 import { LOCK_WAIT_MS, LOCK_RETRY_MS } from './limits.ts'
 import { EventLog } from './log.ts'
-import { type EventStoreServer, startServer } from './server.ts'
+import { type EventStoreServer, type Place, startServer } from './server.ts'
 import { OpenError } from './types.ts'
 import { DEFAULT_SERVER_VERSION, parseServerVersion, type ServerVersion } from './versions.ts'
+
+const HOST = '127.0.0.1'
+const SOCKET_NAME = 'log'
 
 /** What each event of this process means, in words for the operator. */
 const words = {
@@ -49,8 +57,7 @@ function report(
 
 function readArguments(): {
   data: string
-  host: string
-  port: number
+  port: number | undefined
   version: ServerVersion
   stopOnStdinEnd: boolean
   fault: string | undefined
@@ -58,21 +65,19 @@ function readArguments(): {
   const { values } = parseArgs({
     options: {
       data: { type: 'string' },
-      host: { type: 'string', default: '127.0.0.1' },
-      port: { type: 'string', default: '0' },
+      port: { type: 'string' },
       'server-version': { type: 'string', default: DEFAULT_SERVER_VERSION },
       'stop-on-stdin-end': { type: 'boolean', default: false },
       fault: { type: 'string' },
     },
   })
-  const port = Number(values.port)
+  const port = values.port === undefined ? undefined : Number(values.port)
   if (values.data === undefined) throw new TypeError('--data DIR is required')
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
+  if (port !== undefined && (!Number.isInteger(port) || port < 0 || port > 65_535)) {
     throw new TypeError('--port must be a port number')
   }
   return {
     data: values.data,
-    host: values.host,
     port,
     version: parseServerVersion(values['server-version']),
     stopOnStdinEnd: values['stop-on-stdin-end'],
@@ -119,14 +124,28 @@ async function openLog(dir: string): Promise<EventLog> {
   }
 }
 
+/** Where to listen. The log is open, so that no other process listens for this directory. */
+async function placeOf({ data, port }: { data: string; port: number | undefined }): Promise<Place> {
+  if (port !== undefined) return { host: HOST, port }
+  const folder = await openSocketFolder(resolve(data), SOCKET_NAME)
+  return { socket: join(folder, SOCKET_NAME) }
+}
+
 async function main(): Promise<void> {
   const args = readArguments()
   const faults = readFaults(args.fault)
   const log = await openLog(args.data)
   let server: EventStoreServer
+  let place: Place
   try {
-    const { host, port, version } = args
-    server = await startServer({ log, faults, gate: soleNode(), version, host, port })
+    place = await placeOf(args)
+    server = await startServer({
+      log,
+      faults,
+      gate: soleNode(),
+      version: args.version,
+      place,
+    })
   } catch (error) {
     await log.close()
     throw error
@@ -155,8 +174,9 @@ async function main(): Promise<void> {
     report('error', 'unexpected', { reason: error.stack ?? error.message })
     process.exit(1)
   })
-  announceReady(`esdb://${args.host}:${server.port}?tls=false`, { port: server.port })
-  report('info', 'ready', { port: server.port, lastPosition: log.lastPosition })
+  if ('socket' in place) announceReady(`unix:${place.socket}`)
+  else announceReady(`esdb://${HOST}:${server.port}?tls=false`, { port: server.port })
+  report('info', 'ready', { ...place, lastPosition: log.lastPosition })
 }
 
 main().catch((error: unknown) => {

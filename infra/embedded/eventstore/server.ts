@@ -1,5 +1,5 @@
 /**
- * The gRPC server: EventStoreDB's services on a port.
+ * The gRPC server: EventStoreDB's services on a socket or a port.
  */
 
 import { Server, ServerCredentials } from '@grpc/grpc-js'
@@ -17,7 +17,7 @@ import { FeaturesService, GossipService, StreamsService } from './wire.ts'
 
 /** A listening server. */
 export interface EventStoreServer {
-  readonly host: string
+  /** 0 for a socket. */
   readonly port: number
   /** Ends open calls with an error: appends on shared calls, or reads and subscriptions of `$all`. */
   readonly endCalls: (which: 'batch_appends' | 'reads_of_all', error: WireError) => void
@@ -25,19 +25,24 @@ export interface EventStoreServer {
   readonly stop: () => Promise<void>
 }
 
-/** What a server is made of. Port 0 takes any free one. */
+/**
+ * Where a server listens. On a port it asks callers for no credentials, as an EventStoreDB without security does: who
+ * may call is then decided by who reaches it. Port 0 takes any free one.
+ */
+export type Place = { readonly socket: string } | { readonly host: string; readonly port: number }
+
+/** What a server is made of. */
 interface ServerOptions {
   readonly log: EventLog
   readonly faults: Faults
   readonly gate: AccessGate
   readonly version: ServerVersion
-  readonly host: string
-  readonly port: number
+  readonly place: Place
 }
 
-/** Starts serving. Rejects if the port cannot be had. */
+/** Starts serving. Rejects if the place cannot be had. */
 export async function startServer(options: ServerOptions): Promise<EventStoreServer> {
-  const { log, faults, gate, host } = options
+  const { log, faults, gate, place } = options
   const behaviour = behaviourOf(options.version)
   const server = new Server({
     'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
@@ -59,18 +64,17 @@ export async function startServer(options: ServerOptions): Promise<EventStoreSer
     getSupportedMethods: unary(async () => supportedMethods(behaviour.reportedVersion)),
   })
   server.addService(GossipService, {
-    read: unary(async () => clusterOf(gate.members(host, port))),
+    read: unary(async () => clusterOf('host' in place ? gate.members(place.host, port) : [])),
   })
 
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync(
-      `${host}:${options.port}`,
+      'host' in place ? `${place.host}:${place.port}` : `unix:${place.socket}`,
       ServerCredentials.createInsecure(),
       (error, bound) => (error === null ? resolve(bound) : reject(error)),
     )
   })
   return {
-    host,
     port,
     endCalls: (which, error) => {
       const { batches, reads } = serving

@@ -18,7 +18,7 @@ type EventStoreOptions = Partial<Omit<SuperviseOptions, 'name' | 'modulePath' | 
     readonly root: string
   }
 
-/** Runs the embedded event store; a restart keeps its port, so that the address stays valid. */
+/** Runs the embedded event store; its address stays valid over restarts. */
 export function superviseEventStore(options: EventStoreOptions): SupervisedChild {
   const { root, ...rest } = options
   return superviseChild({
@@ -27,11 +27,6 @@ export function superviseEventStore(options: EventStoreOptions): SupervisedChild
     name: 'event store',
     execArgv: [INITIAL_HEAP],
     modulePath: programFile('infra/embedded/eventstore/main.ts'),
-    args: (last) => [
-      '--data',
-      root,
-      '--port',
-      last === undefined ? '0' : new URL(last.url.replace(/^esdb/, 'http')).port,
-    ],
+    args: () => ['--data', root],
   })
 }

@@ -1,13 +1,16 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync, realpathSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { lchownSync, lstatSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { PostgresFailure } from './failure.ts'
 
 /** How long a probe of a program may take, in milliseconds. */
 const PROBE_TIMEOUT_MS = 10_000
 
 /** Accounts to run under when started as root, the first that exists. Postgres refuses to run as root. */
-const ACCOUNTS = ['postgres', 'nobody'] as const
+export const ACCOUNTS = ['tollgate', 'postgres', '_postgres'] as const
+
+/** The account that every program may use which has none of its own; it is used only where no other exists. */
+const SHARED_ACCOUNT = 'nobody'
 
 /** Permission to pass through folders that others may not enter, least first. */
 const PASSING_CAPABILITIES = ['dac_read_search', 'dac_override'] as const
@@ -17,6 +20,8 @@ interface Account {
   readonly name: string
   readonly uid: number
   readonly gid: number
+  /** Whether other programs may run under it too. */
+  readonly shared: boolean
 }
 
 /** A way to start a Postgres program: a prefix to its command line, and spawn options. */
@@ -38,12 +43,13 @@ function accounts(): readonly Account[] {
     const [name, , uid, gid] = line.split(':')
     const ids = [Number(uid), Number(gid)] as const
     if (name === undefined || name === '' || !ids.every((id) => Number.isSafeInteger(id))) return []
-    return [{ name, uid: ids[0], gid: ids[1] }]
+    return [{ name, uid: ids[0], gid: ids[1], shared: name === SHARED_ACCOUNT }]
   })
 }
 
 /**
- * Chooses the account: none unless root, the owner of what exists, otherwise the first known one.
+ * Chooses the account: none unless root, the owner of what exists (unless that is a shared account), otherwise the
+ * first known one.
  * @throws PostgresFailure when existing data belongs to an account that this process cannot become.
  */
 export function chooseAccount(clusterDir: string): Account | undefined {
@@ -56,17 +62,33 @@ export function chooseAccount(clusterDir: string): Account | undefined {
     )
   }
   const known = accounts()
-  if (owner !== undefined && owner.uid !== 0) {
-    const name = known.find((account) => account.uid === owner.uid)?.name ?? `user ${owner.uid}`
-    return { name, uid: owner.uid, gid: owner.gid }
+  const ownerAccount = known.find(({ uid }) => uid === owner?.uid)
+  if (owner !== undefined && owner.uid !== 0 && ownerAccount?.shared !== true) {
+    const name = ownerAccount?.name ?? `user ${owner.uid}`
+    return { name, uid: owner.uid, gid: owner.gid, shared: false }
   }
-  for (const name of ACCOUNTS) {
+  for (const name of [...ACCOUNTS, SHARED_ACCOUNT]) {
     const found = known.find((account) => account.name === name && account.uid !== 0)
     if (found !== undefined) return found
   }
   throw new PostgresFailure(
-    `Postgres refuses to run as root, and none of the accounts ${ACCOUNTS.join(', ')} exists; start the gateway as an ordinary account or create one of them`,
+    `Postgres refuses to run as root, and none of the accounts ${[...ACCOUNTS, SHARED_ACCOUNT].join(', ')} exists; start the gateway as an ordinary account or create one of them`,
   )
+}
+
+/**
+ * Gives data that belongs to root or to a shared account to the chosen one; what belongs to a third account stays as it
+ * is. The folder itself is the last, so that a start that dies here is followed by one that begins again.
+ */
+export function giveTo(account: Account, clusterDir: string): void {
+  const owner = lstatSync(clusterDir).uid
+  if (owner === account.uid) return
+  const give = (path: string): void => {
+    const found = lstatSync(path)
+    if (found.isDirectory()) for (const name of readdirSync(path)) give(join(path, name))
+    if (found.uid === owner) lchownSync(path, account.uid, account.gid)
+  }
+  give(clusterDir)
 }
 
 /** The outermost folder on the way to `path` that the account may not enter, if there is one. */

@@ -3,14 +3,14 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { chmod, chown, mkdir, mkdtemp, open, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Binaries } from './binaries.ts'
-import { chooseAccount, chooseRunner } from './account.ts'
+import { chooseAccount, chooseRunner, giveTo } from './account.ts'
 import type { Runner } from './account.ts'
 import { PostgresFailure } from './failure.ts'
 import { endInitialisers } from './orphans.ts'
 import { run } from './run.ts'
 
-/** Name of the server's superuser and of the database it serves. */
-export const DATABASE_NAME = 'tollgate'
+/** Name of the server's superuser. */
+export const SUPERUSER = 'tollgate'
 
 const INIT_PREFIX = 'init-'
 const PASSWORD_BYTES = 24
@@ -25,6 +25,7 @@ export interface Cluster {
   readonly root: string
   /** The server's own data directory. */
   readonly directory: string
+  /** The superuser's. */
   readonly password: string
   readonly runner: Runner
 }
@@ -137,7 +138,7 @@ async function initialise(
   }
   const args = [
     `--pgdata=${made}`,
-    `--username=${DATABASE_NAME}`,
+    `--username=${SUPERUSER}`,
     `--pwfile=${passwordFile}`,
     '--auth=scram-sha-256',
     // More of them slow down guessing, which a random password rules out, and every connection.
@@ -153,11 +154,20 @@ async function initialise(
     await rm(workshop, { recursive: true, force: true })
     throw new PostgresFailure(`initdb ${how}: ${lines.join('\n')}`)
   }
-  const access = 'host all all 127.0.0.1/32 scram-sha-256\n'
-  await writeFile(join(made, 'pg_hba.conf'), access, { flush: true })
   await rename(made, directory)
   await syncDirectory(root)
   await rm(workshop, { recursive: true, force: true })
+}
+
+/**
+ * Says who may connect: every role by its password, through the socket. The file is exchanged, not written: a link in
+ * a folder of the account must not lead root to another file.
+ */
+async function writeAccess(root: string, directory: string, runner: Runner): Promise<void> {
+  const file = join(root, 'pg_hba.conf')
+  await writeFile(file, 'local all all scram-sha-256\n', { mode: 0o600, flush: true })
+  if (runner.account !== undefined) await chown(file, runner.account.uid, runner.account.gid)
+  await rename(file, join(directory, 'pg_hba.conf'))
 }
 
 /**
@@ -198,7 +208,9 @@ export async function openCluster(
     await initialise(root, directory, password, runner, binaries, signal)
   } else {
     await checkVersion(directory, runner, binaries, signal)
+    if (account !== undefined) giveTo(account, directory)
   }
+  await writeAccess(root, directory, runner)
   return { root, directory, password, runner }
 }
 

@@ -2,17 +2,12 @@ import { parseArgs } from 'node:util'
 import { announceFailure, announceReady, logLine, onStopRequest } from '../child.ts'
 import { startEmbeddedPostgres } from './start.ts'
 
-/** The child process that runs Postgres: `--data DIR --port N` (0 picks a free one). */
-
-const MAX_PORT = 65_535
+/** The child process that runs Postgres: `--data DIR`. */
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: { data: { type: 'string' }, port: { type: 'string', default: '0' } },
-  })
-  const port = Number(values.port)
-  if (values.data === undefined || !Number.isInteger(port) || port < 0 || port > MAX_PORT) {
-    announceFailure('usage: --data DIR [--port N]')
+  const { values } = parseArgs({ options: { data: { type: 'string' } } })
+  if (values.data === undefined) {
+    announceFailure('usage: --data DIR')
     return 2
   }
   const stopping = new AbortController()
@@ -23,12 +18,11 @@ async function main(): Promise<number> {
   try {
     const started = await startEmbeddedPostgres({
       root: values.data,
-      port,
       durable: true,
       log: logLine,
       signal: stopping.signal,
     })
-    if (!stopping.signal.aborted) announceReady(started.url, { port: started.port })
+    if (!stopping.signal.aborted) announceReady(started.url)
     const stopped = new Promise<undefined>((resolve) => {
       if (stopping.signal.aborted) resolve(undefined)
       stopping.signal.addEventListener('abort', () => resolve(undefined), { once: true })

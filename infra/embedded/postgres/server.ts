@@ -1,9 +1,6 @@
 import { spawn } from 'node:child_process'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { Client } from 'pg'
 import type { Cluster } from './cluster.ts'
-import { DATABASE_NAME } from './cluster.ts'
 import { PostgresFailure } from './failure.ts'
 import { run } from './run.ts'
 import type { Program } from './run.ts'
@@ -16,33 +13,15 @@ export const START_TIMEOUT_MS = 120_000
 const FAST_SHUTDOWN_MS = 12_000
 /** How long an immediate shutdown may take. */
 const IMMEDIATE_SHUTDOWN_MS = 3_000
-const CONNECT_TIMEOUT_MS = 10_000
 
 const READY = 'database system is ready to accept connections'
-const PORT_TAKEN = 'Address already in use'
 
 /** A running server. */
 export interface Server {
-  readonly port: number
   /** Resolves when it ended, with how and its last lines. */
   readonly ended: Promise<string>
   /** Fast shutdown, bounded; harder means after that. Resolves when it is gone. */
   stop(): Promise<void>
-}
-
-/** Asks the kernel for an unused port of the loopback. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer()
-    probe.once('error', reject)
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address()
-      probe.close(() => {
-        if (address === null || typeof address === 'string') reject(new Error('no port'))
-        else resolve(address.port)
-      })
-    })
-  })
 }
 
 /**
@@ -93,7 +72,6 @@ async function stop(program: Program): Promise<void> {
 export async function startServer(
   cluster: Cluster,
   postgres: string,
-  port: number,
   settings: Settings,
   onLine: (line: string) => void,
   signal: AbortSignal,
@@ -124,40 +102,11 @@ export async function startServer(
   })
   const outcome = await Promise.race([accepting, late, aborted, ended.then(() => 'ended' as const)])
   clearTimeout(timer)
-  if (outcome === 'ready') return { port, ended, stop: () => stop(program) }
+  if (outcome === 'ready') return { ended, stop: () => stop(program) }
   if (outcome !== 'ended') await stop(program)
   signal.throwIfAborted()
   if (outcome === 'late') {
     throw new PostgresFailure(`postgres did not accept connections within ${START_TIMEOUT_MS} ms`)
   }
-  const why = await ended
-  throw new PostgresFailure(
-    why.includes(PORT_TAKEN)
-      ? `port ${port} of the loopback is in use by another program\n${why}`
-      : why,
-  )
-}
-
-/** The address of a database of the server. */
-export function urlOf(cluster: Cluster, port: number, database: string = DATABASE_NAME): string {
-  return `postgres://${DATABASE_NAME}:${encodeURIComponent(cluster.password)}@127.0.0.1:${port}/${database}`
-}
-
-/** Creates the database that the gateway uses, where it is missing. */
-export async function ensureDatabase(cluster: Cluster, port: number): Promise<void> {
-  const client = new Client({
-    connectionString: urlOf(cluster, port, 'postgres'),
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-  })
-  // The watcher of the server notices and explains its end.
-  client.on('error', () => undefined)
-  await client.connect()
-  try {
-    const found = await client.query('select 1 from pg_database where datname = $1', [
-      DATABASE_NAME,
-    ])
-    if (found.rowCount === 0) await client.query(`create database ${DATABASE_NAME}`)
-  } finally {
-    await client.end()
-  }
+  throw new PostgresFailure(await ended)
 }

@@ -18,24 +18,31 @@ const DISPOSABLE: Settings = {
   full_page_writes: 'off',
 }
 
+/** The server listens on a socket of this name in its folder, and on no port of the network. */
+export const SOCKET_NAME = '.s.PGSQL.5432'
+
 /**
- * Settings of the embedded server on a port of the loopback.
+ * Settings of the embedded server.
+ * @param socketFolder where it listens; closed to other accounts.
  * @param clusterName shows in the titles of its processes, by which a later start recognises orphans.
  */
 export function settingsOf(
-  port: number,
+  socketFolder: string,
   clusterName: string,
   options: { readonly durable: boolean; readonly maxConnections?: number },
 ): Settings {
   return {
-    port: String(port),
-    listen_addresses: '127.0.0.1',
-    // A socket file would need a folder that both accounts can write, and a path short enough.
-    unix_socket_directories: '',
+    port: SOCKET_NAME.slice(SOCKET_NAME.lastIndexOf('.') + 1),
+    listen_addresses: '',
+    // A list: quoted, a comma is a part of the path.
+    unix_socket_directories: `"${socketFolder.replaceAll('"', '""')}"`,
+    unix_socket_permissions: '0700',
     cluster_name: clusterName,
     update_process_title: 'on',
     password_encryption: 'scram-sha-256',
     max_connections: String(options.maxConnections ?? MAX_CONNECTIONS),
+    // The superuser connects while no other role does, at the start.
+    superuser_reserved_connections: '0',
     shared_buffers: '128MB',
     max_wal_size: '1GB',
     // After a crash: one call for the whole file system instead of opening every file of the cluster.

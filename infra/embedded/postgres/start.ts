@@ -1,17 +1,18 @@
 import { realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { lockDirectory } from '../directory-lock.ts'
+import { ACCOUNTS } from './account.ts'
 import { findBinaries } from './binaries.ts'
 import { createRoot, openCluster } from './cluster.ts'
+import { openSocketFolder } from '../socket-folder.ts'
+import { prepareDatabase, urlOf } from './database.ts'
 import { clusterNameOf, endOrphans } from './orphans.ts'
-import { ensureDatabase, freePort, startServer, urlOf } from './server.ts'
+import { startServer } from './server.ts'
 import type { Server } from './server.ts'
-import { settingsOf } from './settings.ts'
+import { settingsOf, SOCKET_NAME } from './settings.ts'
 
 /** How long to wait for a predecessor that is ending in order. */
 const LOCK_WAIT_MS = 20_000
-/** A port that was free when asked for may be taken a moment later. */
-const FREE_PORT_ATTEMPTS = 5
 
 type Log = (
   level: 'info' | 'warn' | 'error' | 'fatal',
@@ -22,8 +23,6 @@ type Log = (
 interface StartOptions {
   /** Folder for everything of this server; created where missing. */
   readonly root: string
-  /** 0 picks a free one. */
-  readonly port: number
   readonly durable: boolean
   readonly maxConnections?: number
   readonly log: Log
@@ -32,7 +31,9 @@ interface StartOptions {
 
 /** The running embedded Postgres. */
 interface EmbeddedPostgres extends Server {
+  /** For the role that owns the database, and may do nothing outside of it. */
   readonly url: string
+  readonly superuserUrl: string
 }
 
 const LEVELS: readonly (readonly [prefix: string, level: 'warn' | 'error' | 'fatal'])[] = [
@@ -48,8 +49,8 @@ function logServerLine(log: Log, line: string): void {
 }
 
 /**
- * Starts Postgres on `root`: takes its lock, ends what a killed predecessor left, makes the cluster and the database
- * where they are missing.
+ * Starts Postgres on `root`: takes its lock, ends what a killed predecessor left, makes the cluster, the database and
+ * its role where they are missing.
  * @throws PostgresFailure, DirectoryLockedError, file system errors; the abort reason when aborted.
  */
 export async function startEmbeddedPostgres(options: StartOptions): Promise<EmbeddedPostgres> {
@@ -65,39 +66,35 @@ export async function startEmbeddedPostgres(options: StartOptions): Promise<Embe
     )
     signal.throwIfAborted()
     const cluster = await openCluster(root, binaries, signal)
+    const { account } = cluster.runner
+    if (account?.shared === true) {
+      log(
+        'warn',
+        `postgres runs as ${account.name}, an account that other programs may use too: one of them could read the data; create an account named ${ACCOUNTS[0]} (useradd --system ${ACCOUNTS[0]}) and start again`,
+      )
+    }
     if (cluster.runner.prefix.length > 0) {
       log('warn', 'postgres may pass through folders closed to its account', {
-        account: cluster.runner.account?.name,
+        account: account?.name,
       })
     }
-    const start = async (attempt: number): Promise<Server> => {
-      const port = options.port === 0 ? await freePort() : options.port
-      const settings = settingsOf(port, clusterNameOf(directory), options)
-      try {
-        return await startServer(
-          cluster,
-          binaries.postgres,
-          port,
-          settings,
-          (line) => logServerLine(log, line),
-          signal,
-        )
-      } catch (error) {
-        const taken = error instanceof Error && error.message.includes('Address already in use')
-        if (options.port !== 0 || !taken || attempt >= FREE_PORT_ATTEMPTS) throw error
-        return start(attempt + 1)
-      }
-    }
-    const server = await start(1)
+    const folder = await openSocketFolder(root, SOCKET_NAME, cluster.runner.account)
+    const server = await startServer(
+      cluster,
+      binaries.postgres,
+      settingsOf(folder, clusterNameOf(directory), options),
+      (line) => logServerLine(log, line),
+      signal,
+    )
     try {
-      await ensureDatabase(cluster, server.port)
+      await prepareDatabase(cluster, folder)
     } catch (error) {
       await server.stop()
       throw error
     }
     return {
-      port: server.port,
-      url: urlOf(cluster, server.port),
+      url: urlOf(cluster, folder, 'gateway'),
+      superuserUrl: urlOf(cluster, folder, 'superuser'),
       ended: server.ended.then(async (how) => {
         await lock.release()
         return how

@@ -11,23 +11,19 @@ export type PostgresOptions = Partial<Omit<SuperviseOptions, 'name' | 'modulePat
   Pick<SuperviseOptions, 'onLine'> & {
     /** Folder for everything of the server, below the data directory. */
     readonly root: string
-    /** 0 (the default) picks a free one; a restart keeps it, so that the address stays valid. */
-    readonly port?: number
   }
 
-/** Runs the embedded Postgres. `ready` brings the address of its database; it holds the password: never log it. */
+/**
+ * Runs the embedded Postgres. `ready` brings the address of its database, which stays valid over restarts; it holds the
+ * password: never log it.
+ */
 export function supervisePostgres(options: PostgresOptions): SupervisedChild {
-  const { root, port = 0, ...rest } = options
+  const { root, ...rest } = options
   return superviseChild({
     readyTimeoutMs: START_TIMEOUT_MS + MARGIN_MS,
     ...rest,
     name: 'postgres',
     modulePath: programFile('infra/embedded/postgres/main.ts'),
-    args: (last) => [
-      '--data',
-      root,
-      '--port',
-      last === undefined ? String(port) : new URL(last.url).port,
-    ],
+    args: () => ['--data', root],
   })
 }

@@ -11,7 +11,7 @@ import { accountIn, checkAccess, probeAppend, probeRead, type ProbeDeps } from '
 import { subscribe } from './subscribe.ts'
 
 export interface EventLogOptions {
-  /** `esdb://host:port?tls=false`, or a cluster's connection string. */
+  /** `esdb://host:port?tls=false`, a cluster's connection string, or `unix:/path` of a socket. */
   readonly url: string
   /** Put before every stream name, its separator included: `tollgate.`. */
   readonly namespace: string

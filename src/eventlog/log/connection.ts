@@ -47,14 +47,33 @@ export interface Connection {
   readonly close: () => Promise<void>
 }
 
-/** Opens lazily: nothing is sent before the first call. @throws when the URL cannot be parsed. */
-export function createConnection(url: string, appendPath: AppendPath): Connection {
+/** A socket of this machine, as `unix:/path`. */
+const SOCKET = /^unix:\//
+/** The library takes hosts only; it is asked for no other address than the socket's. */
+const SOCKET_HOST = 'esdb://localhost?tls=false'
+
+/**
+ * The library's client for a connection string, or for the socket that the embedded event store listens on: no other
+ * account can reach that one, and none can listen in its place. @throws when the URL cannot be parsed.
+ */
+export function openClient(url: string): EventStoreDBClient {
+  if (!SOCKET.test(url)) return EventStoreDBClient.connectionString(withOptions(url))
+  const client = EventStoreDBClient.connectionString(withOptions(SOCKET_HOST))
+  const internals = client as unknown as { resolveUri: ClientInternals['resolveUri'] }
+  internals.resolveUri = () => Promise.resolve(url)
+  return client
+}
+
+function withOptions(url: string): string {
   const keepalive = url.includes('keepAliveTimeout')
     ? ''
     : `${url.includes('?') ? '&' : '?'}keepAliveTimeout=${KEEPALIVE_TIMEOUT_MS}`
-  const client = EventStoreDBClient.connectionString(
-    withDiscovery(`${url}${keepalive}`),
-  ) as unknown as ClientInternals
+  return withDiscovery(`${url}${keepalive}`)
+}
+
+/** Opens lazily: nothing is sent before the first call. @throws when the URL cannot be parsed. */
+export function createConnection(url: string, appendPath: AppendPath): Connection {
+  const client = openClient(url) as unknown as ClientInternals
   const discovery = discoverWithoutEnd(client)
   const leaderMoved = createLeaderCheck(client)
   const batch = createBatchAppend(client, leaderMoved)

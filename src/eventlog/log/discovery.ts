@@ -88,9 +88,9 @@ export function createLeaderCheck(client: ClientInternals): LeaderCheck {
   }
 }
 
-/** `host:port` of a target such as `dns:host:port`. */
+/** `host:port` of a target such as `dns:host:port`; a socket's target is its address. */
 function addressOf(channel: CallChannel): string {
-  return channel.getTarget().replace(/^[a-z0-9]+:(?:\/\/[^/]*\/)?/, '')
+  return channel.getTarget().replace(/^(?!unix:)[a-z0-9]+:(?:\/\/[^/]*\/)?/, '')
 }
 
 /** The answer of a node that does not lead, as an error of the library. */

@@ -1,4 +1,5 @@
-import { EventStoreDBClient, START } from '@eventstore/db-client'
+import { START } from '@eventstore/db-client'
+import { openClient } from '../../../src/eventlog/log/connection.ts'
 import type { LoggedSettlement } from './bill.ts'
 import type { Usage } from './tasks/family.ts'
 
@@ -57,7 +58,7 @@ export async function readLog(
   eventStoreUrl: string,
   namespace = 'tollgate.',
 ): Promise<readonly LoggedEvent[]> {
-  const client = EventStoreDBClient.connectionString(eventStoreUrl)
+  const client = openClient(eventStoreUrl)
   const events: LoggedEvent[] = []
   try {
     const reading = client.readAll({ fromPosition: START, deadline: READ_TIMEOUT_MS })

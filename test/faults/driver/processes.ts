@@ -83,7 +83,7 @@ export function postmastersBelow(directory: string): readonly number[] {
 }
 
 function isSession({ command }: Seen): boolean {
-  return /^postgres: .*127\.0\.0\.1/.test(command)
+  return /^postgres: .*\[local\]/.test(command)
 }
 
 /** The processes a target stands for, of the tree below `root`; empty when none runs now. */

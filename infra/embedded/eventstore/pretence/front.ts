@@ -17,22 +17,22 @@ interface Pair {
 
 export class Front {
   readonly #host: string
-  readonly #targetPort: number
+  readonly #target: number | string
   readonly #listener: Server
   readonly #pairs = new Set<Pair>()
   #port: number
   #silence: Silence | undefined
 
-  private constructor(host: string, port: number, targetPort: number) {
+  private constructor(host: string, port: number, target: number | string) {
     this.#host = host
     this.#port = port
-    this.#targetPort = targetPort
+    this.#target = target
     this.#listener = createServer({ pauseOnConnect: true }, (client) => this.#accept(client))
   }
 
-  /** Listens on a port, 0 for any, and passes on to another on the same host. */
-  static async open(host: string, port: number, targetPort: number): Promise<Front> {
-    const front = new Front(host, port, targetPort)
+  /** Listens on a port, 0 for any, and passes on to another on the same host, or to the socket at a path. */
+  static async open(host: string, port: number, target: number | string): Promise<Front> {
+    const front = new Front(host, port, target)
     await front.#listen()
     return front
   }
@@ -90,7 +90,8 @@ export class Front {
   }
 
   #accept(client: Socket): void {
-    const server = connect(this.#targetPort, this.#host)
+    const target = this.#target
+    const server = typeof target === 'string' ? connect(target) : connect(target, this.#host)
     const pair = { client, server }
     this.#pairs.add(pair)
     for (const [socket, other] of [

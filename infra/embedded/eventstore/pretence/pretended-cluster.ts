@@ -65,7 +65,8 @@ export class PretendedCluster {
     for (const [index, port] of ports.entries()) {
       const gate = state.gateOf(index)
       const served = laggingLog(log, () => lastShown.get(index))
-      const server = await startServer({ log: served, faults, gate, version, host: HOST, port: 0 })
+      const place = { host: HOST, port: 0 }
+      const server = await startServer({ log: served, faults, gate, version, place })
       const front = await Front.open(HOST, port, server.port)
       state.setPort(index, front.port)
       nodes.push({ server, front })

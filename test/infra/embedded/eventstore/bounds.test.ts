@@ -10,10 +10,11 @@ import {
   credentials,
   Metadata,
 } from '@grpc/grpc-js'
-import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client'
+import { jsonEvent } from '@eventstore/db-client'
 import shared from '@eventstore/db-client/generated/shared_pb.js'
 import streams from '@eventstore/db-client/generated/streams_pb.js'
 import t from 'tap'
+import { openClient } from '../../../../src/eventlog/log/connection.ts'
 import { MAX_QUEUED_APPENDS } from '../../../../infra/embedded/eventstore/limits.ts'
 import { EventLog } from '../../../../infra/embedded/eventstore/log.ts'
 import { LogError, type StreamCommand } from '../../../../infra/embedded/eventstore/types.ts'
@@ -98,8 +99,8 @@ t.test('more appends than the queue holds are refused, those in it are written',
 
 t.test('readers that do not read cost the server little memory', async (t) => {
   const server = await startEmbeddedServer()
-  const client = EventStoreDBClient.connectionString(server.url)
-  const raw = new GrpcClient(`127.0.0.1:${server.port}`, credentials.createInsecure())
+  const client = openClient(server.url)
+  const raw = new GrpcClient(server.address, credentials.createInsecure())
   t.teardown(async () => {
     raw.close()
     await client.dispose()
@@ -127,8 +128,8 @@ t.test('readers that do not read cost the server little memory', async (t) => {
 
 t.test('reading the log over and over leaves no memory behind', async (t) => {
   const server = await startEmbeddedServer()
-  const client = EventStoreDBClient.connectionString(server.url)
-  const raw = new GrpcClient(`127.0.0.1:${server.port}`, credentials.createInsecure())
+  const client = openClient(server.url)
+  const raw = new GrpcClient(server.address, credentials.createInsecure())
   t.teardown(async () => {
     raw.close()
     await client.dispose()
@@ -156,7 +157,7 @@ t.test('reading the log over and over leaves no memory behind', async (t) => {
 
 t.test('a slow event store answers late but rightly', async (t) => {
   const server = await startEmbeddedServer({ fault: `delay-append-ms:${FAULT_DELAY_MS}` })
-  const client = EventStoreDBClient.connectionString(server.url)
+  const client = openClient(server.url)
   t.teardown(async () => {
     await client.dispose()
     await server.stop()
@@ -175,7 +176,7 @@ t.test('a slow event store answers late but rightly', async (t) => {
 
 t.test('a lost acknowledgement is settled by sending the identical append again', async (t) => {
   const server = await startEmbeddedServer({ fault: 'lose-ack-every:2' })
-  const client = EventStoreDBClient.connectionString(server.url)
+  const client = openClient(server.url)
   t.teardown(async () => {
     await client.dispose()
     await server.stop()

@@ -1,5 +1,5 @@
-import { EventStoreDBClient } from '@eventstore/db-client'
 import t, { type Test } from 'tap'
+import { openClient } from '../../../../src/eventlog/log/connection.ts'
 import {
   SERVER_VERSIONS,
   type ServerVersion,
@@ -14,12 +14,12 @@ type Log = Awaited<ReturnType<typeof logOf>>
 
 async function logOf(t: Test, version: ServerVersion) {
   const server = await startEmbeddedServer({ version })
-  const client = EventStoreDBClient.connectionString(server.url)
+  const client = openClient(server.url)
   t.teardown(async () => {
     await client.dispose()
     await server.stop()
   })
-  const raw = rawClient(t, server.port)
+  const raw = rawClient(t, server.address)
   return {
     /** Appends events; returns the position of the last. */
     append: async (stream: string, count: number): Promise<number> => {

@@ -1,14 +1,9 @@
 import { execFile } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import {
-  type EventData,
-  EventStoreDBClient,
-  jsonEvent,
-  START,
-  streamNameFilter,
-} from '@eventstore/db-client'
+import { type EventData, jsonEvent, START, streamNameFilter } from '@eventstore/db-client'
 import t from 'tap'
+import { openClient } from '../../../../src/eventlog/log/connection.ts'
 import { startEmbeddedServer } from '../../../contract/embedded-server.ts'
 import { collect, numbered, numbersIn } from '../../../contract/setup.ts'
 
@@ -30,7 +25,7 @@ t.test('on a full disk nothing is acknowledged in vain, reads go on, writes reco
     under: ['env', '-u', 'NODE_OPTIONS', 'prlimit', `--fsize=${FILE_LIMIT_BYTES}:unlimited`],
   })
   t.teardown(() => server.stop())
-  const client = EventStoreDBClient.connectionString(server.url)
+  const client = openClient(server.url)
   t.teardown(() => client.dispose())
   const written = new Map<number, EventData[]>()
   const append = (n: number) => {

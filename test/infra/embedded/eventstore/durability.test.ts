@@ -4,12 +4,13 @@ import { join } from 'node:path'
 import {
   END,
   type EventData,
-  EventStoreDBClient,
+  type EventStoreDBClient,
   type ResolvedEvent,
   START,
   streamNameFilter,
 } from '@eventstore/db-client'
 import t, { type Test } from 'tap'
+import { openClient } from '../../../../src/eventlog/log/connection.ts'
 import { type EmbeddedServer, startEmbeddedServer } from '../../../contract/embedded-server.ts'
 import { collect, numbered, numbersIn, several, take } from '../../../contract/setup.ts'
 
@@ -50,7 +51,7 @@ async function writeUntilKilled(
   round: number,
   killAfter: number,
 ): Promise<{ acknowledged: Acknowledged[]; open: Append[] }> {
-  const client = EventStoreDBClient.connectionString(server.url)
+  const client = openClient(server.url)
   const acknowledged: Acknowledged[] = []
   const open: Append[] = []
   let killed: Promise<void> | undefined
@@ -96,7 +97,7 @@ t.test('kill -9 under concurrent load loses nothing acknowledged and halves noth
     t.ok(open.length > 0, `${open.length} appends were open at the kill`)
 
     const restarted = await startEmbeddedServer({ dataDir })
-    const client = EventStoreDBClient.connectionString(restarted.url)
+    const client = openClient(restarted.url)
     for (const append of open) {
       const found = await collect(client.readStream(append.stream)).catch(() => [])
       const there = append.events.filter(({ id }) => idsOf(found).includes(id)).length
@@ -110,7 +111,7 @@ t.test('kill -9 under concurrent load loses nothing acknowledged and halves noth
 
   const server = await startEmbeddedServer({ dataDir })
   t.teardown(() => server.stop())
-  const client = EventStoreDBClient.connectionString(server.url)
+  const client = openClient(server.url)
   t.teardown(() => client.dispose())
   const all = await collect(client.readAll({ fromPosition: START }))
   const positions = all.map(({ event }) => event?.position?.commit ?? -1n)
@@ -142,7 +143,7 @@ t.test('after a restart appends, retries and subscriptions go on where they were
   const events = several(3)
   const loose = several(2, 50)
   const first = await startEmbeddedServer({ dataDir })
-  const before = EventStoreDBClient.connectionString(first.url)
+  const before = openClient(first.url)
   await before.appendToStream('kept', events, { expectedRevision: 'no_stream' })
   await before.appendToStream('loose', loose)
   await before.appendToStream('gone', several(2))
@@ -156,7 +157,7 @@ t.test('after a restart appends, retries and subscriptions go on where they were
 
   const second = await startEmbeddedServer({ dataDir })
   t.teardown(() => second.stop())
-  const client = EventStoreDBClient.connectionString(second.url)
+  const client = openClient(second.url)
   t.teardown(() => client.dispose())
   const retried = await client.appendToStream('kept', events, { expectedRevision: 'no_stream' })
   t.equal(retried.nextExpectedRevision, 2n, 'an old append is still recognised by its revision')
@@ -186,7 +187,7 @@ for (const path of ['batch', 'unary'] as const) {
   t.test(`${path}: SIGTERM commits what was accepted before it stops`, async (t) => {
     const dataDir = await temporaryDirectory(t)
     const server = await startEmbeddedServer({ dataDir })
-    const client = EventStoreDBClient.connectionString(server.url)
+    const client = openClient(server.url)
     const subscription = client.subscribeToAll({ fromPosition: END })
     subscription.on('error', () => undefined)
     const appends = Array.from({ length: 200 }, (_, index) =>
@@ -204,7 +205,7 @@ for (const path of ['batch', 'unary'] as const) {
 
     const restarted = await startEmbeddedServer({ dataDir })
     t.teardown(() => restarted.stop())
-    const after = EventStoreDBClient.connectionString(restarted.url)
+    const after = openClient(restarted.url)
     t.teardown(() => after.dispose())
     let acknowledged = 0
     for (const [index, result] of results.entries()) {

@@ -1,5 +1,6 @@
-import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client'
+import { jsonEvent } from '@eventstore/db-client'
 import t, { type Test } from 'tap'
+import { openClient } from '../../../../src/eventlog/log/connection.ts'
 import {
   SERVER_VERSIONS,
   type ServerVersion,
@@ -19,12 +20,12 @@ const TOO_SLOW =
 
 async function logOf(t: Test, version: ServerVersion) {
   const server = await startEmbeddedServer({ version })
-  const client = EventStoreDBClient.connectionString(server.url)
+  const client = openClient(server.url)
   t.teardown(async () => {
     await client.dispose()
     await server.stop()
   })
-  const raw = rawClient(t, server.port)
+  const raw = rawClient(t, server.address)
   const last = async (): Promise<number> => {
     const { position } = await client.appendToStream('other', several(1))
     return Number(position?.commit ?? -1n)

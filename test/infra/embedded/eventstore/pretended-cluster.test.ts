@@ -37,7 +37,8 @@ function clientOf(t: Test, url: string): EventStoreDBClient {
 const memberClient = (t: Test, member: number): EventStoreDBClient =>
   clientOf(t, cluster.memberUrl(member))
 
-const rawMember = (t: Test, member: number): Client => rawClient(t, cluster.ports[member] ?? 0)
+const rawMember = (t: Test, member: number): Client =>
+  rawClient(t, `127.0.0.1:${cluster.ports[member] ?? 0}`)
 
 /** `state` and `dead` or `alive` of each member, as one of them tells. */
 function gossipOf(client: Client): Promise<string[]> {

@@ -9,11 +9,12 @@ import {
   type ServiceError,
   status,
 } from '@grpc/grpc-js'
-import { EventStoreDBClient, START, streamNameFilter } from '@eventstore/db-client'
+import { START, streamNameFilter } from '@eventstore/db-client'
 import gossip from '@eventstore/db-client/generated/gossip_pb.js'
 import shared from '@eventstore/db-client/generated/shared_pb.js'
 import streams from '@eventstore/db-client/generated/streams_pb.js'
 import t from 'tap'
+import { openClient } from '../../../../src/eventlog/log/connection.ts'
 import { startEmbeddedServer } from '../../../contract/embedded-server.ts'
 import { numbered, numbersIn, several } from '../../../contract/setup.ts'
 
@@ -21,9 +22,9 @@ const BACKWARDS = streams.ReadReq.Options.ReadDirection.BACKWARDS
 const FUZZ_CALLS = 300
 const CALL_TIMEOUT_MS = 5_000
 
-const server = await startEmbeddedServer()
-const client = EventStoreDBClient.connectionString(server.url)
-const raw = new Client(`127.0.0.1:${server.port}`, credentials.createInsecure())
+const server = await startEmbeddedServer({ port: 0 })
+const client = openClient(server.url)
+const raw = new Client(server.address, credentials.createInsecure())
 t.teardown(async () => {
   raw.close()
   await client.dispose()
@@ -95,10 +96,10 @@ t.test('it is found by gossip as the one leader of its cluster', async (t) => {
   t.same(others, [])
   t.equal(member?.getState(), gossip.MemberInfo.VNodeState.LEADER)
   t.equal(member?.getIsAlive(), true)
-  t.equal(member?.getHttpEndPoint()?.getPort(), server.port)
+  const host = server.address
+  t.equal(member?.getHttpEndPoint()?.getPort(), Number(host.split(':')[1]))
 
-  const host = `127.0.0.1:${server.port}`
-  const clustered = EventStoreDBClient.connectionString(`esdb://${host},${host}?tls=false`)
+  const clustered = openClient(`esdb://${host},${host}?tls=false`)
   t.teardown(() => clustered.dispose())
   await clustered.appendToStream('by-gossip', numbered(1))
   t.same(await numbersIn(clustered, 'by-gossip'), [1])

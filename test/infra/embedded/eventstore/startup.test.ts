@@ -4,9 +4,9 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { EventStoreDBClient } from '@eventstore/db-client'
 import { ClassicLevel } from 'classic-level'
 import t, { type Test } from 'tap'
+import { openClient } from '../../../../src/eventlog/log/connection.ts'
 import { Database, FORMAT_VERSION } from '../../../../infra/embedded/eventstore/database.ts'
 import { eventKey, FORMAT_KEY } from '../../../../infra/embedded/eventstore/keys.ts'
 import { EventLog } from '../../../../infra/embedded/eventstore/log.ts'
@@ -42,7 +42,7 @@ t.test('a data directory in use is named as such, and its owner goes on', async 
   const failure = await refused(t, startEmbeddedServer({ dataDir }), StartFailure)
   t.equal(failure.exitCode, 1)
   t.match(lastLog(failure), { event: 'locked', reason: /in use by another process/ })
-  const client = EventStoreDBClient.connectionString(owner.url)
+  const client = openClient(owner.url)
   t.teardown(() => client.dispose())
   await client.appendToStream('owner', numbered(1))
   t.same(await numbersIn(client, 'owner'), [1])
@@ -54,7 +54,7 @@ t.test('a predecessor that is still closing the log is waited for', async (t) =>
   setTimeout(() => void closing.close(), 1_000)
   const server = await startEmbeddedServer({ dataDir })
   t.teardown(() => server.stop())
-  const client = EventStoreDBClient.connectionString(server.url)
+  const client = openClient(server.url)
   t.teardown(() => client.dispose())
   await client.appendToStream('successor', numbered(1))
   t.same(await numbersIn(client, 'successor'), [1])

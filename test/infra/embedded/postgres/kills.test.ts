@@ -17,7 +17,7 @@ interface Gateway {
 
 /** A process that stands for the gateway, to be killed. */
 async function gateway(t: Test, root: string): Promise<Gateway> {
-  const parent = spawn(process.execPath, [...PARENT, MAIN.href, '--data', root, '--port', '0'], {
+  const parent = spawn(process.execPath, [...PARENT, MAIN.href, '--data', root], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.teardown(() => parent.kill('SIGKILL'))

@@ -8,7 +8,7 @@ t.test('a first start makes the database, a second one finds its data', async (t
   const root = join(folder(t), 'postgres')
   const first = supervise(t, root)
   const { url } = await first.ready
-  t.match(url, /^postgres:\/\/tollgate:[\w-]{32}@127\.0\.0\.1:\d+\/tollgate$/)
+  t.match(url, /^postgres:\/\/gateway:[\w-]{43}@[%\w.-]+%2Fsocket\/tollgate$/)
   t.strictSame(
     await query(
       url,

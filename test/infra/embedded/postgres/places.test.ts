@@ -1,5 +1,4 @@
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { folder, query, supervise } from './harness.ts'
@@ -23,18 +22,6 @@ t.test('something else in the place of the data is named', async (t) => {
   const file = join(root, 'file')
   writeFileSync(file, '')
   await t.rejects(supervise(t, join(file, 'below')).ready, { message: /ENOTDIR/ })
-})
-
-t.test('a port in use is named', async (t) => {
-  const root = folder(t)
-  const taken = createServer()
-  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => taken.close())
-  const address = taken.address()
-  const port = typeof address === 'object' && address !== null ? address.port : 0
-  await t.rejects(supervise(t, root, { port }).ready, {
-    message: new RegExp(`port ${port} of the loopback is in use by another program`),
-  })
 })
 
 t.test('data below a folder closed to every other account works', async (t) => {

@@ -51,8 +51,8 @@ function allFrom(from: Pair | 'start' | 'end'): streams.ReadReq.Options {
 }
 
 /** A separate connection, closed with the test. */
-export function rawClient(t: Test, port: number): Client {
-  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure())
+export function rawClient(t: Test, address: string): Client {
+  const client = new Client(address, credentials.createInsecure())
   t.teardown(() => client.close())
   return client
 }
