@@ -25,7 +25,9 @@ import { FeaturesService, StreamsService } from '../../../infra/embedded/eventst
 const JOURNAL = /(^|\.)journal-/
 const MAX_MESSAGE_BYTES = 64 << 20
 
-const target = new URL((process.argv[2] ?? '').replace('esdb://', 'http://')).host
+const given = process.argv[2] ?? ''
+/** As gRPC names it: a socket as it is, a server by host and port. */
+const target = given.startsWith('unix:') ? given : new URL(given.replace('esdb://', 'http://')).host
 const limits = {
   'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
   'grpc.max_send_message_length': MAX_MESSAGE_BYTES,

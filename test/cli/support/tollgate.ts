@@ -34,15 +34,17 @@ function bare(env: Readonly<Record<string, string>>): readonly string[] {
   return ['-i', ...entries.map(([name, value]) => `${name}=${value}`)]
 }
 
-/** Starts the real command line as a process. */
+/** Starts the real command line as a process, under another account where one is given. */
 export async function launch(
   args: readonly string[],
   env: Environment,
   cwd = elsewhere,
+  account?: number,
 ): Promise<Child> {
   return spawn('env', [...bare(env), process.execPath, (await builtProduct()).main, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     cwd,
+    ...(account === undefined ? {} : { uid: account, gid: account }),
   })
 }
 
@@ -125,14 +127,18 @@ interface Serving {
 }
 
 /** Starts the gateway on embedded stores and waits until it says that it is ready. */
-export async function serve(dataDir: string, env: Environment = {}): Promise<Serving> {
-  const child = await launch(['serve'], {
-    DATA_DIR: dataDir,
-    PORT: '0',
-    SANDBOX_TIME_SCALE: '0.1',
-    POLL_SCALE: '0.2',
-    ...env,
-  })
+export async function serve(
+  dataDir: string,
+  env: Environment = {},
+  account?: number,
+): Promise<Serving> {
+  const defaults = { PORT: '0', SANDBOX_TIME_SCALE: '0.1', POLL_SCALE: '0.2' }
+  const child = await launch(
+    ['serve'],
+    { DATA_DIR: dataDir, ...defaults, ...env },
+    elsewhere,
+    account,
+  )
   const log: string[] = []
   let stderr = ''
   createInterface({ input: child.stdout }).on('line', (line) => log.push(line))

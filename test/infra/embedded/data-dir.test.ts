@@ -3,11 +3,13 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
+  chownSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,6 +21,10 @@ import { DATA_DIR_VERSION, prepareDataDir } from '../../../infra/embedded/data-d
 import { nodeArguments } from '../../helpers/checkout.ts'
 
 const HOLDER = nodeArguments(new URL('data-dir-holder.ts', import.meta.url))
+
+// Other files may run in this process.
+const mask = process.umask()
+t.teardown(() => process.umask(mask))
 
 function folder(t: Test): string {
   const path = mkdtempSync(join(tmpdir(), 'data-dir-'))
@@ -53,6 +59,45 @@ t.test('a missing directory is made, closed to others, with its version', async 
   await dir.release()
   const again = await prepareDataDir(path)
   await again.release()
+})
+
+t.test('a directory that others could enter is closed, with all that is in it', async (t) => {
+  const path = folder(t)
+  const outside = join(folder(t), 'outside')
+  writeFileSync(outside, '')
+  mkdirSync(join(path, 'spool', 'deep'), { recursive: true })
+  const files = ['demo.json', 'spool/segment', 'spool/deep/segment'].map((name) => join(path, name))
+  const folders = ['spool', 'spool/deep'].map((name) => join(path, name))
+  for (const file of files) writeFileSync(file, '')
+  for (const file of [...files, outside]) chmodSync(file, 0o666)
+  for (const one of [...folders, path]) chmodSync(one, 0o777)
+  symlinkSync(outside, join(path, 'link'))
+  const exposed: string[] = []
+  const dir = await prepareDataDir(path, (why) => exposed.push(why))
+  t.same(exposed, [])
+  const modeOf = (file: string): number => statSync(file).mode & 0o777
+  // Root's database runs under another account, which has to pass through.
+  t.equal(modeOf(path), process.getuid?.() === 0 ? 0o711 : 0o700)
+  for (const one of folders) t.equal(modeOf(one), 0o700, one)
+  for (const file of files) t.equal(modeOf(file), 0o600, file)
+  t.equal(modeOf(outside), 0o666, 'what a link leads to is left alone')
+  const later = join(path, 'later')
+  writeFileSync(later, '')
+  t.equal(modeOf(later), 0o600, 'what is written later is closed too')
+  await dir.release()
+})
+
+t.test('a directory of another account is used, and that is said', async (t) => {
+  if (process.getuid?.() !== 0) {
+    t.comment('NOT SHOWN HERE: this account is not root and cannot give a directory away')
+    return
+  }
+  const path = folder(t)
+  chownSync(path, 61_234, 61_234)
+  const exposed: string[] = []
+  const dir = await prepareDataDir(path, (why) => exposed.push(why))
+  t.match(exposed, [/belongs to another account \(user 61234\), which can exchange what is in it/])
+  await dir.release()
 })
 
 t.test('a second use in the same process is refused', async (t) => {
