@@ -10,8 +10,8 @@ export const DATA_DIR_VERSION = 1
 const MODE = 0o700
 /** Root runs the database under another account, which must be able to pass through to its own folder. */
 const MODE_AS_ROOT = 0o711
-/** Permission of a group, or of all, to write a folder. */
-const WRITABLE_BY_OTHERS = 0o022
+/** Permissions of a group, or of all, to list and to change a folder. */
+const OPEN_TO_OTHERS = 0o066
 
 /** Why a data directory cannot be used; the message is meant for the operator. */
 export class DataDirError extends Error {
@@ -134,8 +134,8 @@ function reachOfOthers(path: string): string | undefined {
   const self = process.getuid?.()
   if (uid !== self && uid !== 0)
     return `it belongs to another account (user ${uid}), which can exchange what is in it`
-  if ((mode & WRITABLE_BY_OTHERS) !== 0)
-    return `this account cannot change its mode ${(mode & 0o7777).toString(8)}, by which others can exchange what is in it`
+  if ((mode & OPEN_TO_OTHERS) !== 0)
+    return `this account cannot change its mode ${(mode & 0o7777).toString(8)}, which lets others list it or exchange what is in it`
   return undefined
 }
 

@@ -8,21 +8,32 @@ export const PRIVATE_UMASK = 0o077
 const OWN_BITS = 0o7700
 const ALL_BITS = 0o7777
 
+/** What this account may not do, or a file system cannot; the caller looks at what came of the outermost folder. */
+const IMPOSSIBLE: ReadonlySet<unknown> = new Set(['EACCES', 'EPERM', 'ENOTSUP'])
+
+function ifPossible<T>(run: () => T): T | undefined {
+  try {
+    return run()
+  } catch (error) {
+    if (error instanceof Error && IMPOSSIBLE.has(Reflect.get(error, 'code'))) return undefined
+    throw error
+  }
+}
+
 /**
  * Takes every permission of other accounts away from a folder and all below it, the outermost folder first, so that
- * no other account can exchange what is below meanwhile. What a link leads to is left alone. A folder of another
- * account, as the database's is when this process is root, is closed and not searched.
+ * no other account can exchange what is below meanwhile. What a link leads to is left alone. A folder below it that
+ * belongs to a third account, as the database's does when this process is root, is closed and not searched.
  *
- * @param others what other accounts may do with the outermost folder.
+ * @param kept what other accounts may still do with the outermost folder, if they might before.
  * @throws file system errors as they are.
  */
-export function closeToOthers(path: string, others = 0): void {
+export function closeToOthers(path: string, kept = 0, owner = lstatSync(path).uid): void {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (found === undefined || found.isSymbolicLink()) return
-  const self = process.getuid?.()
-  if (found.uid !== self && self !== 0) return
-  const mode = (found.mode & OWN_BITS) | others
-  if ((found.mode & ALL_BITS) !== mode) chmodSync(path, mode)
-  if (found.uid !== self || !found.isDirectory()) return
-  for (const name of readdirSync(path)) closeToOthers(join(path, name))
+  const mode = found.mode & (OWN_BITS | kept)
+  if ((found.mode & ALL_BITS) !== mode) ifPossible(() => chmodSync(path, mode))
+  if (!found.isDirectory() || (found.uid !== process.getuid?.() && found.uid !== owner)) return
+  for (const name of ifPossible(() => readdirSync(path)) ?? [])
+    closeToOthers(join(path, name), 0, owner)
 }

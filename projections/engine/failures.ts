@@ -31,6 +31,8 @@ const TRANSIENT_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
   'EPIPE',
+  // The queue of a socket file is full.
+  'EAGAIN',
   'ETIMEDOUT',
   'ENOTFOUND',
   'EAI_AGAIN',
@@ -44,6 +46,9 @@ const TRANSIENT_CODES = new Set([
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (error instanceof CheckpointMovedError) return true
+  // The socket file of a server that is being started again.
+  if ('code' in error && error.code === 'ENOENT' && Reflect.get(error, 'syscall') === 'connect')
+    return true
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
   if (code !== undefined && /^[0-9A-Z]{5}$/.test(code) && !TRANSIENT_CODES.has(code))
     return TRANSIENT_CLASSES.has(code.slice(0, 2))

@@ -12,6 +12,7 @@ import { run } from './run.ts'
 /** Name of the server's superuser. */
 export const SUPERUSER = 'tollgate'
 
+const ACCESS = 'local all all scram-sha-256\nhost all all 127.0.0.1/32 scram-sha-256\n'
 const INIT_PREFIX = 'init-'
 const PASSWORD_BYTES = 24
 /** Removing retries on busy folders, each a little later than the one before (about ten seconds in all). */
@@ -160,12 +161,13 @@ async function initialise(
 }
 
 /**
- * Says who may connect: every role by its password, through the socket. The file is exchanged, not written: a link in
+ * Says who may connect: every role by its password. There is the socket only; the second line is for an earlier release
+ * that is started again, which listens on a port. The file is exchanged, not written: a link in
  * a folder of the account must not lead root to another file.
  */
 async function writeAccess(root: string, directory: string, runner: Runner): Promise<void> {
   const file = join(root, 'pg_hba.conf')
-  await writeFile(file, 'local all all scram-sha-256\n', { mode: 0o600, flush: true })
+  await writeFile(file, ACCESS, { mode: 0o600, flush: true })
   if (runner.account !== undefined) await chown(file, runner.account.uid, runner.account.gid)
   await rename(file, join(directory, 'pg_hba.conf'))
 }

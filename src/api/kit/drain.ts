@@ -96,6 +96,8 @@ const outageCodes: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
   'EPIPE',
+  // The queue of a socket file is full.
+  'EAGAIN',
   'ETIMEDOUT',
   'ECONNABORTED',
   'EHOSTDOWN',
