@@ -19,7 +19,7 @@ export const variables: readonly Variable[] = [
   {
     name: 'DATA_DIR',
     fallback: './data',
-    says: 'folder of the embedded stores, demo.json, local objects and the spool',
+    says: 'folder of the embedded stores, demo.json, local objects and the spool; each start closes it to other accounts',
   },
   {
     name: 'EVENTSTORE_URL',
