@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, stat, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -46,6 +46,22 @@ t.test('a data directory in use is named as such, and its owner goes on', async 
   t.teardown(() => client.dispose())
   await client.appendToStream('owner', numbered(1))
   t.same(await numbersIn(client, 'owner'), [1])
+})
+
+t.test('it is reached by a socket in a closed folder, also where one was left open', async (t) => {
+  const dataDir = await temporaryDirectory(t)
+  const folder = join(dataDir, 'socket')
+  await mkdir(folder)
+  await chmod(folder, 0o777)
+  await writeFile(join(folder, 'log'), 'left there')
+  const server = await startEmbeddedServer({ dataDir })
+  t.teardown(() => server.stop())
+  t.equal(server.url, `unix:${folder}/log`)
+  t.equal((await stat(folder)).mode & 0o777, 0o700)
+  const client = openClient(server.url)
+  t.teardown(() => client.dispose())
+  await client.appendToStream('closed', numbered(1))
+  t.same(await numbersIn(client, 'closed'), [1])
 })
 
 t.test('a predecessor that is still closing the log is waited for', async (t) => {
