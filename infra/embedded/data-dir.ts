@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, realpathSync, statSync } from 'node:fs'
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { DirectoryLockedError, lockDirectory } from './directory-lock.ts'
@@ -170,7 +170,8 @@ export async function prepareDataDir(
   })
   try {
     await checkVersion(path)
-    closeToOthers(path, process.getuid?.() === 0 ? MODE_AS_ROOT & ~MODE : 0)
+    // The directory may be a link to where there is room.
+    closeToOthers(realpathSync(path), process.getuid?.() === 0 ? MODE_AS_ROOT & ~MODE : 0)
     const reach = reachOfOthers(path)
     if (reach !== undefined) onExposed(reach)
   } catch (error) {

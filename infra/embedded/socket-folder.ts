@@ -29,7 +29,7 @@ function takesSockets(folder: string, name: string): Promise<boolean> {
   if (Buffer.byteLength(path) > MAX_PATH_BYTES) return Promise.resolve(false)
   return new Promise((resolve) => {
     const probe = createServer()
-    probe.once('error', () => resolve(false))
+    probe.on('error', () => resolve(false))
     probe.listen(path, () => probe.close(() => resolve(true)))
   })
 }

@@ -6,9 +6,8 @@
  * It listens on a socket that no other account can reach. With `--port` it stands in for a server elsewhere, in tests:
  * it listens on that port of the loopback (0: any free one) and serves every caller.
  *
- * Prints one JSON line `{"event":"ready","url":"unix:…"}` on stdout once it serves (with a port, that URL is
- * `esdb://…` and the port is a member); logs
- * JSON lines on stderr. Stops in order (refuse new calls, write what is queued, close) and exits 0
+ * Prints one JSON line `{"event":"ready","url":"unix:…"}` on stdout once it serves (with a port,
+ * `"url":"esdb://…","port":N`); logs JSON lines on stderr. Stops in order (refuse new calls, write what is queued, close) and exits 0
  * on SIGTERM, SIGINT, loss of its IPC channel, or the end of stdin if asked to. Exits 1 with a reason when
  * the data directory or the port cannot be used.
  *

@@ -60,7 +60,8 @@ async function attack(order: AttackOrder, kinds: readonly Kind[]): Promise<reado
     const options = { deadline: TRY_MS, ...(credentials ? { credentials } : {}) }
     if (await succeeds(log.appendToStream('planted', event, options))) did.push(['appended'])
     const read = async () => {
-      for await (const one of log.readAll({ maxCount: 1, ...options })) did.push([`read ${one}`])
+      for await (const one of log.readAll({ maxCount: 1, ...options }))
+        did.push([`read ${one.event?.streamId ?? 'a link'}`])
     }
     await succeeds(read())
   }
