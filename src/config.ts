@@ -6,7 +6,7 @@ import { MAX_TOKEN_LIMIT } from './domain/token/events.ts'
 import { canonicalRange } from './kernel/address-ranges.ts'
 import { readTrustedTarget, type TrustedTarget } from './kernel/trusted-targets.ts'
 import { readBaseUrl, readStorage, type StorageSettings } from './storage/settings.ts'
-import { variables } from './variables.ts'
+import { type Environment, type Reader, readerOf, variables } from './variables.ts'
 
 /**
  * The environment, read once and checked at boot: all faults are listed together. Times are
@@ -74,8 +74,6 @@ const NO_CHANNELS =
   'CHANNELS_FILE must be set with external stores: write the providers’ accounts down as in ' +
   'infra/channels.example.yaml, or set SANDBOX=on to sell simulated results on purpose'
 
-type Environment = Readonly<Record<string, string | undefined>>
-
 /**
  * Reads and checks the environment. `serving` requires what only `serve` needs: other commands work
  * on stores and know no provider.
@@ -138,41 +136,6 @@ export function loadConfig(
     faults.push('MARKER_SECRET must be set with EVENTSTORE_URL and DATABASE_URL')
   if (faults.length > 0) throw new ConfigError(faults)
   return config
-}
-
-interface Reader {
-  readonly text: (name: string) => string
-  readonly optional: (name: string) => string | undefined
-  readonly number: (name: string, min: number, max: number, integer?: boolean) => number
-  readonly optionalNumber: (name: string, min: number, max: number) => number | undefined
-  readonly oneOf: (name: string, allowed: readonly string[]) => string
-}
-
-/** Reads one variable at a time and adds what is wrong with it to `faults`. */
-function readerOf(env: Environment, faults: string[]): Reader {
-  const text = (name: string): string =>
-    env[name]?.trim() || (variables.find((v) => v.name === name)?.fallback ?? '')
-  const optional = (name: string): string | undefined => text(name) || undefined
-  const number = (name: string, min: number, max: number, integer = true): number => {
-    const value = Number(text(name))
-    const ok = Number.isFinite(value) && value >= min && value <= max
-    if (!ok || (integer && !Number.isInteger(value)))
-      faults.push(
-        `${name} must be ${integer ? 'a whole number' : 'a number'} from ${min} to ${max}`,
-      )
-    return value
-  }
-  return {
-    text,
-    optional,
-    number,
-    optionalNumber: (name, min, max) =>
-      optional(name) === undefined ? undefined : number(name, min, max),
-    oneOf: (name, allowed) => {
-      if (!allowed.includes(text(name))) faults.push(`${name} must be one of ${allowed.join(', ')}`)
-      return text(name)
-    },
-  }
 }
 
 function readHost(host: string, faults: string[]): string {

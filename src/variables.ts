@@ -162,3 +162,40 @@ export const variables: readonly Variable[] = [
   },
   { name: 'TOLLGATE_CRASH_AT', fallback: '', says: 'test only: die with SIGKILL at a named point' },
 ]
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export interface Reader {
+  readonly text: (name: string) => string
+  readonly optional: (name: string) => string | undefined
+  readonly number: (name: string, min: number, max: number, integer?: boolean) => number
+  readonly optionalNumber: (name: string, min: number, max: number) => number | undefined
+  readonly oneOf: (name: string, allowed: readonly string[]) => string
+}
+
+/** Reads one variable at a time and adds what is wrong with it to `faults`. */
+export function readerOf(env: Environment, faults: string[]): Reader {
+  const text = (name: string): string =>
+    env[name]?.trim() || (variables.find((v) => v.name === name)?.fallback ?? '')
+  const optional = (name: string): string | undefined => text(name) || undefined
+  const number = (name: string, min: number, max: number, integer = true): number => {
+    const value = Number(text(name))
+    const ok = Number.isFinite(value) && value >= min && value <= max
+    if (!ok || (integer && !Number.isInteger(value)))
+      faults.push(
+        `${name} must be ${integer ? 'a whole number' : 'a number'} from ${min} to ${max}`,
+      )
+    return value
+  }
+  return {
+    text,
+    optional,
+    number,
+    optionalNumber: (name, min, max) =>
+      optional(name) === undefined ? undefined : number(name, min, max),
+    oneOf: (name, allowed) => {
+      if (!allowed.includes(text(name))) faults.push(`${name} must be one of ${allowed.join(', ')}`)
+      return text(name)
+    },
+  }
+}
