@@ -91,6 +91,8 @@ export const tokens = rowsOf<TokenEvent>()({
       /** The limits set for this token; the operator's defaults apply to the others. */
       limits: nullable(json<TokenLimits>()),
       expires_at: nullable(time()),
+      /** The token that issued it; null where a command of an operator did. */
+      issued_by: nullable(text()),
       issued_at: time(),
       rotated_at: nullable(time()),
       last_four: text(),
@@ -99,7 +101,10 @@ export const tokens = rowsOf<TokenEvent>()({
       position: bigint(),
     },
     key: ['token_id'],
-    earlyIndexes: { tenant: '(tenant_id, position)' },
+    earlyIndexes: {
+      tenant: '(tenant_id, position)',
+      issuer: '(issued_by) where issued_by is not null',
+    },
   }),
   stream: tokenStream,
   of: ({ data }) => data.tokenId,
@@ -167,7 +172,7 @@ const ofSecrets: StreamTable = {
 /** Tenants, users and tokens (hashes only). */
 export const accessProjection: Projection = {
   name: 'access',
-  version: 5,
+  version: 6,
   ...fromTables(
     { tenants: tenants.table, users: users.table, tokens: tokens.table, secrets },
     {

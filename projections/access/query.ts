@@ -22,7 +22,8 @@ export interface FoundToken extends TokenRow {
  * every token must keep working while they are rebuilt.
  */
 const tokenColumns = `t.token_id, t.tenant_id, t.user_id, t.kind, t.name, t.scope, t.models,
-  to_jsonb(t) -> 'limits' as limits, to_jsonb(t) -> 'addresses' as addresses, t.expires_at, t.issued_at, t.rotated_at, t.last_four,
+  to_jsonb(t) -> 'limits' as limits, to_jsonb(t) -> 'addresses' as addresses,
+  to_jsonb(t) ->> 'issued_by' as issued_by, t.expires_at, t.issued_at, t.rotated_at, t.last_four,
   t.disabled_at, t.disabled_reason`
 
 /** The token of a secret, given its SHA-256 in lower-case hex; also expired and disabled ones. */
@@ -79,6 +80,8 @@ export async function listTokens(
   page: {
     readonly tenantId?: string | undefined
     readonly userId?: string | undefined
+    /** The token that issued them. */
+    readonly issuedBy?: string | undefined
     readonly after?: string | undefined
     readonly limit: number
   },
@@ -91,8 +94,39 @@ export async function listTokens(
                   or (t.issued_at, t.token_id) >
                      (select a.issued_at, a.token_id from access.tokens a where a.token_id = $2))
              and ($4::text is null or t.user_id = $4)
+             and ($5::text is null or to_jsonb(t) ->> 'issued_by' = $5)
            order by t.issued_at, t.token_id limit $3`,
-    values: [page.tenantId ?? null, page.after ?? null, page.limit, page.userId ?? null],
+    values: [
+      page.tenantId ?? null,
+      page.after ?? null,
+      page.limit,
+      page.userId ?? null,
+      page.issuedBy ?? null,
+    ],
+  })
+  return rows.map(toToken)
+}
+
+/**
+ * Tokens that are not disabled and that a token issued, itself or through those it issued, in the
+ * order of issue. Tables of earlier versions have no issuers: there the name means the null beside
+ * the table, and no token is found.
+ */
+export async function listIssued(
+  db: Queryable,
+  { tokenId, limit }: { readonly tokenId: string; readonly limit: number },
+): Promise<readonly TokenRow[]> {
+  const issuers = `(values (null::text)) as none (issued_by)
+    cross join lateral (select token_id, issued_by from access.tokens) as t`
+  const { rows } = await db.query<Readonly<Record<string, unknown>>>({
+    name: 'access.tokens.issued',
+    text: `with recursive issued as (
+             select t.token_id from ${issuers} where t.issued_by = $1
+             union
+             select t.token_id from ${issuers} join issued i on t.issued_by = i.token_id)
+           select ${tokenColumns} from issued join access.tokens t using (token_id)
+           where t.disabled_at is null order by t.issued_at, t.token_id limit $2`,
+    values: [tokenId, limit],
   })
   return rows.map(toToken)
 }

@@ -9,6 +9,7 @@ import {
   rotateToken,
 } from '../app/accounts/bootstrap.ts'
 import { checkTokenModels, createKnownModels } from '../app/accounts/known-models.ts'
+import { disableIssued } from '../app/accounts/issued-tokens.ts'
 import { shownTokens } from '../app/accounts/known-token.ts'
 import { tokenPrefixes, type QueryScope, type TokenKind } from '../domain/token/events.ts'
 import { systemClock, toTimestamp } from '../kernel/clock.ts'
@@ -136,13 +137,18 @@ export async function updateTokenCommand(
 export async function disableTokenCommand(
   session: Session,
   tokenId: string,
-  options: ActorOption & { reason: string; json?: boolean },
+  options: ActorOption & { reason: string; issued?: boolean; json?: boolean },
 ): Promise<void> {
-  const { position } = await disableToken(depsOf(session, options), {
+  const deps = depsOf(session, options)
+  const { reason } = options
+  const { position } = await disableToken(deps, { tokenId, reason })
+  const { disabled, active } = await disableIssued(deps, session.pool, {
     tokenId,
-    reason: options.reason,
+    reason: options.issued === true ? reason : undefined,
+    mayDisable: () => true,
   })
-  show({ tokenId, disabled: true }, options.json)
+  if (active > 0) note(`${active} tokens that it issued still work: --issued disables them`)
+  show({ tokenId, disabled: true, issuedDisabled: disabled, issuedActive: active }, options.json)
   await session.projected('access', position)
 }
 
@@ -159,11 +165,12 @@ export async function listTokensCommand(
     `…${t.lastFour}`,
     t.name,
     t.userId,
+    t.issuedBy ?? '',
     t.lastUsedAtMs === undefined ? 'never' : toTimestamp(t.lastUsedAtMs),
     limitsText(t.limits),
   ])
-  for (const line of table(['token', 'kind', 'ends', 'name', 'user', 'last used', 'limits'], rows))
-    print(line)
+  const titles = ['token', 'kind', 'ends', 'name', 'user', 'issued by', 'last used', 'limits']
+  for (const line of table(titles, rows)) print(line)
 }
 
 /** Where it is not known which models are served, a name may be that of one of them. */

@@ -10,6 +10,7 @@ import {
   tokenStream,
 } from '../../domain/token/events.ts'
 import { namedAddresses } from '../../domain/token/addresses.ts'
+import type { Bounds } from '../../domain/token/bounds.ts'
 import type { TokenChanges } from '../../domain/token/changes.ts'
 import type { DefaultTokenLimits, TokenLimitChanges } from '../../domain/token/limits.ts'
 import { executeCommand } from '../../eventlog/log/execute.ts'
@@ -77,7 +78,10 @@ async function decideOnToken(
 }
 
 /** External names, each once; an alias means its model, as in a call. */
-function namedModels({ catalog }: AccessDeps, names: readonly string[]): string[] {
+export function namedModels(
+  { catalog }: Pick<AccessDeps, 'catalog'>,
+  names: readonly string[],
+): string[] {
   return [...new Set(names.map(catalog.externalModelName))]
 }
 
@@ -163,6 +167,8 @@ export interface IssueTokenInput {
   readonly addresses?: readonly string[]
   /** RFC 3339. */
   readonly expiresAt?: string
+  /** The token that issues it; absent for a command of an operator. */
+  readonly issuedBy?: string
 }
 
 /** Issues a token. @throws DomainError of the token decider */
@@ -198,9 +204,11 @@ export async function rotateToken(
     readonly tokenId: string
     readonly kind: TokenKind
     readonly overlapMs: number
+    /** The bounds of the token that asks; absent for a command of an operator. */
+    readonly manager?: Bounds
   },
 ): Promise<IssuedSecret> {
-  const { tokenId, kind, overlapMs } = input
+  const { tokenId, kind, overlapMs, manager } = input
   if (overlapMs > MAX_OVERLAP_MS)
     throw new DomainError(
       'token_expiry_invalid',
@@ -215,6 +223,7 @@ export async function rotateToken(
     secretHash: sha256Hex(secret),
     lastFour: secret.slice(-4),
     oldValidUntil: toTimestamp(nowMs + overlapMs),
+    ...(manager === undefined ? {} : { manager }),
     at: toTimestamp(nowMs),
   })
   return { tokenId, secret, ...changed }
@@ -231,6 +240,8 @@ export function changeToken(
     readonly changes: TokenChanges
     /** Set for a caller that may not widen it: the limits in force where the token has none. */
     readonly onlyNarrower?: DefaultTokenLimits
+    /** The bounds of the token that asks; absent for a command of an operator. */
+    readonly manager?: Bounds
   },
 ): Promise<Changed> {
   const { changes } = input

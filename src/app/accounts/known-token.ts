@@ -40,6 +40,7 @@ export function knownToken(tokenId: string, token: IssuedToken): KnownToken {
     addresses: token.addresses,
     limits: token.limits,
     lastFour: token.lastFour,
+    issuedBy: token.issuedBy,
     issuedAtMs: fromTimestamp(token.issuedAt),
     rotatedAtMs: msOf(token.rotatedAt),
     expiresAtMs: msOf(token.expiresAt),

@@ -1,15 +1,19 @@
 import type { ServedModel } from '../../domain/catalog/catalog.ts'
 import { countTokens, hasUser, listTokens } from '../../../projections/access/query.ts'
-import { requireNarrower, type TokenChanges } from '../../domain/token/changes.ts'
-import { tokenDecider } from '../../domain/token/decider.ts'
+import { namedAddresses } from '../../domain/token/addresses.ts'
+import { type AskedBounds, inheritedBounds, requireWithin } from '../../domain/token/bounds.ts'
+import type { TokenChanges } from '../../domain/token/changes.ts'
+import { type IssuedToken, tokenDecider } from '../../domain/token/decider.ts'
 import { type TokenEvent, tokenStream } from '../../domain/token/events.ts'
 import type { DefaultTokenLimits } from '../../domain/token/limits.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { isTokenId } from '../../kernel/ids.ts'
+import { membersGiven } from '../../kernel/json.ts'
 import {
   changeToken,
   disableToken,
   issueToken,
+  namedModels,
   requireUsers,
   rotateToken,
   type IssueTokenInput,
@@ -19,6 +23,7 @@ import { findTenant } from './managed-tenants.ts'
 import { checkTokenModels, createKnownModels } from './known-models.ts'
 import { requireCaughtUp } from '../read-models/catch-up.ts'
 import { isWithin, type AdminScope, requireIssuable, requireManageable } from './admin-scope.ts'
+import { disableIssued, type IssuedCount } from './issued-tokens.ts'
 import { type KnownToken, knownToken, type ShownToken, shownTokens } from './known-token.ts'
 
 /** A token and its secret, which is shown only once. */
@@ -27,12 +32,17 @@ export interface ShownSecret {
   readonly secret: string
 }
 
+/** A token to be issued: a bound that it leaves open is that of its issuer. */
+export type NewToken = Omit<IssueTokenInput, keyof AskedBounds | 'issuedBy'> & AskedBounds
+
 /** The result, with warnings about what may not be intended. */
 type Warned<T> = T & { readonly warnings: readonly string[] }
 
 interface TokenPage {
   readonly tenantId: string | undefined
   readonly userId: string | undefined
+  /** The token that issued them. */
+  readonly issuedBy?: string | undefined
   /** Id of the last token on the page before. */
   readonly after: string | undefined
   readonly limit: number
@@ -50,7 +60,7 @@ export interface ManagedTokens {
   readonly issue: (
     adminScope: AdminScope,
     by: Actor,
-    input: IssueTokenInput,
+    input: NewToken,
   ) => Promise<Warned<ShownSecret>>
   /** A repetition changes nothing. */
   readonly change: (
@@ -63,8 +73,15 @@ export interface ManagedTokens {
     by: Actor,
     input: { readonly tokenId: string; readonly overlapMs: number },
   ) => Promise<ShownSecret>
-  /** Disables it at once; a repetition changes nothing. */
-  readonly disable: (adminScope: AdminScope, by: Actor, tokenId: string) => Promise<ShownToken>
+  /**
+   * Disables it at once, and what it issued if that is asked for; a repetition disables what was
+   * issued meanwhile.
+   */
+  readonly disable: (
+    adminScope: AdminScope,
+    by: Actor,
+    input: { readonly tokenId: string; readonly withIssued: boolean },
+  ) => Promise<{ readonly token: ShownToken; readonly issued: IssuedCount }>
 }
 
 interface TokenDeps extends ManagementDeps {
@@ -86,28 +103,38 @@ export function createManagedTokens(deps: TokenDeps): ManagedTokens {
     },
     issue: async (adminScope, by, input) => {
       await requireIssue(deps, adminScope, input)
-      const warnings = await checkTokenModels(known, input.models)
-      const { tokenId, secret } = await issueToken(depsOf(deps, by), input)
+      const bounded = await withinIssuer(deps, adminScope, by, input)
+      const warnings = await checkTokenModels(known, input.models ?? undefined)
+      const { tokenId, secret } = await issueToken(depsOf(deps, by), bounded)
       return { token: await findToken(deps, adminScope, tokenId), secret, warnings }
     },
     change: async (adminScope, by, { tokenId, changes }) => {
       await manageable(deps, adminScope, tokenId)
       const warnings = await checkTokenModels(known, changes.models)
-      const bound = adminScope.kind === 'user' ? { onlyNarrower: deps.defaultLimits } : {}
+      const bound =
+        adminScope.kind === 'user'
+          ? { onlyNarrower: deps.defaultLimits }
+          : { manager: await requireManager(deps, by) }
       await changeToken(depsOf(deps, by), { tokenId, changes, ...bound })
       return { token: await findToken(deps, adminScope, tokenId), warnings }
     },
     rotate: async (adminScope, by, { tokenId, overlapMs }) => {
       const { kind } = await manageable(deps, adminScope, tokenId)
-      const { secret } = await rotateToken(depsOf(deps, by), { tokenId, kind, overlapMs })
+      const manager = await requireManager(deps, by)
+      const { secret } = await rotateToken(depsOf(deps, by), { tokenId, kind, overlapMs, manager })
       return { token: await findToken(deps, adminScope, tokenId), secret }
     },
-    disable: async (adminScope, by, tokenId) => {
+    disable: async (adminScope, by, { tokenId, withIssued }) => {
       await manageable(deps, adminScope, tokenId)
       const reason =
         adminScope.kind === 'user' ? 'disabled by its user' : 'disabled by an administrator'
       await disableToken(depsOf(deps, by), { tokenId, reason })
-      return findToken(deps, adminScope, tokenId)
+      const issued = await disableIssued(depsOf(deps, by), deps.db, {
+        tokenId,
+        reason: withIssued ? reason : undefined,
+        mayDisable: (token) => isWithin(adminScope, token),
+      })
+      return { token: await findToken(deps, adminScope, tokenId), issued }
     },
   }
 }
@@ -118,7 +145,8 @@ async function findToken(
   adminScope: AdminScope,
   tokenId: string,
 ): Promise<ShownToken> {
-  const token = isTokenId(tokenId) ? await readToken(log, tokenId) : undefined
+  const issued = isTokenId(tokenId) ? await readToken(log, tokenId) : undefined
+  const token = issued && knownToken(tokenId, issued)
   const [shown] =
     token !== undefined && isWithin(adminScope, token) ? await shownTokens(db, [token]) : []
   if (shown === undefined) throw new DomainError('token_not_found', 'the token does not exist', {})
@@ -128,10 +156,10 @@ async function findToken(
 async function readToken(
   log: ManagementDeps['log'],
   tokenId: string,
-): Promise<KnownToken | undefined> {
+): Promise<IssuedToken | undefined> {
   const events = await log.readStream(tokenStream(tokenId))
   const state = (events as readonly TokenEvent[]).reduce(tokenDecider.evolve, tokenDecider.initial)
-  return state.phase === 'none' ? undefined : knownToken(tokenId, state)
+  return state.phase === 'none' ? undefined : state
 }
 
 async function manageable(
@@ -142,6 +170,41 @@ async function manageable(
   const token = await findToken(deps, adminScope, tokenId)
   requireManageable(adminScope, token)
   return token
+}
+
+/**
+ * The token that asks, as the log has it: that it was disabled or narrowed a moment ago counts.
+ * @throws DomainError `scope_denied`
+ */
+async function requireManager({ log }: ManagementDeps, { tokenId }: Actor): Promise<IssuedToken> {
+  const manager = await readToken(log, tokenId)
+  if (manager !== undefined && manager.disabledAt === undefined) return manager
+  throw new DomainError('scope_denied', 'The token that asks has been disabled', {})
+}
+
+/**
+ * The token to be issued, with the bounds of its issuer where it names none.
+ * @throws DomainError `scope_denied` naming the bound in which it would be wider than its issuer
+ */
+async function withinIssuer(
+  deps: TokenDeps,
+  adminScope: AdminScope,
+  by: Actor,
+  { models, addresses, expiresAt, limits, ...facts }: NewToken,
+): Promise<IssueTokenInput> {
+  const issuer = await requireManager(deps, by)
+  const bounds = inheritedBounds(issuer, {
+    ...membersGiven({ expiresAt, limits }),
+    ...(models === undefined ? {} : { models: models && namedModels(deps, models) }),
+    ...(addresses === undefined ? {} : { addresses: addresses && namedAddresses(addresses) }),
+  })
+  requireWithin(issuer, bounds, {
+    words: 'of a token may not be wider than that of the token that issues it',
+    ...(adminScope.kind === 'user' ? { defaults: deps.defaultLimits } : {}),
+  })
+  const isLimited = Object.keys(bounds.limits).length > 0
+  const given = membersGiven({ ...bounds, limits: isLimited ? bounds.limits : undefined })
+  return { ...facts, ...given, issuedBy: by.tokenId }
 }
 
 /** @throws DomainError where a manager of this scope may not issue that one */
@@ -156,8 +219,6 @@ async function requireIssue(
   requireIssuable(adminScope, { kind: input.kind, scope })
   const named = scope?.level === 'specified_users' ? scope.userIds : []
   await requireUsers(deps.log, tenantId, [userId, ...named])
-  if (adminScope.kind === 'user')
-    requireNarrower(unbound, { ...unbound, ...input }, deps.defaultLimits)
   await requireRoom(deps, input)
 }
 
@@ -176,14 +237,6 @@ async function requireRoom(
     {},
   )
 }
-
-/** Values of what the request does not set. */
-const unbound = {
-  limits: {},
-  models: undefined,
-  addresses: undefined,
-  expiresAt: undefined,
-} as const
 
 /**
  * Without this check, the list of a missing tenant or user would be empty, like one without tokens.

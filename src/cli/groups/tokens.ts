@@ -84,6 +84,7 @@ function addDisable(group: Command): void {
     .description('end a token at once')
     .argument('<token id>')
     .option('--reason <text>', 'why', 'disabled by an operator')
+    .option('--issued', 'what it issued too, and what those issued')
     .action(onStores(async () => (await tokens()).disableTokenCommand))
 }
 

@@ -1,14 +1,13 @@
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import { isWithinRanges } from '../../kernel/address-ranges.ts'
 import { checkAddresses } from './addresses.ts'
-import type { TokenEvent, TokenKind, TokenLimits } from './events.ts'
+import { type Bounds, requireWithin, widerBounds } from './bounds.ts'
+import type { TokenEvent, TokenKind } from './events.ts'
 import {
   changedLimits,
   checkLimits,
   checkModels,
   type DefaultTokenLimits,
-  limitNames,
   sameLimits,
   type TokenLimitChanges,
 } from './limits.ts'
@@ -25,17 +24,6 @@ export interface TokenChanges {
   readonly limits?: TokenLimitChanges
 }
 
-/** The bounds of a token; an absent one bounds nothing. */
-interface Bounds {
-  /** External model names. */
-  readonly models: readonly string[] | undefined
-  /** Ranges of addresses (CIDR) it may be used from. */
-  readonly addresses: readonly string[] | undefined
-  /** RFC 3339. */
-  readonly expiresAt: string | undefined
-  readonly limits: TokenLimits
-}
-
 /** The changeable settings of a token, with their present values. */
 export interface Changeable extends Bounds {
   readonly kind: TokenKind
@@ -48,6 +36,8 @@ export interface ChangeToken {
   readonly changes: TokenChanges
   /** Present if the actor may not widen a token: the default limits. */
   readonly onlyNarrower?: DefaultTokenLimits
+  /** The bounds of the token that makes the change: it widens no other beyond them. */
+  readonly manager?: Bounds
   readonly at: string
 }
 
@@ -76,7 +66,16 @@ export function changeToken(command: ChangeToken, now: Changeable): readonly Tok
       tokenId,
       param: 'expires_at',
     })
-  if (command.onlyNarrower !== undefined) requireNarrower(now, next, command.onlyNarrower)
+  const { onlyNarrower, manager } = command
+  if (onlyNarrower !== undefined)
+    requireWithin(now, next, {
+      words: 'may only be narrowed with this token: ask an administrator to widen it',
+      defaults: onlyNarrower,
+    })
+  else if (manager !== undefined)
+    requireWithin(widerBounds(now, manager), next, {
+      words: 'may not be widened beyond that of the token that asks',
+    })
   return [...updated(command, now, next, moved), ...limited(command, now, next)]
 }
 
@@ -105,34 +104,6 @@ function limited(
   if (sameLimits(now.limits, limits)) return []
   return [{ type: 'TokenLimitsChanged', data: { tokenId, limits, changedAt: at } }]
 }
-
-/** @throws DomainError `scope_denied` naming the setting that would become wider */
-export function requireNarrower(now: Bounds, next: Bounds, defaults: DefaultTokenLimits): void {
-  const refuse = (param: string): never => {
-    throw new DomainError(
-      'scope_denied',
-      `${param} may only be narrowed with this token: ask an administrator to widen it`,
-      { param },
-    )
-  }
-  const { models } = now
-  if (models !== undefined && next.models?.every((name) => models.includes(name)) !== true)
-    refuse('models')
-  const { addresses } = now
-  if (addresses !== undefined)
-    if (next.addresses?.every((range) => isWithinRanges(range, addresses)) !== true)
-      refuse('addresses')
-  if (endOf(next) > endOf(now)) refuse('expires_at')
-  for (const name of limitNames)
-    if (inForce(next.limits[name], defaults[name]) > inForce(now.limits[name], defaults[name]))
-      refuse('limits')
-}
-
-const inForce = (own: number | null | undefined, fallback: number | undefined): number =>
-  (own === undefined ? fallback : own) ?? Number.POSITIVE_INFINITY
-
-const endOf = ({ expiresAt }: Bounds): number =>
-  expiresAt === undefined ? Number.POSITIVE_INFINITY : fromTimestamp(expiresAt)
 
 function sameTime(a: string | undefined, b: string | undefined): boolean {
   return a === b || (a !== undefined && b !== undefined && fromTimestamp(a) === fromTimestamp(b))

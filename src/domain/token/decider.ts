@@ -3,6 +3,7 @@ import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import type { Decider } from '../decider.ts'
 import { checkAddresses } from './addresses.ts'
+import { type Bounds, requireWithin } from './bounds.ts'
 import { type Changeable, type ChangeToken, changeToken } from './changes.ts'
 import type { QueryScope, TokenEvent, TokenEventData } from './events.ts'
 import { checkLimits, checkModels } from './limits.ts'
@@ -22,6 +23,8 @@ export interface IssuedToken extends Changeable {
   readonly usedHashes: ReadonlySet<string>
   /** Events since it was issued; each use of the aggregate reads all of them. */
   readonly changes: number
+  /** The token that issued it; undefined where a command of an operator did. */
+  readonly issuedBy: string | undefined
   readonly issuedAt: string
   readonly rotatedAt: string | undefined
   readonly disabledAt: string | undefined
@@ -36,6 +39,8 @@ export type TokenCommand =
       readonly secretHash: string
       readonly lastFour: string
       readonly oldValidUntil: string
+      /** The bounds of the token that asks: it gets no secret of a wider one. */
+      readonly manager?: Bounds
       readonly at: string
     }
   | ChangeToken
@@ -98,6 +103,7 @@ export const tokenDecider: Decider<TokenState, TokenCommand, TokenEvent> = {
           lastFour: data.lastFour,
           usedHashes: new Set([data.secretHash]),
           changes: 0,
+          issuedBy: data.issuedBy,
           issuedAt: data.issuedAt,
           rotatedAt: undefined,
           disabledAt: undefined,
@@ -146,9 +152,14 @@ function rotate(
   command: Extract<TokenCommand, { readonly kind: 'rotate' }>,
   state: TokenState,
 ): readonly TokenEvent[] {
-  const { tokenId, secretHash, lastFour, oldValidUntil, at } = command
+  const { tokenId, secretHash, lastFour, oldValidUntil, manager, at } = command
   if (state.phase === 'none') return notFound(tokenId)
   if (state.disabledAt !== undefined) return disabled(tokenId, 'a disabled token cannot be rotated')
+  if (manager !== undefined)
+    requireWithin(manager, state, {
+      words:
+        'of this token is wider than that of the token that asks, which may not get its secret',
+    })
   if (state.secretHash === secretHash) return []
   if (state.usedHashes.has(secretHash))
     throw new DomainError('token_secret_reused', 'a rotation needs a new secret', { tokenId })

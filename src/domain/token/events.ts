@@ -74,6 +74,8 @@ export const tokenEvents = {
     addresses: Addresses,
     expiresAt: Type.Optional(Type.String()),
     limits: Type.Optional(TokenLimitsSchema),
+    /** The token that issued it; absent where a command of an operator did. */
+    issuedBy: Type.Optional(Type.String()),
     issuedAt: Type.String(),
   }),
   /** A new secret; the old one stays valid until `oldValidUntil`. */
@@ -113,7 +115,8 @@ export const tokenFacts: FactsOf<typeof tokenEvents> = {
     source: ofToken,
     at: (d) => d.issuedAt,
     begins: true,
-    words: (d) => `${d.kind} token ${d.name}`,
+    words: ({ kind, name, issuedBy }) =>
+      `${kind} token ${name}${issuedBy === undefined ? '' : `, issued by ${issuedBy}`}`,
   },
   TokenRotated: {
     source: ofToken,

@@ -1,13 +1,15 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest, FastifySchema } from 'fastify'
 import { Type, type Static } from 'typebox'
-import type { ManagedTokens, ShownSecret } from '../../../app/accounts/managed-tokens.ts'
+import type { ManagedTokens, NewToken, ShownSecret } from '../../../app/accounts/managed-tokens.ts'
 import type { AdminScope } from '../../../app/accounts/admin-scope.ts'
 import { type AccountRoute, actorOf, KnownId, success } from '../account-surface.ts'
 import { cursorMembers, readPage, timeOf } from '../queries.ts'
 import { boundsFailures, changeFailures, readFailures } from '../route-failures.ts'
 import {
   DEFAULT_OVERLAP_S,
+  DisabledAnswerSchema,
+  DisablingSchema,
   RotationSchema,
   SecretAnswerSchema,
   TokenAnswerSchema,
@@ -16,7 +18,6 @@ import {
   TokensAnswerSchema,
   type NewOwnTokenSchema,
 } from './schemas.ts'
-import type { IssueTokenInput } from '../../../app/accounts/bootstrap.ts'
 import type { ShownToken } from '../../../app/accounts/known-token.ts'
 import type { TokenChanges } from '../../../domain/token/changes.ts'
 import { type QueryScope, tokenPrefixes } from '../../../domain/token/events.ts'
@@ -57,6 +58,7 @@ function toToken(token: ShownToken) {
       concurrent_tasks: limitOf(limits.concurrentTasks),
     },
     scope: token.scope === undefined ? null : toScope(token.scope),
+    issued_by: token.issuedBy ?? null,
     created_at: toTimestamp(token.issuedAtMs),
     rotated_at: timestampOf(token.rotatedAtMs),
     last_used_at: timestampOf(token.lastUsedAtMs),
@@ -71,7 +73,7 @@ export function toSecret({ token, secret }: ShownSecret) {
 }
 
 type TokenMembers = Static<typeof TokenChangesSchema>
-type NewToken = Static<typeof NewOwnTokenSchema>
+type NewTokenMembers = Static<typeof NewOwnTokenSchema>
 
 function expiryOf(text: string): string {
   return toTimestamp(timeOf(text, 'expires_at') ?? 0)
@@ -100,7 +102,7 @@ function readChanges(body: TokenMembers): TokenChanges {
   }
 }
 
-function readScope({ kind, scope: said }: NewToken): QueryScope | undefined {
+function readScope({ kind, scope: said }: NewTokenMembers): QueryScope | undefined {
   const refuse = (param: string, message: string): never => {
     throw new RequestError('parameter_invalid', `${param} ${message}`, param)
   }
@@ -119,7 +121,7 @@ function readScope({ kind, scope: said }: NewToken): QueryScope | undefined {
 /**
  * The settings of a token to be issued, without its owner. @throws RequestError `parameter_invalid`
  */
-export function readNewToken(body: NewToken): Omit<IssueTokenInput, 'tenantId' | 'userId'> {
+export function readNewToken(body: NewTokenMembers): Omit<NewToken, 'tenantId' | 'userId'> {
   const { kind, name } = body
   const { models, addresses, limits, expiresAt } = readChanges(body)
   const scope = readScope(body)
@@ -127,10 +129,10 @@ export function readNewToken(body: NewToken): Omit<IssueTokenInput, 'tenantId' |
     kind,
     name,
     ...(scope === undefined ? {} : { scope }),
-    ...(models === undefined || models === null ? {} : { models }),
-    ...(addresses === undefined || addresses === null ? {} : { addresses }),
+    ...(models === undefined ? {} : { models }),
+    ...(addresses === undefined ? {} : { addresses }),
     ...(limits === undefined ? {} : { limits: changedLimits({}, limits) }),
-    ...(expiresAt === undefined || expiresAt === null ? {} : { expiresAt }),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
   }
 }
 
@@ -147,7 +149,11 @@ interface TokenSurface {
   readonly filters: boolean
 }
 
-const filterMembers = { tenant_id: Type.Optional(KnownId), user_id: Type.Optional(KnownId) }
+const filterMembers = {
+  tenant_id: Type.Optional(KnownId),
+  user_id: Type.Optional(KnownId),
+  issued_by: Type.Optional(KnownId),
+}
 
 /**
  * Lists, shows, changes, rotates and disables tokens below `/tokens`; each surface adds issuing.
@@ -155,6 +161,7 @@ const filterMembers = { tenant_id: Type.Optional(KnownId), user_id: Type.Optiona
 export function tokenRoutes(instance: FastifyInstance, surface: TokenSurface): void {
   listRoute(instance, surface)
   oneRoutes(instance, surface)
+  disableRoute(instance, surface)
   rotateRoute(instance, surface)
 }
 
@@ -177,10 +184,10 @@ function listRoute(instance: FastifyInstance, surface: TokenSurface): void {
   app.get('/tokens', {
     schema: { ...list, querystring },
     handler: async (request) => {
-      const { tenant_id: tenantId, user_id: userId } = request.query
+      const { tenant_id: tenantId, user_id: userId, issued_by: issuedBy } = request.query
       const { items, next_cursor } = await readPage(
         request.query,
-        (page) => tokens.list(adminScopeOf(request), { tenantId, userId, ...page }),
+        (page) => tokens.list(adminScopeOf(request), { tenantId, userId, issuedBy, ...page }),
         ({ tokenId }) => tokenId,
       )
       return success({ items: items.map(toToken), next_cursor })
@@ -223,11 +230,27 @@ function oneRoutes(instance: FastifyInstance, surface: TokenSurface): void {
       return success(toToken(token), warnings)
     },
   })
-  app.delete('/tokens/:id', {
-    schema: one('disable', 'End a token at once; again it changes nothing', changeFailures),
+}
+
+function disableRoute(instance: FastifyInstance, surface: TokenSurface): void {
+  const { tokens, describe, adminScopeOf, noun } = surface
+  instance.withTypeProvider<TypeBoxTypeProvider>().delete('/tokens/:id', {
+    schema: {
+      ...describe({
+        operationId: `disable${noun}`,
+        summary: 'End a token at once, and what it issued if that is asked for',
+        ok: DisabledAnswerSchema,
+        failures: [...changeFailures, 'token_not_found', 'read_model_behind'],
+      }),
+      params: TokenParamsSchema,
+      querystring: DisablingSchema,
+    },
     handler: async (request) => {
-      const token = await tokens.disable(adminScopeOf(request), actorOf(request), request.params.id)
-      return success(toToken(token))
+      const input = { tokenId: request.params.id, withIssued: request.query.issued === 'true' }
+      const { token, issued } = await tokens.disable(adminScopeOf(request), actorOf(request), input)
+      const warnings =
+        issued.active === 0 ? [] : [`${issued.active} tokens that it issued still work`]
+      return success({ ...toToken(token), issued }, warnings)
     },
   })
 }

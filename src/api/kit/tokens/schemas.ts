@@ -136,6 +136,14 @@ export const RotationSchema = Type.Object(
   { ...strict, examples: [{ overlap_seconds: 3_600 }] },
 )
 
+export const DisablingSchema = Type.Object({
+  issued: Type.Optional(
+    Type.Enum(['true', 'false'], {
+      description: 'true: what it issued is disabled too, and what those issued.',
+    }),
+  ),
+})
+
 export const TokenParamsSchema = Type.Object({ id: Type.String({ description: 'Of the token.' }) })
 
 const Time = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
@@ -164,6 +172,9 @@ const tokenFields = {
     ],
     { description: 'Of query and admin tokens.' },
   ),
+  issued_by: Type.Union([Type.String(), Type.Null()], {
+    description: 'The token that issued it; null: a command of an operator, or not recorded.',
+  }),
   created_at: Type.String({ description: 'RFC 3339, as all times of a token.' }),
   rotated_at: Time('When it last got a new secret.'),
   last_used_at: Time('When it last opened something, up to a minute late; null: never yet.'),
@@ -172,6 +183,19 @@ const tokenFields = {
 }
 
 export const TokenAnswerSchema = successOf(Type.Object(tokenFields))
+
+export const DisabledAnswerSchema = successOf(
+  Type.Object({
+    ...tokenFields,
+    issued: Type.Object(
+      { disabled: Type.Integer(), active: Type.Integer() },
+      {
+        description:
+          'Tokens that it issued, itself or through those it issued: disabled by this request, and not disabled. At most 1000 are counted.',
+      },
+    ),
+  }),
+)
 
 export const SecretAnswerSchema = successOf(
   Type.Object({
