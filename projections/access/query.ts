@@ -73,7 +73,7 @@ export async function tokenNames(
 
 /**
  * Tokens of a tenant, or of all without one, of each or one of its users, in the order of issue, a page
- * after a token's id.
+ * after the id of one of them. After any other id there are none, whether or not it exists (P8).
  */
 export async function listTokens(
   db: Queryable,
@@ -92,7 +92,9 @@ export async function listTokens(
            where ($1::text is null or t.tenant_id = $1)
              and ($2::text is null
                   or (t.issued_at, t.token_id) >
-                     (select a.issued_at, a.token_id from access.tokens a where a.token_id = $2))
+                     (select a.issued_at, a.token_id from access.tokens a
+                      where a.token_id = $2 and ($1::text is null or a.tenant_id = $1)
+                        and ($4::text is null or a.user_id = $4)))
              and ($4::text is null or t.user_id = $4)
              and ($5::text is null or to_jsonb(t) ->> 'issued_by' = $5)
            order by t.issued_at, t.token_id limit $3`,

@@ -3,7 +3,13 @@ import { toQuantity } from '../../../src/kernel/money.ts'
 import type { Queryable } from '../../engine/queryable.ts'
 import { memberOf } from '../../engine/column.ts'
 import { lineColumns, type LedgerLine } from '../line.ts'
-import { conjunction, lineConditions, Parameters, type LedgerFilter } from './filter.ts'
+import {
+  conjunction,
+  factConditions,
+  lineConditions,
+  Parameters,
+  type LedgerFilter,
+} from './filter.ts'
 
 /** A settled line as it is read, with its place in the hash chain; decimals canonical. */
 export interface SettledLine extends Omit<LedgerLine, 'settledAt' | 'position'> {
@@ -52,14 +58,21 @@ export function toLine({ settledAt, quantity, ...rest }: LineRecord): SettledLin
   return { ...rest, settledAtMs: settledAt.getTime(), quantity: toQuantity(quantity) }
 }
 
-/** Where a page begins: after this line in the order of the list. */
+/**
+ * Where a page begins: after this line in the order of the list. A line of another owner is answered
+ * as one that does not exist (P8).
+ */
 async function placeOf(
   db: Queryable,
+  { tenantId, userIds }: LedgerFilter,
   lineId: string,
 ): Promise<{ readonly settledAt: Date; readonly seq: string }> {
+  const parameters = new Parameters()
+  const scope = factConditions({ tenantId, userIds }, parameters)
   const { rows } = await db.query<{ settled_at: Date; seq: string }>(
-    'select settled_at, seq from ledger.lines where line_id = $1',
-    [lineId],
+    `select settled_at, seq from ledger.lines
+     where line_id = ${parameters.add(lineId)} and ${conjunction(scope)}`,
+    parameters.values,
   )
   const [row] = rows
   if (row === undefined)
@@ -71,7 +84,8 @@ async function placeOf(
 
 /**
  * Settled lines, newest first (by time of settlement, then by place in the log), a page after the
- * line named by `after`. @throws DomainError `invalid_cursor` when there is no such line.
+ * line named by `after`. @throws DomainError `invalid_cursor` when the owners of the
+ * filter have no such line.
  */
 export async function listLines(
   db: Queryable,
@@ -84,7 +98,7 @@ export async function listLines(
   const narrowed = isOfMany ? { ...filter, userIds: undefined } : filter
   const conditions = [...lineConditions(narrowed, parameters)]
   if (page.after !== undefined) {
-    const { settledAt, seq } = await placeOf(db, page.after)
+    const { settledAt, seq } = await placeOf(db, filter, page.after)
     conditions.push(
       `(settled_at, seq) < (${parameters.add(settledAt)}::timestamptz, ${parameters.add(seq)}::bigint)`,
     )

@@ -1,0 +1,110 @@
+import t from 'tap'
+import { sharedStack } from '../helpers/stack.ts'
+import { type Answer, call, steadyHeaders, taskBody, TASKS } from './support/client.ts'
+
+const { demo, other, url, caughtUp } = await sharedStack(t)
+
+const json = { 'content-type': 'application/json' }
+const post = async (token: string, path: string, body: object): Promise<Answer> => {
+  const answer = await call(`${url}${path}`, {
+    method: 'POST',
+    token,
+    headers: json,
+    body: JSON.stringify(body),
+  })
+  if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${answer.text}`)
+  return answer
+}
+const admin = async ({ tenantId, userId, adminToken }: typeof demo) => {
+  const scope = { level: 'all_users' }
+  const token = { tenant_id: tenantId, user_id: userId, kind: 'admin', name: 'x', scope }
+  return (await post(adminToken, '/api/admin/tokens', token)).body.data as {
+    readonly id: string
+    readonly secret: string
+  }
+}
+
+/** What another tenant has: a settled line, a task, a token. */
+async function recordsOf(tenant: typeof other) {
+  const messages = [{ role: 'user', content: 'Hello' }]
+  await post(tenant.modelToken, '/v1/chat/completions', { model: 'text-basic', messages })
+  const task = await post(tenant.modelToken, TASKS, taskBody())
+  await caughtUp()
+  const lines = await call(`${url}/api/query/v1/ledger/lines`, { token: tenant.queryToken })
+  return {
+    line: lines.body.data.items[0].line_id as string,
+    task: task.body.id as string,
+    token: (await admin(tenant)).id,
+  }
+}
+
+const theirs = await recordsOf(other)
+const ours = await admin(demo)
+const cursor = (id: string): string => `cursor=${Buffer.from(id).toString('base64url')}`
+const after = (id: string): string => `after=${id}`
+/** The same id with other last digits: there is none. */
+const missing = (id: string): string => id.replace(/[0-9A-Za-z]{1,6}(?=(?::\d+)?$)/, '111111')
+
+/** Every list that goes on after an id: as this tenant asks for it, and an id of the other one. */
+const lists: Readonly<
+  Record<string, readonly [token: string, id: string, place: (id: string) => string]>
+> = {
+  '/api/admin/price-books': [demo.adminToken, theirs.token, cursor],
+  '/api/admin/tenants': [ours.secret, other.tenantId, cursor],
+  '/api/admin/tenants/{tenant_id}/users': [ours.secret, other.userId, cursor],
+  '/api/admin/tokens': [ours.secret, theirs.token, cursor],
+  '/api/query/v1/asset-groups': [demo.queryToken, `group-${'0'.repeat(26)}`, cursor],
+  '/api/query/v1/assets': [demo.queryToken, `asset-${'0'.repeat(26)}`, cursor],
+  '/api/query/v1/balance': [demo.queryToken, other.tenantId, cursor],
+  '/api/query/v1/ledger/lines': [demo.queryToken, theirs.line, cursor],
+  '/api/user/tokens': [demo.profileToken, theirs.token, cursor],
+  // Without object storage there are no files: those of others are tried in test/app/files.
+  '/v1/files': [demo.modelToken, `file-${'0'.repeat(26)}`, after],
+  '/v1/videos': [demo.modelToken, theirs.task, after],
+}
+
+await t.test('lists that go on after an id are all known here', async (t) => {
+  const { paths } = (await call(`${url}/openapi.json`)).body as {
+    paths: Record<string, { get?: { parameters?: { name: string }[] } }>
+  }
+  const found = Object.entries(paths).flatMap(([path, { get }]) =>
+    get?.parameters?.some(({ name }) =>
+      /^(?:cursor|after|before|marker|page_?token)$/i.test(name),
+    ) === true
+      ? [path]
+      : [],
+  )
+  t.same(new Set(found), new Set(Object.keys(lists)))
+})
+
+await t.test('a place in a list of another tenant is answered as none', async (t) => {
+  for (const [path, [token, id, place]] of Object.entries(lists)) {
+    const ask = (at: string): Promise<Answer> =>
+      call(`${url}${path.replace('{tenant_id}', demo.tenantId)}?${place(at)}`, { token })
+    const none = missing(id)
+    t.not(none, id, path)
+    const [foreign, nothing] = [await ask(id), await ask(none)]
+    t.equal(foreign.status, nothing.status, path)
+    const steady = ({ text }: Answer): string =>
+      text.replaceAll(/"(?:updated_at":\d+|as_of":"\d+")/g, '')
+    t.equal(steady(foreign), steady(nothing), path)
+    t.same(steadyHeaders(foreign), steadyHeaders(nothing), path)
+  }
+})
+
+await t.test('a line of another user of the tenant is no place in a list either', async (t) => {
+  const own = await recordsOf(demo)
+  const { tenantId, userId, adminToken } = demo
+  const second = { name: 'Second', user_id: `${userId}_second` }
+  await post(adminToken, `/api/admin/tenants/${tenantId}/users`, second)
+  const query = { tenant_id: tenantId, user_id: second.user_id, kind: 'query', name: 'x' }
+  const { secret } = (await post(adminToken, '/api/admin/tokens', query)).body.data
+  const ask = (token: string, id: string): Promise<Answer> =>
+    call(`${url}/api/query/v1/ledger/lines?${cursor(id)}`, { token })
+  t.equal((await ask(demo.queryToken, own.line)).status, 200, 'within its scope it is one')
+  for (const id of [own.line, missing(own.line), theirs.line]) {
+    const answer = await ask(secret, id)
+    t.equal(answer.status, 400, id)
+    t.match(answer.body.error, { code: 'invalid_request', param: 'cursor' })
+  }
+})
