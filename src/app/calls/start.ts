@@ -4,6 +4,7 @@ import { createRejectedCount } from '../../eventlog/journal/rejected-records.ts'
 import { openSpool, spoolIdentity } from '../../eventlog/journal/spool.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { startExchangeLoop } from '../queue/exchange-loop.ts'
+import { createCountedRefusals } from './counted-refusals.ts'
 import type { CallDeps } from './deps.ts'
 import {
   type Backlog,
@@ -53,7 +54,11 @@ export async function startCalls(
   useBacklogMetrics(registry, backlog)
   const refused = createRejectedCount(spoolDirectory)
   useRefusedMetric(registry, refused)
-  const callDeps: CallDeps = { ...rest, journal }
+  const refusals = createCountedRefusals(journal)
+  const callDeps: CallDeps = {
+    ...rest,
+    journal: { record: refusals.record, pending: journal.pending },
+  }
   const running = createRunningCalls(callDeps)
   const spoolId = await spoolIdentity(spoolDirectory, clock.nowMs())
   /** Whether the log has the spooled records of earlier processes, and all replicas know it. */
@@ -78,6 +83,7 @@ export async function startCalls(
     stop: async (deadlineMs) => {
       await running.close(deadlineMs)
       await sharing.stop()
+      refusals.flush()
       await journal.close()
     },
   }

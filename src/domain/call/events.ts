@@ -57,6 +57,8 @@ export const callEvents = {
      * know what the provider charges. It is no settlement: no ledger line follows from it.
      */
     absorbed: Type.Optional(Type.Object({ usage: UsageSchema, settlement: SettlementSchema })),
+    /** Refused calls of the token that this event stands for, this one included; absent is one. */
+    count: Type.Optional(Type.Integer({ minimum: 2 })),
     failedAt: Type.String(),
   }),
 } as const
@@ -96,7 +98,8 @@ export const callFacts: FactsOf<typeof callEvents & typeof writeOffEvents> = {
   CallFailed: {
     source: ofCall,
     at: (d) => d.failedAt,
-    words: (d) => `${d.model}, ${failureWords(d)}`,
+    words: (d) =>
+      `${d.model}, ${failureWords(d)}${d.count === undefined ? '' : `, the last of ${d.count} refused calls of the token`}`,
   },
   // It moves no money: the call was never billed.
   CallWrittenOff: {
