@@ -48,6 +48,10 @@ export interface Config {
   readonly ownRequestsPerMinute: number
   /** In units of the currency of a call. */
   readonly freeDeliveriesPerHour: number
+  /** Requests of one token that are not billed, in this process. */
+  readonly freeRequestsPerMinute: number
+  /** Bytes of the answers that are kept for the keys of one tenant. */
+  readonly keptAnswerBytes: number
   /** The limits of tokens that have none themselves. */
   readonly rateLimits: Limits
   readonly objectStorage: StorageSettings
@@ -119,10 +123,13 @@ export function loadConfig(
     pollRequestsPerSecond: number('POLL_REQUESTS_PER_SECOND', 1, 10_000),
     ownRequestsPerMinute: number('OWN_REQUESTS_RPM', 1, MAX_TOKEN_LIMIT),
     freeDeliveriesPerHour: number('FREE_DELIVERIES_PER_HOUR', 0.01, 1_000_000, false),
+    freeRequestsPerMinute: number('FREE_REQUESTS_RPM', 1, MAX_TOKEN_LIMIT),
     rateLimits: readRateLimits(reader),
+    keptAnswerBytes: number('IDEMPOTENCY_KEPT_BYTES', 0, Number.MAX_SAFE_INTEGER),
     uploads: {
       maxBytes: number('UPLOAD_QUOTA_BYTES', 0, Number.MAX_SAFE_INTEGER),
       maxFiles: number('UPLOAD_QUOTA_FILES', 0, 1_000_000),
+      maxPerDay: number('UPLOADS_PER_DAY', 0, 1_000_000_000),
       lifeMs: number('UPLOAD_LIFE_DAYS', 1, 3_650) * 86_400_000,
       diskFloorBytes: number('UPLOAD_DISK_FLOOR_BYTES', 0, Number.MAX_SAFE_INTEGER),
     },

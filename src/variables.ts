@@ -147,6 +147,16 @@ export const variables: readonly Variable[] = [
     fallback: '10',
     says: 'units of currency that one token may get an hour of answers that providers broke off, on each replica; then 429',
   },
+  {
+    name: 'FREE_REQUESTS_RPM',
+    fallback: '300',
+    says: 'uploads, changes of accounts and refused calls a minute of one token beyond those that it is billed for, on each replica',
+  },
+  {
+    name: 'IDEMPOTENCY_KEPT_BYTES',
+    fallback: '4294967296',
+    says: 'bytes of answers that are kept for the keys of one tenant; Postgres takes about twice as much',
+  },
   ...storageVariables,
   {
     name: 'UPLOAD_QUOTA_BYTES',
@@ -154,11 +164,16 @@ export const variables: readonly Variable[] = [
     says: 'bytes of uploads that a tenant keeps at most',
   },
   { name: 'UPLOAD_QUOTA_FILES', fallback: '10000', says: 'uploads that a tenant keeps at most' },
+  {
+    name: 'UPLOADS_PER_DAY',
+    fallback: '20000',
+    says: 'uploads that a tenant begins within a day, deleted ones too',
+  },
   { name: 'UPLOAD_LIFE_DAYS', fallback: '30', says: 'what an upload lives, from its end on' },
   {
     name: 'UPLOAD_DISK_FLOOR_BYTES',
     fallback: '1073741824',
-    says: 'with local objects: uploads stop while DATA_DIR has less free; the spool needs up to 256 MiB',
+    says: 'with local stores or objects: what is not billed and keeps something is refused while DATA_DIR has less free; the spool needs up to 256 MiB',
   },
   { name: 'TOLLGATE_CRASH_AT', fallback: '', says: 'test only: die with SIGKILL at a named point' },
 ]

@@ -9,6 +9,7 @@ import { secretMigrations } from './access/secret-agreement.ts'
 import { spendingMigrations, throttleMigrations } from './spending/migrations.ts'
 import { taskMigrations } from './tasks/result-urls.ts'
 import { workerMigrations } from './queue/presence.ts'
+import { uploadDayMigrations } from './files/uploads/day-count.ts'
 import { uploadMigrations } from './files/uploads/quota.ts'
 
 /** Every owner of tables in the schema `ops`. */
@@ -24,6 +25,7 @@ export const allMigrations: readonly Migrations[] = [
   lastUseMigrations,
   balanceAlertMigrations,
   uploadMigrations,
+  uploadDayMigrations,
 ]
 
 /** Creates and changes the application's tables in Postgres; safe at every start of a replica. */

@@ -70,6 +70,10 @@ export interface Infrastructure {
   /** Of one model token. */
   readonly ownRequestsPerMinute?: number
   readonly freeDeliveriesPerHour?: number
+  /** Of one token, which are not billed. */
+  readonly freeRequestsPerMinute?: number
+  /** Bytes of the answers that are kept for the keys of one tenant. */
+  readonly keptAnswerBytes?: number
   readonly clock: Clock
   /** The clock for durations; its default is the machine's. */
   readonly monotonic?: Clock
@@ -80,7 +84,7 @@ export interface Infrastructure {
   readonly store?: ObjectStore | undefined
   /** The limits of uploads; the default is the product's. */
   readonly uploadLimits?: UploadLimits
-  /** Refuses uploads while local disk space is short; undefined: uploads need no local disk. */
+  /** Refuses what is not billed while local disk space is short; undefined: it needs no local disk. */
   readonly checkDisk?: (() => Promise<void>) | undefined
   /** When a channel's breaker opens; the default is the product's. */
   readonly breaker?: BreakerSettings
@@ -100,6 +104,8 @@ export interface Services {
   readonly surfaces: readonly Surface[]
   readonly store: ObjectStore | undefined
   readonly files: FileDeps
+  /** Refuses what keeps something and is not billed, while local disk space is short. */
+  readonly checkDisk: Infrastructure['checkDisk']
   readonly tasks: TaskDeps
   /** Takes in the events of accounts. */
   readonly facts: Pick<AccountFacts, 'noticed'>
@@ -148,6 +154,7 @@ export function compose(infra: Infrastructure): Services {
     surfaces: opened.surfaces,
     store,
     files,
+    checkDisk,
     tasks,
     facts,
     budgets: accounts.budgets,
@@ -228,6 +235,7 @@ function tasksOf(infra: Infrastructure, facts: AccountFacts, gauges: ReplicaGaug
       monotonic,
       ownRequestsPerMinute: infra.ownRequestsPerMinute,
       freeDeliveriesPerHour: infra.freeDeliveriesPerHour,
+      freeRequestsPerMinute: infra.freeRequestsPerMinute,
       registry: metrics,
     }),
     background: createBackgroundAppends({ clock: monotonic, logger }),
@@ -253,6 +261,7 @@ function callsOf(
     crashPoint,
     markerSecret,
     monotonic = monotonicClock,
+    keptAnswerBytes: maxKeptBytes,
   }: Infrastructure,
   {
     catalog,
@@ -277,6 +286,7 @@ function callsOf(
       pool,
       secret: markerSecret,
       owner: replica,
+      maxKeptBytes,
       clock,
       logger,
       crashPoint,

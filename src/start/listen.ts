@@ -171,6 +171,8 @@ function buildCallersApp(
     limitStatusesOf: throttle.statuses,
     countQuery: throttle.query,
     ownTurn: throttle.own,
+    free: throttle.free,
+    checkDisk: services.checkDisk,
     readKey: createReadKey({ db: pool, throttle }),
     readOwnBudgets: services.budgets.statuses,
     uploads: services.files.quota,

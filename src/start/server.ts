@@ -193,12 +193,15 @@ function composeFor(
     sandbox: options.sandbox,
     uploadLimits: config.uploads,
     checkDisk:
-      local &&
-      createDiskFloor({ directory: config.dataDir, floorBytes: config.uploads.diskFloorBytes }),
+      local === undefined && config.external !== undefined
+        ? undefined
+        : createDiskFloor({ directory: config.dataDir, floorBytes: config.uploads.diskFloorBytes }),
     markerSecret: options.markerSecret,
     pollRequestsPerSecond: config.pollRequestsPerSecond,
     ownRequestsPerMinute: config.ownRequestsPerMinute,
     freeDeliveriesPerHour: config.freeDeliveriesPerHour,
+    freeRequestsPerMinute: config.freeRequestsPerMinute,
+    keptAnswerBytes: config.keptAnswerBytes,
     logger: options.logger,
     crashPoint: crashPointFrom(config.crashAt),
     ...(options.hosts === undefined ? {} : { hosts: options.hosts }),

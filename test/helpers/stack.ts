@@ -199,6 +199,7 @@ async function start(
     POLL_REQUESTS_PER_SECOND: '200',
     // Tests ask more often than callers do.
     OWN_REQUESTS_RPM: '60000',
+    FREE_REQUESTS_RPM: '60000',
     ...options.env,
   })
   const hosts = new Map(Object.entries(options.hosts ?? { 'hooks.example.com': [PUBLIC_ADDRESS] }))

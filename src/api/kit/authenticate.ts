@@ -1,8 +1,15 @@
-import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  onRequestAsyncHookHandler,
+} from 'fastify'
 import type { Authenticate, Principal, Refused } from '../../app/access/principal.ts'
+import type { FreeRequests } from '../../app/spending/throttle/free-requests.ts'
 import type { TokenKind } from '../../domain/token/events.ts'
 import { isWithinRanges } from '../../kernel/address-ranges.ts'
 import { DomainError } from '../../kernel/errors.ts'
+import { REPLAYED } from './idempotency.ts'
 import { RequestError } from './request-error.ts'
 import { runForToken } from '../../kernel/token-context.ts'
 
@@ -104,6 +111,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Marks a POST that counts as a read. */
     readonly startsNothing?: boolean
+    /** Marks a POST that keeps something and is never billed. */
+    readonly isFree?: boolean
   }
 }
 
@@ -128,24 +137,82 @@ export interface PerToken {
   readonly ownTurn?: (principal: Principal) => Promise<void> | undefined
   /** Called after a token was accepted. */
   readonly tokenUsed?: (tokenId: string) => void
+  /** What tokens may ask for without a bill. */
+  readonly free?: FreeRequests
+  /** Refuses what keeps something and is not billed. @throws DomainError `storage_full` */
+  readonly checkDisk?: (() => Promise<void>) | undefined
 }
 
 /** Counts requests against their token, and runs the following work in that token's context. */
-export function usePerToken(app: FastifyInstance, { ownTurn, tokenUsed }: PerToken): void {
+export function usePerToken(app: FastifyInstance, perToken: PerToken): void {
+  const { tokenUsed, free } = perToken
   // Runs after the body is read, because reading it loses the async context.
   app.addHook('preHandler', (request, _reply, done) => {
     const caller = callerOf(request)
     if (caller === undefined) return done()
     const begin = (): void => runForToken(caller.tokenId, done)
-    const turn = isOwnRequest(request) ? ownTurn?.(caller) : undefined
+    const turn = turnOf(perToken, request, caller)
     if (turn === undefined) begin()
     else turn.then(begin, done)
   })
-  app.addHook('onResponse', (request, _reply, done) => {
+  app.addHook('onResponse', (request, reply, done) => {
     const caller = callerOf(request)
-    if (caller !== undefined) tokenUsed?.(caller.tokenId)
+    if (caller !== undefined) {
+      tokenUsed?.(caller.tokenId)
+      if (free !== undefined && mayBeBilled(request, caller))
+        countOutcome(free, caller.tokenId, reply)
+    }
     done()
   })
+}
+
+/** What a request waits for before its work begins; undefined is nothing. */
+function turnOf(
+  { ownTurn, free, checkDisk }: PerToken,
+  request: FastifyRequest,
+  caller: Principal,
+): Promise<void> | undefined {
+  if (isFreeWrite(request, caller)) {
+    const refused = free?.begin(caller.tokenId)
+    if (refused !== undefined) return refused
+    free?.count(caller.tokenId)
+    return checkDisk?.()
+  }
+  const refused = mayBeBilled(request, caller) ? free?.begin(caller.tokenId) : undefined
+  if (refused !== undefined) return refused
+  return isOwnRequest(request) ? ownTurn?.(caller) : undefined
+}
+
+/**
+ * Whether a request keeps something and is never billed: uploads and changes of accounts. Operators
+ * are not counted, and what is disabled or deleted makes room.
+ */
+function isFreeWrite(
+  { method, routeOptions: { config } }: FastifyRequest,
+  { kind, scope }: Principal,
+): boolean {
+  if (kind === 'model') return config.isFree === true
+  if (kind === 'admin' && (scope === undefined || scope.level === 'all_tenants')) return false
+  return kind !== 'query' && method !== 'GET' && method !== 'HEAD' && method !== 'DELETE'
+}
+
+/** Whether it is a call or a creation. */
+function mayBeBilled(
+  { method, routeOptions: { config } }: FastifyRequest,
+  { kind }: Principal,
+): boolean {
+  const isNeverBilled = config.isFree === true || config.startsNothing === true
+  return kind === 'model' && method === 'POST' && !isNeverBilled
+}
+
+/**
+ * A refusal of what the caller sent is not billed, and a repeated answer was billed before; at a limit
+ * nothing was started.
+ */
+function countOutcome(free: FreeRequests, tokenId: string, reply: FastifyReply): void {
+  const { statusCode: status } = reply
+  if (status < 400 && !reply.hasHeader(REPLAYED)) free.served(tokenId)
+  if (status >= 400 && status < 500 && status !== 429) free.count(tokenId)
 }
 
 /** Whether a request only reads, deletes, or may repeat an earlier one. */

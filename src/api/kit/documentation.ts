@@ -30,6 +30,7 @@ const headers = {
   'x-price-book': text('The version of the price book it was settled by.'),
   'x-cost-split': text('`SKU=amount` of each SKU, by commas; empty for nothing.'),
   'idempotent-replayed': text('`true`: the answer of an earlier request with the same key.'),
+  'idempotent-kept': text('`false`: the answer is settled and not kept for its key.'),
   'content-disposition': text('Of CSV: the name of the file.'),
   'retry-after': count('Seconds to wait before another try.'),
   'retry-after-ms': count('The same in milliseconds.'),

@@ -134,7 +134,7 @@ const ofStores = {
   },
   storage_unavailable: { ...away, words: 'Object storage cannot be used at the moment' },
   object_too_large: own(413, 'The file is too large'),
-  storage_full: { status: 507, words: 'There is no room for uploads at the moment', retry: 30_000 },
+  storage_full: { status: 507, words: 'There is no room for this at the moment', retry: 30_000 },
   upload_quota_reached: own(429, 'The tenant keeps as many uploads as it may', 'never'),
   read_model_behind: away,
 } as const satisfies Partial<Record<FailureCode, FailureRow>>

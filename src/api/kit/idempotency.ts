@@ -32,6 +32,9 @@ export const PostingKeySchema = headersWith(
 /** The header of an answer that is repeated. */
 export const REPLAYED = 'idempotent-replayed'
 
+/** The header of an answer that is not kept for a retry, although the call is settled. */
+const KEPT = 'idempotent-kept'
+
 /** Whether a key was sent, valid or not. */
 export function hasIdempotencyKey({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
   return headers['idempotency-key'] !== undefined
@@ -117,7 +120,7 @@ async function keepAnswer(
     headers: Object.fromEntries(headers),
     body,
   }
-  await claim.keep(answer)
+  if ((await claim.keep(answer)) === false) void reply.header(KEPT, 'false')
   return payload instanceof Readable ? (body ?? payload) : payload
 }
 

@@ -53,6 +53,7 @@ export const managementFailures = {
   token_bound_reached: 'token_bound_reached',
   token_expiry_invalid: 'invalid_request',
   log_outcome_unknown: 'outcome_unknown',
+  storage_full: 'insufficient_storage',
 } as const satisfies Partial<SurfaceFailures>
 
 /** The failures of every route that reads accounts or tokens. */
@@ -69,6 +70,7 @@ export const changeFailures: readonly FailureCode[] = [
   ...withBody,
   'scope_denied',
   'log_outcome_unknown',
+  'storage_full',
 ]
 
 /** The failures of issuing and of changing a token. */

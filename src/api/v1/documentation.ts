@@ -48,7 +48,7 @@ export function describe(route: {
 }): FastifySchema {
   const { tag, operationId, summary, isCall = false, ok, events, bytes, failures, further } = route
   const headers: readonly DescribedHeader[] = [
-    ...(isCall ? (['x-call-id', 'idempotent-replayed'] as const) : []),
+    ...(isCall ? (['x-call-id', 'idempotent-replayed', 'idempotent-kept'] as const) : []),
     ...limitHeaderNames,
   ]
   const allHeaders = isCall || route.costs === true ? [...headers, ...costHeaderNames] : headers

@@ -95,6 +95,7 @@ function toFile(file: FileView) {
 
 function uploadRoute(app: FastifyInstance, { files, fileForm }: FileRouteDeps): void {
   app.post('/files', {
+    config: { isFree: true },
     // A form is read as it comes; the schema only documents.
     validatorCompiler: () => () => true,
     schema: {

@@ -110,7 +110,7 @@ export function createDiskFloor(options: {
   const look = memoizeFor(LOOK_FOR_MS, () => freeBytes(directory))
   return async () => {
     if (floorBytes > 0 && (await look()) < floorBytes)
-      throw new DomainError('storage_full', 'There is no room for uploads at the moment', {})
+      throw new DomainError('storage_full', 'There is no room for this at the moment', {})
   }
 }
 

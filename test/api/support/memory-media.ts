@@ -18,8 +18,14 @@ const noPlace: UploadPlace = {
 
 /** A quota that is never reached. */
 export const noQuota: UploadQuota = {
-  limits: { maxBytes: Number.MAX_SAFE_INTEGER, maxFiles: 1_000_000, lifeMs: 30 * 86_400_000 },
+  limits: {
+    maxBytes: Number.MAX_SAFE_INTEGER,
+    maxFiles: 1_000_000,
+    maxPerDay: 1_000_000,
+    lifeMs: 30 * 86_400_000,
+  },
   take: () => Promise.resolve(noPlace),
+  takeForTask: () => Promise.resolve(noPlace),
   free: () => Promise.resolve(),
   useOf: () => Promise.resolve({ files: 0, bytes: 0 }),
 }

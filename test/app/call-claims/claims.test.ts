@@ -1,8 +1,10 @@
 import t from 'tap'
-import { createRenewal } from '../../../src/app/calls/claims/claims.ts'
+import { createCallClaims, createRenewal } from '../../../src/app/calls/claims/claims.ts'
 import { type CallClaim, RepeatedAnswer } from '../../../src/app/calls/claims/types.ts'
 import { purgeCallClaims } from '../../../src/app/calls/claims/statements.ts'
+import { noCrash } from '../../../src/app/crash-points.ts'
 import type { CompletedCall } from '../../../src/app/calls/family.ts'
+import { systemClock } from '../../../src/kernel/clock.ts'
 import type { JsonObject } from '../../../src/kernel/json.ts'
 import { DomainError, isDomainError } from '../../../src/kernel/errors.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
@@ -167,3 +169,43 @@ t.test('keys that have lived their time are purged, unless their call is under w
     ['under way', 'young'],
   )
 })
+
+t.test(
+  'beyond the bytes of its tenant an answer is not kept, and nothing is made again',
+  async (t) => {
+    const claims = createCallClaims({
+      pool: world.pool,
+      secret: 'a secret of the tests',
+      owner: 'small',
+      clock: systemClock,
+      logger: silentLog,
+      crashPoint: noCrash,
+      maxKeptBytes: 3_000,
+    })
+    const small = await world.text({ deps: { claims } })
+    const makeKept = async (key: string, sizeBytes: number) => {
+      let claim: CallClaim | undefined
+      const input = {
+        ...textInput({ prompt: 'hello' }),
+        ...keyedBy(key, (taken) => (claim = taken)),
+      }
+      try {
+        await small.calls.complete(input)
+      } catch (error) {
+        return error
+      }
+      return claim?.keep({ status: 200, headers: {}, body: Buffer.alloc(sizeBytes) })
+    }
+    await world.pool.query('delete from ops.kept_answers')
+    t.equal(await makeKept('kept-1', 2_000), true)
+    t.equal(await makeKept('kept-2', 2_000), false, 'the surface says so')
+    t.equal(await makeKept('kept-3', 100), true, 'a smaller one has room')
+    t.ok((await makeKept('kept-1', 0)) instanceof RepeatedAnswer)
+    t.match(await makeKept('kept-2', 0), { code: 'idempotency_answer_not_kept' })
+    await world.pool.query(`update ops.kept_answers set hour = hour - interval '26 hours'`)
+    t.equal(await makeKept('kept-4', 2_000), true, 'a day later')
+    await purgeCallClaims(world.pool)
+    const { rows } = await world.pool.query('select from ops.kept_answers')
+    t.equal(rows.length, 1, 'what is older is purged')
+  },
+)

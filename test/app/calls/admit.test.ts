@@ -67,7 +67,7 @@ function world() {
             open.claims -= 1
             return Promise.resolve()
           },
-          keep: nothing,
+          keep: () => Promise.resolve(undefined),
         }
         return Promise.resolve(claim)
       },

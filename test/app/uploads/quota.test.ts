@@ -174,7 +174,7 @@ void t.test('an upload that breaks off, or whose process dies, gives its room ba
   }
   await t.rejects(one.files.keep(one.principal, Readable.from(broken())), /hung up/)
   t.same(await one.use(), { files: 0, bytes: 0 })
-  await one.quota.take(tenantId, 'of a process that died', 5)
+  await one.quota.takeForTask(tenantId, 'of a process that died', 5)
   await t.rejects(one.upload(1), { code: 'upload_quota_reached' })
   await world.pool.query(
     `update ops.upload_reservations set expires_at = now() where tenant_id = $1`,
@@ -219,3 +219,22 @@ void t.test(
     })
   },
 )
+
+void t.test('uploads of a day are bounded, however many are deleted', async (t) => {
+  const tenantId = 'tenant_day'
+  const replicas = [0, 1].map(() => filesOf({ maxPerDay: 3 }, { tenantId }))
+  const [one, two] = replicas
+  for (const files of [one, two, one]) {
+    const { fileId } = await files!.upload(1)
+    await files!.remove(fileId)
+  }
+  for (const files of replicas)
+    await t.rejects(files.upload(1), {
+      code: 'upload_quota_reached',
+      message: /3 uploads a day, deleted ones too/,
+      details: { limitedBy: 'day', limit: 3 },
+    })
+  await one!.quota.takeForTask(tenantId, 'pictures of a task', 1)
+  await world.pool.query(`update ops.upload_counts set hour = hour - interval '25 hours'`)
+  t.ok((await one!.upload(1)).fileId, 'a day later')
+})

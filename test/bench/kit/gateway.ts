@@ -154,6 +154,7 @@ async function launch(options: LaunchOptions): Promise<Running & { readonly url:
       LOG_LEVEL: 'info',
       // One token asks for everything.
       OWN_REQUESTS_RPM: '60000',
+      FREE_REQUESTS_RPM: '60000',
       ...options.env,
       PORT: String(port),
       HOST: '127.0.0.1',

@@ -240,7 +240,11 @@ function disableRoute(instance: FastifyInstance, surface: TokenSurface): void {
         operationId: `disable${noun}`,
         summary: 'End a token at once, and what it issued if that is asked for',
         ok: DisabledAnswerSchema,
-        failures: [...changeFailures, 'token_not_found', 'read_model_behind'],
+        failures: [
+          ...changeFailures.filter((code) => code !== 'storage_full'),
+          'token_not_found',
+          'read_model_behind',
+        ],
       }),
       params: TokenParamsSchema,
       querystring: DisablingSchema,

@@ -10,6 +10,7 @@ import {
   endClaim,
   findClaim,
   type FoundClaim,
+  type KeptBound,
   LEASE_MS,
   markSettling,
   removeClaim,
@@ -24,11 +25,18 @@ import { runForAllTokens } from '../../../kernel/token-context.ts'
 /** A key may be freed between the try and the look at its holder; this bounds the tries. */
 const MAX_TRIES = 3
 
+/**
+ * The answers that one tenant keeps; a further one is not kept. Postgres takes about twice as much on
+ * disk.
+ */
+const MAX_TENANT_KEPT_BYTES = 4 * 1024 ** 3
+
 /** Claims of keys over all replicas, in Postgres. `owner` names this process in `ops.workers`. */
 export function createCallClaims(
   deps: ClaimDeps & { readonly clock: Clock; readonly owner: string },
 ): CallClaims {
   const { pool, secret, clock, crashPoint, owner } = deps
+  const { maxKeptBytes = MAX_TENANT_KEPT_BYTES } = deps
   const renewal = createRenewal(deps)
   const hashOf = (purpose: string, parts: readonly string[]): string =>
     keyedHash(secret, purpose, parts).toString('hex')
@@ -42,7 +50,9 @@ export function createCallClaims(
           rethrowAsUnknown,
         )
         if (isTaken) {
-          const claim = heldClaim(deps, renewal, name)
+          const tenantKey = hashOf('call-claim-tenant', [tenantId])
+          const bound = { tenantKey, maxBytes: maxKeptBytes }
+          const claim = heldClaim(deps, renewal, { name, bound })
           crashPoint('claim.after-taken')
           return claim
         }
@@ -90,6 +100,8 @@ interface ClaimDeps {
   readonly secret: string
   readonly logger: Log
   readonly crashPoint: CrashPoint
+  /** Bytes of the kept answers of one tenant. */
+  readonly maxKeptBytes?: number | undefined
 }
 
 /** The state of a key is unknown. */
@@ -108,17 +120,23 @@ function keyStateUnknown(cause: unknown): DomainError {
  * is set, it never may: a log without a settlement proves nothing, because the dead process may
  * have left one in its spool, which its next start brings to the log.
  */
-function heldClaim(deps: ClaimDeps, renewal: Renewal, name: ClaimName): CallClaim {
+function heldClaim(
+  deps: ClaimDeps,
+  renewal: Renewal,
+  { name, bound }: { readonly name: ClaimName; readonly bound: KeptBound },
+): CallClaim {
   const { pool, secret, logger, crashPoint } = deps
   const { callId } = name
   let phase: 'open' | 'settling' | 'settled' | 'over' = 'open'
-  const quietly = async (work: Promise<void>, failed: string): Promise<void> => {
-    await work.catch((error: unknown) => logger.warn({ err: error, callId }, failed))
-  }
-  const end = async (answer: KeptAnswer | undefined): Promise<void> => {
+  const quietly = <Result>(work: Promise<Result>, failed: string): Promise<Result | undefined> =>
+    work.catch((error: unknown) => {
+      logger.warn({ err: error, callId }, failed)
+      return undefined
+    })
+  const end = async (answer: KeptAnswer | undefined): Promise<boolean> => {
     const isKept = answer !== undefined && answer.body.length <= MAX_KEPT_ANSWER_BYTES
     const sealed = isKept ? await sealAnswer(secret, callId, answer) : undefined
-    await endClaim(pool, name, sealed)
+    return endClaim(pool, name, sealed, bound)
   }
   renewal.hold(name)
   return {
@@ -151,14 +169,15 @@ function heldClaim(deps: ClaimDeps, renewal: Renewal, name: ClaimName): CallClai
       )
     },
     keep: async (answer) => {
-      if (phase !== 'settled') return
+      if (phase !== 'settled') return undefined
       phase = 'over'
       crashPoint('claim.before-kept')
-      await quietly(
+      const isKept = await quietly(
         runForAllTokens(() => end(answer)),
         'the answer of an idempotency key was not kept',
       )
       crashPoint('claim.after-kept')
+      return isKept ?? false
     },
   }
 }

@@ -118,18 +118,49 @@ export async function markSettling(db: Pool, { claimKey, callId }: ClaimName): P
   return rowCount === 1
 }
 
-/** Ends a claim whose call is settled; without an answer there is nothing to repeat. */
+/** What a tenant's kept answers may take together, and whose this one is. */
+export interface KeptBound {
+  /** Keyed hash of the tenant. */
+  readonly tenantKey: string
+  readonly maxBytes: number
+}
+
+/** Rows that a tenant's bytes of one hour are spread over, so that its answers rarely wait. */
+const KEPT_SHARDS = 8
+/** Keys and their answers are gone by then. */
+const KEPT_HOURS = KEY_LIFE_MS / 3_600_000 + 1
+
+/**
+ * Ends a claim whose call is settled; without an answer there is nothing to repeat. An answer that
+ * would take the tenant beyond its bound is not kept; those that end at the same time may pass it
+ * together. Returns whether it is kept.
+ */
 export async function endClaim(
   db: Pool,
   { claimKey, callId }: ClaimName,
   answer: Uint8Array | undefined,
-): Promise<void> {
-  await db.query({
+  { tenantKey, maxBytes }: KeptBound,
+): Promise<boolean> {
+  const { rows } = await db.query<{ is_kept: boolean }>({
     name: 'call-claim-end',
-    text: `update ops.call_claims set answer = $3, lease_until = '-infinity'
-           where claim_key = $1 and call_id = $2`,
-    values: [claimKey, callId, answer ?? null],
+    text: `with counted as (
+             insert into ops.kept_answers as k (tenant_key, hour, shard, size_bytes)
+             select $4, date_trunc('hour', clock_timestamp()), hashtext($1) & ${KEPT_SHARDS - 1}, $5
+             where $5::bigint > 0 and $5::bigint + (
+               select coalesce(sum(size_bytes), 0) from ops.kept_answers
+               where tenant_key = $4 and hour > clock_timestamp() - interval '${KEPT_HOURS} hours'
+             ) <= $6::bigint
+             on conflict (tenant_key, hour, shard) do update
+               set size_bytes = k.size_bytes + excluded.size_bytes
+             returning true)
+           update ops.call_claims
+           set answer = case when exists (select from counted) then $3::bytea end,
+               lease_until = '-infinity'
+           where claim_key = $1 and call_id = $2
+           returning answer is not null as is_kept`,
+    values: [claimKey, callId, answer ?? null, tenantKey, answer?.length ?? 0, maxBytes],
   })
+  return rows[0]?.is_kept === true
 }
 
 export async function removeClaim(db: Pool, { claimKey, callId }: ClaimName): Promise<void> {
@@ -162,6 +193,11 @@ export async function purgeCallClaims(db: Pool): Promise<void> {
        where c.expires_at < clock_timestamp() and not (${isLeased('c')}) limit $1)`,
     [PURGE_LIMIT],
   )
+  await db.query(
+    `delete from ops.kept_answers
+     where abs(extract(epoch from clock_timestamp() - hour)) > $1::float8 * 3600`,
+    [KEPT_HOURS],
+  )
 }
 
 export const callClaimMigrations: Migrations = {
@@ -183,5 +219,14 @@ create index call_claims_expiry on ops.call_claims (expires_at);
 `,
     // A claim of a process from before this column has only its lease.
     `alter table ops.call_claims add column owner text`,
+    `
+-- Bytes of the answers that a tenant kept within an hour; what was kept before this table is not counted.
+create table ops.kept_answers (
+  tenant_key text not null,
+  hour timestamptz not null,
+  shard smallint not null,
+  size_bytes bigint not null,
+  primary key (tenant_key, hour, shard)
+)`,
   ],
 }

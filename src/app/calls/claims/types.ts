@@ -43,9 +43,10 @@ export interface CallClaim {
   readonly release: () => Promise<void>
   /**
    * Stores the answer of a settled call, or that there is none to repeat. Otherwise it does
-   * nothing. It never throws: the caller gets an answer even if it could not be stored.
+   * nothing. It never throws: the caller gets an answer even if it could not be stored. False: the
+   * answer of the settled call is not kept, and a retry will not get it.
    */
-  readonly keep: (answer: KeptAnswer | undefined) => Promise<void>
+  readonly keep: (answer: KeptAnswer | undefined) => Promise<boolean | undefined>
 }
 
 export interface CallClaims {

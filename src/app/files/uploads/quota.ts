@@ -2,12 +2,15 @@ import type { Pool, PoolClient } from 'pg'
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { ReadModels } from '../../read-models/read-models.ts'
+import { countOfDay, quotaReached } from './day-count.ts'
 import type { Migrations } from '../../../storage/postgres/migrate.ts'
 
 /** How much one tenant may store here and at providers, and for how long (P10). */
 export interface UploadLimits {
   readonly maxBytes: number
   readonly maxFiles: number
+  /** Uploads that begin within a day, deleted ones too: each leaves events in the log. */
+  readonly maxPerDay: number
   /** Lifetime after an upload's end; milliseconds. */
   readonly lifeMs: number
 }
@@ -16,6 +19,7 @@ const DAY_MS = 86_400_000
 export const defaultUploadLimits: UploadLimits = {
   maxBytes: 10 * 1024 ** 3,
   maxFiles: 10_000,
+  maxPerDay: 20_000,
   lifeMs: 30 * DAY_MS,
 }
 
@@ -43,11 +47,20 @@ export interface UploadPlace {
 export interface UploadQuota {
   readonly limits: UploadLimits
   /**
-   * Reserves a place for an upload, with this many bytes.
+   * Reserves a place for an upload, which counts as one of its day.
    * @throws DomainError `upload_quota_reached`, `storage_full`, `read_model_behind`,
    *   `database_unavailable`
    */
-  readonly take: (tenantId: string, uploadId: string, sizeBytes?: number) => Promise<UploadPlace>
+  readonly take: (tenantId: string, uploadId: string) => Promise<UploadPlace>
+  /**
+   * Reserves a place for what a task stores until it ends; of the day's uploads it is none.
+   * @throws as `take`
+   */
+  readonly takeForTask: (
+    tenantId: string,
+    uploadId: string,
+    sizeBytes: number,
+  ) => Promise<UploadPlace>
   /** Frees the place of a deleted upload. */
   readonly free: (uploadId: string) => Promise<void>
   readonly useOf: (tenantId: string) => Promise<UploadUse>
@@ -115,41 +128,48 @@ export function createUploadQuota(deps: UploadQuotaDeps): UploadQuota {
     limits,
     free: (uploadId) => freeReservation(pool, uploadId),
     useOf: (tenantId) => readUse(pool, tenantId),
-    take: async (tenantId, uploadId, expectedBytes = 0) => {
-      await checkDisk?.()
-      for (const model of COUNTED_BY) await deps.readModels.requireCurrent(model)
-      const key = { tenantId, uploadId }
-      let reservedBytes = await reserve(deps, key, expectedBytes)
-      let sizeBytes = expectedBytes
-      if (reservedBytes < expectedBytes) {
-        await freeReservation(pool, uploadId)
-        throw quotaReached('bytes', limits.maxBytes)
-      }
-      return {
-        counted: async function* (body) {
-          sizeBytes = 0
-          for await (const chunk of body) {
-            sizeBytes += chunk.length
-            if (sizeBytes > reservedBytes) {
-              await checkDisk?.()
-              reservedBytes = await reserve(deps, key, sizeBytes + STEP_BYTES)
-              if (reservedBytes < sizeBytes) throw quotaReached('bytes', limits.maxBytes)
-            }
-            yield chunk
+    take: (tenantId, uploadId) => take({ tenantId, uploadId }, 0, true),
+    takeForTask: (tenantId, uploadId, sizeBytes) => take({ tenantId, uploadId }, sizeBytes, false),
+  }
+
+  async function take(
+    key: UploadKey,
+    expectedBytes: number,
+    isOfDay: boolean,
+  ): Promise<UploadPlace> {
+    const { uploadId } = key
+    await checkDisk?.()
+    for (const model of COUNTED_BY) await deps.readModels.requireCurrent(model)
+    let reservedBytes = await reserve(deps, key, expectedBytes, isOfDay)
+    let sizeBytes = expectedBytes
+    if (reservedBytes < expectedBytes) {
+      await freeReservation(pool, uploadId)
+      throw quotaReached('bytes', limits.maxBytes)
+    }
+    return {
+      counted: async function* (body) {
+        sizeBytes = 0
+        for await (const chunk of body) {
+          sizeBytes += chunk.length
+          if (sizeBytes > reservedBytes) {
+            await checkDisk?.()
+            reservedBytes = await reserve(deps, key, sizeBytes + STEP_BYTES)
+            if (reservedBytes < sizeBytes) throw quotaReached('bytes', limits.maxBytes)
           }
-        },
-        keep: async (keptAs) => {
-          await pool.query({
-            name: 'uploads.keep',
-            text: `update ops.upload_reservations set upload_id = $2, size_bytes = $3,
+          yield chunk
+        }
+      },
+      keep: async (keptAs) => {
+        await pool.query({
+          name: 'uploads.keep',
+          text: `update ops.upload_reservations set upload_id = $2, size_bytes = $3,
                      expires_at = ${reservedUntil(RESERVED_MS)}
                    where upload_id = $1`,
-            values: [uploadId, keptAs, sizeBytes],
-          })
-        },
-        release: () => freeReservation(pool, uploadId),
-      }
-    },
+          values: [uploadId, keptAs, sizeBytes],
+        })
+      },
+      release: () => freeReservation(pool, uploadId),
+    }
   }
 }
 
@@ -158,12 +178,14 @@ function reserve(
   { pool, limits }: Pick<UploadQuotaDeps, 'pool' | 'limits'>,
   { tenantId, uploadId }: UploadKey,
   wantedBytes: number,
+  isOfDay = false,
 ): Promise<number> {
   return inTenantLock(pool, tenantId, async (client) => {
     const use = await readUse(client, tenantId, uploadId)
     if (use.files >= limits.maxFiles) throw quotaReached('files', limits.maxFiles)
     const roomBytes = Math.max(0, limits.maxBytes - use.bytes)
     if (roomBytes === 0) throw quotaReached('bytes', limits.maxBytes)
+    if (isOfDay) await countOfDay(client, tenantId, limits.maxPerDay)
     const grantedBytes = Math.min(wantedBytes, roomBytes)
     await client.query({
       name: 'uploads.reserve',
@@ -193,7 +215,7 @@ export async function reserveWhileWaiting(
   { pool, quota }: { readonly pool: Pool; readonly quota: UploadQuota },
   { tenantId, uploadId, sizeBytes }: UploadKey & { readonly sizeBytes: number },
 ): Promise<void> {
-  await quota.take(tenantId, uploadId, sizeBytes)
+  await quota.takeForTask(tenantId, uploadId, sizeBytes)
   await pool.query({
     name: 'uploads.wait',
     text: `update ops.upload_reservations set expires_at = ${reservedUntil(WAITING_MS)}
@@ -224,14 +246,6 @@ async function inTenantLock<Result>(
     if (failed instanceof DomainError) await client.query('rollback').catch(() => undefined)
     client.release(failed !== undefined && !(failed instanceof DomainError))
   }
-}
-
-function quotaReached(limitedBy: 'files' | 'bytes', limit: number): DomainError {
-  return new DomainError(
-    'upload_quota_reached',
-    `The tenant is at its limit of ${limit} ${limitedBy === 'files' ? 'uploads' : 'bytes of uploads'}; delete files, or wait until some expire`,
-    { limitedBy, limit },
-  )
 }
 
 export const uploadMigrations: Migrations = {

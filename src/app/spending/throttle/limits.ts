@@ -48,6 +48,7 @@ type LimitedBy =
   | 'requests'
   | 'tokens'
   | 'own_requests'
+  | 'free_requests'
   | 'concurrent_calls'
   | 'concurrent_tasks'
   | 'free_deliveries'
@@ -58,6 +59,7 @@ const LONGEST_WAIT_MS = 60_000
 const words: Readonly<Record<LimitedBy, string>> = {
   requests: 'requests a minute',
   tokens: 'tokens a minute',
+  free_requests: 'requests that are not billed a minute',
   own_requests: 'looks and requests that may be repeated a minute',
   concurrent_calls: 'calls at a time',
   concurrent_tasks: 'tasks at a time',

@@ -11,6 +11,7 @@ import { createReservations, type Reservation } from '../reservation.ts'
 import { measures } from './allowance.ts'
 import { createCallsUnderWay } from './concurrent-calls.ts'
 import { createFreeDeliveries, type FreeDeliveries } from './free-deliveries.ts'
+import { createFreeRequests, type FreeRequests } from './free-requests.ts'
 import { type Holder, limitReached, type Limits, noLimits } from './limits.ts'
 import { createRates, type LimitStatus, type LimitStatuses, type Rates } from './rates.ts'
 
@@ -50,6 +51,8 @@ export interface Throttle {
   readonly own: TakeTurn
   /** What a token gets for nothing; `call` refuses a token above its bound. */
   readonly freeDeliveries: Pick<FreeDeliveries, 'add'>
+  /** What tokens may ask for without a bill. */
+  readonly free: FreeRequests
   /** Every holder whose limits a request of a caller counts against. @throws what the log throws */
   readonly holdersOf: (caller: LimitedCaller) => Promise<readonly Holder[]>
   /** The status of the caller's tightest limits per minute, by what is known now. */
@@ -64,6 +67,7 @@ export function createThrottle(deps: {
   readonly monotonic: Clock
   readonly ownRequestsPerMinute?: number | undefined
   readonly freeDeliveriesPerHour?: number | undefined
+  readonly freeRequestsPerMinute?: number | undefined
   readonly registry?: Registry
 }): Throttle {
   const { facts, monotonic, registry } = deps
@@ -72,7 +76,12 @@ export function createThrottle(deps: {
   const ownTurn = createOwnRequests(monotonic, deps.ownRequestsPerMinute)
   const { freeDeliveriesPerHour: perHour } = deps
   const freeDeliveries = createFreeDeliveries(monotonic, perHour, registry)
+  const free = createFreeRequests(monotonic, deps.freeRequestsPerMinute)
   const counting = createRefusalCount(registry)
+  const countedRefusal = (error: unknown): never =>
+    counting(() => {
+      throw error
+    })
   const holders = async (caller: LimitedCaller): Promise<readonly Holder[]> =>
     holdersOf(caller, (await facts.of(caller.tenantId)).limits)
 
@@ -98,12 +107,8 @@ export function createThrottle(deps: {
       })
     },
     query: (caller) => void counting(() => rates.take(ownHolder(caller))),
-    own: (caller) =>
-      ownTurn(caller)?.catch((error: unknown) =>
-        counting(() => {
-          throw error
-        }),
-      ),
+    own: (caller) => ownTurn(caller)?.catch(countedRefusal),
+    free: { ...free, begin: (tokenId) => free.begin(tokenId)?.catch(countedRefusal) },
     freeDeliveries,
     holdersOf: holders,
     statuses: (caller) =>

@@ -79,6 +79,7 @@ export function mediaFilesPlugin({ media, tasks, mediaForm }: MediaFileDeps) {
   return async (instance: FastifyInstance): Promise<void> => {
     await useForms(instance)
     instance.post('/files/upload', {
+      config: { isFree: true },
       // A form is read as it comes; the schema only documents.
       validatorCompiler: () => () => true,
       schema: {

@@ -82,7 +82,7 @@ export const speechCall = (mount: Mount, { speech, resolveVoice }: SpeechCalls):
       },
       failures: callFailures,
       further: [missingText],
-      headers: ['x-call-id', 'idempotent-replayed'],
+      headers: ['x-call-id', 'idempotent-replayed', 'idempotent-kept'],
     }),
     accept: async (body, asked): Promise<{ readonly input: SpeechPricingInput }> => {
       const request = readSpeech(body, 'call')

@@ -1,0 +1,61 @@
+import { createLru } from '../../../kernel/lru.ts'
+import type { Clock } from '../../../kernel/clock.ts'
+import { pause } from '../../../kernel/pause.ts'
+import { Allowance } from './allowance.ts'
+import { limitReached } from './limits.ts'
+
+/** Requests a minute of one token in one process that are not billed, if no operator says otherwise (P10). */
+export const FREE_REQUESTS_PER_MINUTE = 300
+/** Tokens remembered; the oldest are evicted first. */
+const MAX_TOKENS = 20_000
+/** A refusal comes after this long, so that a loop of refused requests is slow, too. */
+const REFUSED_AFTER_MS = 2_000
+/** Refusals waiting, over all tokens; further ones are sent at once. */
+const MAX_WAITING = 10_000
+
+/**
+ * Bounds what a token may make the gateway do and write without a bill: uploads, changes of accounts,
+ * and calls and creations that are refused for what the caller sent. A billed request pays one of
+ * those back, so that a busy token with some refusals is never limited. It is kept in memory and
+ * not shared with other replicas.
+ */
+export interface FreeRequests {
+  /** Before a request that may turn out not to be billed. @throws DomainError `rate_limited` */
+  readonly begin: (tokenId: string) => Promise<never> | undefined
+  /** Counts a request that is not billed. */
+  readonly count: (tokenId: string) => void
+  /** Gives one back, for a request that was served. */
+  readonly served: (tokenId: string) => void
+}
+
+export function createFreeRequests(
+  clock: Clock,
+  perMinute: number = FREE_REQUESTS_PER_MINUTE,
+  refusedAfterMs: number = REFUSED_AFTER_MS,
+): FreeRequests {
+  const tokens = createLru<string, Allowance>(MAX_TOKENS)
+  let waiting = 0
+  const refuse = async (waitMs: number): Promise<never> => {
+    if (waiting < MAX_WAITING) {
+      waiting += 1
+      await pause(refusedAfterMs)
+      waiting -= 1
+    }
+    throw limitReached({ whose: 'token', limitedBy: 'free_requests', limit: perMinute, waitMs })
+  }
+  return {
+    begin: (tokenId) => {
+      const waitMs = tokens.get(tokenId)?.waitMs(1, perMinute, clock.nowMs()) ?? 0
+      return waitMs > 0 ? refuse(waitMs) : undefined
+    },
+    count: (tokenId) => {
+      const nowMs = clock.nowMs()
+      const known = tokens.get(tokenId) ?? new Allowance(nowMs)
+      known.take(1, perMinute, nowMs)
+      tokens.set(tokenId, known)
+    },
+    served: (tokenId) => {
+      tokens.get(tokenId)?.take(-1, perMinute, clock.nowMs())
+    },
+  }
+}

@@ -1,0 +1,95 @@
+import Fastify from 'fastify'
+import t from 'tap'
+import { usePerToken } from '../../../src/api/kit/authenticate.ts'
+import type { Principal } from '../../../src/app/access/principal.ts'
+import { createFreeRequests } from '../../../src/app/spending/throttle/free-requests.ts'
+import { DomainError, isDomainError } from '../../../src/kernel/errors.ts'
+
+const model: Principal = {
+  tokenId: 'token_1',
+  kind: 'model',
+  tenantId: 'tenant_1',
+  userId: 'user_1',
+  models: undefined,
+  addresses: undefined,
+  limits: undefined,
+  scope: undefined,
+}
+const tenantAdmin: Principal = { ...model, kind: 'admin', scope: { level: 'all_users' } }
+const operator: Principal = { ...model, kind: 'admin', scope: { level: 'all_tenants' } }
+
+/** Routes as a token of this kind asks for them, with five free requests a minute. */
+function routesFor(principal: Principal, { isDiskShort = false } = {}) {
+  const app = Fastify()
+  app.decorateRequest('principal', undefined)
+  app.addHook('onRequest', (request, _reply, done) => {
+    request.principal = principal
+    done()
+  })
+  app.setErrorHandler((error, _request, reply) =>
+    reply.code(isDomainError(error, 'storage_full') ? 507 : 429).send(),
+  )
+  const checkDisk = () =>
+    isDiskShort ? Promise.reject(new DomainError('storage_full', 'short', {})) : Promise.resolve()
+  usePerToken(app, { free: createFreeRequests({ nowMs: () => 1_000 }, 5, 1), checkDisk })
+  app.post('/repeated', (_request, reply) => reply.header('idempotent-replayed', 'true').send())
+  app.all('/answer/:status', (request, reply) =>
+    reply.code(Number((request.params as { status: string }).status)).send(),
+  )
+  app.post('/upload', { config: { isFree: true } }, () => 'kept')
+  app.post('/quote', { config: { startsNothing: true } }, () => 'cheap')
+  const headers = { 'idempotency-key': 'a' }
+  const ask = async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', url: string, times = 1) => {
+    const statuses = []
+    for (let time = 0; time < times; time += 1)
+      statuses.push((await app.inject({ method, url, headers })).statusCode)
+    return statuses
+  }
+  return { ask }
+}
+
+const five = (status: number): number[] => Array.from({ length: 5 }, () => status)
+
+t.test('calls that are refused for what was sent are bounded, others are not', async (t) => {
+  for (const refused of [400, 404, 409, 422]) {
+    const { ask } = routesFor(model)
+    t.same(await ask('POST', `/answer/${refused}`, 6), [...five(refused), 429])
+    t.same(await ask('GET', '/answer/200'), [200], 'reads have a pace of their own')
+  }
+  for (const status of [200, 429, 502, 503]) {
+    const { ask } = routesFor(model)
+    t.same(await ask('POST', `/answer/${status}`, 7), [...five(status), status, status])
+  }
+  const { ask } = routesFor(model)
+  for (let round = 0; round < 20; round += 1)
+    t.same(
+      [...(await ask('POST', '/answer/400')), ...(await ask('POST', '/answer/200'))],
+      [400, 200],
+    )
+})
+
+t.test('a repeated answer pays no refusal back', async (t) => {
+  const { ask } = routesFor(model)
+  t.same(await ask('POST', '/answer/400', 4), [400, 400, 400, 400])
+  t.same(await ask('POST', '/repeated', 9), [...five(200), 200, 200, 200, 200])
+  t.same(await ask('POST', '/answer/400'), [400])
+  t.same(await ask('POST', '/repeated'), [429])
+})
+
+t.test('uploads and changes of accounts are bounded, those of operators are not', async (t) => {
+  t.same(await routesFor(model).ask('POST', '/upload', 6), [...five(200), 429])
+  for (const method of ['POST', 'PATCH'] as const)
+    t.same(await routesFor(tenantAdmin).ask(method, '/answer/200', 6), [...five(200), 429])
+  t.same(await routesFor(tenantAdmin).ask('DELETE', '/answer/200', 6), [...five(200), 200])
+  t.same(await routesFor(operator).ask('POST', '/answer/200', 6), [...five(200), 200])
+})
+
+t.test('on a short disk only what is free and kept is refused', async (t) => {
+  const isDiskShort = true
+  t.same(await routesFor(model, { isDiskShort }).ask('POST', '/upload'), [507])
+  t.same(await routesFor(tenantAdmin, { isDiskShort }).ask('POST', '/answer/200'), [507])
+  t.same(await routesFor(model, { isDiskShort }).ask('POST', '/answer/200'), [200], 'a call')
+  t.same(await routesFor(model, { isDiskShort }).ask('POST', '/quote'), [200])
+  t.same(await routesFor(tenantAdmin, { isDiskShort }).ask('DELETE', '/answer/200'), [200])
+  t.same(await routesFor(operator, { isDiskShort }).ask('POST', '/answer/200'), [200])
+})
