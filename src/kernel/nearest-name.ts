@@ -46,13 +46,17 @@ export function nearestCandidate(
   return best
 }
 
-/** The same among names as they are written. */
-export function nearestName(name: string, known: Iterable<string>): string | undefined {
-  const candidates = Array.from(known, (one): Candidate => [plainLetters(one), one])
-  return nearestCandidate(
-    name,
-    candidates.filter(([plain]) => plain.length >= MIN_LETTERS),
+/** The same among names as they are written, for many names. */
+export function nearestAmong(known: Iterable<string>): (name: string) => string | undefined {
+  const candidates = Array.from(known, (one): Candidate => [plainLetters(one), one]).filter(
+    ([plain]) => plain.length >= MIN_LETTERS,
   )
+  return (name) => nearestCandidate(name, candidates)
+}
+
+/** The same for one name. */
+export function nearestName(name: string, known: Iterable<string>): string | undefined {
+  return nearestAmong(known)(name)
 }
 
 /** `: did you mean …?` of a near name, nothing without one: the end of a message. */

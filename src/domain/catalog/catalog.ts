@@ -1,5 +1,5 @@
 import { invariant } from '../../kernel/assert.ts'
-import { nearestName } from '../../kernel/nearest-name.ts'
+import { nearestAmong } from '../../kernel/nearest-name.ts'
 import { createTaskDecider } from '../task/decider.ts'
 import type { UploadPurpose } from '../upload/events.ts'
 import type { CallFamilyRules } from './call-rules.ts'
@@ -9,6 +9,12 @@ import type { TaskFamilyRules, TaskModel } from './task-rules.ts'
 import { DomainError } from '../../kernel/errors.ts'
 
 /** The families, for code that knows none of them by name. */
+
+/**
+ * SKUs that are compared with what is sold: a person who prices more by mistake reads no further, and
+ * other callers wait meanwhile.
+ */
+const MAX_COMPARED_SKUS = 500
 
 /** A record whose requests and answers only its own family can make. */
 export type AnyCallFamily = CallFamilyRules<never, never>
@@ -250,9 +256,10 @@ function soldBy(
     soldSkus,
     unsoldSkus: (skus, served) => {
       const sold = soldSkus(served ?? [])
+      const nearest = nearestAmong(sold)
       return [...new Set(skus)]
         .filter((sku) => !sold.has(sku) && (served !== undefined || freeModelOf(sku) === undefined))
-        .map((sku) => ({ sku, meant: nearestName(sku, sold) }))
+        .map((sku, at) => ({ sku, meant: at < MAX_COMPARED_SKUS ? nearest(sku) : undefined }))
     },
   }
 }
