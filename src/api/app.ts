@@ -21,13 +21,7 @@ import { newRequestId } from '../kernel/ids.ts'
 import { type AccountsDeps, registerAccounts } from './accounts.ts'
 import { createBodyBudget, MEMORY_PER_BYTE } from './kit/body-budget.ts'
 import { followConnections, useLeaving } from './kit/drain.ts'
-import {
-  type Envelope,
-  sendFailure,
-  useEnvelope,
-  refuseUnreadable,
-  rememberUrl,
-} from './kit/envelope.ts'
+import { type Envelope, sendFailure, useEnvelope } from './kit/envelope.ts'
 import { defaultStreamLimits, type StreamLimits } from './kit/event-stream.ts'
 import { foreignToCreations } from './kit/foreign-members.ts'
 import { useObservation, useRequestLogs } from './kit/observe.ts'
@@ -42,6 +36,7 @@ import type { LimitStatusesOf } from './kit/answer-headers.ts'
 import type { FormLimits } from './kit/multipart.ts'
 import type { ResolveHost } from '../kernel/public-url.ts'
 import { type PerToken, usePerToken } from './kit/authenticate.ts'
+import { refuseUnreadable, rememberExchange } from './kit/unreadable.ts'
 import { strictValidator, useKnownQueries, useStorableParameters } from './kit/validator.ts'
 import { type FindObject, objectsPlugin } from './objects/plugin.ts'
 import { useDocumentation } from './operating/documentation.ts'
@@ -205,7 +200,7 @@ export function createServer(
   followConnections(app)
   if (deps.leaving !== undefined) useLeaving(app, deps.leaving)
   app.addHook('onRequest', (request, reply, done) => {
-    rememberUrl(request.raw.socket, request.raw.url)
+    rememberExchange(request.raw, reply.raw)
     void reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
     done()
   })

@@ -84,3 +84,61 @@ void t.test('a caller that hangs up in the middle of a body affects no other cal
   t.equal(health.status, 200)
   t.equal(tasks.created.length, 0)
 })
+
+const chunked = 'Host: x\r\nTransfer-Encoding: chunked\r\n'
+
+/** The statuses of the answers on one connection. */
+async function statuses(bytes: string): Promise<readonly number[]> {
+  const socket = connect(port, '127.0.0.1')
+  const parts: Buffer[] = []
+  socket.on('data', (part) => parts.push(part))
+  socket.on('error', () => undefined)
+  socket.write(bytes, 'latin1')
+  await once(socket, 'close')
+  return [
+    ...Buffer.concat(parts)
+      .toString()
+      .matchAll(/HTTP\/1\.1 (\d+)/g),
+  ].map(([, status]) => Number(status))
+}
+
+void t.test('one 4xx for a body that cannot be read and that no handler reads', async (t) => {
+  for (const line of ['POST /v1/nope', 'POST /nope', `GET ${tasksPath}`, 'GET /v1/videos'])
+    for (const body of [
+      'ZZ\r\n',
+      '1\r\na\r\n0\r\nbad trailer\r\n\r\n',
+      `1;${'x'.repeat(20_000)}`,
+    ]) {
+      const found = await statuses(`${line} HTTP/1.1\r\n${chunked}\r\n${body}`)
+      t.equal(found.length, 1, `${line} ${body.slice(0, 9)}`)
+      t.ok(found.every((status) => status >= 400 && status < 500))
+    }
+})
+
+void t.test('a reset within a body that no handler reads affects no other caller', async (t) => {
+  for (const line of ['GET /v1/videos', 'PUT /v1/models', 'POST /v1/nope']) {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => undefined)
+    socket.write(`${line} HTTP/1.1\r\n${chunked}Authorization: Bearer sk-one\r\n\r\n9\r\nhalf`)
+    await once(socket, 'data')
+    socket.resetAndDestroy()
+    await once(socket, 'close')
+  }
+  const health = await raw('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+  t.equal(health.status, 200)
+})
+
+void t.test('a body that no handler reads leaves its connection to the next request', async (t) => {
+  const next = 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
+  const body = `5\r\nhello\r\n0\r\n\r\n`
+  t.same(await statuses(`POST /v1/nope HTTP/1.1\r\n${chunked}\r\n${body}${next}`), [404, 200])
+})
+
+void t.test('what follows a request is not answered before the request is', async (t) => {
+  const first = `GET ${tasksPath} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-one\r\n\r\n`
+  t.same(
+    await statuses(`${first}nonsense\r\n\r\n`),
+    [],
+    'it would be read as the answer of the first',
+  )
+})

@@ -1,5 +1,5 @@
 import { isAscii } from 'node:buffer'
-import { Transform, type TransformCallback } from 'node:stream'
+import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { RequestError } from './request-error.ts'
 
@@ -42,26 +42,53 @@ export function createBodyBudget(limitBytes: number): BodyBudget {
   }
 }
 
-/** Counts a body of unknown length as it arrives. */
-class Metered extends Transform {
+/**
+ * Counts a body of unknown length while it is read. If no handler reads it, the request is left as
+ * it is: Node discards the body after the answer.
+ */
+class Metered extends Readable {
   /** Fastify compares it with the body limit and with `Content-Length`. */
   receivedEncodedLength = 0
+  readonly #body: Readable
   readonly #take: (bytes: number) => void
+  #isRead = false
 
-  constructor(take: (bytes: number) => void) {
+  constructor(body: Readable, take: (bytes: number) => void) {
     super()
+    this.#body = body
     this.#take = take
+    // The reader listens too; without a reader there is no one to report the failure to.
+    this.on('error', () => undefined)
   }
 
-  override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+  override _read(): void {
+    if (this.#isRead) {
+      this.#body.resume()
+      return
+    }
+    this.#isRead = true
+    if (this.#body.destroyed) this.destroy(new Error('the caller hung up'))
+    else
+      this.#body
+        .on('data', this.#onData)
+        .once('end', () => this.push(null))
+        .on('error', (error) => this.destroy(error))
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    if (this.#isRead) this.#body.off('data', this.#onData).resume()
+    done(error)
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
     try {
       this.#take(chunk.length)
     } catch (error) {
-      done(error instanceof Error ? error : new Error('no room', { cause: error }))
+      this.destroy(error instanceof Error ? error : new Error('no room', { cause: error }))
       return
     }
     this.receivedEncodedLength += chunk.length
-    done(null, chunk)
+    if (!this.push(chunk)) this.#body.pause()
   }
 }
 
@@ -131,9 +158,7 @@ export function useBodyBudget(
     try {
       if (stated === undefined) {
         if (request.headers['transfer-encoding'] !== undefined) {
-          const metered = new Metered(takeRead)
-          payload.once('error', (error: Error) => metered.destroy(error))
-          done(null, payload.pipe(metered))
+          done(null, new Metered(payload, takeRead))
           return
         }
       } else if (stated <= bodyLimitBytes) takeRead(stated)

@@ -1,7 +1,5 @@
-import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { RepeatedAnswer } from '../../app/calls/claims/types.ts'
-import { STATUS_CODES } from '../../kernel/node-http.ts'
 import { sendRepeated } from './idempotency.ts'
 import { RequestError } from './request-error.ts'
 
@@ -69,65 +67,5 @@ export function useErrors(
     error instanceof RepeatedAnswer
       ? sendRepeated(reply, error)
       : sendFailure(envelopeOf(request), error, request, reply),
-  )
-}
-
-/**
- * The last URL of a connection, because an error within a body does not name it. The query is left
- * out, because it may hold a secret.
- */
-const lastUrls = new WeakMap<object, string>()
-
-/** Records the URL of a connection, for the shape of a later error. */
-export function rememberUrl(socket: Socket, url: string | undefined): void {
-  lastUrls.set(socket, url?.replace(/\?.*$/s, '') ?? '')
-}
-
-/** The URL of the request line, if it was read. */
-function urlOf(error: Error, socket: Socket): string {
-  const packet: unknown = Reflect.get(error, 'rawPacket')
-  if (!(packet instanceof Buffer)) return lastUrls.get(socket) ?? ''
-  return /^[A-Z]+ (\S+)/.exec(packet.subarray(0, 512).toString('latin1'))?.[1] ?? ''
-}
-
-function reasonOf(code: unknown): RequestError {
-  if (code === 'HPE_HEADER_OVERFLOW')
-    return new RequestError('headers_too_large', 'The request line and headers are too large')
-  return new RequestError(
-    'body_invalid',
-    code === 'ERR_HTTP_REQUEST_TIMEOUT'
-      ? 'The request did not arrive in time'
-      : 'The request is not valid HTTP',
-  )
-}
-
-/**
- * Answers a request that Node could not read as HTTP, in the shape that its path shows, and closes
- * the connection.
- */
-export function refuseUnreadable(
-  error: Error,
-  socket: Socket,
-  envelopeOf: (url: string) => Envelope,
-  requestId: string,
-): void {
-  const code: unknown = Reflect.get(error, 'code')
-  if (code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy()
-    return
-  }
-  const answer = envelopeOf(urlOf(error, socket))(reasonOf(code), requestId)
-  const status = code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : answer.status
-  const body = JSON.stringify(answer.body)
-  socket.end(
-    [
-      `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
-      'content-type: application/json; charset=utf-8',
-      `content-length: ${Buffer.byteLength(body)}`,
-      `x-request-id: ${requestId}`,
-      'connection: close',
-      '',
-      body,
-    ].join('\r\n'),
   )
 }

@@ -1,0 +1,85 @@
+import type { Socket } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { STATUS_CODES } from '../../kernel/node-http.ts'
+import type { Envelope } from './envelope.ts'
+import { RequestError } from './request-error.ts'
+
+/** A request and its answer, which may not have begun. */
+interface Exchange {
+  readonly request: IncomingMessage
+  readonly answer: ServerResponse
+}
+
+/** The last request of each connection: an error within its body does not name it. */
+const lastExchanges = new WeakMap<object, Exchange>()
+
+/** Records the last request of a connection, for the shape of a later error. */
+export function rememberExchange(request: IncomingMessage, answer: ServerResponse): void {
+  lastExchanges.set(request.socket, { request, answer })
+}
+
+/**
+ * Whether bytes that are not HTTP may be answered. An answer would be read as that of the request
+ * before them if that one is still being worked on, and as that of no request if the bytes belong
+ * to the body of an answered one.
+ */
+function isAnswerable(last: Exchange | undefined): boolean {
+  if (last === undefined) return true
+  const { request, answer } = last
+  if (request.complete) return answer.writableFinished
+  // The socket is null while an earlier request of the connection has not been answered.
+  return !answer.headersSent && answer.socket !== null
+}
+
+/** The URL of the request line, if it was read; without the query, which may hold a secret. */
+function urlOf(error: Error, last: Exchange | undefined): string {
+  const packet: unknown = Reflect.get(error, 'rawPacket')
+  const url =
+    packet instanceof Buffer
+      ? /^[A-Z]+ (\S+)/.exec(packet.subarray(0, 512).toString('latin1'))?.[1]
+      : last?.request.url
+  return url?.replace(/\?.*$/s, '') ?? ''
+}
+
+function reasonOf(code: unknown): RequestError {
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return new RequestError('headers_too_large', 'The request line and headers are too large')
+  return new RequestError(
+    'body_invalid',
+    code === 'ERR_HTTP_REQUEST_TIMEOUT'
+      ? 'The request did not arrive in time'
+      : 'The request is not valid HTTP',
+  )
+}
+
+/**
+ * Answers a request that Node could not read as HTTP, in the shape that its path shows, and closes
+ * the connection; where no answer could be understood, it only closes it.
+ */
+export function refuseUnreadable(
+  error: Error,
+  socket: Socket,
+  envelopeOf: (url: string) => Envelope,
+  requestId: string,
+): void {
+  const code: unknown = Reflect.get(error, 'code')
+  const last = lastExchanges.get(socket)
+  if (code === 'ECONNRESET' || !socket.writable || !isAnswerable(last)) {
+    socket.destroy()
+    return
+  }
+  const answer = envelopeOf(urlOf(error, last))(reasonOf(code), requestId)
+  const status = code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : answer.status
+  const body = JSON.stringify(answer.body)
+  socket.end(
+    [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+      'content-type: application/json; charset=utf-8',
+      `content-length: ${Buffer.byteLength(body)}`,
+      `x-request-id: ${requestId}`,
+      'connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  )
+}
