@@ -36,6 +36,8 @@ export interface Config {
   readonly unknownTokensPerMinute: number
   /** Where webhooks may go even if it is private. */
   readonly webhookTargets: readonly TrustedTarget[]
+  /** Callers' connections at once, in all and from one address; undefined: from the limit on open files. */
+  readonly connections: Readonly<Record<'all' | 'perAddress', number | undefined>>
   readonly databasePoolSize: number
   /** The share of those that one token may hold: more than 0, at most 1. */
   readonly databaseTokenShare: number
@@ -111,6 +113,10 @@ export function loadConfig(
     trustedProxies: readProxies(text('TRUSTED_PROXIES'), faults),
     unknownTokensPerMinute: number('UNKNOWN_TOKENS_RPM', 1, MAX_TOKEN_LIMIT),
     webhookTargets: readTargets(text('WEBHOOK_TRUSTED_ORIGINS'), faults),
+    connections: {
+      all: reader.optionalNumber('MAX_CONNECTIONS', 1, 1_000_000),
+      perAddress: reader.optionalNumber('MAX_CONNECTIONS_PER_ADDRESS', 1, 1_000_000),
+    },
     databasePoolSize: number('DATABASE_POOL_SIZE', 4, 200),
     databaseTokenShare: number('DATABASE_TOKEN_SHARE', 0.01, 1, false),
     queries: {

@@ -76,6 +76,16 @@ export const variables: readonly Variable[] = [
     says: 'addresses and ranges (CIDR) of the proxies whose X-Forwarded-For says who calls, comma-separated; unset: none is believed',
   },
   {
+    name: 'MAX_CONNECTIONS',
+    fallback: '',
+    says: 'connections of callers at once; unset: half of what the limit on open files leaves, at most 10000',
+  },
+  {
+    name: 'MAX_CONNECTIONS_PER_ADDRESS',
+    fallback: '',
+    says: 'of those, from one IPv4 address or IPv6 /64 that is not in TRUSTED_PROXIES; unset: a quarter',
+  },
+  {
     name: 'UNKNOWN_TOKENS_RPM',
     fallback: '60',
     says: 'unknown tokens a minute of one address (of IPv6 a /64) that are answered 401; more are 429 and not looked up',

@@ -20,7 +20,8 @@ import type { Clock } from '../kernel/clock.ts'
 import { newRequestId } from '../kernel/ids.ts'
 import { type AccountsDeps, registerAccounts } from './accounts.ts'
 import { createBodyBudget, MEMORY_PER_BYTE } from './kit/body-budget.ts'
-import { followConnections, useLeaving } from './kit/drain.ts'
+import { type ConnectionBounds, useConnections } from './kit/connections.ts'
+import { useLeaving } from './kit/drain.ts'
 import { type Envelope, sendFailure, useEnvelope } from './kit/envelope.ts'
 import { defaultStreamLimits, type StreamLimits } from './kit/event-stream.ts'
 import { foreignToCreations } from './kit/foreign-members.ts'
@@ -36,7 +37,7 @@ import type { LimitStatusesOf } from './kit/answer-headers.ts'
 import type { FormLimits } from './kit/multipart.ts'
 import type { ResolveHost } from '../kernel/public-url.ts'
 import { type PerToken, usePerToken } from './kit/authenticate.ts'
-import { refuseUnreadable, rememberExchange } from './kit/unreadable.ts'
+import { refuseUnreadable, rememberExchange, unrequestedAnswer } from './kit/unreadable.ts'
 import { strictValidator, useKnownQueries, useStorableParameters } from './kit/validator.ts'
 import { type FindObject, objectsPlugin } from './objects/plugin.ts'
 import { useDocumentation } from './operating/documentation.ts'
@@ -111,10 +112,18 @@ interface ApiLimits {
   readonly mediaForm?: FormLimits
   /** Memory of all bodies that one process reads or works on at once, including copies. */
   readonly bodyMemoryBytes: number
+  /** Connections to the port at once. */
+  readonly connections: ConnectionBounds
   /** Request line and headers together. */
   readonly headerBytes: number
+  /** For the first byte of a new connection to arrive. */
+  readonly firstByteTimeoutMs: number
+  /** For the headers of a request to arrive. */
+  readonly headersTimeoutMs: number
   /** For a whole request to arrive. */
   readonly requestTimeoutMs: number
+  /** For a body that no handler read to end after its answer. */
+  readonly unreadTimeoutMs: number
   readonly keepAliveTimeoutMs: number
 }
 
@@ -135,8 +144,12 @@ export const defaultLimits: ApiLimits = {
     fieldBytes: 1024,
   },
   bodyMemoryBytes: 8 * 64 * 1024 * 1024 * MEMORY_PER_BYTE.ascii,
+  connections: { all: 10_000, perAddress: 2_500 },
   headerBytes: 16 * 1024,
+  firstByteTimeoutMs: 10_000,
+  headersTimeoutMs: 15_000,
   requestTimeoutMs: 120_000,
+  unreadTimeoutMs: 30_000,
   keepAliveTimeoutMs: 72_000,
 }
 
@@ -152,7 +165,8 @@ function mediaFormOf({ maxUploadBytes }: Catalog): FormLimits {
 
 /** A server without routes, whose failures have the shape of the requested URL. */
 export function createServer(
-  deps: Pick<ApiDeps, 'logger' | 'clock' | 'leaving' | 'trustedProxies'>,
+  deps: Pick<ApiDeps, 'logger' | 'clock' | 'leaving' | 'trustedProxies'> &
+    Partial<Pick<ApiDeps, 'metrics'>>,
   limits: ApiLimits,
   envelopeOf: (url: string) => Envelope,
 ): FastifyInstance {
@@ -169,9 +183,9 @@ export function createServer(
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     http: {
       maxHeaderSize: limits.headerBytes,
-      headersTimeout: limits.requestTimeoutMs,
+      headersTimeout: Math.min(limits.headersTimeoutMs, limits.requestTimeoutMs),
       // How often Node checks the two timeouts.
-      connectionsCheckingInterval: Math.min(30_000, limits.requestTimeoutMs / 4),
+      connectionsCheckingInterval: Math.min(1_000, limits.requestTimeoutMs / 4),
     },
     forceCloseConnections: 'idle',
     // While draining, the gateway answers requests on open connections and then closes them.
@@ -197,7 +211,13 @@ export function createServer(
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))
   useRequestLogs(app)
   useStorableParameters(app)
-  followConnections(app)
+  useConnections(app, {
+    ...limits,
+    bounds: limits.connections,
+    trustedProxies: deps.trustedProxies ?? [],
+    refusal: () => unrequestedAnswer(envelopeOf(''), newRequestId(deps.clock.nowMs())),
+    metrics: deps.metrics,
+  })
   if (deps.leaving !== undefined) useLeaving(app, deps.leaving)
   app.addHook('onRequest', (request, reply, done) => {
     rememberExchange(request.raw, reply.raw)

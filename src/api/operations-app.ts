@@ -4,6 +4,9 @@ import { useEnvelope } from './kit/envelope.ts'
 import { operatingEnvelope } from './operating/envelope.ts'
 import { livenessPlugin, operatingPlugin } from './operating/plugin.ts'
 
+/** Connections to the port at once: probes and scrapers are few. */
+export const OPERATIONS_CONNECTIONS = 64
+
 /**
  * The operating routes on a separate port that API clients do not reach; the caller of this
  * function listens and closes.
@@ -11,7 +14,13 @@ import { livenessPlugin, operatingPlugin } from './operating/plugin.ts'
 export async function buildOperationsApp(
   deps: Pick<ApiDeps, 'logger' | 'clock' | 'metrics' | 'health'>,
 ): Promise<FastifyInstance> {
-  const app = createServer(deps, defaultLimits, () => operatingEnvelope)
+  const { logger, clock } = deps
+  const connections = {
+    all: OPERATIONS_CONNECTIONS,
+    perAddress: OPERATIONS_CONNECTIONS,
+  }
+  const limits = { ...defaultLimits, connections }
+  const app = createServer({ logger, clock }, limits, () => operatingEnvelope)
   useEnvelope(app, operatingEnvelope)
   await app.register(livenessPlugin())
   await app.register(operatingPlugin(deps))

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { createMetricsRegistry } from '../app/metrics.ts'
 import { type ApiDeps, createServer, defaultLimits } from './app.ts'
+import type { ConnectionBounds } from './kit/connections.ts'
 import { sendFailure, useEnvelope } from './kit/envelope.ts'
 import { RequestError } from './kit/request-error.ts'
 import type { Mount } from './kit/surface.ts'
@@ -15,6 +16,7 @@ interface WaitingDeps extends Pick<ApiDeps, 'logger' | 'clock'> {
   readonly mounts: readonly Mount[]
   /** Undefined where readiness and metrics are on another port. */
   readonly health: Pick<Health, 'dependencies'> | undefined
+  readonly connections: ConnectionBounds
 }
 
 /**
@@ -27,10 +29,12 @@ export async function buildWaitingApp({
   clock,
   mounts,
   health,
+  connections,
 }: WaitingDeps): Promise<FastifyInstance> {
   // A kept connection would outlast the handover of the port.
+  const limits = { ...defaultLimits, connections }
   const envelopeOf = envelopesOf([v1, ...mounts])
-  const app = createServer({ logger, clock, leaving: () => true }, defaultLimits, envelopeOf)
+  const app = createServer({ logger, clock, leaving: () => true }, limits, envelopeOf)
   useEnvelope(app, operatingEnvelope)
   const answered = new Set(['/healthz', ...(health === undefined ? [] : ['/readyz', '/metrics'])])
   app.addHook('onRequest', async (request, reply) => {

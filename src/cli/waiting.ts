@@ -5,6 +5,7 @@ import { families } from '../families/index.ts'
 import type { Config } from '../config.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { createBackoff, pause } from '../kernel/pause.ts'
+import { chooseConnectionBounds } from '../start/open-files.ts'
 import { unavailableStoreOf, type StoreName } from './store-outage.ts'
 import { messageOf } from './explain.ts'
 
@@ -158,6 +159,7 @@ class InterimServer {
       logger,
       clock: systemClock,
       mounts: families.flatMap(({ mounts = [] }) => mounts),
+      connections: chooseConnectionBounds(config).bounds,
     }
     const app = await buildWaitingApp({ ...deps, health: isSplit ? undefined : health })
     this.#apps = [app]

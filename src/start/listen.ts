@@ -21,6 +21,8 @@ import { openQueryPool } from '../storage/postgres/pool.ts'
 import { servedModels } from '../app/finance/prices/concern.ts'
 import { createMediaFiles } from '../app/files/uploads/media-files.ts'
 import type { Services } from './compose.ts'
+import type { ConnectionBounds } from '../api/kit/connections.ts'
+import { chooseConnectionBounds } from './open-files.ts'
 import { monotonicClock } from '../kernel/clock.ts'
 import { withTimeout } from '../kernel/pause.ts'
 import type { OpenedStorage } from '../storage/open.ts'
@@ -91,6 +93,8 @@ export async function listen(
 ): Promise<Addresses> {
   const { config, logger } = options
   const { tasks: deps } = services
+  const { bounds, warning } = chooseConnectionBounds(config)
+  if (warning !== undefined) logger.warn({ ...bounds }, warning)
   const { pool, log, clock } = deps
   const queryPool = openQueryPool(options.databaseUrl, config.queries, logLostConnection(logger))
   onStop(() => queryPool.end())
@@ -126,6 +130,7 @@ export async function listen(
     metrics,
     health,
     leaving: lifecycle.leaving,
+    bounds,
   })
   useLedgerMetrics(metrics, {
     totals: () => totals(pool),
@@ -152,6 +157,7 @@ function buildCallersApp(
     readonly metrics: Registry
     readonly health: Health
     readonly leaving: () => boolean
+    readonly bounds: ConnectionBounds
   },
 ) {
   const { config, channels, hosts } = options
@@ -194,6 +200,7 @@ function buildCallersApp(
     operationsElsewhere: config.operationsPort !== undefined,
     trustedProxies: config.trustedProxies,
     leaving: running.leaving,
+    limits: { connections: running.bounds },
   })
 }
 

@@ -6,7 +6,7 @@ import { systemClock } from '../kernel/clock.ts'
 import type { Log } from '../kernel/log.ts'
 
 /** Connections for the engine's leadership, its digests and one spare. */
-const SPARE_CONNECTIONS = 3
+export const SPARE_CONNECTIONS = 3
 /** Statements of a projection may be large. */
 const QUERY_TIMEOUT_MS = 600_000
 

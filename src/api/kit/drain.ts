@@ -1,24 +1,11 @@
 import type { FastifyInstance } from 'fastify'
-import type { Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
+import { openConnections } from './connections.ts'
 
 /** How often connections whose last answer is sent are closed. */
 const SWEEP_MS = 50
 /** The most turns of the event loop in which waiting connections are accepted. */
 const MAX_TAKING_TURNS = 1_000
-
-/** Open connections of a server: Node does not list those without a request yet. */
-const connections = new WeakMap<object, Set<Socket>>()
-
-/** Follows the connections of a server from its first one on, for `drain`. */
-export function followConnections(app: FastifyInstance): void {
-  const open = new Set<Socket>()
-  connections.set(app.server, open)
-  app.server.on('connection', (socket: Socket) => {
-    open.add(socket)
-    socket.once('close', () => open.delete(socket))
-  })
-}
 
 /**
  * While the process is about to end, each connection closes after its answer, and the answer says
@@ -44,8 +31,7 @@ export function useLeaving(app: FastifyInstance, leaving: () => boolean): void {
 
 /** Clients open connections ahead of need; for Node these are not idle. */
 function closeUnusedConnections(app: FastifyInstance): void {
-  for (const socket of connections.get(app.server) ?? [])
-    if (socket.bytesRead === 0) socket.destroy()
+  for (const socket of openConnections(app)) if (socket.bytesRead === 0) socket.destroy()
 }
 
 /**

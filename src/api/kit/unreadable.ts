@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { STATUS_CODES } from '../../kernel/node-http.ts'
-import type { Envelope } from './envelope.ts'
+import type { Answer, Envelope } from './envelope.ts'
 import { RequestError } from './request-error.ts'
 
 /** A request and its answer, which may not have begun. */
@@ -70,16 +70,27 @@ export function refuseUnreadable(
   }
   const answer = envelopeOf(urlOf(error, last))(reasonOf(code), requestId)
   const status = code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : answer.status
-  const body = JSON.stringify(answer.body)
-  socket.end(
-    [
-      `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
-      'content-type: application/json; charset=utf-8',
-      `content-length: ${Buffer.byteLength(body)}`,
-      `x-request-id: ${requestId}`,
-      'connection: close',
-      '',
-      body,
-    ].join('\r\n'),
-  )
+  socket.end(bytesOf({ ...answer, status }, requestId))
+}
+
+/** What a connection is sent before it is closed, if no request was read from it. */
+export function unrequestedAnswer(envelope: Envelope, requestId: string): string {
+  const error = new RequestError('overloaded', 'Too many connections; nothing was started')
+  const answer = envelope(error, requestId)
+  return bytesOf({ ...answer, headers: { ...answer.headers, 'retry-after': '1' } }, requestId)
+}
+
+/** An answer as it is sent where there is no response of Node's, and the connection ends. */
+function bytesOf({ status, headers, body: value }: Answer, requestId: string): string {
+  const body = JSON.stringify(value)
+  return [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    ...Object.entries(headers).map(([name, text]) => `${name}: ${text}`),
+    'content-type: application/json; charset=utf-8',
+    `content-length: ${Buffer.byteLength(body)}`,
+    `x-request-id: ${requestId}`,
+    'connection: close',
+    '',
+    body,
+  ].join('\r\n')
 }

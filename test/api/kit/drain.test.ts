@@ -2,10 +2,22 @@ import { connect, type AddressInfo, type Socket } from 'node:net'
 import { once } from 'node:events'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
-import { drain, followConnections, useLeaving } from '../../../src/api/kit/drain.ts'
+import { useConnections } from '../../../src/api/kit/connections.ts'
+import { drain, useLeaving } from '../../../src/api/kit/drain.ts'
 
 /** Long past what any of these takes. */
 const BOUND_MS = 20_000
+
+function followConnections(app: FastifyInstance): void {
+  useConnections(app, {
+    bounds: { all: 100, perAddress: 100 },
+    firstByteTimeoutMs: BOUND_MS,
+    unreadTimeoutMs: BOUND_MS,
+    trustedProxies: [],
+    refusal: () => '',
+    metrics: undefined,
+  })
+}
 
 async function start(handler: () => Promise<unknown>): Promise<FastifyInstance> {
   const app = Fastify({ forceCloseConnections: 'idle', keepAliveTimeout: 60_000 })

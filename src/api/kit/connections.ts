@@ -1,0 +1,203 @@
+import type { IncomingMessage } from 'node:http'
+import type { Server, Socket } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { Counter, Gauge, type Registry } from 'prom-client'
+import { addressBlock, isWithinRanges } from '../../kernel/address-ranges.ts'
+import { monotonicClock } from '../../kernel/clock.ts'
+
+/** How many connections a port takes at once; each is an open file of the process. */
+export interface ConnectionBounds {
+  readonly all: number
+  /** From one IPv4 address or IPv6 /64; trusted proxies are exempt. */
+  readonly perAddress: number
+}
+
+interface ConnectionOptions {
+  readonly bounds: ConnectionBounds
+  /** For the first byte of a new connection to arrive. */
+  readonly firstByteTimeoutMs: number
+  /** For a body that no handler read to end after the answer. */
+  readonly unreadTimeoutMs: number
+  readonly trustedProxies: readonly string[]
+  /** What a connection beyond the bounds is sent before it is closed. */
+  readonly refusal: () => string
+  /** Undefined: the port has no metrics. */
+  readonly metrics: Registry | undefined
+}
+
+type CloseReason = 'all' | 'address' | 'silent' | 'unread'
+
+/** The longest time between two looks at the connections. */
+const SWEEP_MS = 1_000
+/** Refused connections that are still being sent why; beyond them a connection is closed without. */
+const MAX_BEING_REFUSED = 32
+/** How long a refused caller has for reading why. */
+const REFUSAL_MS = 1_000
+/** Bytes of a body that no handler read, after the answer: as many as the largest form. */
+const UNREAD_BYTES = 128 * 1024 * 1024
+
+const noop = (): void => undefined
+
+/** The body of an answered request that no handler read. */
+interface Unread {
+  readonly request: IncomingMessage
+  readonly untilMs: number
+  readonly untilBytes: number
+}
+
+/** The connections of one server, from the first one on. */
+class Connections {
+  readonly open = new Set<Socket>()
+  readonly #options: ConnectionOptions
+  readonly #close: (reason: CloseReason) => void
+  readonly #byBlock = new Map<string, number>()
+  /** When those opened that have not sent a byte, oldest first. */
+  readonly #silent = new Map<Socket, number>()
+  readonly #unread = new Map<Socket, Unread>()
+  readonly #sweepMs: number
+  #beingRefused = 0
+  #sweeping: NodeJS.Timeout | undefined
+
+  constructor(options: ConnectionOptions, onClose: (reason: CloseReason) => void) {
+    this.#options = options
+    this.#close = onClose
+    const { firstByteTimeoutMs, unreadTimeoutMs } = options
+    this.#sweepMs = Math.min(SWEEP_MS, firstByteTimeoutMs / 4, unreadTimeoutMs / 4)
+  }
+
+  /** Whether the connection is served; otherwise it is refused and closed. */
+  take(socket: Socket): boolean {
+    const { bounds } = this.#options
+    if (this.open.size >= bounds.all) return this.#refuse(socket, 'all')
+    const block = this.#blockOf(socket)
+    const others = (block !== undefined && this.#byBlock.get(block)) || 0
+    if (others >= bounds.perAddress) return this.#refuse(socket, 'address')
+    if (block !== undefined) this.#byBlock.set(block, others + 1)
+    this.open.add(socket)
+    this.#silent.set(socket, monotonicClock.nowMs())
+    this.#sweeping ??= setInterval(() => this.#sweep(), this.#sweepMs).unref()
+    socket.once('close', () => {
+      this.open.delete(socket)
+      this.#silent.delete(socket)
+      this.#unread.delete(socket)
+      if (block !== undefined) this.#leave(block)
+    })
+    return true
+  }
+
+  /** Bounds what is still sent of a request whose answer is complete. */
+  answered(request: IncomingMessage): void {
+    const { socket } = request
+    if (request.complete || socket.destroyed) return
+    this.#unread.set(socket, {
+      request,
+      untilMs: monotonicClock.nowMs() + this.#options.unreadTimeoutMs,
+      untilBytes: socket.bytesRead + UNREAD_BYTES,
+    })
+  }
+
+  /** Undefined for addresses that many callers share, and for sockets that are closed already. */
+  #blockOf({ remoteAddress }: Socket): string | undefined {
+    if (remoteAddress === undefined) return undefined
+    const isProxy = isWithinRanges(remoteAddress, this.#options.trustedProxies)
+    return isProxy ? undefined : addressBlock(remoteAddress)
+  }
+
+  #leave(block: string): void {
+    const left = (this.#byBlock.get(block) ?? 1) - 1
+    if (left > 0) this.#byBlock.set(block, left)
+    else this.#byBlock.delete(block)
+  }
+
+  #refuse(socket: Socket, reason: CloseReason): false {
+    this.#close(reason)
+    socket.on('error', noop)
+    if (this.#beingRefused >= MAX_BEING_REFUSED) {
+      socket.destroy()
+      return false
+    }
+    this.#beingRefused += 1
+    const timer = setTimeout(() => socket.destroy(), REFUSAL_MS)
+    socket.once('close', () => {
+      clearTimeout(timer)
+      this.#beingRefused -= 1
+    })
+    // What the caller sends is discarded: bytes left unread would reset the connection.
+    socket.resume().once('end', () => socket.destroy())
+    socket.end(this.#options.refusal())
+    return false
+  }
+
+  #sweep(): void {
+    const nowMs = monotonicClock.nowMs()
+    for (const [socket, openedMs] of this.#silent) {
+      if (openedMs > nowMs - this.#options.firstByteTimeoutMs) break
+      this.#silent.delete(socket)
+      if (socket.bytesRead === 0) this.#end(socket, 'silent')
+    }
+    for (const [socket, { request, untilMs, untilBytes }] of this.#unread)
+      if (request.complete) this.#unread.delete(socket)
+      else if (nowMs >= untilMs || socket.bytesRead > untilBytes) this.#end(socket, 'unread')
+    if (this.open.size > 0) return
+    clearInterval(this.#sweeping)
+    this.#sweeping = undefined
+  }
+
+  #end(socket: Socket, reason: CloseReason): void {
+    this.#close(reason)
+    socket.destroy()
+  }
+}
+
+const followed = new WeakMap<object, Connections>()
+
+/** Open connections of a server: Node does not list those without a request yet. */
+export function openConnections({ server }: FastifyInstance): Iterable<Socket> {
+  return followed.get(server)?.open ?? []
+}
+
+function metricsIn(registry: Registry, bounds: ConnectionBounds, open: () => number) {
+  const registers = [registry]
+  const now: Gauge = new Gauge({
+    name: 'tollgate_http_connections',
+    help: 'Open connections of callers.',
+    registers,
+    collect() {
+      now.set(open())
+    },
+  })
+  const limit = new Gauge({
+    name: 'tollgate_http_connections_limit',
+    help: 'Connections of callers that the process takes at most.',
+    registers,
+  })
+  limit.set(bounds.all)
+  return new Counter({
+    name: 'tollgate_http_connections_refused_total',
+    help: 'Connections closed by a bound: all, those of an address, no byte in time, an unread body.',
+    labelNames: ['reason'],
+    registers,
+  })
+}
+
+/**
+ * Follows the connections of a server and bounds them, before HTTP sees them: without a bound a
+ * caller that opens connections and sends nothing would use up the files that the process may open.
+ */
+export function useConnections(app: FastifyInstance, options: ConnectionOptions): void {
+  const server: Server = app.server
+  const { metrics, bounds } = options
+  let refused: Counter<'reason'> | undefined
+  const connections = new Connections(options, (reason) => refused?.inc({ reason }))
+  followed.set(server, connections)
+  if (metrics !== undefined) refused = metricsIn(metrics, bounds, () => connections.open.size)
+  const serve = server.listeners('connection')
+  server.removeAllListeners('connection')
+  server.on('connection', (socket: Socket) => {
+    if (connections.take(socket)) for (const each of serve) each.call(server, socket)
+  })
+  app.addHook('onResponse', (request, _reply, done) => {
+    connections.answered(request.raw)
+    done()
+  })
+}
