@@ -37,6 +37,7 @@ import type { LimitStatusesOf } from './kit/answer-headers.ts'
 import type { FormLimits } from './kit/multipart.ts'
 import type { ResolveHost } from '../kernel/public-url.ts'
 import { type PerToken, usePerToken } from './kit/authenticate.ts'
+import { useWholeHeads, withoutHostCheck } from './kit/request-head.ts'
 import { refuseUnreadable, rememberExchange, unrequestedAnswer } from './kit/unreadable.ts'
 import { strictValidator, useKnownQueries, useStorableParameters } from './kit/validator.ts'
 import { type FindObject, objectsPlugin } from './objects/plugin.ts'
@@ -182,6 +183,7 @@ export function createServer(
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     http: {
+      ...withoutHostCheck,
       maxHeaderSize: limits.headerBytes,
       headersTimeout: Math.min(limits.headersTimeoutMs, limits.requestTimeoutMs),
       // How often Node checks the two timeouts.
@@ -224,6 +226,7 @@ export function createServer(
     void reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
     done()
   })
+  useWholeHeads(app)
   return app
 }
 

@@ -142,3 +142,57 @@ void t.test('what follows a request is not answered before the request is', asyn
     'it would be read as the answer of the first',
   )
 })
+
+const surfaces: readonly (readonly [path: string, code: object])[] = [
+  [tasksPath, { error: { code: /InvalidParameter|invalid/ } }],
+  ['/provB/v1/t2a_v2', { base_resp: { status_msg: String } }],
+  ['/provC/ent/v2/text2video', { reason: String }],
+  ['/v1/chat/completions', { error: { type: 'invalid_request_error' } }],
+  ['/v1beta/models/x:generateContent', { error: { status: 'INVALID_ARGUMENT' } }],
+  ['/api/query/v1/ledger/lines', { success: false }],
+  ['/api/admin/tenants', { success: false }],
+  ['/nope', { error: { code: 'parameter_invalid' } }],
+]
+
+void t.test(
+  '400 in the surface’s shape for heads that are ambiguous or cannot be met',
+  async (t) => {
+    const wrong = {
+      'Host must be sent once': 'Host: x\r\nHost: y\r\n',
+      'Host is required': '',
+      'Expect may only be 100-continue': 'Host: x\r\nExpect: foo\r\n',
+      'Authorization must be sent once':
+        'Host: x\r\nauthorization: Bearer sk-two\r\nAuthorization: Bearer sk-one\r\n',
+      'Idempotency-Key must be sent once':
+        'Host: x\r\nIdempotency-Key: a\r\nIdempotency-Key: b\r\n',
+    }
+    for (const [path, shape] of surfaces)
+      for (const [message, headers] of Object.entries(wrong)) {
+        const answer = await raw(
+          `POST ${path} HTTP/1.1\r\n${headers}Content-Length: 0\r\nConnection: close\r\n\r\n`,
+        )
+        t.match(answer.body, shape, `${path}: ${message}`)
+        t.match(JSON.stringify(answer.body), message)
+        t.match(answer.head, /x-request-id: req_/)
+      }
+  },
+)
+
+void t.test('what may be sent without Host, or with Expect, is answered', async (t) => {
+  const old = await raw('GET /healthz HTTP/1.0\r\n\r\n')
+  t.equal(old.status, 200)
+  const expecting = 'Host: x\r\nExpect: 100-Continue\r\nConnection: close\r\n'
+  t.same(await statuses(`GET /healthz HTTP/1.1\r\n${expecting}\r\n`), [100, 200])
+})
+
+void t.test('every header is read, also behind a thousand others', async (t) => {
+  const roomy = await startApp()
+  await roomy.app.listen({ port: 0, host: '127.0.0.1' })
+  t.teardown(() => roomy.app.close())
+  const many = Array.from({ length: 1_500 }, () => 'a:').join('\r\n')
+  const socket = connect((roomy.app.server.address() as AddressInfo).port, '127.0.0.1')
+  socket.write(
+    `GET /v1/models HTTP/1.1\r\nHost: x\r\n${many}\r\nAuthorization: Bearer sk-one\r\nConnection: close\r\n\r\n`,
+  )
+  t.match(String((await once(socket, 'data'))[0]), /^HTTP\/1\.1 200 /)
+})

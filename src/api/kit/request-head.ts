@@ -1,0 +1,70 @@
+import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance } from 'fastify'
+import { RequestError } from './request-error.ts'
+
+/**
+ * Headers that a request may have once. Of two, Node keeps the first without a word or joins them,
+ * while a proxy may have read the second.
+ */
+const ONCE = [
+  'Host',
+  'Authorization',
+  'Content-Type',
+  'Idempotency-Key',
+  'X-Native-Api-Key',
+  'X-Goog-Api-Key',
+] as const
+type Once = (typeof ONCE)[number]
+
+/** By the length of their names, which is compared first because it costs least. */
+const onceByLength: (readonly { readonly name: Once; readonly lower: string }[] | undefined)[] = []
+for (const name of ONCE)
+  onceByLength[name.length] = [
+    ...(onceByLength[name.length] ?? []),
+    { name, lower: name.toLowerCase() },
+  ]
+
+/** The first of those headers that is there twice. */
+function repeatedHeader(rawHeaders: readonly string[]): Once | undefined {
+  const found: Once[] = []
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const given = rawHeaders[at] ?? ''
+    const lower = onceByLength[given.length] && given.toLowerCase()
+    const once = onceByLength[given.length]?.find((one) => one.lower === lower)
+    if (once === undefined) continue
+    if (found.includes(once.name)) return once.name
+    found.push(once.name)
+  }
+  return undefined
+}
+
+/** What is wrong with the headers of a request. */
+function faultOf({ rawHeaders, headers, httpVersion }: IncomingMessage): RequestError | undefined {
+  const repeated = repeatedHeader(rawHeaders)
+  if (repeated !== undefined)
+    return new RequestError('parameter_invalid', `${repeated} must be sent once`, repeated)
+  if (headers.host === undefined && httpVersion === '1.1')
+    return new RequestError('parameter_invalid', 'Host is required', 'Host')
+  if (headers.expect !== undefined && headers.expect.toLowerCase() !== '100-continue')
+    return new RequestError('parameter_invalid', 'Expect may only be 100-continue', 'Expect')
+  return undefined
+}
+
+/** For the options of Node's server: it would refuse a request without `Host` with an empty answer. */
+export const withoutHostCheck = { requireHostHeader: false } as const
+
+/**
+ * Reads all headers of a request, and refuses those that are ambiguous or cannot be met in the shape
+ * of their surface.
+ */
+export function useWholeHeads(app: FastifyInstance): void {
+  // By default Node drops what follows the thousandth; the bound on their bytes is enough.
+  app.server.maxHeadersCount = 0
+  // By default Node answers these itself, with an empty 417.
+  app.server.on('checkExpectation', (request, answer) =>
+    app.server.emit('request', request, answer),
+  )
+  app.addHook('onRequest', (request, _reply, done) => {
+    done(faultOf(request.raw))
+  })
+}
