@@ -268,7 +268,7 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   const probes = deps.operationsElsewhere ? ['/healthz'] : ['/healthz', '/readyz', '/metrics']
   await app.register(welcomePlugin(probes))
   await app.register(livenessPlugin())
-  if (!deps.operationsElsewhere) await app.register(operatingPlugin(deps))
+  if (!deps.operationsElsewhere) await app.register(operatingPlugin({ ...deps, isPublic: true }))
   if (deps.objects !== undefined) await app.register(objectsPlugin(deps.objects))
   for (const mount of mounts) {
     const { prefix } = mount

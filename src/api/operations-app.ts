@@ -23,6 +23,6 @@ export async function buildOperationsApp(
   const app = createServer({ logger, clock }, limits, () => operatingEnvelope)
   useEnvelope(app, operatingEnvelope)
   await app.register(livenessPlugin())
-  await app.register(operatingPlugin(deps))
+  await app.register(operatingPlugin({ ...deps, isPublic: false }))
   return app
 }

@@ -48,6 +48,8 @@ export async function buildWaitingApp({
     await app.register(
       operatingPlugin({
         metrics: createMetricsRegistry(),
+        // Those of any process: nothing has been sold yet.
+        isPublic: false,
         health: {
           ...health,
           projections: () => Promise.resolve([]),

@@ -1,15 +1,29 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Registry } from 'prom-client'
 import { Type } from 'typebox'
 import { LOOK_FOR_MS } from '../../app/read-models/read-models.ts'
+import { isWithinRanges } from '../../kernel/address-ranges.ts'
 import { memoizeFor } from '../../kernel/memoize.ts'
 import { createReadiness, type Health } from './health.ts'
 import { answer } from '../kit/documentation.ts'
+import { RequestError } from '../kit/request-error.ts'
 import { useProjectionMetrics } from './projection-metrics.ts'
 
 interface OperatingDeps {
   readonly health: Health
   readonly metrics: Registry
+  /** Whether callers reach the port too: then only this machine is shown the metrics. */
+  readonly isPublic: boolean
+}
+
+/** Headers by which a proxy on this machine passes on a request from elsewhere. */
+const FORWARDED = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via'] as const
+
+/** Whether a request was sent by a program on this machine. */
+function isFromHere({ headers, raw }: FastifyRequest): boolean {
+  if (FORWARDED.some((name) => headers[name] !== undefined)) return false
+  const { remoteAddress } = raw.socket
+  return remoteAddress !== undefined && isWithinRanges(remoteAddress, ['127.0.0.0/8', '::1'])
 }
 
 const WelcomeSchema = Type.Object({
@@ -48,6 +62,10 @@ const ReadinessSchema = Type.Object({
       { description: 'Settlements that wait on local disk for the event log.' },
     ),
   ),
+})
+
+const ForbiddenSchema = Type.Object({
+  error: Type.Object({ code: Type.String(), message: Type.String() }),
 })
 
 const tags = ['Operating']
@@ -104,7 +122,7 @@ export function livenessPlugin() {
   }
 }
 
-/** Readiness and metrics: they need no token and reveal no secrets. */
+/** Readiness and metrics, without a token. Metrics tell the operator's turnover and channels. */
 export function operatingPlugin(deps: OperatingDeps) {
   // oxlint-disable-next-line typescript/require-await -- Fastify recognises a plugin by it
   return async (app: FastifyInstance): Promise<void> => {
@@ -137,10 +155,23 @@ export function operatingPlugin(deps: OperatingDeps) {
           operationId: 'getMetrics',
           tags,
           summary: 'Prometheus metrics',
-          response: { 200: answer({ others: { 'text/plain': 'The exposition format.' } }) },
+          response: {
+            200: answer({ others: { 'text/plain': 'The exposition format.' } }),
+            403: answer({
+              json: ForbiddenSchema,
+              what: 'On this port they are only for the machine itself.',
+            }),
+          },
         },
       },
-      async (_request, reply) => reply.type(deps.metrics.contentType).send(await metrics()),
+      async (request, reply) => {
+        if (deps.isPublic && !isFromHere(request))
+          throw new RequestError(
+            'address_not_allowed',
+            'On this port the metrics are only for the machine itself; set OPERATIONS_PORT',
+          )
+        return reply.type(deps.metrics.contentType).send(await metrics())
+      },
     )
   }
 }

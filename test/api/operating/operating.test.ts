@@ -263,6 +263,36 @@ void t.test('/metrics counts answers by route pattern, never by path', async (t)
   t.notMatch(answer.body, /cgt-1|nowhere/)
 })
 
+void t.test(
+  '403 for /metrics on the port of callers, except from the machine itself',
+  async (t) => {
+    const statusOf = async (remoteAddress: string, headers = {}) =>
+      (await app.inject({ url: '/metrics', remoteAddress, headers })).statusCode
+    for (const address of ['127.0.0.1', '127.8.9.10', '::1', '::ffff:127.0.0.1'])
+      t.equal(await statusOf(address), 200, address)
+    for (const address of ['203.0.113.9', '10.0.0.1', '2001:db8::1', '::ffff:10.0.0.1'])
+      t.equal(await statusOf(address), 403, address)
+    for (const header of ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via'])
+      t.equal(await statusOf('127.0.0.1', { [header]: 'x' }), 403, `through a proxy: ${header}`)
+    const refused = await app.inject({ url: '/metrics', remoteAddress: '203.0.113.9' })
+    t.same(refused.json(), {
+      error: {
+        code: 'address_not_allowed',
+        message: 'On this port the metrics are only for the machine itself; set OPERATIONS_PORT',
+      },
+    })
+    const operations = await buildOperationsApp({
+      logger: pino({ level: 'silent' }),
+      metrics: new Registry(),
+      clock: { nowMs: () => 0 },
+      health: health(),
+    })
+    t.teardown(() => operations.close())
+    const there = await operations.inject({ url: '/metrics', remoteAddress: '203.0.113.9' })
+    t.equal(there.statusCode, 200)
+  },
+)
+
 interface OpenApi {
   readonly openapi: string
   readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiRoute>>>>
