@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { PRIVATE_UMASK } from './file-modes.ts'
+import { owned } from '../../src/kernel/owned.ts'
 
 /** First wait before a restart; it doubles with every restart that follows. */
 export const RESTART_INITIAL_DELAY_MS = 100
@@ -141,7 +142,7 @@ function parseChildMessage(line: string): ChildMessage | undefined {
 
 function eachLine(stream: Readable | null, onLine: (line: string) => void): void {
   if (stream === null) return
-  createInterface({ input: stream, crlfDelay: Infinity }).on('line', onLine)
+  owned(createInterface({ input: owned(stream), crlfDelay: Infinity })).on('line', onLine)
 }
 
 /** One life of the child: from fork to exit. */
@@ -202,7 +203,7 @@ function live(
       clearTimeout(killTimer)
       resolve(explanation ?? [how, ...tail].join('\n'))
     }
-    child.once('error', (error) => finish(`cannot be started: ${error.message}`))
+    child.on('error', (error) => finish(`cannot be started: ${error.message}`))
     child.once('exit', (code, signal) => {
       const how = signal === null ? `exited with status ${String(code)}` : `ended by ${signal}`
       const timer = setTimeout(finish, LAST_WORDS_MS, how)

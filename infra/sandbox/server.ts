@@ -22,6 +22,7 @@ import {
 import type { FamilyKit, SandboxFamily } from './family.ts'
 import { defaultOptions, type SandboxOptions } from './options.ts'
 import { families } from './registry.ts'
+import { owned } from '../../src/kernel/owned.ts'
 
 /** A running sandbox. */
 export interface Sandbox extends LibraryViews {
@@ -58,6 +59,7 @@ function buildApp(): FastifyInstance {
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 500 },
   })
+  owned(app.server)
   app.removeAllContentTypeParsers()
   // Families read bodies themselves: what is not JSON gets their envelope, not the framework's.
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))

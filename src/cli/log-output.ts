@@ -2,6 +2,7 @@ import pino, { type Logger } from 'pino'
 import { ANSWERED, logRedaction } from '../api/kit/observe.ts'
 import type { Config } from '../config.ts'
 import { exitCodes } from './exit-codes.ts'
+import { owned } from '../kernel/owned.ts'
 
 const STDOUT = 1
 /** Lines of answered requests are written together: so many characters at once, or after so long. */
@@ -33,7 +34,8 @@ export function createProcessLog(level: Config['logLevel'], fd: number): Process
   }
   // Before the destination is made, which closes itself on these events.
   for (const event of ['beforeExit', 'exit']) process.on(event, flush)
-  const output = pino.destination(fd)
+  // A full disk or a closed pipe loses lines and must not end the process.
+  const output = owned(pino.destination(fd))
   const destination = {
     [METADATA]: true,
     lastMsg: undefined,

@@ -12,6 +12,7 @@ import type { EventLog } from '../eventlog/log/types.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { note } from './output.ts'
 import { openStores, type OpenedStores } from './stores.ts'
+import { owned } from '../kernel/owned.ts'
 
 /** What a command beside `serve` works with: the log, Postgres and the configuration. */
 export interface Session {
@@ -33,7 +34,7 @@ type OnClose = (close: () => Promise<unknown>) => void
 
 /** Runs a command, and closes what it opened whether or not it failed. */
 async function closing<T>(run: (logger: Logger, onClose: OnClose) => Promise<T>): Promise<T> {
-  const logger = pino({ level: 'warn', base: null }, pino.destination(2))
+  const logger = pino({ level: 'warn', base: null }, owned(pino.destination(2)))
   const closers: (() => Promise<unknown>)[] = []
   try {
     return await run(logger, (close) => closers.unshift(close))

@@ -9,6 +9,7 @@ import { dataFiles, type Config } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
 import { messageOf } from './explain.ts'
 import { CommandError } from './output.ts'
+import { owned } from '../kernel/owned.ts'
 
 /** Addresses of the log and Postgres, and how to close them. */
 export interface Stores {
@@ -127,11 +128,12 @@ function parseLine(line: string): Readonly<Record<string, unknown>> | undefined 
 /** @throws CommandError when the Postgres the operator named does not let us in; its cause says why */
 export async function checkPostgres(databaseUrl: string): Promise<void> {
   try {
-    const client = new Client({
-      connectionString: databaseUrl,
-      connectionTimeoutMillis: DATABASE_CONNECT_TIMEOUT_MS,
-    })
-    client.on('error', () => undefined)
+    const client = owned(
+      new Client({
+        connectionString: databaseUrl,
+        connectionTimeoutMillis: DATABASE_CONNECT_TIMEOUT_MS,
+      }),
+    )
     await client.connect()
     await client.end()
   } catch (error) {

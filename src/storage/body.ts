@@ -1,5 +1,6 @@
 import { PassThrough, type Readable } from 'node:stream'
 import { IncompleteBodyError, objectTooLarge } from './errors.ts'
+import { owned } from '../kernel/owned.ts'
 
 /** Of any object. */
 export const MAX_OBJECT_BYTES = 512 * 1024 * 1024
@@ -64,9 +65,7 @@ function join(chunks: readonly Uint8Array[]): Uint8Array {
 
 /** A source that fails with the gateway's error, and stops when its reader is gone. */
 export function guardedSource(source: Readable, toError: (error: unknown) => Error): Readable {
-  const guarded = new PassThrough()
-  // The reader sees an error; before there is a reader, it must not end the process.
-  guarded.on('error', () => undefined)
+  const guarded = owned(new PassThrough())
   source.on('error', (error) => guarded.destroy(toError(error)))
   guarded.once('close', () => source.destroy())
   return source.pipe(guarded)

@@ -5,6 +5,7 @@ import { randomSalt } from '../kernel/ids.ts'
 import { boundedBody, MAX_OBJECT_BYTES, partsOf } from './body.ts'
 import { storageUnavailable } from './errors.ts'
 import type { ObjectStore } from './types.ts'
+import { owned } from '../kernel/owned.ts'
 
 /** Objects that only the gateway can read, not the owner of the disk or the bucket. */
 export interface SealedObjects {
@@ -43,13 +44,13 @@ export function createSealedObjects(
       const salt = randomSalt(SALT_BYTES)
       const chunks = boundedBody(body, { maxBytes: MAX_OBJECT_BYTES, saidBytes: undefined })
       const sealed = seal(keyOf(name, salt), salt, segmentsOf(chunks, SEGMENT_BYTES))
-      await store.put(name, Readable.from(sealed, { objectMode: false }))
+      await store.put(name, owned(Readable.from(sealed, { objectMode: false })))
     },
     open: async (name) => {
       const found = await store.open(name)
       if (found === undefined) return undefined
       const opened = unseal((salt) => keyOf(name, salt), found.body)
-      const source = Readable.from(opened, { objectMode: false })
+      const source = owned(Readable.from(opened, { objectMode: false }))
       return source.once('close', () => found.body.destroy())
     },
   }

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { Client } from 'pg'
+import { owned } from '../../../src/kernel/owned.ts'
 import type { Cluster } from './cluster.ts'
 import { SUPERUSER } from './cluster.ts'
 
@@ -27,12 +28,10 @@ export function urlOf(
 }
 
 async function connected<T>(url: string, use: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client({
-    connectionString: url,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-  })
   // The watcher of the server notices and explains its end.
-  client.on('error', () => undefined)
+  const client = owned(
+    new Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS }),
+  )
   await client.connect()
   try {
     return await use(client)

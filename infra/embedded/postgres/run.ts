@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { Runner } from './account.ts'
+import { owned } from '../../../src/kernel/owned.ts'
 
 /** Lines of a program's output kept to explain its failure. */
 const TAIL_LINES = 15
@@ -38,14 +39,14 @@ export function run(
   })
   const tail: string[] = []
   for (const stream of [child.stdout, child.stderr]) {
-    createInterface({ input: stream, crlfDelay: Infinity }).on('line', (line) => {
+    owned(createInterface({ input: owned(stream), crlfDelay: Infinity })).on('line', (line) => {
       tail.push(line)
       if (tail.length > TAIL_LINES) tail.shift()
       onLine(line)
     })
   }
   const ended = new Promise<string>((resolve) => {
-    child.once('error', (error) => resolve(`cannot be started: ${error.message}`))
+    child.on('error', (error) => resolve(`cannot be started: ${error.message}`))
     child.once('close', (code, signal) =>
       resolve(signal === null ? `exited with status ${String(code)}` : `ended by ${signal}`),
     )

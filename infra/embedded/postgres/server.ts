@@ -6,6 +6,7 @@ import { run } from './run.ts'
 import type { Program } from './run.ts'
 import { asArguments } from './settings.ts'
 import type { Settings } from './settings.ts'
+import { owned } from '../../../src/kernel/owned.ts'
 
 /** Longest start: a crash recovery reads up to `max_wal_size` of log. */
 export const START_TIMEOUT_MS = 120_000
@@ -39,8 +40,8 @@ function watchOver(pid: number, directory: string): () => void {
       env: {},
     },
   )
-  guard.on('error', () => undefined)
-  guard.stdin.on('error', () => undefined)
+  owned(guard)
+  owned(guard.stdin)
   guard.unref()
   return () => void guard.kill('SIGKILL')
 }

@@ -2,6 +2,7 @@ import { isAscii } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { RequestError } from './request-error.ts'
+import { owned } from '../../kernel/owned.ts'
 
 /** Whether the body of a request is a multipart form. */
 export function isForm(request: FastifyRequest): boolean {
@@ -57,8 +58,6 @@ class Metered extends Readable {
     super()
     this.#body = body
     this.#take = take
-    // The reader listens too; without a reader there is no one to report the failure to.
-    this.on('error', () => undefined)
   }
 
   override _read(): void {
@@ -158,7 +157,7 @@ export function useBodyBudget(
     try {
       if (stated === undefined) {
         if (request.headers['transfer-encoding'] !== undefined) {
-          done(null, new Metered(payload, takeRead))
+          done(null, owned(new Metered(payload, takeRead)))
           return
         }
       } else if (stated <= bodyLimitBytes) takeRead(stated)

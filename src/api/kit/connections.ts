@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { addressBlock, isWithinRanges } from '../../kernel/address-ranges.ts'
 import { monotonicClock } from '../../kernel/clock.ts'
+import { owned } from '../../kernel/owned.ts'
 
 /** How many connections a port takes at once; each is an open file of the process. */
 export interface ConnectionBounds {
@@ -35,8 +36,6 @@ const MAX_BEING_REFUSED = 32
 const REFUSAL_MS = 1_000
 /** Bytes of a body that no handler read, after the answer: as many as the largest form. */
 const UNREAD_BYTES = 128 * 1024 * 1024
-
-const noop = (): void => undefined
 
 /** The body of an answered request that no handler read. */
 interface Unread {
@@ -111,7 +110,7 @@ class Connections {
 
   #refuse(socket: Socket, reason: CloseReason): false {
     this.#close(reason)
-    socket.on('error', noop)
+    owned(socket)
     if (this.#beingRefused >= MAX_BEING_REFUSED) {
       socket.destroy()
       return false
@@ -185,7 +184,7 @@ function metricsIn(registry: Registry, bounds: ConnectionBounds, open: () => num
  * caller that opens connections and sends nothing would use up the files that the process may open.
  */
 export function useConnections(app: FastifyInstance, options: ConnectionOptions): void {
-  const server: Server = app.server
+  const server: Server = owned(app.server)
   const { metrics, bounds } = options
   let refused: Counter<'reason'> | undefined
   const connections = new Connections(options, (reason) => refused?.inc({ reason }))

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { stringify } from 'csv-stringify/sync'
+import { owned } from '../../kernel/owned.ts'
 
 export type CsvRow = readonly (string | number | null)[]
 
@@ -39,5 +40,5 @@ export function csvStream(
     }
     if (first) yield toCsv([header])
   }
-  return Readable.from(chunks(), { objectMode: true, highWaterMark: 1 })
+  return owned(Readable.from(chunks(), { objectMode: true, highWaterMark: 1 }))
 }

@@ -5,6 +5,7 @@ import { RawString } from '../../kernel/raw-string.ts'
 import { newUuid } from '../../kernel/ids.ts'
 import { ServerResponse } from '../../kernel/node-http.ts'
 import type { StreamLimits } from './event-stream.ts'
+import { owned } from '../../kernel/owned.ts'
 
 /** Placeholder for bytes while JSON is written; random, so no caller can send it. */
 const mark = newUuid()
@@ -88,5 +89,5 @@ export function sendInPieces(
   return reply
     .type('application/json; charset=utf-8')
     .header('content-length', String(lengthBytes))
-    .send(new BodyInPieces(json))
+    .send(owned(new BodyInPieces(json)))
 }

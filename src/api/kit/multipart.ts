@@ -8,6 +8,7 @@ import { hasNul } from '../../kernel/storable-text.ts'
 import { takeForm } from './body-budget.ts'
 import { hasIdempotencyKey, rememberBodyHash } from './idempotency.ts'
 import { RequestError } from './request-error.ts'
+import { owned } from '../../kernel/owned.ts'
 
 /** The bounds of a body of `multipart/form-data` (RFC 7578, P10). */
 export interface FormLimits {
@@ -106,7 +107,7 @@ async function readParts(
     for await (const part of request.parts({ limits: partLimits(limits) })) {
       const name = part.fieldname
       if (part.type === 'file') {
-        const body = Readable.from(bytesOf(part, take, limits), { objectMode: false })
+        const body = owned(Readable.from(bytesOf(part, take, limits), { objectMode: false }))
         const file = { name, filename: part.filename, body, before: fieldsOf(fields) }
         await onFile(file).catch((error: unknown) => {
           ofTaker = error

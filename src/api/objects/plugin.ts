@@ -4,6 +4,7 @@ import { send } from '@fastify/send'
 import type { FastifyInstance } from 'fastify'
 import { FileRange } from './file-range.ts'
 import { RequestError } from '../kit/request-error.ts'
+import { owned } from '../../kernel/owned.ts'
 
 /** The file of a signed URL; undefined for an expired, forged or malformed one. */
 export type FindObject = (
@@ -63,8 +64,9 @@ export function objectsPlugin(find: FindObject) {
         void reply.type(contentType)
         // No bytes are sent: to HEAD, or because the client has them.
         if (!(sent.stream instanceof ReadStream)) return reply.send(sent.stream)
-        sent.stream.destroy()
-        return reply.send(new FileRange(sent.metadata.path, rangeOf(sent.headers)))
+        // It is being opened: that can still fail.
+        owned(sent.stream).destroy()
+        return reply.send(owned(new FileRange(sent.metadata.path, rangeOf(sent.headers))))
       },
     })
   }

@@ -122,7 +122,7 @@ export function livenessPlugin() {
   }
 }
 
-/** Readiness and metrics, without a token. Metrics tell the operator's turnover and channels. */
+/** Readiness and metrics, without a token. Metrics show the operator's turnover and channels. */
 export function operatingPlugin(deps: OperatingDeps) {
   // oxlint-disable-next-line typescript/require-await -- Fastify recognises a plugin by it
   return async (app: FastifyInstance): Promise<void> => {

@@ -12,6 +12,7 @@ import type { FileDeps } from './deps.ts'
 import { createFileList } from './list.ts'
 import { findOwnFile, openOwnFile, storeOf } from './own-file.ts'
 import type { FileUseCases, FileView, KeptBody } from './types.ts'
+import { owned } from '../../kernel/owned.ts'
 
 /**
  * The files of tenants. Bytes are stored before the file is recorded, and a deletion is recorded
@@ -79,7 +80,7 @@ async function keep(deps: FileDeps, principal: Principal, body: Readable): Promi
       }
     }
     try {
-      await store.put(fileKey(fileId), Readable.from(counted(), { objectMode: false }))
+      await store.put(fileKey(fileId), owned(Readable.from(counted(), { objectMode: false })))
     } catch (error) {
       await discard(deps, { fileId })
       throw error

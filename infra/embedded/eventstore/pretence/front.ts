@@ -6,6 +6,7 @@
 
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { owned } from '../../../../src/kernel/owned.ts'
 
 /** How a node can fall silent. */
 export type Silence = 'refuse' | 'freeze'
@@ -27,7 +28,7 @@ export class Front {
     this.#host = host
     this.#port = port
     this.#target = target
-    this.#listener = createServer({ pauseOnConnect: true }, (client) => this.#accept(client))
+    this.#listener = owned(createServer({ pauseOnConnect: true }, (client) => this.#accept(client)))
   }
 
   /** Listens on a port, 0 for any, and passes on to another on the same host, or to the socket at a path. */
@@ -91,7 +92,7 @@ export class Front {
 
   #accept(client: Socket): void {
     const target = this.#target
-    const server = typeof target === 'string' ? connect(target) : connect(target, this.#host)
+    const server = owned(typeof target === 'string' ? connect(target) : connect(target, this.#host))
     const pair = { client, server }
     this.#pairs.add(pair)
     for (const [socket, other] of [

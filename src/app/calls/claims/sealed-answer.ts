@@ -3,6 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import { Readable } from 'node:stream'
 import { createSealedObjects, type SealedObjects } from '../../../storage/sealed-objects.ts'
 import type { KeptAnswer } from './types.ts'
+import { owned } from '../../../kernel/owned.ts'
 
 /** Answers stored beside their claims, encrypted: a head in JSON, a line break, the body. */
 
@@ -20,7 +21,7 @@ function sealedIn(held: { bytes: Buffer | undefined }, secret: string): SealedOb
     open: (key: string) => {
       const { bytes } = held
       if (bytes === undefined) return Promise.resolve(undefined)
-      const body = Readable.from([bytes])
+      const body = owned(Readable.from([bytes]))
       return Promise.resolve({ body, sizeBytes: bytes.length, contentType: key })
     },
   }

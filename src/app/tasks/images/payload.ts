@@ -8,6 +8,7 @@ import type { ReadyImages } from '../../calls/images/inputs.ts'
 import type { SentImage } from '../../ports/images.ts'
 import { reserveWhileWaiting } from '../../files/uploads/quota.ts'
 import type { ImageMedia, ImageTaskDeps } from './deps.ts'
+import { owned } from '../../../kernel/owned.ts'
 
 /** A waiting request in object storage, encrypted: a length, a head in JSON, the pictures. */
 
@@ -102,7 +103,10 @@ export async function keepPayload(
   )
   const [{ tenantId }, uploadId] = [task, keyOf(task)]
   if (sizeBytes > 0) await reserveWhileWaiting({ pool, quota }, { tenantId, uploadId, sizeBytes })
-  await media.payloads.put(keyOf(task), Readable.from(encoded(images), { objectMode: false }))
+  await media.payloads.put(
+    keyOf(task),
+    owned(Readable.from(encoded(images), { objectMode: false })),
+  )
 }
 
 /** Undefined: it is deleted. @throws DomainError `storage_unavailable` */

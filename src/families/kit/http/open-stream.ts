@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { monotonicClock } from '../../../kernel/clock.ts'
+import { owned } from '../../../kernel/owned.ts'
 
 /** Why an exchange gave no complete answer. */
 export class ExchangeError extends Error {
@@ -30,7 +31,7 @@ const DISCARD_MS = 1_000
 export type SentBody = string | Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 
 export function sendable(body: SentBody): string | Readable {
-  return typeof body === 'string' ? body : Readable.from(body)
+  return typeof body === 'string' ? body : owned(Readable.from(body))
 }
 
 export interface StreamRequest {

@@ -11,6 +11,7 @@ import { parseLossless } from '../http/json.ts'
 import { rethrow } from '../http/open-events.ts'
 import { type OpenedStream, readWhole, ExchangeError } from '../http/open-stream.ts'
 import { idOf, refusalIn } from './base-resp.ts'
+import { owned } from '../../../kernel/owned.ts'
 
 const UPLOAD_PATH = '/v1/files/upload'
 const CONTENT_PATH = '/v1/files/retrieve_content'
@@ -108,7 +109,7 @@ async function openFile(
     opened.cancel()
     return unreadable()
   }
-  const body = Readable.from(piecesOf(opened, maxBytes), { objectMode: false })
+  const body = owned(Readable.from(piecesOf(opened, maxBytes), { objectMode: false }))
   body.once('close', () => opened.cancel())
   return { sizeBytes, body }
 }

@@ -32,6 +32,7 @@ import {
   BaseRespSchema,
   TraceId,
 } from './envelope.ts'
+import { owned } from '../../../kernel/owned.ts'
 
 const Info = Type.Object(
   {
@@ -142,7 +143,7 @@ async function answerSpeechStream(
     return reply
       .headers({ ...headers, 'cache-control': 'no-store' })
       .type(mediaTypes[asked.request.format])
-      .send(Readable.from(bytesOf(call.frames), { objectMode: false }))
+      .send(owned(Readable.from(bytesOf(call.frames), { objectMode: false })))
   const dialect: StreamDialect<SpeechFrame> = {
     ...costInLastFrame(({ data }, cost) => `data: ${oneLine(withCost(data, cost))}\n\n`),
     failure: (error) => `data: ${JSON.stringify(failureFrame(error, request.id))}\n\n`,
