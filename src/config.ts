@@ -154,7 +154,8 @@ export function loadConfig(
 function readHost(host: string, faults: string[]): string {
   if (host !== 'localhost' && isIP(host) === 0)
     faults.push('HOST must be an IP address or localhost')
-  return host
+  // By the name, the framework opens a second server for the other address, without our bounds.
+  return host === 'localhost' ? '127.0.0.1' : host
 }
 
 function readNamespace(namespace: string, faults: string[]): string {

@@ -12,6 +12,11 @@ t.test('an empty environment gives the embedded default', (t) => {
   t.end()
 })
 
+t.test('localhost is one address, so that one server has all bounds', (t) => {
+  t.equal(loadConfig({ HOST: 'localhost' }).host, '127.0.0.1')
+  t.end()
+})
+
 t.test('all faults are listed at once, naming each variable', (t) => {
   const bad = {
     PORT: '70000',
