@@ -16,24 +16,34 @@ const ONCE = [
 ] as const
 type Once = (typeof ONCE)[number]
 
+interface OnceHeader {
+  readonly name: Once
+  readonly lower: string
+  readonly bit: number
+}
+
 /** By the length of their names, which is compared first because it costs least. */
-const onceByLength: (readonly { readonly name: Once; readonly lower: string }[] | undefined)[] = []
-for (const name of ONCE)
+const onceByLength: (readonly OnceHeader[] | undefined)[] = []
+for (const [index, name] of ONCE.entries())
   onceByLength[name.length] = [
     ...(onceByLength[name.length] ?? []),
-    { name, lower: name.toLowerCase() },
+    { name, lower: name.toLowerCase(), bit: 1 << index },
   ]
 
 /** The first of those headers that is there twice. */
 function repeatedHeader(rawHeaders: readonly string[]): Once | undefined {
-  const found: Once[] = []
+  // A bit for each: this runs for every request.
+  let found = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const given = rawHeaders[at] ?? ''
-    const lower = onceByLength[given.length] && given.toLowerCase()
-    const once = onceByLength[given.length]?.find((one) => one.lower === lower)
-    if (once === undefined) continue
-    if (found.includes(once.name)) return once.name
-    found.push(once.name)
+    const named = onceByLength[given.length]
+    if (named === undefined) continue
+    const lower = given.toLowerCase()
+    for (const once of named) {
+      if (once.lower !== lower) continue
+      if ((found & once.bit) !== 0) return once.name
+      found |= once.bit
+    }
   }
   return undefined
 }
