@@ -158,14 +158,16 @@ function forkPrivately(options: SuperviseOptions, last: ReadyMessage | undefined
   // A child begins with the mask of its parent.
   const mask = process.umask(PRIVATE_UMASK)
   try {
-    return fork(launch.file, [...options.args(last)], {
-      execArgv: [...launch.execArgv, ...(options.execArgv ?? [])],
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      env: environmentOf(options.env),
-      // Its own session: Ctrl-C in a terminal reaches the parent only, which drains before it ends
-      // its children.
-      detached: true,
-    })
+    return owned(
+      fork(launch.file, [...options.args(last)], {
+        execArgv: [...launch.execArgv, ...(options.execArgv ?? [])],
+        stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+        env: environmentOf(options.env),
+        // Its own session: Ctrl-C in a terminal reaches the parent only, which drains before it ends
+        // its children.
+        detached: true,
+      }),
+    )
   } finally {
     process.umask(mask)
   }

@@ -69,7 +69,7 @@ function madeIn({ path, text, imports }: SourceFile): readonly Made[] {
 
 function isOwned({ path, maker, before, text }: Made): boolean {
   if (REPORTS_ELSEWHERE[maker]?.includes(path) === true) return true
-  if (/\bowned\(\s*$/.test(before)) return true
+  if (/\b(?:owned|guardedSource)\(\s*$/.test(before)) return true
   const name = /(?:const|let) (\w+)(?:: \w+)? = (?:\w+\.)*$/.exec(before)?.[1]
   if (name === undefined) return false
   const owners = [
