@@ -132,13 +132,7 @@ export function loadConfig(
     freeRequestsPerMinute: number('FREE_REQUESTS_RPM', 1, MAX_TOKEN_LIMIT),
     rateLimits: readRateLimits(reader),
     keptAnswerBytes: number('IDEMPOTENCY_KEPT_BYTES', 0, Number.MAX_SAFE_INTEGER),
-    uploads: {
-      maxBytes: number('UPLOAD_QUOTA_BYTES', 0, Number.MAX_SAFE_INTEGER),
-      maxFiles: number('UPLOAD_QUOTA_FILES', 0, 1_000_000),
-      maxPerDay: number('UPLOADS_PER_DAY', 0, 1_000_000_000),
-      lifeMs: number('UPLOAD_LIFE_DAYS', 1, 3_650) * 86_400_000,
-      diskFloorBytes: number('UPLOAD_DISK_FLOOR_BYTES', 0, Number.MAX_SAFE_INTEGER),
-    },
+    uploads: readUploads(reader),
     objectStorage: readStorage({ text, faults, embedded, serving }),
     publicBaseUrl: readBaseUrl('PUBLIC_BASE_URL', { text, faults }),
     crashAt: optional('TOLLGATE_CRASH_AT'),
@@ -195,6 +189,16 @@ function readRateLimits({ optionalNumber }: Reader): Limits {
     tokensPerMinute: limit('RATE_LIMIT_TPM'),
     concurrentCalls: limit('RATE_LIMIT_CONCURRENT_CALLS'),
     concurrentTasks: limit('RATE_LIMIT_CONCURRENT_TASKS'),
+  }
+}
+
+function readUploads({ number }: Reader): Config['uploads'] {
+  return {
+    maxBytes: number('UPLOAD_QUOTA_BYTES', 0, Number.MAX_SAFE_INTEGER),
+    maxFiles: number('UPLOAD_QUOTA_FILES', 0, 1_000_000),
+    maxPerDay: number('UPLOADS_PER_DAY', 0, 1_000_000_000),
+    lifeMs: number('UPLOAD_LIFE_DAYS', 1, 3_650) * 86_400_000,
+    diskFloorBytes: number('UPLOAD_DISK_FLOOR_BYTES', 0, Number.MAX_SAFE_INTEGER),
   }
 }
 

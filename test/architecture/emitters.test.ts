@@ -21,7 +21,7 @@ const MAKERS: readonly RegExp[] = [
 const REPORTS_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   // Dispatchers of undici: each failure goes to the handler of its request.
   'new Pool(': ['src/families/kit/http/exchange.ts'],
-  'new Client(': ['src/families/kit/http/public-fetch.ts'],
+  'new Client(': ['src/families/kit/http/public-fetch.ts', 'infra/sandbox/callbacks.ts'],
   'new Agent(': ['src/storage/s3/client.ts'],
   // A server of gRPC has no events.
   'new Server(': ['infra/embedded/eventstore/server.ts'],

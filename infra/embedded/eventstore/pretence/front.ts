@@ -92,7 +92,8 @@ export class Front {
 
   #accept(client: Socket): void {
     const target = this.#target
-    const server = owned(typeof target === 'string' ? connect(target) : connect(target, this.#host))
+    const server =
+      typeof target === 'string' ? owned(connect(target)) : owned(connect(target, this.#host))
     const pair = { client, server }
     this.#pairs.add(pair)
     for (const [socket, other] of [

@@ -74,8 +74,7 @@ export function createThrottle(deps: {
   const rates = createRates(monotonic)
   const calls = createCallsUnderWay(deps.gauges)
   const ownTurn = createOwnRequests(monotonic, deps.ownRequestsPerMinute)
-  const { freeDeliveriesPerHour: perHour } = deps
-  const freeDeliveries = createFreeDeliveries(monotonic, perHour, registry)
+  const freeDeliveries = createFreeDeliveries(monotonic, deps.freeDeliveriesPerHour, registry)
   const free = createFreeRequests(monotonic, deps.freeRequestsPerMinute)
   const counting = createRefusalCount(registry)
   const countedRefusal = (error: unknown): never =>
