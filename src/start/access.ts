@@ -21,8 +21,11 @@ export async function startAccess(deps: {
 }): Promise<{
   readonly authenticate: Authenticate
   readonly tokenUsed: (tokenId: string) => void
+  /** Sets what is called with each token that is disabled. */
+  readonly onDisabled: (listener: (tokenId: string) => void) => void
 }> {
   const { config, services, onStop } = deps
+  let onDisabled: (tokenId: string) => void = () => undefined
   const { pool, log, catalog, clock, logger, throttle } = services.tasks
   const authenticator = createAuthenticator({
     pool,
@@ -37,7 +40,14 @@ export async function startAccess(deps: {
   })
   const stopping = new AbortController()
   const { signal } = stopping
-  const tokens = await followTokens({ pool, log, authenticator, logger, signal })
+  const tokens = await followTokens({
+    pool,
+    log,
+    authenticator,
+    onDisabled: (tokenId) => onDisabled(tokenId),
+    logger,
+    signal,
+  })
   const accounts = await followAccounts({ log, facts: services.facts, logger, signal })
   onStop(async () => (stopping.abort(), Promise.all([tokens.done, accounts.done])))
   const share = shareThrough(pool)
@@ -50,5 +60,9 @@ export async function startAccess(deps: {
   const lastUses = createLastUses(pool, clock)
   const writing = startWriting(lastUses, logger)
   onStop(() => writing.stop())
-  return { authenticate: authenticator.authenticate, tokenUsed: lastUses.used }
+  return {
+    authenticate: authenticator.authenticate,
+    tokenUsed: lastUses.used,
+    onDisabled: (listener) => (onDisabled = listener),
+  }
 }

@@ -7,7 +7,7 @@ import { createLibraryConcurrency } from '../app/assets/library-concurrency.ts'
 import { createUseAssets } from '../app/assets/use.ts'
 import { createRecentWrites } from '../app/access/recent-writes.ts'
 import { createCallClaims } from '../app/calls/claims/claims.ts'
-import { type CallDeps, defaultCallLimits } from '../app/calls/deps.ts'
+import { type CallDeps, callBounds } from '../app/calls/deps.ts'
 import { createCallMetrics } from '../app/calls/metrics.ts'
 import type { ImageDeps } from '../app/calls/images/types.ts'
 import { createImagePlace, createOpenImageFile } from '../app/calls/images/keep.ts'
@@ -295,6 +295,6 @@ function callsOf(
     clock,
     logger,
     crashPoint,
-    limits: defaultCallLimits,
+    ...callBounds(),
   }
 }

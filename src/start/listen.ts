@@ -106,6 +106,7 @@ export async function listen(
     registry: metrics,
     spoolDirectory: dataFiles(config.dataDir).spool,
   })
+  access.onDisabled(calls.running.endOfToken)
   const concerns = [...lifecycle.concerns, refusedConcern(calls.refused)]
   const health: Health = { ...createHealth(deps, { ...lifecycle, concerns }), spool: calls.backlog }
   const operations =

@@ -132,10 +132,12 @@ export async function followTokens(deps: {
   readonly log: EventLog
   readonly pool: Pool
   readonly authenticator: Authenticator
+  /** Called with each token that is disabled from now on. */
+  readonly onDisabled?: (tokenId: string) => void
   readonly logger: Log
   readonly signal: AbortSignal
 }): Promise<{ readonly done: Promise<void> }> {
-  const { log, pool, authenticator, logger, signal } = deps
+  const { log, pool, authenticator, onDisabled, logger, signal } = deps
   // Events up to the read model's checkpoint need no notice: nothing is cached yet.
   const checkpoint = await readCheckpoint(pool, 'access')
   const from = checkpoint === undefined || checkpoint.position < 0n ? undefined : checkpoint.at
@@ -150,8 +152,11 @@ export async function followTokens(deps: {
       },
       signal,
     })
-    for await (const message of changes)
-      if (message.kind === 'event') authenticator.noticed(message.event)
+    for await (const message of changes) {
+      if (message.kind !== 'event') continue
+      authenticator.noticed(message.event)
+      if (message.event.type === 'TokenDisabled') onDisabled?.(message.event.data.tokenId)
+    }
   }
   const done = follow().catch((error: unknown) => {
     if (!signal.aborted) logger.error({ err: error }, 'tokens are no longer followed')

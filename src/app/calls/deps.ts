@@ -11,6 +11,7 @@ import type { TenantPrices } from '../finance/prices/tenant-prices.ts'
 import type { Funds } from '../spending/funds.ts'
 import type { ReplicaGauges } from '../spending/replica-gauges.ts'
 import type { Throttle } from '../spending/throttle/throttle.ts'
+import { createDrains, type Drains } from './drains.ts'
 import type { CallMetrics } from './metrics.ts'
 
 /** The dependencies of every synchronous call, of any family. */
@@ -27,6 +28,7 @@ export interface CallDeps {
   readonly throttle: Throttle
   /** For calls under an `Idempotency-Key`. */
   readonly claims: CallClaims
+  readonly drains: Drains
   readonly metrics: CallMetrics
   readonly clock: Clock
   readonly logger: Log
@@ -38,6 +40,8 @@ export interface CallDeps {
 export interface CallLimits {
   /** Calls in flight in this process, drained ones included; more are refused as `overloaded`. */
   readonly maxCalls: number
+  /** Those of one token. */
+  readonly maxCallsPerToken: number
   /** Channels tried for one call. */
   readonly maxAttempts: number
   /** UTF-16 units of frames withheld until a stream is settled; more than the largest frame. */
@@ -53,10 +57,16 @@ export interface CallLimits {
 
 export const defaultCallLimits: CallLimits = {
   maxCalls: 8_000,
+  maxCallsPerToken: 4_000,
   maxAttempts: 3,
   maxWithheldBytes: 32 << 20,
   consumerStallMs: 120_000,
   drainTimeoutMs: 60_000,
   drainMaxBytes: 4 << 20,
   maxPendingFailures: 8_000,
+}
+
+/** The bounds of all calls of a process. */
+export function callBounds(): Pick<CallDeps, 'limits' | 'drains'> {
+  return { limits: defaultCallLimits, drains: createDrains() }
 }

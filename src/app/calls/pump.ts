@@ -6,6 +6,7 @@ import { type AnswerStream, ProviderError } from '../ports/provider.ts'
 import type { AdmittedCall } from './family.ts'
 import { endAttempt } from './attempt.ts'
 import type { CallDeps } from './deps.ts'
+import type { DrainPlace } from './drains.ts'
 import {
   failedResult,
   failureOf,
@@ -75,6 +76,8 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
   #endedBy: StreamEnd | undefined
   /** The end of a stream that ends while its caller reads nothing. */
   #ending: Promise<void> | undefined
+  /** Where a drain waits for its turn. */
+  #place: DrainPlace | undefined
   #reading: Promise<readonly Chunk[] | undefined> | undefined
   /** Thrown to the caller after the frames before it. */
   #error: unknown
@@ -131,6 +134,7 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
   #stopReading(by: StreamEnd): void {
     this.#endedBy ??= by
     this.#open.source.cancel()
+    this.#place?.skip()
   }
 
   async #next(): Promise<IteratorResult<Frame, undefined>> {
@@ -215,11 +219,14 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
 
   /** Reads on only for the usage figures, as long and as far as the channel allows. */
   async #drain(): Promise<void> {
-    const { source, bounds } = this.#open
+    const { source, bounds, call } = this.#open
     const maxBytes = source.receivedBytes() + bounds.drainMaxBytes
     const timer = setTimeout(() => this.#stopReading('drain'), bounds.drainTimeoutMs)
+    const place = this.#deps.drains.enter(call.input.principal.tokenId)
+    this.#place = place
     let broken: unknown
     try {
+      await place.ready
       if (this.#reading !== undefined) await this.#reading
       while ((await source.read()) !== undefined)
         if (source.receivedBytes() > maxBytes) {
@@ -230,6 +237,7 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
       broken = error
     }
     clearTimeout(timer)
+    place.leave()
     await this.#conclude(broken)
   }
 

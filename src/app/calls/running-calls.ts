@@ -5,7 +5,7 @@ import { DomainError } from '../../kernel/errors.ts'
 import type { Channel } from '../ports/provider.ts'
 import type { RequestQuote } from '../finance/prices/tenant-prices.ts'
 import { answerCall, quoteCall } from './answer-call.ts'
-import type { CallDeps } from './deps.ts'
+import type { CallDeps, CallLimits } from './deps.ts'
 import type {
   CallFamily,
   CallInput,
@@ -36,6 +36,12 @@ interface RunningStream {
   readonly end: (by: StreamEnd) => void
 }
 
+/** Whose call it is, and of which family. */
+interface StartedCall {
+  readonly family: string
+  readonly tokenId: string
+}
+
 /** The calls of every family in flight in this process, and their end at a shutdown. */
 export interface RunningCalls {
   /**
@@ -44,10 +50,12 @@ export interface RunningCalls {
    * @throws DomainError `overloaded`, and what the use case throws
    */
   readonly run: <Result>(
-    family: string,
+    call: StartedCall,
     work: (stopped: AbortSignal) => Promise<Result>,
   ) => Promise<Result>
-  readonly watch: (stream: RunningStream) => void
+  readonly watch: (stream: RunningStream, tokenId: string) => void
+  /** The token has ended: its streams end, and what they delivered is settled. */
+  readonly endOfToken: (tokenId: string) => void
   /** Calls not ended and settled yet, those of disconnected callers included. */
   readonly inFlight: () => number
   /**
@@ -66,15 +74,13 @@ export function createRunningCalls(deps: Pick<CallDeps, 'limits' | 'metrics'>): 
   const { limits, metrics } = deps
   /** For calls whose use case has not returned yet. */
   const pending = new Set<AbortController>()
-  const streams = new Set<RunningStream>()
+  /** With the token of each. */
+  const streams = new Map<RunningStream, string>()
+  const ofToken = createCounts()
   let closed = false
   const inFlight = () => pending.size + streams.size
 
-  const stalls = setInterval(() => {
-    const nowMs = monotonicClock.nowMs()
-    for (const stream of streams)
-      if (stream.idleMs(nowMs) > limits.consumerStallMs) stream.abandon()
-  }, STALL_CHECK_MS).unref()
+  const stalls = watchStalls(streams, limits)
 
   const emptyWithin = async (deadlineMs: number): Promise<boolean> => {
     const untilMs = monotonicClock.nowMs() + deadlineMs
@@ -82,12 +88,13 @@ export function createRunningCalls(deps: Pick<CallDeps, 'limits' | 'metrics'>): 
     return inFlight() === 0
   }
   return {
-    run: async (family, work) => {
+    run: async ({ family, tokenId }, work) => {
       if (closed) throw new DomainError('overloaded', 'the service is shutting down', {})
-      if (inFlight() >= limits.maxCalls)
-        throw new DomainError('overloaded', 'too many calls are in flight', {})
+      const isFull = inFlight() >= limits.maxCalls || ofToken.of(tokenId) >= limits.maxCallsPerToken
+      if (isFull) throw new DomainError('overloaded', 'too many calls are in flight', {})
       const controller = new AbortController()
       pending.add(controller)
+      const leave = ofToken.enter(tokenId)
       metrics.inFlight.set(inFlight())
       try {
         return await work(controller.signal)
@@ -96,15 +103,21 @@ export function createRunningCalls(deps: Pick<CallDeps, 'limits' | 'metrics'>): 
         throw error
       } finally {
         pending.delete(controller)
+        leave()
         metrics.inFlight.set(inFlight())
       }
     },
-    watch: (stream) => {
-      streams.add(stream)
+    watch: (stream, tokenId) => {
+      streams.set(stream, tokenId)
+      const leave = ofToken.enter(tokenId)
       void stream.done.then(() => {
         streams.delete(stream)
+        leave()
         metrics.inFlight.set(inFlight())
       })
+    },
+    endOfToken: (tokenId) => {
+      for (const [stream, of] of streams) if (of === tokenId) stream.end('token')
     },
     inFlight,
     close: async (deadlineMs) => {
@@ -113,8 +126,37 @@ export function createRunningCalls(deps: Pick<CallDeps, 'limits' | 'metrics'>): 
       clearInterval(stalls)
       if (empty) return true
       for (const controller of pending) controller.abort()
-      for (const stream of streams) stream.end('stop')
+      for (const stream of streams.keys()) stream.end('stop')
       return emptyWithin(CANCELLED_SETTLE_MS)
+    },
+  }
+}
+
+/** Callers that read nothing for long count as disconnected. */
+function watchStalls(
+  streams: ReadonlyMap<RunningStream, string>,
+  { consumerStallMs }: Pick<CallLimits, 'consumerStallMs'>,
+): NodeJS.Timeout {
+  return setInterval(() => {
+    const nowMs = monotonicClock.nowMs()
+    for (const stream of streams.keys())
+      if (stream.idleMs(nowMs) > consumerStallMs) stream.abandon()
+  }, STALL_CHECK_MS).unref()
+}
+
+/** How many of each there are now. */
+function createCounts() {
+  const counts = new Map<string, number>()
+  const of = (id: string): number => counts.get(id) ?? 0
+  return {
+    of,
+    /** Returns what takes it off again. */
+    enter: (id: string): (() => void) => {
+      counts.set(id, of(id) + 1)
+      return () => {
+        if (of(id) > 1) counts.set(id, of(id) - 1)
+        else counts.delete(id)
+      }
     },
   }
 }
@@ -148,21 +190,29 @@ export interface CallRunner {
   ) => Promise<RequestQuote>
 }
 
+/** For `RunningCalls.run`. */
+export function startedBy({
+  family,
+  principal: { tokenId },
+}: Pick<CallInput, 'family' | 'principal'>): StartedCall {
+  return { family, tokenId }
+}
+
 export function createCallRunner(deps: CallDeps, running: RunningCalls): CallRunner {
   return {
     complete: (family, input) =>
-      running.run(input.family, async (stopped) =>
+      running.run(startedBy(input), async (stopped) =>
         answerCall(deps, family, await readyIn(family, input), stopped),
       ),
     stream: (family, input) =>
-      running.run(input.family, async (stopped) => {
+      running.run(startedBy(input), async (stopped) => {
         const { streamed, pump, channel } = await streamCall(
           deps,
           family,
           await readyIn(family, input),
           stopped,
         )
-        running.watch(pump)
+        running.watch(pump, input.principal.tokenId)
         return { ...streamed, channel }
       }),
     quote: async (family, input) => quoteCall(deps, family, await readyIn(family, input)),

@@ -5,6 +5,9 @@ import type { Channel } from '../ports/provider.ts'
 import { type BreakerSettings, type BreakerState, defaultBreakerSettings } from './breaker.ts'
 import { ChannelHealth, type ChannelOutcome } from './health.ts'
 
+/** The part of a channel's places that one tenant leaves to the others, where there are so many. */
+const LEFT_TO_OTHERS = 1 / 8
+const FEWEST_SHARED = 8
 /** Calls that may wait for a connection of a channel, as a multiple of its concurrency. */
 const WAITING_PER_CONNECTION = 4
 
@@ -81,8 +84,11 @@ class Slot {
   readonly channel: Channel
   readonly health: ChannelHealth
   #inFlight = 0
-  /** Calls that may be in flight or wait for a connection. */
+  /** By tenant, those that have any. */
+  readonly #inFlightOf = new Map<string, number>()
+  /** Calls that may be in flight or wait for a connection, and those of one tenant. */
   readonly #maxInFlight: number
+  readonly #maxPerTenant: number
   readonly #clock: Clock
   /** By external name; a model that never rested is not in it. */
   readonly #rests = new Map<string, Rest>()
@@ -97,6 +103,8 @@ class Slot {
   ) {
     this.channel = channel
     this.#maxInFlight = deps.maxInFlight
+    const left = Math.max(1, Math.floor(deps.maxInFlight * LEFT_TO_OTHERS))
+    this.#maxPerTenant = deps.maxInFlight - (deps.maxInFlight < FEWEST_SHARED ? 0 : left)
     this.#clock = deps.clock
     this.health = new ChannelHealth(deps.settings, deps.clock.nowMs())
   }
@@ -105,6 +113,7 @@ class Slot {
   isFree(tenantId: string, model: string | undefined, nowMs: number): boolean {
     return (
       this.#inFlight < this.#maxInFlight &&
+      (this.#inFlightOf.get(tenantId) ?? 0) < this.#maxPerTenant &&
       nowMs >= this.restUntilMs(tenantId, model) &&
       this.health.mayCall(tenantId, nowMs)
     )
@@ -133,6 +142,7 @@ class Slot {
   lease(tenantId: string): ChannelLease {
     this.health.onCall(tenantId, this.#clock.nowMs())
     this.#inFlight += 1
+    this.#inFlightOf.set(tenantId, (this.#inFlightOf.get(tenantId) ?? 0) + 1)
     let released = false
     return {
       channel: this.channel,
@@ -141,6 +151,9 @@ class Slot {
         if (released) return
         released = true
         this.#inFlight -= 1
+        const left = (this.#inFlightOf.get(tenantId) ?? 1) - 1
+        if (left > 0) this.#inFlightOf.set(tenantId, left)
+        else this.#inFlightOf.delete(tenantId)
         this.health.onOutcome(tenantId, outcome, this.#clock.nowMs())
       },
     }

@@ -328,6 +328,21 @@ for (const [name, wire] of Object.entries(surfaces)) {
     t.ok(settled?.type === 'CallSettled' && settled.data.settlement.amount !== '0')
   })
 
+  t.test(`${name}: the end of the token is billed, and ends the stream at once`, async (t) => {
+    const { stream, events, running } = gateway(t, name)
+    script = async (send) => {
+      await send(wire.piece(1_000))
+      await send(wire.piece(1_000))
+    }
+    const iterator = (await stream()).frames[Symbol.asyncIterator]()
+    await iterator.next()
+    running.endOfToken('token_of_another')
+    t.equal(running.inFlight(), 1)
+    running.endOfToken(principalOf().tokenId)
+    t.match((await readAll({ [Symbol.asyncIterator]: () => iterator })).error, charged)
+    t.match(events, [{ type: 'CallSettled', data: { endedBy: 'token' } }])
+  })
+
   t.test(`${name}: the end of the process is billed, read or not`, async (t) => {
     for (const reads of [true, false]) {
       const { stream, events, running } = gateway(t, name)

@@ -190,19 +190,19 @@ t.test('families share the room there is, and the end at a shutdown', async (t) 
   const { deps } = world()
   const running = createRunningCalls({ ...deps, limits: { ...deps.limits, maxCalls: 1 } })
   let finish = (): void => undefined
-  const first = running.run('pictures', (stopped) => {
+  const first = running.run({ family: 'pictures', tokenId: 'token_1' }, (stopped) => {
     stopped.addEventListener('abort', () => finish())
     return new Promise<string>((resolve) => (finish = () => resolve('ended')))
   })
   await t.rejects(
-    running.run('chat', () => Promise.resolve('late')),
+    running.run({ family: 'chat', tokenId: 'token_1' }, () => Promise.resolve('late')),
     { code: 'overloaded' },
   )
   t.equal(running.inFlight(), 1)
   t.equal(await running.close(1), true, 'what is not over at the deadline is stopped')
   t.equal(await first, 'ended')
   await t.rejects(
-    running.run('pictures', () => Promise.resolve('late')),
+    running.run({ family: 'pictures', tokenId: 'token_1' }, () => Promise.resolve('late')),
     { code: 'overloaded' },
   )
 })

@@ -104,6 +104,16 @@ t.test('a channel with too many calls waiting is left out until one ends', async
   t.equal(lease(TENANT, channelQuery), undefined, 'releasing twice frees one place')
 })
 
+t.test('one tenant leaves an eighth of the places of a channel to the others', async (t) => {
+  const { lease } = directory([channel('shared', { maxConcurrent: 4 })])
+  const taken = Array.from({ length: 16 }, () => lease('noisy', channelQuery))
+  t.equal(taken.filter((one) => one !== undefined).length, 14)
+  t.ok(lease('quiet', channelQuery))
+  taken[0]?.release('success')
+  t.ok(lease('noisy', channelQuery), 'a place that is given back is free again')
+  t.equal(lease('noisy', channelQuery), undefined)
+})
+
 t.test('excluded channels are not tried again', async (t) => {
   const { lease, serving } = directory([channel('a'), channel('b')])
   t.equal(lease(TENANT, channelQuery, new Set(['a']))?.channel.id, 'b')

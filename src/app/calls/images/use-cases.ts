@@ -1,6 +1,6 @@
 import { DomainError } from '../../../kernel/errors.ts'
 import { answerCall, quoteCall } from '../answer-call.ts'
-import type { RunningCalls } from '../running-calls.ts'
+import { type RunningCalls, startedBy } from '../running-calls.ts'
 import { streamCall } from '../stream.ts'
 import type { ImageCallInput, ImageDeps, ImageUseCases } from './types.ts'
 import { createImageFamily, type PicturedCall } from './family.ts'
@@ -34,14 +34,14 @@ export function createImageUseCases(deps: ImageDeps, running: RunningCalls): Ima
   }
   return {
     make: (input) =>
-      running.run(input.family, (stopped) =>
+      running.run(startedBy(input), (stopped) =>
         withPictures(input, (pictured) => answerCall(deps, family, pictured, stopped)),
       ),
     stream: (input) =>
-      running.run(input.family, (stopped) =>
+      running.run(startedBy(input), (stopped) =>
         withPictures(input, async (pictured) => {
           const { streamed, pump } = await streamCall(deps, family, pictured, stopped)
-          running.watch(pump)
+          running.watch(pump, input.principal.tokenId)
           return streamed
         }),
       ),

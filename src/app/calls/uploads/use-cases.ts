@@ -4,17 +4,20 @@ import type { ChannelQuery } from '../../channels/directory.ts'
 import { refusalOf } from '../../ports/refusal.ts'
 import { createOpenFiles } from '../../spending/open-files.ts'
 import { findOwnUpload } from '../../files/uploads/own-upload.ts'
-import type { RunningCalls } from '../running-calls.ts'
+import { type RunningCalls, startedBy } from '../running-calls.ts'
 import { uploadMedia } from './send.ts'
 import { type MediaDeps, mediaOf, type MediaUseCases } from './types.ts'
 
 /** The use cases of files that accounts store for callers. */
 export function createMediaUseCases(deps: MediaDeps, running: RunningCalls): MediaUseCases {
   return {
-    upload: (input) =>
-      running.run(deps.catalog.uploadPlace(input.purpose).family, (stopped) =>
+    upload: (input) => {
+      const { principal } = input
+      const { family } = deps.catalog.uploadPlace(input.purpose)
+      return running.run(startedBy({ family, principal }), (stopped) =>
         uploadMedia(deps, input, stopped),
-      ),
+      )
+    },
     openUpload: createOpenUpload(deps),
     findUpload: (key) => findOwnUpload(deps, key),
   }

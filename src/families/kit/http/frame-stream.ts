@@ -1,5 +1,6 @@
 import { StringDecoder } from 'node:string_decoder'
 import { type AnswerStream, ProviderError, type StreamBound } from '../../../app/ports/provider.ts'
+import { createTurnBudget } from '../../../kernel/turns.ts'
 import { type OpenedStream, ExchangeError } from './open-stream.ts'
 import { BoundError, createFrameParser, type Frame, type FrameParser } from './frame-parser.ts'
 import { malformed } from './refusals.ts'
@@ -12,6 +13,11 @@ export interface FrameBounds {
   readonly maxBytes: number
 }
 
+/**
+ * Bytes of all streams that are parsed in one turn of the event loop: many streams at once must not
+ * keep other callers from their turns.
+ */
+const turns = createTurnBudget(128 * 1024)
 /** Once the result is complete, upstream has this long to send the missing usage. */
 const FINISHED_IDLE_MS = 10_000
 
@@ -101,7 +107,9 @@ class Chunks<Chunk, Tally extends FrameTally> {
     const pieces = await this.#opened.read()
     if (pieces === undefined) return this.#readRest(chunks)
     if (this.#opened.receivedBytes() > this.#maxBytes) throw new BoundError('length')
+    for (let room = turns.room(); room !== undefined; room = turns.room()) await room
     for (const piece of pieces) {
+      turns.take(piece.length)
       this.#readAll(this.#parser.feed(this.#decoder.write(piece)), chunks)
       if (this.#ended || this.#failed !== undefined) break
     }

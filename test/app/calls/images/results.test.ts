@@ -1,5 +1,6 @@
 import sharp from 'sharp'
 import t from 'tap'
+import { principalOf } from '../../support/world.ts'
 import type {
   ImageCallInput,
   ImageDeps,
@@ -92,14 +93,17 @@ void t.test(
   'a URL without a place to keep images is refused before anything is sent',
   async (t) => {
     const running = {
-      run: <Result>(_family: string, work: (stopped: AbortSignal) => Promise<Result>) =>
+      run: <Result>(_call: unknown, work: (stopped: AbortSignal) => Promise<Result>) =>
         work(new AbortController().signal),
     } as RunningCalls
     // Nothing else of it is reached.
     const deps = { imagePlace: undefined } as ImageDeps
-    await t.rejects(createImageUseCases(deps, running).make(asked('url')), {
-      code: 'image_url_not_available',
-    })
+    await t.rejects(
+      createImageUseCases(deps, running).make({ ...asked('url'), principal: principalOf() }),
+      {
+        code: 'image_url_not_available',
+      },
+    )
   },
 )
 

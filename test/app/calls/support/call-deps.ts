@@ -1,6 +1,7 @@
 import { catalog } from '../../../../src/families/index.ts'
 import { Registry } from 'prom-client'
 import { type CallDeps, defaultCallLimits } from '../../../../src/app/calls/deps.ts'
+import { createDrains } from '../../../../src/app/calls/drains.ts'
 import { createCallMetrics } from '../../../../src/app/calls/metrics.ts'
 import { createChannelDirectory } from '../../../../src/app/channels/directory.ts'
 import { noCrash } from '../../../../src/app/crash-points.ts'
@@ -71,6 +72,7 @@ export function memoryCallDeps({ book, ...offered }: Offered) {
       monotonic: clock,
     }),
     claims: { take: () => Promise.reject(new Error('no call here has a key')) },
+    drains: createDrains(),
     metrics: createCallMetrics(new Registry()),
     clock,
     logger: silentLog,

@@ -1,0 +1,46 @@
+import t from 'tap'
+import { createDrains } from '../../../src/app/calls/drains.ts'
+
+/** Enters a drain and says when it has its place. */
+function drainOf(drains: ReturnType<typeof createDrains>, tokenId: string) {
+  const place = drains.enter(tokenId)
+  let isReady = false
+  void place.ready.then(() => (isReady = true))
+  return { ...place, isReady: () => isReady }
+}
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+void t.test('a token has its share of the places, and the others find room', async (t) => {
+  const drains = createDrains(3, 2)
+  const noisy = Array.from({ length: 5 }, () => drainOf(drains, 'noisy'))
+  const quiet = drainOf(drains, 'quiet')
+  const late = drainOf(drains, 'late')
+  await settled()
+  const ready = () => [...noisy, quiet, late].map((one) => (one.isReady() ? 1 : 0)).join('')
+  t.equal(ready(), '1100010', 'two of the noisy one, and the quiet one')
+  noisy[0]?.leave()
+  await settled()
+  t.equal(ready(), '1110010', 'the place goes to the one that waits longest and may have it')
+  noisy[1]?.leave()
+  await settled()
+  t.equal(ready(), '1110011', 'then to the other token, before the next of the same one')
+})
+
+void t.test('who stops waiting leaves no place behind, and gives none back twice', async (t) => {
+  const drains = createDrains(1, 1)
+  const first = drainOf(drains, 'a')
+  const second = drainOf(drains, 'a')
+  second.skip()
+  await second.ready
+  second.leave()
+  const third = drainOf(drains, 'b')
+  await settled()
+  t.notOk(third.isReady())
+  first.leave()
+  first.leave()
+  await settled()
+  t.ok(third.isReady())
+  const fourth = drainOf(drains, 'c')
+  await settled()
+  t.notOk(fourth.isReady())
+})
