@@ -22,6 +22,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   bodies: () => import('./bodies.ts'),
   images: () => import('./images.ts'),
   speech: () => import('./speech.ts'),
+  'slow-readers': () => import('./slow-readers.ts'),
   'image-queue': () => import('./image-queue.ts'),
   objects: () => import('./objects.ts'),
   'asset-watch': () => import('./asset-watch.ts'),

@@ -14,10 +14,13 @@ export interface FrameBounds {
 }
 
 /**
- * Bytes of all streams that are parsed in one turn of the event loop: many streams at once must not
+ * What is read of all streams in one turn of the event loop, in frames: many streams at once must not
  * keep other callers from their turns.
  */
-const turns = createTurnBudget(128 * 1024)
+const turns = createTurnBudget(200)
+/** Bytes that are read at once, and those that count as much as a frame. */
+const SLICE_BYTES = 16 * 1024
+const BYTES_AS_FRAME = 4 * 1024
 /** Once the result is complete, upstream has this long to send the missing usage. */
 const FINISHED_IDLE_MS = 10_000
 
@@ -74,6 +77,8 @@ class Chunks<Chunk, Tally extends FrameTally> {
   #hurried = false
 
   readonly #maxBytes: number
+  /** What arrived and is not read yet. */
+  #unread: Buffer[] = []
 
   constructor(opened: OpenedStream, reader: FrameReader<Chunk, Tally>, bounds: FrameBounds) {
     this.#opened = opened
@@ -104,19 +109,31 @@ class Chunks<Chunk, Tally extends FrameTally> {
   }
 
   async #pull(chunks: Chunk[]): Promise<void> {
-    const pieces = await this.#opened.read()
-    if (pieces === undefined) return this.#readRest(chunks)
+    if (this.#unread.length === 0) {
+      const pieces = await this.#opened.read()
+      if (pieces === undefined) return this.#readRest(chunks)
+      this.#unread = [...pieces]
+    }
     if (this.#opened.receivedBytes() > this.#maxBytes) throw new BoundError('length')
     for (let room = turns.room(); room !== undefined; room = turns.room()) await room
-    for (const piece of pieces) {
-      turns.take(piece.length)
-      this.#readAll(this.#parser.feed(this.#decoder.write(piece)), chunks)
-      if (this.#ended || this.#failed !== undefined) break
-    }
+    const slice = this.#nextSlice()
+    const frames = this.#parser.feed(this.#decoder.write(slice))
+    turns.take(frames.length + slice.length / BYTES_AS_FRAME)
+    this.#readAll(frames, chunks)
     if (!this.#hurried && this.#reader.tally().finished) {
       this.#hurried = true
       this.#opened.hurry(FINISHED_IDLE_MS)
     }
+  }
+
+  #nextSlice(): Buffer {
+    const [first = Buffer.alloc(0)] = this.#unread
+    if (first.length <= SLICE_BYTES) {
+      this.#unread.shift()
+      return first
+    }
+    this.#unread[0] = first.subarray(SLICE_BYTES)
+    return first.subarray(0, SLICE_BYTES)
   }
 
   /** Stops at the first frame that fails: those before it are still delivered. */
