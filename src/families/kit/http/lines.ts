@@ -81,11 +81,28 @@ export function keyHeaders(channel: Channel): Readonly<Record<string, string>> {
 /** Takes out of upstream's messages what callers must not see (P7). */
 
 const MAX_MESSAGE_LENGTH = 500
-const REQUEST_ID = /[\s,;.(]*\b(?:request|trace|log)[ _-]?id\b\s*[:=]?\s*[\w-]*\)?/gi
-const LINK = /\b(?!asset:)[a-z][a-z0-9+.-]*:\/\/[^\s"'<>`]+/gi
-const HOST = /\b(?:[a-z0-9-]+\.){2,}[a-z]{2,}(?::\d+)?(?:\/[^\s"'<>`]*)?/gi
+/**
+ * The most of a message that is searched: a provider repeats what a caller sent, so its length is the
+ * caller's choice. Far more than is shown, since a link becomes one word.
+ */
+const MAX_SEARCHED_LENGTH = 4_096
+// Each quantifier below that does not end its pattern is bounded or begins where its characters
+// begin: otherwise the search would start again at each character of a long run.
+const REQUEST_ID = /[\s,;.(]{0,8}\b(?:request|trace|log)[ _-]?id\b\s{0,8}[:=]?\s{0,8}[\w-]*\)?/gi
+const LINK = /\b(?!asset:)[a-z][a-z0-9+.-]{0,31}:\/\/[^\s"'<>`]+/gi
+const HOST = /\b(?:[a-z0-9-]{1,63}\.){2,10}[a-z]{2,}(?::\d+)?(?:\/[^\s"'<>`]*)?/gi
 const ADDRESS = /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b/g
-const LONG_OPAQUE = /\b(?=[\w-]*\d)[\w-]{32,}\b/g
+const LONG_OPAQUE = /(?<![\w-])(?=[\w-]*\d)[\w-]{32,}\b/g
+
+/**
+ * The start of a message, in single blanks. A word that the cut divides is left out: half a name or
+ * half a key would not be recognised.
+ */
+function startOf(message: string): string {
+  const start = message.slice(0, MAX_SEARCHED_LENGTH)
+  const end = start.length === message.length ? start.length : start.search(/\s\S*$/)
+  return start.slice(0, Math.max(0, end)).replace(/\s+/g, ' ')
+}
 
 /** Labels of a host name that name no vendor. */
 const PLAIN_WORDS = new Set(
@@ -140,7 +157,7 @@ export function createScrubber(input: {
       ? undefined
       : new RegExp(`(?:\\bthe\\s+)?(?<![a-z])(?:${words.join('|')})(?![a-z])`, 'gi')
   return (message) => {
-    let text = message
+    let text = startOf(message)
     for (const [upstream, external] of names) text = text.replaceAll(upstream, external)
     text = text.replace(LINK, '[link]').replace(REQUEST_ID, '').replace(HOST, '[host]')
     text = text.replace(ADDRESS, '[host]').replace(LONG_OPAQUE, '[id]')

@@ -36,6 +36,18 @@ t.test('plain messages stay, empty ones get the fallback, long ones an end', asy
   t.ok(scrub('a '.repeat(5_000)).length <= 500)
 })
 
+t.test('a word that the end of the searched part divides is left out', async (t) => {
+  const key = 'abcdef0123456789abcdef0123456789abcdef'
+  const link = `https://docs.acme.com/${'x'.repeat(3_985)}`
+  for (let cut = 1; cut < key.length; cut += 1) {
+    const rest = 4_096 - link.length - 2 - cut
+    const message = `${link} ${'b'.repeat(rest)} ${key} more`
+    t.equal(scrub(message), `[link] ${'b'.repeat(rest)}`)
+  }
+  t.equal(scrub(`a-${'a-'.repeat(20_000)}`), 'Refused.')
+  t.equal(scrub(`Unknown member: ${'a-'.repeat(20_000)}`), 'Unknown member:')
+})
+
 t.test('the word of a kind of model is no vendor', (t) => {
   t.same(vendorWords(['https://api.acme.example.com'], ['voice-clone', 'megavoice-2']), [
     'acme',
