@@ -127,7 +127,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   seed: integer('seed', 0, 4_294_967_295),
   'public-url': (options, value) => {
     if (!URL.canParse(value)) throw new OptionError('--public-url must be a URL')
-    options.publicUrl = value.replace(/\/+$/, '')
+    options.publicUrl = value.replace(/(?<!\/)\/+$/, '')
   },
   'api-key': (options, value) => (options.apiKeys = [...options.apiKeys, value]),
   model: (options, value) => (options.models = [...options.models, value]),

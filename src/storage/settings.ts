@@ -54,7 +54,7 @@ export function readBaseUrl(
     faults.push(`${name} must be an http:// or https:// URL without a query`)
     return undefined
   }
-  return value.replace(/\/+$/, '')
+  return value.replace(/(?<!\/)\/+$/, '')
 }
 
 export function readStorage(reading: StorageReading): StorageSettings {

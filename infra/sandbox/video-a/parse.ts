@@ -26,7 +26,7 @@ export function tokensOf(resolution: string, ratio: string, seconds: number): nu
 export type VideoRequest = Readonly<ReturnType<typeof parseRequest>>
 
 const VERSIONED = /-\d{6}$/
-const VIDEO_NAME = /^[a-z0-9][a-z0-9.-]*-video-[a-z0-9.-]+$/
+const VIDEO_NAME = /^[a-z0-9][a-z0-9.-]{0,199}-video-[a-z0-9.-]+$/
 const ENDPOINT = /^ep-[a-z0-9-]+$/
 const MAX_NAME_LENGTH = 200
 

@@ -22,7 +22,7 @@ export function sandboxChannels(
   accounts: readonly SandboxAccount[],
   { baseUrl, credential = 'sandbox', timeoutMs }: SandboxPlace,
 ): readonly Channel[] {
-  const address = baseUrl.replace(/\/+$/, '')
+  const address = baseUrl.replace(/(?<!\/)\/+$/, '')
   return accounts.map(({ path, library, ...account }) =>
     fillIn(catalog, {
       ...account,

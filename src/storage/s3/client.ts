@@ -104,7 +104,7 @@ export function createS3Client(options: S3Options, limits: S3Limits): S3Client {
     bodyTimeout: limits.silenceTimeoutMs,
     connections: limits.connections,
   })
-  const endpoint = `${options.endpoint.replace(/\/+$/, '')}/${options.bucket}`
+  const endpoint = `${options.endpoint.replace(/(?<!\/)\/+$/, '')}/${options.bucket}`
   const clientWith = ({ isObject = false, mayAsk = () => true }): S3mini => {
     const fetch = (url: string, init: object) => {
       if (!mayAsk())

@@ -100,8 +100,11 @@ export class BodyInPieces {
   }
 }
 
-/** Strings whole, then numbers: so that digits inside strings are never touched. */
-const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
+/**
+ * Strings whole, then numbers: so that digits inside strings are never touched. A string without an
+ * end goes to the end of the text: otherwise each quote in it would begin another search for its end.
+ */
+const STRING_OR_NUMBER = /"[^"\\]*(?:\\.?[^"\\]*)*(?:"|$)|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/gs
 const SHORTEST_UNSAFE_DIGITS = 16
 
 /**

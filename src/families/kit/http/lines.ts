@@ -39,7 +39,7 @@ export function createLines(options: {
     return {
       host: url.host,
       exchange: openExchange(url.origin, options.connections(channel)),
-      basePath: url.pathname.replace(/\/+$/, ''),
+      basePath: url.pathname.replace(/(?<!\/)\/+$/, ''),
       headers: options.headers(channel),
       scrub: createScrubber({
         modelNames: Object.fromEntries(

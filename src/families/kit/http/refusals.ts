@@ -161,7 +161,7 @@ export function retryAfterMs(
 /** The names of upstream's limits in its headers. */
 const LIMITED = ['requests', 'tokens'] as const
 const UNITS_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 }
-const DURATION = /(\d+(?:\.\d+)?)(ms|h|m|s)/g
+const DURATION = /(?<![\d.])(\d+(?:\.\d+)?)(ms|h|m|s)/g
 
 /** `12ms`, `1s`, `6m0s`; undefined for anything else. */
 function durationMs(text: string): number | undefined {

@@ -18,7 +18,7 @@ import { videoBUnits } from '../rules/models.ts'
  * The operator's credential is unknown or for another host, or the operator's balance is used up.
  */
 const ACCOUNT_NUMBERS: ReadonlySet<string> = new Set(['1004', '1008', '2049'])
-const NUMBER = /\s*\((\d{4})\)\s*$/
+const NUMBER = /(?<!\s)\s*\((\d{4})\)\s*$/
 const MISSING = /record not found|invalid task_?id/i
 
 /** `{"type":"error","error":{type,message,http_code},"request_id"}`; undefined when it is none. */
