@@ -29,8 +29,6 @@ interface KeepingOptions {
   readonly shortestBytes?: number
   /** Whether a long string stays raw, by its first bytes; without it all do. */
   readonly isWanted?: (start: Buffer) => boolean
-  /** Parses the rest; the default is `JSON.parse`. */
-  readonly parse?: (text: string) => unknown
 }
 
 /**
@@ -38,7 +36,7 @@ interface KeepingOptions {
  * never joined, decoded or encoded again. A string with an escape, or with more than ASCII, is
  * parsed.
  *
- * @throws SyntaxError, or what `parse` throws
+ * @throws SyntaxError
  */
 export function parseJsonKeepingRaw(
   json: Buffer | readonly Buffer[],
@@ -46,20 +44,15 @@ export function parseJsonKeepingRaw(
 ): ParsedJson {
   const parser = new LongStringParser(how)
   for (const piece of Buffer.isBuffer(json) ? [json] : json) parser.feed(piece)
-  const { rest, texts } = parser.end()
-  const { parse = JSON.parse } = how
-  return {
-    value: parse(rest),
-    rawStringOf: (found) =>
-      found.startsWith(mark) ? texts[Number(found.slice(mark.length))] : undefined,
-  }
+  const { rest, rawStringOf } = parser.end()
+  return { value: JSON.parse(rest), rawStringOf }
 }
 
 /**
  * Takes the long strings out of JSON that arrives in pieces. It looks at each byte once, while the
  * byte is in the processor's cache.
  */
-class LongStringParser {
+export class LongStringParser {
   readonly #shortestBytes: number
   readonly #isWanted: (start: Buffer) => boolean
   readonly #texts: RawString[] = []
@@ -110,11 +103,16 @@ class LongStringParser {
     this.#rest.push(piece.subarray(from))
   }
 
-  end(): { readonly rest: string; readonly texts: readonly RawString[] } {
+  /** What is left to be parsed, with marks in place of the long strings. */
+  end(): { readonly rest: string } & Pick<ParsedJson, 'rawStringOf'> {
     if (this.#string !== undefined) this.#rest.push(OPENING, ...this.#string)
     const [only, ...more] = this.#rest
     const rest = more.length === 0 ? only : Buffer.concat(this.#rest)
-    return { rest: rest?.toString('utf8') ?? '', texts: this.#texts }
+    return {
+      rest: rest?.toString('utf8') ?? '',
+      rawStringOf: (found) =>
+        found.startsWith(mark) ? this.#texts[Number(found.slice(mark.length))] : undefined,
+    }
   }
 
   #goOn(before: Buffer[], part: Buffer): void {

@@ -1,150 +1,56 @@
 import { isUtf8 } from 'node:buffer'
+import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest, FastifySchemaCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
-import { sha256Hex } from '../../kernel/ids.ts'
 import { isJsonObject } from '../../kernel/json.ts'
-import { parseJsonKeepingRaw } from '../../kernel/long-strings.ts'
+import { LongStringParser } from '../../kernel/long-strings.ts'
+import { atOnce, inTurns, type Work } from '../../kernel/turns.ts'
 import { countBody } from './body-budget.ts'
 import { hasIdempotencyKey, rememberBodyHash } from './idempotency.ts'
 import { typoCheck } from './typo-check.ts'
 import { RequestError } from './request-error.ts'
+import { readStrictJson } from './strict-json.ts'
 import { strictValidator } from './validator.ts'
-import { hasLoneSurrogate, hasNul } from '../../kernel/storable-text.ts'
 
-/** How deep arrays and objects may nest. */
-export const MAX_JSON_DEPTH = 64
-/** How many values a body may hold: bounds the memory that a small body can need. */
-export const MAX_JSON_VALUES = 100_000
+/** Longer bodies are read in turns with other requests. */
+const LARGE_BYTES = 128 * 1024
+/** The part of a body that is gone through at once. */
+const PART_BYTES = 4 * 1024 * 1024
 
-interface Level {
-  /** Keys seen so far, of an object; undefined for an array. */
-  readonly keys: Set<string> | undefined
-  key: string
-  index: number
+function refuse(message: string): never {
+  throw new RequestError('body_invalid', message)
 }
 
-const number = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y
-
-function refuse(message: string, param?: string): never {
-  throw new RequestError('body_invalid', message, param)
+function checkUtf8(body: Buffer): void {
+  if (!isUtf8(body)) refuse('The request body is not valid UTF-8')
 }
 
-function pathOf(levels: readonly Level[]): string {
-  let path = ''
-  for (const level of levels) {
-    if (level.keys === undefined) path += `[${level.index}]`
-    else if (level.key !== '') path += path === '' ? level.key : `.${level.key}`
-  }
-  return path.slice(0, 256)
-}
-
-/** Index of the closing quote of the string that opens at `start`, or -1. */
-function closingQuote(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1)
-  while (end !== -1) {
-    let backslashes = 0
-    while (text.charCodeAt(end - 1 - backslashes) === 0x5c) backslashes += 1
-    if (backslashes % 2 === 0) return end
-    end = text.indexOf('"', end + 1)
-  }
-  return -1
-}
-
-function decode(raw: string): string {
-  if (!raw.includes('\\')) return raw.slice(1, -1)
-  try {
-    return String(JSON.parse(raw))
-  } catch {
-    return refuse('The request body is not valid JSON')
-  }
-}
-
-function checkText(raw: string, levels: readonly Level[], anyText: boolean): void {
-  if (anyText || !raw.includes('\\u')) return
-  const text = decode(raw)
-  if (hasLoneSurrogate(text)) refuse('A string is not well-formed Unicode', pathOf(levels))
-  if (hasNul(text)) refuse('A string holds a NUL character', pathOf(levels))
-}
-
-function enterKey(raw: string, levels: readonly Level[], level: Level): void {
-  const key = decode(raw)
-  checkText(raw, levels, false)
-  const parent = levels.at(-2)
-  level.key = key
-  if (key === '__proto__' || (key === 'prototype' && parent?.key === 'constructor'))
-    refuse(`The key ${key} is not accepted`, pathOf(levels))
-  if (level.keys?.has(key)) refuse('A key appears twice in one object', pathOf(levels))
-  level.keys?.add(key)
-}
-
-function checkNumber(raw: string, levels: readonly Level[]): void {
-  const value = Number(raw)
-  if (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value)))
-    refuse('A number is outside the range that is kept exactly', pathOf(levels))
+function* strictValue(body: Buffer, anyText: boolean): Work<unknown> {
+  if (body.length === 0) throw new RequestError('body_empty', 'The request body is empty')
+  checkUtf8(body)
+  if (body.length > LARGE_BYTES) yield
+  const text = body.toString('utf8')
+  if (body.length > LARGE_BYTES) yield
+  return yield* readStrictJson(text, anyText)
 }
 
 /**
- * Checks what `JSON.parse` accepts: duplicate keys (the last would win silently), prototype keys,
- * nesting, lone surrogates, NUL, numbers that would lose digits. `JSON.parse` checks the grammar:
- * on text that is not JSON this function only has to terminate.
- */
-function scan(text: string, anyText: boolean): void {
-  const levels: Level[] = []
-  let expectKey = false
-  let values = 0
-  for (let at = 0; at < text.length; at += 1) {
-    const char = text.charAt(at)
-    const level = levels.at(-1)
-    if (char === '"') {
-      const end = closingQuote(text, at)
-      if (end === -1) return
-      const raw = text.slice(at, end + 1)
-      if (expectKey && level) enterKey(raw, levels, level)
-      else checkText(raw, levels, anyText)
-      expectKey = false
-      at = end
-    } else if (char === '{' || char === '[') {
-      if (levels.length === MAX_JSON_DEPTH)
-        refuse(`The request body nests deeper than ${MAX_JSON_DEPTH} levels`, pathOf(levels))
-      levels.push({ keys: char === '{' ? new Set() : undefined, key: '', index: 0 })
-      expectKey = char === '{'
-      values += 1
-    } else if (char === '}' || char === ']') {
-      if (levels.pop() === undefined) return
-      expectKey = false
-    } else if (char === ',' && level) {
-      level.index += 1
-      expectKey = level.keys !== undefined
-      values += 1
-    } else if (char === '-' || (char >= '0' && char <= '9')) {
-      number.lastIndex = at
-      const match = number.exec(text)
-      if (match === null) return
-      checkNumber(match[0], levels)
-      at = number.lastIndex - 1
-    }
-    if (values > MAX_JSON_VALUES)
-      refuse(`The request body holds more than ${MAX_JSON_VALUES} values`)
-  }
-}
-
-/**
- * Parses a JSON body strictly: valid UTF-8, no duplicate or prototype keys, nesting and size of the
- * result bounded, no lone surrogates or NUL, no number that a double cannot hold exactly.
- * With `anyText`, string values may hold lone surrogates and NUL: of bodies that are passed on and
- * not stored.
+ * Parses a JSON body strictly: valid UTF-8, and what `readStrictJson` checks. With `anyText`, string
+ * values may hold lone surrogates and NUL: of bodies that are passed on and not stored.
  * @throws RequestError `body_empty`, `body_invalid` (with the path of the field where there is one)
  */
 export function parseStrictJson(bytes: Buffer, anyText = false): unknown {
-  if (bytes.length === 0) throw new RequestError('body_empty', 'The request body is empty')
-  if (!isUtf8(bytes)) refuse('The request body is not valid UTF-8')
-  const text = bytes.toString('utf8')
-  scan(text, anyText)
-  try {
-    return JSON.parse(text)
-  } catch {
-    return refuse('The request body is not valid JSON')
+  return atOnce(strictValue(bytes, anyText))
+}
+
+/** The hash of a body, in hexadecimal. */
+function* hashOf(body: Buffer): Work<string> {
+  const hash = createHash('sha256')
+  for (let at = 0; at < body.length; at += PART_BYTES) {
+    hash.update(body.subarray(at, at + PART_BYTES))
+    yield
   }
+  return hash.digest('hex')
 }
 
 function checkEncoding(request: FastifyRequest): void {
@@ -180,23 +86,31 @@ export function useJsonBody(
     'application/json',
     { parseAs: 'buffer', bodyLimit: limitBytes },
     (request, body: Buffer, done) => {
-      try {
+      const read = function* (): Work<unknown> {
         checkEncoding(request)
-        if (body.length === 0) {
-          done(null, undefined)
-          return
-        }
+        if (body.length === 0) return undefined
         countBody(request, body)
-        const value =
-          options.keepsMedia === true
-            ? parseMediaJson(body)
-            : parseStrictJson(body, options.anyText)
+        const value = yield* options.keepsMedia === true
+          ? mediaValue(body)
+          : strictValue(body, options.anyText ?? false)
         if (options.withoutHash !== true || hasIdempotencyKey(request))
-          rememberBodyHash(request, sha256Hex(body))
-        done(null, value)
-      } catch (error) {
-        done(error instanceof Error ? error : new Error('unreadable body', { cause: error }))
+          rememberBodyHash(request, yield* hashOf(body))
+        return value
       }
+      const failed = (error: unknown): void =>
+        done(error instanceof Error ? error : new Error('unreadable body', { cause: error }))
+      if (body.length > LARGE_BYTES) {
+        inTurns(read()).then((value) => done(null, value), failed)
+        return
+      }
+      let value: unknown
+      try {
+        value = atOnce(read())
+      } catch (error) {
+        failed(error)
+        return
+      }
+      done(null, value)
     },
   )
 }
@@ -237,18 +151,18 @@ export const strictBodies: FastifySchemaCompiler<TSchema> = (route) => {
 
 const SCHEME = 'data:'
 
-/**
- * As `parseStrictJson`, but long data URIs stay bytes of the body (`RawString`): a body with media
- * is neither decoded nor copied. Data URIs with an escape are decoded.
- * @throws RequestError as `parseStrictJson`
- */
-export function parseMediaJson(body: Buffer): unknown {
+function* mediaValue(body: Buffer): Work<unknown> {
   // Checked over the whole body, because the parts that are read below are already text.
-  if (!isUtf8(body)) throw new RequestError('body_invalid', 'The request body is not valid UTF-8')
-  const { value, rawStringOf } = parseJsonKeepingRaw(body, {
+  checkUtf8(body)
+  const keeper = new LongStringParser({
     isWanted: (start) => start.toString('latin1', 0, SCHEME.length) === SCHEME,
-    parse: (text) => parseStrictJson(Buffer.from(text)),
   })
+  for (let at = 0; at < body.length; at += PART_BYTES) {
+    keeper.feed(body.subarray(at, at + PART_BYTES))
+    yield
+  }
+  const { rest, rawStringOf } = keeper.end()
+  const value = yield* readStrictJson(rest, false)
   const restored = (part: unknown): unknown => {
     if (typeof part === 'string') return rawStringOf(part) ?? part
     if (Array.isArray(part)) return part.map(restored)
@@ -256,4 +170,13 @@ export function parseMediaJson(body: Buffer): unknown {
     return Object.fromEntries(Object.entries(part).map(([name, inner]) => [name, restored(inner)]))
   }
   return restored(value)
+}
+
+/**
+ * As `parseStrictJson`, but long data URIs stay bytes of the body (`RawString`): a body with media
+ * is neither decoded nor copied. Data URIs with an escape are decoded.
+ * @throws RequestError as `parseStrictJson`
+ */
+export function parseMediaJson(body: Buffer): unknown {
+  return atOnce(mediaValue(body))
 }

@@ -1,7 +1,13 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import { RequestError } from '../../../src/api/kit/request-error.ts'
-import { MAX_JSON_DEPTH, MAX_JSON_VALUES, parseStrictJson } from '../../../src/api/kit/json-body.ts'
+import { parseStrictJson } from '../../../src/api/kit/json-body.ts'
+import {
+  MAX_JSON_DEPTH,
+  MAX_JSON_MEMBERS,
+  MAX_JSON_VALUES,
+  MAX_TEXT_CHARACTERS,
+} from '../../../src/api/kit/strict-json.ts'
 
 function refusal(text: string | Buffer): {
   fault: string
@@ -100,6 +106,8 @@ void t.test('numbers that a double does not hold exactly are refused', async (t)
   ])
     t.match(refusal(`{"a":[${number}]}`), { param: 'a[0]' }, number)
   t.same(parseStrictJson(Buffer.from('[0.1,1.5e-300]')), [0.1, 1.5e-300])
+  t.match(refusal(`{"a":[0.${'1'.repeat(1_000_000)}]}`), { param: 'a[0]', message: /digits/ })
+  t.match(refusal(`{"a":${'1'.repeat(1_000_000)}}`), { param: 'a', message: /range/ })
 })
 
 void t.test('nesting is bounded', async (t) => {
@@ -113,6 +121,50 @@ void t.test('nesting is bounded', async (t) => {
 void t.test('the number of values is bounded', async (t) => {
   t.match(refusal(`[${'0,'.repeat(MAX_JSON_VALUES + 1)}0]`), { message: /more than 100000 values/ })
   t.ok(parseStrictJson(Buffer.from(`[${'0,'.repeat(MAX_JSON_VALUES - 2)}0]`)))
+})
+
+const membersOf = (count: number): string =>
+  Array.from({ length: count }, (_, at) => `"m${at}":1`).join(',')
+
+void t.test('the members of an object are bounded, outside of what callers own', async (t) => {
+  const [most, more] = [membersOf(MAX_JSON_MEMBERS), membersOf(MAX_JSON_MEMBERS + 1)]
+  const message = 'An object may have at most 1000 members'
+  t.ok(parseStrictJson(Buffer.from(`{${most}}`)))
+  t.match(refusal(`{${more}}`), { fault: 'body_invalid', message, param: '' })
+  t.match(refusal(`{"a":[0,{${more}}]}`), { message, param: 'a[1]' })
+  for (const own of ['tools', 'metadata', 'args'])
+    t.ok(parseStrictJson(Buffer.from(`{"a":{"${own}":[{"b":{${more}}}]}}`)), own)
+  t.match(refusal(`{"tools":[],"a":{${more}}}`), { message, param: 'a' })
+  t.match(refusal(`{"${'n'.repeat(1_025)}":1}`), { message: /name of a member/ })
+  t.match(refusal(`{"${'n'.repeat(100_000)}":1}`), { fault: 'body_invalid' })
+})
+
+void t.test('text is bounded, media are not', async (t) => {
+  const base64 = 'AAAA'.repeat(MAX_TEXT_CHARACTERS / 4)
+  for (const media of [base64, `data:image/png;base64,${base64}`])
+    t.ok((parseStrictJson(Buffer.from(`{"a":"${media}"}`)) as { a: string }).a === media)
+  for (const text of [
+    `"${'a b '.repeat(MAX_TEXT_CHARACTERS / 4)}"`,
+    ' '.repeat(MAX_TEXT_CHARACTERS),
+  ])
+    t.match(refusal(`[${text}]`), { fault: 'body_too_large', message: /besides inline media/ })
+})
+
+void t.test('long strings are read as JSON.parse reads them, wherever a piece ends', async (t) => {
+  const PIECE = 64 * 1024
+  const ends = ['\\"', '\\\\', '\\u00e9', '\\ud83d\\ude00', '😀', '\\n\\\\\\"', 'é']
+  for (const end of ends)
+    for (let before = PIECE - 14; before <= PIECE + 1; before += 1) {
+      const text = `{"a":"${'x'.repeat(before)}${end}${'y'.repeat(PIECE)}${end}"}`
+      t.ok(JSON.stringify(parseStrictJson(Buffer.from(text))) === JSON.stringify(JSON.parse(text)))
+    }
+  for (const wrong of ['\\ud83d', '\\u0000', '\\ud83d\\u0041', '\n', '\\x', '\\u00g0'])
+    for (let before = PIECE - 14; before <= PIECE + 1; before += 1)
+      t.match(refusal(`"${'x'.repeat(before)}${wrong}${'y'.repeat(PIECE)}"`), {
+        fault: 'body_invalid',
+      })
+  t.match(refusal(`"${'x'.repeat(3 * PIECE)}`), { fault: 'body_invalid' })
+  t.match(refusal(`"${'x'.repeat(3 * PIECE)}\\`), { fault: 'body_invalid' })
 })
 
 void t.test('a large string is read quickly', async (t) => {

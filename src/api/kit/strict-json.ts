@@ -1,0 +1,276 @@
+import type { Work } from '../../kernel/turns.ts'
+import { hasLoneSurrogate, hasNul } from '../../kernel/storable-text.ts'
+import { closingQuote, decoded, notJson, PIECE_CHARACTERS, undivided } from './json-strings.ts'
+import { RequestError } from './request-error.ts'
+
+/** How deep arrays and objects may nest. */
+export const MAX_JSON_DEPTH = 64
+/** How many values a body may hold: bounds the memory that a small body can need. */
+export const MAX_JSON_VALUES = 100_000
+/** How many members an object may have. */
+export const MAX_JSON_MEMBERS = 1_000
+/**
+ * What a body may have besides media in base64: no model reads more, and what goes through a text
+ * holds the event loop for longer than through media.
+ */
+export const MAX_TEXT_CHARACTERS = 16 * 1024 * 1024
+/** The longest name of a member. */
+const MAX_NAME_CHARACTERS = 1_024
+
+/**
+ * Members whose content is the caller's own, at any depth: definitions and results of functions,
+ * schemas, maps of names. Only the number of values bounds their objects.
+ */
+const FREE_MEMBERS: ReadonlySet<string> = new Set(
+  (
+    'tools functions parameters args response input_schema schema json_schema response_format ' +
+    'responseSchema responseJsonSchema logit_bias metadata labels variables'
+  ).split(' '),
+)
+
+/** Tokens that are read at once. */
+const TOKENS_AT_ONCE = 512
+
+/** The digits of a number that are read; no double needs as many. */
+const MANY_DIGITS = 400
+const NUMBER = /-?(?:0|[1-9]\d{0,400})(?:\.\d{1,400})?(?:[eE][+-]?\d{1,20})?/y
+const DIGIT = /\d/
+const WORDS: readonly (readonly [string, unknown])[] = [
+  ['true', true],
+  ['false', false],
+  ['null', null],
+]
+
+/** An object or a list that is not complete. */
+interface Level {
+  /** Undefined of an object. */
+  readonly list: unknown[] | undefined
+  readonly object: Record<string, unknown>
+  /** The member that is read. */
+  key: string
+  members: number
+  readonly isFree: boolean
+}
+
+/** Of a list. */
+const NO_OBJECT: Record<string, unknown> = {}
+
+function refuse(message: string, param?: string): never {
+  throw new RequestError('body_invalid', message, param)
+}
+
+function pathOf(levels: readonly Level[]): string {
+  let path = ''
+  for (const { list, key } of levels) {
+    if (list !== undefined) path += `[${list.length}]`
+    else if (key !== '') path += path === '' ? key : `.${key}`
+  }
+  return path.slice(0, 256)
+}
+
+/** A data URI, or base64. */
+const MEDIA = /^(?:data:|[A-Za-z0-9+/_-]{64}$)/i
+const HIGH_SURROGATE_AT_END = /[\ud800-\udbff]$/
+
+/** Reads one text, from its first character to its last. */
+class StrictReader {
+  readonly #text: string
+  readonly #anyText: boolean
+  readonly #levels: Level[] = []
+  #at = 0
+  #values = 0
+  #mediaCharacters = 0
+  #root: unknown
+
+  constructor(text: string, anyText: boolean) {
+    this.#text = text
+    this.#anyText = anyText
+  }
+
+  *read(): Work<unknown> {
+    let expects: 'value' | 'first value' | 'key' | 'first key' | 'rest' = 'value'
+    for (let tokens = 1; ; tokens += 1) {
+      if (tokens % TOKENS_AT_ONCE === 0) yield
+      while (!this.#skipBlanks()) yield
+      const char = this.#text.charAt(this.#at)
+      const level = this.#levels.at(-1)
+      if (expects === 'rest' && level === undefined) return char === '' ? this.#end() : notJson()
+      if (expects !== 'value' && expects !== 'key' && (char === ']' || char === '}')) {
+        this.#close(char)
+        expects = 'rest'
+      } else if (expects === 'rest') {
+        if (char !== ',') return notJson()
+        this.#at += 1
+        expects = level?.list === undefined ? 'key' : 'value'
+      } else if (expects === 'key' || expects === 'first key') {
+        if (char !== '"' || level === undefined) return notJson()
+        this.#enter(level)
+        while (!this.#skipBlanks()) yield
+        if (this.#text.charAt(this.#at) !== ':') return notJson()
+        this.#at += 1
+        expects = 'value'
+      } else if (char === '{' || char === '[') {
+        this.#open(char === '[', level)
+        expects = char === '[' ? 'first value' : 'first key'
+      } else {
+        this.#put(
+          char === '"' ? (this.#shortString() ?? (yield* this.#longString())) : this.#word(),
+        )
+        expects = 'rest'
+      }
+    }
+  }
+
+  #end(): unknown {
+    if (this.#text.length - this.#mediaCharacters > MAX_TEXT_CHARACTERS) {
+      const most = `${MAX_TEXT_CHARACTERS} characters besides inline media`
+      throw new RequestError('body_too_large', `The request body may have at most ${most}`)
+    }
+    return this.#root
+  }
+
+  /** False if there may be more of them. */
+  #skipBlanks(): boolean {
+    for (const end = this.#at + PIECE_CHARACTERS; this.#at < end; this.#at += 1) {
+      const code = this.#text.charCodeAt(this.#at)
+      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return true
+    }
+    return false
+  }
+
+  #open(isList: boolean, parent: Level | undefined): void {
+    if (this.#levels.length === MAX_JSON_DEPTH)
+      refuse(`The request body nests deeper than ${MAX_JSON_DEPTH} levels`, pathOf(this.#levels))
+    this.#count()
+    const isFree =
+      parent?.isFree === true || (parent?.list === undefined && FREE_MEMBERS.has(parent?.key ?? ''))
+    this.#levels.push({
+      list: isList ? [] : undefined,
+      object: isList ? NO_OBJECT : {},
+      key: '',
+      members: 0,
+      isFree,
+    })
+    this.#at += 1
+  }
+
+  #close(char: string): void {
+    const level = this.#levels.at(-1)
+    if (level === undefined || (level.list !== undefined) !== (char === ']')) return notJson()
+    this.#levels.pop()
+    this.#at += 1
+    this.#add(level.list ?? level.object)
+  }
+
+  #count(): void {
+    this.#values += 1
+    if (this.#values > MAX_JSON_VALUES)
+      refuse(`The request body holds more than ${MAX_JSON_VALUES} values`)
+  }
+
+  #put(value: unknown): void {
+    this.#count()
+    this.#add(value)
+  }
+
+  #add(value: unknown): void {
+    const level = this.#levels.at(-1)
+    if (level === undefined) this.#root = value
+    else if (level.list === undefined) level.object[level.key] = value
+    else level.list.push(value)
+  }
+
+  /** Reads the name of a member. */
+  #enter(level: Level): void {
+    const key = this.#shortString(true) ?? notJson()
+    if (key.length > MAX_NAME_CHARACTERS)
+      refuse(`The name of a member may have at most ${MAX_NAME_CHARACTERS} characters`)
+    const above = this.#levels.at(-2)
+    level.key = key
+    level.members += 1
+    if (key === '__proto__' || (key === 'prototype' && above?.key === 'constructor'))
+      refuse(`The key ${key} is not accepted`, pathOf(this.#levels))
+    if (Object.hasOwn(level.object, key))
+      refuse('A key appears twice in one object', pathOf(this.#levels))
+    if (level.members > MAX_JSON_MEMBERS && !level.isFree)
+      refuse(
+        `An object may have at most ${MAX_JSON_MEMBERS} members`,
+        pathOf(this.#levels.slice(0, -1)),
+      )
+  }
+
+  /** Undefined if it is longer than a piece, or has no end. */
+  #shortString(isName = false): string | undefined {
+    const end = closingQuote(this.#text, this.#at + 1)
+    if (end === -1) return undefined
+    const raw = this.#text.slice(this.#at, end + 1)
+    const value = decoded(raw)
+    if (raw.includes('\\u')) this.#check(value, isName)
+    this.#at = end + 1
+    return value
+  }
+
+  *#longString(): Work<string> {
+    const start = this.#at + 1
+    let value = ''
+    let half = ''
+    let isPlain = true
+    this.#at = start
+    for (;;) {
+      const piece = this.#text.slice(this.#at, this.#at + PIECE_CHARACTERS)
+      const end = closingQuote(piece, 0)
+      const part = end === -1 ? undivided(piece) : piece.slice(0, end)
+      if (part === '' && end === -1) return notJson()
+      const text = decoded(`"${part}"`)
+      // The end of a piece may divide a pair of surrogates.
+      const isHalf = end === -1 && HIGH_SURROGATE_AT_END.test(text)
+      if (half !== '' || part.includes('\\u'))
+        this.#check(half + (isHalf ? text.slice(0, -1) : text))
+      half = isHalf ? text.slice(-1) : ''
+      isPlain &&= text.length === part.length
+      value += text
+      this.#at += part.length
+      if (end !== -1) break
+      yield
+    }
+    if (isPlain && MEDIA.test(this.#text.slice(start, start + 64)))
+      this.#mediaCharacters += value.length
+    this.#at += 1
+    // A part of the text needs no joining.
+    return isPlain ? this.#text.slice(start, this.#at - 1) : value
+  }
+
+  #check(text: string, isName = false): void {
+    if (this.#anyText && !isName) return
+    if (hasLoneSurrogate(text)) refuse('A string is not well-formed Unicode', pathOf(this.#levels))
+    if (hasNul(text)) refuse('A string holds a NUL character', pathOf(this.#levels))
+  }
+
+  #word(): unknown {
+    NUMBER.lastIndex = this.#at
+    const digits = NUMBER.exec(this.#text)?.[0]
+    if (digits === undefined) {
+      const word = WORDS.find(([name]) => this.#text.startsWith(name, this.#at))
+      if (word === undefined) return notJson()
+      this.#at += word[0].length
+      return word[1]
+    }
+    const value = Number(digits)
+    if (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value)))
+      refuse('A number is outside the range that is kept exactly', pathOf(this.#levels))
+    this.#at += digits.length
+    if (digits.length > MANY_DIGITS && DIGIT.test(this.#text.charAt(this.#at)))
+      refuse('A number has too many digits', pathOf(this.#levels))
+    return value
+  }
+}
+
+/**
+ * Reads JSON strictly: no duplicate or prototype keys, nesting, values and members bounded, no lone
+ * surrogates or NUL, no number that a double cannot hold exactly. With `anyText`, string values may
+ * hold lone surrogates and NUL.
+ * @throws RequestError `body_invalid` (with the path of the field where there is one)
+ */
+export function readStrictJson(text: string, anyText: boolean): Work<unknown> {
+  return new StrictReader(text, anyText).read()
+}
