@@ -75,6 +75,8 @@ function drawingUsage(order: DrawingOrder, drawn: readonly Drawn[], faults: Faul
 /** Path under which result files are served. */
 const PICTURES_PATH = '/media/art-b'
 
+/** Of the largest picture that is made. */
+const MOST_PIXELS = 4_096 * 4_096
 const NAME = /^[a-z0-9]{8,40}-\d{1,3}-(\d{1,5})x(\d{1,5})(-black)?(-half)?\.(png|jpeg)$/
 
 /** The properties of a picture by the name of its file, so that the sandbox need not store it. */
@@ -87,7 +89,7 @@ function fileName(id: string, index: number, order: DrawingOrder, faults: Faults
 /** The bytes of a file; null if there is none. */
 async function bytesOf(name: string): Promise<Buffer | null> {
   const [, width, height, black, half, format] = NAME.exec(name) ?? []
-  if (width === undefined) return null
+  if (width === undefined || Number(width) * Number(height) > MOST_PIXELS) return null
   const by = half === undefined ? 1 : 2
   const sides = [Number(width) / by, Number(height) / by] as const
   return pictureOf(

@@ -19,7 +19,7 @@ import {
   MAX_PICTURE_BYTES,
 } from '../../ports/images.ts'
 import { type Channel, ProviderError } from '../../ports/provider.ts'
-import { isBlack, LARGEST_BLACK_BYTES, sidesOf } from './pictures.ts'
+import { LARGEST_BLACK_BYTES, lookOf, sidesOf } from './pictures.ts'
 import type { ImageDeps, KeepImage } from './types.ts'
 
 const FETCH_TIMEOUT_MS = 60_000
@@ -66,7 +66,9 @@ export async function deliverPicture(
   const mediaType = imageMediaType(bytes)
   if (mediaType === undefined) throw unreadable()
   if (said !== undefined && !isDeepStrictEqual(await sidesOf(bytes), said)) throw unreadable()
-  if (await isBlack(bytes))
+  const look = await lookOf(bytes)
+  if (look === 'oversized') throw unreadable()
+  if (look === 'black')
     throw new DomainError('suspected_black_image', 'The image is black all over', {})
   if (way.delivery === 'b64_json')
     return { b64_json: 'base64' in picture ? picture.base64 : base64Of(bytes), ...shown }

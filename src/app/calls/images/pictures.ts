@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import type { Pixels } from '../../../domain/catalog/image-rules.ts'
 
 /** Loads the library that reads pictures; a gateway without images never does. */
@@ -8,6 +9,16 @@ async function loadSharp() {
   return sharp
 }
 
+/**
+ * Pixels of a picture that is decoded: twice those of the largest that a model makes. A file of a few
+ * kilobytes may have hundreds of millions, and each million takes 15 ms.
+ */
+const MOST_DECODED_PIXELS = 2 * 4_096 * 4_096
+/** Pixels of a picture whose head is read. */
+const MOST_PIXELS = 16_383 * 16_383
+/** Pictures that are decoded at once: decoding takes threads that files and addresses need too. */
+const decoding = pLimit(2)
+
 /** A picture larger than this is not of one colour, whatever its format and size. */
 export const LARGEST_BLACK_BYTES = 256 * 1024
 /** Of 255: the noise that a lossy format may add to black. */
@@ -17,21 +28,28 @@ const FIRST_ROWS = 8
 
 /**
  * Whether a picture is all black: some providers deliver that when their filter removed the
- * content. Only small files are checked; an unreadable one counts as not black.
+ * content. Only small files are checked; an unreadable one counts as not black. A small file with
+ * far more pixels than a model makes is `oversized`.
  */
-export async function isBlack(bytes: Uint8Array): Promise<boolean> {
-  if (bytes.length > LARGEST_BLACK_BYTES) return false
+export async function lookOf(bytes: Uint8Array): Promise<'black' | 'not black' | 'oversized'> {
+  if (bytes.length > LARGEST_BLACK_BYTES) return 'not black'
   const sharp = await loadSharp()
   try {
-    const { width, height, hasAlpha } = await sharp(bytes).metadata()
-    const rows = { left: 0, top: 0, width, height: Math.min(height, FIRST_ROWS) }
-    const first = await sharp(bytes).extract(rows).removeAlpha().raw().toBuffer()
-    if (first.some((value) => value > BLACKEST)) return false
-    const { channels } = await sharp(bytes).stats()
-    const colours = hasAlpha ? channels.slice(0, -1) : channels
-    return colours.every(({ max }) => max <= BLACKEST)
+    const { width, height, hasAlpha } = await sharp(bytes, {
+      limitInputPixels: MOST_PIXELS,
+    }).metadata()
+    if (width * height > MOST_DECODED_PIXELS) return 'oversized'
+    const decoded = () => sharp(bytes, { limitInputPixels: MOST_DECODED_PIXELS })
+    return await decoding(async () => {
+      const rows = { left: 0, top: 0, width, height: Math.min(height, FIRST_ROWS) }
+      const first = await decoded().extract(rows).removeAlpha().raw().toBuffer()
+      if (first.some((value) => value > BLACKEST)) return 'not black'
+      const { channels } = await decoded().stats()
+      const colours = hasAlpha ? channels.slice(0, -1) : channels
+      return colours.every(({ max }) => max <= BLACKEST) ? 'black' : 'not black'
+    })
   } catch {
-    return false
+    return 'not black'
   }
 }
 
@@ -39,7 +57,7 @@ export async function isBlack(bytes: Uint8Array): Promise<boolean> {
 export async function sidesOf(bytes: Uint8Array): Promise<Pixels | undefined> {
   const sharp = await loadSharp()
   try {
-    const { width, height } = await sharp(bytes).metadata()
+    const { width, height } = await sharp(bytes, { limitInputPixels: MOST_PIXELS }).metadata()
     return { width, height }
   } catch {
     return undefined

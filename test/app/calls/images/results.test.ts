@@ -10,7 +10,7 @@ import { createImagePlace } from '../../../../src/app/calls/images/keep.ts'
 import { deliver } from '../../../../src/app/calls/images/deliver.ts'
 import { createImageUseCases } from '../../../../src/app/calls/images/use-cases.ts'
 import type { RunningCalls } from '../../../../src/app/calls/running-calls.ts'
-import type { Channel } from '../../../../src/app/ports/provider.ts'
+import { type Channel, ProviderError } from '../../../../src/app/ports/provider.ts'
 import type { ImageAnswer, ImageItem } from '../../../../src/app/ports/images.ts'
 import { storageUnavailable } from '../../../../src/storage/errors.ts'
 import type { ObjectStore } from '../../../../src/storage/types.ts'
@@ -45,6 +45,25 @@ const keepImage: KeepImage = (bytes, mediaType) => {
   kept.push(`${mediaType} ${bytes.length}`)
   return Promise.resolve('https://media.example.com/kept')
 }
+
+void t.test('a small file with more pixels than a model makes is refused undecoded', async (t) => {
+  const side = 16_383
+  const bytes = await sharp({
+    create: { width: side, height: 2_200, channels: 3, background: 'black' },
+  })
+    .png({ compressionLevel: 9 })
+    .toBuffer()
+  t.ok(bytes.length < 256 * 1024, `${bytes.length} bytes`)
+  for (const delivery of ['url', 'b64_json'] as const)
+    await t.rejects(
+      body(delivery, answerOf(item(bytes))),
+      new ProviderError(
+        'malformed',
+        'certain',
+        'The model service gave an image that cannot be read.',
+      ),
+    )
+})
 
 void t.test('pictures are delivered as asked, with what is shown beside', async (t) => {
   const bytes = await picture('#345')
