@@ -1,9 +1,9 @@
-import fastifyCompress from '@fastify/compress'
 import fastifySwagger from '@fastify/swagger'
 import fastifySwaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance, FastifySchema } from 'fastify'
 import { Type } from 'typebox'
 import { failureResponses, headerComponents, shareRepeatedParts } from '../kit/documentation.ts'
+import { useKeptPages } from '../kit/kept-pages.ts'
 import { RequestError } from '../kit/request-error.ts'
 import type { Tag } from '../kit/surface.ts'
 import { documentedSchema } from '../../kernel/body.ts'
@@ -150,7 +150,7 @@ export async function useDocumentation(
     },
   })
   await app.register(async (pages) => {
-    await pages.register(fastifyCompress)
+    useKeptPages(pages)
     await pages.register(fastifySwaggerUi, {
       routePrefix: '/docs',
       staticCSP: contentPolicy,
@@ -163,11 +163,8 @@ export async function useDocumentation(
         css: [{ filename: 'tollgate.css', content: '.swagger-ui .topbar { display: none }' }],
       },
     })
-    // A megabyte of JSON, written once: it is the same for every caller.
-    let described: Buffer | undefined
-    pages.get('/openapi.json', { schema: { hide: true } }, (_request, reply) => {
-      described ??= Buffer.from(JSON.stringify(app.swagger()))
-      return reply.type('application/json; charset=utf-8').send(described)
-    })
+    pages.get('/openapi.json', { schema: { hide: true } }, (_request, reply) =>
+      reply.type('application/json; charset=utf-8').send(JSON.stringify(app.swagger())),
+    )
   })
 }
