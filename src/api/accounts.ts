@@ -5,6 +5,7 @@ import type { ManagedSettings } from '../app/accounts/settings.ts'
 import type { ManagedPriceBooks } from '../app/finance/prices/managed-price-books.ts'
 import { adminPlugin } from './admin/plugin.ts'
 import { useEnvelope } from './kit/envelope.ts'
+import { useLongAnswers } from './kit/long-answers.ts'
 import { queryEnvelope } from './query/envelope.ts'
 import { type QueryDeps, queryPlugin } from './query/plugin.ts'
 import { type UserDeps, userPlugin } from './user/plugin.ts'
@@ -23,6 +24,7 @@ export async function registerAccounts(app: FastifyInstance, deps: AccountsDeps)
   await app.register(
     async (api) => {
       useEnvelope(api, queryEnvelope)
+      useLongAnswers(api)
       await api.register(queryPlugin(deps), { prefix: '/query/v1' })
       await api.register(userPlugin(account), { prefix: '/user' })
       await api.register(adminPlugin(account), { prefix: '/admin' })

@@ -3,7 +3,7 @@ import type { Authenticate } from '../../app/access/principal.ts'
 import type { ManagedTokens } from '../../app/accounts/managed-tokens.ts'
 import type { ManagedSettings } from '../../app/accounts/settings.ts'
 import type { ManagedPriceBooks } from '../../app/finance/prices/managed-price-books.ts'
-import { type CountQuery, requireToken, useQueryCount } from '../kit/authenticate.ts'
+import { type CountQuery, requireToken, useQueryBounds } from '../kit/authenticate.ts'
 import { useEnvelope } from '../kit/envelope.ts'
 import { strictBodies, useJsonBody } from '../kit/json-body.ts'
 import { useNoStore } from '../kit/answer-headers.ts'
@@ -54,7 +54,7 @@ export function adminPlugin(deps: AdminDeps) {
     useNoStore(instance)
     useJsonBody(instance, BODY_LIMIT_BYTES)
     requireToken(instance, deps.authenticate, 'admin')
-    useQueryCount(instance, deps.countQuery)
+    useQueryBounds(instance, deps.countQuery)
     instance.setValidatorCompiler(strictBodies)
     for (const register of routes) register(instance, deps)
   }

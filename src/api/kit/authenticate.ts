@@ -12,6 +12,7 @@ import { DomainError } from '../../kernel/errors.ts'
 import { REPLAYED } from './idempotency.ts'
 import { RequestError } from './request-error.ts'
 import { runForToken } from '../../kernel/token-context.ts'
+import { TokenPlaces } from '../../kernel/token-places.ts'
 
 /** Longest secret that is looked up. */
 const MAX_SECRET_CHARACTERS = 512
@@ -225,12 +226,37 @@ function isOwnRequest({ method, headers, routeOptions: { config } }: FastifyRequ
 /** Counts a query of a token. @throws DomainError `rate_limited` at the token's limit */
 export type CountQuery = (principal: Principal) => void
 
-/** Counts the queries below the plugin, except those that are refused for their parameters. */
-export function useQueryCount(app: FastifyInstance, count: CountQuery | undefined): void {
-  if (count === undefined) return
-  app.addHook('preHandler', (request, _reply, done) => {
+/** Queries of one token that are answered at once, in one process. */
+const QUERIES_AT_ONCE = 3
+/** How long a further one waits, and the `Retry-After` when it waited in vain. */
+const QUERY_WAIT_MS = 5_000
+
+/**
+ * Counts the queries below the plugin, except those that are refused for their parameters, and
+ * answers only a few of one token at once: rows that are read and written hold the event loop, and
+ * connections, that calls of others need.
+ */
+export function useQueryBounds(app: FastifyInstance, count: CountQuery | undefined): void {
+  const places = new TokenPlaces(QUERIES_AT_ONCE, QUERY_WAIT_MS)
+  app.addHook('preHandler', (request, reply, done) => {
     // An unknown route does not authenticate its caller.
-    if (!request.is404) count(principalOf(request))
-    done()
+    if (request.is404) return done()
+    const caller = principalOf(request)
+    count?.(caller)
+    const { tokenId } = caller
+    places.enter(tokenId, (isLate) => {
+      if (isLate) return done(tooManyQueries())
+      if (reply.raw.destroyed) {
+        places.leave(tokenId)
+        return done(new RequestError('overloaded', 'The caller hung up'))
+      }
+      reply.raw.once('close', () => places.leave(tokenId))
+      return runForToken(tokenId, done)
+    })
   })
 }
+
+const tooManyQueries = (): DomainError =>
+  new DomainError('rate_limited', 'Too many queries of this token at once', {
+    retryAfterMs: QUERY_WAIT_MS,
+  })

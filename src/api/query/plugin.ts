@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import type { Authenticate } from '../../app/access/principal.ts'
-import { principalOf, requireToken, type CountQuery, useQueryCount } from '../kit/authenticate.ts'
+import { principalOf, requireToken, type CountQuery, useQueryBounds } from '../kit/authenticate.ts'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { success } from '../kit/account-surface.ts'
@@ -122,7 +122,7 @@ export function queryPlugin(deps: QueryDeps) {
     useEnvelope(instance, queryEnvelope)
     useJsonBody(instance, BODY_LIMIT_BYTES)
     requireToken(instance, deps.authenticate, 'query')
-    useQueryCount(instance, deps.countQuery)
+    useQueryBounds(instance, deps.countQuery)
     useKnownNames(instance, deps)
     linesRoute(instance, deps.reads)
     summaryRoute(instance, deps.reads)

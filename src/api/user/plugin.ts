@@ -7,7 +7,7 @@ import type { UploadQuota } from '../../app/files/uploads/quota.ts'
 import type { ReadBalances } from '../../app/finance/balances.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { describeAccount, success, successOf } from '../kit/account-surface.ts'
-import { principalOf, requireToken, type CountQuery, useQueryCount } from '../kit/authenticate.ts'
+import { principalOf, requireToken, type CountQuery, useQueryBounds } from '../kit/authenticate.ts'
 import { BalanceAccountSchema, toBalanceAccount } from '../kit/balances.ts'
 import { useEnvelope } from '../kit/envelope.ts'
 import { strictBodies, useJsonBody } from '../kit/json-body.ts'
@@ -62,7 +62,7 @@ export function userPlugin(deps: UserDeps) {
     useNoStore(instance)
     useJsonBody(instance, BODY_LIMIT_BYTES)
     requireToken(instance, authenticate, 'profile')
-    useQueryCount(instance, countQuery)
+    useQueryBounds(instance, countQuery)
     instance.setValidatorCompiler(strictBodies)
     ownTokenRoutes(instance, managedTokens)
     instance.withTypeProvider<TypeBoxTypeProvider>().get('/balance', {

@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { Counter, type Registry } from 'prom-client'
 import { currentToken } from '../../kernel/token-context.ts'
+import { TokenPlaces } from '../../kernel/token-places.ts'
 
 /** The number of a pool's connections that one token may hold. */
 const TOKEN_SHARE = 0.5
@@ -13,61 +14,6 @@ type Connected = (
 
 /** How long to wait for a pool that has no timeout itself. */
 const WAIT_TIMEOUT_MS = 5_000
-
-/** The free places of one token, and the queries that wait for one. */
-interface Places {
-  count: number
-  readonly waiting: Set<() => void>
-}
-
-/** The places of every token that holds a connection or waits for one. */
-class TokenPlaces {
-  readonly #perToken: number
-  readonly #waitMs: number
-  readonly #waits: Counter
-  readonly #held = new Map<string, Places>()
-
-  constructor(perToken: number, waitMs: number, waits: Counter) {
-    this.#perToken = perToken
-    this.#waitMs = waitMs
-    this.#waits = waits
-  }
-
-  /** Calls `begin` once the token has a place, or with an error after it waited too long. */
-  enter(tokenId: string, begin: (late?: Error) => void): void {
-    const places = this.#held.get(tokenId) ?? { count: 0, waiting: new Set() }
-    this.#held.set(tokenId, places)
-    if (places.count < this.#perToken) {
-      places.count += 1
-      begin()
-      return
-    }
-    this.#waits.inc()
-    const inTurn = (): void => {
-      clearTimeout(timer)
-      begin()
-    }
-    const timer = setTimeout(() => {
-      places.waiting.delete(inTurn)
-      begin(
-        new Error(
-          'timeout exceeded when trying to connect: the token holds its share of the connections',
-        ),
-      )
-    }, this.#waitMs)
-    places.waiting.add(inTurn)
-  }
-
-  leave(tokenId: string): void {
-    const places = this.#held.get(tokenId)
-    if (places === undefined) return
-    const [next] = places.waiting
-    if (next !== undefined) {
-      places.waiting.delete(next)
-      next()
-    } else if ((places.count -= 1) === 0) this.#held.delete(tokenId)
-  }
-}
 
 /**
  * Limits each token to its share of a pool: further requests of the token wait for the token's own
@@ -88,13 +34,13 @@ export function shareFairly(
     registers: registry === undefined ? [] : [registry],
   })
   const waitMs = pool.options.connectionTimeoutMillis || WAIT_TIMEOUT_MS
-  const places = new TokenPlaces(perToken, waitMs, waits)
+  const places = new TokenPlaces(perToken, waitMs, () => waits.inc())
   const plain = pool.connect.bind(pool) as unknown as (connected: Connected) => void
   const connect = (connected: Connected): void => {
     const tokenId = currentToken()
     if (tokenId === undefined) return plain(connected)
-    places.enter(tokenId, (late) => {
-      if (late !== undefined) return connected(late, undefined, () => undefined)
+    places.enter(tokenId, (isLate) => {
+      if (isLate) return connected(shareIsHeld(), undefined, () => undefined)
       return plain((error, client, release) => {
         if (error !== undefined || client === undefined) places.leave(tokenId)
         else onceReleased(client, () => places.leave(tokenId))
@@ -117,6 +63,9 @@ export function shareFairly(
   pool.connect = shared as Pool['connect']
   return { perToken }
 }
+
+const shareIsHeld = (): Error =>
+  new Error('timeout exceeded when trying to connect: the token holds its share of the connections')
 
 /** The pool gives a client another `release` each time it lends it out. */
 function onceReleased(client: PoolClient, leave: () => void): void {

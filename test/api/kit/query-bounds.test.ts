@@ -1,0 +1,80 @@
+import Fastify from 'fastify'
+import { request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import type { Principal } from '../../../src/app/access/principal.ts'
+import { requireToken, useQueryBounds } from '../../../src/api/kit/authenticate.ts'
+import { currentToken } from '../../../src/kernel/token-context.ts'
+
+/** Queries that wait until they are let go. */
+async function startQueries() {
+  const app = Fastify()
+  const running = new Set<() => void>()
+  let most = 0
+  requireToken(
+    app,
+    async (tokenId) => ({ ok: true, principal: { tokenId, kind: 'query' } as Principal }),
+    'query',
+  )
+  useQueryBounds(app, undefined)
+  app.get('/query', async () => {
+    const token = currentToken()
+    await new Promise<void>((resolve) => {
+      running.add(resolve)
+      most = Math.max(most, running.size)
+    })
+    return { token }
+  })
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const { port } = app.server.address() as AddressInfo
+  return {
+    app,
+    port,
+    running,
+    most: () => most,
+    ask: (tokenId: string) =>
+      fetch(`http://127.0.0.1:${port}/query`, { headers: { authorization: `Bearer ${tokenId}` } }),
+    letGo: () => {
+      for (const go of running) go()
+      running.clear()
+    },
+  }
+}
+
+void t.test('a token has three queries at once; others do not wait for it', async (t) => {
+  const { app, running, most, ask, letGo } = await startQueries()
+  t.teardown(() => app.close())
+  const answers = Array.from({ length: 10 }, () => ask('busy'))
+  while (running.size < 3) await sleep(1)
+  const other = ask('other')
+  while (running.size < 4) await sleep(1)
+  t.equal(most(), 4)
+  letGo()
+  t.same(await (await other).json(), { token: 'other' }, 'the query knows its token')
+  const isOver = { is: false }
+  const all = Promise.all(answers).finally(() => (isOver.is = true))
+  while (!isOver.is) {
+    t.ok(running.size <= 3)
+    letGo()
+    await sleep(1)
+  }
+  for (const answer of await all) t.same(await answer.json(), { token: 'busy' })
+})
+
+void t.test('a caller who hangs up gives the place back', async (t) => {
+  const { app, port, running, ask, letGo } = await startQueries()
+  t.teardown(() => app.close())
+  for (let times = 0; times < 4; times += 1) {
+    const headers = { authorization: 'Bearer busy' }
+    const asked = Array.from({ length: 3 }, () => request({ port, path: '/query', headers }).end())
+    for (const one of asked) one.on('error', () => undefined)
+    while (running.size < 3) await sleep(1)
+    for (const one of asked) one.destroy()
+    letGo()
+  }
+  const answer = ask('busy')
+  while (running.size === 0) await sleep(1)
+  letGo()
+  t.equal((await answer).status, 200)
+})
