@@ -168,7 +168,7 @@ function one(sku: string, entries: readonly PriceEntry[], none: string): PriceEn
 
 /** @throws CommandError */
 function priceOf(text: string): string {
-  if (/^\d{1,9}(?:\.\d{1,6})?$/.test(text)) return canonicalPrice(text)
+  if (/^(?:0|[1-9]\d{0,8})(?:\.\d{1,6})?$/.test(text)) return canonicalPrice(text)
   throw new CommandError(`${text} is no price: a decimal of at most 9 digits and 6 decimals`)
 }
 

@@ -2,8 +2,8 @@ import { userInfo } from 'node:os'
 import { CommandError } from './output.ts'
 
 const MAX_ACTOR_LENGTH = 128
-/** One line that can be read: no control characters. */
-const ACTOR = /^[^\p{Cc}\p{Cs}]+$/u
+/** One line that can be read: no control characters or marks of direction. */
+const ACTOR = /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+$/u
 
 /**
  * The actor of a command: the named one, else the user of the operating system. @throws

@@ -9,7 +9,7 @@ const strict = { additionalProperties: false } as const
 const Currency = Type.Enum(['CNY', 'USD'])
 const Amount = (description: string) =>
   Type.String({
-    pattern: '^\\d{1,26}(?:\\.\\d{1,12})?$',
+    pattern: '^(?:0|[1-9]\\d{0,25})(?:\\.\\d{1,12})?$',
     description,
     examples: ['100', '0.5'],
   })

@@ -131,12 +131,19 @@ export const NewId = (description: string) =>
 /** An id of something that is there. */
 export const KnownId = Type.String({ pattern: '^[\\x21-\\x7e]{1,128}$' })
 
-/** One line of readable text: no control characters, and not only blanks. */
+const CONTROLS = '\\x00-\\x1f\\x7f-\\x9f'
+/**
+ * Marks of direction, separators of lines and characters without a width: a name with them is shown as
+ * another one. The joiners of scripts and of emoji are none of them.
+ */
+const DIRECTIONS = '\\u061c\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff'
+
+/** One line of readable text: as it is shown, so it is, and not only blanks. */
 const line = (maxLength: number, description: string) =>
   Type.String({
     minLength: 1,
     maxLength,
-    pattern: '^(?=.*\\S)[^\\x00-\\x1f\\x7f-\\x9f]*$',
+    pattern: `^(?=.*\\S)[^${CONTROLS}${DIRECTIONS}]*$`,
     description,
   })
 

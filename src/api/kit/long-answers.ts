@@ -23,8 +23,7 @@ export function* jsonInParts(value: unknown): Work<string | undefined> {
     }
     return `[${parts.join(',')}]`
   }
-  if (typeof value !== 'object' || value === null || hasOwnForm(value))
-    return JSON.stringify(value)
+  if (typeof value !== 'object' || value === null || hasOwnForm(value)) return JSON.stringify(value)
   const members: string[] = []
   for (const [name, member] of Object.entries(value)) {
     const text = yield* jsonInParts(member)

@@ -80,7 +80,10 @@ function checkPrices(prices: readonly PriceEntry[]): void {
 
 function canonicalMultiplier(text: string | undefined): string | undefined {
   if (text === undefined) return undefined
-  if (!/^\d{1,3}(?:\.\d{1,6})?$/.test(text) || parseAmount(text) > parseAmount(MAX_MULTIPLIER))
+  if (
+    !/^(?:0|[1-9]\d{0,2})(?:\.\d{1,6})?$/.test(text) ||
+    parseAmount(text) > parseAmount(MAX_MULTIPLIER)
+  )
     return refuse(
       'multiplier',
       `must be a decimal from 0 to ${MAX_MULTIPLIER} of at most 6 decimals, e.g. "0.85"`,

@@ -126,7 +126,7 @@ function readEntry(value: unknown, at: string): PriceEntry {
 
 function readPrice(price: unknown, at: string): string {
   // Nine digits times any safe integer still fits the ledger's numeric(38,12).
-  if (typeof price !== 'string' || !/^\d{1,9}(?:\.\d{1,6})?$/.test(price))
+  if (typeof price !== 'string' || !/^(?:0|[1-9]\d{0,8})(?:\.\d{1,6})?$/.test(price))
     return fail(at, 'must be a quoted decimal of at most 9 digits and 6 decimals, e.g. "4.3"')
   return canonicalPrice(price)
 }

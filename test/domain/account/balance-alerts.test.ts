@@ -43,7 +43,7 @@ const decide = (command: SetSetting, state = after()) => {
 }
 
 t.test('all of it is said at once, amounts as they are written', async (t) => {
-  const said = decide(set({ thresholds: [{ currency: 'CNY', below: '0100.50' }] }))
+  const said = decide(set({ thresholds: [{ currency: 'CNY', below: '100.50' }] }))
   t.same(said, {
     revision: 1,
     thresholds: [{ currency: 'CNY', below: '100.5' }],

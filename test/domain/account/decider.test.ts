@@ -215,10 +215,10 @@ t.test('adjustment_source_invalid for a line of another tenant or currency', asy
 })
 
 t.test('amount_invalid for amounts out of shape, and for signs that make no sense', async (t) => {
-  for (const amount of ['', 'x', '1e3', '0.0000000000001', '0', '-1', '-0'])
+  for (const amount of ['', 'x', '1e3', '0.0000000000001', '0', '-1', '-0', '01', '00.5'])
     t.throws(() => after(open).when({ ...grant, amount }), { code: 'amount_invalid' }, amount)
   for (const limit of ['-1', 'x'])
     t.throws(() => after(open).when({ ...setLimit, limit }), { code: 'amount_invalid' }, limit)
-  for (const amount of ['0', '0.000', 'NaN'])
+  for (const amount of ['0', '0.000', 'NaN', '-01'])
     t.throws(() => after(open).when({ ...adjust, amount }), { code: 'amount_invalid' }, amount)
 })

@@ -136,6 +136,8 @@ t.test('a broken document is refused, naming the place', async (t) => {
     [withPrice({ price: 4.3 }), 'prices[0].price'],
     [withPrice({ price: '-1' }), 'prices[0].price'],
     [withPrice({ price: '1e3' }), 'prices[0].price'],
+    [withPrice({ price: '01' }), 'prices[0].price'],
+    [withPrice({ price: '00.5' }), 'prices[0].price'],
     [withPrice({ price: '0.0000001' }), 'prices[0].price'],
     [withPrice({ price: '1234567890' }), 'prices[0].price'],
     [withPrice({ demonstration: 'yes' }), 'prices[0].demonstration'],

@@ -12,6 +12,7 @@ import {
   ModelName,
   Name,
   open,
+  OutputBound,
   refuseFileId,
   refuseUnmetered,
   ResponseFormat,
@@ -54,6 +55,8 @@ export const ChatBodySchema = Type.Object(
     messages: Type.Array(Message, { minItems: 1, words: { minItems: 'must not be empty' } }),
     temperature: Type.Optional(Temperature),
     n: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
+    max_completion_tokens: Type.Optional(OutputBound),
+    max_tokens: Type.Optional(OutputBound),
     stream: Type.Optional(Stream),
     stream_options: Type.Optional(
       Type.Object(
@@ -87,7 +90,7 @@ export const ChatBodySchema = Type.Object(
       'Members not named here are passed on, but for those that change the price or the model. Integers beyond 2^53 are refused, and so is a `file_id`.',
     examples: [{ model: 'text-basic', messages: [{ role: 'user', content: 'Hello' }] }],
     knownExtraFields: `${extraMemberNames}
-      max_tokens max_completion_tokens prediction include_reasoning do_sample
+      prediction include_reasoning do_sample
       chat_template_kwargs tool_stream request_id user_id usage`,
   },
 )

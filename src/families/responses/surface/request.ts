@@ -19,6 +19,7 @@ import {
   ModelName,
   Name,
   open,
+  OutputBound,
   refuseFileId,
   refuseUnmetered,
   ResponseFormat,
@@ -65,6 +66,8 @@ export const ResponsesBodySchema = Type.Object(
     prompt: RefusedMember('is not offered: write its text into `instructions` or `input`'),
     temperature: Type.Optional(Temperature),
     stream: Type.Optional(Stream),
+    max_output_tokens: Type.Optional(OutputBound),
+    max_tool_calls: Type.Optional(OutputBound),
     // Its usage would be known only later, and the gateway has no route for the result.
     background: Type.Optional(
       Type.Boolean({
@@ -86,7 +89,7 @@ export const ResponsesBodySchema = Type.Object(
       },
     ],
     knownExtraFields: `${extraMemberNames}
-      instructions include max_output_tokens max_tool_calls truncation messages
+      instructions include truncation messages
       context_management stream_options`,
   },
 )

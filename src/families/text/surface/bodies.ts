@@ -34,6 +34,8 @@ export const Name = Type.String({ minLength: 1 })
 export const ModelName = Type.String({ minLength: 1, maxLength: MAX_MODEL_CHARACTERS })
 /** An object that is passed on, whatever else it has. */
 export const TypedObject = Type.Object({ type: Name }, { ...open, knownExtraFields: '*' })
+/** How much an answer may have at most. */
+export const OutputBound = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 export const Temperature = Type.Number({ minimum: 0, maximum: 2, description: 'Default 1.' })
 export const Choice = Type.Union([Type.String(), AnyObject])
 

@@ -97,6 +97,9 @@ void t.test('400 naming the field that is wrong', async (t) => {
     [{ ...goodChat, messages: [{ role: 'user', content: [{}] }] }, 'messages[0].content[0].type'],
     [{ ...goodChat, temperature: '1' }, 'temperature'],
     [{ ...goodChat, temperature: 2.1 }, 'temperature'],
+    ...['max_tokens', 'max_completion_tokens'].flatMap((name) =>
+      [-5, 1.5, 0, '7'].map((bound) => [{ ...goodChat, [name]: bound }, name] as const),
+    ),
     [{ ...goodChat, stream: 'true' }, 'stream'],
     [{ ...goodChat, stream_options: { include_usage: true } }, 'stream_options'],
     [{ ...goodChat, stream: true, stream_options: [] }, 'stream_options'],

@@ -225,6 +225,9 @@ void t.test('400 naming the field that is wrong', async (t) => {
     [{ ...good, stream: 1 }, 'stream'],
     [{ ...good, background: true }, 'background'],
     [{ ...good, temperature: -1 }, 'temperature'],
+    ...[-5, 1.5, 0, '7'].map(
+      (bound) => [{ ...good, max_output_tokens: bound }, 'max_output_tokens'] as const,
+    ),
     [{ ...good, text: 'json' }, 'text'],
     [{ ...good, response_format: { type: 'json_schema' } }, 'response_format.json_schema'],
     [{ ...good, response_format: { type: 'json_schema', name: 7 } }, 'response_format.name'],
