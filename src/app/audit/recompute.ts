@@ -22,7 +22,10 @@ export function recomputeMultiplied(price: string, multiplier: string): string {
   const product = microOf(price) * microOf(multiplier)
   const rest = product % MICRO
   const micro = product / MICRO + (rest * 2n >= MICRO ? 1n : 0n)
-  const fraction = (micro % MICRO).toString().padStart(6, '0').replace(/(?<!0)0+$/, '')
+  const fraction = (micro % MICRO)
+    .toString()
+    .padStart(6, '0')
+    .replace(/(?<!0)0+$/, '')
   return `${micro / MICRO}${fraction === '' ? '' : `.${fraction}`}`
 }
 

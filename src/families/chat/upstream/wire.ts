@@ -255,14 +255,14 @@ export const chatWire: TextWire = {
   frameReader: chatFrameReader,
 }
 
-function requestBody(request: TextRequest, streamed: boolean): string {
+function requestBody(request: TextRequest, streamed: boolean): JsonObject {
   const { stream: _stream, stream_options: options, ...body } = request.body
-  if (!streamed) return JSON.stringify({ ...body, model: request.upstreamModel })
-  return JSON.stringify({
+  if (!streamed) return { ...body, model: request.upstreamModel }
+  return {
     ...body,
     model: request.upstreamModel,
     stream: true,
     // Without this, the stream would end without usage to bill.
     stream_options: { ...objectOf(options), include_usage: true },
-  })
+  }
 }

@@ -4,6 +4,8 @@ import { RawString } from '../../../kernel/raw-string.ts'
 import { newUuid } from '../../../kernel/ids.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { type ParsedJson, parseJsonKeepingRaw } from '../../../kernel/long-strings.ts'
+import { inTurns } from '../../../kernel/turns.ts'
+import { isLargeJson, writeJson } from '../../../kernel/write-json.ts'
 import type { SentBody } from './open-stream.ts'
 import { malformed } from './refusals.ts'
 
@@ -20,6 +22,9 @@ export class InBase64 {
 
 /** A multiple of three, so that the base64 of the pieces joins to the base64 of the whole. */
 const PIECE_BYTES = 192 * 1024
+
+/** Characters of JSON that are encoded at once. */
+const SENT_CHARACTERS = 64 * 1024
 
 const base64Length = (bytes: Uint8Array): number => Math.ceil(bytes.length / 3) * 4
 
@@ -58,6 +63,28 @@ export function sentJson(body: JsonObject | BodyInPieces): {
     headers: { 'content-type': body.contentType, 'content-length': String(body.lengthBytes) },
     body: body.pieces,
   }
+}
+
+/** As `sentJson`; the JSON of a large body is written in turns with other work. */
+export async function sentInTurns(
+  body: JsonObject | BodyInPieces,
+): Promise<ReturnType<typeof sentJson>> {
+  if (body instanceof BodyInPieces || !isLargeJson(body)) return sentJson(body)
+  const pieces: Buffer[] = []
+  let parts = ''
+  const flush = (): void => {
+    pieces.push(Buffer.from(parts))
+    parts = ''
+  }
+  await inTurns(
+    writeJson(body, (part) => {
+      parts += part
+      if (parts.length > SENT_CHARACTERS) flush()
+    }),
+  )
+  flush()
+  const lengthBytes = pieces.reduce((sum, { length }) => sum + length, 0)
+  return sentJson(new BodyInPieces('application/json', pieces, lengthBytes))
 }
 
 function* cut(bytes: Uint8Array): Generator<Uint8Array, void> {

@@ -11,7 +11,7 @@ import type { ExchangeRequest, ExchangeResponse } from '../http/exchange.ts'
 import { parseJson, upstreamIdOf } from '../http/fields.ts'
 import { fromExchange, malformed } from '../http/refusals.ts'
 import { createLines, type Scrubber } from '../http/lines.ts'
-import { parseLossless, sentJson } from '../http/json.ts'
+import { parseLossless, sentInTurns, sentJson } from '../http/json.ts'
 import { fromTaskResponse, type TaskWire } from './wire.ts'
 
 /** The timeout of queries, which are cheap and repeated, whatever that of a creation is. */
@@ -90,7 +90,7 @@ export function createTaskProvider(
     create: async (channel, submission, options) => {
       const { timeoutMs } = channel
       const creation = { method: 'POST', path: wire.createPath(submission), timeoutMs } as const
-      const sent = { ...creation, ...sentJson(wire.createBody(submission)) }
+      const sent = { ...creation, ...(await sentInTurns(wire.createBody(submission))) }
       const body = accepted(wire, await asking.create(channel, sent, options))
       const nativeId = upstreamIdOf(wire.readCreated(body))
       if (nativeId === undefined) throw malformed()

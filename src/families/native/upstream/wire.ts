@@ -151,7 +151,7 @@ export const nativeWire: TextWire = {
       ? `/models/${model}:streamGenerateContent?alt=sse`
       : `/models/${model}:generateContent`
   },
-  requestBody: (request) => JSON.stringify(request.body),
+  requestBody: (request) => request.body,
   readError: readNativeError,
   readAnswer: (body, request) => {
     if (!Array.isArray(body['candidates']) && !isJsonObject(body['promptFeedback']))

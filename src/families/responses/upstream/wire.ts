@@ -164,11 +164,11 @@ export const responsesWire: TextWire = {
   frameReader: responsesFrameReader,
 }
 
-function requestBody(request: TextRequest, streamed: boolean): string {
+function requestBody(request: TextRequest, streamed: boolean): JsonObject {
   const { stream: _stream, ...body } = request.body
-  return JSON.stringify({
+  return {
     ...body,
     model: request.upstreamModel,
     ...(streamed ? { stream: true } : {}),
-  })
+  }
 }

@@ -3,6 +3,7 @@ import type { JsonObject } from '../../../kernel/json.ts'
 import { parseObject } from '../../kit/http/fields.ts'
 import { createFrameStream, type FrameReader } from '../../kit/http/frame-stream.ts'
 import { createLines, type Line, type Scrubber } from '../../kit/http/lines.ts'
+import { sentInTurns } from '../../kit/http/json.ts'
 import { openEvents, refusal, rethrow } from '../../kit/http/open-events.ts'
 import { headOf, malformed, type UpstreamError } from '../../kit/http/refusals.ts'
 import type { TextAnswer, TextChunk, TextProvider, TextRequest, TextTally } from '../ports.ts'
@@ -17,25 +18,22 @@ export function createTextProvider(
   wire: TextWire,
 ): TextProvider & { readonly close: () => Promise<void> } {
   const lines = createLines({
-    headers: (channel) => ({
-      ...wire.credentialHeaders(channel),
-      'content-type': 'application/json',
-    }),
+    headers: wire.credentialHeaders,
     connections: ({ maxConcurrent }) => maxConcurrent,
   })
   return {
     complete: async (channel, request, options) => {
       const line = lines.of(channel)
-      const body = wire.requestBody(request, false)
+      const sent = await sentInTurns(wire.requestBody(request, false))
       const response = await line.exchange
         .request({
           method: 'POST',
           path: `${line.basePath}${wire.path(request, false)}`,
-          headers: headersOf(line, options, 'application/json'),
-          body,
+          headers: { ...headersOf(line, options, 'application/json'), ...sent.headers },
+          body: sent.body,
           timeoutMs: channel.timeoutMs,
           signal: options.signal,
-          maxResponseBytes: largestAnswerBytes(request.largest, body.length),
+          maxResponseBytes: largestAnswerBytes(request.largest, lengthOf(sent)),
         })
         .catch(rethrow)
       if (response.statusCode !== 200) throw refusal(response, wire.readError, line)
@@ -48,13 +46,13 @@ export function createTextProvider(
     stream: async (channel, request, options) => {
       const line = lines.of(channel)
       const settings = textSettings(channel)
-      const body = wire.requestBody(request, true)
+      const sent = await sentInTurns(wire.requestBody(request, true))
       const opened = await openEvents(
         line,
         {
           path: `${line.basePath}${wire.path(request, true)}`,
-          headers: headersOf(line, options, 'text/event-stream'),
-          body,
+          headers: { ...headersOf(line, options, 'text/event-stream'), ...sent.headers },
+          body: sent.body,
           firstByteTimeoutMs: settings.firstByteTimeoutMs ?? DEFAULT_FIRST_BYTE_TIMEOUT_MS,
           idleTimeoutMs: settings.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
           signal: options.signal,
@@ -62,11 +60,16 @@ export function createTextProvider(
         wire.readError,
       )
       const reader = wire.frameReader(request, line.scrub)
-      const bounds = frameBounds(request.largest, body.length)
+      const bounds = frameBounds(request.largest, lengthOf(sent))
       return createFrameStream(opened, reader, headOf(opened.headers), bounds)
     },
     close: () => lines.close(),
   }
+}
+
+/** Characters of a body, or bytes where it is sent in pieces. */
+function lengthOf({ headers, body }: Awaited<ReturnType<typeof sentInTurns>>): number {
+  return typeof body === 'string' ? body.length : Number(headers['content-length'])
 }
 
 function headersOf(line: Line, options: CallOptions, accept: string): Record<string, string> {
@@ -78,8 +81,7 @@ export interface TextWire {
   readonly credentialHeaders: (channel: Channel) => Readonly<Record<string, string>>
   /** Below the channel's base URL. */
   readonly path: (request: TextRequest, streamed: boolean) => string
-  /** JSON text. */
-  readonly requestBody: (request: TextRequest, streamed: boolean) => string
+  readonly requestBody: (request: TextRequest, streamed: boolean) => JsonObject
   /** The error envelope of a body, undefined when it is none. */
   readonly readError: (body: unknown) => UpstreamError | undefined
   /** An unstreamed 200, and its text; undefined when it is no answer of this wire. */
