@@ -45,7 +45,7 @@ export function parseJsonKeepingRaw(
   const parser = new LongStringParser(how)
   for (const piece of Buffer.isBuffer(json) ? [json] : json) parser.feed(piece)
   const { rest, rawStringOf } = parser.end()
-  return { value: JSON.parse(rest), rawStringOf }
+  return { value: JSON.parse(rest.toString('utf8')), rawStringOf }
 }
 
 /**
@@ -104,12 +104,12 @@ export class LongStringParser {
   }
 
   /** What is left to be parsed, with marks in place of the long strings. */
-  end(): { readonly rest: string } & Pick<ParsedJson, 'rawStringOf'> {
+  end(): { readonly rest: Buffer } & Pick<ParsedJson, 'rawStringOf'> {
     if (this.#string !== undefined) this.#rest.push(OPENING, ...this.#string)
     const [only, ...more] = this.#rest
-    const rest = more.length === 0 ? only : Buffer.concat(this.#rest)
+    const rest = more.length === 0 && only !== undefined ? only : Buffer.concat(this.#rest)
     return {
-      rest: rest?.toString('utf8') ?? '',
+      rest,
       rawStringOf: (found) =>
         found.startsWith(mark) ? this.#texts[Number(found.slice(mark.length))] : undefined,
     }

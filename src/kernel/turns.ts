@@ -18,8 +18,9 @@ export function atOnce<Result>(work: Work<Result>): Result {
   }
 }
 
-/** Does work in turns with everything else in the process. */
+/** Does work in turns with everything else in the process, beginning with the next turn. */
 export async function inTurns<Result>(work: Work<Result>): Promise<Result> {
+  await nextTurn()
   let begun = monotonicClock.nowMs()
   for (;;) {
     const step = work.next()

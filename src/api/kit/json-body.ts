@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
+import { StringDecoder } from 'node:string_decoder'
 import type { FastifyInstance, FastifyRequest, FastifySchemaCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
-import { isJsonObject } from '../../kernel/json.ts'
 import { LongStringParser } from '../../kernel/long-strings.ts'
 import { atOnce, inTurns, type Work } from '../../kernel/turns.ts'
 import { countBody } from './body-budget.ts'
@@ -15,7 +15,7 @@ import { strictValidator } from './validator.ts'
 /** Longer bodies are read in turns with other requests. */
 const LARGE_BYTES = 128 * 1024
 /** The part of a body that is gone through at once. */
-const PART_BYTES = 4 * 1024 * 1024
+const PART_BYTES = 2 * 1024 * 1024
 
 function refuse(message: string): never {
   throw new RequestError('body_invalid', message)
@@ -25,13 +25,22 @@ function checkUtf8(body: Buffer): void {
   if (!isUtf8(body)) refuse('The request body is not valid UTF-8')
 }
 
+function* textOf(body: Buffer): Work<string> {
+  if (body.length <= LARGE_BYTES) return body.toString('utf8')
+  const decoder = new StringDecoder('utf8')
+  let text = ''
+  for (let at = 0; at < body.length; at += PART_BYTES) {
+    yield
+    text += decoder.write(body.subarray(at, at + PART_BYTES))
+  }
+  return text + decoder.end()
+}
+
 function* strictValue(body: Buffer, anyText: boolean): Work<unknown> {
   if (body.length === 0) throw new RequestError('body_empty', 'The request body is empty')
   checkUtf8(body)
-  if (body.length > LARGE_BYTES) yield
-  const text = body.toString('utf8')
-  if (body.length > LARGE_BYTES) yield
-  return yield* readStrictJson(text, anyText)
+  yield
+  return yield* readStrictJson(yield* textOf(body), anyText)
 }
 
 /**
@@ -90,6 +99,7 @@ export function useJsonBody(
         checkEncoding(request)
         if (body.length === 0) return undefined
         countBody(request, body)
+        yield
         const value = yield* options.keepsMedia === true
           ? mediaValue(body)
           : strictValue(body, options.anyText ?? false)
@@ -162,14 +172,18 @@ function* mediaValue(body: Buffer): Work<unknown> {
     yield
   }
   const { rest, rawStringOf } = keeper.end()
-  const value = yield* readStrictJson(rest, false)
-  const restored = (part: unknown): unknown => {
-    if (typeof part === 'string') return rawStringOf(part) ?? part
-    if (Array.isArray(part)) return part.map(restored)
-    if (!isJsonObject(part)) return part
-    return Object.fromEntries(Object.entries(part).map(([name, inner]) => [name, restored(inner)]))
+  const value = yield* readStrictJson(yield* textOf(rest), false)
+  const restore = (part: object): void => {
+    for (const name in part) {
+      const inner: unknown = Reflect.get(part, name)
+      if (typeof inner === 'object' && inner !== null) restore(inner)
+      const raw = typeof inner === 'string' ? rawStringOf(inner) : undefined
+      if (raw !== undefined) Reflect.set(part, name, raw)
+    }
   }
-  return restored(value)
+  const root = { value }
+  restore(root)
+  return root.value
 }
 
 /**

@@ -6,7 +6,7 @@ import { RequestError } from './request-error.ts'
 /** How deep arrays and objects may nest. */
 export const MAX_JSON_DEPTH = 64
 /** How many values a body may hold: bounds the memory that a small body can need. */
-export const MAX_JSON_VALUES = 100_000
+export const MAX_JSON_VALUES = 50_000
 /** How many members an object may have. */
 export const MAX_JSON_MEMBERS = 1_000
 /**

@@ -1,5 +1,6 @@
 import { type InputSize, type LinkedMediaKind, mediumTokens } from '../rules/tokens.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import { isLargeJson } from '../../../kernel/write-json.ts'
 
 /** Members whose text is no input of the model: names of the wire, references, addresses. */
 const structural: ReadonlySet<string> = new Set([
@@ -171,6 +172,20 @@ export function measureInput(
 const PASSED_ON_BYTES_PER_TOKEN = 4
 const NONE: ReadonlySet<string> = new Set()
 
+/** The bytes of its JSON, of a large value about as many: it is not written for this. */
+function jsonBytes(value: unknown): number {
+  return isLargeJson(value) ? roughBytes(value) : Buffer.byteLength(JSON.stringify(value) ?? '')
+}
+
+function roughBytes(value: unknown): number {
+  if (typeof value === 'string') return Buffer.byteLength(value) + 2
+  if (typeof value !== 'object' || value === null) return String(value).length
+  let bytes = 2
+  for (const name in value)
+    bytes += roughBytes(Reflect.get(value, name)) + (Array.isArray(value) ? 1 : name.length + 4)
+  return bytes
+}
+
 /** Figures and switches are no input; texts, lists and objects may be. */
 function passedOnTokens(others: JsonObject, measured: ReadonlySet<string>): number {
   let bytes = 0
@@ -178,7 +193,7 @@ function passedOnTokens(others: JsonObject, measured: ReadonlySet<string>): numb
     const value = others[name]
     if (measured.has(name)) continue
     if (typeof value === 'string' || (typeof value === 'object' && value !== null))
-      bytes += Buffer.byteLength(JSON.stringify(value))
+      bytes += jsonBytes(value)
   }
   return Math.ceil(bytes / PASSED_ON_BYTES_PER_TOKEN)
 }
