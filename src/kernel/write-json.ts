@@ -2,6 +2,8 @@ import type { Work } from './turns.ts'
 
 /** Characters of a string that are written at once. */
 const PIECE_CHARACTERS = 64 * 1024
+/** Items of a list that are written at once, if they are small. */
+const ITEMS_AT_ONCE = 25
 /** A value with more characters of text, or more values within it, is written in parts. */
 const MOST_VALUES = 1_000
 
@@ -37,6 +39,18 @@ function* writeString(text: string, write: (part: string) => void): Work<void> {
   write('"')
 }
 
+function* writeItems(items: readonly unknown[], write: (part: string) => void): Work<void> {
+  if (!isLargeJson(items)) {
+    write(JSON.stringify(items).slice(1, -1))
+    yield
+    return
+  }
+  for (const [at, item] of items.entries()) {
+    if (at > 0) write(',')
+    if (!(yield* writeJson(item, write))) write('null')
+  }
+}
+
 /**
  * Writes the text that `JSON.stringify` makes of a value, part by part; false if it leaves the value
  * out.
@@ -55,9 +69,10 @@ export function* writeJson(value: unknown, write: (part: string) => void): Work<
   }
   if (Array.isArray(value)) {
     write('[')
-    for (const [at, item] of value.entries()) {
+    for (let at = 0; at < value.length; at += ITEMS_AT_ONCE) {
+      const items: readonly unknown[] = value.slice(at, at + ITEMS_AT_ONCE)
       if (at > 0) write(',')
-      if (!(yield* writeJson(item, write))) write('null')
+      yield* writeItems(items, write)
     }
     write(']')
     return true
