@@ -135,7 +135,9 @@ function header(request: FastifyRequest, name: string): string {
 
 /** The region a request names, whether or not it is authorized; empty for an unknown one. */
 export function namedRegion(request: FastifyRequest): Region | '' {
-  const named = /Credential=[^/,\s]{1,128}\/\d{1,8}\/([^/,\s]{1,64})\//.exec(header(request, 'authorization'))?.[1]
+  const named = /Credential=[^/,\s]{1,128}\/\d{1,8}\/([^/,\s]{1,64})\//.exec(
+    header(request, 'authorization'),
+  )?.[1]
   return REGIONS.find((region) => region === named) ?? ''
 }
 
