@@ -118,8 +118,14 @@ const server = createServer((request, response) => {
   request.resume()
   response.on('error', () => undefined)
   const send = async (text: string): Promise<void> => {
-    if (!response.write(text) && !response.destroyed)
-      await Promise.race([once(response, 'drain'), once(response, 'close')])
+    if (response.write(text) || response.destroyed) return
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        response.off('drain', done).off('close', done)
+        resolve()
+      }
+      response.on('drain', done).on('close', done)
+    })
   }
   request.on('end', () => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
