@@ -19,6 +19,10 @@ const PRICE_DIGITS = 6
 /** Pico in the last decimal of a price. */
 const PICO_OF_PRICE = 10n ** BigInt(PICO_DIGITS - PRICE_DIGITS)
 
+/** Digits before the point that an amount may have: columns of 26 then hold sums of 10^11 of them. */
+export const MAX_AMOUNT_DIGITS = 15
+const AMOUNT_BOUND_PICO = 10n ** BigInt(MAX_AMOUNT_DIGITS + PICO_DIGITS)
+
 const DECIMAL = /^-?\d{1,26}(?:\.\d+)?$/
 
 function parseScaled(text: string, digits: number): bigint {
@@ -41,6 +45,11 @@ function formatScaled(value: bigint, digits: number): DecimalString {
 /** Reads a decimal string of at most 12 decimals into pico. @throws RangeError on anything else. */
 export function parseAmount(text: DecimalString): bigint {
   return parseScaled(text, PICO_DIGITS)
+}
+
+/** Whether an amount, of either sign, has no more digits before the point than one may have. */
+export function isBookable(amountPico: bigint): boolean {
+  return amountPico < AMOUNT_BOUND_PICO && amountPico > -AMOUNT_BOUND_PICO
 }
 
 /** Writes pico as a canonical decimal string. */
@@ -103,4 +112,10 @@ export function lineAmount(quantity: Quantity, price: DecimalString, per: Per): 
     throw new RangeError(`not a safe quantity: ${quantity}`)
   const micro = parsePrice(price)
   return (BigInt(quantity) * micro * PICO_OF_PRICE) / BigInt(per)
+}
+
+/** The largest quantity whose amount can be booked at a price that is not zero. */
+export function bookableQuantity(price: DecimalString, per: Per): Quantity {
+  const ofPerPico = parsePrice(price) * PICO_OF_PRICE
+  return Number(((AMOUNT_BOUND_PICO - 1n) * BigInt(per)) / ofPerPico)
 }

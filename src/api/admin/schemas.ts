@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { MAX_AMOUNT_DIGITS } from '../../kernel/money.ts'
 import { DisplayName, NewId, Reason, successOf } from '../kit/account-surface.ts'
 import { BalanceAccountSchema } from '../kit/balances.ts'
 import { cursorMembers, NextCursor } from '../kit/queries.ts'
@@ -9,7 +10,7 @@ const strict = { additionalProperties: false } as const
 const Currency = Type.Enum(['CNY', 'USD'])
 const Amount = (description: string) =>
   Type.String({
-    pattern: '^(?:0|[1-9]\\d{0,25})(?:\\.\\d{1,12})?$',
+    pattern: `^(?:0|[1-9]\\d{0,${MAX_AMOUNT_DIGITS - 1}})(?:\\.\\d{1,12})?$`,
     description,
     examples: ['100', '0.5'],
   })

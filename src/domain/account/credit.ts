@@ -1,5 +1,5 @@
 import { DomainError } from '../../kernel/errors.ts'
-import { parseAmount, type Currency } from '../../kernel/money.ts'
+import { formatAmount, isBookable, parseAmount, type Currency } from '../../kernel/money.ts'
 import { canonicalAmount } from './amount.ts'
 import type { AccountEvent, AccountEventData } from './events.ts'
 
@@ -17,6 +17,8 @@ export interface CreditState {
   /** What was asked for under an `Idempotency-Key`, by its hash. */
   readonly keys: ReadonlyMap<string, string>
   readonly limits: ReadonlyMap<Currency, string>
+  /** Sums of what was granted and adjusted, in pico. */
+  readonly postedPico: ReadonlyMap<Currency, bigint>
 }
 
 export const noCredit: CreditState = {
@@ -24,6 +26,7 @@ export const noCredit: CreditState = {
   limitIds: new Map(),
   keys: new Map(),
   limits: new Map(),
+  postedPico: new Map(),
 }
 
 /** Credit that is given. `at` is RFC 3339, the amount a decimal string of at most 12 decimals. */
@@ -62,6 +65,7 @@ export function grant(command: GrantCredit, state: CreditState): readonly Accoun
   const terms = { grantId, currency, amount, reason }
   if (isKeyRepeated(state, keyHash, grantFingerprint(terms))) return []
   if (isRepeated(state, grantId, fingerprint('grant', currency, amount))) return []
+  checkPosted(state, currency, amount)
   return [{ type: 'CreditGranted', data: { tenantId, ...terms, ...keyed(keyHash), grantedAt: at } }]
 }
 
@@ -92,6 +96,7 @@ export function granted(state: CreditState, event: AccountEventData<'CreditGrant
   const { grantId, currency, amount, keyHash } = event
   return {
     ...withPosting(state, grantId, fingerprint('grant', currency, amount)),
+    postedPico: withPosted(state, currency, amount),
     keys: withKey(state.keys, keyHash, grantFingerprint(event)),
   }
 }
@@ -185,6 +190,37 @@ export function withPosting(
   print: string,
 ): Pick<CreditState, 'postings'> {
   return { postings: withId(postings, id, print) }
+}
+
+const postedWith = (
+  { postedPico }: Pick<CreditState, 'postedPico'>,
+  currency: Currency,
+  amount: string,
+): bigint => (postedPico.get(currency) ?? 0n) + parseAmount(amount)
+
+/**
+ * Checks that all postings of a currency together still are an amount that can be booked.
+ *
+ * @throws DomainError `amount_invalid`
+ */
+export function checkPosted(state: CreditState, currency: Currency, amount: string): void {
+  const sumPico = postedWith(state, currency, amount)
+  if (isBookable(sumPico)) return
+  const sum = formatAmount(sumPico)
+  throw new DomainError(
+    'amount_invalid',
+    `all grants and adjustments in ${currency} together would be ${sum}, more than an amount may be`,
+    { amount },
+  )
+}
+
+/** The sums after one more posting. */
+export function withPosted(
+  state: Pick<CreditState, 'postedPico'>,
+  currency: Currency,
+  amount: string,
+): CreditState['postedPico'] {
+  return new Map(state.postedPico).set(currency, postedWith(state, currency, amount))
 }
 
 /** `what` is `grant`, `limit`, or the name of what is corrected. */

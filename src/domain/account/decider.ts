@@ -14,6 +14,7 @@ import {
 } from './adjustments.ts'
 import { canonicalAmount } from './amount.ts'
 import {
+  checkPosted,
   type CreditState,
   fingerprint,
   grant,
@@ -24,6 +25,7 @@ import {
   noCredit,
   setLimit,
   type SetCreditLimit,
+  withPosted,
   withPosting,
 } from './credit.ts'
 import type { AccountEvent } from './events.ts'
@@ -145,6 +147,7 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
         return {
           ...state,
           ...withPosting(state, adjustmentId, fingerprint(nameOf(corrects), currency, amount)),
+          postedPico: withPosted(state, currency, amount),
           correctable: withCorrection(state.correctable, event.data),
         }
       }
@@ -164,6 +167,7 @@ function adjust(command: Command<'post-adjustment'>, state: AccountState): reado
   const corrects = correctsOf(correction)
   if (isRepeated(state, adjustmentId, fingerprint(nameOf(corrects), currency, amount))) return []
   checkCorrection({ tenantId, currency, amount, correction }, state.correctable)
+  checkPosted(state, currency, amount)
   return [
     {
       type: 'AdjustmentPosted',

@@ -1,7 +1,9 @@
 import { type Static, Type } from '@sinclair/typebox'
 import {
+  bookableQuantity,
   type Currency,
   formatAmount,
+  isBookable,
   lineAmount,
   parseAmount,
   type Quantity,
@@ -99,7 +101,8 @@ export type Settlement = Static<typeof SettlementSchema>
 
 /**
  * One ledger line: quantity × price ÷ per, exact. A zero quantity writes no line (the usage keeps
- * it).
+ * it). Of a quantity whose amount no read model could add up, the line has as much as can be booked,
+ * marked as estimated.
  *
  * @throws RangeError when the quantity is not a non-negative safe integer
  */
@@ -108,9 +111,12 @@ export function settlementLine(
   quantity: Quantity,
   measurement: Measurement,
 ): SettlementLine | undefined {
-  const amount = formatAmount(lineAmount(quantity, rated.price, rated.per))
+  const amountPico = lineAmount(quantity, rated.price, rated.per)
   if (quantity === 0) return undefined
+  if (!isBookable(amountPico))
+    return settlementLine(rated, bookableQuantity(rated.price, rated.per), 'estimated')
   const { sku, rule, unit, price, per, accountPrice } = rated
+  const amount = formatAmount(amountPico)
   const line = { sku, rule, quantity, unit, price, per, amount, measurement }
   return accountPrice === undefined ? line : { ...line, accountPrice }
 }

@@ -1,6 +1,7 @@
-import { unreachable } from '../../kernel/assert.ts'
+import { invariant, unreachable } from '../../kernel/assert.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
+import { isBookable, parseAmount } from '../../kernel/money.ts'
 import type { Decider } from '../decider.ts'
 import { toStorable } from '../../kernel/storable-text.ts'
 import type { TaskFamilyRules } from '../catalog/task-rules.ts'
@@ -81,7 +82,11 @@ export function createTaskDecider(
 }
 
 function request({ data }: TaskCommandOf<'request'>, state: TaskState): readonly TaskEvent[] {
-  if (state.phase === 'none') return [{ type: 'TaskRequested', data }]
+  if (state.phase === 'none') {
+    // What cannot be booked was refused before: no balance pays for it.
+    invariant(isBookable(parseAmount(data.quote.hold)), 'a hold can be booked')
+    return [{ type: 'TaskRequested', data }]
+  }
   // The same request again is a retry of the same append.
   if (state.request.requestId === data.requestId) return []
   return conflict(state, 'request')

@@ -161,7 +161,7 @@ t.test('a line costs in the end between nothing and what it was settled at', asy
   const given = after(open, adjust)
   for (const amount of ['0.500000000001', '-1.5', '-0.000000000001'])
     t.equal(given.when(more(amount)).length, 1, amount)
-  for (const amount of ['0.500000000002', '-1.500000000001', '99999999999999999999999999'])
+  for (const amount of ['0.500000000002', '-1.500000000001', '999999999999999'])
     t.throws(
       () => given.when(more(amount)),
       {
@@ -222,3 +222,30 @@ t.test('amount_invalid for amounts out of shape, and for signs that make no sens
   for (const amount of ['0', '0.000', 'NaN', '-01'])
     t.throws(() => after(open).when({ ...adjust, amount }), { code: 'amount_invalid' }, amount)
 })
+
+t.test(
+  'amount_invalid beyond 15 digits before the point, also of all postings together',
+  async (t) => {
+    const largest = '999999999999999.999999999999'
+    const full: AccountCommand = { ...grant, currency: 'USD', amount: largest }
+    const more: AccountCommand = { ...full, grantId: 'grant_2', amount: '0.000000000001' }
+    t.equal(after(open).when(full).length, 1)
+    for (const amount of ['1000000000000000', '60000000000000000000000000']) {
+      t.throws(() => after(open).when({ ...grant, amount }), { code: 'amount_invalid' })
+      t.throws(() => after(open).when({ ...setLimit, limit: amount }), { code: 'amount_invalid' })
+      t.throws(() => after(open).when({ ...adjust, amount: `-${amount}` }), {
+        code: 'amount_invalid',
+      })
+    }
+    t.throws(() => after(open, full).when(more), { code: 'amount_invalid' })
+    t.throws(() => after(open, full).when(adjust), { code: 'amount_invalid' })
+    t.equal(after(open, full).when({ ...more, currency: 'CNY' }).length, 1, 'each currency apart')
+    t.strictSame(after(open, full).when(full), [], 'the same again is a repetition')
+    const back: AccountCommand = {
+      ...adjust,
+      amount: '-1',
+      correction: { kind: 'grant', grantId: 'grant_1' },
+    }
+    t.equal(after(open, full, back).when(more).length, 1, 'what was taken back counts no more')
+  },
+)

@@ -70,3 +70,12 @@ t.test('any lines add up to the amount, each recomputable from its own figures',
   )
   t.pass('1000 settlements')
 })
+
+t.test('a line whose amount cannot be booked has what can, marked as estimated', async (t) => {
+  const absurd = { ...rated, price: '999999999.999999', per: 1 as const }
+  const line = settlementLine(absurd, Number.MAX_SAFE_INTEGER, 'reported')
+  t.match(line, { quantity: 1_000_000, measurement: 'estimated' })
+  t.equal(line && lineAmount(line.quantity, line.price, line.per), parseAmount(line?.amount ?? ''))
+  t.match(settlementLine(absurd, 1_000_000, 'reported'), { measurement: 'reported' })
+  t.match(settlementLine(absurd, 1_000_001, 'reported'), { quantity: 1_000_000 })
+})
