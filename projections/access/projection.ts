@@ -1,3 +1,4 @@
+import { fromTimestamp } from '../../src/kernel/clock.ts'
 import type { PoolClient } from 'pg'
 import { accountEvents, accountStream, type AccountEvent } from '../../src/domain/account/events.ts'
 import {
@@ -152,7 +153,7 @@ function secretsOf(events: readonly RecordedEvent[]): ReadonlyMap<string, Audite
       const end = data.oldValidUntil
       rows = rows.map(({ validUntil, ...row }) => ({
         ...row,
-        validUntil: validUntil && Date.parse(validUntil) < Date.parse(end) ? validUntil : end,
+        validUntil: validUntil && fromTimestamp(validUntil) < fromTimestamp(end) ? validUntil : end,
       }))
     }
     if (type === 'TokenIssued' || type === 'TokenRotated') rows = [...rows, data]

@@ -1,3 +1,4 @@
+import { fromTimestamp, toTimestamp } from '../../src/kernel/clock.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { invariant } from '../../src/kernel/assert.ts'
 import type { Queryable } from './queryable.ts'
@@ -76,7 +77,8 @@ const PLAIN_TIME =
 /** A time of an event in the form of a column of times. */
 export function canonicalTime(time: string | number | Date): string {
   if (typeof time === 'string' && PLAIN_TIME.test(time)) return `${time.slice(0, -1)}000Z`
-  return `${new Date(time).toISOString().slice(0, -1)}000Z`
+  const unixMs = typeof time === 'string' ? fromTimestamp(time) : time.valueOf()
+  return `${toTimestamp(unixMs).slice(0, -1)}000Z`
 }
 
 /** As it was written, which for JSON keeps the order of members. */

@@ -1,3 +1,5 @@
+import { readTime } from './read-time.ts'
+
 /** The only source of time: injected, so that tests may stop it. */
 export interface Clock {
   /** Milliseconds. */
@@ -52,9 +54,9 @@ export function toTimestamp(unixMs: number): string {
   return new Date(unixMs).toISOString()
 }
 
-/** Unix milliseconds of an RFC 3339 time. @throws RangeError when it is not a time. */
+/** Unix milliseconds of an RFC 3339 time or a date. @throws RangeError when it is not a time. */
 export function fromTimestamp(text: string): number {
-  const unixMs = Date.parse(text)
-  if (Number.isNaN(unixMs)) throw new RangeError(`not a time: ${text}`)
+  const unixMs = readTime(text)
+  if (unixMs === undefined) throw new RangeError(`not a time: ${text}`)
   return unixMs
 }

@@ -1,4 +1,6 @@
+import { fromTimestamp } from './clock.ts'
 import { createLru } from './lru.ts'
+import { isDate } from './read-time.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -40,7 +42,7 @@ export class TimeZone {
     })
   }
 
-  /** A zone by its name, cached. @throws RangeError for an unknown name */
+  /** A zone by a name that was read before, cached: those of older settings too. @throws RangeError for an unknown name */
   static named(name: string): TimeZone {
     const known = kept.get(name)
     if (known !== undefined) return known
@@ -59,9 +61,8 @@ export class TimeZone {
    * impossible day
    */
   startOf(day: string): number {
-    const wallMs = Date.parse(day)
-    if (Number.isNaN(wallMs)) throw new RangeError(`not a day: ${day}`)
-    return this.#reaches(wallMs)
+    if (!isDate(day)) throw new RangeError(`not a day: ${day}`)
+    return this.#reaches(fromTimestamp(day))
   }
 
   /** Days from the one in which the first time lies to the one before the second, in order. */

@@ -1,3 +1,4 @@
+import { readTime } from '../kernel/read-time.ts'
 /**
  * Names of objects. The first part is their purpose, results also have their time of creation, and
  * the ending is the type of the bytes: so a purge needs no table, and a server needs no other file.
@@ -68,8 +69,7 @@ const resultPattern = /^results\/(\d{4}-\d\d-\d\dT\d\d)\/[\w-]{40,}(?:\.[a-z0-9]
  */
 export function resultHourMs(key: string): number | undefined {
   const hour = resultPattern.exec(key)?.[1]
-  const beganMs = hour === undefined ? Number.NaN : Date.parse(`${hour}:00:00Z`)
-  return Number.isNaN(beganMs) ? undefined : beganMs
+  return hour === undefined ? undefined : readTime(`${hour}:00:00Z`)
 }
 
 /** The key of the payload of a task that is not submitted yet. */

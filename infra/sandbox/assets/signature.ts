@@ -1,3 +1,4 @@
+import { readCompactTime } from '../../../src/kernel/read-time.ts'
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { systemClock } from '../../../src/kernel/clock.ts'
@@ -153,10 +154,8 @@ function scopeOf(credential: string): Scope & Caller {
 
 /** By the machine's clock: a test moves only the sandbox's own time. */
 function checkDate(at: string, date: string, maxSkewMs: number): void {
-  const iso = at.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z')
-  const skewMs = Math.abs(Date.parse(iso) - systemClock.nowMs())
-  // An invalid date becomes NaN, for which this comparison is false.
-  if (iso === at || !(skewMs <= maxSkewMs))
+  const signedMs = readCompactTime(at)
+  if (signedMs === undefined || Math.abs(signedMs - systemClock.nowMs()) > maxSkewMs)
     throw new Refusal('InvalidTimestamp', 'The request date is not valid or too far from now.')
   if (!at.startsWith(date))
     throw new Refusal('InvalidCredential', 'The credential scope is of another date.')

@@ -1,3 +1,4 @@
+import { readCompactTime } from '../../../src/kernel/read-time.ts'
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { FamilyKit } from '../family.ts'
@@ -49,8 +50,8 @@ export function checkSignedUrl(
   if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) {
     return 'SignatureDoesNotMatch'
   }
-  const iso = date.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z')
-  return nowMs >= Date.parse(iso) + Number(seconds) * 1000 ? 'ExpiredSignature' : null
+  const signedMs = readCompactTime(date) ?? Number.NaN
+  return nowMs >= signedMs + Number(seconds) * 1000 ? 'ExpiredSignature' : null
 }
 
 /** A file, or the part of it that is asked for. */

@@ -172,8 +172,8 @@ export class UsageStatement {
     )
     if (moves.length === 0) return []
     const { parameters } = this
-    const times = (of: (move: Span) => number | undefined): string =>
-      `${parameters.add(moves.map((move) => new Date(of(move) ?? 0)))}::timestamptz[]`
+    const times = (msOf: (move: Span) => number | undefined): string =>
+      `${parameters.add(moves.map((move) => new Date(msOf(move) ?? 0)))}::timestamptz[]`
     const numbers = (of: (move: Pick<Move, 'into' | 'outOf'>) => number): string =>
       `${parameters.add(moves.map(of))}::integer[]`
     const ranges = `unnest(${times(({ fromMs }) => fromMs)}, ${times(({ toMs }) => toMs)},

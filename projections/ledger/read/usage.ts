@@ -1,3 +1,4 @@
+import { fromTimestamp } from '../../../src/kernel/clock.ts'
 import type { Queryable } from '../../engine/queryable.ts'
 import { type Quantity, toQuantity } from '../../../src/kernel/money.ts'
 import type { LedgerFilter } from './filter.ts'
@@ -92,7 +93,7 @@ export async function usageExtent(
   )
   const [row] = rows
   if (row?.first == null || row.last == null) return undefined
-  return { fromMs: Date.parse(row.first), toMs: Date.parse(row.last) + UTC_DAY_MS }
+  return { fromMs: fromTimestamp(row.first), toMs: fromTimestamp(row.last) + UTC_DAY_MS }
 }
 
 export type LedgerGrouping = 'sku' | 'day' | 'model' | 'tenant'

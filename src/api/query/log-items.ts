@@ -1,3 +1,4 @@
+import { fromTimestamp } from '../../kernel/clock.ts'
 import { Type, type Static } from 'typebox'
 import { successOf } from '../kit/account-surface.ts'
 import type { CsvRow } from '../kit/csv.ts'
@@ -62,7 +63,7 @@ function numberOr<Other>(value: unknown, other: Other): number | Other {
 /** When the settled request was made, Unix milliseconds. */
 function begunAtMs(row: LogRow, facts: LogFacts): number | undefined {
   const startedAt = facts.events.get(row.position)?.data['startedAt']
-  if (typeof startedAt === 'string') return Date.parse(startedAt)
+  if (typeof startedAt === 'string') return fromTimestamp(startedAt)
   return row.sourceId === null ? undefined : facts.requestedAtMs.get(row.sourceId)
 }
 

@@ -1,3 +1,4 @@
+import { fromTimestamp } from '../../kernel/clock.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import {
   countCredits,
@@ -60,7 +61,7 @@ export async function openLogs(run: Run, filter: LogFilter): Promise<Logs> {
         return false
       })
       if (begins === undefined) return []
-      const endMs = Date.parse(begins.day) + DAY_MS
+      const endMs = fromTimestamp(begins.day) + DAY_MS
       const toMs = Math.min(filter.toMs ?? endMs, endMs)
       return run((db) => listLogs(db, { ...filter, toMs }, { offset: before, limit }))
     },

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { unreachable } from '../../kernel/assert.ts'
-import { TimeZone } from '../../kernel/time-zone.ts'
+import { readZone as readNamedZone } from '../../kernel/read-zone.ts'
+import type { TimeZone } from '../../kernel/time-zone.ts'
 import { RequestError } from '../kit/request-error.ts'
 
 /** The time ranges of lists and totals: presets, and days of a zone. */
@@ -26,7 +27,8 @@ export const timeRangeMembers = {
   tz: Type.Optional(
     Type.String({
       maxLength: 64,
-      description: 'A zone of the IANA database, whose days are meant; UTC by default.',
+      description:
+        'A zone of the IANA database by its name with a slash, whose days are meant; UTC by default.',
       examples: ['Asia/Kolkata'],
     }),
   ),
@@ -42,15 +44,9 @@ export interface TimeRange {
 
 /** The zone with this name; the default is UTC. @throws RequestError where there is none */
 export function readZone(name: string | undefined): TimeZone {
-  try {
-    return TimeZone.named(name ?? 'UTC')
-  } catch {
-    throw new RequestError(
-      'parameter_invalid',
-      'tz must be a time zone of the IANA database, such as Asia/Kolkata',
-      'tz',
-    )
-  }
+  const read = readNamedZone(name ?? 'UTC')
+  if ('fault' in read) throw invalid('tz', `tz ${read.fault}`)
+  return read.zone
 }
 
 /** The requested range; without a preset all times. @throws RequestError */

@@ -1,3 +1,4 @@
+import { isDate } from '../../kernel/read-time.ts'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
@@ -125,7 +126,7 @@ function readRange(query: UsageQuery, nowMs: number): TimeRange {
   const zone = readZone(query.tz)
   const read = (text: string | undefined, param: string): number | undefined => {
     const unixMs = timeOf(text, param)
-    return text !== undefined && /^\d{4}-\d{2}-\d{2}$/.test(text) ? zone.startOf(text) : unixMs
+    return text !== undefined && isDate(text) ? zone.startOf(text) : unixMs
   }
   const [fromMs, toMs] = [read(from, 'from'), read(to, 'to')]
   if (fromMs !== undefined && toMs !== undefined && fromMs > toMs)

@@ -1,3 +1,4 @@
+import { readCompactTime } from '../../kernel/read-time.ts'
 import type { Pool } from 'pg'
 import { createBatchedWriter } from '../../storage/postgres/batched-writes.ts'
 import type { Migrations } from '../../storage/postgres/migrate.ts'
@@ -30,11 +31,8 @@ export function signedUntilMs(url: string): number | undefined {
   if (lifeS === undefined) return undefined
   // A number beyond any lifetime in seconds is a time.
   if (lifeS > 1_000_000_000) return lifeS * 1_000
-  const parts = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(date ?? '')
-  if (parts === null) return undefined
-  const [, year, month, day, hour, minute, second] = parts
-  const signedMs = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)
-  return Number.isNaN(signedMs) ? undefined : signedMs + lifeS * 1_000
+  const signedMs = readCompactTime(date ?? '')
+  return signedMs === undefined ? undefined : signedMs + lifeS * 1_000
 }
 
 /** What to cache of a finished task's URLs; ended ones are left out. */

@@ -26,7 +26,10 @@ export function addBudgets(program: Command): void {
     .description('set one budget, whatever it was; the others stay')
     .option('--hard <amount>', 'nothing is started that could go beyond it')
     .option('--soft <amount>', 'the gateway reports that it was reached')
-    .option('--time-zone <name>', 'IANA zone of all budgets of the tenant; UTC at first')
+    .option(
+      '--time-zone <name>',
+      'IANA zone with a slash of all budgets of the tenant; UTC at first',
+    )
     .addHelpText('after', SET_HELP)
     .action(onStores(async () => (await budgets()).setBudgetCommand))
   one('remove')

@@ -1,5 +1,5 @@
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
-import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
+import { readTime, TIME_WORDS } from '../../kernel/read-time.ts'
 import { CommandError } from '../output.ts'
 
 /** Where a state is wanted: everything up to a position or a time counts. */
@@ -20,13 +20,9 @@ export function parsePosition(option: string, text: string): bigint {
 
 /** Reads a time in unix milliseconds. @throws CommandError */
 export function parseTime(option: string, text: string): number {
-  const asked = /^\d{4}-\d{2}-\d{2}([Tt]\d{2}:\d{2}(:\d{2}(\.\d+)?)?([Zz]|[+-]\d{2}:\d{2}))?$/
-  try {
-    if (asked.test(text)) return fromTimestamp(text)
-  } catch {
-    // Of the right shape and yet no time.
-  }
-  throw new CommandError(`${option} must be an RFC 3339 time such as ${toTimestamp(0)}`)
+  const unixMs = readTime(text)
+  if (unixMs === undefined) throw new CommandError(`${option} must be ${TIME_WORDS}`)
+  return unixMs
 }
 
 /** Whether an event came only after that moment. */

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { parseAmount } from '../../kernel/money.ts'
-import { TimeZone } from '../../kernel/time-zone.ts'
+import { readZone } from '../../kernel/read-zone.ts'
 import { CurrencySchema, DecimalSchema } from '../pricing/settlement.ts'
 import { canonicalAmount } from './amount.ts'
 import {
@@ -81,7 +81,7 @@ export const budgets = accountSetting({
   none: { timeZone: 'UTC', budgets: [] },
   canonical: ({ timeZone: named, budgets: wanted }: WantedBudgets, now) => {
     const timeZone = named ?? now.timeZone
-    checkTimeZone(timeZone)
+    if (timeZone !== now.timeZone) checkTimeZone(timeZone)
     if (wanted.length > MAX_BUDGETS) refuse('budgets', `at most ${MAX_BUDGETS} of one tenant`)
     const next = wanted.map((budget, index) => canonical(budget, `budgets/${index}`))
     const twice = repeated(next.map(budgetName))
@@ -132,9 +132,6 @@ function amountOf(text: string, at: string): string {
 }
 
 function checkTimeZone(name: string): void {
-  try {
-    TimeZone.named(name)
-  } catch {
-    refuse('time_zone', 'is no zone of the IANA database, such as Europe/Berlin')
-  }
+  const read = readZone(name)
+  if ('fault' in read) refuse('time_zone', read.fault)
 }

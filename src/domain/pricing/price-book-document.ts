@@ -1,3 +1,4 @@
+import { isDate, readTime } from '../../kernel/read-time.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { sha256Hex } from '../../kernel/ids.ts'
 import { canonicalPrice, currencies, type Currency, type Per } from '../../kernel/money.ts'
@@ -17,7 +18,6 @@ export const maxPriceEntries = 5_000
 const PERS: readonly Per[] = [1, 1_000, 1_000_000]
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,127}$/
 const UNIT = /^[a-z][a-z0-9-]{0,31}$/
-const RFC_3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/
 const DOCUMENT_MEMBERS = ['version', 'effective_from', 'prices']
 const PRICE_MEMBERS = ['sku', 'currency', 'unit', 'per', 'price', 'demonstration']
 
@@ -51,8 +51,11 @@ export function priceBookFromDocument(value: unknown): PriceBookDocument {
   if (typeof version !== 'string' || !NAME.test(version))
     return fail('version', 'must be a quoted name of letters, digits, dots, dashes')
   const effectiveFrom = document['effective_from']
-  if (typeof effectiveFrom !== 'string' || !isTime(effectiveFrom))
-    return fail('effective_from', 'must be a quoted RFC 3339 time, e.g. "2026-01-01T00:00:00Z"')
+  if (typeof effectiveFrom !== 'string' || !isBeginning(effectiveFrom))
+    return fail(
+      'effective_from',
+      'must be a quoted RFC 3339 time of whole milliseconds, e.g. "2026-01-01T00:00:00Z", of a day that exists in the years 1970 to 9999',
+    )
   const prices: unknown = document['prices']
   if (Array.isArray(prices) && prices.length === 0)
     return fail('prices', 'must have at least one price')
@@ -131,8 +134,9 @@ function readPrice(price: unknown, at: string): string {
   return canonicalPrice(price)
 }
 
-function isTime(text: string): boolean {
-  return RFC_3339.test(text) && !Number.isNaN(Date.parse(text))
+/** Stored as it is written: a day alone, or a part of a millisecond, would be read in several ways. */
+function isBeginning(text: string): boolean {
+  return readTime(text) !== undefined && !isDate(text) && !/\.\d{4}/.test(text)
 }
 
 function sortKey(entry: PriceEntry): string {

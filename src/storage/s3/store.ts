@@ -157,7 +157,7 @@ async function* listObjects(
       if (!key.startsWith(prefix) || Buffer.compare(bytes, last) <= 0)
         throw toStorageError(new UnusableAnswerError('the service lists keys in no order'))
       last = bytes
-      yield { key, sizeBytes, modifiedAtMs: new Date(modified).getTime() }
+      yield { key, sizeBytes, modifiedAtMs: modified.getTime() }
     }
     token = page.nextContinuationToken
     if (token === undefined) return

@@ -1,3 +1,4 @@
+import { fromTimestamp } from '../../../kernel/clock.ts'
 import { readCheckpoint } from '../../../../projections/engine/checkpoint.ts'
 import type { Queryable } from '../../../../projections/engine/queryable.ts'
 import { heldByOwner, usage } from '../../../../projections/ledger/query.ts'
@@ -133,7 +134,7 @@ export function periodAt(kind: Budget['period'], timeZone: string, nowMs: number
 }
 
 function dayAfter(day: string): string {
-  const date = new Date(`${day}T00:00:00Z`)
+  const date = new Date(fromTimestamp(day))
   date.setUTCDate(date.getUTCDate() + 1)
   return date.toISOString().slice(0, 10)
 }
@@ -141,7 +142,7 @@ function dayAfter(day: string): string {
 /** The first day of a month and of the next one. */
 function monthOf(day: string): readonly [string, string] {
   const first = `${day.slice(0, 7)}-01`
-  const date = new Date(`${first}T00:00:00Z`)
+  const date = new Date(fromTimestamp(first))
   date.setUTCMonth(date.getUTCMonth() + 1)
   return [first, date.toISOString().slice(0, 10)]
 }

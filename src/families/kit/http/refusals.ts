@@ -1,3 +1,4 @@
+import { readHttpDate } from '../../../kernel/read-time.ts'
 import type { ExchangeError } from './open-stream.ts'
 import { type Acceptance, ProviderError } from '../../../app/ports/provider.ts'
 import { unreachable } from '../../../kernel/assert.ts'
@@ -154,7 +155,9 @@ export function retryAfterMs(
   if (Number.isFinite(exact) && exact > 0) return Math.min(exact, MAX_RETRY_AFTER_MS)
   const text = headerOf(headers, 'retry-after')
   if (text === undefined) return undefined
-  const waitMs = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - nowMs
+  const waitMs = /^\d+$/.test(text)
+    ? Number(text) * 1_000
+    : (readHttpDate(text) ?? Number.NaN) - nowMs
   return Number.isFinite(waitMs) && waitMs > 0 ? Math.min(waitMs, MAX_RETRY_AFTER_MS) : undefined
 }
 

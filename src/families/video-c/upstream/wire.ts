@@ -1,3 +1,4 @@
+import { readTime } from '../../../kernel/read-time.ts'
 import type { TaskObservation } from '../../../app/ports/provider.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { codeOf, losslessCount, objectsOf, textOf, upstreamIdOf } from '../../kit/http/fields.ts'
@@ -82,8 +83,9 @@ function creationOf({ creations }: JsonObject): JsonObject | undefined {
 
 /** A time that is RFC 3339 in some answers and milliseconds in others. */
 function createdAtMs(value: unknown): number | undefined {
-  const time = typeof value === 'string' && !/^\d+$/.test(value) ? Date.parse(value) : Number(value)
-  return Number.isFinite(time) && time > 0 ? time : undefined
+  if (typeof value === 'string' && !/^\d+$/.test(value)) return readTime(value)
+  const unixMs = Number(value)
+  return Number.isFinite(unixMs) && unixMs > 0 ? unixMs : undefined
 }
 
 function settings(body: JsonObject, creationId: string | undefined): TaskObservation['output'] {
