@@ -67,6 +67,18 @@ export function timeOf(text: string | undefined, param: string): number | undefi
   return unixMs
 }
 
+/**
+ * Nothing happens later: the end of a day or an hour after it, in any zone, still is a year of four
+ * digits.
+ */
+const LATEST_IN_RANGE_MS = Date.UTC(9_999, 11, 1)
+
+/** Reads a bound of a range: where it lies beyond all that can happen, the latest one. @throws RequestError `parameter_invalid` */
+export function boundOf(text: string | undefined, param: string): number | undefined {
+  const unixMs = timeOf(text, param)
+  return unixMs === undefined ? undefined : Math.min(unixMs, LATEST_IN_RANGE_MS)
+}
+
 /** The reason of a signal of `AbortSignal.timeout`. */
 const TIME_IS_UP = 'TimeoutError'
 /** Postgres cancelled a statement that took too long. */

@@ -1,3 +1,4 @@
+import { toTimestamp } from '../../kernel/clock.ts'
 import { isDate } from '../../kernel/read-time.ts'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
@@ -13,7 +14,7 @@ import { success, successOf } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import type { CsvRow } from '../kit/csv.ts'
 import { RequestError } from '../kit/request-error.ts'
-import { timeOf } from '../kit/queries.ts'
+import { boundOf } from '../kit/queries.ts'
 import type { AccountReads } from './account-reads.ts'
 import type { AccountRouteDeps } from './account-deps.ts'
 import { toPosition } from './as-of.ts'
@@ -125,8 +126,9 @@ function readRange(query: UsageQuery, nowMs: number): TimeRange {
   readTimeRange(query, nowMs)
   const zone = readZone(query.tz)
   const read = (text: string | undefined, param: string): number | undefined => {
-    const unixMs = timeOf(text, param)
-    return text !== undefined && isDate(text) ? zone.startOf(text) : unixMs
+    const unixMs = boundOf(text, param)
+    if (unixMs === undefined || text === undefined || !isDate(text)) return unixMs
+    return zone.startOf(toTimestamp(unixMs).slice(0, text.length))
   }
   const [fromMs, toMs] = [read(from, 'from'), read(to, 'to')]
   if (fromMs !== undefined && toMs !== undefined && fromMs > toMs)

@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import type { ManagedPriceBooks } from '../../../app/finance/prices/managed-price-books.ts'
 import type { WhatIf, WhatIfRow, WhatIfTotal } from '../../../app/finance/prices/what-if.ts'
 import { KnownId, success, successOf } from '../../kit/account-surface.ts'
-import { withQueryTimeout, timeOf } from '../../kit/queries.ts'
+import { withQueryTimeout, boundOf } from '../../kit/queries.ts'
 import { RequestError } from '../../kit/request-error.ts'
 import { readFailures } from '../../kit/route-failures.ts'
 import { describe, adminScopeOf } from '../envelope.ts'
@@ -89,8 +89,8 @@ export function whatIfRoute(
     handler: async (request) => {
       const { from, to, tenant_id: tenantId } = request.query
       const { version } = request.params
-      const fromMs = timeOf(from, 'from') ?? 0
-      const toMs = timeOf(to, 'to')
+      const fromMs = boundOf(from, 'from') ?? 0
+      const toMs = boundOf(to, 'to')
       if (toMs !== undefined && toMs <= fromMs)
         throw new RequestError('parameter_invalid', 'to must be later than from', 'to')
       const { rows, totals } = await withQueryTimeout(NARROW, async () =>
