@@ -151,20 +151,15 @@ function settledOf(data: Record<string, unknown>, quantity: number): void {
 }
 
 function commandOf(event: AnyEvent, amount: string): AccountCommand | undefined {
-  switch (event.type) {
-    case 'CreditGranted':
-      return { kind: 'grant', ...event.data, amount, at: event.data.grantedAt }
-    case 'CreditLimitSet':
-      return { kind: 'set-limit', ...event.data, limit: amount, at: event.data.setAt }
-    case 'AdjustmentPosted': {
-      const { tenantId, currency } = event.data
-      const line = { lineId: 'call_1:1', tenantId, currency, amount: '999999999999999' }
-      const correction = { kind: 'line', line } as const
-      return { kind: 'post-adjustment', ...event.data, amount, correction, at: event.data.postedAt }
-    }
-    default:
-      return undefined
-  }
+  if (event.type === 'CreditGranted')
+    return { kind: 'grant', ...event.data, amount, at: event.data.grantedAt }
+  if (event.type === 'CreditLimitSet')
+    return { kind: 'set-limit', ...event.data, limit: amount, at: event.data.setAt }
+  if (event.type !== 'AdjustmentPosted') return undefined
+  const { tenantId, currency } = event.data
+  const line = { lineId: 'call_1:1', tenantId, currency, amount: '999999999999999' }
+  const correction = { kind: 'line', line } as const
+  return { kind: 'post-adjustment', ...event.data, amount, correction, at: event.data.postedAt }
 }
 
 /** An event as what decides it lets it through; undefined where it is refused. */
