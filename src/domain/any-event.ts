@@ -10,8 +10,10 @@ import {
   callEvents,
   callFacts,
   journalStreams,
+  spoolEvents,
   writeOffEvents,
   type CallEvent,
+  type SpoolEvent,
   type WriteOffEvent,
 } from './call/events.ts'
 import type { EventFacts, Movement } from './event-facts.ts'
@@ -42,6 +44,7 @@ export const eventSchemas = {
   ...taskEvents,
   ...callEvents,
   ...writeOffEvents,
+  ...spoolEvents,
   ...accountEvents,
   ...tokenEvents,
   ...priceBookEvents,
@@ -57,6 +60,7 @@ export type AnyEvent =
   | TaskEvent
   | CallEvent
   | WriteOffEvent
+  | SpoolEvent
   | AccountEvent
   | TokenEvent
   | PriceBookEvent

@@ -1,3 +1,4 @@
+import { readSilentSpools } from '../app/spending/lost-spools.ts'
 import { type Config, dataFiles } from '../config.ts'
 import type { Channel } from '../app/ports/provider.ts'
 import type { PublicFetchDeps } from '../families/kit/http/public-fetch.ts'
@@ -136,6 +137,7 @@ export async function listen(
   useLedgerMetrics(metrics, {
     totals: () => totals(pool),
     lastAudit: () => readLastAudit(pool),
+    silentSpools: () => readSilentSpools(pool),
     passedOver: () => repeatedSettlements(pool),
   })
   closeApp = () => drain(app, config.drainTimeoutMs + SETTLE_MARGIN_MS)

@@ -61,6 +61,7 @@ const stillInCode: Readonly<Record<string, readonly string[]>> = {
     'src/app/accounts/alerts/manage.ts',
     'src/app/accounts/alerts/policy.ts',
     'src/app/accounts/alerts/webhooks.ts',
+    'src/app/spending/lost-spools.ts',
     'src/app/spending/migrations.ts',
     'src/app/spending/replica-reports.ts',
     'src/app/spending/spendable.ts',

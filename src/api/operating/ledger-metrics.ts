@@ -1,6 +1,7 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { Total } from '../../../projections/ledger/query.ts'
 import type { LastAudit } from '../../app/audit/last-audit.ts'
+import type { SilentSpools } from '../../app/spending/lost-spools.ts'
 import { currencies, formatAmount, parseAmount } from '../../kernel/money.ts'
 import { withProbeTimeout } from './health.ts'
 
@@ -8,6 +9,8 @@ import { withProbeTimeout } from './health.ts'
 interface LedgerFigures {
   readonly totals: () => Promise<readonly Total[]>
   readonly lastAudit: () => Promise<LastAudit | undefined>
+  /** What waits in spools of replicas that report no longer. */
+  readonly silentSpools: () => Promise<readonly SilentSpools[]>
   /** Events that the ledger passed over. */
   readonly passedOver: () => Promise<number>
 }
@@ -75,6 +78,7 @@ export function useLedgerMetrics(registry: Registry, figures: LedgerFigures): vo
     },
   )
   addLastAudit(gauge, figures)
+  addSilentSpools(gauge, figures)
 }
 
 function gaugesIn(registry: Registry): AddGauge {
@@ -162,5 +166,33 @@ function addLastAudit(gauge: AddGauge, { lastAudit }: Pick<LedgerFigures, 'lastA
     'tollgate_audit_findings',
     'What the last audit found; absent when there was none.',
     ({ findings }) => findings,
+  )
+}
+
+function addSilentSpools(
+  gauge: AddGauge,
+  { silentSpools }: Pick<LedgerFigures, 'silentSpools'>,
+): void {
+  const ofSpools = (name: string, help: string, valueOf: (spools: SilentSpools) => number): void =>
+    gauge(name, help, ['currency'], async () =>
+      (await withProbeTimeout(silentSpools).catch(() => [])).map((spools) => ({
+        labels: { currency: spools.currency },
+        value: valueOf(spools),
+      })),
+    )
+  ofSpools(
+    'tollgate_silent_spools',
+    'Spools of replicas that report no longer, with settlements that no process drains.',
+    ({ spools }) => spools,
+  )
+  ofSpools(
+    'tollgate_silent_spools_amount',
+    `What was settled and waits in those. ${FLOAT}`,
+    ({ amount }) => Number(amount),
+  )
+  ofSpools(
+    'tollgate_silent_spools_oldest_seconds',
+    'Since the first of those replicas last reported; after a week its spool is given up.',
+    ({ oldestSeconds }) => oldestSeconds,
   )
 }

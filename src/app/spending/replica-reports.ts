@@ -15,8 +15,6 @@ export const SILENT_REPLICA_MS = 30_000
 const SILENT_CALLS_MS = 10_000
 /** A dead replica's report is deleted after this, at the earliest. */
 const FORGET_AFTER_MS = 120_000
-/** A spool that no process opens for this long counts as lost, with the settlements in it. */
-const LOST_SPOOL_AFTER_MS = 7 * 86_400_000
 const SWEEP_LIMIT = 5_000
 
 /** What an amount counts: pico of a currency, or calls in flight. */
@@ -211,11 +209,10 @@ export async function purgeSpending(db: Queryable, ledgerPosition: bigint): Prom
     `delete from ops.text_spending where (tenant_id, currency, replica) in (
        select tenant_id, currency, replica from ops.text_spending
        where not (${isFreshSql('told_at', '$1')})
-         and (closed <= $2 and (settled = 0 or position <= $2 or spool is null)
-              or not (${isFreshSql('told_at', '$4')}))
+         and closed <= $2 and (settled = 0 or position <= $2 or spool is null)
        -- One that reports at this moment is left alone.
        limit $3 for update skip locked)`,
-    [FORGET_AFTER_MS, ledgerPosition, SWEEP_LIMIT, LOST_SPOOL_AFTER_MS],
+    [FORGET_AFTER_MS, ledgerPosition, SWEEP_LIMIT],
   )
 }
 

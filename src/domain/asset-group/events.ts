@@ -5,6 +5,7 @@ import {
   AssetGroupTypeSchema,
   keptAt,
   LearntFromSchema,
+  IndexedText,
 } from '../asset/events.ts'
 import { failureWords, noDescription, type FactsOf } from '../event-facts.ts'
 
@@ -20,7 +21,7 @@ export const assetGroupEvents = {
     ...keptAt,
     groupType: AssetGroupTypeSchema,
     /** The name that its tenant gave it; may be empty. */
-    name: Type.String(),
+    name: IndexedText,
     description: Type.String(),
     /** Of a person: how it came to be. */
     verificationId: Type.Optional(Type.String()),
@@ -28,7 +29,7 @@ export const assetGroupEvents = {
   }),
   AssetGroupAccepted: Type.Object({
     groupId: Type.String(),
-    nativeId: Type.String(),
+    nativeId: IndexedText,
     learntFrom: LearntFromSchema,
     acceptedAt: Type.String(),
   }),
@@ -42,7 +43,7 @@ export const assetGroupEvents = {
   AssetGroupUpdated: Type.Object({
     groupId: Type.String(),
     ...runForToken,
-    name: Type.String(),
+    name: IndexedText,
     description: Type.String(),
     updatedAt: Type.String(),
   }),

@@ -11,6 +11,9 @@ export const assetGroupTypes = ['AIGC', 'LivenessFace'] as const
 export const AssetGroupTypeSchema = Type.Union(assetGroupTypes.map((one) => Type.Literal(one)))
 export type AssetGroupType = (typeof assetGroupTypes)[number]
 
+/** Text that a read model has in an index: a longer one would fit into no row of it. */
+export const IndexedText = Type.String({ maxLength: 256 })
+
 /** Who asked, by which request. */
 export const runForToken = {
   tenantId: Type.String(),
@@ -23,7 +26,7 @@ export const runForToken = {
 export const keptAt = {
   region: Type.Union([Type.Literal('domestic'), Type.Literal('overseas')]),
   /** As its tenant calls it. */
-  projectName: Type.String(),
+  projectName: IndexedText,
   channelId: Type.String(),
 } as const
 
@@ -48,13 +51,13 @@ export const assetEvents = {
     groupType: AssetGroupTypeSchema,
     assetType: AssetTypeSchema,
     /** The name that its tenant gave it; may be empty. */
-    name: Type.String(),
+    name: IndexedText,
     createdAt: Type.String(),
   }),
   /** Upstream has it, and works on it. */
   AssetAccepted: Type.Object({
     assetId: Type.String(),
-    nativeId: Type.String(),
+    nativeId: IndexedText,
     learntFrom: LearntFromSchema,
     acceptedAt: Type.String(),
   }),
@@ -85,7 +88,7 @@ export const assetEvents = {
   AssetUpdated: Type.Object({
     assetId: Type.String(),
     ...runForToken,
-    name: Type.String(),
+    name: IndexedText,
     updatedAt: Type.String(),
   }),
   /** From now on no task uses it; upstream has not deleted it yet. */

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { failureWords, settlementWords, type FactsOf } from '../event-facts.ts'
-import { SettlementSchema } from '../pricing/settlement.ts'
+import { CurrencySchema, DecimalSchema, SettlementSchema } from '../pricing/settlement.ts'
 import { UsageSchema } from '../pricing/usage.ts'
 
 /** Synchronous calls of every tenant, written by one process into its own journal stream. */
@@ -83,10 +83,30 @@ export const writeOffEvents = {
   }),
 } as const
 
+/** What the gateway writes about spools of replicas that never came back. */
+export const spoolEvents = {
+  /**
+   * Settlements of the tenant that waited in a spool count no longer against its balance, because no
+   * process opened the spool for a week. It moves no money: they were not billed. If the spool is
+   * opened later, they are.
+   */
+  SpoolGivenUp: Type.Object({
+    tenantId: Type.String(),
+    currency: CurrencySchema,
+    /** Decimal string: what its replica last reported as settled and not yet in the log. */
+    amount: DecimalSchema,
+    spool: Type.String(),
+    replica: Type.String(),
+    /** When the replica last reported. */
+    reportedAt: Type.String(),
+    givenUpAt: Type.String(),
+  }),
+} as const
+
 const ofCall = (data: { readonly callId: string }): string => data.callId
 
 /** No event begins a call: each names the tenant and the user itself. */
-export const callFacts: FactsOf<typeof callEvents & typeof writeOffEvents> = {
+export const callFacts: FactsOf<typeof callEvents & typeof writeOffEvents & typeof spoolEvents> = {
   CallSettled: {
     source: ofCall,
     at: (d) => d.settledAt,
@@ -108,6 +128,18 @@ export const callFacts: FactsOf<typeof callEvents & typeof writeOffEvents> = {
     words: ({ model, unbilled, reason }) =>
       `${model}, ${unbilled ? `${unbilled.amount} ${unbilled.currency} never billed` : 'nothing to bill'}: ${reason}`,
   },
+  // It moves no money: what it names was never billed.
+  SpoolGivenUp: {
+    source: () => undefined,
+    at: (d) => d.givenUpAt,
+    words: ({ amount, currency, spool }) =>
+      `${amount} ${currency} in the lost spool ${spool} count no longer`,
+  },
+}
+
+export type SpoolEvent = {
+  readonly type: 'SpoolGivenUp'
+  readonly data: Static<(typeof spoolEvents)['SpoolGivenUp']>
 }
 
 export type WriteOffEvent = {

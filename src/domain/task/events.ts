@@ -11,6 +11,8 @@ import { QuoteSchema, SettlementSchema } from '../pricing/settlement.ts'
 import { UsageSchema } from '../pricing/usage.ts'
 
 const Timestamp = Type.String()
+/** A read model has it in an index: a longer one would fit into no row of it. */
+const NativeId = Type.String({ maxLength: 256 })
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])
 
@@ -70,7 +72,7 @@ export const taskEvents = {
   }),
   TaskSubmitted: Type.Object({
     platformId: Type.String(),
-    nativeId: Type.String(),
+    nativeId: NativeId,
     channelId: Type.String(),
     via: Type.Union([Type.Literal('create'), Type.Literal('reconciliation')]),
     /** The usage, for upstreams that report it when they accept a task and not at its end. */
@@ -100,7 +102,7 @@ export const taskEvents = {
   }),
   TaskSucceeded: Type.Object({
     platformId: Type.String(),
-    nativeId: Type.String(),
+    nativeId: NativeId,
     usage: UsageSchema,
     /** Actual specs by wire name: resolution, ratio, duration, framespersecond, seed, … */
     output: Type.Record(Type.String(), Scalar),
@@ -108,7 +110,7 @@ export const taskEvents = {
   }),
   TaskSettled: Type.Object({
     platformId: Type.String(),
-    nativeId: Type.String(),
+    nativeId: NativeId,
     tenantId: Type.String(),
     userId: Type.String(),
     tokenId: Type.String(),
@@ -138,7 +140,7 @@ export const taskEvents = {
    */
   TaskAppearedLate: Type.Object({
     platformId: Type.String(),
-    nativeId: Type.String(),
+    nativeId: NativeId,
     channelId: Type.String(),
     upstreamStatus: Type.String(),
     possibleCostLeak: Type.Literal(true),

@@ -1,3 +1,4 @@
+import { silentLog } from '../../../src/kernel/log.ts'
 import { deepStrictEqual } from 'node:assert'
 import * as fc from 'fast-check'
 import t from 'tap'
@@ -114,8 +115,18 @@ t.test('a sweep withdraws only the reservation that it looked at', async (t) => 
   let nowMs = 0
   /** Done while the sweep asks the log. */
   let meanwhile = async (): Promise<unknown> => undefined
-  const log = { readStream: async () => (await meanwhile(), []), endPosition: async () => 0n }
-  const deps = { pool, log, monotonic: { nowMs: () => nowMs }, admissions: createAdmissions(pool) }
+  const log = {
+    readStream: async () => (await meanwhile(), []),
+    endPosition: async () => 0n,
+    append: () => Promise.reject(new Error('nothing is given up here')),
+  }
+  const deps = {
+    pool,
+    log,
+    logger: silentLog,
+    monotonic: { nowMs: () => nowMs },
+    admissions: createAdmissions(pool),
+  }
   const sweep = createReservationSweep(deps)
   await admit('k', 10n)
   await sweep()

@@ -1,3 +1,4 @@
+import { silentLog } from '../../../src/kernel/log.ts'
 import t from 'tap'
 import { createAdmissions } from '../../../src/app/spending/admission.ts'
 import {
@@ -11,7 +12,9 @@ import type { Reservation } from '../../../src/app/spending/reservation.ts'
 import { UNREPORTED_SHARE } from '../../../src/app/spending/funds.ts'
 import { createReplicaGauges } from '../../../src/app/spending/replica-gauges.ts'
 import { until } from '../../helpers/eventually.ts'
-import { isDomainError } from '../../../src/kernel/errors.ts'
+import { giveUpLostSpools, readSilentSpools } from '../../../src/app/spending/lost-spools.ts'
+import type { NewEvent } from '../../../src/eventlog/log/types.ts'
+import { DomainError, isDomainError } from '../../../src/kernel/errors.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
 import { pause } from '../../../src/kernel/pause.ts'
 import { type BookReplica, startBook } from '../calls/support/book.ts'
@@ -217,7 +220,12 @@ t.test('what a replica settled and did not report is held until the ledger has i
   await die(tenantId)
   const sweep = createReservationSweep({
     pool,
-    log: { endPosition: () => Promise.resolve(20n), readStream: () => Promise.resolve([]) },
+    log: {
+      endPosition: () => Promise.resolve(20n),
+      readStream: () => Promise.resolve([]),
+      append: () => Promise.reject(new Error('nothing is given up here')),
+    },
+    logger: silentLog,
     monotonic: { nowMs: () => 0 },
     admissions: createAdmissions(pool),
   })
@@ -285,10 +293,37 @@ t.test('a spool that was lost is waited for a week', async (t) => {
   await aged(6.9)
   await closeSilent(50n)
   await purgeSpending(pool, 60n)
+  const appended: (readonly [string, readonly NewEvent[]])[] = []
+  const log: Parameters<typeof giveUpLostSpools>[1] = {
+    append: async (stream, events) => {
+      appended.push([stream, events])
+      throw new Error('the log is away')
+    },
+  }
+  t.same(await giveUpLostSpools(pool, log), [])
   t.same(await heldAsReported(tenantId), [0n])
+  const silent = (await readSilentSpools(pool)).find(({ currency }) => currency === 'USD')
+  t.match(silent, { spools: 1, amount: formatAmount(60n) })
+  t.ok((silent?.oldestSeconds ?? 0) > 6.8 * 86_400)
   await aged(7.1)
-  await purgeSpending(pool, 60n)
+  await t.rejects(giveUpLostSpools(pool, log), /away/)
+  t.same(await heldAsReported(tenantId), [0n], 'nothing is dropped without its event')
+  const taken: typeof log = {
+    append: async (stream, events) => {
+      appended.push([stream, events])
+      throw new DomainError('wrong_expected_revision', 'it is there', {})
+    },
+  }
+  const [event] = await giveUpLostSpools(pool, taken)
+  t.match(event, {
+    type: 'SpoolGivenUp',
+    data: { tenantId, currency: 'USD', amount: formatAmount(60n), spool: 'the lost spool' },
+  })
+  t.equal(appended.length, 2)
+  t.equal(appended[0]?.[1][0]?.id, appended[1]?.[1][0]?.id, 'a repeated one is the same event')
+  t.equal(appended[0]?.[0], appended[1]?.[0])
   t.same(await heldAsReported(tenantId), [])
+  t.same(await giveUpLostSpools(pool, log), [])
 })
 
 t.test('a replica that was only frozen is none that died', async (t) => {

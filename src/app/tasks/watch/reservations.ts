@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { readCheckpoints } from '../../../../projections/engine/checkpoint.ts'
 import { taskStream } from '../../../domain/task/events.ts'
+import { giveUpLostSpools } from '../../spending/lost-spools.ts'
 import { closeSilentReplicas, purgeSpending } from '../../spending/replica-reports.ts'
 import type { TaskDeps } from '../deps.ts'
 
@@ -18,8 +19,8 @@ const MAX_LOOK_UPS = 200
 /** A running admission may have read an earlier balance: no reservation is deleted sooner. */
 const KEEP_FOR_MS = 60_000
 
-type SweepDeps = Pick<TaskDeps, 'pool' | 'monotonic'> & {
-  readonly log: Pick<TaskDeps['log'], 'endPosition' | 'readStream'>
+type SweepDeps = Pick<TaskDeps, 'pool' | 'monotonic' | 'logger'> & {
+  readonly log: Pick<TaskDeps['log'], 'append' | 'endPosition' | 'readStream'>
   readonly admissions: Pick<TaskDeps['admissions'], 'recorded'>
 }
 
@@ -55,6 +56,11 @@ export function createReservationSweep(deps: SweepDeps): () => Promise<void> {
     )
     for (const one of unplaced.values()) await resolve(deps, one, nowMs - one.sinceMs)
     await closeSilentReplicas(deps.pool, () => deps.log.endPosition())
+    for (const { data } of await giveUpLostSpools(deps.pool, deps.log))
+      deps.logger.error(
+        { lost: data },
+        'a lost spool was given up: what waited in it is not billed',
+      )
   }
 }
 
