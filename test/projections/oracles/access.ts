@@ -103,6 +103,7 @@ function issued({ data, position }: Extract<RecordedEvent, { type: 'TokenIssued'
     addresses: data.addresses,
     limits: data.limits,
     expires_at: data.expiresAt === undefined ? null : canonicalTime(data.expiresAt),
+    issued_by: data.issuedBy ?? null,
     issued_at: canonicalTime(data.issuedAt),
     rotated_at: null,
     last_four: data.lastFour,
