@@ -1,5 +1,4 @@
 import { Type } from 'typebox'
-import { MAX_AMOUNT_DIGITS } from '../../kernel/money.ts'
 import { DisplayName, NewId, Reason, successOf } from '../kit/account-surface.ts'
 import { BalanceAccountSchema } from '../kit/balances.ts'
 import { cursorMembers, NextCursor } from '../kit/queries.ts'
@@ -10,7 +9,8 @@ const strict = { additionalProperties: false } as const
 const Currency = Type.Enum(['CNY', 'USD'])
 const Amount = (description: string) =>
   Type.String({
-    pattern: `^(?:0|[1-9]\\d{0,${MAX_AMOUNT_DIGITS - 1}})(?:\\.\\d{1,12})?$`,
+    // 15 digits before the point, as `MAX_AMOUNT_DIGITS` says.
+    pattern: '^(?:0|[1-9]\\d{0,14})(?:\\.\\d{1,12})?$',
     description,
     examples: ['100', '0.5'],
   })
