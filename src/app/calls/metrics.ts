@@ -11,6 +11,8 @@ export interface CallMetrics {
   readonly absorbed: Counter<'family' | 'currency'>
   /** Settled calls that upstream answered with another model or service tier than requested. */
   readonly answeredOtherwise: Counter<'family' | 'what'>
+  /** What was special about the usage that upstream reported of settled calls. */
+  readonly reportsDoubted: Counter<'family' | 'what' | 'why'>
   readonly attempts: Counter<'channel' | 'outcome'>
   readonly inFlight: Gauge
   /** From the provider's last byte until the settlement was durable. */
@@ -47,6 +49,12 @@ export function createCallMetrics(registry: Registry): CallMetrics {
       name: 'tollgate_calls_answered_otherwise_total',
       help: 'Settled calls answered with another model or service tier than asked for.',
       labelNames: ['family', 'what'],
+      registers,
+    }),
+    reportsDoubted: new Counter({
+      name: 'tollgate_calls_reports_doubted_total',
+      help: 'Settled calls whose reported usage was not taken as it is, by figure and why.',
+      labelNames: ['family', 'what', 'why'],
       registers,
     }),
     attempts: new Counter({

@@ -43,6 +43,8 @@ export async function settle<Seen>(
   if (other.model !== undefined) deps.metrics.answeredOtherwise.inc({ family, what: 'model' })
   if (other.serviceTier !== undefined)
     deps.metrics.answeredOtherwise.inc({ family, what: 'service_tier' })
+  for (const { what, why } of rated.doubted?.notes ?? [])
+    deps.metrics.reportsDoubted.inc({ family, what, why })
   if (measurement === 'estimated')
     deps.metrics.estimated.inc({ family, why: endedBy ?? ended.outcome })
   return { settlement, measurement }
@@ -83,7 +85,7 @@ async function record<Seen>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
   served: AnsweringChannel,
-  { usage, settlement, answeredOtherwise, limitedTokens: tokens }: RatedCall,
+  { usage, settlement, answeredOtherwise, doubted, limitedTokens: tokens }: RatedCall,
   { outcome, endedBy }: SettledEnd<Seen>,
 ): Promise<void> {
   const amountPico = parseAmount(settlement.amount)
@@ -97,6 +99,7 @@ async function record<Seen>(
           ...(endedBy === undefined ? {} : { endedBy }),
           usage: { ...usage },
           settlement,
+          ...(doubted === undefined ? {} : { reported: { ...doubted.figures } }),
           ...(answeredOtherwise === undefined ? {} : { answeredOtherwise }),
           settledAt: toTimestamp(deps.clock.nowMs()),
         },

@@ -37,6 +37,11 @@ export const callEvents = {
     endedBy: Type.Optional(Type.String()),
     /** What the settlement was made of, e.g. `input`, `cached-input`, `output`. */
     usage: UsageSchema,
+    /**
+     * The figures of upstream's report under its own names, where they are not simply what is
+     * settled: they were not believed, incomplete, or stand elsewhere than usual.
+     */
+    reported: Type.Optional(UsageSchema),
     settlement: SettlementSchema,
     /** What upstream reports that it answered with, if that differs from the request. */
     answeredOtherwise: Type.Optional(

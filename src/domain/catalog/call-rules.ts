@@ -12,6 +12,31 @@ export interface RatedCall {
   readonly limitedTokens: number
   /** Present if the answer differs from the request, for example in its model. */
   readonly answeredOtherwise?: AnswerDifferences
+  /** What upstream reported, where that is not simply what is settled. */
+  readonly doubted?: DoubtedReport
+}
+
+/** A report that was not taken as it is. */
+export interface DoubtedReport {
+  /** Its figures, under the names they came with. */
+  readonly figures: Usage
+  readonly notes: readonly ReportNote[]
+}
+
+/** What is special about a report of usage. */
+export interface ReportNote {
+  /** What it concerns, such as `input`; few words, because metrics have them. */
+  readonly what: string
+  /**
+   * - `missing`: there is no such figure, or it is no count
+   * - `parts`: a part is more than its whole, or no count
+   * - `ceiling`: it is more than the request can have used
+   * - `undone`: a later report of a stream took a figure back, which it keeps
+   * - `elsewhere`: it was read from another member than usual
+   *
+   * The first three lead to an estimate.
+   */
+  readonly why: 'missing' | 'parts' | 'ceiling' | 'undone' | 'elsewhere'
 }
 
 /**

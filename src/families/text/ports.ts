@@ -1,5 +1,5 @@
 import type { LargestAnswer } from './rules/answer-size.ts'
-import type { TextSeen } from './rules/rules.ts'
+import type { TextSeen } from './rules/measure.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import type { AnswerStream, CallOptions, Channel } from '../../app/ports/provider.ts'
 

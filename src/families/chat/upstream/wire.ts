@@ -1,6 +1,6 @@
 import type { TextRequest } from '../../text/ports.ts'
-import { noTextUsage, type TextUsage } from '../../text/rules/tokens.ts'
-import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import { noTextUsage } from '../../text/rules/tokens.ts'
+import { countOf, isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { bearerHeaders, type Scrubber } from '../../kit/http/lines.ts'
 import { fromStreamError, malformed } from '../../kit/http/refusals.ts'
 import { countOrZero, isGiven, objectOf, objectsOf, parseObject } from '../../kit/http/fields.ts'
@@ -18,6 +18,13 @@ import {
   WRITTEN_5M,
 } from '../../text/upstream/answer-differences.ts'
 import type { TextReader, TextWire } from '../../text/upstream/client.ts'
+import {
+  NOTHING_READ,
+  readFigures,
+  type TextReading,
+  trackReports,
+  wholeTally,
+} from '../../text/upstream/report.ts'
 
 /** UTF-8 bytes of the text, reasoning and calls of a message or a delta. */
 function chatOutputBytes(message: unknown): number {
@@ -88,24 +95,19 @@ function withShownUsage(body: JsonObject): JsonObject {
 
 /**
  * The `usage` of chat by billing unit: cache hits and writes come out of `prompt_tokens`, reasoning
- * is part of `completion_tokens`. Undefined if a figure is missing or invalid: then nothing was
- * reported.
+ * is part of `completion_tokens`.
  */
-export function chatUsage(usage: unknown): TextUsage | undefined {
-  if (!isJsonObject(usage)) return undefined
-  if (!isGiven(usage['prompt_tokens']) || !isGiven(usage['completion_tokens'])) return undefined
-  const prompt = countOrZero(usage['prompt_tokens'])
-  const output = countOrZero(usage['completion_tokens'])
-  const cache = cacheUsageOf(objectOf(usage['prompt_tokens_details']), usage)
-  if (prompt === undefined || output === undefined || cache === undefined) return undefined
-  return {
-    ...noTextUsage,
-    input: Math.max(0, prompt - cache.read - cache.written5m - cache.written1h),
-    'cached-input': cache.read,
-    'cache-write-5m': cache.written5m,
-    'cache-write-1h': cache.written1h,
-    output,
-  }
+export function chatUsage(usage: unknown, cites = false): TextReading {
+  if (!isJsonObject(usage)) return NOTHING_READ
+  const searches = countedSearches(usage) ?? (cites ? 1 : 0)
+  return readFigures({
+    input: countOf(usage['prompt_tokens']),
+    output: countOf(usage['completion_tokens']),
+    cache: cacheUsageOf(objectOf(usage['prompt_tokens_details']), usage),
+    reasoning: countOf(objectOf(usage['completion_tokens_details'])['reasoning_tokens']),
+    total: countOf(usage['total_tokens']),
+    tools: searches === 0 ? noTextUsage : { ...noTextUsage, 'web-search-call': searches },
+  })
 }
 
 /** The paths below `usage` where upstreams report the number of searches. */
@@ -131,20 +133,6 @@ export function citesPages(message: unknown): boolean {
   return objectsOf(message['annotations']).some(({ type }) => type === 'url_citation')
 }
 
-/**
- * Adds the searches of the answer to the usage: as many as upstream counted. If upstream counts
- * none, an answer that cites pages counts as one search, because this wire charges for searches by
- * call.
- */
-export function withSearches(
-  usage: TextUsage | undefined,
-  counted: number | undefined,
-  cites: boolean,
-): TextUsage | undefined {
-  const searches = counted ?? (cites ? 1 : 0)
-  return usage === undefined || searches === 0 ? usage : { ...usage, 'web-search-call': searches }
-}
-
 const DONE = '[DONE]'
 
 /** Few chunks have usage, and fewer use other names for it: only those are serialised again. */
@@ -157,9 +145,8 @@ function withUsageShown(data: string, chunk: JsonObject): string {
 function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
   const rewriteModel = createMemberRewriter('model', request.model)
   const said = answeredWith(request)
-  let usage: TextUsage | undefined
-  let searches: number | undefined
   let cites = false
+  const reports = trackReports((report) => chatUsage(report, cites))
   let outputBytes = 0
   const expected = expectedChoices(request.body['n'])
   const ended = new Set<unknown>()
@@ -198,8 +185,7 @@ function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
       const choices = objectsOf(chunk['choices'])
       const ends = follow(choices)
       said.note({ model: chunk['model'], serviceTier: chunk['service_tier'] })
-      usage = chatUsage(chunk['usage']) ?? usage
-      searches = countedSearches(chunk['usage']) ?? searches
+      reports.note(chunk['usage'])
       const usageOnly = choices.length === 0 && isJsonObject(chunk['usage'])
       return {
         event: undefined,
@@ -210,8 +196,7 @@ function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
     },
     tally: () => {
       const finished = done || ended.size >= expected
-      const counted = withSearches(usage, searches, cites)
-      return { usage: counted, outputBytes, finished, failure, ...said.otherwise() }
+      return { ...reports.reading(), outputBytes, finished, failure, ...said.otherwise() }
     },
     over: () => over,
   }
@@ -238,17 +223,15 @@ export const chatWire: TextWire = {
     return {
       body: shownAnswer(body, request.model, text),
       tally: () => {
-        const usage = withSearches(
-          chatUsage(body['usage']),
-          countedSearches(body['usage']),
-          choices.some((choice) => citesPages(choice['message'])),
-        )
         const said = answeredWith(request)
         said.note({ model: body['model'], serviceTier: body['service_tier'] })
-        const outputBytes = usage
-          ? 0
-          : choices.reduce((sum, choice) => sum + chatOutputBytes(choice['message']), 0)
-        return { usage, outputBytes, finished: true, failure: undefined, ...said.otherwise() }
+        const cites = choices.some((choice) => citesPages(choice['message']))
+        return wholeTally(body['usage'], chatUsage(body['usage'], cites), {
+          outputBytes: () =>
+            choices.reduce((sum, choice) => sum + chatOutputBytes(choice['message']), 0),
+          failure: undefined,
+          ...said.otherwise(),
+        })
       },
     }
   },

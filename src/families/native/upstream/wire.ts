@@ -1,6 +1,6 @@
 import type { TextRequest } from '../../text/ports.ts'
-import { noTextUsage, type TextUsage } from '../../text/rules/tokens.ts'
-import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import { noTextUsage } from '../../text/rules/tokens.ts'
+import { countOf, isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { keyHeaders, type Scrubber } from '../../kit/http/lines.ts'
 import { fromStreamError, malformed } from '../../kit/http/refusals.ts'
 import { countOrZero, objectOf, objectsOf, parseObject, textOf } from '../../kit/http/fields.ts'
@@ -12,6 +12,13 @@ import {
   expectedChoices,
 } from '../../text/upstream/answer-differences.ts'
 import type { TextReader, TextWire } from '../../text/upstream/client.ts'
+import {
+  NOTHING_READ,
+  readFigures,
+  type TextReading,
+  trackReports,
+  wholeTally,
+} from '../../text/upstream/report.ts'
 
 /** The bytes that an inline image of the answer counts as in an estimate of usage. */
 const MEDIA_PART_BYTES = 1_032
@@ -40,32 +47,25 @@ export function addSearches(body: JsonObject, known: Set<string>): void {
 
 /**
  * Converts `usageMetadata` to billing units: upstream omits zero members, thoughts count as output,
- * the prompt includes cache hits, and text that tools added counts as input. Undefined if it is
- * missing or a figure is invalid.
+ * the prompt includes cache hits, and text that tools added counts as input.
  */
-export function nativeUsage(usage: unknown, searches: number): TextUsage | undefined {
-  if (!isJsonObject(usage)) return undefined
+export function nativeUsage(usage: unknown, searches: number): TextReading {
+  if (!isJsonObject(usage)) return NOTHING_READ
   const figure = (name: string) => countOrZero(usage[name])
-  const prompt = figure('promptTokenCount')
-  const cached = figure('cachedContentTokenCount')
-  const toolPrompt = figure('toolUsePromptTokenCount')
-  const candidates = figure('candidatesTokenCount')
-  const thoughts = figure('thoughtsTokenCount')
-  if (
-    prompt === undefined ||
-    cached === undefined ||
-    toolPrompt === undefined ||
-    candidates === undefined ||
-    thoughts === undefined
-  )
-    return undefined
-  return {
-    ...noTextUsage,
-    input: Math.max(0, prompt - cached) + toolPrompt,
-    'cached-input': cached,
-    output: candidates + thoughts,
-    'web-search-call': searches,
-  }
+  const read = figure('cachedContentTokenCount')
+  return readFigures({
+    input: sumOf(figure('promptTokenCount'), figure('toolUsePromptTokenCount')),
+    output: sumOf(figure('candidatesTokenCount'), figure('thoughtsTokenCount')),
+    cache: read === undefined ? undefined : { read, written5m: 0, written1h: 0 },
+    // Part of the output above, whatever the total says.
+    reasoning: undefined,
+    total: countOf(usage['totalTokenCount']),
+    tools: searches === 0 ? noTextUsage : { ...noTextUsage, 'web-search-call': searches },
+  })
+}
+
+function sumOf(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? undefined : one + other
 }
 
 /** The model and the service tier that an answer names. */
@@ -89,12 +89,12 @@ function partBytes(part: JsonObject): number {
   return Buffer.byteLength(JSON.stringify(said))
 }
 
-/** Follows a native stream: usage is cumulative, the last one counts. */
+/** Follows a native stream: usage is cumulative. */
 function nativeFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
   const rewriteModel = createMemberRewriter('modelVersion', request.model)
-  let usage: TextUsage | undefined
   const said = answeredWith(request)
   const searches = new Set<string>()
+  const reports = trackReports((report) => nativeUsage(report, searches.size))
   let outputBytes = 0
   const expected = expectedChoices(objectOf(request.body['generationConfig'])['candidateCount'])
   const ended = new Set<unknown>()
@@ -112,7 +112,7 @@ function nativeFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
       }
       outputBytes += nativeOutputBytes(body)
       addSearches(body, searches)
-      usage = nativeUsage(body['usageMetadata'], searches.size) ?? usage
+      reports.note(body['usageMetadata'])
       said.note(nativeAnsweredWith(body))
       blocked ||= isBlocked(body)
       let ends = blocked
@@ -130,7 +130,7 @@ function nativeFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
     },
     tally: () => {
       const finished = blocked || ended.size >= expected
-      return { usage, outputBytes, finished, failure, ...said.otherwise() }
+      return { ...reports.reading(), outputBytes, finished, failure, ...said.otherwise() }
     },
     // There is no end mark; figures may follow the reason until the connection ends.
     over: () => false,
@@ -161,11 +161,17 @@ export const nativeWire: TextWire = {
       tally: () => {
         const searches = new Set<string>()
         addSearches(body, searches)
-        const usage = nativeUsage(body['usageMetadata'], searches.size)
-        const outputBytes = usage ? 0 : nativeOutputBytes(body)
         const said = answeredWith(request)
         said.note(nativeAnsweredWith(body))
-        return { usage, outputBytes, finished: true, failure: undefined, ...said.otherwise() }
+        return wholeTally(
+          body['usageMetadata'],
+          nativeUsage(body['usageMetadata'], searches.size),
+          {
+            outputBytes: () => nativeOutputBytes(body),
+            failure: undefined,
+            ...said.otherwise(),
+          },
+        )
       },
     }
   },

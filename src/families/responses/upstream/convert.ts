@@ -1,9 +1,10 @@
 import type { TextRequest } from '../../text/ports.ts'
-import { noTextUsage, type TextUsage, type ToolUnit } from '../../text/rules/tokens.ts'
+import type { TextUsage, ToolUnit } from '../../text/rules/tokens.ts'
 import { countOf, isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import { countOrZero, isGiven, objectOf, objectsOf, textOf } from '../../kit/http/fields.ts'
+import { objectOf, objectsOf, textOf } from '../../kit/http/fields.ts'
 import type { Scrubber } from '../../kit/http/lines.ts'
 import { bytesOf, cacheDetails, cacheUsageOf } from '../../text/upstream/answer-differences.ts'
+import { NOTHING_READ, readFigures, type TextReading } from '../../text/upstream/report.ts'
 
 /** Calls of the provider's own tools; upstream's `usage` has no counters for them. */
 type ToolCounts = Pick<TextUsage, ToolUnit>
@@ -39,23 +40,17 @@ export function toolCounts(output: readonly JsonObject[]): ToolCounts {
   }
 }
 
-/** The `usage` of a response by billing unit; undefined if a figure is missing or invalid. */
-export function responsesUsage(usage: unknown, tools: ToolCounts): TextUsage | undefined {
-  if (!isJsonObject(usage)) return undefined
-  if (!isGiven(usage['input_tokens']) || !isGiven(usage['output_tokens'])) return undefined
-  const all = countOrZero(usage['input_tokens'])
-  const output = countOrZero(usage['output_tokens'])
-  const cache = cacheUsageOf(objectOf(usage['input_tokens_details']), usage)
-  if (all === undefined || output === undefined || cache === undefined) return undefined
-  return {
-    ...noTextUsage,
-    ...tools,
-    input: Math.max(0, all - cache.read - cache.written5m - cache.written1h),
-    'cached-input': cache.read,
-    'cache-write-5m': cache.written5m,
-    'cache-write-1h': cache.written1h,
-    output,
-  }
+/** The `usage` of a response by billing unit. */
+export function responsesUsage(usage: unknown, tools: ToolCounts): TextReading {
+  if (!isJsonObject(usage)) return NOTHING_READ
+  return readFigures({
+    input: countOf(usage['input_tokens']),
+    output: countOf(usage['output_tokens']),
+    cache: cacheUsageOf(objectOf(usage['input_tokens_details']), usage),
+    reasoning: countOf(objectOf(usage['output_tokens_details'])['reasoning_tokens']),
+    total: countOf(usage['total_tokens']),
+    tools,
+  })
 }
 
 /**

@@ -1,5 +1,4 @@
 import type { TextRequest } from '../../text/ports.ts'
-import type { TextUsage } from '../../text/rules/tokens.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { bearerHeaders, type Scrubber } from '../../kit/http/lines.ts'
 import { fromStreamError, malformed } from '../../kit/http/refusals.ts'
@@ -12,6 +11,7 @@ import {
   type MemberRewriter,
 } from '../../text/upstream/answer-differences.ts'
 import type { TextReader, TextWire } from '../../text/upstream/client.ts'
+import { trackReports, wholeTally } from '../../text/upstream/report.ts'
 import {
   failureOf,
   itemView,
@@ -71,7 +71,8 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Tex
   const withOurIds = createEventRewriter(keptId)
   /** Finished items as received, for terminal events that do not repeat them. */
   const items: JsonObject[] = []
-  let usage: TextUsage | undefined
+  let counted = noTools
+  const reports = trackReports((report) => responsesUsage(report, counted))
   let outputBytes = 0
   let finished = false
   let failure: { readonly code: string; readonly message: string } | undefined
@@ -84,11 +85,12 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Tex
   const withResponse = (type: string, body: JsonObject, response: JsonObject): string => {
     const output = objectsOf(response['output'])
     const tools = TERMINAL.has(type) ? toolCounts(output.length > 0 ? output : items) : noTools
+    reports.note(response['usage'])
     if (TERMINAL.has(type)) {
       said.note({ model: response['model'], serviceTier: response['service_tier'] })
       finished = true
       failure = failureOf(response, scrub) ?? failure
-      usage = responsesUsage(response['usage'], tools)
+      counted = tools
     }
     return JSON.stringify({
       ...body,
@@ -117,13 +119,10 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Tex
         terminal: finished,
       }
     },
-    tally: () => ({
-      usage,
-      outputBytes,
-      finished,
-      failure,
-      ...said.otherwise(),
-    }),
+    tally: () => {
+      const ended = { outputBytes, finished, failure }
+      return { ...reports.reading(), ...ended, ...said.otherwise() }
+    },
     over: () => finished,
   }
 }
@@ -148,16 +147,13 @@ export const responsesWire: TextWire = {
     return {
       body: responseView(body, request, tools, scrub),
       tally: () => {
-        const usage = responsesUsage(body['usage'], tools)
         const said = answeredWith(request)
         said.note({ model: body['model'], serviceTier: body['service_tier'] })
-        return {
-          usage,
-          outputBytes: usage ? 0 : outputBytes(output),
-          finished: true,
+        return wholeTally(body['usage'], responsesUsage(body['usage'], tools), {
+          outputBytes: () => outputBytes(output),
           failure: failureOf(body, scrub),
           ...said.otherwise(),
-        }
+        })
       },
     }
   },

@@ -1,5 +1,5 @@
 import { DomainError } from '../../../kernel/errors.ts'
-import { type Currency, lineAmount, type Quantity } from '../../../kernel/money.ts'
+import { type Currency, lineAmount } from '../../../kernel/money.ts'
 import { type MeteredTool, meteredTools, type TextWireRules } from './wire.ts'
 import { type TextUsage, type TokenUnit, tokenUnits, type ToolUnit } from './tokens.ts'
 import {
@@ -121,14 +121,16 @@ function unasked(
 export function settleText(
   quote: TextQuote,
   usage: TextUsage,
-  measurement: Measurement,
+  measurementOf: (unit: TokenUnit | ToolUnit) => Measurement,
 ): Settlement {
   const { tokens, tools } = quote
-  const line = (rated: RatedSku | undefined, quantity: Quantity) =>
-    rated === undefined || quantity === 0 ? undefined : settlementLine(rated, quantity, measurement)
+  const line = (rated: RatedSku | undefined, unit: TokenUnit | ToolUnit) =>
+    rated === undefined || usage[unit] === 0
+      ? undefined
+      : settlementLine(rated, usage[unit], measurementOf(unit))
   return settlement(quote, [
-    ...tokenUnits.map((unit) => line(tokens[unit], usage[unit])),
-    ...meteredTools.map((tool) => line(tools[tool], usage[TOOL_UNITS[tool]])),
+    ...tokenUnits.map((unit) => line(tokens[unit], unit)),
+    ...meteredTools.map((tool) => line(tools[tool], TOOL_UNITS[tool])),
   ])
 }
 

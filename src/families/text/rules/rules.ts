@@ -1,25 +1,18 @@
 import { isDomainError } from '../../../kernel/errors.ts'
 import type { PriceBook } from '../../../domain/pricing/price-book.ts'
-import type { Measurement } from '../../../domain/pricing/settlement.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import type {
-  AnswerDifferences,
-  CallFamilyRules,
-  CallTerms,
-  RatedCall,
-} from '../../../domain/catalog/call-rules.ts'
+import type { CallFamilyRules, CallTerms, RatedCall } from '../../../domain/catalog/call-rules.ts'
 import {
   estimateInputTokens,
-  estimateText,
   heldInputTokens,
   type InputSize,
-  type TextUsage,
   tokenUnits,
   toolUnits,
   totalTokens,
 } from './tokens.ts'
 import { answersOf, boundsAbove, expectedOutput, largestOutput } from './expected.ts'
-import { isTextModelName, offeredTools, type TextWireRules } from './wire.ts'
+import { measureText, type MostUsed, reportedFigures, sideOf, type TextSeen } from './measure.ts'
+import { isTextModelName, offeredTools, runsTools, type TextWireRules } from './wire.ts'
 import { holdText, outputWithin, quoteText, settleText, type TextQuote } from './pricing.ts'
 
 /** What a text call is priced by. */
@@ -33,18 +26,6 @@ export interface TextCallRequest {
   readonly largestOutputTokens: number
   /** The tier of service it is priced by; absent is the usual one. */
   readonly serviceTier?: string
-}
-
-/** What was seen of a text answer. */
-export interface TextSeen {
-  /** The reported usage; undefined if upstream reported none, or invalid figures. */
-  readonly usage: TextUsage | undefined
-  /** UTF-8 bytes of text, reasoning, tool names and arguments; not counted if there is usage. */
-  readonly outputBytes: number
-  /** Upstream reported that the result is complete. */
-  readonly finished: boolean
-  /** Present if upstream answered with another model or service tier than requested. */
-  readonly answeredOtherwise?: AnswerDifferences
 }
 
 /** Of an answer that never came. */
@@ -67,38 +48,21 @@ function quoteOf({ wire, model, body, serviceTier }: TextCallRequest, book: Pric
   return made
 }
 
-/**
- * What a call used. The figures of a whole result count, also of one that failed; figures that came
- * with only part of a result say at least that much; without figures the bytes seen are counted, up
- * to the most that the request allows. An explicit zero is a figure.
- */
-function usageOf(
-  { usage, finished, outputBytes }: TextSeen,
-  { inputSize, largestOutputTokens }: Estimated,
-): { readonly usage: TextUsage; readonly measurement: Measurement } {
-  if (usage !== undefined && finished) return { usage, measurement: 'reported' }
-  const estimate = estimateText(inputSize, outputBytes)
-  const output = Math.min(Math.max(usage?.output ?? 0, estimate.output), largestOutputTokens)
-  return { usage: { ...(usage ?? estimate), output }, measurement: 'estimated' }
-}
-
-/** What an estimate is made of, besides what was seen. */
-interface Estimated {
-  readonly inputSize: InputSize
-  /** Output tokens that the request and the model allow, of all alternatives. */
-  readonly largestOutputTokens: number
-}
-
-function rated(quote: TextQuote, request: Estimated, seen: TextSeen): RatedCall {
-  const { usage, measurement } = usageOf(seen, request)
-  const settlement = settleText(quote, usage, measurement)
-  const { answeredOtherwise } = seen
+function rated(quote: TextQuote, request: MostUsed, seen: TextSeen): RatedCall {
+  const { usage, estimated, notes } = measureText(request, seen)
+  const settlement = settleText(quote, usage, (unit) =>
+    estimated.has(sideOf(unit)) ? 'estimated' : 'reported',
+  )
+  const { answeredOtherwise, report } = seen
   return {
     usage,
-    measurement,
+    measurement: estimated.size > 0 ? 'estimated' : 'reported',
     settlement,
     limitedTokens: totalTokens(usage),
     ...(answeredOtherwise === undefined ? {} : { answeredOtherwise }),
+    ...(notes.length === 0 || report === undefined
+      ? {}
+      : { doubted: { figures: reportedFigures(report), notes } }),
   }
 }
 
@@ -152,7 +116,13 @@ function priceText(request: TextCallRequest, book: PriceBook): CallTerms<TextSee
   const { wire, body, inputSize } = request
   const largestOutputTokens = largestOutput(wire, body, request.largestOutputTokens)
   // Keeps no reference to the request, which may be large.
-  const estimated = { inputSize, largestOutputTokens }
+  const most: MostUsed = {
+    inputSize,
+    largestOutputTokens,
+    unboundedOutputTokens: request.largestOutputTokens * answersOf(wire, body),
+    answers: answersOf(wire, body),
+    runsTools: runsTools(wire, body),
+  }
   return {
     priceBookVersion: quote.priceBookVersion,
     currency: quote.currency,
@@ -162,7 +132,7 @@ function priceText(request: TextCallRequest, book: PriceBook): CallTerms<TextSee
       outputTokens: largestOutputTokens,
     }),
     fitting: fittingBound(request, quote),
-    settle: (seen) => rated(quote, estimated, seen),
-    estimate: (seen) => rated(quote, estimated, seen ?? nothingSeen),
+    settle: (seen) => rated(quote, most, seen),
+    estimate: (seen) => rated(quote, most, seen ?? nothingSeen),
   }
 }

@@ -109,6 +109,22 @@ export function offeredTools(wire: TextWireRules, body: JsonObject): readonly Me
   return [...offered]
 }
 
+/** Names of tools that callers run themselves: upstream only names them in its answer. */
+const CALLERS_TOOLS = /^(?:function|custom|functionDeclarations|local_shell|apply_patch|namespace)$/
+
+/** Whether upstream may run tools of the request by itself, so that their results become input. */
+export function runsTools(wire: TextWireRules, body: JsonObject): boolean {
+  if (wire.asksForSearch?.(body) === true) return true
+  const { tools } = body
+  if (!Array.isArray(tools)) return false
+  return (tools as readonly unknown[])
+    .filter(isJsonObject)
+    .flatMap((tool) =>
+      wire.namesToolsByMember === true ? Object.keys(tool) : [String(tool['type'])],
+    )
+    .some((name) => !CALLERS_TOOLS.test(name))
+}
+
 /** The stores of an account a responses request searches, and where the first are named. */
 export function vectorStoresOf(
   body: JsonObject,

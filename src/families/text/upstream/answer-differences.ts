@@ -73,6 +73,9 @@ export const WRITTEN_1H = [
   'ephemeral_1h_input_tokens',
 ]
 
+/** Other names of what was read from a cache, in the details or in the usage itself. */
+const READ_ELSEWHERE = ['cached_tokens', 'cache_read_input_tokens', 'prompt_cache_hit_tokens']
+
 const writeNames = new Set([...WRITTEN, ...WRITTEN_5M, ...WRITTEN_1H, 'cache_creation'])
 
 /** Whether a name is one of cache writes, or of the object that holds them. */
@@ -86,8 +89,10 @@ export function mentionsWrites(usage: JsonObject): boolean {
   return false
 }
 
-interface CacheUsage {
+export interface CacheUsage {
   readonly read: number
+  /** The figure of what was read stands elsewhere than in `cached_tokens` of the details. */
+  readonly isElsewhere?: true
   /** Without a split, all writes are of five minutes. */
   readonly written5m: number
   readonly written1h: number
@@ -102,9 +107,11 @@ function first(places: readonly JsonObject[], names: readonly string[]): number 
 
 /** Cache figures of the input tokens' details or of `usage`; undefined when one is no count. */
 export function cacheUsageOf(details: JsonObject, usage: JsonObject): CacheUsage | undefined {
-  const read = countOrZero(details['cached_tokens'])
+  const usual = countOrZero(details['cached_tokens'])
+  const read = usual === 0 ? readElsewhere(details, usage) : usual
+  const isElsewhere = read !== usual ? ({ isElsewhere: true } as const) : {}
   if (!mentionsWrites(details) && !mentionsWrites(usage))
-    return read === undefined ? undefined : { read, written5m: 0, written1h: 0 }
+    return read === undefined ? undefined : { read, written5m: 0, written1h: 0, ...isElsewhere }
   const places = [
     details,
     usage,
@@ -121,7 +128,16 @@ export function cacheUsageOf(details: JsonObject, usage: JsonObject): CacheUsage
     written1h === undefined
   )
     return undefined
-  return { read, written5m: Math.max(written5m, written - written1h), written1h }
+  return { read, written5m: Math.max(written5m, written - written1h), written1h, ...isElsewhere }
+}
+
+/** The first figure that is not zero; zero where there is none, undefined where it is no count. */
+function readElsewhere(details: JsonObject, usage: JsonObject): number | undefined {
+  for (const name of READ_ELSEWHERE) {
+    const read = countOrZero(usage[name] ?? details[name])
+    if (read !== 0) return read
+  }
+  return 0
 }
 
 /** The details as callers see them: the surface's names, writes only where there were any. */

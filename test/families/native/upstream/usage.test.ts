@@ -17,16 +17,20 @@ t.test('thoughts are output, the prompt includes the cache, what tools add is in
         thoughtsTokenCount: 30,
       },
       2,
-    ),
+    ).usage,
     { input: 67, 'cached-input': 40, output: 35, 'web-search-call': 2 },
   )
 })
 
 t.test('members that are zero are left out upstream; wrong figures are no figures', async (t) => {
-  t.match(nativeUsage({ promptTokenCount: 3 }, 0), { input: 3, output: 0 })
-  t.match(nativeUsage({}, 0), { input: 0, output: 0 })
-  t.equal(nativeUsage(undefined, 0), undefined)
-  t.equal(nativeUsage({ promptTokenCount: -1 }, 0), undefined)
+  t.match(nativeUsage({ promptTokenCount: 3 }, 0).usage, { input: 3, output: 0 })
+  t.match(nativeUsage({}, 0).usage, { input: 0, output: 0 })
+  t.equal(nativeUsage(undefined, 0).usage, undefined)
+  t.match(nativeUsage({ promptTokenCount: -1, candidatesTokenCount: 4 }, 0), {
+    usage: { input: 0, output: 4 },
+    notes: [{ what: 'input', why: 'missing' }],
+  })
+  t.match(nativeUsage({ promptTokenCount: 3, totalTokenCount: 9 }, 0).usage, { output: 6 })
 })
 
 t.test(

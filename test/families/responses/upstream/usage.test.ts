@@ -29,11 +29,14 @@ t.test('usage by unit, with the cache taken out of the input', async (t) => {
     responsesUsage(
       { input_tokens: 21, output_tokens: 5, input_tokens_details: { cached_tokens: 6 } },
       { ...noTools, 'web-search-call': 2 },
-    ),
+    ).usage,
     { input: 15, 'cached-input': 6, output: 5, 'web-search-call': 2 },
   )
-  t.equal(responsesUsage(null, noTools), undefined)
-  t.equal(responsesUsage({ input_tokens: 1 }, noTools), undefined)
+  t.equal(responsesUsage(null, noTools).usage, undefined)
+  t.match(responsesUsage({ input_tokens: 1 }, noTools), {
+    usage: { input: 1, output: 0 },
+    notes: [{ what: 'output', why: 'missing' }],
+  })
 })
 
 t.test('a response is shown with our model, its tool counts and its function calls', async (t) => {

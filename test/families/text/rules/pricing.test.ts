@@ -8,6 +8,9 @@ import { priceBookFromPublished } from '../../../../src/domain/pricing/price-boo
 import { holdText, quoteText, settleText } from '../../../../src/families/text/rules/pricing.ts'
 import { parseAmount } from '../../../../src/kernel/money.ts'
 
+const reported = () => 'reported' as const
+const estimated = () => 'estimated' as const
+
 const entry = (sku: string, price: string, more: Partial<PriceEntry> = {}): PriceEntry => ({
   sku,
   currency: 'USD',
@@ -40,7 +43,7 @@ const usage: TextUsage = {
 const allTools = ['web-search', 'code-interpreter', 'file-search'] as const
 
 t.test('every unit is a line with its SKU, price and rule', async (t) => {
-  const settled = settleText(quoteText('m', wires.chat, allTools, bookOf(full)), usage, 'reported')
+  const settled = settleText(quoteText('m', wires.chat, allTools, bookOf(full)), usage, reported)
   t.same(
     settled.lines.map((line) => [line.sku, line.rule, line.quantity, line.amount]),
     [
@@ -60,7 +63,7 @@ t.test('every unit is a line with its SKU, price and rule', async (t) => {
 
 t.test('a cache without prices costs what input costs, under a rule that says so', async (t) => {
   const book = bookOf([entry('m-input-token', '2'), entry('m-output-token', '8')])
-  const settled = settleText(quoteText('m', wires.native, [], book), usage, 'estimated')
+  const settled = settleText(quoteText('m', wires.native, [], book), usage, estimated)
   t.same(
     settled.lines.map((line) => [line.sku, line.rule, line.quantity, line.measurement]),
     [
@@ -98,13 +101,13 @@ t.test(
   'zero is a settlement without lines; tools that were not offered are not billed',
   async (t) => {
     const quote = quoteText('m', wires.responses, ['web-search'], bookOf(full))
-    const zero = settleText(quote, noTextUsage, 'reported')
+    const zero = settleText(quote, noTextUsage, reported)
     t.same([zero.amount, zero.lines], ['0', []])
     t.same(
       settleText(
         quote,
         { ...noTextUsage, 'web-search-call': 1, 'file-search-call': 5 },
-        'reported',
+        reported,
       ).lines.map((line) => line.sku),
       ['web-search-call'],
     )
@@ -117,18 +120,15 @@ t.test(
     const searched = { ...noTextUsage, 'web-search-call': 1 }
     const quote = quoteText('m', wires.chat, [], bookOf(full))
     t.same(
-      settleText(quote, searched, 'reported').lines.map((line) => [line.sku, line.rule]),
+      settleText(quote, searched, reported).lines.map((line) => [line.sku, line.rule]),
       [['web-search-call', 'text/chat/web-search-count']],
     )
     const asked = quoteText('m', wires.chat, ['web-search'], bookOf(full))
     const expected = { inputTokens: 10, outputTokens: 10 }
     t.equal(holdText(asked, expected) - holdText(quote, expected), parseAmount('0.03'))
     const unpriced = bookOf(full.filter(({ sku }) => sku !== 'web-search-call'))
-    t.same(settleText(quoteText('m', wires.chat, [], unpriced), searched, 'reported').lines, [])
-    t.same(
-      settleText(quoteText('m', wires.native, [], bookOf(full)), searched, 'reported').lines,
-      [],
-    )
+    t.same(settleText(quoteText('m', wires.chat, [], unpriced), searched, reported).lines, [])
+    t.same(settleText(quoteText('m', wires.native, [], bookOf(full)), searched, reported).lines, [])
   },
 )
 
@@ -151,7 +151,7 @@ t.test('lines are exact, sum to the amount, and each unit of usage is billed onc
   fc.assert(
     fc.property(anyUsage, fc.array(price, { minLength: 8, maxLength: 8 }), (used, prices) => {
       const book = bookOf(full.map((one, at) => ({ ...one, price: prices[at] ?? '1' })))
-      const settled = settleText(quoteText('m', wires.chat, allTools, book), used, 'reported')
+      const settled = settleText(quoteText('m', wires.chat, allTools, book), used, reported)
       let sum = 0n
       for (const line of settled.lines) {
         if (recomputeLine(line) !== parseAmount(line.amount)) return false
@@ -185,7 +185,7 @@ t.test(
           }
           const inputTokens = input + cachedInput + cacheWrite5m + cacheWrite1h
           const hold = holdText(quote, { inputTokens, outputTokens: output })
-          return hold >= parseAmount(settleText(quote, used, 'reported').amount)
+          return hold >= parseAmount(settleText(quote, used, reported).amount)
         },
       ),
     )

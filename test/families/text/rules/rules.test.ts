@@ -1,13 +1,12 @@
 import { catalog } from '../../../../src/families/index.ts'
 import * as fc from 'fast-check'
+import { parseAmount } from '../../../../src/kernel/money.ts'
+import { propertyRuns } from '../../../helpers/property-runs.ts'
 import t from 'tap'
 import { withHeldBound } from '../../../../src/families/text/rules/expected.ts'
 import { textFamilies, type TextFamily, wires } from '../wires.ts'
-import {
-  textRules,
-  type TextCallRequest,
-  type TextSeen,
-} from '../../../../src/families/text/rules/rules.ts'
+import { textRules, type TextCallRequest } from '../../../../src/families/text/rules/rules.ts'
+import type { TextSeen } from '../../../../src/families/text/rules/measure.ts'
 import { noTextUsage } from '../../../../src/families/text/rules/tokens.ts'
 import { priceBookFromPublished } from '../../../../src/domain/pricing/price-book.ts'
 import { shippedBook } from '../../../domain/pricing/books.ts'
@@ -183,6 +182,83 @@ t.test('what was seen of an answer says what is settled, and what a failure cost
   t.same(
     nothing.settlement.lines.map(({ quantity }) => quantity),
     [1],
+  )
+  t.end()
+})
+
+const MOST = Number.MAX_SAFE_INTEGER
+
+t.test('a report above what a request can have used is an estimate, side by side', (t) => {
+  for (const wire of textFamilies) {
+    const asked = request(boundedBy[wire](4_096), { family: wire })
+    const terms = textRules(wires[wire]).price(asked, shippedBook)
+    const settle = (more: Partial<typeof noTextUsage>, reasoningTokens = 0) => {
+      const usage = { ...noTextUsage, input: 30, output: 5, ...more }
+      const report = { prompt_tokens: usage.input, completion_tokens: usage.output }
+      return terms.settle({ usage, reasoningTokens, report, outputBytes: 41, finished: true })
+    }
+    t.match(settle({ input: 30_000, output: 4_100 }), { measurement: 'reported' }, wire)
+    t.notOk(settle({})?.doubted)
+    const output = settle({ output: MOST })
+    t.match(output, {
+      measurement: 'estimated',
+      usage: { input: 30, output: 11 },
+      doubted: {
+        figures: { prompt_tokens: 30, completion_tokens: MOST },
+        notes: [{ what: 'output', why: 'ceiling' }],
+      },
+    })
+    t.same(
+      output?.settlement.lines.map(({ measurement }) => measurement),
+      ['reported', 'estimated'],
+      'the other side is what was reported',
+    )
+    for (const more of [
+      { input: MOST },
+      { 'cached-input': MOST },
+      // Each is safe, their sum is not.
+      { input: MOST, 'cache-write-5m': MOST, 'cache-write-1h': MOST },
+    ])
+      t.match(settle(more), {
+        measurement: 'estimated',
+        usage: { input: 1, 'cached-input': 0, 'cache-write-1h': 0, output: 5 },
+        limitedTokens: 6,
+      })
+    t.match(settle({ 'web-search-call': MOST, 'file-search-call': MOST }), {
+      measurement: 'estimated',
+      usage: { 'web-search-call': 0, output: 5 },
+    })
+    t.match(settle({ output: 8_000 }), { usage: { output: 11 } }, 'above the bound that was sent')
+    t.match(settle({ output: 8_000 }, 4_000), { measurement: 'reported' }, 'reasoning is outside')
+    t.match(settle({ output: MOST }, MOST), { usage: { output: 11 } }, 'within the model')
+  }
+  t.end()
+})
+
+t.test('whatever is reported, a call is settled, and not above its ceiling', (t) => {
+  const figure = fc.oneof(fc.nat(10_000), fc.maxSafeNat(), fc.constant(MOST))
+  const terms = chatText.price(request({ max_tokens: 100 }), shippedBook)
+  const ceilingPico = chatText.price(
+    { ...request({ max_tokens: 1_000 }), inputSize: { characters: 400_000, mediaBytes: 0 } },
+    shippedBook,
+  ).holdPico
+  fc.assert(
+    fc.property(
+      fc.record(Object.fromEntries(Object.keys(noTextUsage).map((unit) => [unit, figure]))),
+      fc.boolean(),
+      fc.nat(10_000),
+      (figures, finished, outputBytes) => {
+        const usage = { ...noTextUsage, ...figures, 'web-search-call': 0 }
+        const seen = { usage, finished, outputBytes }
+        for (const rated of [terms.settle(seen), terms.estimate(seen)]) {
+          if (rated === undefined) return false
+          if (!Number.isSafeInteger(rated.limitedTokens)) return false
+          if (parseAmount(rated.settlement.amount) > ceilingPico) return false
+        }
+        return true
+      },
+    ),
+    { numRuns: propertyRuns(200) },
   )
   t.end()
 })
