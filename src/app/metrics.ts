@@ -18,6 +18,8 @@ export interface TaskMetrics {
   readonly polls: Counter<'outcome'>
   /** Tasks that ended unseen at their deadline, or appeared after they were given up. */
   readonly possibleCostLeaks: Counter
+  /** Tasks whose success is withheld: its usage is missing, or above what the request can cost. */
+  readonly successesWithheld: Counter<'why'>
   readonly policyFailures: Counter<'policy'>
   readonly lateAppends: Gauge
   /** Open tasks: `poll` or `reconcile`, all and due. */
@@ -96,6 +98,12 @@ function createPolicyMetrics(registers: Registry[]) {
     possibleCostLeaks: new Counter({
       name: 'tollgate_possible_cost_leaks_total',
       help: 'Tasks that expired before the gateway saw an end, or were found after they had failed: upstream may bill them.',
+      registers,
+    }),
+    successesWithheld: new Counter({
+      name: 'tollgate_task_successes_withheld_total',
+      help: 'Tasks whose success is withheld and asked for again, because its usage is missing or above its ceiling.',
+      labelNames: ['why'],
       registers,
     }),
     policyFailures: new Counter({

@@ -63,6 +63,10 @@ export function createObserve(deps: TaskDeps): Observe {
     if (state.phase === 'active' && revision !== undefined)
       deps.known.set(platformId, { state, revision })
     else deps.known.delete(platformId)
+    if (!ended && observation.status === 'succeeded')
+      for (const { type, data } of events)
+        if (type === 'TaskStatusChanged')
+          deps.metrics.successesWithheld.inc({ why: data.reported ? 'ceiling' : 'missing' })
     if (ended && events.length > 0) {
       deps.metrics.ended.inc({ model: state.request.model, status: state.status })
       deps.recent.note(tenantId, position)

@@ -11,7 +11,8 @@ import {
 import { type PriceBook, rate } from '../pricing/price-book.ts'
 import type { Usage } from '../pricing/usage.ts'
 import type { TaskFacts } from '../task/events.ts'
-import type { CallFamilyRules, RatedCall } from './call-rules.ts'
+import { settleBelieved } from './believed.ts'
+import type { CallFamilyRules, RatedCall, ReportNote } from './call-rules.ts'
 import type { TaskFamilyRules, TaskModel } from './task-rules.ts'
 
 /** The sides of a picture. */
@@ -195,6 +196,8 @@ export function quotedLine(
 /** What an image call is priced by. */
 type PricedImages = Pick<ImageRequest, 'model' | 'facts'>
 
+const ABOVE_CEILING: ReportNote = { what: 'images', why: 'ceiling' }
+
 /** The record of a family of images as one of synchronous calls. */
 export function imageCallRules(family: ImageFamily): CallFamilyRules<PricedImages, ImageSeen> {
   const { name, models, currency } = family
@@ -213,8 +216,12 @@ export function imageCallRules(family: ImageFamily): CallFamilyRules<PricedImage
         seen: ImageSeen,
         measurement: RatedCall['measurement'],
       ): RatedCall | undefined => {
-        const settled = family.settle(quote, { ...priced, ...seen })
-        return settled && { usage: seen.usage, measurement, settlement: settled, limitedTokens: 0 }
+        const settled = settleBelieved(family, IMAGES, { quote, ...priced, ...seen })
+        if (settled === undefined) return undefined
+        const { settlement, usage } = settled
+        if (usage === seen.usage) return { usage, measurement, settlement, limitedTokens: 0 }
+        const doubted = { figures: seen.usage, notes: [ABOVE_CEILING] }
+        return { usage, measurement: 'estimated', settlement, limitedTokens: 0, doubted }
       }
       const dearest = rated(family.expected(priced.model, priced.facts), 'estimated')
       invariant(dearest, 'a quote was made of what is expected')
@@ -261,7 +268,7 @@ export function imageTaskRules(family: ImageFamily): TaskFamilyRules {
     resolve: (name) => models.find((model) => model.name === name),
     quote: (model, facts, book) => quoteImages(family, { model, facts }, book),
     settle: ({ quote, model, facts, usage, output }) =>
-      family.settle(quote, { model, facts, usage, output }),
+      settleBelieved(family, IMAGES, { quote, model, facts, usage, output })?.settlement,
     ...(family.furtherSkus === undefined ? {} : { furtherSkus: family.furtherSkus }),
     prices: (model) => family.neededSkus(model).map((sku) => ({ sku, currency: family.currency })),
   }

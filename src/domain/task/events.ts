@@ -98,6 +98,8 @@ export const taskEvents = {
      * (P5).
      */
     upstreamStatus: Type.Optional(Type.String()),
+    /** The usage of a success that is withheld, because it is more than the request can cost. */
+    reported: Type.Optional(UsageSchema),
     observedAt: Timestamp,
   }),
   TaskSucceeded: Type.Object({

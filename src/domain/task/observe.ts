@@ -1,5 +1,6 @@
 import { unreachable } from '../../kernel/assert.ts'
 import type { TaskFamilyRules } from '../catalog/task-rules.ts'
+import { isAboveCeiling } from '../pricing/ceiling.ts'
 import { toStorable } from '../../kernel/storable-text.ts'
 import type { TaskObservation, TaskSeen } from './observation.ts'
 import type { TaskEvent, TaskEventData } from './events.ts'
@@ -26,9 +27,9 @@ const NOT_ACCEPTED_MESSAGE =
 
 /**
  * The events of an observation of an active task. A step back (running → queued) and a repetition
- * decide to no event. A success without a usable usage is not an end yet: it is noted once for
- * support, the poll asks again, and if the usage never comes the task expires as a possible cost
- * leak; it is never settled at a guess.
+ * decide to no event. A success without a usable usage, or with one above what the request can cost,
+ * is not an end yet: it is noted once for support, the poll asks again, and if a usable usage never
+ * comes the task expires as a possible cost leak; it is never settled at a guess.
  */
 export function observeTask(
   rules: TaskFamilyRules,
@@ -48,11 +49,13 @@ export function observeTask(
       ]
     case 'unknown':
       return noteUnknown(state, observation.upstreamStatus, at)
-    case 'succeeded':
+    case 'succeeded': {
+      const seen = withUsage(state, observation)
       return (
-        settledSuccess(rules, state, withUsage(state, observation), at) ??
-        noteUnknown(state, observation.upstreamStatus, at)
+        settledSuccess(rules, state, seen, at) ??
+        noteWithheld(rules, state, { ...observation, ...seen }, at)
       )
+    }
     case 'failed':
       return [{ type: 'TaskFailed', data: { platformId, ...failure(observation), failedAt: at } }]
     case 'expired':
@@ -88,7 +91,7 @@ export function settledSuccess(
   const usage = safeUsage(seen.usage)
   const output = safeOutput(seen.output)
   const settlement = rules.settle({ model, facts, quote, usage, output })
-  if (settlement === undefined) return undefined
+  if (settlement === undefined || isAboveCeiling(quote, settlement)) return undefined
   return [
     {
       type: 'TaskSucceeded',
@@ -119,7 +122,26 @@ export function settledSuccess(
   ]
 }
 
-function noteUnknown(state: ActiveTask, word: string, at: string): readonly TaskEvent[] {
+/** A success that cannot be settled, with the usage that was not believed. */
+function noteWithheld(
+  rules: TaskFamilyRules,
+  state: ActiveTask,
+  { upstreamStatus, usage, output }: TaskObservation,
+  at: string,
+): readonly TaskEvent[] {
+  const { model, facts, quote } = state.request
+  const reported = safeUsage(usage)
+  const made = { model, facts, quote, usage: reported, output: safeOutput(output) }
+  if (rules.settle(made) === undefined) return noteUnknown(state, upstreamStatus, at)
+  return noteUnknown(state, `${upstreamStatus}: usage above its ceiling`, at, reported)
+}
+
+function noteUnknown(
+  state: ActiveTask,
+  word: string,
+  at: string,
+  reported?: Usage,
+): readonly TaskEvent[] {
   const upstreamStatus = toStorable(word, maxWordLength)
   if (state.unknownStatuses.includes(upstreamStatus)) return []
   if (state.unknownStatuses.length >= maxUnknownStatuses) return []
@@ -127,7 +149,13 @@ function noteUnknown(state: ActiveTask, word: string, at: string): readonly Task
   return [
     {
       type: 'TaskStatusChanged',
-      data: { platformId, status: state.status, upstreamStatus, observedAt: at },
+      data: {
+        platformId,
+        status: state.status,
+        upstreamStatus,
+        ...(reported === undefined ? {} : { reported }),
+        observedAt: at,
+      },
     },
   ]
 }

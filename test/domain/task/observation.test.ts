@@ -53,6 +53,26 @@ t.test('what was counted when it was taken is settled, where its end says nothin
   t.match(after(request()).when(wrong), [{ data: { usage: {} } }])
 })
 
+t.test(
+  'a success above four times its hold is withheld, noted once and asked for again',
+  async (t) => {
+    const told = (completion_tokens: number) =>
+      observe('succeeded', { usage: { completion_tokens, total_tokens: completion_tokens } })
+    const reported = { completion_tokens: Number.MAX_SAFE_INTEGER }
+    const absurd = told(reported.completion_tokens)
+    const noted = after(...active).when(absurd)
+    t.match(noted, [
+      {
+        type: 'TaskStatusChanged',
+        data: { status: 'queued', upstreamStatus: /: usage above its ceiling$/, reported },
+      },
+    ])
+    t.strictSame(after(...active, absurd).when(absurd), [])
+    t.match(types(after(...active, absurd).when(told(108_900))), ['TaskSucceeded', 'TaskSettled'])
+    t.match(types(after(...active, absurd).when(expire)), ['TaskExpired'])
+  },
+)
+
 t.test('success and settlement are one decision (P2), from queued too', async (t) => {
   const quote = requestOf().quote
   for (const past of [active, running])

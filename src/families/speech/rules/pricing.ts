@@ -1,7 +1,9 @@
-import type { CallTerms, RatedCall } from '../../../domain/catalog/call-rules.ts'
+import { isAboveCeiling } from '../../../domain/pricing/ceiling.ts'
+import type { CallTerms, DoubtedReport, RatedCall } from '../../../domain/catalog/call-rules.ts'
 import {
   type Measurement,
   type Quote,
+  type RatedSku,
   settlement,
   type Settlement,
   settlementLine,
@@ -73,6 +75,24 @@ export interface CloneSeen {
   readonly characters: number | undefined
 }
 
+/** Whether an audition can have this many characters. */
+function isPlausible(
+  frozen: Pick<Quote, 'priceBookVersion' | 'currency'>,
+  spoken: RatedSku | undefined,
+  expected: number,
+  reported: number,
+): boolean {
+  if (spoken === undefined) return true
+  const at = (characters: number) =>
+    settlement(frozen, [settlementLine(spoken, characters, 'reported')])
+  return !isAboveCeiling({ hold: at(expected).amount }, at(reported))
+}
+
+/** A report of more characters than a text can have. */
+export function doubtedCharacters(reported: number): DoubtedReport {
+  return { figures: { [CHARACTERS]: reported }, notes: [{ what: 'characters', why: 'ceiling' }] }
+}
+
 /**
  * A clone that was made is always settled, because the voice exists: an audition without a count is
  * settled at the expected one.
@@ -86,10 +106,12 @@ export function priceClone(audition: PricedClone, book: PriceBook): CallTerms<Cl
   const expected = audition?.characters ?? 0
   const frozen = { priceBookVersion: book.version, currency: SPEECH_CURRENCY }
   const rated = (seen: CloneSeen | undefined): RatedCall => {
-    const characters = audition === undefined ? 0 : (seen?.characters ?? expected)
-    const measurement =
-      audition === undefined || seen?.characters !== undefined ? 'reported' : 'estimated'
+    const reported = audition === undefined ? 0 : seen?.characters
+    const isBelieved = reported !== undefined && isPlausible(frozen, spoken, expected, reported)
+    const characters = isBelieved ? reported : expected
+    const measurement = isBelieved ? 'reported' : 'estimated'
     return {
+      ...(isBelieved || reported === undefined ? {} : { doubted: doubtedCharacters(reported) }),
       usage: { [clone.unit]: 1, [CHARACTERS]: characters },
       measurement,
       settlement: settlement(frozen, [

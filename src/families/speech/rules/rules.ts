@@ -1,11 +1,14 @@
 import { parseAmount } from '../../../kernel/money.ts'
 import type { Usage } from '../../../domain/pricing/usage.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
-import type { CallFamilyRules } from '../../../domain/catalog/call-rules.ts'
+import { isAboveCeiling } from '../../../domain/pricing/ceiling.ts'
+import type { Quote } from '../../../domain/pricing/settlement.ts'
+import type { CallFamilyRules, RatedCall } from '../../../domain/catalog/call-rules.ts'
 import type { TaskFamilyRules } from '../../../domain/catalog/task-rules.ts'
 import { offeredModels, speechModel, speechModels, VOICE_CLONE } from './voices.ts'
 import {
   CHARACTERS,
+  doubtedCharacters,
   expectedOf,
   quoteSpeech,
   settleCharacters,
@@ -45,23 +48,34 @@ export const speechCallRules: CallFamilyRules<PricedSpeech, SpeechSeen> = {
       currency: quote.currency,
       candidates: quote.candidates,
       holdPico: parseAmount(quote.hold),
-      settle: ({ usage }) => {
-        const settled = settleSpeech(quote, usage)
-        return settled && { usage, measurement: 'reported', settlement: settled, limitedTokens: 0 }
-      },
-      estimate: (seen) => {
-        const reported = seen?.usage[CHARACTERS]
-        const measurement = reported === undefined ? 'estimated' : 'reported'
-        const characters = reported ?? expectedOf(facts)
-        return {
-          usage: { [CHARACTERS]: characters },
-          measurement,
-          settlement: settleCharacters(quote, characters, measurement),
-          limitedTokens: 0,
-        }
-      },
+      settle: (seen) =>
+        seen.usage[CHARACTERS] === undefined ? undefined : rated(quote, facts, seen),
+      estimate: (seen) => rated(quote, facts, seen),
     }
   },
+}
+
+/** By the characters that were reported; without, or with more than the text can have, by those expected. */
+function rated(quote: Quote, facts: TaskFacts, seen: SpeechSeen | undefined): RatedCall {
+  const reported = seen?.usage[CHARACTERS]
+  if (reported !== undefined) {
+    const settlement = settleCharacters(quote, reported, 'reported')
+    if (!isAboveCeiling(quote, settlement))
+      return {
+        usage: { [CHARACTERS]: reported },
+        measurement: 'reported',
+        settlement,
+        limitedTokens: 0,
+      }
+  }
+  const characters = expectedOf(facts)
+  return {
+    usage: { [CHARACTERS]: characters },
+    measurement: 'estimated',
+    settlement: settleCharacters(quote, characters, 'estimated'),
+    limitedTokens: 0,
+    ...(reported === undefined ? {} : { doubted: doubtedCharacters(reported) }),
+  }
 }
 
 /** Upstream has no list of tasks: a creation whose outcome is unknown is given up after this. */

@@ -95,3 +95,23 @@ t.test('a SKU without a price refuses the call, and is named as lacking', async 
   t.equal(rules.unpricedSkus('image-2.5-flare', empty).length, 5)
   t.strictSame(rules.unpricedSkus('image-2.5-flare', book), [])
 })
+
+t.test(
+  'tokens above four times the hold are those expected of the pictures that came',
+  async (t) => {
+    const terms = priced({ size: '1024x1024', quality: 'low', n: 3 }, 'image-2.5-sunburst')
+    const usage = { image: 1, 'text-input': 40, 'image-output': Number.MAX_SAFE_INTEGER }
+    for (const rated of [
+      terms.settle({ usage, output: {} }),
+      terms.estimate({ usage, output: {} }),
+    ])
+      t.match(rated, {
+        measurement: 'estimated',
+        usage: { image: 1, 'image-output': 272 },
+        settlement: { lines: [{ measurement: 'estimated' }, { measurement: 'estimated' }] },
+        doubted: { figures: usage, notes: [{ what: 'images', why: 'ceiling' }] },
+      })
+    const none = { ...usage, image: 0 }
+    t.equal(terms.settle({ usage: none, output: {} }), undefined, 'nothing came, nothing is billed')
+  },
+)

@@ -151,3 +151,14 @@ t.test('every purpose has its place and its bound', (t) => {
     t.ok(catalog.uploadPlace(purpose).maxBytes <= catalog.maxUploadBytes, purpose)
   t.end()
 })
+
+t.test('an audition above four times its text is the text', (t) => {
+  const terms = priceClone({ model: 'speech-2.8-hd', characters: 7 }, book)
+  t.match(terms.settle({ characters: 28 }), { measurement: 'reported', usage: { character: 28 } })
+  t.match(terms.settle({ characters: Number.MAX_SAFE_INTEGER }), {
+    measurement: 'estimated',
+    usage: { character: 7 },
+    doubted: { figures: { character: Number.MAX_SAFE_INTEGER } },
+  })
+  t.end()
+})

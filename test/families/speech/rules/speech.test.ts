@@ -209,3 +209,17 @@ t.test('what is held is what upstream will count, and what is settled is what it
     t.same(speechCallRules.unpricedSkus(model, shippedBook), [], model)
   t.end()
 })
+
+t.test('characters above four times the text are those of the text', (t) => {
+  const { model, facts } = read()
+  const terms = speechCallRules.price({ model, facts }, shippedBook)
+  const told = (character: number) => ({ usage: { character } })
+  t.match(terms.settle(told(52)), { measurement: 'reported', usage: { character: 52 } })
+  for (const rated of [terms.settle(told(53)), terms.estimate(told(Number.MAX_SAFE_INTEGER))])
+    t.match(rated, {
+      measurement: 'estimated',
+      usage: { character: 13 },
+      doubted: { notes: [{ what: 'characters', why: 'ceiling' }] },
+    })
+  t.end()
+})
