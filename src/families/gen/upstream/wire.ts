@@ -38,14 +38,19 @@ export function genUsage(usage: unknown): GenUsage | undefined {
   ].map((name) => countOrZero(usage[name]))
   if (prompt === undefined || toolPrompt === undefined) return undefined
   if (candidates === undefined || thoughts === undefined) return undefined
-  const [input, output] = [prompt + toolPrompt, candidates + thoughts]
+  const [input, output] = [sumOf(prompt, toolPrompt), sumOf(candidates, thoughts)]
   return {
     input_tokens: input,
     output_tokens: output,
-    total_tokens: input + output,
+    total_tokens: sumOf(input, output),
     input_tokens_details: modalities(usage, 'promptTokensDetails'),
     output_tokens_details: modalities(usage, 'candidatesTokensDetails'),
   }
+}
+
+/** Two counts may have a sum that is none: what it counts is above every ceiling then. */
+function sumOf(one: number, other: number): number {
+  return Math.min(one + other, Number.MAX_SAFE_INTEGER)
 }
 
 /** For information only: nothing is settled on it. */

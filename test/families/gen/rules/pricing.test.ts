@@ -1,3 +1,4 @@
+import { genUsage } from '../../../../src/families/gen/upstream/wire.ts'
 import t from 'tap'
 import { genModels } from '../../../../src/families/gen/rules/models.ts'
 import { readGenOrder } from '../../../../src/families/gen/rules/request.ts'
@@ -69,4 +70,16 @@ t.test(
 
 t.test('every SKU of every model has a price in the shipped book', async (t) => {
   for (const { name } of genModels) t.same(rules.unpricedSkus(name, shippedBook), [], name)
+})
+
+t.test('figures whose sum is no count are counts, and billed to no caller', (t) => {
+  const most = Number.MAX_SAFE_INTEGER
+  t.match(
+    genUsage({ promptTokenCount: most, toolUsePromptTokenCount: most, thoughtsTokenCount: most }),
+    {
+      input_tokens: most,
+      total_tokens: most,
+    },
+  )
+  t.end()
 })
