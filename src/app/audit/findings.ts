@@ -14,6 +14,10 @@ export interface Finding {
     | 'settled_outside_quote'
     | 'line_not_exact'
     | 'sum_not_exact'
+    /** A line of a call counts something else than its usage by the rule that it names. */
+    | 'line_not_of_usage'
+    /** A call used what no line of it bills. */
+    | 'usage_not_billed'
     | 'price_not_in_book'
     /** The tenant's prices that a line names do not give its price. */
     | 'account_price_wrong'

@@ -9,6 +9,7 @@ import { settledSource, type Settling } from './expected-ledger.ts'
 import type { Finding, Findings } from './findings.ts'
 import { recomputeLine } from './recompute.ts'
 import type { TaskState } from './task-state.ts'
+import { usageFaults } from './usage-lines.ts'
 
 /**
  * Settled calls remembered, to see a second settlement of one; for older ones the ledger's own rows
@@ -96,6 +97,8 @@ export class LogChecks {
     const { callId } = event.data
     if (this.#calls.get(callId)) this.settledTwice(event, 'an earlier settlement exists')
     this.#calls.set(callId, true)
+    for (const { code, message } of usageFaults(event.data.usage, event.data.settlement))
+      this.#find(code, event, message)
     this.#checkSettlement(event, event.data.startedAt)
   }
 

@@ -1,0 +1,72 @@
+import type { Settlement } from '../../domain/pricing/settlement.ts'
+import type { Usage } from '../../domain/pricing/usage.ts'
+import type { Finding } from './findings.ts'
+
+/**
+ * Compares the lines of a call with its usage, by the rule that each line names. Which unit a rule
+ * counts is written down a second time on purpose: an auditor that shared the rating it checks would
+ * share its faults.
+ */
+
+const TEXT_TOKENS = ['input', 'cached-input', 'cache-write-5m', 'cache-write-1h', 'output']
+const TEXT_TOOLS: Readonly<Record<string, string>> = {
+  'web-search-count': 'web-search-call',
+  'code-interpreter-count': 'code-interpreter-session',
+  'file-search-count': 'file-search-call',
+}
+const TEXT_RULE = /^text\/(?:chat|responses|native)\/(.+)$/
+const OTHER_RULES: readonly (readonly [rule: RegExp, unit: string])[] = [
+  [/^speech\/(?:characters\/reported|clone\/audition)$/, 'character'],
+  [/^(?:image|gen)\/picture\/[a-z-]+$/, 'image'],
+  [/^art-b\/picture$/, 'image'],
+  [/^art-b\/web-search$/, 'web-search-call'],
+  [/^gen\/input-tokens\/no-picture$/, 'input'],
+]
+
+/** The unit of usage that a rule counts; undefined for a rule that is not known here. */
+function countedUnit(rule: string): string | undefined {
+  const text = TEXT_RULE.exec(rule)?.[1]
+  if (text !== undefined) {
+    const parts = text.replace(/\/at-input-rate$/, '').split('/')
+    const last = parts.at(-1) ?? ''
+    return TEXT_TOKENS.includes(last) ? last : TEXT_TOOLS[last]
+  }
+  const tokens = /^image\/tokens\/([a-z-]+)$/.exec(rule)?.[1]
+  return tokens ?? OTHER_RULES.find(([pattern]) => pattern.test(rule))?.[1]
+}
+
+/** Units that always have a line: text is known by having every unit of it, zeros too. */
+function billedUnits(usage: Usage): readonly string[] {
+  const units = TEXT_TOKENS.every((unit) => unit in usage) ? TEXT_TOKENS : ['character']
+  return units.filter((unit) => (usage[unit] ?? 0) > 0)
+}
+
+interface Fault {
+  readonly code: Extract<Finding['code'], 'line_not_of_usage' | 'usage_not_billed'>
+  readonly message: string
+}
+
+/** Where the lines of a call are not what its usage comes to. */
+export function usageFaults(usage: Usage, { lines }: Pick<Settlement, 'lines'>): readonly Fault[] {
+  const faults: Fault[] = []
+  const counted = new Set<string>()
+  for (const { sku, rule, quantity } of lines) {
+    const unit = countedUnit(rule)
+    if (unit === undefined) continue
+    const used = usage[unit] ?? 0
+    if (quantity !== used || counted.has(unit))
+      faults.push({
+        code: 'line_not_of_usage',
+        message: `${sku}: ${quantity} billed by ${rule}, ${used} ${unit} used`,
+      })
+    counted.add(unit)
+  }
+  if (lines.some(({ rule }) => countedUnit(rule) === undefined)) return faults
+  for (const unit of billedUnits(usage))
+    if (!counted.has(unit))
+      faults.push({
+        code: 'usage_not_billed',
+        message: `${usage[unit]} ${unit} used, without a line`,
+      })
+  return faults
+}
