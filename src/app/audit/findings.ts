@@ -12,6 +12,8 @@ export interface Finding {
     | 'settlement_without_success'
     | 'settled_twice'
     | 'settled_outside_quote'
+    /** A task is settled for another tenant, user or token than requested it. */
+    | 'settled_for_another'
     | 'line_not_exact'
     | 'sum_not_exact'
     /** A line of a call counts something else than its usage by the rule that it names. */

@@ -89,6 +89,13 @@ export class LogChecks {
     if (!task?.succeeded) this.#find('settlement_without_success', event, 'no success precedes it')
     if (task?.settled) this.settledTwice(event, 'an earlier settlement exists')
     if (task) this.#checkQuote(event, settlement, task.quote)
+    for (const owner of ['tenantId', 'userId', 'tokenId'] as const)
+      if (task && task[owner] !== event.data[owner])
+        this.#find(
+          'settled_for_another',
+          event,
+          `${owner} ${event.data[owner]} settles what ${task[owner]} requested`,
+        )
     // A task that was never requested is a finding already.
     this.#checkSettlement(event, task?.requestedAt ?? event.data.settledAt)
   }

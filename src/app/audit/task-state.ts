@@ -20,6 +20,7 @@ export interface TaskState {
   readonly platformId: string
   readonly tenantId: string
   readonly userId: string
+  readonly tokenId: string
   readonly quote: Quote
   /** RFC 3339. */
   readonly requestedAt: string
@@ -52,9 +53,9 @@ export function advance(
   event: RecordedEvent<TaskEvent>,
 ): TaskState | undefined {
   if (event.type === 'TaskRequested') {
-    const { platformId, tenantId, userId, quote, requestedAt } = event.data
+    const { platformId, tenantId, userId, tokenId, quote, requestedAt } = event.data
     const begun = { open: true, settled: false, succeeded: undefined }
-    return { platformId, tenantId, userId, quote, requestedAt, ...begun }
+    return { platformId, tenantId, userId, tokenId, quote, requestedAt, ...begun }
   }
   if (task === undefined) return undefined
   const { revision, position, metadata } = event

@@ -2,6 +2,10 @@ import t from 'tap'
 import { foldLedger } from '../../../projections/ledger/fold/fold.ts'
 import { ledgerEffect, type BalanceChange } from '../../../src/app/audit/expected-ledger.ts'
 import type { TaskState } from '../../../src/app/audit/task-state.ts'
+import { AccountPriceHistory } from '../../../src/app/audit/account-prices.ts'
+import { Findings } from '../../../src/app/audit/findings.ts'
+import { LogChecks } from '../../../src/app/audit/log-checks.ts'
+import { advance, isTaskEvent } from '../../../src/app/audit/task-state.ts'
 import { movementsOf, movingTypes, sourceOf } from '../../../src/domain/any-event.ts'
 import type { Movement } from '../../../src/domain/event-facts.ts'
 import type { Quote } from '../../../src/domain/pricing/settlement.ts'
@@ -19,7 +23,7 @@ const events = eventFixtures.map(decodeFixture)
 function openTask(event: RecordedEvent): TaskState {
   const quote: Quote = { priceBookVersion: 'v', currency: 'CNY', candidates: [], hold: HOLD }
   const platformId = sourceOf(event) ?? ''
-  const of = { platformId, tenantId: TENANT, userId: 'user_1', quote }
+  const of = { platformId, tenantId: TENANT, userId: 'user_1', tokenId: 'token_1', quote }
   return {
     ...of,
     requestedAt: '2026-01-02T03:04:05.000Z',
@@ -130,5 +134,26 @@ t.test('the audit expects no hold to end of a task that has ended', (t) => {
     const effect = ledgerEffect(event, { ...openTask(event), open: false })
     t.equal(effect?.balance?.held ?? 0n, 0n, event.type)
   }
+  t.end()
+})
+
+t.test('a task is settled for the tenant, the user and the token that requested it', (t) => {
+  const requested = events.find(({ type }) => type === 'TaskRequested')
+  const settlement = events.find(({ type }) => type === 'TaskSettled')
+  if (requested === undefined || settlement?.type !== 'TaskSettled')
+    return t.fail('there are fixtures of both')
+  const task = isTaskEvent(requested) ? advance(undefined, requested) : undefined
+  if (task === undefined) return t.fail('a request begins a task')
+  const { tenantId, userId, tokenId } = task
+  const found = (changes: Partial<typeof settlement.data>) => {
+    const findings = new Findings()
+    const history = new AccountPriceHistory({} as never, true)
+    const data = { ...settlement.data, tenantId, userId, tokenId, ...changes }
+    new LogChecks(findings, history).check({ ...settlement, data }, task)
+    return findings.kept.filter(({ code }) => code === 'settled_for_another').length
+  }
+  t.equal(found({}), 0)
+  for (const owner of ['tenantId', 'userId', 'tokenId'] as const)
+    t.equal(found({ [owner]: 'another' }), 1, owner)
   t.end()
 })
