@@ -28,7 +28,8 @@ import { createAdmissions } from '../app/spending/admission.ts'
 import { createReplicaGauges, type ReplicaGauges } from '../app/spending/replica-gauges.ts'
 import { createReadModels } from '../app/read-models/read-models.ts'
 import { createFunds } from '../app/spending/funds.ts'
-import type { LedgerLag } from '../app/spending/ledger-lag.ts'
+import { LedgerFloor } from '../app/spending/ledger-floor.ts'
+import { createFreshness, type LedgerLag, watchLedger } from '../app/spending/ledger-lag.ts'
 import { createBackgroundAppends } from '../app/tasks/background-appends.ts'
 import { createKnownTasks, type TaskDeps } from '../app/tasks/deps.ts'
 import { createUrlCache } from '../app/tasks/result-urls.ts'
@@ -90,12 +91,8 @@ export interface Infrastructure {
   readonly breaker?: BreakerSettings
   /** How hosts that callers and providers name are found: by DNS, unless a test names its own. */
   readonly hosts?: PublicFetchDeps
-}
-
-/** The process that makes synchronous calls, as claims name it, and what it knows of the ledger. */
-interface CallingReplica {
-  readonly replica: string
-  readonly lag: LedgerLag
+  /** How far behind the log sales are decided; the default is what Postgres and the log say. */
+  readonly lag?: LedgerLag
 }
 
 /** The services of one gateway. None of them starts by itself: the caller starts what it needs. */
@@ -110,8 +107,8 @@ export interface Services {
   /** Takes in the events of accounts. */
   readonly facts: Pick<AccountFacts, 'noticed'>
   readonly budgets: Pick<Budgets, 'statuses'>
-  /** Of synchronous calls, all but the journal, which has a place on disk. Once for each gateway. */
-  readonly calls: (replica: CallingReplica) => Omit<CallDeps, 'journal' | 'log'> & {
+  /** Of synchronous calls of a named process, all but the journal, which has a place on disk. */
+  readonly calls: (replica: string) => Omit<CallDeps, 'journal' | 'log'> & {
     readonly log: EventLog
   }
   readonly imageTasks: ImageTaskDeps
@@ -192,9 +189,13 @@ function accountsOf(infra: Infrastructure, facts: AccountFacts) {
   // Demonstration prices apply on the sandbox only, whichever book holds them.
   const list = infra.sandbox ? books : withoutDemonstrationPrices(books)
   const replica = newId('process', clock.nowMs())
-  const gauges = createReplicaGauges({ db: pool, replica, clock: monotonic })
+  const ledger = new LedgerFloor(monotonic)
+  const gauges = createReplicaGauges({ db: pool, replica, clock: monotonic, ledger })
+  const { lag = watchLedger(pool, infra.log, ledger) } = infra
   return {
     gauges,
+    admissions: createAdmissions(pool, ledger),
+    freshness: createFreshness(lag, monotonicClock),
     prices: createTenantPrices(list, facts),
     budgets: createBudgets({
       facts,
@@ -228,7 +229,6 @@ function tasksOf(infra: Infrastructure, facts: AccountFacts, gauges: ReplicaGaug
       logEnd: () => log.endPosition(),
       clock,
     }),
-    admissions: createAdmissions(pool),
     throttle: createThrottle({
       facts,
       gauges,
@@ -260,7 +260,6 @@ function callsOf(
     metrics,
     crashPoint,
     markerSecret,
-    monotonic = monotonicClock,
     keptAnswerBytes: maxKeptBytes,
   }: Infrastructure,
   {
@@ -270,8 +269,9 @@ function callsOf(
     budgets,
     throttle,
     gauges,
+    freshness,
   }: TaskDeps & ReturnType<typeof accountsOf>,
-  { replica, lag }: CallingReplica,
+  replica: string,
 ): ReturnType<Services['calls']> {
   return {
     log,
@@ -281,7 +281,7 @@ function callsOf(
     budgets,
     throttle,
     gauges,
-    funds: createFunds({ pool, gauges, lag, clock: monotonic }),
+    funds: createFunds({ pool, gauges, freshness }),
     claims: createCallClaims({
       pool,
       secret: markerSecret,

@@ -14,7 +14,7 @@ import { type Health, refusedConcern } from '../api/operating/health.ts'
 import { useLedgerMetrics } from '../api/operating/ledger-metrics.ts'
 import { drain } from '../api/kit/drain.ts'
 import { readLastAudit } from '../app/audit/last-audit.ts'
-import { seeLedger, watchLedger } from '../app/spending/ledger-lag.ts'
+import { seeLedger } from '../app/spending/ledger-lag.ts'
 import { startAccess } from './access.ts'
 import { createReadKey } from '../app/access/token-status.ts'
 import { startCalls, type StartedCalls } from '../app/calls/start.ts'
@@ -96,14 +96,13 @@ export async function listen(
   const { tasks: deps } = services
   const { bounds, warning } = chooseConnectionBounds(config)
   if (warning !== undefined) logger.warn({ ...bounds }, warning)
-  const { pool, log, clock } = deps
+  const { pool, clock } = deps
   const queryPool = openQueryPool(options.databaseUrl, config.queries, logLostConnection(logger))
   onStop(() => queryPool.end())
   const access = await startAccess({ config, services, registry: metrics, onStop })
-  const lag = watchLedger(pool, log)
-  await seeLedger(lag)
+  await seeLedger(deps.freshness)
   const calls = await startCalls({
-    ...services.calls({ replica: owner, lag }),
+    ...services.calls(owner),
     registry: metrics,
     spoolDirectory: dataFiles(config.dataDir).spool,
   })

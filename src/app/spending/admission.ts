@@ -1,13 +1,16 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
+import { monotonicClock } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { type Currency, formatAmount, parseAmount } from '../../kernel/money.ts'
 import { type PlaceRequest, readTaskPlaces } from './throttle/concurrent-tasks.ts'
+import { LedgerFloor } from './ledger-floor.ts'
 import { readSpendable, spendableSql, spendableValues } from './spendable.ts'
 import {
   type BalanceKey,
   createTenantQueue,
   type BatchResult,
+  ledgerWentBack,
   type Refusals,
 } from './tenant-queue.ts'
 import { createBatchedWriter } from '../../storage/postgres/batched-writes.ts'
@@ -54,10 +57,20 @@ const OR_RAISE = `on conflict (platform_id) do update
              returning a.platform_id`
 
 /** Admissions of one process; requests of one tenant and currency share transactions. */
-export function createAdmissions(pool: Pool): Admissions {
+export function createAdmissions(
+  pool: Pool,
+  ledger: LedgerFloor = new LedgerFloor(monotonicClock),
+): Admissions {
+  const note = createNoteTaker(pool)
   return {
-    admit: createTenantQueue(pool, { decide: decideBatch, tryAdmitAll }),
-    recorded: createNoteTaker(pool),
+    admit: createTenantQueue<AdmissionRequest>(pool, {
+      decide: (client, batch) => decideBatch(client, batch, ledger),
+      tryAdmitAll: (batch) => tryAdmitAll(batch, ledger.mark().position),
+    }),
+    recorded: (platformId, position) => {
+      ledger.appended(position)
+      return note(platformId, position)
+    },
     release: async (platformId) => {
       await pool.query('delete from ops.admissions where platform_id = $1', [platformId])
     },
@@ -75,7 +88,10 @@ function reservationColumns(batch: readonly AdmissionRequest[]): readonly (reado
 }
 
 /** In nearly all cases the balance covers every request, and no holder has a task limit. */
-function tryAdmitAll(batch: readonly AdmissionRequest[]): QueryConfig | undefined {
+function tryAdmitAll(
+  batch: readonly AdmissionRequest[],
+  leastPosition: bigint,
+): QueryConfig | undefined {
   const [first] = batch
   if (first === undefined || batch.some(({ taskLimits }) => taskLimits.length > 0)) return undefined
   // One statement cannot raise a reservation twice.
@@ -89,7 +105,8 @@ function tryAdmitAll(batch: readonly AdmissionRequest[]): QueryConfig | undefine
                as a (platform_id, user_id, token_id, hold)),
            passing as (
              select tenant_id, currency from spendable
-             where currency = $4 and amount >= (select sum(hold) from asked)),
+             where currency = $4 and position >= $9
+               and amount >= (select sum(hold) from asked)),
            admitted as (
              insert into ops.admissions as a
                (platform_id, tenant_id, user_id, token_id, currency, hold)
@@ -97,7 +114,7 @@ function tryAdmitAll(batch: readonly AdmissionRequest[]): QueryConfig | undefine
              order by platform_id ${OR_RAISE})
            -- Where an id is another's, each is decided; what was reserved for the others is theirs then.
            select (select count(*) from admitted) = (select count(*) from asked) as passed`,
-    values: [...spendableValues([tenantId]), currency, ...reservationColumns(batch)],
+    values: [...spendableValues([tenantId]), currency, ...reservationColumns(batch), leastPosition],
   }
 }
 
@@ -105,15 +122,20 @@ function tryAdmitAll(batch: readonly AdmissionRequest[]): QueryConfig | undefine
 async function decideBatch(
   client: PoolClient,
   batch: readonly AdmissionRequest[],
+  ledger: LedgerFloor,
 ): Promise<BatchResult> {
   const [first] = batch
   if (first === undefined) return { refusals: Promise.resolve([]) }
+  const sent = ledger.mark()
   const [reserved, places, spendable] = await allSettledOrThrow([
     readReserved(client, batch),
     readTaskPlaces(client, batch),
     readSpendable(client, [first.tenantId]),
   ])
-  let availablePico = spendable.get(first.tenantId)?.available.get(first.currency) ?? 0n
+  const { available, position = -1n } = spendable.get(first.tenantId) ?? {}
+  if (position >= 0n && !ledger.allows(position, sent))
+    return { refusals: Promise.resolve(batch.map(ledgerWentBack)) }
+  let availablePico = available?.get(first.currency) ?? 0n
   const admitted = new Map<string, AdmissionRequest>()
   const refusals = batch.map((request) => {
     const { platformId, currency, tokenId } = request

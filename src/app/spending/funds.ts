@@ -1,15 +1,14 @@
 import type { Pool } from 'pg'
 import { insufficientBalance } from './admission.ts'
 import type { Gauge, GaugeReport } from './gauge.ts'
-import type { LedgerLag } from './ledger-lag.ts'
-import { type Gauges, MAX_LAG_MS, type ReplicaGauges } from './replica-gauges.ts'
+import type { Freshness } from './ledger-lag.ts'
+import { RECHECK_AFTER_MS } from './bounds.ts'
+import type { Gauges, ReplicaGauges } from './replica-gauges.ts'
 import { reportSpending } from './replica-reports.ts'
 import { readSpendable } from './spendable.ts'
 import { type BalanceKey, balanceUnavailable, createTenantQueue } from './tenant-queue.ts'
-import { type Clock, monotonicClock } from '../../kernel/clock.ts'
-import { DomainError } from '../../kernel/errors.ts'
+import type { DomainError } from '../../kernel/errors.ts'
 import type { Currency } from '../../kernel/money.ts'
-import { pause, withTimeout } from '../../kernel/pause.ts'
 import type { Reservation } from './reservation.ts'
 
 /**
@@ -41,19 +40,13 @@ export interface Funds {
 interface FundsDeps {
   readonly pool: Pool
   readonly gauges: Pick<ReplicaGauges, 'ofKind'>
-  readonly lag: LedgerLag
-  /** Only durations are measured with it, so it must be monotonic. */
-  readonly clock: Clock
+  readonly freshness: Freshness
   /** Tenants remembered. */
   readonly maxTenants?: number
 }
 
 /** Between two exchanges a replica may spend this part of the balance it read. */
 export const UNREPORTED_SHARE = 20n
-/** Before a request is refused, a balance or a lag older than this is read again. */
-const RECHECK_AFTER_MS = 100
-/** A call that would be refused for the ledger's lag waits at most this long for a new look. */
-const LOOK_WAIT_MS = 1_000
 /** Tenants remembered; one without waiting calls and without holds is evicted for another. */
 const MAX_TENANTS = 10_000
 /** Most tenants reported and read in one exchange. */
@@ -68,7 +61,7 @@ interface Asked extends BalanceKey {
 }
 
 export function createFunds(deps: FundsDeps): Funds {
-  const { pool, gauges, lag, clock, maxTenants = MAX_TENANTS } = deps
+  const { pool, gauges, freshness, maxTenants = MAX_TENANTS } = deps
   const balances = gauges.ofKind<void>({
     report: reportSpending,
     read: (db, some, exceptReplica) => readSpendable(db, namesOf(some), exceptReplica),
@@ -76,7 +69,6 @@ export function createFunds(deps: FundsDeps): Funds {
     maxExchanged: MAX_EXCHANGED,
   })
   const holdUnderLock = createLockedHolds(pool, balances)
-  const watch = createWatch(lag, clock)
 
   const hold = async (gauge: Gauge, currency: Currency, holdPico: bigint): Promise<Reservation> => {
     await balances.makeKnown(gauge)
@@ -89,12 +81,12 @@ export function createFunds(deps: FundsDeps): Funds {
 
   return {
     reserve: async (tenantId, currency, holdPico) => {
-      await watch.refuseBehind()
+      await freshness.refuseBehind()
       const gauge = balances.of(tenantId)
       return gauge.use(() => hold(gauge, currency, holdPico))
     },
     // Not awaited: an unavailable log must not delay the reports to the other replicas.
-    lookAtLedger: () => void watch.look().catch(() => undefined),
+    lookAtLedger: () => void freshness.look().catch(() => undefined),
     report: async (tenantIds) => {
       const active = tenantIds.flatMap((tenantId) => {
         const gauge = balances.known(tenantId)
@@ -114,13 +106,14 @@ function createLockedHolds(
     decide: async (client, batch) => {
       const [first] = batch
       if (first === undefined) return { refusals: Promise.resolve([]) }
-      const { judgement, report, written } = await balances.decide(client, first.gauge, () =>
+      const decided = await balances.decide(client, first.gauge, (unreadable) =>
         batch.map((asked) => {
-          const refusal = refusalOf(asked)
+          const refusal = unreadable ?? refusalOf(asked)
           if (refusal === undefined) asked.hold = asked.gauge.place(asked.currency, asked.holdPico)
           return refusal
         }),
       )
+      const { judgement, report, written } = decided
       for (const asked of batch) asked.report = report
       return { refusals: written.then(() => judgement) }
     },
@@ -161,38 +154,4 @@ function refusalOf({ gauge, currency, holdPico }: Asked): DomainError | undefine
   return availablePico < holdPico || availablePico <= 0n
     ? insufficientBalance({ currency }, holdPico, availablePico)
     : undefined
-}
-
-/** Measures the ledger's lag. */
-function createWatch(lag: LedgerLag, clock: Clock) {
-  let lookedAtMs = Number.NEGATIVE_INFINITY
-  const look = (): Promise<void> => {
-    lookedAtMs = clock.nowMs()
-    return lag.look()
-  }
-  return {
-    look,
-    /** @throws DomainError `read_model_behind` when the ledger is too far behind */
-    refuseBehind: async (): Promise<void> => {
-      const untilMs = monotonicClock.nowMs() + LOOK_WAIT_MS
-      while (lag.lagMs() > MAX_LAG_MS) {
-        const waitMs = untilMs - monotonicClock.nowMs()
-        if (clock.nowMs() - lookedAtMs >= RECHECK_AFTER_MS)
-          await withTimeout(
-            waitMs,
-            look().catch(() => undefined),
-            () => undefined,
-          )
-        // A process that has just started may not yet have seen a busy ledger complete.
-        else if (lag.lagMs() === Infinity && waitMs > 0) await pause(RECHECK_AFTER_MS)
-        else throw behind()
-      }
-    },
-  }
-}
-
-function behind(): DomainError {
-  return new DomainError('read_model_behind', 'the balance cannot be checked at the moment', {
-    reason: `the ledger is more than ${MAX_LAG_MS} ms behind the log`,
-  })
 }

@@ -19,6 +19,8 @@ export interface ReadAt {
   readonly sentAtMs: number
   /** Orders the readings of one process; the later of two counts. */
   readonly turn: number
+  /** Of `LedgerFloor`; the positions of two eras do not compare. */
+  readonly era: number
 }
 
 /** What this process uses of one name, at one moment. */
@@ -76,6 +78,11 @@ export class Gauge<About = void> {
   /** How old the reading is; infinite as long as there is none. */
   ageMs(): number {
     return this.#known === undefined ? Infinity : this.#clock.nowMs() - this.#known.readAt.sentAtMs
+  }
+
+  /** The ledger's position by the last reading; negative as long as there is none. */
+  readPosition(): bigint {
+    return this.#known?.reading.position ?? -1n
   }
 
   /** What is left by the last reading, less what this process uses. */
@@ -166,9 +173,9 @@ export class Gauge<About = void> {
   learn(reading: Reading, readAt: ReadAt): void {
     const known = this.#known
     if (known !== undefined) {
-      // The ledger's position never decreases: a reading further along was read later, under the
-      // same lock if this one was. Settlements up to there are counted by that reading alone.
-      if (reading.position < known.reading.position) return
+      // Within an era the ledger's position never decreases: a reading further along was read later,
+      // under the same lock if this one was. Settlements up to there are counted by that reading alone.
+      if (readAt.era === known.readAt.era && reading.position < known.reading.position) return
       if (readAt.turn < known.readAt.turn) return
     }
     this.#known = { reading, readAt }

@@ -2,14 +2,15 @@ import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { runForAllTokens } from '../../kernel/token-context.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import { Gauge, type GaugeReport, type ReadAt, type Reading } from './gauge.ts'
+import type { DomainError } from '../../kernel/errors.ts'
+import { MAX_LAG_MS } from './bounds.ts'
+import { Gauge, type GaugeReport, type Reading } from './gauge.ts'
+import { LedgerFloor, type LedgerMark } from './ledger-floor.ts'
 import { type Reported, type Reporter, spoolEmptied } from './replica-reports.ts'
-import { balanceUnavailable } from './tenant-queue.ts'
+import { balanceUnavailable, ledgerWentBack } from './tenant-queue.ts'
 
 /** A reading older than this is renewed in the background. */
 const FRESH_FOR_MS = 1_000
-/** Nothing is decided by a reading older than this, nor with the ledger further behind. */
-export const MAX_LAG_MS = 30_000
 
 /** How one kind of gauge is reported and read. */
 export interface GaugeKind<About> {
@@ -29,6 +30,8 @@ export interface GaugeKind<About> {
   readonly maxKnown: number
   /** Most gauges reported and read in one statement. */
   readonly maxExchanged: number
+  /** What is read is not of the ledger: its position says nothing. */
+  readonly isBesideLedger?: boolean
   /**
    * Whether an idle gauge is read all the same. Those of such a kind that need not be are forgotten
    * at the next exchange.
@@ -58,6 +61,7 @@ interface Replica {
   readonly db: Queryable
   readonly clock: Clock
   readonly name: string
+  readonly ledger: LedgerFloor
   reports: number
   readings: number
   /** Where settlements wait for the log; undefined when none wait. */
@@ -70,9 +74,11 @@ export function createReplicaGauges(deps: {
   readonly replica: string
   /** Only durations are measured with it, so it must be monotonic. */
   readonly clock: Clock
+  /** Shared by all that reads the ledger in this process. */
+  readonly ledger?: LedgerFloor
 }): ReplicaGauges {
-  const { db, replica: name, clock } = deps
-  const replica: Replica = { db, clock, name, reports: 0, readings: 0, spool: undefined }
+  const { db, replica: name, clock, ledger = new LedgerFloor(clock) } = deps
+  const replica: Replica = { db, clock, name, ledger, reports: 0, readings: 0, spool: undefined }
   const kinds: (() => Promise<void>)[] = []
   return {
     ofKind: (kind) => {
@@ -125,17 +131,23 @@ export class Gauges<About> {
       if (ageMs >= FRESH_FOR_MS) this.#refresh(gauge).catch(() => undefined)
       return
     }
+    let failure: unknown
     try {
       await this.#refresh(gauge)
     } catch (error) {
-      if (gauge.ageMs() >= MAX_LAG_MS) throw balanceUnavailable(error)
+      failure = error
     }
+    if (gauge.ageMs() < MAX_LAG_MS) return
+    // A refresh that succeeds may teach nothing.
+    throw failure === undefined ? ledgerWentBack() : balanceUnavailable(failure)
   }
 
   /** Reports first, then reads: of two replicas at once, at least one sees the other's report. */
   async reportAndRead(some: readonly Gauge<About>[]): Promise<void> {
-    const { db, clock, name, spool } = this.#replica
-    const readAt = this.#readAt(clock.nowMs())
+    const { db, clock, name, spool, ledger } = this.#replica
+    const sent = ledger.mark()
+    const turn = this.#nextTurn()
+    const sentAtMs = clock.nowMs()
     const reports = some.map((gauge) => ({ gauge, report: gauge.report(spool) }))
     await this.#write(
       db,
@@ -145,31 +157,35 @@ export class Gauges<About> {
     for (const { gauge, report } of reports) {
       gauge.acknowledged(report)
       const reading = readings.get(gauge.name)
-      if (reading !== undefined) gauge.learn(reading, readAt)
+      if (reading !== undefined && this.#mayLearn(gauge, reading, sent))
+        gauge.learn(reading, { sentAtMs, turn, era: ledger.era })
     }
   }
 
   /**
    * Reads a gauge, judges by it, and reports it, under a lock that all replicas share: the reading
    * is complete, and every later holder of the lock sees the report. The report counts as known to
-   * the others only once the transaction is committed.
+   * the others only once the transaction is committed. Where the ledger went back, `judge` is given
+   * the refusal of all: what is known is of before, and the others may have spent since.
    */
   async decide<Judgement>(
     db: Queryable,
     gauge: Gauge<About>,
-    judge: () => Judgement,
+    judge: (unreadable?: DomainError) => Judgement,
   ): Promise<{
     readonly judgement: Judgement
     readonly report: GaugeReport
     readonly written: Promise<void>
   }> {
-    const { clock, name, spool } = this.#replica
+    const { clock, name, spool, ledger } = this.#replica
     const sentAtMs = clock.nowMs()
+    const sent = ledger.mark()
     const reading = (await this.#kind.read(db, [gauge], name)).get(gauge.name)
+    const isReadable = reading !== undefined && this.#mayLearn(gauge, reading, sent)
     // The turn is taken only now: a reading that began while this one waited for the lock may miss
     // what earlier holders of the lock wrote.
-    if (reading !== undefined) gauge.learn(reading, this.#readAt(sentAtMs))
-    const judgement = judge()
+    if (isReadable) gauge.learn(reading, { sentAtMs, turn: this.#nextTurn(), era: ledger.era })
+    const judgement = isReadable ? judge() : judge(ledgerWentBack())
     const report = gauge.report(spool)
     return { judgement, report, written: this.#write(db, report.reported) }
   }
@@ -203,9 +219,16 @@ export class Gauges<About> {
     await this.#kind.report(db, { replica: name, turn: reports }, reported)
   }
 
-  #readAt(sentAtMs: number): ReadAt {
+  #nextTurn(): number {
     this.#replica.readings += 1
-    return { sentAtMs, turn: this.#replica.readings }
+    return this.#replica.readings
+  }
+
+  #mayLearn(gauge: Gauge<About>, { position }: Reading, sent: LedgerMark): boolean {
+    if (this.#kind.isBesideLedger === true) return true
+    // A negative position is of a name that the ledger does not have, and never had.
+    if (position < 0n && gauge.readPosition() < 0n) return true
+    return this.#replica.ledger.allows(position, sent)
   }
 
   /** A gauge in use stays: otherwise what it holds would go unreported. */

@@ -59,6 +59,13 @@ export function balanceUnavailable(cause: unknown): DomainError {
   })
 }
 
+/** The ledger lacks again what was read of it before: nothing was started. */
+export function ledgerWentBack(): DomainError {
+  return new DomainError('read_model_behind', 'the balance cannot be checked at the moment', {
+    reason: 'the ledger is behind where it was read before',
+  })
+}
+
 /**
  * Returns the function that requests a decision. It throws the refusal, or `database_unavailable`
  * when the balance cannot be read or too many requests are waiting.

@@ -96,6 +96,7 @@ async function createTask<Order extends TaskOrder>(
   let intent: Intent | { readonly kind: 'none' } = { kind: 'none' }
   try {
     held.add(await deps.throttle.request(asked.principal))
+    await deps.freshness.refuseBehind()
     if (steps.complete !== undefined) order = await steps.complete(asked, model)
     // P4: the settlement will use the prices of this moment.
     const prices = await deps.prices.of(order.principal.tenantId)

@@ -10,6 +10,7 @@ import type { Log } from '../../kernel/log.ts'
 import type { OpenPublic } from '../../kernel/public-fetch.ts'
 import type { CheckAssets, UseAssets } from '../assets/types.ts'
 import type { Admissions } from '../spending/admission.ts'
+import type { Freshness } from '../spending/ledger-lag.ts'
 import type { ChannelDirectory } from '../channels/directory.ts'
 import type { ChannelPaces } from '../channels/paces.ts'
 import type { CrashPoint } from '../crash-points.ts'
@@ -32,6 +33,7 @@ export interface TaskDeps {
   readonly paces: ChannelPaces
   readonly prices: TenantPrices
   readonly readModels: ReadModels
+  readonly freshness: Freshness
   readonly admissions: Admissions
   readonly budgets: Pick<Budgets, 'reserve'>
   readonly throttle: Throttle

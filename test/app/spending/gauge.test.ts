@@ -15,11 +15,11 @@ function gaugeOf() {
 
 t.test('a reading that a later one overtook changes nothing', async (t) => {
   const { gauge } = gaugeOf()
-  gauge.learn(reading(50n), { sentAtMs: 0, turn: 2 })
-  gauge.learn(reading(100n), { sentAtMs: 0, turn: 1 })
+  gauge.learn(reading(50n), { sentAtMs: 0, turn: 2, era: 0 })
+  gauge.learn(reading(100n), { sentAtMs: 0, turn: 1, era: 0 })
   t.equal(gauge.available('USD'), 50n)
-  gauge.learn(reading(40n, 7n), { sentAtMs: 0, turn: 3 })
-  gauge.learn(reading(100n, 6n), { sentAtMs: 0, turn: 4 })
+  gauge.learn(reading(40n, 7n), { sentAtMs: 0, turn: 3, era: 0 })
+  gauge.learn(reading(100n, 6n), { sentAtMs: 0, turn: 4, era: 0 })
   t.equal(gauge.available('USD'), 40n, 'the ledger was further along')
 })
 
@@ -50,13 +50,13 @@ t.test('what is acknowledged of an earlier report is not taken for the last', as
 
 t.test('a settlement without a position counts for a minute, from when it was made', async (t) => {
   const { gauge, pass } = gaugeOf()
-  gauge.learn(reading(100n), { sentAtMs: 0, turn: 1 })
+  gauge.learn(reading(100n), { sentAtMs: 0, turn: 1, era: 0 })
   pass(10_000)
   gauge.place('USD', 60n).commit({ amountPico: 50n, tokens: 0, position: undefined })
   t.match(gauge.report('the spool').reported, [{ settled: 50n, spool: 'the spool' }])
-  gauge.learn(reading(100n), { sentAtMs: 70_000, turn: 2 })
+  gauge.learn(reading(100n), { sentAtMs: 70_000, turn: 2, era: 0 })
   t.equal(gauge.available('USD'), 50n)
-  gauge.learn(reading(100n), { sentAtMs: 70_001, turn: 3 })
+  gauge.learn(reading(100n), { sentAtMs: 70_001, turn: 3, era: 0 })
   t.equal(gauge.available('USD'), 100n)
 })
 

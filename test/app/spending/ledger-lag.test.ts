@@ -9,7 +9,7 @@ function startLag() {
   let away = false
   const lag = createLedgerLag({
     logEnd: () => (away ? Promise.reject(new Error('away')) : Promise.resolve(end)),
-    ledgerPosition: () => Promise.resolve(reached),
+    reachedPosition: () => Promise.resolve(reached),
     clock: { nowMs: () => nowMs },
   })
   return {

@@ -47,6 +47,7 @@ import {
 import { acceptVideoBRequest, upstreamBodyOf } from '../../../src/families/video-b/rules/request.ts'
 import type { AnyEvent } from '../../../src/domain/any-event.ts'
 import { taskStream } from '../../../src/domain/task/events.ts'
+import type { LedgerLag } from '../../../src/app/spending/ledger-lag.ts'
 import { compose } from '../../../src/start/compose.ts'
 import type { ObjectStore } from '../../../src/storage/types.ts'
 import { createEventLog } from '../../../src/eventlog/log/client.ts'
@@ -84,6 +85,8 @@ export interface ReplicaOptions {
   readonly imageLimits?: Partial<ImageTaskLimits>
   readonly uploadLimits?: UploadLimits
   readonly assetLimits?: Partial<AssetLimits>
+  /** Instead of what Postgres and the log say. */
+  readonly lag?: LedgerLag
 }
 
 export interface Replica {
@@ -232,6 +235,7 @@ export function makeReplica(
     metrics: new Registry(),
     crashPoint: options.crashPoint ?? noCrash,
     store: options.store,
+    ...(options.lag === undefined ? {} : { lag: options.lag }),
     ...(options.uploadLimits === undefined ? {} : { uploadLimits: options.uploadLimits }),
   })
   const deps = parts.tasks

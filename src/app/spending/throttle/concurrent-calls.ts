@@ -39,11 +39,11 @@ export function createCallsUnderWay(gauges: Pick<ReplicaGauges, 'ofKind'>): Call
       return new Map(
         names.map((name) => {
           const available = new Map([['calls', -(elsewhere.get(name) ?? 0n)] as const])
-          // Calls are not in the ledger.
           return [name, { available, position: 0n }] as const
         }),
       )
     },
+    isBesideLedger: true,
     maxKnown: MAX_HOLDERS,
     maxExchanged: MAX_EXCHANGED,
     // A holder with recent requests stays up to date while other replicas are busy.

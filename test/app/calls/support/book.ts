@@ -3,6 +3,7 @@ import type { Test } from 'tap'
 import { migrateEngine } from '../../../../projections/engine/migrate.ts'
 import { allProjections } from '../../../../projections/registry.ts'
 import { createFunds, type Funds } from '../../../../src/app/spending/funds.ts'
+import { createFreshness } from '../../../../src/app/spending/ledger-lag.ts'
 import {
   createReplicaGauges,
   type ReplicaGauges,
@@ -74,8 +75,7 @@ export async function startBook(t: Test): Promise<Book> {
       const funds = createFunds({
         pool: own,
         gauges,
-        lag: { lagMs: () => lagMs, look: () => Promise.resolve() },
-        clock,
+        freshness: createFreshness({ lagMs: () => lagMs, look: () => Promise.resolve() }, clock),
         ...(options.maxTenants === undefined ? {} : { maxTenants: options.maxTenants }),
       })
       return {

@@ -50,13 +50,11 @@ const parts = compose({
   logger: silentLog,
   metrics: new Registry(),
   crashPoint: crashPointFrom(order.crashAt),
+  // The read models follow another log than this process writes.
+  lag: { lagMs: () => 0, look: () => Promise.resolve() },
 })
 const deps = {
-  ...parts.calls({
-    replica: instanceId,
-    // The read models follow another log than this process writes.
-    lag: { lagMs: () => 0, look: () => Promise.resolve() },
-  }),
+  ...parts.calls(instanceId),
   journal: createJournal({ log, instanceId, logger: silentLog }),
 }
 const calls = textCalls(deps, createRunningCalls(deps))

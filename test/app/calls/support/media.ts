@@ -55,14 +55,12 @@ export function mediaOf(ground: {
     logger,
     metrics: new Registry(),
     crashPoint,
+    // The read models follow another log than this process writes.
+    lag: { lagMs: () => 0, look: () => Promise.resolve() },
   })
   const journal = createJournal({ log, instanceId, logger })
   const deps = {
-    ...parts.calls({
-      replica: instanceId,
-      // The read models follow another log than this process writes.
-      lag: { lagMs: () => 0, look: () => Promise.resolve() },
-    }),
+    ...parts.calls(instanceId),
     ...parts.media,
     quota: createUploadQuota({
       pool,

@@ -22,7 +22,6 @@ import {
 } from '../../../../src/app/channels/breaker.ts'
 import { noCrash } from '../../../../src/app/crash-points.ts'
 import type { Channel } from '../../../../src/app/ports/provider.ts'
-import { watchLedger } from '../../../../src/app/spending/ledger-lag.ts'
 import type { Limits } from '../../../../src/app/spending/throttle/limits.ts'
 import type { CallEvent } from '../../../../src/domain/call/events.ts'
 import {
@@ -157,7 +156,7 @@ export async function startTextWorld(t: Test, options: WorldOptions = {}): Promi
       breaker: given.breaker ?? TOLERANT,
     })
     const deps: CallDeps = {
-      ...parts.calls({ replica: instanceId, lag: watchLedger(world.pool, world.log) }),
+      ...parts.calls(instanceId),
       journal,
       limits: { ...defaultCallLimits, ...given.limits },
       ...given.deps,

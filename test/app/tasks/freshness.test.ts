@@ -1,0 +1,15 @@
+import t from 'tap'
+import { codeOf, createInput, startWorld } from '../support/world.ts'
+
+t.test('no task is created by what the projector left behind', async (t) => {
+  const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
+  let lagMs = 30_001
+  const lag = { lagMs: () => lagMs, look: () => Promise.resolve() }
+  const { tasks } = world.replica({ lag })
+  const sent = () => world.sandbox.requests().routes['video-a.create']?.count ?? 0
+  t.equal(await codeOf(tasks.createTask(createInput())), 'read_model_behind')
+  t.equal(sent(), 0, 'nothing is sent')
+  lagMs = 30_000
+  await tasks.createTask(createInput())
+  t.equal(sent(), 1)
+})
