@@ -20,14 +20,18 @@ export type LeaseQuery = Pick<LeaseTerms, 'nowMs' | 'limit'>
  * The jobs of one lane that this process has leased. A failed statement may have leased jobs that
  * the process does not know, or left jobs leased that it does not work on any more. Before the next
  * lease, the process compares the rows with its memory and finds both: no job waits for the end of
- * its lease because of a failed statement.
+ * its lease because of a failed statement. Nor because its row was locked: what could not be written
+ * is written before the next lease.
  */
 export interface Leases<Item, Query extends LeaseQuery, Note extends string> {
   /** Leases due jobs, one statement after the other. @throws what Postgres does */
   readonly take: (query: Query) => Promise<readonly Item[]>
-  /** Sets when these are due next. @throws what Postgres does; they stay leased */
+  /**
+   * Sets when these are due next; of locked rows before the next lease. @throws what Postgres does;
+   * they stay leased
+   */
   readonly reschedule: (items: readonly Rescheduled<Note>[]) => Promise<void>
-  /** Ends jobs that are finished. @throws what Postgres does; they stay leased */
+  /** Ends jobs that are finished; locked ones later as well. @throws what Postgres does; they stay leased */
   readonly end: (ids: readonly string[]) => Promise<void>
   /**
    * Returns the jobs that this process still leases, and forgets the others. @throws what Postgres
@@ -66,17 +70,27 @@ export function createLeases<Item, Query extends LeaseQuery, Note extends string
   /** How often a row may have become different from `known`, and how many of those are fixed. */
   let doubts = 0
   let mended = 0
+  const locked = createLockedRows<Note>()
+  const put = async (items: readonly Rescheduled<Note>[]): Promise<void> =>
+    locked.put(items, await reschedule(pool, table, owner, items))
+  const end = async (ids: readonly string[]): Promise<void> =>
+    locked.end(ids, await endJobs(pool, table, { owner, lane }, ids))
   const recall = async (nowMs: number): Promise<void> => {
     const seen = doubts
     if (seen === mended) return
-    const besidesIds = [...known, ...otherIds()]
-    await makeOwnDue(pool, table, { owner, lane, besidesIds, dueAtMs: nowMs + RECALL_MS })
-    mended = seen
+    const besidesIds = [...known, ...otherIds(), ...locked.ids()]
+    const dueAtMs = nowMs + RECALL_MS
+    const skipped = await makeOwnDue(pool, table, { owner, lane, besidesIds, dueAtMs })
+    if (skipped.length === 0) mended = seen
   }
   const leaseNow = async (query: Query): Promise<readonly Item[]> => {
+    await put(locked.again())
+    await end(locked.over())
     await recall(query.nowMs)
     try {
       const due = await lease(pool, { ...query, owner, leaseMs, lane })
+      // One whose lease had ended is leased again: what was to be written of it is out of date.
+      locked.drop(due.map(idOf))
       for (const item of due) known.add(idOf(item))
       return due
     } catch (error) {
@@ -96,11 +110,11 @@ export function createLeases<Item, Query extends LeaseQuery, Note extends string
       return taken
     },
     reschedule: async (items) => {
-      await reschedule(pool, table, owner, items)
+      await put(items)
       forget(items.map(({ id }) => id))
     },
     end: async (ids) => {
-      await endJobs(pool, table, { owner, lane }, ids)
+      await end(ids)
       forget(ids)
     },
     confirm: async (items) => {
@@ -115,6 +129,35 @@ export function createLeases<Item, Query extends LeaseQuery, Note extends string
     has: (id) => known.has(id),
     ids: () => known,
     idOf,
+  }
+}
+
+/** What could not be written of jobs because their rows were locked: when they are due, or their end. */
+function createLockedRows<Note extends string>() {
+  const rows = new Map<string, Rescheduled<Note> | 'over'>()
+  const note = (
+    id: string,
+    skipped: ReadonlySet<string>,
+    row: Rescheduled<Note> | 'over',
+  ): void => {
+    if (skipped.has(id)) rows.set(id, row)
+    else rows.delete(id)
+  }
+  return {
+    put: (items: readonly Rescheduled<Note>[], skipped: readonly string[]): void => {
+      const ids = new Set(skipped)
+      for (const item of items) note(item.id, ids, item)
+    },
+    end: (ended: readonly string[], skipped: readonly string[]): void => {
+      const ids = new Set(skipped)
+      for (const id of ended) note(id, ids, 'over')
+    },
+    drop: (ids: readonly string[]): void => {
+      for (const id of ids) rows.delete(id)
+    },
+    again: () => [...rows.values()].filter((row) => row !== 'over'),
+    over: () => [...rows].flatMap(([id, row]) => (row === 'over' ? [id] : [])),
+    ids: () => rows.keys(),
   }
 }
 

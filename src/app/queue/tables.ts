@@ -3,7 +3,8 @@ import type { Queryable } from '../../../projections/engine/queryable.ts'
 /**
  * The statements over tables of leased work. A leased row is due again when its lease ends, so
  * another process takes it after its owner died. Each statement skips locked rows: another
- * transaction is moving or ending them, and waiting for it could deadlock.
+ * transaction is moving or ending them, or notes an answer in them, and waiting for it could deadlock.
+ * What changes leased rows returns those that it skipped, for another try.
  */
 
 /**
@@ -83,14 +84,17 @@ export async function stillLeased(
   return new Set(leased.map((row) => row.id))
 }
 
-/** Sets when jobs are due next; those that this owner does not lease any more stay unchanged. */
+/**
+ * Sets when jobs are due next; those that this owner does not lease any more stay unchanged. Returns
+ * the ids of those that it leases still, as their rows were locked.
+ */
 export async function reschedule<Note extends string>(
   db: Queryable,
   { name, id, notes }: WorkTable<Note>,
   owner: string,
   items: readonly Rescheduled<Note>[],
-): Promise<void> {
-  if (items.length === 0) return
+): Promise<readonly string[]> {
+  if (items.length === 0) return []
   const columns = Object.keys(notes) as Note[]
   const given = ['id', 'due_at_ms', 'attempts', ...columns]
   const arrays = columns.map((_, n) => `, $${n + 5}::bigint[]`)
@@ -98,16 +102,20 @@ export async function reschedule<Note extends string>(
     const [one, other] = notes[column] === 'first' ? ['p', 'mine'] : ['mine', 'p']
     return `, ${column} = coalesce(${one}.${column}, ${other}.${column})`
   })
-  await db.query({
+  const { rows } = await db.query<Skipped>({
     text: `with mine as (
              select i.* from unnest($2::text[], $3::bigint[], $4::int[]${arrays.join('')})
                as i (${given.join(', ')})
              join ${name} p on p.${id} = i.id and p.lease_owner = $1
-             for update of p skip locked)
-           update ${name} p
-           set due_at_ms = mine.due_at_ms, lease_owner = null,
-               attempts = coalesce(mine.attempts, p.attempts)${sets.join('')}
-           from mine where p.${id} = mine.id`,
+             for update of p skip locked),
+           done as (
+             update ${name} p
+             set due_at_ms = mine.due_at_ms, lease_owner = null,
+                 attempts = coalesce(mine.attempts, p.attempts)${sets.join('')}
+             from mine where p.${id} = mine.id
+             returning p.${id})
+           select p.${id} as skipped from ${name} p
+           where p.${id} = any($2::text[]) and p.lease_owner = $1 ${isNotDone(id)}`,
     values: [
       owner,
       items.map((item) => item.id),
@@ -116,27 +124,39 @@ export async function reschedule<Note extends string>(
       ...columns.map((column) => items.map((item) => item.notes?.[column] ?? null)),
     ],
   })
+  return rows.map(({ skipped }) => skipped)
 }
 
-/** Ends finished jobs of a lane that this owner has leased. */
+interface Skipped {
+  readonly skipped: string
+}
+
+/** A statement sees the rows as they were before it: those that it has just changed are taken out. */
+const isNotDone = (id: string): string => `and p.${id} not in (select ${id} from done)`
+
+/** Ends finished jobs of a lane that this owner has leased; returns the ids of those that were locked. */
 export async function endJobs(
   db: Queryable,
   { name, id, lane: laneColumn }: WorkTable,
   { owner, lane }: { readonly owner: string; readonly lane: string },
   ids: readonly string[],
-): Promise<void> {
-  if (ids.length === 0) return
-  await db.query({
+): Promise<readonly string[]> {
+  if (ids.length === 0) return []
+  const { rows } = await db.query<Skipped>({
     text: `with mine as (
              select ${id} from ${name}
              where ${id} = any($3::text[]) and ${laneColumn} = $2 and lease_owner = $1
-             for update skip locked)
-           delete from ${name} p using mine where p.${id} = mine.${id}`,
+             for update skip locked),
+           done as (delete from ${name} p using mine where p.${id} = mine.${id} returning p.${id})
+           select p.${id} as skipped from ${name} p
+           where p.${id} = any($3::text[]) and p.${laneColumn} = $2 and p.lease_owner = $1
+             ${isNotDone(id)}`,
     values: [owner, lane, ids],
   })
+  return rows.map(({ skipped }) => skipped)
 }
 
-/** Makes all other leased jobs of this owner in a lane due at a time. */
+/** Makes all other leased jobs of this owner in a lane due at a time; returns those that were locked. */
 export async function makeOwnDue(
   db: Queryable,
   { name, id, lane: laneColumn }: WorkTable,
@@ -146,17 +166,23 @@ export async function makeOwnDue(
     readonly besidesIds: readonly string[]
     readonly dueAtMs: number
   },
-): Promise<void> {
-  await db.query({
+): Promise<readonly string[]> {
+  const { rows } = await db.query<Skipped>({
     text: `with left_over as (
              select ${id} from ${name}
              where ${laneColumn} = $2 and lease_owner = $1 and ${id} <> all($3::text[])
-             for update skip locked)
-           update ${name} p
-           set due_at_ms = least(p.due_at_ms, $4::bigint), lease_owner = null
-           from left_over where p.${id} = left_over.${id}`,
+             for update skip locked),
+           done as (
+             update ${name} p
+             set due_at_ms = least(p.due_at_ms, $4::bigint), lease_owner = null
+             from left_over where p.${id} = left_over.${id}
+             returning p.${id})
+           select p.${id} as skipped from ${name} p
+           where p.${laneColumn} = $2 and p.lease_owner = $1 and p.${id} <> all($3::text[])
+             ${isNotDone(id)}`,
     values: [recall.owner, recall.lane, recall.besidesIds, Math.round(recall.dueAtMs)],
   })
+  return rows.map(({ skipped }) => skipped)
 }
 
 /** How many leases were freed, and which owners have more, in locked rows. */

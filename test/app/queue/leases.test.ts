@@ -49,12 +49,50 @@ t.test('locked rows are passed over by every statement, and none waits for them'
   const dueAtMs = NOW + 5
   await leases.reschedule(['locked', 'other'].map((id) => ({ id, dueAtMs })))
   t.match(await row('other'), { lease_owner: null, due_at_ms: dueAtMs })
-  t.match(await row('locked'), { lease_owner: 'one', due_at_ms: NOW + LEASE_MS }, 'to its lease')
-  await endJobs(pool, work, { owner: 'one', lane: 'a' }, ['locked'])
+  t.match(await row('locked'), { lease_owner: 'one', due_at_ms: NOW + LEASE_MS })
+  t.same(await endJobs(pool, work, { owner: 'one', lane: 'a' }, ['locked']), ['locked'])
   t.same(await freeLeases(pool, work, ['one'], NOW), { released: 0, heldBy: ['one'] })
   await letGoAgain()
   t.same(await freeLeases(pool, work, ['one'], NOW), { released: 1, heldBy: [] })
   t.match(await row('locked'), { lease_owner: null, due_at_ms: NOW })
+})
+
+t.test('what a locked row kept from being written is written before the next lease', async (t) => {
+  const { pool, row, lock } = await startWork(t, { again: NOW, over: NOW, left: NOW })
+  const leases = leasesOf(pool, 'one')
+  await leases.take({ nowMs: NOW, limit: 5 })
+  const letGo = await Promise.all(['again', 'over', 'left'].map(lock))
+  await leases.reschedule([
+    { id: 'again', dueAtMs: NOW + 5, attempts: 0, notes: { last_at_ms: 3 } },
+  ])
+  await leases.end(['over'])
+  leases.abandon(['left'])
+  t.same(await leases.take({ nowMs: NOW, limit: 5 }), [], 'nothing waits for the locks')
+  t.match(await row('again'), { lease_owner: 'one' })
+  for (const go of letGo) await go()
+  t.same(await leases.take({ nowMs: NOW, limit: 5 }), [])
+  t.match(await row('again'), {
+    lease_owner: null,
+    due_at_ms: NOW + 5,
+    attempts: 0,
+    last_at_ms: 3,
+  })
+  t.equal(await row('over'), undefined)
+  t.match(await row('left'), { lease_owner: null, due_at_ms: NOW + 2_000 })
+  t.match(await leases.take({ nowMs: NOW + 5, limit: 5 }), [{ id: 'again', attempts: 1 }])
+})
+
+t.test('what was not written of a locked row is forgotten once another leases it', async (t) => {
+  const { pool, row, lock } = await startWork(t, { job: NOW })
+  const [one, two] = [leasesOf(pool, 'one'), leasesOf(pool, 'two')]
+  await one.take({ nowMs: NOW, limit: 5 })
+  const letGo = await lock('job')
+  await one.reschedule([{ id: 'job', dueAtMs: NOW + 5 }])
+  await letGo()
+  const laterMs = NOW + LEASE_MS
+  t.equal((await two.take({ nowMs: laterMs, limit: 5 })).length, 1)
+  await one.take({ nowMs: NOW, limit: 5 })
+  t.match(await row('job'), { lease_owner: 'two', due_at_ms: laterMs + LEASE_MS })
 })
 
 t.test('the first of some times stays, the last of others', async (t) => {
