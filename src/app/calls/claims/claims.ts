@@ -2,6 +2,7 @@ import { type Clock, monotonicClock } from '../../../kernel/clock.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { newCallId } from '../../../kernel/ids.ts'
 import { keyedHash } from '../../../kernel/keyed-hash.ts'
+import { setTimeout } from 'node:timers/promises'
 import { pause } from '../../../kernel/pause.ts'
 import { type CallClaim, type CallClaims, type KeptAnswer, RepeatedAnswer } from './types.ts'
 import { MAX_KEPT_ANSWER_BYTES, openAnswer, sealAnswer } from './sealed-answer.ts'
@@ -38,6 +39,7 @@ export function createCallClaims(
   const { pool, secret, clock, crashPoint, owner } = deps
   const { maxKeptBytes = MAX_TENANT_KEPT_BYTES } = deps
   const renewal = createRenewal(deps)
+  const endings = createEndings()
   const hashOf = (purpose: string, parts: readonly string[]): string =>
     keyedHash(secret, purpose, parts).toString('hex')
   return {
@@ -52,7 +54,7 @@ export function createCallClaims(
         if (isTaken) {
           const tenantKey = hashOf('call-claim-tenant', [tenantId])
           const bound = { tenantKey, maxBytes: maxKeptBytes }
-          const claim = heldClaim(deps, renewal, { name, bound })
+          const claim = heldClaim(deps, { renewal, endings }, { name, bound })
           crashPoint('claim.after-taken')
           return claim
         }
@@ -122,15 +124,19 @@ function keyStateUnknown(cause: unknown): DomainError {
  */
 function heldClaim(
   deps: ClaimDeps,
-  renewal: Renewal,
+  { renewal, endings }: { readonly renewal: Renewal; readonly endings: Endings },
   { name, bound }: { readonly name: ClaimName; readonly bound: KeptBound },
 ): CallClaim {
   const { pool, secret, logger, crashPoint } = deps
   const { callId } = name
   let phase: 'open' | 'settling' | 'settled' | 'over' = 'open'
-  const quietly = <Result>(work: Promise<Result>, failed: string): Promise<Result | undefined> =>
-    work.catch((error: unknown) => {
+  const quietly = <Result>(
+    work: () => Promise<Result>,
+    { failed, later = work }: { readonly failed: string; readonly later?: () => Promise<unknown> },
+  ): Promise<Result | undefined> =>
+    runForAllTokens(work).catch((error: unknown) => {
       logger.warn({ err: error, callId }, failed)
+      endings.later(later)
       return undefined
     })
   const end = async (answer: KeptAnswer | undefined): Promise<boolean> => {
@@ -163,19 +169,19 @@ function heldClaim(
       renewal.drop(name)
       if (phase !== 'open') return
       phase = 'over'
-      await quietly(
-        runForAllTokens(() => removeClaim(pool, name)),
-        'an idempotency key stays taken until its lease ends',
-      )
+      await quietly(() => removeClaim(pool, name), {
+        failed: 'an idempotency key stays taken until Postgres can be asked',
+      })
     },
     keep: async (answer) => {
       if (phase !== 'settled') return undefined
       phase = 'over'
       crashPoint('claim.before-kept')
-      const isKept = await quietly(
-        runForAllTokens(() => end(answer)),
-        'the answer of an idempotency key was not kept',
-      )
+      const isKept = await quietly(() => end(answer), {
+        failed: 'the answer of an idempotency key was not kept',
+        // The caller has been answered that it is not, and answers would fill the memory.
+        later: () => end(undefined),
+      })
       crashPoint('claim.after-kept')
       return isKept ?? false
     },
@@ -194,6 +200,47 @@ async function markInTime(pool: Pool, name: ClaimName, patienceMs: number): Prom
       if (monotonicClock.nowMs() >= untilMs) throw keyStateUnknown(error)
     }
     await pause(RETRY_MS)
+  }
+}
+
+/** Claims whose end Postgres did not take. */
+interface Endings {
+  /** Tries it again until Postgres takes it, or the lease of the claim has ended by itself. */
+  readonly later: (end: () => Promise<unknown>) => void
+}
+
+/**
+ * Tries ends again, one after the other, so that a key is free as soon as Postgres is back. A claim is
+ * named with its call: a late end changes nothing of a key that another call has taken.
+ */
+function createEndings(): Endings {
+  const waiting = new Set<{ readonly end: () => Promise<unknown>; readonly untilMs: number }>()
+  let isTrying = false
+  const tryAll = async (): Promise<void> => {
+    while (waiting.size > 0) {
+      // No process stays for that: its claims are free as soon as it is gone.
+      await setTimeout(RETRY_MS, undefined, { ref: false })
+      for (const one of [...waiting]) {
+        waiting.delete(one)
+        const hasFailed = await one.end().then(
+          () => false,
+          () => true,
+        )
+        if (!hasFailed) continue
+        // The others first, next time.
+        if (monotonicClock.nowMs() < one.untilMs) waiting.add(one)
+        break
+      }
+    }
+    isTrying = false
+  }
+  return {
+    later: (end) => {
+      waiting.add({ end, untilMs: monotonicClock.nowMs() + LEASE_MS })
+      if (isTrying) return
+      isTrying = true
+      void runForAllTokens(tryAll)
+    },
   }
 }
 

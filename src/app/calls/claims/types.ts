@@ -39,7 +39,10 @@ export interface CallClaim {
   readonly unsettled: () => void
   /** The settlement is durable: only `keep` is left to call. */
   readonly settled: () => void
-  /** Frees the key, unless its call may have been settled. Never throws. */
+  /**
+   * Frees the key, unless its call may have been settled. Never throws: where Postgres is away, it is
+   * freed once Postgres is back.
+   */
   readonly release: () => Promise<void>
   /**
    * Stores the answer of a settled call, or that there is none to repeat. Otherwise it does

@@ -44,6 +44,7 @@ import { systemClock } from '../../../../src/kernel/clock.ts'
 import { newRequestId } from '../../../../src/kernel/ids.ts'
 import type { JsonObject } from '../../../../src/kernel/json.ts'
 import { silentLog } from '../../../../src/kernel/log.ts'
+import { watchLedger } from '../../../../src/app/spending/ledger-lag.ts'
 import { compose } from '../../../../src/start/compose.ts'
 import { principalOf, startWorld, type World, type WorldOptions } from '../../support/world.ts'
 import { bodyOf, type TextFamily, wires } from '../../../families/text/wires.ts'
@@ -153,6 +154,8 @@ export async function startTextWorld(t: Test, options: WorldOptions = {}): Promi
       logger: silentLog,
       metrics: new Registry(),
       crashPoint: noCrash,
+      // The read models follow the log of the world.
+      lag: watchLedger(world.pool, world.log),
       breaker: given.breaker ?? TOLERANT,
     })
     const deps: CallDeps = {
