@@ -70,27 +70,22 @@ export function createLeases<Item, Query extends LeaseQuery, Note extends string
   /** How often a row may have become different from `known`, and how many of those are fixed. */
   let doubts = 0
   let mended = 0
-  const locked = createLockedRows<Note>()
-  const put = async (items: readonly Rescheduled<Note>[]): Promise<void> =>
-    locked.put(items, await reschedule(pool, table, owner, items))
-  const end = async (ids: readonly string[]): Promise<void> =>
-    locked.end(ids, await endJobs(pool, table, { owner, lane }, ids))
+  const rows = createRowWriter(pool, settings)
   const recall = async (nowMs: number): Promise<void> => {
     const seen = doubts
     if (seen === mended) return
-    const besidesIds = [...known, ...otherIds(), ...locked.ids()]
+    const besidesIds = [...known, ...otherIds(), ...rows.lockedIds()]
     const dueAtMs = nowMs + RECALL_MS
     const skipped = await makeOwnDue(pool, table, { owner, lane, besidesIds, dueAtMs })
     if (skipped.length === 0) mended = seen
   }
   const leaseNow = async (query: Query): Promise<readonly Item[]> => {
-    await put(locked.again())
-    await end(locked.over())
+    await rows.tryAgain()
     await recall(query.nowMs)
     try {
       const due = await lease(pool, { ...query, owner, leaseMs, lane })
       // One whose lease had ended is leased again: what was to be written of it is out of date.
-      locked.drop(due.map(idOf))
+      rows.forget(due.map(idOf))
       for (const item of due) known.add(idOf(item))
       return due
     } catch (error) {
@@ -110,13 +105,10 @@ export function createLeases<Item, Query extends LeaseQuery, Note extends string
       return taken
     },
     reschedule: async (items) => {
-      await put(items)
+      await rows.reschedule(items)
       forget(items.map(({ id }) => id))
     },
-    end: async (ids) => {
-      await end(ids)
-      forget(ids)
-    },
+    end: (ids) => rows.end(ids).then(() => forget(ids)),
     confirm: async (items) => {
       const leased = await stillLeased(pool, table, { owner, lane }, items.map(idOf))
       forget(items.map(idOf).filter((id) => !leased.has(id)))
@@ -132,32 +124,43 @@ export function createLeases<Item, Query extends LeaseQuery, Note extends string
   }
 }
 
-/** What could not be written of jobs because their rows were locked: when they are due, or their end. */
-function createLockedRows<Note extends string>() {
-  const rows = new Map<string, Rescheduled<Note> | 'over'>()
-  const note = (
-    id: string,
-    skipped: ReadonlySet<string>,
-    row: Rescheduled<Note> | 'over',
-  ): void => {
-    if (skipped.has(id)) rows.set(id, row)
-    else rows.delete(id)
+/** Writes when jobs are due, or that they are over, and keeps what locked rows did not take. */
+function createRowWriter<Note extends string>(
+  pool: Pool,
+  {
+    table,
+    owner,
+    lane,
+  }: { readonly table: WorkTable<Note>; readonly owner: string; readonly lane: string },
+) {
+  const again = new Map<string, Rescheduled<Note>>()
+  const over = new Set<string>()
+  const put = async (items: readonly Rescheduled<Note>[]): Promise<void> => {
+    const skipped = new Set(await reschedule(pool, table, owner, items))
+    for (const item of items)
+      if (skipped.has(item.id)) again.set(item.id, item)
+      else again.delete(item.id)
+  }
+  const end = async (ids: readonly string[]): Promise<void> => {
+    const skipped = new Set(await endJobs(pool, table, { owner, lane }, ids))
+    for (const id of ids)
+      if (skipped.has(id)) over.add(id)
+      else over.delete(id)
   }
   return {
-    put: (items: readonly Rescheduled<Note>[], skipped: readonly string[]): void => {
-      const ids = new Set(skipped)
-      for (const item of items) note(item.id, ids, item)
+    reschedule: put,
+    end,
+    tryAgain: async (): Promise<void> => {
+      await put([...again.values()])
+      await end([...over])
     },
-    end: (ended: readonly string[], skipped: readonly string[]): void => {
-      const ids = new Set(skipped)
-      for (const id of ended) note(id, ids, 'over')
+    forget: (ids: readonly string[]): void => {
+      for (const id of ids) {
+        again.delete(id)
+        over.delete(id)
+      }
     },
-    drop: (ids: readonly string[]): void => {
-      for (const id of ids) rows.delete(id)
-    },
-    again: () => [...rows.values()].filter((row) => row !== 'over'),
-    over: () => [...rows].flatMap(([id, row]) => (row === 'over' ? [id] : [])),
-    ids: () => rows.keys(),
+    lockedIds: () => [...again.keys(), ...over],
   }
 }
 

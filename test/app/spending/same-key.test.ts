@@ -110,6 +110,41 @@ t.test('what is in the log already stays as it is', async (t) => {
   t.same(await reserved(), [10n])
 })
 
+t.test('a task that cannot be read keeps no other reservation from being swept', async (t) => {
+  const { tenantId, admit, reserved } = await tenantOf()
+  await admit('unreadable', 10n)
+  await admit('other', 60n)
+  await pool.query(
+    `insert into ops.text_spending (tenant_id, currency, replica, held, settled, turn, told_at)
+     values ($1, 'USD', 'dead', 1, 0, 1, now() - interval '1 hour')`,
+    [tenantId],
+  )
+  let nowMs = 0
+  const log = {
+    readStream: async (stream: string) => {
+      if (stream.endsWith('unreadable')) throw new Error('its stream cannot be read')
+      return []
+    },
+    endPosition: async () => 9n,
+  }
+  const sweep = createReservationSweep({
+    pool,
+    log,
+    monotonic: { nowMs: () => nowMs },
+    admissions: createAdmissions(pool),
+  })
+  await sweep()
+  nowMs += 31_000
+  await t.rejects(sweep(), /its stream cannot be read/, 'the operator sees it')
+  t.same(await reserved(), [10n])
+  const { rows } = await pool.query<{ closed: string | null }>(
+    'select closed from ops.text_spending where tenant_id = $1',
+    [tenantId],
+  )
+  t.same(rows, [{ closed: '9' }], 'and silent replicas are closed')
+  await pool.query('delete from ops.admissions where tenant_id = $1', [tenantId])
+})
+
 t.test('a sweep withdraws only the reservation that it looked at', async (t) => {
   const { tenantId, admit, reserved } = await tenantOf()
   let nowMs = 0

@@ -130,15 +130,6 @@ function heldClaim(
   const { pool, secret, logger, crashPoint } = deps
   const { callId } = name
   let phase: 'open' | 'settling' | 'settled' | 'over' = 'open'
-  const quietly = <Result>(
-    work: () => Promise<Result>,
-    { failed, later = work }: { readonly failed: string; readonly later?: () => Promise<unknown> },
-  ): Promise<Result | undefined> =>
-    runForAllTokens(work).catch((error: unknown) => {
-      logger.warn({ err: error, callId }, failed)
-      endings.later(later)
-      return undefined
-    })
   const end = async (answer: KeptAnswer | undefined): Promise<boolean> => {
     const isKept = answer !== undefined && answer.body.length <= MAX_KEPT_ANSWER_BYTES
     const sealed = isKept ? await sealAnswer(secret, callId, answer) : undefined
@@ -169,21 +160,24 @@ function heldClaim(
       renewal.drop(name)
       if (phase !== 'open') return
       phase = 'over'
-      await quietly(() => removeClaim(pool, name), {
-        failed: 'an idempotency key stays taken until Postgres can be asked',
+      const remove = () => removeClaim(pool, name)
+      await runForAllTokens(remove).catch((error: unknown) => {
+        logger.warn({ err: error, callId }, 'an idempotency key is taken until Postgres answers')
+        endings.later(remove)
       })
     },
     keep: async (answer) => {
       if (phase !== 'settled') return undefined
       phase = 'over'
       crashPoint('claim.before-kept')
-      const isKept = await quietly(() => end(answer), {
-        failed: 'the answer of an idempotency key was not kept',
-        // The caller has been answered that it is not, and answers would fill the memory.
-        later: () => end(undefined),
+      const isKept = await runForAllTokens(() => end(answer)).catch((error: unknown) => {
+        logger.warn({ err: error, callId }, 'the answer of an idempotency key was not kept')
+        // Without the answer: its caller learns that it is not kept, and many would fill the memory.
+        endings.later(() => end(undefined))
+        return false
       })
       crashPoint('claim.after-kept')
-      return isKept ?? false
+      return isKept
     },
   }
 }
@@ -220,7 +214,7 @@ function createEndings(): Endings {
     while (waiting.size > 0) {
       // No process stays for that: its claims are free as soon as it is gone.
       await setTimeout(RETRY_MS, undefined, { ref: false })
-      for (const one of [...waiting]) {
+      for (const one of waiting) {
         waiting.delete(one)
         const hasFailed = await one.end().then(
           () => false,

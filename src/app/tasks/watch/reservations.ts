@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { readCheckpoints } from '../../../../projections/engine/checkpoint.ts'
 import { taskStream } from '../../../domain/task/events.ts'
 import { giveUpLostSpools } from '../../spending/lost-spools.ts'
+import { runEach } from '../../../kernel/all-settled.ts'
 import { closeSilentReplicas, purgeSpending } from '../../spending/replica-reports.ts'
 import type { TaskDeps } from '../deps.ts'
 
@@ -54,13 +55,17 @@ export function createReservationSweep(deps: SweepDeps): () => Promise<void> {
         return [key, unplaced.get(key) ?? { ...one, sinceMs: nowMs }]
       }),
     )
-    for (const one of unplaced.values()) await resolve(deps, one, nowMs - one.sinceMs)
-    await closeSilentReplicas(deps.pool, () => deps.log.endPosition())
-    for (const { data } of await giveUpLostSpools(deps.pool, deps.log))
-      deps.logger.error(
-        { lost: data },
-        'a lost spool was given up: what waited in it is not billed',
-      )
+    await runEach([
+      () => closeSilentReplicas(deps.pool, () => deps.log.endPosition()),
+      async () => {
+        for (const { data } of await giveUpLostSpools(deps.pool, deps.log))
+          deps.logger.error(
+            { lost: data },
+            'a lost spool was given up: what waited in it is not billed',
+          )
+      },
+      ...[...unplaced.values()].map((one) => () => resolve(deps, one, nowMs - one.sinceMs)),
+    ])
   }
 }
 

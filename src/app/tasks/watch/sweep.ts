@@ -1,3 +1,4 @@
+import { runEach } from '../../../kernel/all-settled.ts'
 import { keepLead } from '../../../../projections/engine/leadership.ts'
 import { pollBacklog } from '../../../../projections/tasks/query.ts'
 import { purgeCallClaims } from '../../calls/claims/statements.ts'
@@ -48,14 +49,17 @@ export function createSweep(
       }
       // A new leader knows nothing of what the last one saw.
       if (leading.isNew) sweepReservations = createReservationSweep(deps)
+      const { pool } = deps
       const nowMs = deps.clock.nowMs()
-      await showBacklog(deps, nowMs)
-      await makeStrayDue(deps.pool, taskWork, nowMs, farthestDue(settings.scale, longestMakingMs))
-      await purgeTaskUrls(deps.pool, nowMs)
-      await purgeRateUse(deps.pool)
-      await purgeCalls(deps.pool)
-      await purgeCallClaims(deps.pool)
-      await sweepReservations()
+      await runEach([
+        () => showBacklog(deps, nowMs),
+        () => makeStrayDue(pool, taskWork, nowMs, farthestDue(settings.scale, longestMakingMs)),
+        () => purgeTaskUrls(pool, nowMs),
+        () => purgeRateUse(pool),
+        () => purgeCalls(pool),
+        () => purgeCallClaims(pool),
+        sweepReservations,
+      ])
       return 'idle'
     },
     stop: lead.release,
