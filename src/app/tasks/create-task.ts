@@ -295,7 +295,6 @@ export async function quoteTask(
   const { principal, assets } = order
   if (assets !== undefined && region !== undefined)
     await checkAssets({ principal, region, ...assets })
-  return catalog
-    .taskFamily(order.family)
-    .quote(name, order.facts, await prices.of(order.principal.tenantId))
+  const book = await prices.of(principal.tenantId)
+  return catalog.taskFamily(order.family).quote(name, order.facts, book)
 }

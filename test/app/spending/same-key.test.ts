@@ -126,6 +126,7 @@ t.test('a task that cannot be read keeps no other reservation from being swept',
       return []
     },
     endPosition: async () => 9n,
+    append: () => Promise.reject(new Error('nothing is appended')),
   }
   const sweep = createReservationSweep({
     pool,
