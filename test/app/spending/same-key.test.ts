@@ -133,6 +133,7 @@ t.test('a task that cannot be read keeps no other reservation from being swept',
     log,
     monotonic: { nowMs: () => nowMs },
     admissions: createAdmissions(pool),
+    logger: silentLog,
   })
   await sweep()
   nowMs += 31_000
