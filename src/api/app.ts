@@ -22,7 +22,7 @@ import { type AccountsDeps, registerAccounts } from './accounts.ts'
 import { createBodyBudget, MEMORY_PER_BYTE } from './kit/body-budget.ts'
 import { type ConnectionBounds, useConnections } from './kit/connections.ts'
 import { useLeaving } from './kit/drain.ts'
-import { type Envelope, sendFailure, useEnvelope } from './kit/envelope.ts'
+import { type Envelope, sendFailure, useEnvelope, useUnknownRoutes } from './kit/envelope.ts'
 import { defaultStreamLimits, type StreamLimits } from './kit/event-stream.ts'
 import { foreignToCreations } from './kit/foreign-members.ts'
 import { useObservation, useRequestLogs } from './kit/observe.ts'
@@ -259,6 +259,7 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   const envelopeOf = envelopesOf(mounts)
   const app = createServer(deps, limits, envelopeOf)
   useObservation(app, deps.metrics)
+  useUnknownRoutes(app)
   usePerToken(app, deps)
   // Probes and scrapers may add any query parameter.
   useKnownQueries(app, (url) => envelopeOf(url) !== operatingEnvelope)

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { type ApiDeps, createServer, defaultLimits } from './app.ts'
-import { useEnvelope } from './kit/envelope.ts'
+import { useEnvelope, useUnknownRoutes } from './kit/envelope.ts'
 import { operatingEnvelope } from './operating/envelope.ts'
 import { livenessPlugin, operatingPlugin } from './operating/plugin.ts'
 
@@ -21,6 +21,7 @@ export async function buildOperationsApp(
   }
   const limits = { ...defaultLimits, connections }
   const app = createServer({ logger, clock }, limits, () => operatingEnvelope)
+  useUnknownRoutes(app)
   useEnvelope(app, operatingEnvelope)
   await app.register(livenessPlugin())
   await app.register(operatingPlugin({ ...deps, isPublic: false }))

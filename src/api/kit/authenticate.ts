@@ -63,8 +63,6 @@ export function requireToken(
   keyHeaders: readonly string[] = [],
 ): void {
   const hook: onRequestAsyncHookHandler = async (request) => {
-    // An unknown route is the same 404 for every caller.
-    if (request.is404) return
     const answer = await authenticate(secretOf(request, keyHeaders), addressOf(request))
     if (!answer.ok) throw refusalOf(answer)
     requireAddress(request, answer.principal)
@@ -239,8 +237,6 @@ const QUERY_WAIT_MS = 5_000
 export function useQueryBounds(app: FastifyInstance, count: CountQuery | undefined): void {
   const places = new TokenPlaces(QUERIES_AT_ONCE, QUERY_WAIT_MS)
   app.addHook('preHandler', (request, reply, done) => {
-    // An unknown route does not authenticate its caller.
-    if (request.is404) return done()
     const caller = principalOf(request)
     count?.(caller)
     const { tokenId } = caller

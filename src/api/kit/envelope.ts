@@ -49,13 +49,29 @@ export function useEnvelopes(
 ): void {
   useErrors(app, envelopeOf)
   app.setNotFoundHandler((request, reply) =>
-    sendFailure(
-      envelopeOf(request),
-      new RequestError('route_not_found', 'There is no such route'),
-      request,
-      reply,
-    ),
+    sendFailure(envelopeOf(request), unknownRoute(request), request, reply),
   )
+}
+
+/**
+ * Answers a request without a route before any other hook runs: it is the same 404 for every caller,
+ * with any token, query or body. Hooks that are added later run for routes only.
+ */
+export function useUnknownRoutes(app: FastifyInstance): void {
+  app.addHook('onRequest', (request, _reply, done) => {
+    done(request.is404 ? unknownRoute(request) : undefined)
+  })
+}
+
+/** The most characters of a path that a refusal repeats. */
+const MAX_SHOWN_CHARACTERS = 200
+
+/** The query stays out: it may hold a credential. */
+function unknownRoute({ method, url }: FastifyRequest): RequestError {
+  const [path = ''] = url.split('?', 1)
+  const shown =
+    path.length > MAX_SHOWN_CHARACTERS ? `${path.slice(0, MAX_SHOWN_CHARACTERS)}…` : path
+  return new RequestError('route_not_found', `There is no such route: ${method} ${shown}`)
 }
 
 /** For routes below the prefix of another plugin, which answers unknown routes. */

@@ -87,9 +87,7 @@ function unstorableIn(parameters: unknown): string | undefined {
  */
 export function useStorableParameters(app: FastifyInstance): void {
   app.addHook('preValidation', (request, _reply, done) => {
-    const name = request.is404
-      ? undefined
-      : (unstorableIn(request.params) ?? unstorableIn(request.query))
+    const name = unstorableIn(request.params) ?? unstorableIn(request.query)
     if (name === undefined) return done()
     const shown = toStorable(name, MAX_SHOWN_CHARACTERS)
     const message = `${shown} holds a NUL character, or is not well-formed Unicode`

@@ -193,7 +193,7 @@ void t.test(
     t.same((await app.inject('/')).json<{ health: string[] }>().health, ['/healthz'])
     t.match((await operations.inject('/metrics')).body, /tollgate_http_requests_total/)
     t.same((await operations.inject('/x')).json(), {
-      error: { code: 'route_not_found', message: 'There is no such route' },
+      error: { code: 'route_not_found', message: 'There is no such route: GET /x' },
     })
   },
 )
@@ -437,7 +437,7 @@ void t.test('404 in a plain shape for paths of no family', async (t) => {
     const answer = await app.inject({ url })
     t.equal(answer.statusCode, 404, url)
     t.same(answer.json(), {
-      error: { code: 'route_not_found', message: 'There is no such route' },
+      error: { code: 'route_not_found', message: `There is no such route: GET ${url}` },
     })
   }
 })

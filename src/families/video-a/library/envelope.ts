@@ -179,13 +179,14 @@ function codeOf({ failure, rule, param, text }: Failure): string {
   return isNamed && param !== undefined && MEMBER_PATH.test(param) ? `${code}.${param}` : code
 }
 
-const NO_ROUTE = `There is no such route: actions are asked for by POST /provA/?Action=<Action>&Version=${VERSION}`
+const HOW_TO_ASK = `actions are asked for by POST /provA/?Action=<Action>&Version=${VERSION}`
 
 const surface = createSurface(libraryFailures)
 
 function envelopeFor(asked: ActionRequest, region: Region | undefined): Envelope {
   return (error, requestId): Answer => {
     const failure = surface.read(error)
+    const { message } = failure
     const isRoute = failure.failure === 'route_not_found' && failure.param === undefined
     return {
       status: failure.rule.status,
@@ -193,7 +194,10 @@ function envelopeFor(asked: ActionRequest, region: Region | undefined): Envelope
       body: {
         ResponseMetadata: {
           ...metadataOf(requestId, asked, region),
-          Error: { Code: codeOf(failure), Message: isRoute ? NO_ROUTE : failure.message },
+          Error: {
+            Code: codeOf(failure),
+            Message: isRoute ? `${message}; ${HOW_TO_ASK}` : message,
+          },
         },
       },
     }

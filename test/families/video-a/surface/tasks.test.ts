@@ -312,9 +312,8 @@ void t.test('404 in the family’s shape for other paths and methods', async (t)
   for (const request of requests) {
     const answer = await app.inject({ ...request, headers: asModel })
     t.equal(answer.statusCode, 404, request.url)
-    t.same(answer.json(), {
-      error: { code: 'NotFound', message: 'There is no such route', param: '', type: 'NotFound' },
-    })
+    const message = `There is no such route: ${request.method} ${request.url}`
+    t.same(answer.json(), { error: { code: 'NotFound', message, param: '', type: 'NotFound' } })
   }
 })
 
