@@ -3,6 +3,7 @@ import { type Static, type TObject, type TSchema, Type } from 'typebox'
 import { invariant } from './assert.ts'
 import { DomainError } from './errors.ts'
 import { isJsonObject, type JsonObject } from './json.ts'
+import { RawString } from './raw-string.ts'
 import { textFault } from './storable-text.ts'
 
 /**
@@ -123,13 +124,16 @@ const ajv = new Ajv({
   })
 
 /**
- * Reads a body by its schema, which is compiled when it is first used.
+ * Reads a body by its schema, which is compiled when it is first used. A member that is null, at any
+ * depth, counts as left out: many clients write null for each option that was not given.
  *
  * @throws DomainError `invalid_request` for the first faulty member: `details.param` is its path,
  * such as `content[1].image_url.url`, and `details.keyword` the violated keyword, `required` for a
  * missing member
  */
-export function readBody<Schema extends TSchema>(schema: Schema, body: JsonObject): Static<Schema> {
+export function readBody<Schema extends TSchema>(schema: Schema, sent: JsonObject): Static<Schema> {
+  // Few bodies have such members; the others are not copied.
+  const body = hasNulls(sent) ? strippedOf(sent) : sent
   const validate = ajv.compile<Static<Schema>>(schema)
   if (validate(body)) return body
   const fault = firstFault(validate.errors ?? [])
@@ -137,18 +141,9 @@ export function readBody<Schema extends TSchema>(schema: Schema, body: JsonObjec
   throw refusalOf(fault)
 }
 
-/** As `readBody`, but a member that is null counts as absent. */
-export function readBodyWithoutNulls<Schema extends TSchema>(
-  schema: Schema,
-  body: JsonObject,
-): Static<Schema> {
-  // Few bodies have such members; the others are not copied.
-  return readBody(schema, hasNulls(body) ? (strippedOf(body) as JsonObject) : body)
-}
-
 function hasNulls(value: unknown): boolean {
   if (Array.isArray(value)) return value.some(hasNulls)
-  if (typeof value !== 'object' || value === null) return false
+  if (typeof value !== 'object' || value === null || value instanceof RawString) return false
   for (const name in value) {
     const member: unknown = Reflect.get(value, name)
     if (member === null || (typeof member === 'object' && hasNulls(member))) return true
@@ -159,7 +154,7 @@ function hasNulls(value: unknown): boolean {
 /** A value without the members of its objects that are null, at any depth. */
 function strippedOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(strippedOf)
-  if (!isJsonObject(value)) return value
+  if (!isJsonObject(value) || value instanceof RawString) return value
   const members = Object.entries(value).filter(([, member]) => member !== null)
   return Object.fromEntries(members.map(([name, member]) => [name, strippedOf(member)]))
 }

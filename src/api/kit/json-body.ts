@@ -10,7 +10,7 @@ import { hasIdempotencyKey, rememberBodyHash } from './idempotency.ts'
 import { typoCheck } from './typo-check.ts'
 import { RequestError } from './request-error.ts'
 import { readStrictJson } from './strict-json.ts'
-import { strictValidator } from './validator.ts'
+import { strictValidator, withoutUnmeantNulls } from './validator.ts'
 
 /** Longer bodies are read in turns with other requests. */
 const LARGE_BYTES = 128 * 1024
@@ -155,7 +155,7 @@ export const strictBodies: FastifySchemaCompiler<TSchema> = (route) => {
         ? { value: {} }
         : { error: new RequestError('body_empty', 'The request body is empty') }
     const error = check(value)
-    return error === undefined ? validate(value) : { error }
+    return error === undefined ? validate(withoutUnmeantNulls(route.schema, value)) : { error }
   }
 }
 

@@ -132,11 +132,12 @@ function firstTypo(
         if (found) return found
         continue
       }
+      // A null member asks for nothing.
+      if (value[name] === null) continue
       compared += 1
       const one = compared > MAX_COMPARED ? undefined : meant(name, known)
       const isForeign = foreign?.names.has(name) === true && (foreign.isDeep || at === '')
-      // A null member asks for nothing.
-      if (isForeign && value[name] !== null) {
+      if (isForeign) {
         const used = counterpartOf(name, names)
         const isSlip = one !== undefined && (used === undefined || isSameButForCase(name, one))
         if (!isSlip) return { path, message: refusalOf(path, used) }

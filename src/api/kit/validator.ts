@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifySchemaCompiler } from 'fastify'
 import { type TSchema, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
+import { Check } from 'typebox/value'
+import { isJsonObject } from '../../kernel/json.ts'
 import { isStorable, toStorable } from '../../kernel/storable-text.ts'
 import { RequestError } from './request-error.ts'
 
@@ -72,6 +74,23 @@ export const strictValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPa
     compiled ??= Compile(schema)
     return compiled.Check(read) ? { value: read } : { error: compiled.Errors(read) }
   }
+}
+
+/**
+ * A body without the members that are null where their schema takes no null: they count as left out.
+ * Where it takes null, that is a value, such as "no limit".
+ */
+export function withoutUnmeantNulls(schema: unknown, value: unknown): unknown {
+  if (Array.isArray(value))
+    return value.map((item) => withoutUnmeantNulls(Reflect.get(Object(schema), 'items'), item))
+  if (!isJsonObject(value)) return value
+  const types = propertyTypes(Object(schema))
+  const isMeant = (name: string): boolean =>
+    !Object.hasOwn(types, name) || Check<TSchema>(Object(types[name]), null)
+  const meant = Object.entries(value).filter(([name, member]) => member !== null || isMeant(name))
+  return Object.fromEntries(
+    meant.map(([name, member]) => [name, withoutUnmeantNulls(types[name], member)]),
+  )
 }
 
 function unstorableIn(parameters: unknown): string | undefined {

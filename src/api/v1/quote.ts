@@ -111,7 +111,7 @@ async function quote(
   request: FastifyRequest,
 ): Promise<Static<typeof QuoteSchema>> {
   const asked = objectBody(request.body)
-  const unknown = Object.keys(asked).find((name) => !MEMBERS.includes(name))
+  const unknown = Object.keys(asked).find((name) => !MEMBERS.includes(name) && asked[name] !== null)
   if (unknown !== undefined)
     refuse(unknown, `\`${unknown}\` is not known here: this takes ${MEMBERS.join(' and ')}`)
   const path = stringAt(asked, 'path', 'path')

@@ -59,21 +59,21 @@ interface OddBody {
 type Path = readonly (string | number)[]
 type Change = (holder: Record<string | number, unknown>, name: string | number) => void
 
-function pathsOf(value: unknown, at: Path = []): readonly Path[] {
+export function pathsOf(value: unknown, at: Path = []): readonly Path[] {
   const below = Array.isArray(value)
     ? value.map((one, index) => [index, one] as const)
     : Object.entries(typeof value === 'object' && value !== null ? value : {})
   return below.flatMap(([name, one]) => [[...at, name], ...pathsOf(one, [...at, name])])
 }
 
-const inWords = (path: Path): string =>
+export const inWords = (path: Path): string =>
   path
     .map((part) => (typeof part === 'number' ? `[${part}]` : `.${part}`))
     .join('')
     .slice(1)
 
 /** A copy in which what a path leads to is changed. */
-function changed(body: JsonObject, path: Path, change: Change): JsonObject {
+export function changed(body: JsonObject, path: Path, change: Change): JsonObject {
   const copy = structuredClone(body)
   const [name, ...above] = path.toReversed()
   // Arrays have their items by number as objects have their members by name.

@@ -8,7 +8,7 @@ import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { ASSET_SCHEME, type MediaKind, mediaKinds } from '../../../domain/catalog/checks/media.ts'
 import { parsePixels } from '../../../domain/catalog/image-rules.ts'
 import type { SimpleVideo, VideoReference } from '../../../domain/catalog/simple-video.ts'
-import { readBodyWithoutNulls } from '../../../kernel/body.ts'
+import { readBody } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { objectBody } from '../../kit/json-body.ts'
@@ -145,7 +145,7 @@ export async function readVideoMembers(
   principal: Principal,
   { resolveHost, findAssetTypes }: Pick<OrderDeps, 'resolveHost' | 'findAssetTypes'>,
 ): Promise<SimpleVideo> {
-  const body = readBodyWithoutNulls(CreateVideoBodySchema, withReferences(sent))
+  const body = readBody(CreateVideoBodySchema, withReferences(sent))
   const { model, prompt, seconds, generate_audio: audio, input_reference: listed = [] } = body
   const named = [
     ...referencesIn(listed).filter((one) => typeof one !== 'string'),

@@ -2,7 +2,7 @@ import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { textFault } from '../../../kernel/storable-text.ts'
 
-/** Checks of single fields of a caller's JSON body: no coercion, null is a value, not an absence. */
+/** Checks of single fields of a caller's JSON body: no coercion. */
 
 type RequestErrorCode = 'invalid_request' | 'invalid_duration'
 

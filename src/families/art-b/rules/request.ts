@@ -116,7 +116,7 @@ export function readArtBOrder({ kind, model: name, fields }: ImageOrder): ImageR
     kind,
     model: model.name,
     body: {
-      ...furtherMembers(artBBody, body),
+      ...furtherMembers(artBBody, fields),
       prompt: body.prompt,
       watermark,
       ...membersGiven<unknown>({ size, output_format, optimize_prompt_options, user }),

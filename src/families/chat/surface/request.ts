@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { objectAt, optionalObject, stringAt, omitMembers } from '../../../api/kit/member-checks.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
-import { readBodyWithoutNulls, RefusedMember } from '../../../kernel/body.ts'
+import { readBody, RefusedMember } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { InputSize } from '../../text/rules/tokens.ts'
 import { measureInput } from '../../text/surface/input-size.ts'
@@ -129,7 +129,7 @@ const measured: ReadonlySet<string> = new Set(
 
 /** @throws DomainError `invalid_request`, naming the field */
 export function readChatRequest(sent: JsonObject): ChatRequest {
-  const body = readBodyWithoutNulls(ChatBodySchema, sent)
+  const body = readBody(ChatBodySchema, sent)
   const { model, stream = false, stream_options: options } = body
   for (const [index, message] of body.messages.entries())
     checkContent(message, `messages[${index}]`)

@@ -143,7 +143,7 @@ export function readImageOrder(order: ImageOrder): ImageRequest {
     kind,
     model: model.name,
     body: {
-      ...furtherMembers(schema, body),
+      ...furtherMembers(schema, order.fields),
       prompt,
       ...settings,
       ...membersGiven<unknown>({

@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { memberOrUndefined, optionalObject } from '../../../api/kit/member-checks.ts'
-import { readBodyWithoutNulls, RefusedMember } from '../../../kernel/body.ts'
+import { readBody, RefusedMember } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject, membersGiven } from '../../../kernel/json.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 
@@ -32,8 +32,9 @@ export function camelMembers(object: JsonObject, at: string): JsonObject {
   for (const [name, value] of Object.entries(object)) {
     const camel = camelCase(name)
     const path = at === '' ? name : `${at}.${name}`
-    if (Object.hasOwn(renamed, camel)) refuse(path, `\`${path}\` is given twice`)
-    renamed[camel] = value
+    const other = renamed[camel] ?? null
+    if (other !== null && value !== null) refuse(path, `\`${path}\` is given twice`)
+    renamed[camel] = value ?? other
   }
   return renamed
 }
@@ -124,7 +125,7 @@ export function generationConfig(body: JsonObject): JsonObject | undefined {
     : {}
   const written = config && { ...config, ...inCamel }
   const folded = foldedMembers(
-    readBodyWithoutNulls(Settings, {
+    readBody(Settings, {
       generationConfig: written ?? null,
       cachedContent: memberOrUndefined(body, 'cachedContent') ?? null,
       temperature: body['temperature'] ?? null,

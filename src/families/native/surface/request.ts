@@ -10,7 +10,7 @@ import {
 import { refuseUnmetered } from '../../text/surface/bodies.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import type { InputSize } from '../../text/rules/tokens.ts'
-import { readBodyWithoutNulls } from '../../../kernel/body.ts'
+import { readBody } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import {
   ConversationSchema,
@@ -128,7 +128,7 @@ function filesOf(parts: readonly ReadPart[], at: string, model: string): readonl
 function conversationOf(body: JsonObject, model: string) {
   const contents = eachOf(body['contents'], 'contents', camelContent)
   const systemInstruction = camelContent(body['systemInstruction'], 'systemInstruction')
-  const read = readBodyWithoutNulls(ConversationSchema, {
+  const read = readBody(ConversationSchema, {
     contents: Array.isArray(contents) ? contents.map(describedContent) : contents,
     systemInstruction: describedContent(systemInstruction),
   })

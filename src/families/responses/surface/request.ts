@@ -7,7 +7,7 @@ import {
   omitMembers,
 } from '../../../api/kit/member-checks.ts'
 import { own, refuse } from '../../../domain/catalog/checks/fields.ts'
-import { readBodyWithoutNulls, RefusedMember } from '../../../kernel/body.ts'
+import { readBody, RefusedMember } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { InputSize } from '../../text/rules/tokens.ts'
 import { measureInput } from '../../text/surface/input-size.ts'
@@ -275,7 +275,7 @@ const measured: ReadonlySet<string> = new Set(
 
 /** @throws DomainError `invalid_request`, naming the field */
 export function readResponsesRequest(body: JsonObject): ResponsesRequest {
-  const { model, stream = false } = readBodyWithoutNulls(ResponsesBodySchema, body)
+  const { model, stream = false } = readBody(ResponsesBodySchema, body)
   const input = upstreamInput(body['input'])
   const upstream: JsonObject = {
     ...omitMembers(body, ['model', 'stream', 'response_format']),

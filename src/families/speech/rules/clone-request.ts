@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { isVoiceName } from '../../../domain/voice/decider.ts'
-import { readBodyWithoutNulls } from '../../../kernel/body.ts'
+import { readBody } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { isPositiveInt64 } from '../../../kernel/int64.ts'
 import { type JsonObject, pickMembers } from '../../../kernel/json.ts'
@@ -99,7 +99,7 @@ export const CloneBodySchema = Type.Object(
 
 /** @throws DomainError `invalid_request` naming the field, `unknown_model` */
 export function readClone(sent: JsonObject): CloneRequest {
-  const body = readBodyWithoutNulls(CloneBodySchema, sent)
+  const body = readBody(CloneBodySchema, sent)
   const prompt = body.clone_prompt ?? {}
   return {
     voiceId: body.voice_id,

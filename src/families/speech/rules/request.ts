@@ -1,7 +1,7 @@
 import type { Static, TObject } from 'typebox'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
-import { readBodyWithoutNulls } from '../../../kernel/body.ts'
+import { readBody } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { type JsonObject, membersGiven, pickMembers } from '../../../kernel/json.ts'
 import { isAnswerHeld, isRepeatable, largestAudioBytes } from './audio-size.ts'
@@ -38,7 +38,7 @@ const PAIRS = /[\ud800-\udbff][\udc00-\udfff]/g
  * @throws DomainError `invalid_request`, `unknown_model`
  */
 export function readSpeech(sent: JsonObject, way: SpeechMode): SpeechRequest {
-  const body: Body = readBodyWithoutNulls(speechBodies[way], sent)
+  const body: Body = readBody(speechBodies[way], sent)
   const { model, text, language_boost: language } = body
   if (speechModel(model) === undefined)
     throw new DomainError('unknown_model', `the model ${model} does not speak here`, { model })

@@ -11,7 +11,7 @@ import type {
 import type { Channel } from '../../../app/ports/provider.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { knownModel } from '../../../domain/catalog/checks/known-model.ts'
-import { readBodyWithoutNulls } from '../../../kernel/body.ts'
+import { readBody } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { isAssetGroupId, isAssetId } from '../../../kernel/ids.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
@@ -124,7 +124,7 @@ function checkFilter(body: JsonObject): void {
 
 function listingOf(call: Call, action: ListAction): AssetListing {
   checkFilter(call.body)
-  const body: Static<(typeof bodies)[ListAction]> = readBodyWithoutNulls(bodies[action], call.body)
+  const body: Static<(typeof bodies)[ListAction]> = readBody(bodies[action], call.body)
   const { GroupType, GroupIds = [], Statuses = [], Name = '' } = body.Filter
   const { PageNumber = 1, PageSize = DEFAULT_PAGE_SIZE } = body
   if (PageNumber * PageSize > MAX_LISTED)
@@ -162,13 +162,13 @@ function shown<View>(
  */
 export const actions: Readonly<Record<ActionName, RunAction>> = {
   CreateAssetGroup: async (call, { assets }) => {
-    const body = readBodyWithoutNulls(bodies.CreateAssetGroup, call.body)
+    const body = readBody(bodies.CreateAssetGroup, call.body)
     const { Name: name = '', Description: description = '' } = body
     const { groupId } = await assets.createGroup({ ...placingOf(call, body), name, description })
     return { Id: groupId }
   },
   CreateAsset: async (call, { assets, resolveHost }) => {
-    const body = readBodyWithoutNulls(bodies.CreateAsset, call.body)
+    const body = readBody(bodies.CreateAsset, call.body)
     const { AssetType: assetType, Name: name = '' } = body
     const groupId = groupIn(body.GroupId)
     const url = await urlIn(body, known(body.model).region, resolveHost)
@@ -185,25 +185,25 @@ export const actions: Readonly<Record<ActionName, RunAction>> = {
     return shown(await assets.listGroups(listing), listing, toAssetGroup)
   },
   GetAsset: async (call, { assets }) => {
-    const body = readBodyWithoutNulls(bodies.GetAsset, call.body)
+    const body = readBody(bodies.GetAsset, call.body)
     const view = await assets.getAsset(assetOf(call, body))
     call.noteRegion(view.region)
     return toAsset(view)
   },
   GetAssetGroup: async (call, { assets }) => {
-    const body = readBodyWithoutNulls(bodies.GetAssetGroup, call.body)
+    const body = readBody(bodies.GetAssetGroup, call.body)
     const view = await assets.getGroup(groupOf(call, body))
     call.noteRegion(view.region)
     return toAssetGroup(view)
   },
   UpdateAsset: async (call, { assets }) => {
-    const body = readBodyWithoutNulls(bodies.UpdateAsset, call.body)
+    const body = readBody(bodies.UpdateAsset, call.body)
     const naming = assetOf(call, body)
     await assets.updateAsset({ ...naming, name: body.Name })
     return { Id: naming.id }
   },
   UpdateAssetGroup: async (call, { assets }) => {
-    const body = readBodyWithoutNulls(bodies.UpdateAssetGroup, call.body)
+    const body = readBody(bodies.UpdateAssetGroup, call.body)
     const naming = groupOf(call, body)
     const { Name: name, Description: description } = body
     if (name === undefined && description === undefined)
@@ -212,24 +212,24 @@ export const actions: Readonly<Record<ActionName, RunAction>> = {
     return { Id: naming.id }
   },
   DeleteAsset: async (call, { assets }) => {
-    const body = readBodyWithoutNulls(bodies.DeleteAsset, call.body)
+    const body = readBody(bodies.DeleteAsset, call.body)
     await assets.deleteAsset(assetOf(call, body))
     return {}
   },
   DeleteAssetGroup: async (call, { assets }) => {
-    const body = readBodyWithoutNulls(bodies.DeleteAssetGroup, call.body)
+    const body = readBody(bodies.DeleteAssetGroup, call.body)
     await assets.deleteGroup(groupOf(call, body))
     return {}
   },
   CreateVisualValidateSession: async (call, { assets, resolveHost }) => {
-    const body = readBodyWithoutNulls(bodies.CreateVisualValidateSession, call.body)
+    const body = readBody(bodies.CreateVisualValidateSession, call.body)
     const callbackUrl = await publicUrl(body.CallbackURL, 'CallbackURL', resolveHost)
     const asked = { ...placingOf(call, body), callbackUrl }
     const { credential, link } = await assets.startVerification(asked)
     return { ProviderToken: credential, H5Link: link, CallbackURL: callbackUrl }
   },
   GetVisualValidateResult: async (call, { assets }) => {
-    const body = readBodyWithoutNulls(bodies.GetVisualValidateResult, call.body)
+    const body = readBody(bodies.GetVisualValidateResult, call.body)
     const asked = { ...placingOf(call, body), credential: body.ProviderToken }
     const { groupId } = await assets.verificationResult(asked)
     // Empty while the person is not verified yet.

@@ -64,7 +64,8 @@ const known = knownModel(resolveVideoAModel)
  */
 export function acceptVideoARequest(sent: JsonObject): AcceptedVideoA {
   // `callback_url` wins over its compatibility alias; only the winner is checked.
-  const winner = Object.hasOwn(sent, 'callback_url') ? { CallbackURL: undefined } : {}
+  const isGiven = (sent['callback_url'] ?? undefined) !== undefined
+  const winner = isGiven ? { CallbackURL: undefined } : {}
   const body = readBody(videoABody, { ...sent, ...winner })
   const model = known(body.model)
   const items = [

@@ -63,7 +63,6 @@ t.test('items have a known type and its shape', async (t) => {
 t.test('roles follow the item’s type; absent is passed on as absent', async (t) => {
   const bad: readonly Body[] = [
     { ...image(), role: 'reference_video' },
-    { ...image(), role: null },
     { ...image(), role: '' },
     { ...video(), role: 'first_frame' },
     { ...audio(), role: 'reference_image' },
@@ -271,7 +270,6 @@ t.test('references.audio of the overseas mini is folded into content', async (t)
 t.test('references elsewhere or of another shape is refused', async (t) => {
   for (const name of every.filter((name) => name !== mini))
     refused(t, bodyFor(name, { references: { audio: ['https://x.test/a.mp3'] } }), 'references')
-  refused(t, bodyFor(mini, { references: null }), 'references')
   refused(t, bodyFor(mini, { references: [] }), 'references')
   refused(t, bodyFor(mini, { references: { image: ['https://x.test/a.png'] } }), 'references')
   refused(t, bodyFor(mini, { references: { audio: 'https://x.test/a.mp3' } }), 'references.audio')

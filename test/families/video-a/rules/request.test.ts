@@ -79,10 +79,12 @@ t.test('400 model: absent, not a string, or not an external name', async (t) => 
     refused(t, { ...bodyFor('x'), model }, 'model')
 })
 
-t.test('2.5 refuses seed, frames and frame-rate fields on presence, even when null', async (t) => {
+t.test('2.5 refuses seed, frames and frame-rate fields; null ones are not passed on', async (t) => {
   for (const name of ['seed', 'frames', 'frames_per_second', 'frame_rate', 'fps', 'camera_fixed'])
-    for (const model of of25)
-      for (const value of [null, 0, false, 'x']) refused(t, bodyFor(model, { [name]: value }), name)
+    for (const model of of25) {
+      for (const value of [0, false, 'x']) refused(t, bodyFor(model, { [name]: value }), name)
+      t.notOk(name in accept(model, { [name]: null }).upstreamBody)
+    }
 })
 
 t.test('2.0 passes seed and camera_fixed on, checked, and refuses the rest', async (t) => {
@@ -137,21 +139,21 @@ t.test('resolution: what the model renders, spelled exactly', async (t) => {
       if (resolutions.some((known) => known === resolution))
         t.equal(accept(name, { resolution }).upstreamBody['resolution'], resolution)
       else refused(t, bodyFor(name, { resolution }), 'resolution')
-  for (const resolution of ['4K', '2k', '720', 720, null, '', '__proto__'])
+  for (const resolution of ['4K', '2k', '720', 720, '', '__proto__'])
     refused(t, bodyFor('overseas-video-2-0', { resolution }), 'resolution')
 })
 
 t.test('ratio: the seven values', async (t) => {
   for (const ratio of ['adaptive', '16:9', '9:16', '1:1', '4:3', '3:4', '21:9'])
     for (const name of every) t.equal(accept(name, { ratio }).upstreamBody['ratio'], ratio)
-  for (const ratio of ['2:1', '16x9', '', null, 1, ['16:9']])
+  for (const ratio of ['2:1', '16x9', '', 1, ['16:9']])
     refused(t, bodyFor('overseas-video-2-0', { ratio }), 'ratio')
 })
 
 t.test('flags are booleans', async (t) => {
   for (const name of ['generate_audio', 'watermark', 'return_last_frame', 'draft']) {
     t.equal(accept('domestic-video-2-0', { [name]: false }).upstreamBody[name], false)
-    for (const value of ['true', 1, 0, null, []])
+    for (const value of ['true', 1, 0, []])
       refused(t, bodyFor('domestic-video-2-0', { [name]: value }), name)
   }
 })
@@ -160,11 +162,11 @@ t.test('priority 0 to 9 and execution_expires_after 3600 to 259200, on every mod
   for (const model of every) {
     for (const priority of [0, 9])
       t.equal(accept(model, { priority }).facts.settings['priority'], priority)
-    for (const priority of [-1, 10, 1.5, '3', null, 2 ** 53])
+    for (const priority of [-1, 10, 1.5, '3', 2 ** 53])
       refused(t, bodyFor(model, { priority }), 'priority')
     for (const seconds of [3_600, 259_200])
       t.equal(accept(model, { execution_expires_after: seconds }).executionExpiresAfterS, seconds)
-    for (const value of [3_599, 259_201, 0, 3_600.5, '3600', null])
+    for (const value of [3_599, 259_201, 0, 3_600.5, '3600'])
       refused(t, bodyFor(model, { execution_expires_after: value }), 'execution_expires_after')
   }
 })
@@ -177,7 +179,7 @@ t.test('service_tier: flex only on domestic 2.0, where it is passed on', async (
   for (const name of domestic20)
     t.equal(accept(name, { service_tier: 'flex' }).upstreamBody['service_tier'], 'flex')
   for (const name of [...overseas, 'domestic-video-2-5'])
-    for (const value of ['flex', null, 'Default', '', 1])
+    for (const value of ['flex', 'Default', '', 1])
       refused(t, bodyFor(name, { service_tier: value }), 'service_tier')
   refused(t, bodyFor('domestic-video-2-0', { service_tier: 'fast' }), 'service_tier')
 })
@@ -186,14 +188,14 @@ t.test('draft: true only on domestic 2.0, where it is passed on', async (t) => {
   for (const name of every) t.equal(accept(name, { draft: false }).upstreamBody['draft'], false)
   for (const name of domestic20) t.equal(accept(name, { draft: true }).upstreamBody['draft'], true)
   for (const name of [...overseas, 'domestic-video-2-5'])
-    for (const value of [true, null, 'false']) refused(t, bodyFor(name, { draft: value }), 'draft')
+    for (const value of [true, 'false']) refused(t, bodyFor(name, { draft: value }), 'draft')
 })
 
 t.test('output_format: mp4 or mov on 2.5; 2.0 has only mp4 and does not get it', async (t) => {
   for (const name of of25) {
     for (const format of ['mp4', 'mov'])
       t.equal(accept(name, { output_format: format }).upstreamBody['output_format'], format)
-    for (const format of ['webm', 'MP4', null, '', 4])
+    for (const format of ['webm', 'MP4', '', 4])
       refused(t, bodyFor(name, { output_format: format }), 'output_format')
   }
   for (const name of of20) {
@@ -221,7 +223,6 @@ t.test('tools: exactly one web_search; an empty list is none', async (t) => {
   }
   const web = { type: 'web_search' }
   for (const tools of [
-    null,
     {},
     'web_search',
     web,
@@ -239,11 +240,12 @@ t.test('callback_url: a non-empty https URL, trimmed', async (t) => {
     const accepted = accept(name, { callback_url: '\n https://hooks.example.test/x?a=b ' })
     t.equal(accepted.callbackUrl, 'https://hooks.example.test/x?a=b')
     t.equal(accepted.upstreamBody['callback_url'], 'https://hooks.example.test/x?a=b')
+    const alias = { callback_url: null, CallbackURL: 'https://hooks.example.test/y' }
+    t.equal(accept(name, alias).callbackUrl, 'https://hooks.example.test/y', 'null wins over none')
   }
   const bad = [
     '',
     '   ',
-    null,
     5,
     {},
     ['https://x.test'],
@@ -290,6 +292,6 @@ t.test('safety_identifier: a storable, non-blank string, kept out of the body', 
   const accepted = accept('overseas-video-2-0', { safety_identifier: 'user-5f2a' })
   t.equal(accepted.safetyIdentifier, 'user-5f2a')
   t.notOk('safety_identifier' in accepted.upstreamBody)
-  for (const value of [null, 5, '', ' ', 'a\u0000', '\uD83D', 'x'.repeat(513)])
+  for (const value of [5, '', ' ', 'a\u0000', '\uD83D', 'x'.repeat(513)])
     refused(t, bodyFor('overseas-video-2-0', { safety_identifier: value }), 'safety_identifier')
 })

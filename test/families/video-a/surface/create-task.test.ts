@@ -103,7 +103,7 @@ void t.test('400 invalid_request names the missing or wrong field', async (t) =>
     [{ ...goodBody, priority: 10 }, 'priority'],
     [{ ...goodBody, service_tier: 'flex' }, 'service_tier'],
     [{ ...goodBody, draft: true }, 'draft'],
-    [{ ...goodBody, model: 'overseas-video-2-5', seed: null }, 'seed'],
+    [{ ...goodBody, model: 'overseas-video-2-5', seed: 1 }, 'seed'],
     [
       { ...goodBody, content: [{ type: 'image_url', image_url: { url: 1 } }] },
       'content[0].image_url.url',
@@ -216,7 +216,6 @@ void t.test('400 for a callback URL that is not public https', async (t) => {
     '',
     '  ',
     7,
-    null,
     'http://hooks.example.com',
     'https://user@hooks.example.com',
     'https://127.0.0.1/x',

@@ -94,7 +94,6 @@ t.test('resolution: 768P unless said otherwise, and only what the model renders'
     ['h3-video', '768p'],
     ['h3-video', '1080P'],
     ['h3-video-max', '2K'],
-    ['h3-video', null],
   ])
     refusedFor(t, body({ model, resolution }), 'resolution', `${model} ${resolution}`)
   t.end()
@@ -147,7 +146,6 @@ t.test('content: roles fit their kind; only an image may be without', (t) => {
   refusedFor(t, withMedia([media('video')]), 'content[1].role')
   refusedFor(t, withMedia([media('video', 'base_video')]), 'content[1].role')
   refusedFor(t, withMedia([media('audio', null)]), 'content[1].role')
-  refusedFor(t, withMedia([media('image', null)]), 'content[1].role')
   refusedFor(t, withMedia([{ type: 'image_url' }]), 'content[1].image_url')
   refusedFor(t, withMedia([{ type: 'image_url', image_url: URL }]), 'content[1].image_url')
   t.end()

@@ -99,7 +99,7 @@ t.test(
         t.equal(answer.statusCode, 400, host)
         t.match(answer.json().error, { type: 'bad_request_error', http_code: '400' })
       }
-    for (const callback of ['', ' ', 'http://hooks.example.com', 7, null, 'x'.repeat(3_000)])
+    for (const callback of ['', ' ', 'http://hooks.example.com', 7, 'x'.repeat(3_000)])
       t.match(
         (await create({ ...goodBody, callback_url: callback })).json().error.message,
         /^`callback_url` /,
