@@ -31,6 +31,7 @@ const FREE_MEMBERS: ReadonlySet<string> = new Set(
 /** Tokens that are read at once. */
 const TOKENS_AT_ONCE = 512
 
+const WHOLE = /^-?\d+$/
 /** The digits of a number that are read; no double needs as many. */
 const MANY_DIGITS = 400
 const NUMBER = /-?(?:0|[1-9]\d{0,400})(?:\.\d{1,400})?(?:[eE][+-]?\d{1,20})?/y
@@ -256,7 +257,9 @@ class StrictReader {
       return word[1]
     }
     const value = Number(digits)
-    if (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value)))
+    // A number with a point or an exponent is meant to be a double.
+    const losesDigits = Number.isInteger(value) && !Number.isSafeInteger(value)
+    if (!Number.isFinite(value) || (losesDigits && WHOLE.test(digits)))
       refuse('A number is outside the range that is kept exactly', pathOf(this.#levels))
     this.#at += digits.length
     if (digits.length > MANY_DIGITS && DIGIT.test(this.#text.charAt(this.#at)))

@@ -124,10 +124,17 @@ function filesOf(parts: readonly ReadPart[], at: string, model: string): readonl
   })
 }
 
+/** Official clients give the instruction a role of any name, and upstream ignores it. */
+function withoutRole(instruction: unknown): unknown {
+  return isJsonObject(instruction) ? omitMembers(instruction, ['role']) : instruction
+}
+
 /** The turns and the instruction in camel case, and the files they name. @throws DomainError `invalid_request` */
 function conversationOf(body: JsonObject, model: string) {
   const contents = eachOf(body['contents'], 'contents', camelContent)
-  const systemInstruction = camelContent(body['systemInstruction'], 'systemInstruction')
+  const systemInstruction = withoutRole(
+    camelContent(body['systemInstruction'], 'systemInstruction'),
+  )
   const read = readBody(ConversationSchema, {
     contents: Array.isArray(contents) ? contents.map(describedContent) : contents,
     systemInstruction: describedContent(systemInstruction),

@@ -102,6 +102,16 @@ void t.test('flat members are folded into generationConfig, which wins', async (
   t.same(await passed({ ...good, temperature: null }), good)
 })
 
+void t.test('the role of an instruction is ignored, in either spelling', async (t) => {
+  const parts = [{ text: 'Be brief' }]
+  for (const name of ['systemInstruction', 'system_instruction'])
+    for (const role of ['system', 'user', 'model', '', 'robot', 7, null])
+      t.same(await passed({ ...good, [name]: { role, parts } }), {
+        ...good,
+        systemInstruction: { parts },
+      })
+})
+
 void t.test('both spellings are read; what is the caller’s own keeps its names', async (t) => {
   const schema = { type: 'object', properties: { my_field: { type: 'string' } } }
   const body = await passed({
