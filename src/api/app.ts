@@ -276,8 +276,11 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
     const bodyBytes = limits.bodyBytes[prefix] ?? mount.bodyBytes
     const plugin = async (below: FastifyInstance): Promise<void> => {
       useMount(below, mount, mounts, { ...deps, ...services, bodyBudget, bodyBytes })
+      // A prefix alone names the mount that answers its unknown routes.
+      const isShared = (wanted: Surface['mount']): boolean =>
+        mount.owns === undefined && wanted === prefix
       for (const surface of surfaces)
-        if (surface.mount === mount || surface.mount === prefix)
+        if (surface.mount === mount || isShared(surface.mount))
           await surface.register(below, services)
     }
     await app.register(plugin, { prefix })

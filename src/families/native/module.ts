@@ -4,7 +4,7 @@ import { textRules } from '../text/rules/rules.ts'
 import { createTextProvider } from '../text/upstream/client.ts'
 import type { FamilyModule } from '../module.ts'
 import { nativeRules } from './rules/wire.ts'
-import { v1beta, v1betaSurfaces } from './surface/routes.ts'
+import { nativeMounts, nativeSurfaces } from './surface/routes.ts'
 import { nativeWire } from './upstream/wire.ts'
 
 /** Native content generation. */
@@ -16,12 +16,12 @@ export const native: FamilyModule = {
   },
   channel: textChannel,
   sandbox: [textSandbox('native', '/v1beta')],
-  mounts: [v1beta],
+  mounts: nativeMounts,
   open: ({ markerSecret }) => {
     const keptIds = createKeptIds(markerSecret)
     const provider = createTextProvider(nativeWire)
     return {
-      surfaces: v1betaSurfaces({ wire: nativeRules, provider, keptIds }),
+      surfaces: nativeSurfaces({ wire: nativeRules, provider, keptIds }),
       close: provider.close,
     }
   },

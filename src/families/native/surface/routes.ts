@@ -64,7 +64,7 @@ async function readCall(
 
 /** Native content generation. */
 
-export const v1beta: Mount = {
+const v1beta: Mount = {
   prefix: '/v1beta',
   envelopeOf: () => v1betaEnvelope,
   // Inline images, audio and long conversations.
@@ -75,48 +75,81 @@ export const v1beta: Mount = {
   keepsAnswers: true,
 }
 
-const common = {
-  name: 'v1beta.generate',
-  shownAs: '/models/{model}:generateContent',
-  body: GenerateBodySchema,
-  spellings,
+const NATIVE_URL = /^\/v1\/models\/[^/?#]*(?::|%3A)(?:streamG|g)enerateContent(?:[?#]|$)/i
+
+/** The same below `/v1`, where today's official clients ask for it; `/v1` answers unknown routes. */
+const v1Native: Mount = {
+  ...v1beta,
+  prefix: '/v1',
+  owns: (url) => NATIVE_URL.test(url),
+}
+
+/** Uploads of official clients, which are not offered: they are refused in the shape of this wire. */
+const uploads: Mount = {
+  prefix: '/upload/v1beta',
+  envelopeOf: () => v1betaEnvelope,
+  bodyBytes: 0,
+}
+
+const paths = {
+  generate: {
+    path: '/models/{model}:generateContent',
+    route: '/models/:model(^[^:]*)::generateContent',
+  },
+  stream: {
+    path: '/models/{model}:streamGenerateContent',
+    route: '/models/:model(^[^:]*)::streamGenerateContent',
+  },
 } as const
 
-const generate: TextCalls = {
-  ...common,
-  path: '/models/{model}:generateContent',
-  route: '/models/:model(^[^:]*)::generateContent',
-  documented: {
-    ...describe('generateContent', 'Generate content', { json: GeneratedSchema }),
-    params: ModelParamsSchema,
-  },
-  read: async (body, { part }, services) => ({
-    ...(await readCall(body, part, services)),
-    dialect: undefined,
-  }),
-}
-
-const generateStream: TextCalls = {
-  ...common,
-  path: '/models/{model}:streamGenerateContent',
-  route: '/models/:model(^[^:]*)::streamGenerateContent',
-  documented: {
-    ...describe('streamGenerateContent', 'Generate content as a stream', {
-      others: { 'text/event-stream': '`data:` lines; each holds a part of the answer.' },
+/** @param below the end of the ids of its operations */
+function generate(name: string, below: string): TextCalls {
+  return {
+    ...paths.generate,
+    name,
+    shownAs: paths.generate.path,
+    body: GenerateBodySchema,
+    spellings,
+    documented: {
+      ...describe(`generateContent${below}`, 'Generate content', { json: GeneratedSchema }),
+      params: ModelParamsSchema,
+    },
+    read: async (body, { part }, services) => ({
+      ...(await readCall(body, part, services)),
+      dialect: undefined,
     }),
-    params: ModelParamsSchema,
-    querystring: StreamQuerySchema,
-  },
-  read: async (body, { part }, services) => ({
-    ...(await readCall(body, part, services)),
-    dialect: nativeDialect(),
-  }),
-  check: (request: FastifyRequest) => {
-    const { alt = 'sse' } = request.query as { readonly alt?: string }
-    // The same stream without `alt`: the gateway does not offer the other form.
-    if (alt !== 'sse') refuse('alt', '`alt` must be sse')
-  },
+  }
 }
 
-export const v1betaSurfaces = (upstream: TextUpstream): readonly Surface[] =>
-  [generate, generateStream].map((calls) => textSurface(v1beta, calls, upstream))
+function generateStream(name: string, below: string): TextCalls {
+  return {
+    ...generate(name, below),
+    ...paths.stream,
+    documented: {
+      ...describe(`streamGenerateContent${below}`, 'Generate content as a stream', {
+        others: { 'text/event-stream': '`data:` lines; each holds a part of the answer.' },
+      }),
+      params: ModelParamsSchema,
+      querystring: StreamQuerySchema,
+    },
+    read: async (body, { part }, services) => ({
+      ...(await readCall(body, part, services)),
+      dialect: nativeDialect(),
+    }),
+    check: (request: FastifyRequest) => {
+      const { alt = 'sse' } = request.query as { readonly alt?: string }
+      // The same stream without `alt`: the gateway does not offer the other form.
+      if (alt !== 'sse') refuse('alt', '`alt` must be sse')
+    },
+  }
+}
+
+export const nativeMounts: readonly Mount[] = [v1beta, v1Native, uploads]
+
+export const nativeSurfaces = (upstream: TextUpstream): readonly Surface[] => [
+  textSurface(v1beta, generate('v1beta.generate', ''), upstream),
+  textSurface(v1beta, generateStream('v1beta.generate', ''), upstream),
+  textSurface(v1Native, generate('v1.generate', 'BelowV1'), upstream),
+  textSurface(v1Native, generateStream('v1.generate', 'BelowV1'), upstream),
+  { mount: uploads, endpoints: {}, bodies: [], register: () => undefined },
+]

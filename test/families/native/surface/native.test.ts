@@ -382,6 +382,45 @@ void t.test('failures in the family’s shape, with the time to wait', async (t)
   texts.failure = undefined
 })
 
+void t.test('the same below /v1, streams, failures and key headers too', async (t) => {
+  const below = (url: string): string => url.replace('/v1beta/', '/v1/')
+  t.same(await passed({ ...good, generation_config: { top_p: 1 } }, below(path)), {
+    ...good,
+    generationConfig: { topP: 1 },
+  })
+  t.match(texts.calls.at(-1), { family: 'native', surface: 'v1.generate', model })
+  const streamed = await post(below(streamPath), good)
+  t.equal(streamed.headers['content-type'], 'text/event-stream; charset=utf-8')
+  const asClient = { 'x-goog-api-key': 'sk-one' }
+  const client = await app.inject({
+    method: 'POST',
+    url: below(path),
+    headers: asClient,
+    payload: good,
+  })
+  t.equal(client.statusCode, 200)
+  const refusals: readonly (readonly [number, ReturnType<typeof post>])[] = [
+    [400, post(below(path), { contents: [] })],
+    [400, post(below(`${streamPath.replace('sse', 'json')}`), good)],
+    [401, post(below(path), good, { authorization: 'Bearer sk-unknown' })],
+    [404, post(below('/v1beta/models/a:b:generateContent'), good)],
+    [400, post(below('/v1beta/models/a%3AgenerateContent'), {})],
+  ]
+  for (const [code, answer] of refusals)
+    t.match((await answer).json(), { error: { code, status: /^[A-Z_]+$/ } })
+  // Other paths of `/v1` have its shape.
+  t.match((await post('/v1/models/gen-3-pro', good)).json(), { error: { type: /./, param: null } })
+})
+
+void t.test('404 in this shape for uploads of official clients', async (t) => {
+  for (const url of ['/upload/v1beta', '/upload/v1beta/files?uploadType=resumable']) {
+    const answer = await post(url, good)
+    t.equal(answer.statusCode, 404)
+    const message = `There is no such route: POST ${url.split('?', 1)[0] ?? ''}`
+    t.match(answer.json(), { error: { code: 404, status: 'NOT_FOUND', message } })
+  }
+})
+
 void t.test('404 for what is no method of a model', async (t) => {
   for (const url of [
     '/v1beta/models/gen-3-pro:countTokens',
