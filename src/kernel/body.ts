@@ -227,7 +227,10 @@ function usualWords({ keyword, data, message }: ErrorObject, node: Node): string
     case 'minLength':
       return 'must not be empty'
     case 'pattern':
-      return node.pattern === NotBlank.pattern ? 'must not be empty' : message
+      // People read it, so it shows no regular expression.
+      return node.pattern === NotBlank.pattern
+        ? 'must not be empty'
+        : 'does not have the form that is accepted here'
     case 'minItems':
     case 'maxItems':
       return `must have ${countInWords(node)}`

@@ -44,6 +44,11 @@ function secretOf(request: FastifyRequest, keyHeaders: readonly string[]): strin
   if (header === undefined && key === undefined)
     throw new RequestError('unauthenticated', 'Send a token: Authorization: Bearer <TOKEN>')
   const given = header ?? `Bearer ${String(key)}`
+  if (header?.trim().includes(' ') === false)
+    throw new RequestError(
+      'unauthenticated',
+      'Send the token with its scheme: Authorization: Bearer <TOKEN>',
+    )
   const secret = bearer.exec(given)?.[1]
   if (secret === undefined || secret.length > MAX_SECRET_CHARACTERS)
     throw new RequestError('unauthenticated', refusals.unknown)

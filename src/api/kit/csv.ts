@@ -7,12 +7,12 @@ export type CsvRow = readonly (string | number | null)[]
 const plainNumber = /^-?\d+(?:\.\d+)?$/
 
 /**
- * A spreadsheet runs a cell that begins with one of these as a formula; a quote before it makes it
+ * A spreadsheet runs a cell that begins with one of these, some also full-width, as a formula; a quote before it makes it
  * text. Numbers keep their sign.
  */
 function disarm(cell: string | number | null): string {
   const text = cell === null ? '' : String(cell)
-  return /^[=+\-@\t\r\n|%]/.test(text) && !plainNumber.test(text) ? `'${text}` : text
+  return /^[=+\-@\t\r\n|%＝＋－＠]/.test(text) && !plainNumber.test(text) ? `'${text}` : text
 }
 
 /** Rows as RFC 4180 text: CRLF after each, quoted where needed, formulas disarmed. */

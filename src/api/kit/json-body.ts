@@ -71,6 +71,14 @@ function checkEncoding(request: FastifyRequest): void {
     throw new RequestError('media_type_unsupported', 'A compressed request body is not accepted')
 }
 
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
+
+/** Some editors and clients write the mark before UTF-8; JSON does not have it. */
+function withoutByteOrderMark(body: Buffer): Buffer {
+  const isMarked = body[0] === 0xef && body.subarray(0, 3).equals(BYTE_ORDER_MARK)
+  return isMarked ? body.subarray(3) : body
+}
+
 /** How bodies of a surface differ from the default. */
 export interface JsonBodyOptions {
   /** String values may hold lone surrogates and NUL: they are passed on and not stored. */
@@ -94,7 +102,8 @@ export function useJsonBody(
   app.addContentTypeParser(
     'application/json',
     { parseAs: 'buffer', bodyLimit: limitBytes },
-    (request, body: Buffer, done) => {
+    (request, sent: Buffer, done) => {
+      const body = withoutByteOrderMark(sent)
       const read = function* (): Work<unknown> {
         checkEncoding(request)
         if (body.length === 0) return undefined

@@ -58,6 +58,8 @@ function ruleOf(issue: ValidationIssue | undefined): unknown {
   if (issue?.keyword === 'required') return 'is required'
   // A schema that takes nothing means that the member is unknown.
   if (issue?.keyword === 'boolean') return 'is not known here'
+  // People read the message, so it has no regular expression.
+  if (issue?.keyword === 'pattern') return 'does not have the form that is accepted here'
   return allowedValues(issue) ?? issue?.message
 }
 

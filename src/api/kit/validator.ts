@@ -58,15 +58,17 @@ const reading: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 /**
  * Compiles TypeBox schemas for Fastify: no coercion of bodies, no defaults, no stripping. A GET
- * refuses unknown query parameters: with a misspelled filter, it would answer with everything.
+ * refuses unknown query parameters, unless its schema says that it ignores them: with a misspelled
+ * filter, it would answer with everything.
  */
 export const strictValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart, method }) => {
   const isQuery = httpPart === 'querystring'
   // Compiled for the first request: routes of calls have no such validator, and few others are asked
   // in the first minute of a process.
   let compiled: ReturnType<typeof Compile> | undefined
+  const isOpen = Reflect.get(schema, 'additionalProperties') === true
   const known =
-    isQuery && reading.has(method ?? '') ? Object.keys(propertyTypes(schema)) : undefined
+    isQuery && !isOpen && reading.has(method ?? '') ? Object.keys(propertyTypes(schema)) : undefined
   return (value: unknown) => {
     const unknown = known && unknownParameter(known, value)
     if (unknown !== undefined) return { error: unknown }

@@ -83,5 +83,7 @@ export const ModelListSchema = Type.Object({
   data: Type.Array(ModelSchema),
 })
 
+/** Official clients page through other lists and say their version: the list is whole in any case. */
+export const ModelsQuerySchema = Type.Object({}, { additionalProperties: true })
 export const ModelParamsSchema = Type.Object({ id: Type.String() })
 export const LooseModelParamsSchema = Type.Object({ '*': Type.String() })

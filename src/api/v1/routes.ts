@@ -19,6 +19,7 @@ import {
   ModelListSchema,
   ModelParamsSchema,
   ModelSchema,
+  ModelsQuerySchema,
 } from './models.ts'
 import { quotePlugin, type QuoteDeps, v1QuotedPaths } from './quote.ts'
 import { type VideoRouteDeps, videosPlugin } from './videos/plugin.ts'
@@ -84,13 +85,16 @@ export function v1Surface(
 function modelRoutes(instance: FastifyInstance, deps: ModelDeps): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/models', {
-    schema: describe({
-      tag: 'Text',
-      operationId: 'listModels',
-      summary: 'List the models the token may use',
-      ok: ModelListSchema,
-      failures: tokenFailures,
-    }),
+    schema: {
+      ...describe({
+        tag: 'Text',
+        operationId: 'listModels',
+        summary: 'List the models the token may use',
+        ok: ModelListSchema,
+        failures: tokenFailures,
+      }),
+      querystring: ModelsQuerySchema,
+    },
     handler: (request) => ({
       object: 'list' as const,
       data: [...listModels(deps, principalOf(request))],
@@ -106,12 +110,13 @@ function modelRoutes(instance: FastifyInstance, deps: ModelDeps): void {
         failures: modelFailures,
       }),
       params: ModelParamsSchema,
+      querystring: ModelsQuerySchema,
     },
     handler: (request) => findModel(deps, principalOf(request), request.params.id),
   })
   // An id with an unencoded slash.
   app.get('/models/*', {
-    schema: { hide: true, params: LooseModelParamsSchema },
+    schema: { hide: true, params: LooseModelParamsSchema, querystring: ModelsQuerySchema },
     handler: (request) => findModel(deps, principalOf(request), request.params['*']),
   })
 }

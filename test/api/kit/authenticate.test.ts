@@ -40,6 +40,14 @@ void t.test('401 unauthorized without a usable token on /api/query/v1', async (t
   t.match(answer.json(), { success: false, error: { code: 'unauthorized' } })
 })
 
+void t.test('401 that names the scheme where it is missing', async (t) => {
+  for (const header of ['sk-one', ' sk-one ', 'Bearer']) {
+    const answer = await call(tasksPath, header)
+    t.equal(answer.statusCode, 401, header)
+    t.match(answer.body, /with its scheme: Authorization: Bearer <TOKEN>/)
+  }
+})
+
 void t.test('the scheme is read in any case', async (t) => {
   for (const header of ['bearer sk-one', 'BEARER  sk-one', 'Bearer sk-one '])
     t.equal((await call(tasksPath, header)).statusCode, 200, header)

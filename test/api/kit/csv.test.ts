@@ -12,6 +12,10 @@ void t.test('cells are quoted as RFC 4180 says', async (t) => {
   )
 })
 
+void t.test('a cell that begins with a full-width sign is made text too', async (t) => {
+  for (const sign of '＝＋－＠') t.equal(toCsv([[`${sign}1+1`]]), `'${sign}1+1\r\n`)
+})
+
 void t.test('a cell a spreadsheet would run is made text; numbers keep their sign', async (t) => {
   const cells = ['=1+1', '+1', '-1+2', '@cmd', '\tx', '|calc', '%x', '-1.5', 7, -3, 'a=b']
   t.equal(

@@ -401,7 +401,7 @@ void t.test('the same below /v1, streams, failures and key headers too', async (
   t.equal(client.statusCode, 200)
   const refusals: readonly (readonly [number, ReturnType<typeof post>])[] = [
     [400, post(below(path), { contents: [] })],
-    [400, post(below(`${streamPath.replace('sse', 'json')}`), good)],
+    [400, post(below(streamPath.replace('sse', 'json')), good)],
     [401, post(below(path), good, { authorization: 'Bearer sk-unknown' })],
     [404, post(below('/v1beta/models/a:b:generateContent'), good)],
     [400, post(below('/v1beta/models/a%3AgenerateContent'), {})],
