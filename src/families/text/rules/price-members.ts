@@ -21,6 +21,7 @@ const isNothing: IsUsual = (value) =>
   (Array.isArray(value) && value.length === 0) ||
   (isJsonObject(value) && Object.keys(value).length === 0)
 const isOne: IsUsual = (value) => value === 1
+const isInMemory: IsUsual = (value) => typeof value === 'string' && /^in[-_]memory$/i.test(value)
 const isText: IsUsual = (value) =>
   Array.isArray(value) && value.every((one) => typeof one === 'string' && /^text$/i.test(one))
 const USUAL_WORDS =
@@ -40,6 +41,8 @@ function all(isUsual: IsUsual, names: string): Readonly<Record<string, IsUsual>>
 const MEMBERS: Readonly<Record<string, IsUsual>> = {
   ...all(isUsualWord, 'service_tier speed mode tier'),
   ...all(isText, 'modalities response_modalities output_modalities'),
+  // Longer than in memory, and written where a caller says so, a cache costs more.
+  ...all(isInMemory, 'prompt_cache_retention'),
   ...all(isOne, 'n best_of candidate_count num_completions num_return_sequences'),
   ...all(
     isNothing,
@@ -48,7 +51,8 @@ const MEMBERS: Readonly<Record<string, IsUsual>> = {
     model_list fallbacks fallback_models context_window_fallbacks content_policy_fallbacks preset
     plugins transforms extra_body extra_headers extra_query deployment deployment_id
     custom_llm_provider api_base base_url api_key inference_geo betas anthropic_beta container
-    enable_search search_options search_parameters web_search deferred`,
+    enable_search search_options search_parameters web_search deferred
+    prompt_cache_options context_management access_programs`,
   ),
 }
 

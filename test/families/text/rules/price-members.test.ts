@@ -33,6 +33,10 @@ t.test('what changes price or model is found, however it is spelt', (t) => {
     { search_parameters: { mode: 'on' } },
     { inference_geo: 'us' },
     { betas: ['context-1m'] },
+    { prompt_cache_retention: '24h' },
+    { promptCacheOptions: { mode: 'explicit' } },
+    { context_management: [{ type: 'compaction' }] },
+    { access_programs: ['early'] },
   ]
   for (const family of textFamilies)
     for (const body of bodies) {
@@ -60,6 +64,10 @@ t.test('what official clients write by themselves asks for nothing', (t) => {
     best_of: 1,
     audio: null,
     store: true,
+    prompt_cache_key: 'a',
+    prompt_cache_retention: 'in_memory',
+    prompt_cache_options: {},
+    context_management: [],
     reasoning_effort: 'high',
     metadata: { a: 'b' },
   }
