@@ -182,6 +182,9 @@ export function describe(route: {
   }
 }
 
+/** Official clients name their account in every query, which says nothing here. */
+export const ofAccount = { GroupId: Type.Optional(Type.String({ description: 'Ignored.' })) }
+
 /** What every answer that is no failure has. */
 export function succeeded({ id }: FastifyRequest) {
   return { trace_id: id, base_resp: { status_code: 0, status_msg: 'success' } } as const

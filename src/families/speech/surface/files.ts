@@ -7,7 +7,7 @@ import { tokenFailures, ownParts, withBody } from '../../../api/kit/route-failur
 import type { MediaUseCases } from '../../../app/calls/uploads/types.ts'
 import type { TaskUseCases } from '../../../app/tasks/types.ts'
 import { uploadPurposes } from '../../../domain/upload/events.ts'
-import { BaseRespSchema, describe, succeeded, TraceId } from './envelope.ts'
+import { BaseRespSchema, describe, ofAccount, succeeded, TraceId } from './envelope.ts'
 import { FileSchema, retrieveFile, sendFile, takeUpload, uploadShown } from './file-transfers.ts'
 
 const Purpose = Type.Enum([...uploadPurposes], { description: 'What it is for.' })
@@ -22,6 +22,7 @@ const FileQuerySchema = Type.Object({
   file_id: Type.String({
     description: 'Of an upload, or the id of a task of asynchronous speech.',
   }),
+  ...ofAccount,
 })
 
 /** Documents the form; its reader checks it. */

@@ -11,7 +11,14 @@ import { SPEECH } from '../rules/rules.ts'
 import { type TaskCreation, taskKeyOf, setTaskHeaders } from '../../../api/kit/tasks.ts'
 import type { SurfaceServices } from '../../../api/kit/surface.ts'
 import { queryFailures } from '../../../api/kit/route-failures.ts'
-import { creationFailures, describe, succeeded, BaseRespSchema, TraceId } from './envelope.ts'
+import {
+  creationFailures,
+  describe,
+  ofAccount,
+  succeeded,
+  BaseRespSchema,
+  TraceId,
+} from './envelope.ts'
 import { missingText } from './speech.ts'
 
 const TaskId = Type.String({ description: 'An int64, as its digits.' })
@@ -41,6 +48,7 @@ const SpeechTaskSchema = Type.Object({
 
 const SpeechTaskQuerySchema = Type.Object({
   task_id: Type.String({ description: 'The task id, or the platform id.' }),
+  ...ofAccount,
 })
 
 /** Asynchronous speech. What a task made is retrieved as a file, under the id of the task. */
