@@ -96,8 +96,13 @@ const creations: readonly Creation[] = [
     isText: true,
   },
   { path: '/v1/responses', body: { model: 'text-basic', input: 'Hello' }, isText: true },
-  ...['generateContent', 'streamGenerateContent'].map((method) => ({
-    path: `/v1beta/models/text-basic:${method}`,
+  ...[
+    '/v1beta/models/text-basic:generateContent',
+    '/v1beta/models/text-basic:streamGenerateContent',
+    '/v1/models/text-basic:generateContent',
+    '/v1/models/text-basic:streamGenerateContent',
+  ].map((path) => ({
+    path,
     body: { contents: [{ parts: [{ text: 'Hello' }] }] },
     isText: true as const,
     // The path says both.

@@ -227,7 +227,12 @@ function hasShape(url: string, body: unknown): boolean {
   if (!isRecord(body) || !isRecord(body['error'])) return false
   const { error } = body
   if (typeof error['message'] !== 'string' || error['message'] === '') return false
-  if (/^\/v1beta(?:[/?#]|$)/.test(url))
+  // Native generation has its shape below `/v1` too.
+  if (
+    /^\/v1beta(?:[/?#]|$)|^\/v1\/models\/[^/?#]*(?::|%3a)(?:streamG|g)enerateContent(?:[?#]|$)/i.test(
+      url,
+    )
+  )
     return Number.isInteger(error['code']) && typeof error['status'] === 'string'
   if (!/^\/v1(?:[/?#]|$)/.test(url)) return typeof error['code'] === 'string'
   return (

@@ -379,6 +379,8 @@ void t.test('/openapi.json describes every route with its failures and its token
     '/v1/key',
     '/v1/models',
     '/v1/models/{id}',
+    '/v1/models/{model}:generateContent',
+    '/v1/models/{model}:streamGenerateContent',
     '/v1/quote',
     '/v1/responses',
     '/v1/videos',
