@@ -14,13 +14,13 @@ const TEXT_TOOLS: Readonly<Record<string, string>> = {
   'code-interpreter-count': 'code-interpreter-session',
   'file-search-count': 'file-search-call',
 }
-const TEXT_RULE = /^text\/(?:chat|responses|native)\/(.+)$/
+const TEXT_RULE = /^text\/[a-z-]+\/(.+)$/
+/** Of rules of any family: what stands behind its name. */
 const OTHER_RULES: readonly (readonly [rule: RegExp, unit: string])[] = [
-  [/^speech\/(?:characters\/reported|clone\/audition)$/, 'character'],
-  [/^(?:image|gen)\/picture\/[a-z-]+$/, 'image'],
-  [/^art-b\/picture$/, 'image'],
-  [/^art-b\/web-search$/, 'web-search-call'],
-  [/^gen\/input-tokens\/no-picture$/, 'input'],
+  [/^[a-z-]+\/(?:characters\/reported|clone\/audition)$/, 'character'],
+  [/^[a-z-]+\/picture(?:\/[a-z-]+)?$/, 'image'],
+  [/^[a-z-]+\/web-search$/, 'web-search-call'],
+  [/^[a-z-]+\/input-tokens\/no-picture$/, 'input'],
 ]
 
 /** The unit of usage that a rule counts; undefined for a rule that is not known here. */
@@ -31,7 +31,7 @@ function countedUnit(rule: string): string | undefined {
     const last = parts.at(-1) ?? ''
     return TEXT_TOKENS.includes(last) ? last : TEXT_TOOLS[last]
   }
-  const tokens = /^image\/tokens\/([a-z-]+)$/.exec(rule)?.[1]
+  const tokens = /^[a-z-]+\/tokens\/([a-z-]+)$/.exec(rule)?.[1]
   return tokens ?? OTHER_RULES.find(([pattern]) => pattern.test(rule))?.[1]
 }
 
