@@ -113,6 +113,10 @@ interface ApiLimits {
   readonly mediaForm?: FormLimits
   /** Memory of all bodies that one process reads or works on at once, including copies. */
   readonly bodyMemoryBytes: number
+  /** Those of one token. */
+  readonly bodyMemoryPerTokenBytes: number
+  /** The longest silence within a large body. */
+  readonly bodySilenceMs: number
   /** Connections to the port at once. */
   readonly connections: ConnectionBounds
   /** Request line and headers together. */
@@ -145,6 +149,8 @@ export const defaultLimits: ApiLimits = {
     fieldBytes: 1024,
   },
   bodyMemoryBytes: 8 * 64 * 1024 * 1024 * MEMORY_PER_BYTE.ascii,
+  bodyMemoryPerTokenBytes: 4 * 64 * 1024 * 1024 * MEMORY_PER_BYTE.ascii,
+  bodySilenceMs: 10_000,
   connections: { all: 10_000, perAddress: 2_500 },
   headerBytes: 16 * 1024,
   firstByteTimeoutMs: 10_000,
@@ -265,7 +271,11 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   useKnownQueries(app, (url) => envelopeOf(url) !== operatingEnvelope)
   useEnvelope(app, operatingEnvelope)
   await useDocumentation(app, deps.version, tagsOf(mounts))
-  const bodyBudget = createBodyBudget(limits.bodyMemoryBytes)
+  const bodyBudget = createBodyBudget({
+    limitBytes: limits.bodyMemoryBytes,
+    perTokenBytes: limits.bodyMemoryPerTokenBytes,
+    silenceMs: limits.bodySilenceMs,
+  })
   const probes = deps.operationsElsewhere ? ['/healthz'] : ['/healthz', '/readyz', '/metrics']
   await app.register(welcomePlugin(probes))
   await app.register(livenessPlugin())

@@ -16,48 +16,76 @@ export function isForm(request: FastifyRequest): boolean {
  */
 export const MEMORY_PER_BYTE = { ascii: 6, other: 8 } as const
 
+/** Bounds of all bodies that one process reads or works on at once. */
+interface BodyBounds {
+  /** Memory, copies included. */
+  readonly limitBytes: number
+  /** That of one token. */
+  readonly perTokenBytes: number
+  /** The longest silence within a body that is counted as it arrives. */
+  readonly silenceMs: number
+}
+
 /**
  * The memory that the bodies of all requests below the plugins using this budget may take at once.
  */
-export interface BodyBudget {
+export interface BodyBudget extends Pick<BodyBounds, 'silenceMs'> {
   /**
    * Takes more bytes of memory for a request.
    * @throws RequestError `overloaded` when they are not available
    */
-  readonly take: (bytes: number, heldBytes: number) => void
-  readonly give: (bytes: number) => void
+  readonly take: (tokenId: string, bytes: number, heldBytes: number) => void
+  readonly give: (tokenId: string, bytes: number) => void
 }
 
-/** A budget of so many bytes of memory; a body alone always fits. */
-export function createBodyBudget(limitBytes: number): BodyBudget {
+/**
+ * A budget of so many bytes of memory, of which one token leaves some to the others; a body alone
+ * always fits.
+ */
+export function createBodyBudget({ limitBytes, perTokenBytes, silenceMs }: BodyBounds): BodyBudget {
   let takenBytes = 0
+  const takenBy = new Map<string, number>()
   return {
-    take: (bytes, heldBytes) => {
-      if (takenBytes > heldBytes && takenBytes + bytes > limitBytes)
-        throw new RequestError('overloaded', 'Too many large requests at once')
+    silenceMs,
+    take: (tokenId, bytes, heldBytes) => {
+      const ofToken = takenBy.get(tokenId) ?? 0
+      const isFull =
+        (takenBytes > heldBytes && takenBytes + bytes > limitBytes) ||
+        (ofToken > heldBytes && ofToken + bytes > perTokenBytes)
+      if (isFull) throw new RequestError('overloaded', 'Too many large requests at once')
       takenBytes += bytes
+      takenBy.set(tokenId, ofToken + bytes)
     },
-    give: (bytes) => {
+    give: (tokenId, bytes) => {
       takenBytes -= bytes
+      const left = (takenBy.get(tokenId) ?? 0) - bytes
+      if (left > 0) takenBy.set(tokenId, left)
+      else takenBy.delete(tokenId)
     },
   }
 }
 
+/** The memory of a smaller body is taken before it comes: its sender can hold little of it. */
+const METERED_BYTES = 64 * 1024
+
 /**
- * Counts a body of unknown length while it is read. If no handler reads it, the request is left as
- * it is: Node discards the body after the answer.
+ * Counts a body as it arrives, and lets its sender go after a silence. If no handler reads it, the
+ * request is left as it is: Node discards the body after the answer.
  */
 class Metered extends Readable {
   /** Fastify compares it with the body limit and with `Content-Length`. */
   receivedEncodedLength = 0
   readonly #body: Readable
   readonly #take: (bytes: number) => void
+  readonly #silenceMs: number
   #isRead = false
+  #silence: NodeJS.Timeout | undefined
 
-  constructor(body: Readable, take: (bytes: number) => void) {
+  constructor(body: Readable, take: (bytes: number) => void, silenceMs: number) {
     super()
     this.#body = body
     this.#take = take
+    this.#silenceMs = silenceMs
   }
 
   override _read(): void {
@@ -66,15 +94,24 @@ class Metered extends Readable {
       return
     }
     this.#isRead = true
-    if (this.#body.destroyed) this.destroy(new Error('the caller hung up'))
-    else
-      this.#body
-        .on('data', this.#onData)
-        .once('end', () => this.push(null))
-        .on('error', (error) => this.destroy(error))
+    if (this.#body.destroyed) {
+      this.destroy(new Error('the caller hung up'))
+      return
+    }
+    this.#silence = setTimeout(() => {
+      this.destroy(new RequestError('body_invalid', 'The body stopped arriving'))
+    }, this.#silenceMs)
+    this.#body
+      .on('data', this.#onData)
+      .once('end', () => {
+        clearTimeout(this.#silence)
+        this.push(null)
+      })
+      .on('error', (error) => this.destroy(error))
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    clearTimeout(this.#silence)
     if (this.#isRead) this.#body.off('data', this.#onData).resume()
     done(error)
   }
@@ -86,6 +123,7 @@ class Metered extends Readable {
       this.destroy(error instanceof Error ? error : new Error('no room', { cause: error }))
       return
     }
+    this.#silence?.refresh()
     this.receivedEncodedLength += chunk.length
     if (!this.push(chunk)) this.#body.pause()
   }
@@ -140,14 +178,15 @@ export function useBodyBudget(
       return
     }
     let heldBytes = 0
+    const tokenId = request.principal?.tokenId ?? ''
     const take = (bytes: number): void => {
-      budget.take(bytes, heldBytes)
+      budget.take(tokenId, bytes, heldBytes)
       heldBytes += bytes
     }
     const takeRead = (bytes: number): void => take(bytes * MEMORY_PER_BYTE.ascii)
     request.takeMemory = take
     reply.raw.once('close', () => {
-      budget.give(heldBytes)
+      budget.give(tokenId, heldBytes)
     })
     if (isForm(request)) {
       done(null, payload)
@@ -155,12 +194,13 @@ export function useBodyBudget(
     }
     const stated = statedBytes(request)
     try {
-      if (stated === undefined) {
-        if (request.headers['transfer-encoding'] !== undefined) {
-          done(null, owned(new Metered(payload, takeRead)))
-          return
-        }
-      } else if (stated <= bodyLimitBytes) takeRead(stated)
+      const isChunked = stated === undefined && request.headers['transfer-encoding'] !== undefined
+      const comes = stated ?? 0
+      if (isChunked || (comes > METERED_BYTES && comes <= bodyLimitBytes)) {
+        done(null, owned(new Metered(payload, takeRead, budget.silenceMs)))
+        return
+      }
+      if (comes <= bodyLimitBytes) takeRead(comes)
       done(null, payload)
     } catch (error) {
       done(error instanceof Error ? error : new Error('no room', { cause: error }))

@@ -196,3 +196,42 @@ for (const [kind, headers] of [
     for (let tries = 0; taken.status === 503 && tries < 50; tries += 1) taken = await send()
     t.equal(taken.status, 200)
   })
+
+const MEBIBYTE = 1024 * 1024
+
+void t.test('who states a large body and sends none takes nothing, and is let go', async (t) => {
+  const memory = (bodies: number): number => bodies * MEBIBYTE * MEMORY_PER_BYTE.ascii
+  const { app: shared } = await startApp({
+    limits: {
+      bodyBytes: { '/provA': MEBIBYTE },
+      bodyMemoryBytes: memory(8),
+      bodyMemoryPerTokenBytes: memory(4),
+      bodySilenceMs: 500,
+    },
+  })
+  await shared.listen({ port: 0, host: '127.0.0.1' })
+  t.teardown(() => shared.close())
+  const to = (shared.server.address() as AddressInfo).port
+  const large = JSON.stringify({ ...goodBody, pad: 'x'.repeat(MEBIBYTE - 1_000) })
+  const length = { 'content-length': Buffer.byteLength(large) }
+  const silent = Array.from({ length: 8 }, () => open(length, to))
+  for (const one of silent) one.flushHeaders()
+  const other = open({ ...length, authorization: 'Bearer sk-two' }, to)
+  other.end(large)
+  t.equal((await answerOf(other)).status, 200)
+  const own = open(length, to)
+  own.end(large)
+  t.equal((await answerOf(own)).status, 200, 'also of the same token')
+  for (const { status } of await Promise.all(silent.map(answerOf))) t.equal(status, 400)
+
+  const halves = Array.from({ length: 6 }, () => open(length, to))
+  const refused = Promise.any(halves.map(answerOf))
+  for (const one of halves) {
+    one.on('error', () => undefined)
+    one.write(large.slice(0, -10))
+  }
+  t.equal((await refused).status, 503, 'beyond the share of the token')
+  const beside = open({ ...length, authorization: 'Bearer sk-two' }, to)
+  beside.end(large)
+  t.equal((await answerOf(beside)).status, 200, 'there is room for others')
+})
