@@ -194,8 +194,8 @@ t.test('1 with one line why for what cannot be replayed', async (t) => {
     [[chat.headers.get('x-request-id') ?? '', '--as-of', '2999-01-01'], /one task or a tenant/],
     [['--tenant', 'tenant_nobody'], /no events match/],
     [['--tenant', 'tenant_nobody', '--as-of', '5'], /no events match/],
-    [[done, '--as-of', 'yesterday'], /--as-of must be an RFC 3339 time/],
-    [[done, '--from', '2026-13-01'], /--from must be an RFC 3339 time/],
+    [[done, '--as-of', 'yesterday'], /--as-of must be a date or an RFC 3339 time/],
+    [[done, '--from', '2026-13-01'], /--from must be a date or an RFC 3339 time/],
     [[done, '--as-of', '5', '--from', '2026-01-01'], /--as-of shows a state/],
   ] as const) {
     const ended = await replay(...args)

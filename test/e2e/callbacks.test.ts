@@ -79,7 +79,6 @@ t.test('400 invalid_request for every URL that is not publicly reachable', async
     '   ',
     '',
     7,
-    null,
   ]) {
     const answer = await tasks.create({ callback_url: url })
     t.equal(answer.status, 400, String(url))

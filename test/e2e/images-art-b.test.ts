@@ -207,7 +207,7 @@ void t.test('what is not asked rightly is refused before anything is sent', asyn
   const cases = [
     [{ image: bare }, 'InvalidParameter', 'image', /invalid url specified/],
     [{ image: ['http://127.0.0.1/a.png'] }, 'invalid_value', 'image[0]', /publicly/],
-    [{ image: 'https://unknown.example/a.png' }, 'invalid_value', 'image', /resolved/],
+    [{ image: 'https://unknown.example/a.png' }, 'invalid_value', 'image', /publicly routable/],
     [{ image: 'data:image/png;base64,AAAA' }, 'invalid_value', 'image', /PNG/],
     [{ n: 2 }, 'n_not_supported', 'n', /sequential_image_generation/],
     [{ size: '1K' }, 'invalid_value', 'size', /2K, 3K, 4K/],

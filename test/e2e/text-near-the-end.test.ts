@@ -14,7 +14,7 @@ const AT_ONCE = 200
  * answer is known when it is named; a stream is named before, and then the most it could be counts.
  */
 const begun = [
-  { by: 'a whole answer', stream: false, tokens: 100_000, credit: 1.2 },
+  { by: 'a whole answer', stream: false, tokens: 8_000, credit: 0.15 },
   { by: 'a stream', stream: true, tokens: 8_000, credit: 0.15 },
 ] as const
 

@@ -14,7 +14,7 @@ export function isForm(request: FastifyRequest): boolean {
  * text, the parsed values, the serialised text and its bytes. If a text has a character beyond
  * Latin-1, the engine uses two bytes for each character.
  */
-export const MEMORY_PER_BYTE = { ascii: 6, other: 8 } as const
+export const MEMORY_PER_BYTE = { ascii: 7, other: 9 } as const
 
 /** Bounds of all bodies that one process reads or works on at once. */
 interface BodyBounds {

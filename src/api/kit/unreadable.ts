@@ -31,14 +31,14 @@ function isAnswerable(last: Exchange | undefined): boolean {
   return !answer.headersSent && answer.socket !== null
 }
 
-/** The URL of the request line, if it was read; without the query, which may hold a secret. */
+/** The URL of the request line, if it was read: of an action the query names it. */
 function urlOf(error: Error, last: Exchange | undefined): string {
   const packet: unknown = Reflect.get(error, 'rawPacket')
   const url =
     packet instanceof Buffer
       ? /^[A-Z]+ (\S+)/.exec(packet.subarray(0, 512).toString('latin1'))?.[1]
       : last?.request.url
-  return url?.replace(/\?.*$/s, '') ?? ''
+  return url ?? ''
 }
 
 function reasonOf(code: unknown): RequestError {

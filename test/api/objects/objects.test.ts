@@ -134,10 +134,11 @@ void t.test(
       (await elsewhere.publicUrl(key, nowMs + 60_000))!.replace('http://gateway.example', ''),
     ]
     const none = await get('/nothing/here')
+    const withoutPath = (text: string): string => text.replace(/: GET [^"]*/, '')
     for (const one of forged) {
       const answer = await get(one)
       t.equal(answer.statusCode, 404, one)
-      t.equal(answer.payload, none.payload)
+      t.equal(withoutPath(answer.payload), withoutPath(none.payload))
       const [ofNone, ofOne] = [none, answer].map(({ headers }) => Object.keys(headers).sort())
       t.same(ofOne, ofNone)
     }

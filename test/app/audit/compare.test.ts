@@ -58,13 +58,16 @@ t.test('a time is said as a date says it, also one that is written in another wa
     '2026-12-28T23:59:59.999Z',
     '2026-12-31T23:59:59.999Z',
     '2028-02-29T00:00:00.000Z',
-    '2026-02-29T00:00:00.000Z',
-    '2026-01-02T24:00:00.000Z',
     '2026-01-02T03:04:05Z',
     '2026-01-02T03:04:05.678+02:00',
   ])
     t.equal(canonicalTime(time), new Date(time).toISOString().replace(/Z$/, '000Z'), time)
-  for (const none of ['2026-13-01T00:00:00.000Z', '2026-01-02T23:59:60.000Z', 'soon'])
+  for (const none of [
+    '2026-13-01T00:00:00.000Z',
+    '2026-01-02T23:59:60.000Z',
+    '2026-02-29T00:00:00.000Z',
+    'soon',
+  ])
     t.throws(() => canonicalTime(none), RangeError, none)
   t.end()
 })

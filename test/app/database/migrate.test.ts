@@ -130,6 +130,7 @@ t.test('an empty database gets every table of every owner, once', async (t) => {
       'tasks',
       'tasks/watch',
       'throttle',
+      'upload-days',
       'uploads',
     ],
   )
@@ -144,6 +145,7 @@ t.test('an empty database gets every table of every owner, once', async (t) => {
       'asset_work',
       'call_claims',
       'calls_under_way',
+      'kept_answers',
       'last_audit',
       'low_balances',
       'marker_secret',
@@ -152,6 +154,7 @@ t.test('an empty database gets every table of every owner, once', async (t) => {
       'task_urls',
       'text_spending',
       'token_uses',
+      'upload_counts',
       'upload_reservations',
       'workers',
     ],

@@ -32,7 +32,7 @@ function wayOf(dice: Dice): Way {
 function switchesOf(dice: Dice, isStreamed: boolean): readonly string[] {
   return dice.weighted<readonly string[]>([
     [60, []],
-    [15, [`tokens=${dice.integer(1, 40_000)}`]],
+    [15, [`tokens=${dice.integer(1, 150)}`]],
     [4, ['drop-after-accept']],
     [1, ['hang-after-accept']],
     [2, ['http-after-accept=500']],

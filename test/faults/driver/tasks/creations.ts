@@ -63,6 +63,14 @@ function timesOf(dice: Dice): readonly string[] {
   return [`queued-ms=${queuedMs}`, `running-ms=${dice.integer(1_200, 2_200)}`]
 }
 
+/** Usage that a success may report: more than four times its hold is not believed. */
+const MOST_REPORTED: Readonly<Record<FamilyName, number>> = {
+  'video-a': 60_000,
+  'video-b': 15,
+  'video-c': 150,
+  speech: 150,
+}
+
 function familyFor(dice: Dice, focus: string | undefined): FamilyName {
   // The one whose callers can delete what has ended, and cancel what has not begun.
   if (focus?.startsWith('delete.') === true && dice.chance(0.7)) return 'video-a'
@@ -87,7 +95,8 @@ export function newCreation(
   const family = taskFamily(familyFor(dice, focus))
   const fault = switchesFor(dice, family, focus)
   const isCounted = fault.some((word) => /^(?:tokens=0|total-missing|zero-usage)$/.test(word))
-  const tokens = !isCounted && dice.chance(0.8) ? [`tokens=${dice.integer(1, 60_000)}`] : []
+  const most = MOST_REPORTED[family.name]
+  const tokens = !isCounted && dice.chance(0.8) ? [`tokens=${dice.integer(1, most)}`] : []
   const switches = [...fault, ...timesOf(dice), ...tokens]
   const draft = family.draft(dice, prompt(marker, switches))
   const using = family.name === 'video-a' ? withAsset(dice, draft, assets) : draft
