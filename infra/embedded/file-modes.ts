@@ -8,7 +8,7 @@ export const PRIVATE_UMASK = 0o077
 const OWN_BITS = 0o7700
 const ALL_BITS = 0o7777
 
-/** What this account may not do, or a file system cannot; the caller looks at what came of the outermost folder. */
+/** Errors that are passed over: this account may not change modes, or the file system has none. The caller checks the outermost folder. */
 const IMPOSSIBLE: ReadonlySet<unknown> = new Set(['EACCES', 'EPERM', 'ENOTSUP'])
 
 function ifPossible<T>(run: () => T): T | undefined {

@@ -111,8 +111,7 @@ export async function listTokens(
 
 /**
  * Tokens that are not disabled and that a token issued, itself or through those it issued, in the
- * order of issue. Tables of earlier versions have no issuers: there the name means the null beside
- * the table, and no token is found.
+ * order of issue. Tables of earlier versions have no column of issuers, and no token is found in them.
  */
 export async function listIssued(
   db: Queryable,

@@ -113,7 +113,7 @@ interface ApiLimits {
   readonly mediaForm?: FormLimits
   /** Memory of all bodies that one process reads or works on at once, including copies. */
   readonly bodyMemoryBytes: number
-  /** Those of one token. */
+  /** Memory of the bodies of one token. */
   readonly bodyMemoryPerTokenBytes: number
   /** The longest silence within a large body. */
   readonly bodySilenceMs: number

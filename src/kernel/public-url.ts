@@ -142,8 +142,8 @@ function isPublicIpv6(address: ipaddr.IPv6): boolean {
 /**
  * Whether an address is publicly routable: not local, private, link-local, multicast, carrier-grade
  * NAT, documentation, benchmarking, translation, tunnelling, reserved or of a cloud's platform.
- * Anything that is not an address is not public. A network that translates IPv4 under an IPv6 prefix
- * of its own choice cannot be known here.
+ * Anything that is not an address is not public. An IPv6 prefix that a network chose itself to
+ * translate IPv4 cannot be recognised.
  */
 export function isPublicAddress(text: string): boolean {
   const address = parseAddress(text)

@@ -6,8 +6,8 @@ import type { Config } from '../config.ts'
 import { SPARE_CONNECTIONS } from './projector.ts'
 
 /**
- * What the process opens beside its connections to callers, providers and Postgres: the event log,
- * the spool, its own files, name lookups, and what Node itself needs.
+ * Open files other than connections to callers, providers and Postgres: the event log, the spool,
+ * the program's own files, name lookups, and those of Node itself.
  */
 const RESERVED_FILES = 64
 /** A call has the connection of its caller, and one to its provider or a file of an object. */

@@ -31,7 +31,7 @@ export interface EventStoreServer {
  */
 export type Place = { readonly socket: string } | { readonly host: string; readonly port: number }
 
-/** What a server is made of. */
+/** The parts of a server. */
 interface ServerOptions {
   readonly log: EventLog
   readonly faults: Faults

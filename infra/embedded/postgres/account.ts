@@ -9,7 +9,7 @@ const PROBE_TIMEOUT_MS = 10_000
 /** Accounts to run under when started as root, the first that exists. Postgres refuses to run as root. */
 export const ACCOUNTS = ['tollgate', 'postgres', '_postgres'] as const
 
-/** The account that every program may use which has none of its own; it is used only where no other exists. */
+/** The account of programs without an account of their own. It is used only where no other exists. */
 const SHARED_ACCOUNT = 'nobody'
 
 /** Permission to pass through folders that others may not enter, least first. */

@@ -75,7 +75,7 @@ function drawingUsage(order: DrawingOrder, drawn: readonly Drawn[], faults: Faul
 /** Path under which result files are served. */
 const PICTURES_PATH = '/media/art-b'
 
-/** Of the largest picture that is made. */
+/** Pixels of the largest picture that is made. */
 const MOST_PIXELS = 4_096 * 4_096
 const NAME = /^[a-z0-9]{8,40}-\d{1,3}-(\d{1,5})x(\d{1,5})(-black)?(-half)?\.(png|jpeg)$/
 

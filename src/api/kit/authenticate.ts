@@ -141,7 +141,7 @@ export interface PerToken {
   readonly ownTurn?: (principal: Principal) => Promise<void> | undefined
   /** Called after a token was accepted. */
   readonly tokenUsed?: (tokenId: string) => void
-  /** What tokens may ask for without a bill. */
+  /** Limits on requests that are not billed. */
   readonly free?: FreeRequests
   /** Refuses what keeps something and is not billed. @throws DomainError `storage_full` */
   readonly checkDisk?: (() => Promise<void>) | undefined
@@ -170,7 +170,7 @@ export function usePerToken(app: FastifyInstance, perToken: PerToken): void {
   })
 }
 
-/** What a request waits for before its work begins; undefined is nothing. */
+/** Resolves when a request may begin its work; undefined where it need not wait. */
 function turnOf(
   { ownTurn, free, checkDisk }: PerToken,
   request: FastifyRequest,

@@ -20,7 +20,7 @@ export const MEMORY_PER_BYTE = { ascii: 7, other: 9 } as const
 interface BodyBounds {
   /** Memory, copies included. */
   readonly limitBytes: number
-  /** That of one token. */
+  /** Memory of the bodies of one token. */
   readonly perTokenBytes: number
   /** The longest silence within a body that is counted as it arrives. */
   readonly silenceMs: number

@@ -9,7 +9,7 @@ const MAX_ISSUED = 1_000
 /** Tokens that are disabled at a time. */
 const CONCURRENTLY = 8
 
-/** What became of the tokens that a disabled token issued, itself or through those it issued. */
+/** How many tokens were disabled with the token that issued them, itself or through those it issued. */
 export interface IssuedCount {
   /** Disabled by this request. */
   readonly disabled: number

@@ -40,7 +40,7 @@ export interface CallDeps {
 export interface CallLimits {
   /** Calls in flight in this process, drained ones included; more are refused as `overloaded`. */
   readonly maxCalls: number
-  /** Those of one token. */
+  /** Calls in flight of one token. */
   readonly maxCallsPerToken: number
   /** Channels tried for one call. */
   readonly maxAttempts: number

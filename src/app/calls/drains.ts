@@ -12,9 +12,9 @@ export interface Drains {
 
 /** A place, or the wait for one. */
 export interface DrainPlace {
-  /** Resolves once the place is free for it, or `skip` was called. */
+  /** Resolves once the place is free for it, or `stopWaiting` was called. */
   readonly ready: Promise<void>
-  readonly skip: () => void
+  readonly stopWaiting: () => void
   /** Gives the place back, or stops waiting. */
   readonly leave: () => void
 }
@@ -44,13 +44,13 @@ export function createDrains(
   return {
     enter: (tokenId) => {
       let state: 'waiting' | 'running' | 'over' = 'waiting'
-      let skip = (): void => undefined
-      const ready = new Promise<void>((resolve) => (skip = resolve))
+      let stopWaiting = (): void => undefined
+      const ready = new Promise<void>((resolve) => (stopWaiting = resolve))
       const begin = (): void => {
         state = 'running'
         running += 1
         runningOf.set(tokenId, (runningOf.get(tokenId) ?? 0) + 1)
-        skip()
+        stopWaiting()
       }
       if (hasRoom(tokenId)) begin()
       else waiting.set(tokenId, (waiting.get(tokenId) ?? new Set()).add(begin))
@@ -69,7 +69,7 @@ export function createDrains(
         else runningOf.delete(tokenId)
         startNext()
       }
-      return { ready, skip, leave }
+      return { ready, stopWaiting, leave }
     },
   }
 }

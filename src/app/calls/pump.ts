@@ -134,7 +134,7 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
   #stopReading(by: StreamEnd): void {
     this.#endedBy ??= by
     this.#open.source.cancel()
-    this.#place?.skip()
+    this.#place?.stopWaiting()
   }
 
   async #next(): Promise<IteratorResult<Frame, undefined>> {

@@ -51,7 +51,7 @@ export interface Throttle {
   readonly own: TakeTurn
   /** What a token gets for nothing; `call` refuses a token above its bound. */
   readonly freeDeliveries: Pick<FreeDeliveries, 'add'>
-  /** What tokens may ask for without a bill. */
+  /** Limits on requests that are not billed. */
   readonly free: FreeRequests
   /** Every holder whose limits a request of a caller counts against. @throws what the log throws */
   readonly holdersOf: (caller: LimitedCaller) => Promise<readonly Holder[]>

@@ -40,8 +40,8 @@ export interface FrameReader<Chunk, Tally extends FrameTally> {
    */
   readonly read: (frame: Frame) => Chunk | undefined
   /**
-   * The same of a frame beyond its bound, without its long strings; undefined where the caller
-   * cannot do without them. Absent: always undefined. Its figures are read in any case.
+   * Reads a frame that is longer than its bound and has lost its long strings; undefined where the
+   * caller cannot do without them. Absent: always undefined. Its figures are read in any case.
    */
   readonly readCut?: (frame: Frame) => Chunk | undefined
   readonly tally: () => Tally
