@@ -115,8 +115,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Marks a POST that counts as a read. */
     readonly startsNothing?: boolean
-    /** Marks a POST that keeps something and is never billed. */
-    readonly isFree?: boolean
+    /** Marks a POST that keeps something and is never billed, or tells it from the request. */
+    readonly isFree?: boolean | ((request: FastifyRequest) => boolean)
   }
 }
 
@@ -191,11 +191,14 @@ function turnOf(
  * Whether a request keeps something and is never billed: uploads and changes of accounts. Operators
  * are not counted, and what is disabled or deleted makes room.
  */
-function isFreeWrite(
-  { method, routeOptions: { config } }: FastifyRequest,
-  { kind, scope }: Principal,
-): boolean {
-  if (kind === 'model') return config.isFree === true
+function isFreeWrite(request: FastifyRequest, { kind, scope }: Principal): boolean {
+  const {
+    method,
+    routeOptions: {
+      config: { isFree = false },
+    },
+  } = request
+  if (kind === 'model') return typeof isFree === 'boolean' ? isFree : isFree(request)
   if (kind === 'admin' && (scope === undefined || scope.level === 'all_tenants')) return false
   return kind !== 'query' && method !== 'GET' && method !== 'HEAD' && method !== 'DELETE'
 }

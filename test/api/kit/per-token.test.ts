@@ -1,4 +1,4 @@
-import Fastify from 'fastify'
+import Fastify, { type FastifyRequest } from 'fastify'
 import t from 'tap'
 import { usePerToken } from '../../../src/api/kit/authenticate.ts'
 import type { Principal } from '../../../src/app/access/principal.ts'
@@ -37,6 +37,8 @@ function routesFor(principal: Principal, { isDiskShort = false } = {}) {
     reply.code(Number((request.params as { status: string }).status)).send(),
   )
   app.post('/upload', { config: { isFree: true } }, () => 'kept')
+  const isFree = ({ url }: FastifyRequest) => url.endsWith('keeps')
+  app.post('/action', { config: { startsNothing: true, isFree } }, () => 'done')
   app.post('/quote', { config: { startsNothing: true } }, () => 'cheap')
   const headers = { 'idempotency-key': 'a' }
   const ask = async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', url: string, times = 1) => {
@@ -78,6 +80,9 @@ t.test('a repeated answer pays no refusal back', async (t) => {
 
 t.test('uploads and changes of accounts are bounded, those of operators are not', async (t) => {
   t.same(await routesFor(model).ask('POST', '/upload', 6), [...five(200), 429])
+  const { ask } = routesFor(model)
+  t.same(await ask('POST', '/action?keeps', 6), [...five(200), 429])
+  t.same(await ask('POST', '/action?reads', 2), [200, 200])
   for (const method of ['POST', 'PATCH'] as const)
     t.same(await routesFor(tenantAdmin).ask(method, '/answer/200', 6), [...five(200), 429])
   t.same(await routesFor(tenantAdmin).ask('DELETE', '/answer/200', 6), [...five(200), 200])
@@ -87,9 +92,13 @@ t.test('uploads and changes of accounts are bounded, those of operators are not'
 t.test('on a short disk only what is free and kept is refused', async (t) => {
   const isDiskShort = true
   t.same(await routesFor(model, { isDiskShort }).ask('POST', '/upload'), [507])
+  t.same(await routesFor(model, { isDiskShort }).ask('POST', '/action?keeps'), [507])
+  t.same(await routesFor(model, { isDiskShort }).ask('POST', '/action?reads'), [200])
   t.same(await routesFor(tenantAdmin, { isDiskShort }).ask('POST', '/answer/200'), [507])
   t.same(await routesFor(model, { isDiskShort }).ask('POST', '/answer/200'), [200], 'a call')
   t.same(await routesFor(model, { isDiskShort }).ask('POST', '/quote'), [200])
+  t.same(await routesFor(model, { isDiskShort }).ask('POST', '/action?keeps'), [507])
+  t.same(await routesFor(model, { isDiskShort }).ask('POST', '/action?reads'), [200])
   t.same(await routesFor(tenantAdmin, { isDiskShort }).ask('DELETE', '/answer/200'), [200])
   t.same(await routesFor(operator, { isDiskShort }).ask('POST', '/answer/200'), [200])
 })

@@ -60,6 +60,7 @@ const libraryFailures = {
   wrong_expected_revision: AWAY,
   append_too_large: INVALID,
   database_unavailable: AWAY,
+  storage_full: AWAY,
   read_model_behind: AWAY,
   submission_refused: notTaken,
   refused_invalid: {
@@ -117,6 +118,7 @@ export const actionFailures: readonly FailureCode[] = [
   'wrong_expected_revision',
   'append_too_large',
   'database_unavailable',
+  'storage_full',
   'read_model_behind',
   'submission_refused',
   ...refusedUpstream,

@@ -120,6 +120,12 @@ export const library: Mount = {
 
 const creations = ['CreateAssetGroup', 'CreateAsset', 'CreateVisualValidateSession'] as const
 
+/** Whether an action creates or changes something: each is an event, and none is billed. */
+function keepsSomething({ query }: FastifyRequest): boolean {
+  const action = Reflect.get(query as object, 'Action') as unknown
+  return typeof action === 'string' && /^(?:Create|Update)/.test(action)
+}
+
 function register(app: FastifyInstance, services: SurfaceServices): void {
   const checkSpelling = spellingCheck(services.foreignMembers)
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
@@ -142,9 +148,9 @@ function register(app: FastifyInstance, services: SurfaceServices): void {
       Result: result,
     }
   }
-  // The readers of the actions check query and body, with the messages of this interface. Most
-  // actions read, rename or delete; creations are limited in their use case as well.
-  const config = { startsNothing: true } as const
+  // The readers of the actions check query and body, with the messages of this interface.
+  // Creations are limited in their use case as well.
+  const config = { startsNothing: true, isFree: keepsSomething } as const
   const judged = { validatorCompiler: () => () => true, handler, config } as const
   // One route, described once; callers write the last slash.
   app.post('/', { ...judged, prefixTrailingSlash: 'no-slash', schema: actionSchema })

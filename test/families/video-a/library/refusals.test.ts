@@ -1,7 +1,8 @@
 import t, { type Test } from 'tap'
 import { type ActionName, actionNames } from '../../../../src/families/video-a/library/requests.ts'
 import { groupId } from '../../../api/support/memory-assets.ts'
-import { domestic, good, overseas, startLibrary } from './support.ts'
+import { DomainError } from '../../../../src/kernel/errors.ts'
+import { domestic, good, overseas, refused, startLibrary } from './support.ts'
 
 const { act, assets, refusal, hosts } = await startLibrary(t)
 
@@ -274,4 +275,17 @@ void t.test('members of other actions and unknown ones are no typos', async (t) 
     const extra = { CustomTag: 1, tag: 2, nested: { GroupTyp: 1 } }
     t.equal((await act(action, { ...good[action], ...extra })).statusCode, 200, action)
   }
+})
+
+void t.test('507 on a short disk for what creates or changes something', async (t) => {
+  const short = await startLibrary(t, {
+    checkDisk: () => Promise.reject(new DomainError('storage_full', 'short', {})),
+  })
+  for (const action of actionNames) {
+    const answer = await short.act(action, good[action])
+    if (/^(?:Create|Update)/.test(action))
+      t.match(refused(answer), { status: 507, code: 'ServiceUnavailableTemp' }, action)
+    else t.equal(answer.statusCode, 200, action)
+  }
+  t.notOk(short.assets.asked.some(({ of }) => /^(?:create|update|start)/.test(of)))
 })
