@@ -72,17 +72,27 @@ async function outcome(
   }
 }
 
+/** A body without a member, and with null in its place. */
+function bothWays(
+  body: JsonObject,
+  at: ReturnType<typeof pathsOf>[number],
+): { readonly without: JsonObject; readonly withNull: JsonObject } {
+  return {
+    without: changed(body, at, (holder, last) => {
+      Reflect.deleteProperty(holder, last)
+    }),
+    withNull: changed(body, at, (holder, last) => {
+      holder[last] = null
+    }),
+  }
+}
+
 for (const [name, { path, bodies }] of Object.entries(creations))
   t.test(`${name}: a null member is one that was left out`, async (t) => {
     for (const body of bodies)
       for (const at of pathsOf(body)) {
         if (typeof at.at(-1) === 'number') continue
-        const without = changed(body, at, (holder, last) => {
-          Reflect.deleteProperty(holder, last)
-        })
-        const withNull = changed(body, at, (holder, last) => {
-          holder[last] = null
-        })
+        const { without, withNull } = bothWays(body, at)
         t.strictSame(
           await outcome('POST', path, withNull),
           await outcome('POST', path, without),
@@ -161,12 +171,7 @@ for (const [method, path, body] of managed)
     const token = path.startsWith('/api/user') ? 'pat-one' : 'adm-one'
     for (const at of pathsOf(body)) {
       if (typeof at.at(-1) === 'number') continue
-      const without = changed(body, at, (holder, last) => {
-        Reflect.deleteProperty(holder, last)
-      })
-      const withNull = changed(body, at, (holder, last) => {
-        holder[last] = null
-      })
+      const { without, withNull } = bothWays(body, at)
       t.strictSame(
         await outcome(method, path, withNull, token),
         await outcome(method, path, without, token),

@@ -14,15 +14,19 @@ interface RawAnswer {
   readonly body: unknown
 }
 
-/** Writes bytes to the socket and reads until the server closes. */
-async function raw(bytes: string): Promise<RawAnswer> {
+/** Writes bytes to a socket and reads until the server closes. */
+async function exchange(bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   const parts: Buffer[] = []
   socket.on('data', (part) => parts.push(part))
   socket.on('error', () => undefined)
   socket.write(bytes, 'latin1')
   await once(socket, 'close')
-  const text = Buffer.concat(parts).toString()
+  return Buffer.concat(parts).toString()
+}
+
+async function raw(bytes: string): Promise<RawAnswer> {
+  const text = await exchange(bytes)
   const [head = '', body = ''] = text.split('\r\n\r\n')
   return {
     status: Number(/^HTTP\/1\.1 (\d+)/.exec(head)?.[1]),
@@ -89,17 +93,8 @@ const chunked = 'Host: x\r\nTransfer-Encoding: chunked\r\n'
 
 /** The statuses of the answers on one connection. */
 async function statuses(bytes: string): Promise<readonly number[]> {
-  const socket = connect(port, '127.0.0.1')
-  const parts: Buffer[] = []
-  socket.on('data', (part) => parts.push(part))
-  socket.on('error', () => undefined)
-  socket.write(bytes, 'latin1')
-  await once(socket, 'close')
-  return [
-    ...Buffer.concat(parts)
-      .toString()
-      .matchAll(/HTTP\/1\.1 (\d+)/g),
-  ].map(([, status]) => Number(status))
+  const text = await exchange(bytes)
+  return [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status))
 }
 
 void t.test('one 4xx for a body that cannot be read and that no handler reads', async (t) => {

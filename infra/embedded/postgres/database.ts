@@ -58,7 +58,7 @@ async function prepareRole(client: Client, password: string): Promise<void> {
 }
 
 /**
- * What belongs to the superuser in the database, as statements that give it to the role: earlier releases connected as
+ * Reads the superuser's objects in the database, as statements that give them to the role: earlier releases connected as
  * the superuser, and `reassign owned` refuses to take from the role that made the cluster. The sequence of a column
  * goes with its table.
  */

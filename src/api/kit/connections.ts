@@ -20,7 +20,7 @@ interface ConnectionOptions {
   /** For a body that no handler read to end after the answer. */
   readonly unreadTimeoutMs: number
   readonly trustedProxies: readonly string[]
-  /** What a connection beyond the bounds is sent before it is closed. */
+  /** Makes the answer that a connection beyond the bounds gets before it is closed. */
   readonly refusal: () => string
   /** Undefined: the port has no metrics. */
   readonly metrics: Registry | undefined
@@ -121,7 +121,7 @@ class Connections {
       clearTimeout(timer)
       this.#beingRefused -= 1
     })
-    // What the caller sends is discarded: bytes left unread would reset the connection.
+    // The server discards what the caller sends: bytes left unread would reset the connection.
     socket.resume().once('end', () => socket.destroy())
     socket.end(this.#options.refusal())
     return false

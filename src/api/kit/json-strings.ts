@@ -11,7 +11,7 @@ export function notJson(): never {
   throw new RequestError('body_invalid', 'The request body is not valid JSON')
 }
 
-/** What a string's JSON says. @throws RequestError */
+/** Decodes the JSON of a string. @throws RequestError */
 export function decoded(raw: string): string {
   // So short a part is a copy; a longer one would keep the whole text in memory.
   if (PLAIN.test(raw)) return raw.slice(1, -1)

@@ -68,7 +68,7 @@ class Page {
 const TEXT = /^(?:text\/|application\/(?:json|javascript|yaml|x-yaml)|image\/svg)/
 
 /**
- * What a page is kept by: its route, or the name of a file. Undefined for a path that is another
+ * Names the key of a kept page: its route, or the name of a file. Undefined for a path that is another
  * writing of the same file: their number has no bound.
  */
 function nameOf({ routeOptions: { url }, params }: FastifyRequest): string | undefined {

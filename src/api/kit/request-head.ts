@@ -48,7 +48,7 @@ function repeatedHeader(rawHeaders: readonly string[]): Once | undefined {
   return undefined
 }
 
-/** What is wrong with the headers of a request. */
+/** Names the first header that a request may not have, or not so; undefined if there is none. */
 function faultOf({ rawHeaders, headers, httpVersion }: IncomingMessage): RequestError | undefined {
   const repeated = repeatedHeader(rawHeaders)
   if (repeated !== undefined)

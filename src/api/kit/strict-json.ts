@@ -10,8 +10,8 @@ export const MAX_JSON_VALUES = 50_000
 /** How many members an object may have. */
 export const MAX_JSON_MEMBERS = 1_000
 /**
- * What a body may have besides media in base64: no model reads more, and what goes through a text
- * holds the event loop for longer than through media.
+ * The most characters of a body besides its media in base64. No model reads more, and a text holds
+ * the event loop for longer than media of its length.
  */
 export const MAX_TEXT_CHARACTERS = 16 * 1024 * 1024
 /** The longest name of a member. */
@@ -53,7 +53,7 @@ interface Level {
   readonly isFree: boolean
 }
 
-/** Of a list. */
+/** Stands in a list for the object that it is not. */
 const NO_OBJECT: Record<string, unknown> = {}
 
 function refuse(message: string, param?: string): never {

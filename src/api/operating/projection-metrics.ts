@@ -37,7 +37,7 @@ export function useProjectionMetrics(registry: Registry, health: Health): void {
   )
   gauge(
     'tollgate_projection_stopped',
-    '1 while a read model stands still at an event it cannot apply.',
+    '1 while a projection is stopped at an event it cannot apply.',
     ({ stopped }) => (stopped === undefined ? 0 : 1),
   )
 }

@@ -43,7 +43,7 @@ export function balanceAlertPolicies(deps: BalanceAlertDeps): PolicySet {
   })
   const webhooks = new Counter({
     name: 'tollgate_balance_webhooks_total',
-    help: 'Webhooks of low balances, by the outcome of each try: told, failed, given_up.',
+    help: 'Tries to send a webhook of a low balance, by outcome: told, failed, given_up.',
     labelNames: ['outcome'],
     registers: [registry],
   })
