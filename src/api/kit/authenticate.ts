@@ -115,7 +115,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Marks a POST that counts as a read. */
     readonly startsNothing?: boolean
-    /** Marks a POST that keeps something and is never billed, or tells it from the request. */
+    /** Marks a POST that keeps something and is never billed; a function decides for each request. */
     readonly isFree?: boolean | ((request: FastifyRequest) => boolean)
   }
 }
