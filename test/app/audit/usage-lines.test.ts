@@ -65,7 +65,7 @@ t.test('what the gateway settles has no fault', (t) => {
         },
         book,
       )
-      const rated = terms.settle({ usage, outputBytes: 0, finished: true })
+      const rated = terms.settle({ usage, outputBytes: () => 0, finished: true })
       t.ok(rated && rated.settlement.lines.length >= 5)
       t.same(rated && usageFaults(rated.usage, rated.settlement), [], wire)
     }

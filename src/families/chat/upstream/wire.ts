@@ -196,7 +196,8 @@ function chatFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
     },
     tally: () => {
       const finished = done || ended.size >= expected
-      return { ...reports.reading(), outputBytes, finished, failure, ...said.otherwise() }
+      const heard = { outputBytes: () => outputBytes, finished, failure }
+      return { ...reports.reading(), ...heard, ...said.otherwise() }
     },
     over: () => over,
   }

@@ -130,7 +130,13 @@ function nativeFrameReader(request: TextRequest, scrub: Scrubber): TextReader {
     },
     tally: () => {
       const finished = blocked || ended.size >= expected
-      return { ...reports.reading(), outputBytes, finished, failure, ...said.otherwise() }
+      return {
+        ...reports.reading(),
+        outputBytes: () => outputBytes,
+        finished,
+        failure,
+        ...said.otherwise(),
+      }
     },
     // There is no end mark; figures may follow the reason until the connection ends.
     over: () => false,

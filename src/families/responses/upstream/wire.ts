@@ -120,7 +120,7 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Tex
       }
     },
     tally: () => {
-      const ended = { outputBytes, finished, failure }
+      const ended = { outputBytes: () => outputBytes, finished, failure }
       return { ...reports.reading(), ...ended, ...said.otherwise() }
     },
     over: () => finished,

@@ -29,8 +29,8 @@ export interface TextSeen {
   readonly notes?: readonly ReportNote[]
   /** The report as it came. */
   readonly report?: JsonObject
-  /** UTF-8 bytes of text, reasoning, tool names and arguments. */
-  readonly outputBytes: number
+  /** Counts the UTF-8 bytes of text, reasoning, tool names and arguments; an estimate alone needs them. */
+  readonly outputBytes: () => number
   /** Upstream reported that the result is complete. */
   readonly finished: boolean
   /** Present if upstream answered with another model or service tier than requested. */
@@ -127,7 +127,7 @@ function bounded(
   { inputSize, largestOutputTokens }: MostUsed,
   { outputBytes }: TextSeen,
 ): TextUsage {
-  const estimate = estimateText(inputSize, outputBytes)
+  const estimate = estimateText(inputSize, outputBytes())
   return { ...estimate, output: Math.min(estimate.output, largestOutputTokens) }
 }
 

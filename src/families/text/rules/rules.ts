@@ -29,7 +29,7 @@ export interface TextCallRequest {
 }
 
 /** Of an answer that never came. */
-const nothingSeen: TextSeen = { usage: undefined, outputBytes: 0, finished: false }
+const nothingSeen: TextSeen = { usage: undefined, outputBytes: () => 0, finished: false }
 
 /** Quotes by book and what they depend on; a new book begins with none. */
 const quotes = new WeakMap<PriceBook, Map<string, TextQuote>>()

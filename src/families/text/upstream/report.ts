@@ -145,20 +145,16 @@ function keptValue(was: unknown, is: unknown, onUndone: () => void): unknown {
   return was
 }
 
-/** The tally of an answer that came whole; its bytes are counted only where they are needed. */
+/** The tally of an answer that came whole. */
 export function wholeTally(
   report: unknown,
   reading: TextReading,
-  rest: Pick<TextTally, 'failure' | 'answeredOtherwise'> & { readonly outputBytes: () => number },
+  rest: Pick<TextTally, 'failure' | 'answeredOtherwise' | 'outputBytes'>,
 ): TextTally {
-  const { outputBytes, ...others } = rest
   return {
     ...reading,
-    ...others,
+    ...rest,
     ...(isJsonObject(report) ? { report } : {}),
     finished: true,
-    get outputBytes() {
-      return outputBytes()
-    },
   }
 }

@@ -164,7 +164,7 @@ t.test('what was seen of an answer says what is settled, and what a failure cost
   const terms = chatText.price(request({}), shippedBook)
   const seen = (more: Partial<TextSeen>): TextSeen => ({
     usage: undefined,
-    outputBytes: 41,
+    outputBytes: () => 41,
     finished: true,
     ...more,
   })
@@ -195,7 +195,7 @@ t.test('a report above what a request can have used is an estimate, side by side
     const settle = (more: Partial<typeof noTextUsage>, reasoningTokens = 0) => {
       const usage = { ...noTextUsage, input: 30, output: 5, ...more }
       const report = { prompt_tokens: usage.input, completion_tokens: usage.output }
-      return terms.settle({ usage, reasoningTokens, report, outputBytes: 41, finished: true })
+      return terms.settle({ usage, reasoningTokens, report, outputBytes: () => 41, finished: true })
     }
     t.match(settle({ input: 30_000, output: 4_100 }), { measurement: 'reported' }, wire)
     t.notOk(settle({})?.doubted)
@@ -249,7 +249,7 @@ t.test('whatever is reported, a call is settled, and not above its ceiling', (t)
       fc.nat(10_000),
       (figures, finished, outputBytes) => {
         const usage = { ...noTextUsage, ...figures, 'web-search-call': 0 }
-        const seen = { usage, finished, outputBytes }
+        const seen = { usage, finished, outputBytes: () => outputBytes }
         for (const rated of [terms.settle(seen), terms.estimate(seen)]) {
           if (rated === undefined) return false
           if (!Number.isSafeInteger(rated.limitedTokens)) return false

@@ -203,7 +203,8 @@ t.test('an end without [DONE], and a last frame without its blank line, are ends
       [true, true],
     ],
   )
-  t.match(stream.tally(), { finished: true, outputBytes: 2, usage: { input: 1, output: 1 } })
+  t.match(stream.tally(), { finished: true, usage: { input: 1, output: 1 } })
+  t.equal(stream.tally().outputBytes(), 2)
 })
 
 t.test('frames before a broken one are delivered before the failure', async (t) => {
