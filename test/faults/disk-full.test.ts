@@ -5,6 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import type { Answer } from './driver/caller.ts'
+import { TASKS } from './driver/tasks/video-a.ts'
+import { makePacket, seededPicks, sendPacket } from '../fuzz/packet-support.ts'
 import { codeOf, openScene, type Scene } from './scene.ts'
 
 t.setTimeout(300_000)
@@ -15,6 +17,8 @@ const CHUNK = Buffer.alloc(64 * 1024)
 /** A limit below the size the log's present file has: the next write to it fails. */
 const FILE_LIMIT_BYTES = 1
 const MOST_CREATIONS = 200
+const PACKETS = 80
+const SEED = 7
 
 /** A disk of the log's own that can be filled and emptied. */
 interface Disk {
@@ -104,6 +108,7 @@ async function fillAndFree(t: Test, scene: Scene, disk: Disk, early: string): Pr
   const refused = await refusal(scene)
   t.ok([502, 503].includes(refused.status), `answered ${refused.status}`)
   const before = await scene.sentUpstream()
+  await attack(t, scene)
   for (const answer of [await scene.create(), await scene.create()]) {
     t.equal(answer.status, 503)
     t.equal(codeOf(answer), 'service_unavailable')
@@ -124,4 +129,35 @@ async function refusal(scene: Scene): Promise<Answer> {
     if (answer.status !== 200) return answer
   }
   throw new Error(`${MOST_CREATIONS} creations were taken by a log without room`)
+}
+
+/** Sends what costs a caller nothing: each request is refused in order, and none ends the process. */
+async function attack(t: Test, scene: Scene): Promise<void> {
+  const { machine } = scene.trial
+  const { pid, address = '' } = machine
+  const port = Number(new URL(address).port)
+  const draw = (body: object): Promise<Answer | undefined> =>
+    scene.call('image', 'POST', '/v1/images/generations', {
+      body: { model: 'image-2', prompt: 'a boat', size: '1024x1024', ...body },
+    })
+  const target = {
+    name: 'the gateway',
+    port,
+    routes: ['POST /v1/images/generations', `POST ${TASKS}`, `GET ${TASKS}/x`, 'GET /v1/models'],
+    credentials: ['', 'nonsense'],
+    bodies: [{ line: 'POST /v1/responses', body: '{}' }],
+  }
+  const picks = seededPicks(SEED)
+  const packets = Array.from({ length: PACKETS }, () => sendPacket(port, makePacket(picks, target)))
+  t.notOk((await Promise.all(packets)).includes(500), 'no packet is a fault')
+  const statuses = async (bodies: readonly object[]): Promise<readonly (number | undefined)[]> =>
+    (await Promise.all(bodies.map(draw))).map((answer) => answer?.status)
+  const each = (body: object): object[] => Array.from({ length: 20 }, () => body)
+  t.same(
+    await statuses([...each({ model: 'nope' }), ...each({ stream: true }), ...each({})]),
+    [...each({}).map(() => 404), ...each({}).map(() => 503), ...each({}).map(() => 503)],
+    'calls are refused by the model first, then for the log',
+  )
+  t.same(await statuses([{ ['a-'.repeat(20_000)]: 1 }]), [400], 'a long name is refused')
+  t.equal(machine.pid, pid, 'no process ended')
 }
