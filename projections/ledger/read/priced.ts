@@ -1,55 +1,65 @@
-import { toQuantity, type Currency, type Per, type Quantity } from '../../../src/kernel/money.ts'
+import { toQuantity, type Currency, type Quantity } from '../../../src/kernel/money.ts'
 import type { Queryable } from '../../engine/queryable.ts'
 
-/** What of a settled line its price made; decimals canonical. */
-interface PricedLine {
+/** Settled lines that differ in nothing but their amount. */
+interface PricedLines {
   readonly sku: string
   readonly currency: Currency
   readonly unit: string
+  /** The quantity of each line. */
   readonly quantity: Quantity
-  readonly price: string
-  readonly per: Per
+  readonly lines: number
+  /** Canonical decimal string: the settled price of all of them. */
   readonly amount: string
   /** Revision of the tenant's account prices that the price came from; null: that of the book. */
   readonly accountPrices: number | null
 }
 
-/** Lines read at once. */
-const PAGE_LINES = 5_000
+/** Lines read at once: even where no two are equal, a process has turns for other requests between them. */
+const PAGE_LINES = 2_000
 /** Tenants read at once. */
 const PAGE_TENANTS = 1_000
 
 /**
- * A tenant's lines settled from one time on, up to and without another, in pages: the oldest first.
- * Lines are only ever added, so no snapshot is held meanwhile.
+ * A tenant's lines settled from one time on, up to and without another, in pages: the oldest first, equal ones of a page
+ * together. Lines are only ever added, so no snapshot is held meanwhile.
  */
 export async function* pricedLines(
   db: Queryable,
   range: { readonly tenantId: string; readonly fromMs: number; readonly toMs: number },
-): AsyncGenerator<readonly PricedLine[]> {
+  pageLines = PAGE_LINES,
+): AsyncGenerator<readonly PricedLines[]> {
   let after = { settledAt: new Date(range.fromMs), seq: '0' }
   for (;;) {
     const { rows } = await db.query<
-      Omit<PricedLine, 'quantity'> & {
+      Omit<PricedLines, 'quantity'> & {
         readonly quantity: string
+        /** The place of the page's last line. */
         readonly settledAt: Date
         readonly seq: string
       }
     >({
       name: 'ledger.lines.priced',
-      text: `select sku, currency, unit, quantity, trim_scale(price)::text as price, per,
-                    trim_scale(amount)::text as amount, account_prices as "accountPrices",
-                    settled_at as "settledAt", seq
-             from ledger.lines
-             where tenant_id = $1 and (settled_at, seq) > ($2::timestamptz, $3::bigint)
-               and settled_at < $4::timestamptz
-             order by settled_at, seq limit $5`,
-      values: [range.tenantId, after.settledAt, after.seq, new Date(range.toMs), PAGE_LINES],
+      text: `with page as materialized (
+               select sku, currency, unit, quantity, amount, account_prices, settled_at, seq
+               from ledger.lines
+               where tenant_id = $1 and (settled_at, seq) > ($2::timestamptz, $3::bigint)
+                 and settled_at < $4::timestamptz
+               order by settled_at, seq limit $5)
+             select page.sku, page.currency, page.unit, page.quantity,
+                    page.account_prices as "accountPrices", count(*)::integer as lines,
+                    trim_scale(sum(page.amount))::text as amount,
+                    last.settled_at as "settledAt", last.seq
+             from page, (select settled_at, seq from page
+                         order by settled_at desc, seq desc limit 1) as last
+             group by page.sku, page.currency, page.unit, page.quantity, page.account_prices,
+                      last.settled_at, last.seq`,
+      values: [range.tenantId, after.settledAt, after.seq, new Date(range.toMs), pageLines],
     })
-    const last = rows.at(-1)
+    const [last] = rows
     if (last === undefined) return
     yield rows.map(({ quantity, ...line }) => ({ ...line, quantity: toQuantity(quantity) }))
-    if (rows.length < PAGE_LINES) return
+    if (rows.reduce((sum, { lines }) => sum + lines, 0) < pageLines) return
     after = { settledAt: last.settledAt, seq: last.seq }
   }
 }

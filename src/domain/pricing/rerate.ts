@@ -1,13 +1,15 @@
 import { type Currency, lineAmount, parseAmount, type Quantity } from '../../kernel/money.ts'
 import type { PriceBook } from './price-book.ts'
 
-/** What is needed to rate a settled line at other prices. */
-interface RatedLine {
+/** What is needed to rate settled lines that are equal at other prices. */
+interface RatedLines {
   readonly sku: string
   readonly currency: Currency
   readonly unit: string
+  /** The quantity of each of them. */
   readonly quantity: Quantity
-  /** Decimal string: the settled price. */
+  readonly lines: number
+  /** Decimal string: the settled price of all of them. */
   readonly amount: string
 }
 
@@ -30,19 +32,23 @@ export interface Rerated {
 export class Rerating {
   readonly #sums = new Map<string, Rerated>()
 
-  /** @param book the other prices as they would have been for this line's tenant */
-  add({ sku, currency, unit, quantity, amount }: RatedLine, book: PriceBook | undefined): void {
+  /**
+   * Each line is rated, and rounded, by itself.
+   * @param book the other prices as they would have been for these lines' tenant
+   */
+  add(rated: RatedLines, book: PriceBook | undefined): void {
+    const { sku, currency, unit, quantity, lines, amount } = rated
     const key = `${currency}\n${sku}\n${unit}`
     const sum = this.#sums.get(key) ?? emptySum(sku, currency, unit)
     this.#sums.set(key, sum)
-    sum.lines += 1
-    sum.quantity += BigInt(quantity)
+    sum.lines += lines
+    sum.quantity += BigInt(lines) * BigInt(quantity)
     sum.recordedPico += parseAmount(amount)
     const entry = book?.lookup(sku, currency)
     sum.otherPico =
       entry === undefined || entry.unit !== unit || sum.otherPico === undefined
         ? undefined
-        : sum.otherPico + lineAmount(quantity, entry.price, entry.per)
+        : sum.otherPico + BigInt(lines) * lineAmount(quantity, entry.price, entry.per)
   }
 
   /** By currency, then SKU. */

@@ -9,6 +9,7 @@ import {
   lineFacts,
   listAdjustments,
   listLines,
+  pricedLines,
   summarise,
   type LedgerFilter,
 } from '../../../projections/ledger/query.ts'
@@ -74,6 +75,24 @@ t.test('the ledger as it is read', async (t) => {
             (line.settledAtMs === next.settledAtMs && BigInt(line.seq) > BigInt(next.seq)),
         )
     }
+  })
+
+  await t.test('equal lines are rated together, and every line once', async (t) => {
+    const lines = await all({ tenantId: 'tenant_1' }, 1_000)
+    const sumOf = async (pageLines: number) => {
+      let amountPico = 0n
+      let count = 0
+      const range = { tenantId: 'tenant_1', fromMs: 0, toMs: START_MS + 1_000 * DAY_MS }
+      for await (const page of pricedLines(pool, range, pageLines))
+        for (const equal of page) {
+          amountPico += parseAmount(equal.amount)
+          count += equal.lines
+        }
+      return { count, amount: formatAmount(amountPico) }
+    }
+    const amount = formatAmount(lines.reduce((sum, line) => sum + parseAmount(line.amount), 0n))
+    for (const pageLines of [1, 7, lines.length, 10_000])
+      t.same(await sumOf(pageLines), { count: lines.length, amount }, `${pageLines} at once`)
   })
 
   await t.test('a line explains itself', async (t) => {

@@ -107,15 +107,15 @@ export class WhatIf {
     const rerating = new Rerating()
     let views: ReadonlyMap<number, PriceBook> | undefined
     for await (const page of pricedLines(this.#deps.pool, { tenantId, fromMs, toMs })) {
-      if (views === undefined && page.some((line) => line.accountPrices !== null))
+      if (views === undefined && page.some(({ accountPrices }) => accountPrices !== null))
         views = await this.#viewsOf(tenantId)
-      for (const line of page)
+      for (const equal of page)
         rerating.add(
-          line,
-          line.accountPrices === null ? this.#input.book : views?.get(line.accountPrices),
+          equal,
+          equal.accountPrices === null ? this.#input.book : views?.get(equal.accountPrices),
         )
       signal?.throwIfAborted()
-      this.#lines += page.length
+      this.#lines += page.reduce((sum, { lines }) => sum + lines, 0)
       onProgress?.(this.#lines)
     }
     for (const sum of rerating.sums()) {
