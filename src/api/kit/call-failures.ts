@@ -133,6 +133,7 @@ export const imageTaskFailures: readonly FailureCode[] = [
   'unsupported_image_input',
   'idempotency_key_reused',
   'idempotency_in_progress',
+  'refused_unavailable',
   'storage_not_configured',
   'storage_unavailable',
   'storage_full',

@@ -13,7 +13,7 @@ import type { TaskDeps } from './deps.ts'
 import { catchUp } from '../access/visibility.ts'
 import { bodyHashOf, chooseIdentity, keyConflict, keyHashOf, markerOf } from './task-keys.ts'
 import { type Intent, newCommandId, logFailure, recordRequested } from './task-log.ts'
-import { type BegunTask, submit } from './submit.ts'
+import { type BegunTask, isHeldUp, refuseHeldUp, submit } from './submit.ts'
 import type { CreatedTask, CreateTask, CreateTaskInput, PricedTask, TaskOrder } from './types.ts'
 
 /** The gateway looks for an end upstream this long after it must have come. */
@@ -81,10 +81,7 @@ interface NewTask<Order extends TaskOrder> {
   readonly startedMs: number
 }
 
-/**
- * One creation of any kind of task. Money moves in the order of these lines, and the intent is
- * durable before anything is sent (P1).
- */
+/** One creation: money moves in the order of these lines, and the intent is durable first (P1). */
 async function createTask<Order extends TaskOrder>(
   deps: TaskDeps,
   steps: CreationSteps<Order>,
@@ -110,8 +107,9 @@ async function createTask<Order extends TaskOrder>(
       channelQuery,
       lease.channel,
     )
-    begun = { request, lease, startedMs }
+    begun = { request, lease, startedMs, reservedMs: startedMs }
     await steps.keep?.(order, request)
+    begun = { ...begun, reservedMs: deps.monotonic.nowMs() }
     const taskLimits = taskLimitsOf(await deps.throttle.holdersOf(order.principal))
     const amountPico = parseAmount(quote.hold)
     deps.crashPoint('create.before-admission')
@@ -119,8 +117,7 @@ async function createTask<Order extends TaskOrder>(
     held.add(await reserveFunds(deps, request, taskLimits))
     deps.crashPoint('create.before-requested')
     intent = await recordRequested(deps, request, newCommandId(deps.clock.nowMs()))
-    // If the log did not answer, the intent may be there: the hold stays until the log
-    // answers.
+    // If the log did not answer, the intent may be there: the hold stays until it answers.
     if (intent.kind !== 'exists') held.commit({ amountPico, tokens: 0, position: intent.position })
     if (intent.kind === 'unknown') throw intent.error
     deps.crashPoint('create.after-requested')
@@ -130,6 +127,7 @@ async function createTask<Order extends TaskOrder>(
     if (begun !== undefined && intent.kind !== 'recorded') await abandon(deps, steps, begun, intent)
   }
   if (intent.kind !== 'recorded') return keyConflict(deps, order, platformId)
+  if (isHeldUp(deps, begun)) return refuseHeldUp(deps, begun, steps.discard)
   return steps.finish(order, begun)
 }
 

@@ -1,6 +1,7 @@
 import type { TaskRequest } from '../../domain/task/state.ts'
 import { invariant } from '../../kernel/assert.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
+import type { DomainError } from '../../kernel/errors.ts'
 import { attempt, endAttempt } from '../channels/attempt.ts'
 import type { ChannelLease } from '../channels/directory.ts'
 import {
@@ -10,13 +11,16 @@ import {
   type TaskProvider,
 } from '../ports/provider.ts'
 import type { TaskDeps } from './deps.ts'
-import { recordOutcome, taskError } from './task-log.ts'
+import { logFailure, recordOutcome, taskError } from './task-log.ts'
 import type { CreatedTask, CreateTaskInput } from './types.ts'
 import { callOptions, callUpstream } from '../channels/call-upstream.ts'
 
 /** Channels tried for one creation. */
 const MAX_CHANNELS_A_CREATION = 3
-/** Sending begins within this, or never: later, others decide whether upstream has it. */
+/**
+ * A creation begins to send within this, or never: no sweep has given its reservation back, nor has
+ * another process decided whether upstream has it.
+ */
 const SENDING_BEGINS_MS = 30_000
 
 /** A creation whose intent is durable. */
@@ -25,6 +29,8 @@ export interface BegunTask {
   readonly lease: ChannelLease
   /** Monotonic time at which the use case began. */
   readonly startedMs: number
+  /** Monotonic time right before its funds were reserved. */
+  readonly reservedMs: number
 }
 
 type Sent =
@@ -43,9 +49,7 @@ export async function submit(
 ): Promise<CreatedTask> {
   const { request, startedMs } = submission
   const sentMs = deps.monotonic.nowMs()
-  // A process that was suspended may resume long after its creation was given up.
-  const isLate = deps.monotonic.nowMs() - submission.startedMs > SENDING_BEGINS_MS
-  const sent = isLate ? tooLate(submission) : await send(deps, input, submission)
+  const sent = await send(deps, input, submission)
   const answeredMs = deps.monotonic.nowMs()
   deps.crashPoint('create.after-provider')
   try {
@@ -56,10 +60,34 @@ export async function submit(
   }
 }
 
-function tooLate({ lease }: BegunTask): Sent {
+/**
+ * Whether a creation took so long, as in a suspended process, that its reservation may be given
+ * back and its submission given up.
+ */
+export function isHeldUp({ monotonic }: TaskDeps, { reservedMs }: BegunTask): boolean {
+  return monotonic.nowMs() - reservedMs > SENDING_BEGINS_MS
+}
+
+/**
+ * Ends a recorded creation that was held up. `discard` deletes what a worker would make it from.
+ * @throws DomainError always: `submission_refused`, `log_outcome_unknown` where a worker may make
+ *   it as long as the log has no refusal
+ */
+export async function refuseHeldUp(
+  deps: TaskDeps,
+  { request, lease }: BegunTask,
+  discard: ((request: TaskRequest) => Promise<void>) | undefined,
+): Promise<never> {
   lease.release('neutral')
   const message = 'The request was held up for too long and was not sent to the model service.'
-  return { kind: 'refused', error: new ProviderError('unavailable', 'ruled_out', message) }
+  const error = new ProviderError('unavailable', 'ruled_out', message)
+  const { platformId } = request
+  const durable = await recordRefusal(deps, request, error)
+  if (discard !== undefined) {
+    if (!durable) throw taskError('log_outcome_unknown', 'a worker may make it', platformId)
+    await logFailure(deps, platformId, discard(request))
+  }
+  throw refusalOf(platformId, error)
 }
 
 async function send(
@@ -72,7 +100,7 @@ async function send(
   const { channelId } = input
   const channelQuery = { family, region, model, ...(channelId === undefined ? {} : { channelId }) }
   const onFailure = (channel: Channel, error: unknown): void => {
-    if (error instanceof ProviderError) logFailure(deps, request, channel, error)
+    if (error instanceof ProviderError) logFailedTry(deps, request, channel, error)
   }
   const plan = { tenantId, channelQuery, maxChannels: MAX_CHANNELS_A_CREATION, first, onFailure }
   const sent = await attempt(deps, plan, (channel) => {
@@ -93,7 +121,7 @@ async function send(
   return { kind: 'accepted', ...result, channelId: lease.channel.id }
 }
 
-function logFailure(
+function logFailedTry(
   { logger }: TaskDeps,
   { platformId, requestId }: TaskRequest,
   { id: channelId }: Channel,
@@ -130,18 +158,8 @@ async function conclude(deps: TaskDeps, request: TaskRequest, sent: Sent): Promi
   const { error } = sent
   if (sent.kind === 'refused') {
     deps.crashPoint('create.before-refused')
-    await recordOutcome(deps, request, {
-      kind: 'refuse',
-      code: error.code ?? error.kind,
-      message: error.message,
-      at,
-    })
-    throw taskError('submission_refused', error.message, platformId, {
-      kind: error.kind,
-      upstreamCode: error.code,
-      param: error.param,
-      retryAfterMs: error.retryAfterMs,
-    })
+    await recordRefusal(deps, request, error)
+    throw refusalOf(platformId, error)
   }
   deps.crashPoint('create.before-uncertain')
   await recordOutcome(deps, request, { kind: 'uncertain', reason: error.kind, at })
@@ -151,6 +169,25 @@ async function conclude(deps: TaskDeps, request: TaskRequest, sent: Sent): Promi
     platformId,
     { kind: error.kind },
   )
+}
+
+/** Returns whether the refusal is durable. */
+function recordRefusal(
+  deps: TaskDeps,
+  request: TaskRequest,
+  { code, kind, message }: ProviderError,
+): Promise<boolean> {
+  const at = toTimestamp(deps.clock.nowMs())
+  return recordOutcome(deps, request, { kind: 'refuse', code: code ?? kind, message, at })
+}
+
+function refusalOf(platformId: string, error: ProviderError): DomainError {
+  return taskError('submission_refused', error.message, platformId, {
+    kind: error.kind,
+    upstreamCode: error.code,
+    param: error.param,
+    retryAfterMs: error.retryAfterMs,
+  })
 }
 
 /** The adapter of a family. */

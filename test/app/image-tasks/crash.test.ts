@@ -47,6 +47,30 @@ t.test('a process dies between any two steps of a creation', async (t) => {
   t.match(await moneyOf(platformId), { lines: 1, state: 'captured' })
 })
 
+t.test('a process frozen past its reservation leaves no hold and no task to make', async (t) => {
+  let heldMs = 0
+  const taker = replica({
+    monotonic: { nowMs: () => performance.now() + heldMs },
+    crashPoint: (name) => {
+      // A sweep has given the reservation back by the time the process comes back.
+      if (name === 'create.before-requested' && heldMs === 0) heldMs = 31_000
+    },
+  })
+  const prompt = 'x [[client=frozen]]'
+  const error = await taker.images.create(imageInput({ prompt })).catch((caught: unknown) => caught)
+  t.match(error, { code: 'submission_refused', details: { kind: 'unavailable' } })
+  const { platformId } = (error as { details: { platformId: string } }).details
+  t.same(await typesOf(platformId), ['TaskRequested', 'TaskSubmissionRefused'])
+  t.match(await moneyOf(platformId), { lines: 0, state: 'released' })
+  const of = 'select from tasks.polls where platform_id = $1'
+  t.same((await world.pool.query(of, [platformId])).rows, [], 'no worker makes it')
+  t.same(
+    (await keys('payloads/')).filter((key) => key.includes(platformId)),
+    [],
+  )
+  await taker.stop()
+})
+
 const inMaking: readonly (readonly [CrashPointName, number, 'completed' | 'failed'])[] = [
   ['image.after-start', 0, 'failed'],
   ['image.after-provider', 1, 'failed'],
