@@ -1,6 +1,7 @@
-import { copyFile, mkdir, open, readdir, readFile, rename, unlink } from 'node:fs/promises'
-import { join } from 'node:path'
+import { access, mkdir, open, readdir, readFile, rename, unlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { Clock } from '../../kernel/clock.ts'
+import { sha256Hex } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
 import { readHandled, REJECTED_FILE, removeIfHandled } from './rejected-records.ts'
 import type { PlacedBatch } from './spool-record.ts'
@@ -9,6 +10,8 @@ import { ulid } from 'ulid'
 
 const SUFFIX = '.spool'
 const OWNER_ONLY = 0o700
+const FILE_OWNER_ONLY = 0o600
+const COPY_NAME_DIGITS = 16
 const DEFAULT_MAX_BYTES = 256 << 20
 /**
  * A file is deleted as a whole once all of it is in the log. This size is small enough that files
@@ -72,13 +75,37 @@ async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-async function openReported(path: string, { logger, clock }: SpoolOptions): Promise<SpoolSegment> {
+/** Writes a file whole or not at all, even if the process dies here. */
+async function writeWhole(path: string, content: string | Uint8Array): Promise<void> {
+  const handle = await open(`${path}.new`, 'w', FILE_OWNER_ONLY)
+  try {
+    await handle.writeFile(content)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+  await rename(`${path}.new`, path)
+  await syncDirectory(dirname(path))
+}
+
+/** Copies a damaged file once, however many processes open it: the copy is named by its bytes. */
+async function keepDamaged(path: string): Promise<string> {
+  const bytes = await readFile(path)
+  const kept = `${path}.corrupt-${sha256Hex(bytes).slice(0, COPY_NAME_DIGITS)}`
+  const isKept = await access(kept).then(
+    () => true,
+    () => false,
+  )
+  if (!isKept) await writeWhole(kept, bytes)
+  return kept
+}
+
+async function openReported(path: string, { logger }: SpoolOptions): Promise<SpoolSegment> {
   const { segment, damage } = await openSegment(path)
   if (damage.tornBytes > 0)
     logger.warn({ path, tornBytes: damage.tornBytes }, 'spool ended in a torn record')
   if (damage.corruptRecords > 0) {
-    const kept = `${path}.corrupt-${clock.nowMs()}`
-    await copyFile(path, kept)
+    const kept = await keepDamaged(path)
     logger.error({ path, kept, records: damage.corruptRecords }, 'spool holds corrupt records')
   }
   return segment
@@ -225,7 +252,6 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
 }
 
 const FILE = 'spool-id'
-const ID_FILE_MODE = 0o600
 const ULID = /^[0-9A-HJKMNP-TV-Z]{26}$/
 
 /**
@@ -237,14 +263,6 @@ export async function spoolIdentity(directory: string, nowMs: number): Promise<s
   const known = (await readFile(path, 'utf8').catch(() => '')).trim()
   if (ULID.test(known)) return known
   const made = ulid(nowMs)
-  // Written whole or not at all, even if the process dies here.
-  const handle = await open(`${path}.new`, 'w', ID_FILE_MODE)
-  try {
-    await handle.writeFile(`${made}\n`)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-  await rename(`${path}.new`, path)
+  await writeWhole(path, `${made}\n`)
   return made
 }

@@ -128,6 +128,8 @@ void t.test('a corrupt record in the middle is reported and kept for a person', 
   await whole.spool.close()
   const text = await readFile(join(path, FILE), 'utf8')
   await writeFile(join(path, FILE), text.replace('video_c1', 'video_cX'))
+  // Starts that end before the log answers make no further copies.
+  for (const instance of ['d', 'e']) await (await open(path, instance)).spool.close()
   const { spool, complaints } = await open(path, 'b')
   t.same(complaints, ['spool holds corrupt records'])
   t.same(await takeAll(spool), [batch(0), batch(2)])
@@ -135,6 +137,8 @@ void t.test('a corrupt record in the middle is reported and kept for a person', 
   const names = await readdir(path)
   t.equal(names.length, 1)
   t.match(names[0], /^a-000001\.spool\.corrupt-/)
+  const kept = await readFile(join(path, names[0]!), 'utf8')
+  t.equal(kept, text.replace('video_c1', 'video_cX'))
 })
 
 void t.test('garbage is no record', async (t) => {
