@@ -5,6 +5,7 @@ import { families } from '../families/index.ts'
 import type { Config } from '../config.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { createBackoff, pause } from '../kernel/pause.ts'
+import type { Addresses } from '../start/listen.ts'
 import { chooseConnectionBounds } from '../start/open-files.ts'
 import { unavailableStoreOf, type StoreName } from './store-outage.ts'
 import { messageOf } from './explain.ts'
@@ -49,6 +50,7 @@ export async function startWhenStoresAnswer<Started>(
   const interim = new InterimServer(options)
   const backoff = createBackoff(RETRY_MIN_MS, RETRY_MAX_MS)
   try {
+    await interim.openForProbes()
     while (!ended.aborted) {
       const attempt = tryOnce(options, interim, start)
       const first = await untilEnded(attempt, ended)
@@ -63,7 +65,7 @@ export async function startWhenStoresAnswer<Started>(
       interim.unavailable = store
       await interim.open()
       const retryInMs = Math.round(backoff.nextMs())
-      const fields = { store, reason: messageOf(error), retryInMs, address: interim.address }
+      const fields = { store, reason: messageOf(error), retryInMs, ...interim.addresses }
       logger.warn(fields, 'waiting for a store that is away')
       await pause(retryInMs, ended)
     }
@@ -83,7 +85,7 @@ async function tryOnce<Started>(
   const timer = setTimeout(() => {
     interim
       .open()
-      .then(() => logger.warn({ address: interim.address }, 'the stores do not answer yet'))
+      .then(() => logger.warn(interim.addresses, 'the stores do not answer yet'))
       .catch((error: unknown) => logger.warn({ err: error }, 'cannot listen while it waits'))
   }, PATIENCE_MS)
   const storesAnswered = (): void => clearTimeout(timer)
@@ -122,8 +124,9 @@ class InterimServer {
     probe: () => Promise.resolve(this.unavailable !== name),
   }))
   #ports: Partial<Pick<Config, 'port' | 'operationsPort'>> = {}
-  #address: string | undefined
-  #apps: readonly FastifyInstance[] = []
+  #addresses: Partial<Addresses> = {}
+  /** For callers, and for probes where they have a port. */
+  #apps: { readonly callers?: FastifyInstance; readonly operations?: FastifyInstance } = {}
   /** Opening and closing go one after the other. */
   #last: Promise<void> = Promise.resolve()
 
@@ -131,8 +134,8 @@ class InterimServer {
     this.#options = options
   }
 
-  get address(): string | undefined {
-    return this.#address
+  get addresses(): Partial<Addresses> {
+    return this.#addresses
   }
 
   /** The ports it listened on once it was open: one that the system picked is kept. */
@@ -141,40 +144,58 @@ class InterimServer {
   }
 
   open(): Promise<void> {
-    return this.#inTurn(() => this.#listen())
+    return this.#inTurn(async () => {
+      await this.#listenForProbes()
+      await this.#listenForCallers()
+    })
+  }
+
+  /** Opens the operations port alone, where there is one: probes and scrapers wait for no store. */
+  openForProbes(): Promise<void> {
+    return this.#inTurn(() => this.#listenForProbes())
   }
 
   close(): Promise<void> {
     return this.#inTurn(() => this.#leave())
   }
 
-  async #listen(): Promise<void> {
-    const { config, logger, listens } = this.#options
-    if (!listens || this.#apps.length > 0) return
-    const { host } = config
-    const wanted = { port: config.port, operationsPort: config.operationsPort, ...this.#ports }
-    const isSplit = wanted.operationsPort !== undefined
-    const health = { dependencies: this.#dependencies }
-    const deps = {
+  async #listenForProbes(): Promise<void> {
+    const { config, listens } = this.#options
+    const { operationsPort: port } = { ...config, ...this.#ports }
+    if (!listens || port === undefined || this.#apps.operations !== undefined) return
+    const operations = await this.#build(true)
+    this.#apps = { ...this.#apps, operations }
+    const operationsAddress = await operations.listen({ port, host: config.host })
+    this.#addresses = { ...this.#addresses, operationsAddress }
+    this.#ports = { ...this.#ports, operationsPort: portOf(operationsAddress) }
+  }
+
+  async #listenForCallers(): Promise<void> {
+    const { config, listens } = this.#options
+    if (!listens || this.#apps.callers !== undefined) return
+    const { port, operationsPort } = { ...config, ...this.#ports }
+    const callers = await this.#build(operationsPort === undefined)
+    this.#apps = { ...this.#apps, callers }
+    const address = await callers.listen({ port, host: config.host })
+    this.#addresses = { ...this.#addresses, address }
+    this.#ports = { ...this.#ports, port: portOf(address) }
+  }
+
+  #build(answersProbes: boolean): Promise<FastifyInstance> {
+    const { config, logger } = this.#options
+    return buildWaitingApp({
       logger,
       clock: systemClock,
       mounts: families.flatMap(({ mounts = [] }) => mounts),
       connections: chooseConnectionBounds(config).bounds,
-    }
-    const app = await buildWaitingApp({ ...deps, health: isSplit ? undefined : health })
-    this.#apps = [app]
-    this.#address = await app.listen({ port: wanted.port, host })
-    this.#ports = { port: Number(new URL(this.#address).port) }
-    if (!isSplit) return
-    const operations = await buildWaitingApp({ ...deps, health })
-    this.#apps = [app, operations]
-    const at = await operations.listen({ port: wanted.operationsPort ?? 0, host })
-    this.#ports = { ...this.#ports, operationsPort: Number(new URL(at).port) }
+      health: answersProbes ? { dependencies: this.#dependencies } : undefined,
+    })
   }
 
   async #leave(): Promise<void> {
-    const closing = this.#apps
-    this.#apps = []
+    const { callers, operations } = this.#apps
+    const closing = [callers, operations].filter((app) => app !== undefined)
+    this.#apps = {}
     for (const { server } of closing) server.closeIdleConnections()
     await Promise.all(closing.map((app) => app.close()))
   }
@@ -184,4 +205,8 @@ class InterimServer {
     this.#last = done.catch(() => undefined)
     return done
   }
+}
+
+function portOf(address: string): number {
+  return Number(new URL(address).port)
 }

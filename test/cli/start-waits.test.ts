@@ -24,7 +24,7 @@ interface Starting {
   /** What it logged so far. */
   readonly lines: readonly Line[]
   /** The first line with this message. */
-  readonly logs: (msg: string) => Promise<Line>
+  readonly logs: (msg: string | RegExp) => Promise<Line>
   /** Ends it in order; its exit code. */
   readonly stop: () => Promise<unknown>
 }
@@ -47,12 +47,13 @@ async function starting(t: Test, args: readonly string[], env: Environment): Pro
     await exited
     await rm(directory, { recursive: true, force: true })
   })
-  const logs = (msg: string): Promise<Line> =>
+  const logs = (msg: string | RegExp): Promise<Line> =>
     eventually(
-      msg,
+      String(msg),
       () => {
         if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}`)
-        return Promise.resolve(lines.find((line) => line['msg'] === msg))
+        const isSought = (text: string) => (msg instanceof RegExp ? msg.test(text) : msg === text)
+        return Promise.resolve(lines.find((line) => isSought(String(line['msg']))))
       },
       SERVES_MS,
     )
@@ -156,6 +157,27 @@ t.test('before the log, with readiness on a port of its own', async (t) => {
   const { operationsAddress } = await process.logs('ready')
   t.equal((await statusOf(`${String(operationsAddress)}/readyz`)).status, 200)
   t.equal((await statusOf(`${String(address)}/readyz`)).status, 404)
+})
+
+t.test('before a frozen Postgres, with metrics from the first moment', async (t) => {
+  const { url, front } = await databaseBehindFront(t)
+  await front.fallSilent('freeze')
+  const process = await starting(t, [], {
+    ...common,
+    OPERATIONS_PORT: '0',
+    EVENTSTORE_URL: 'esdb://127.0.0.1:1?tls=false',
+    DATABASE_URL: url,
+  })
+  const listens = await process.logs(/^Server listening at /)
+  const [operationsAddress = ''] = String(listens['msg']).match(/http:\S+/) ?? []
+  const { status, body } = await statusOf(`${operationsAddress}/metrics`)
+  t.equal(status, 200, body)
+  t.match(body, /^process_cpu_seconds_total /m)
+  t.equal((await statusOf(`${operationsAddress}/readyz`)).status, 503)
+  const waits = await process.logs('the stores do not answer yet')
+  t.equal(waits['operationsAddress'], operationsAddress)
+  t.equal((await statusOf(`${operationsAddress}/metrics`)).status, 200)
+  t.equal(await process.stop(), 0)
 })
 
 t.test('before a cluster has a leader', async (t) => {
