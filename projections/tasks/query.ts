@@ -23,7 +23,13 @@ export {
   type TaskQueryPage,
 } from './query-list.ts'
 export { noteObservations, pollBacklog, waitingTasks, type Observation } from './polls.ts'
-export { findKnownNativeIds, findOpenSubmissions, type OpenSubmission } from './submissions.ts'
+export {
+  findKnownNativeIds,
+  findOpenSubmissions,
+  type OpenSubmission,
+  settledTwins,
+  tasksOfOneNativeId,
+} from './submissions.ts'
 export { COARSE_SHIFT, FINE_SHIFT } from './tables.ts'
 export type { PollKind, Submission, TaskStatus } from './fold.ts'
 export type { TaskRow } from './tables.ts'

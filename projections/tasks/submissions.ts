@@ -45,3 +45,68 @@ export async function findKnownNativeIds(
   })
   return new Map(rows.map((row) => [row.native_id, row.marker]))
 }
+
+/** A task, and the channel it was sent through. */
+interface SubmittedTask {
+  readonly platformId: string
+  readonly channelId: string
+}
+
+/**
+ * A task that has a native id, and those of its family that have the same one: itself first, then
+ * those requested first. Empty where the task does not have it.
+ */
+export async function tasksOfOneNativeId(
+  db: Queryable,
+  key: { readonly platformId: string; readonly nativeId: string; readonly limit: number },
+): Promise<readonly SubmittedTask[]> {
+  const { rows } = await db.query<{ platform_id: string; channel_id: string }>({
+    name: 'tasks.submissions.sharing',
+    text: `select t.platform_id, t.channel_id
+           from tasks.tasks own
+           join tasks.tasks t on t.native_id = own.native_id and t.family = own.family
+           where own.platform_id = $1 and own.native_id = $2
+           order by t.platform_id = own.platform_id desc, t.requested_at_ms, t.platform_id limit $3`,
+    values: [key.platformId, key.nativeId, key.limit],
+  })
+  return rows.map((row) => ({ platformId: row.platform_id, channelId: row.channel_id }))
+}
+
+/** Two settled tasks of one native id. */
+interface SettledTwin {
+  readonly platformId: string
+  readonly channelId: string
+  readonly nativeId: string
+  /** The other one. */
+  readonly other: string
+  readonly position: bigint
+}
+
+/** Tasks changed after a position that are settled for what another settled task has. */
+export async function settledTwins(
+  db: Queryable,
+  { after, limit }: { readonly after: bigint; readonly limit: number },
+): Promise<readonly SettledTwin[]> {
+  const { rows } = await db.query<{
+    platform_id: string
+    channel_id: string
+    native_id: string
+    other: string
+    position: string
+  }>(
+    `select t.platform_id, t.channel_id, t.native_id, o.platform_id as other, t.position::text
+     from tasks.tasks t
+     join tasks.tasks o on o.native_id = t.native_id and o.channel_id = t.channel_id
+       and o.family = t.family and o.settled and o.position < t.position
+     where t.settled and t.position > $1
+     order by t.position, o.position limit $2`,
+    [after, limit],
+  )
+  return rows.map((row) => ({
+    platformId: row.platform_id,
+    channelId: row.channel_id,
+    nativeId: row.native_id,
+    other: row.other,
+    position: BigInt(row.position),
+  }))
+}

@@ -20,6 +20,7 @@ export interface TaskMetrics {
   readonly possibleCostLeaks: Counter
   /** Tasks whose success is withheld: its usage is missing, or above what the request can cost. */
   readonly successesWithheld: Counter<'why'>
+  readonly nativeIdsRepeated: Counter<'channel'>
   readonly policyFailures: Counter<'policy'>
   readonly lateAppends: Gauge
   /** Open tasks: `poll` or `reconcile`, all and due. */
@@ -39,7 +40,11 @@ export function createMetricsRegistry(): Registry {
 
 export function createTaskMetrics(registry: Registry): TaskMetrics {
   const registers = [registry]
-  return { ...createCallMetrics(registers), ...createPolicyMetrics(registers) }
+  return {
+    ...createCallMetrics(registers),
+    ...createPolicyMetrics(registers),
+    ...createChannelMetrics(registers),
+  }
 }
 
 /** Metrics of creations, ends, and the calls to upstream for them. */
@@ -106,6 +111,12 @@ function createPolicyMetrics(registers: Registry[]) {
       labelNames: ['why'],
       registers,
     }),
+    nativeIdsRepeated: new Counter({
+      name: 'tollgate_task_native_ids_repeated_total',
+      help: 'Tasks that upstream gave the native id of an earlier task: they fail and are not billed.',
+      labelNames: ['channel'],
+      registers,
+    }),
     policyFailures: new Counter({
       name: 'tollgate_policy_failures_total',
       help: 'Rounds of a policy that failed; they are tried again.',
@@ -123,6 +134,12 @@ function createPolicyMetrics(registers: Registry[]) {
       labelNames: ['kind', 'state'],
       registers,
     }),
+  }
+}
+
+/** Metrics of channels. */
+function createChannelMetrics(registers: Registry[]) {
+  return {
     channelBreaker: new Gauge({
       name: 'tollgate_channel_breaker',
       help: 'Breaker of a channel in this process: 0 closed, 1 half open, 2 open.',

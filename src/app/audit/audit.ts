@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { taskTables } from '../../../projections/tasks/query.ts'
+import { settledTwins, taskTables } from '../../../projections/tasks/query.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { monotonicClock } from '../../kernel/clock.ts'
 import { priceBookStream } from '../../domain/pricing/events.ts'
@@ -7,13 +7,14 @@ import { taskStream } from '../../domain/task/events.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { auditAssetCounts } from './asset-counts.ts'
 import { auditCounts, CountCorrections } from './counts.ts'
-import { type Finding, Findings } from './findings.ts'
-import { LogPass } from './log-pass.ts'
+import { type Finding, Findings, MAX_FINDINGS } from './findings.ts'
+import { BEFORE_ALL, LogPass } from './log-pass.ts'
 import { auditAllPeriods } from './periods.ts'
 import { comparePriceBooks } from './price-books.ts'
 import type { ReadModel } from './read-models.ts'
 import { beginningOf, checkEarlierLines, checkSameLog, onTrust, stateOf } from './resume.ts'
 import type { AuditState } from './state.ts'
+import { inSnapshot } from './snapshot.ts'
 import { StreamWalk, type ComparedRow } from './stream-walk.ts'
 import { readTo } from './streams.ts'
 import { auditTotals } from './totals.ts'
@@ -174,6 +175,7 @@ class Run {
       this.#walk = { ...this.#walk, began, after }
       await this.#keep(this.#intervalMs)
     }
+    await this.#compareNativeIds(changedAfter)
     this.#walk = { done: began }
     this.#walking = false
     this.#count(walk.compared)
@@ -187,6 +189,21 @@ class Run {
         message: 'too many tasks are wrong to say what the counts should be',
       })
     else await auditCounts({ pool, findings, corrections: corrections.all })
+  }
+
+  /** Finds work of a provider that was settled for two tasks. The walk has compared the rows it reads. */
+  async #compareNativeIds(after = BEFORE_ALL): Promise<void> {
+    const twins = await inSnapshot(this.#options.pool, ({ db }) =>
+      settledTwins(db, { after, limit: MAX_FINDINGS }),
+    )
+    for (const { platformId, channelId, nativeId, other, position } of twins)
+      this.#findings.push({
+        code: 'settled_twice',
+        table: 'log',
+        key: platformId,
+        position: position.toString(),
+        message: `${nativeId} of ${channelId} is settled for ${other} too`,
+      })
   }
 
   /** Compares the rows of all other streams, however far an earlier audit came. */

@@ -4,6 +4,7 @@ import { cacheableUrls } from './result-urls.ts'
 import type { TaskObservation } from '../ports/provider.ts'
 import { type CommandContext, executeTaskCommand, newCommandId, logFailure } from './task-log.ts'
 import type { TaskDeps } from './deps.ts'
+import { successOfOwn } from './native-ids.ts'
 
 /** The one path by which upstream's answers change a task. */
 
@@ -32,18 +33,22 @@ export interface ObserveOutcome {
   readonly position: bigint | undefined
 }
 
+const unchanged: ObserveOutcome = { ended: false, position: undefined }
+
 export type Observe = (input: ObserveInput) => Promise<ObserveOutcome>
 
 /** Builds the path. @throws the log's codes; the poller asks upstream again then. */
 export function createObserve(deps: TaskDeps): Observe {
   const lastWords = createLru<string, string>(MAX_REMEMBERED)
 
-  return async ({ platformId, tenantId, observation, correlationId }) => {
-    const word = `${observation.status} ${observation.upstreamStatus}`
-    const says = !isTerminal(observation.status)
+  return async ({ platformId, tenantId, observation: seen, correlationId }) => {
+    const word = `${seen.status} ${seen.upstreamStatus}`
+    const says = !isTerminal(seen.status)
     // Every task begins as queued, and a recorded answer leads to no event again.
-    if (says && (observation.status === 'queued' || lastWords.get(platformId) === word))
-      return { ended: false, position: undefined }
+    if (says && (seen.status === 'queued' || lastWords.get(platformId) === word)) return unchanged
+    const observation =
+      seen.status === 'succeeded' ? await successOfOwn(deps, platformId, seen) : seen
+    if (observation === undefined) return unchanged
     const nowMs = deps.clock.nowMs()
     const context: CommandContext = { correlationId, tenantId }
     deps.crashPoint('observe.before-append')

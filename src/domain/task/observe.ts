@@ -20,10 +20,11 @@ const MAX_UNITS = 32
 /** Bounds the stream of a task whose upstream reports ever new statuses. */
 export const maxUnknownStatuses = 8
 
-/** Code of the failure of a task that upstream certainly never accepted. */
-const NOT_ACCEPTED_CODE = 'not_accepted'
-const NOT_ACCEPTED_MESSAGE =
-  'The model service did not accept the task: nothing was started and nothing is charged.'
+/** The failure of a task that upstream certainly never accepted. */
+export const notAcceptedFailure = {
+  code: 'not_accepted',
+  message: 'The model service did not accept the task: nothing was started and nothing is charged.',
+} as const
 
 /**
  * The events of an observation of an active task. A step back (running → queued) and a repetition
@@ -223,8 +224,7 @@ export function notAccepted(
       type: 'TaskFailed',
       data: {
         platformId: state.request.platformId,
-        code: NOT_ACCEPTED_CODE,
-        message: NOT_ACCEPTED_MESSAGE,
+        ...notAcceptedFailure,
         absence: { firstSeenAt, lastSeenAt },
         failedAt: at,
       },

@@ -13,7 +13,15 @@ import { allProjections } from '../../../projections/registry.ts'
 import { audit, type AuditReport } from '../../../src/app/audit/audit.ts'
 import { parseState, type AuditState } from '../../../src/app/audit/state.ts'
 import { nodeArguments } from '../../helpers/checkout.ts'
-import { platformId, Recorder, recordCall, recordStep } from '../../projections/support/history.ts'
+import type { AnyEvent } from '../../../src/domain/any-event.ts'
+import { taskStream } from '../../../src/domain/task/events.ts'
+import {
+  platformId,
+  Recorder,
+  recordCall,
+  recordStep,
+  taskSteps,
+} from '../../projections/support/history.ts'
 import { append, history, startAudited, takenIn } from './support/audited.ts'
 
 /** Audits and returns what a later audit goes on from, too. */
@@ -202,6 +210,35 @@ t.test('an audit killed anywhere goes on where it was, to the same end', async (
   t.ok(new Set(positions).size >= 3, positions.join(', '))
   const walked = positions.some((position) => !position.endsWith(' '))
   t.ok(walked, 'it was killed among the tasks too')
+})
+
+t.test('the work behind one native id that is settled for two tasks is found', async (t) => {
+  const run = await startAudited(t)
+  const { state } = await kept(run)
+  const [first] = (
+    await run.pool.query<{ native_id: string }>(
+      `select native_id from tasks.tasks where settled and channel_id = 'channel_1' limit 1`,
+    )
+  ).rows
+  const steps = taskSteps({ n: 900 })
+  const twin = { nativeId: first?.native_id ?? '' }
+  const record = (event: AnyEvent) => run.recorder.record(taskStream(platformId(900)), event)
+  await append(run.log, [
+    record(steps.requested),
+    record({ ...steps.submitted, data: { ...steps.submitted.data, ...twin } }),
+    record({ ...steps.succeeded, data: { ...steps.succeeded.data, ...twin } }),
+    record({ ...steps.settled, data: { ...steps.settled.data, ...twin } }),
+  ])
+  await run.caughtUp()
+  for (const resume of [state, undefined])
+    t.match((await kept(run, resume)).report.findings, [
+      {
+        code: 'settled_twice',
+        table: 'log',
+        key: platformId(900),
+        message: /^cgt-\d+ of channel_1/,
+      },
+    ])
 })
 
 t.test(

@@ -1,4 +1,7 @@
 import t from 'tap'
+import { executeTaskCommand, newCommandId } from '../../../../src/app/tasks/task-log.ts'
+import type { TaskCommand } from '../../../../src/domain/task/state.ts'
+import { newPlatformId, newRequestId } from '../../../../src/kernel/ids.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 import { createInput, startWorld, taskKey } from '../../support/world.ts'
 
@@ -82,4 +85,45 @@ t.test('upstream away for a while loses nothing', async (t) => {
     (await world.eventsOf(platformId)).find((event) => event.type === 'TaskSettled'),
   )
   t.pass('settled after the outage')
+})
+
+t.test('of two tasks that upstream gave one native id, the first is billed', async (t) => {
+  const world = await startWorld(t)
+  const { deps, tasks } = world.replica()
+  const { platformId: first, nativeId } = await tasks.createTask(createInput())
+  const [requested, submitted] = await world.eventsOf(first)
+  if (requested?.type !== 'TaskRequested' || submitted?.type !== 'TaskSubmitted')
+    throw new Error('it was not submitted')
+  const second = newPlatformId('video', Date.now())
+  const of = { platformId: second, requestId: newRequestId(Date.now()) }
+  const run = (command: TaskCommand) =>
+    executeTaskCommand(deps, second, command, newCommandId(Date.now()), {
+      correlationId: of.requestId,
+      tenantId: requested.data.tenantId,
+    })
+  await run({ kind: 'request', data: { ...requested.data, ...of } })
+  const { channelId, submittedAt: at } = submitted.data
+  await run({ kind: 'submitted', nativeId, channelId, via: 'create', usage: undefined, at })
+  const workers = [world.replica({ policies: true }), world.replica({ policies: true })]
+  for (const id of [first, second])
+    await eventually(`the end of ${id}`, async () =>
+      (await world.eventsOf(id)).find(({ type }) => /TaskSettled|TaskFailed/.test(type)),
+    )
+  await world.settle()
+  const lines = await world.pool.query<{ source_id: string }>('select source_id from ledger.lines')
+  t.same(
+    lines.rows.map(({ source_id: id }) => id),
+    [first],
+  )
+  t.match((await world.eventsOf(second)).at(-1), {
+    type: 'TaskFailed',
+    data: { code: 'not_accepted' },
+  })
+  const counts = await Promise.all(
+    workers.map((worker) => worker.deps.metrics.nativeIdsRepeated.get()),
+  )
+  t.equal(
+    counts.flatMap(({ values }) => values).reduce((sum, { value }) => sum + value, 0),
+    1,
+  )
 })
