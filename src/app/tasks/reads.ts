@@ -122,6 +122,11 @@ export function createPageTasks(deps: TaskDeps): PageTasks {
   }
 }
 
+/** The specs that upstream reports; null says nothing of what was asked for. */
+function known(output: TaskRow['output']): TaskView['settings'] {
+  return Object.fromEntries(Object.entries(output ?? {}).filter(([, value]) => value !== null))
+}
+
 /** A task as its tenant sees it. */
 export function viewOf(row: TaskRow, urls: Readonly<Record<string, string>> | undefined): TaskView {
   const shown = row.status === 'succeeded' && row.settled
@@ -134,7 +139,7 @@ export function viewOf(row: TaskRow, urls: Readonly<Record<string, string>> | un
     nativeId: row.nativeId ?? undefined,
     model: row.model,
     status: isEarly ? 'running' : row.status,
-    settings: { ...row.settings, ...row.output },
+    settings: { ...row.settings, ...known(row.output) },
     callerMarker: row.markerIsOurs ? undefined : row.marker,
     usage: isEarly ? undefined : (row.usage ?? undefined),
     error: row.error ?? undefined,

@@ -55,6 +55,8 @@ export interface SimpleVideoRules {
     readonly resolution: string
     readonly ratio: string
   }
+  /** What a model makes where neither the caller nor upstream says it, by the same names. */
+  readonly defaults: (model: string) => Readonly<Record<string, string | number>>
   /** The names of its result links: the video, and the picture of it if there may be one. */
   readonly links: { readonly video: string; readonly picture: string | undefined }
 }

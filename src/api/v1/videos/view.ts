@@ -17,8 +17,10 @@ export const VideoSchema = Type.Object({
   created_at: Seconds,
   completed_at: orNull(Seconds),
   expires_at: Type.Null(),
-  seconds: orNull(Type.String()),
-  size: orNull(Type.String()),
+  seconds: Type.String({ description: '`auto` while only the model knows it.' }),
+  size: Type.String({
+    description: '`<width>x<height>`, or `auto` while only the model knows it.',
+  }),
   prompt: Type.Null({ description: 'Prompts are not kept.' }),
   error: orNull(Type.Object({ code: Type.String(), message: Type.String() })),
   remixed_from_video_id: Type.Null(),
@@ -91,13 +93,21 @@ const SIDES: Readonly<Record<string, number>> = { '2k': 1_440, '4k': 2_160 }
 
 const seconds = (unixMs: number): number => Math.floor(unixMs / 1_000)
 
-/** The size from resolution and ratio; null if the model chooses one of them. */
-function sizeOf(resolution: unknown, ratio: unknown): string | null {
+/** Stands for what the model chooses: the official types have no null. */
+const AUTO = 'auto'
+
+/** The length in seconds; a family's mark for a free choice, such as -1, is none. */
+function secondsOf(length: unknown): string {
+  return typeof length === 'number' && length > 0 ? String(length) : AUTO
+}
+
+/** The size from resolution and ratio. */
+function sizeOf(resolution: unknown, ratio: unknown): string {
   const word = String(resolution).toLowerCase()
   const side = SIDES[word] ?? Number(/^(\d{3,4})p$/.exec(word)?.[1] ?? Number.NaN)
   const [, across, down] = /^(\d{1,2}):(\d{1,2})$/.exec(String(ratio)) ?? []
   const [width, height] = [Number(across), Number(down)]
-  if (Number.isNaN(side) || across === undefined || down === undefined) return null
+  if (Number.isNaN(side) || across === undefined || down === undefined) return AUTO
   // Pictures have even sides.
   const longer = 2 * Math.round((side * Math.max(width, height)) / Math.min(width, height) / 2)
   return width >= height ? `${longer}x${side}` : `${side}x${longer}`
@@ -136,8 +146,8 @@ function usageOf({ usage }: ShownTask): Pick<Video, 'usage'> {
 /** A task as a video. */
 export function toVideo(catalog: Catalog, task: ShownTask): Video {
   const { family, platformId, nativeId, model, status, settings, createdAtMs, updatedAtMs } = task
-  const names = videoRules(catalog, family).settings
-  const length = settings[names.seconds]
+  const { settings: names, defaults } = videoRules(catalog, family)
+  const specs = { ...defaults(model), ...settings }
   const isDone = status === 'succeeded'
   return {
     id: platformId,
@@ -148,8 +158,8 @@ export function toVideo(catalog: Catalog, task: ShownTask): Video {
     created_at: seconds(createdAtMs),
     completed_at: isDone && updatedAtMs !== undefined ? seconds(updatedAtMs) : null,
     expires_at: null,
-    seconds: typeof length === 'number' ? String(length) : null,
-    size: sizeOf(settings[names.resolution], settings[names.ratio]),
+    seconds: secondsOf(specs[names.seconds]),
+    size: sizeOf(specs[names.resolution], specs[names.ratio]),
     prompt: null,
     error: errorOf(task),
     remixed_from_video_id: null,

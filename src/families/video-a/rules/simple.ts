@@ -4,6 +4,7 @@ import {
   type SimpleVideo,
   type SimpleVideoRules,
 } from '../../../domain/catalog/simple-video.ts'
+import { defaultVideoAResolution } from './models.ts'
 import { acceptVideoARequest, videoAWithAssets } from './request.ts'
 
 /** Translates orders of any family to `/provA` video. */
@@ -46,5 +47,6 @@ export const simpleVideoA: SimpleVideoRules = {
     return { model: model.name, facts, upstreamBody, assets, withAssets }
   },
   settings: { seconds: 'duration', resolution: 'resolution', ratio: 'ratio' },
+  defaults: () => ({ resolution: defaultVideoAResolution }),
   links: { video: 'video_url', picture: 'last_frame_url' },
 }

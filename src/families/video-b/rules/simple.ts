@@ -69,5 +69,7 @@ export const simpleVideoB: SimpleVideoRules = {
       return { model: model.name, facts, upstreamBody, ...noAssets(upstreamBody) }
     }),
   settings: { seconds: 'duration', resolution: 'resolution', ratio: 'ratio' },
+  // A request has all of them.
+  defaults: () => ({}),
   links: { video: 'url', picture: undefined },
 }

@@ -6,7 +6,7 @@ import {
   type SimpleVideo,
   type SimpleVideoRules,
 } from '../../../domain/catalog/simple-video.ts'
-import type { VideoCMode } from './models.ts'
+import { resolveVideoCModel, type VideoCMode } from './models.ts'
 import { acceptVideoCRequest } from './request.ts'
 
 /** Translates orders of any family to `/provC` video: the mode follows from the pictures. */
@@ -55,5 +55,9 @@ export const simpleVideoC: SimpleVideoRules = {
       return { model: accepted.model.name, facts, upstreamBody, ...noAssets(upstreamBody) }
     }),
   settings: { seconds: 'duration', resolution: 'resolution', ratio: 'aspect_ratio' },
+  defaults: (name) => {
+    const model = resolveVideoCModel(name)
+    return model ? { duration: model.defaultDurationS, resolution: model.defaultResolution } : {}
+  },
   links: { video: 'url', picture: 'cover_url' },
 }
