@@ -19,12 +19,13 @@ export interface ResponsesAnswer {
   readonly faults: Faults
 }
 
-/** Usage in this wire's names; cache writes only where there is a cache that is written. */
+/** Usage in this wire's names. The tokens written to a cache are always reported, by how long only where they are kept. */
 export function responsesUsage(usage: CallUsage, caches: boolean, faults: Faults) {
   return {
     input_tokens: usage.input_tokens,
     input_tokens_details: {
       cached_tokens: usage.cached_input_tokens,
+      cache_write_tokens: 0,
       ...cacheWriteFields(usage, caches, faults),
     },
     output_tokens: usage.output_tokens,
