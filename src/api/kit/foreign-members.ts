@@ -31,6 +31,7 @@ const sameMeaning = `
   fps frames_per_second framespersecond frame_rate
   execution_expires_after expires_after
   payload meta_data
+  user safety_identifier
 `
   .trim()
   .split('\n')
@@ -50,7 +51,7 @@ const vendorsNames = namesIn(`
   cfg_scale camera_control subjects videos is_rec audio_type effect prompt_optimizer
   fast_pretreatment subject_reference model_name external_task_id person_generation sample_count
   enhance_prompt extra guidance_scale steps negative_prompt subtitle_type force_cbr
-  continuous_sound`)
+  continuous_sound frame_count frame_duration_ms gif svg complexity`)
 
 /**
  * For routes that leave unknown members out: all members of any interface, given those of the

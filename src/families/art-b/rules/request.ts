@@ -3,8 +3,9 @@ import { imageDataUriFault, isDataUri } from '../../../domain/catalog/checks/pic
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { knownModel } from '../../../domain/catalog/checks/known-model.ts'
 import { isWebUrl, MAX_URL_LENGTH } from '../../../domain/catalog/checks/media.ts'
+import { passedImageMembers } from '../../../domain/catalog/checks/price-members.ts'
 import type { ImageInput, ImageOrder, ImageRequest } from '../../../domain/catalog/image-rules.ts'
-import { furtherMembers, NotBlank, readBody, RefusedMember } from '../../../kernel/body.ts'
+import { NotBlank, readBody, RefusedMember } from '../../../kernel/body.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import { isJsonObject, membersGiven } from '../../../kernel/json.ts'
 import { textFault } from '../../../kernel/storable-text.ts'
@@ -116,7 +117,7 @@ export function readArtBOrder({ kind, model: name, fields }: ImageOrder): ImageR
     kind,
     model: model.name,
     body: {
-      ...furtherMembers(artBBody, fields),
+      ...passedImageMembers(artBBody, fields),
       prompt: body.prompt,
       watermark,
       ...membersGiven<unknown>({ size, output_format, optimize_prompt_options, user }),

@@ -7,6 +7,7 @@ import {
   acceptImageBytes,
 } from '../../../domain/catalog/checks/pictures.ts'
 import { optionalChoice, refuse } from '../../../domain/catalog/checks/fields.ts'
+import { passedImageMembers } from '../../../domain/catalog/checks/price-members.ts'
 import { knownModel } from '../../../domain/catalog/checks/known-model.ts'
 import {
   parsePixels,
@@ -16,7 +17,7 @@ import {
   type ImageUpload,
 } from '../../../domain/catalog/image-rules.ts'
 import { invariant } from '../../../kernel/assert.ts'
-import { furtherMembers, NotBlank, readBody, RefusedMember } from '../../../kernel/body.ts'
+import { NotBlank, readBody, RefusedMember } from '../../../kernel/body.ts'
 import { membersGiven, pickMembers } from '../../../kernel/json.ts'
 import {
   aspectRatios,
@@ -143,7 +144,7 @@ export function readImageOrder(order: ImageOrder): ImageRequest {
     kind,
     model: model.name,
     body: {
-      ...furtherMembers(schema, order.fields),
+      ...passedImageMembers(schema, order.fields),
       prompt,
       ...settings,
       ...membersGiven<unknown>({

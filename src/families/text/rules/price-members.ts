@@ -1,3 +1,4 @@
+import { isUsualWord, textPriceMembers } from '../../../domain/catalog/checks/price-members.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { TextWireRules } from './wire.ts'
 
@@ -12,55 +13,11 @@ export interface PriceMember {
   readonly path: string
 }
 
-/** Whether a value asks for the default, so that the member changes nothing. */
-type IsUsual = (value: unknown) => boolean
-
-const isNothing: IsUsual = (value) =>
-  value === false ||
-  value === '' ||
-  (Array.isArray(value) && value.length === 0) ||
-  (isJsonObject(value) && Object.keys(value).length === 0)
-const isOne: IsUsual = (value) => value === 1
-const isInMemory: IsUsual = (value) => typeof value === 'string' && /^in[-_]memory$/i.test(value)
-const isText: IsUsual = (value) =>
-  Array.isArray(value) && value.every((one) => typeof one === 'string' && /^text$/i.test(one))
-const USUAL_WORDS =
-  /^(?:auto|default|standard|standard_only|normal|on_demand|(?:service_tier_)?unspecified|service_tier_standard)$/i
-const isUsualWord: IsUsual = (value) => typeof value === 'string' && USUAL_WORDS.test(value)
-
-function all(isUsual: IsUsual, names: string): Readonly<Record<string, IsUsual>> {
-  return Object.fromEntries(
-    names
-      .trim()
-      .split(/\s+/)
-      .map((name) => [name, isUsual]),
-  )
-}
-
-/** Members of any wire: of official clients, vendors and intermediaries. */
-const MEMBERS: Readonly<Record<string, IsUsual>> = {
-  ...all(isUsualWord, 'service_tier speed mode tier'),
-  ...all(isText, 'modalities response_modalities output_modalities'),
-  // Longer than in memory, and written where a caller says so, a cache costs more.
-  ...all(isInMemory, 'prompt_cache_retention'),
-  ...all(isOne, 'n best_of candidate_count num_completions num_return_sequences'),
-  ...all(
-    isNothing,
-    `audio voice speech_config image_config video_config translation_config prediction
-    models provider providers route routing routing_config model_config model_selection_config
-    model_list fallbacks fallback_models context_window_fallbacks content_policy_fallbacks preset
-    plugins transforms extra_body extra_headers extra_query deployment deployment_id
-    custom_llm_provider api_base base_url api_key inference_geo betas anthropic_beta container
-    enable_search search_options search_parameters web_search deferred
-    prompt_cache_options context_management access_programs`,
-  ),
-}
-
 /** Each tier has its own SKU; a channel lists the tiers. */
 const SERVICE_TIER = 'service_tier'
 
 /** The members that a channel may list under `passes`. */
-export const passableMembers: readonly string[] = Object.keys(MEMBERS).filter(
+export const passableMembers: readonly string[] = textPriceMembers.names.filter(
   (name) => name !== SERVICE_TIER,
 )
 
@@ -69,24 +26,6 @@ const TIER_NAME = /^[a-z][a-z0-9-]{0,31}$/
 /** Whether a channel may offer a tier of this name: it becomes part of SKUs. */
 export function isTierName(name: string): boolean {
   return TIER_NAME.test(name) && !isUsualWord(name)
-}
-
-/** Spellings that an account reads as the same member: `serviceTier`, `service_tier`. */
-const plain = (name: string): string => name.toLowerCase().replaceAll(/[_-]/g, '')
-const nameOf = new Map(Object.keys(MEMBERS).map((name) => [plain(name), name]))
-const LONGEST_NAME = 64
-
-/** Names as callers write them, with the member that each is: most requests repeat the same few. */
-const knownNames = new Map<string, string | undefined>()
-const MAX_KNOWN_NAMES = 1_000
-
-function memberNamed(written: string): string | undefined {
-  if (written.length > LONGEST_NAME) return undefined
-  const known = knownNames.get(written)
-  if (known !== undefined || knownNames.has(written)) return known
-  const name = nameOf.get(plain(written))
-  if (knownNames.size < MAX_KNOWN_NAMES) knownNames.set(written, name)
-  return name
 }
 
 /** The members of a request that change its price or model, a tier of service among them. */
@@ -111,11 +50,10 @@ function membersIn(
 ): readonly PriceMember[] {
   const members: PriceMember[] = []
   for (const key in holder) {
-    const name = memberNamed(key)
-    const value = holder[key]
-    if (name === undefined || value === null || value === undefined) continue
+    const name = textPriceMembers.named(key)
+    if (name === undefined || textPriceMembers.isUsual(name, holder[key])) continue
     const path = `${at}${key}`
-    if (path !== counted && MEMBERS[name]?.(value) !== true) members.push({ name, path })
+    if (path !== counted) members.push({ name, path })
   }
   return members
 }
@@ -124,7 +62,11 @@ function membersIn(
 export function serviceTierOf(body: JsonObject): string | undefined {
   for (const key in body) {
     const value = body[key]
-    if (memberNamed(key) === SERVICE_TIER && typeof value === 'string' && !isUsualWord(value))
+    if (
+      textPriceMembers.named(key) === SERVICE_TIER &&
+      typeof value === 'string' &&
+      !isUsualWord(value)
+    )
       return value.toLowerCase()
   }
   return undefined

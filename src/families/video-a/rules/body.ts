@@ -172,6 +172,10 @@ export const videoABody = Type.Object(
     draft: flag,
     tools: Type.Optional(Tools),
     references: Type.Optional(References),
+    // What a reference is for follows from `content`: another choice has other rules and prices.
+    omni_reference_task_type: Type.Optional(
+      Type.Enum(['auto'], { words: 'must be auto, or absent', description: 'Changes nothing.' }),
+    ),
     seed: Type.Optional(Type.Integer({ minimum: -1, maximum: 2 ** 32 - 1, ...only20 })),
     camera_fixed: Type.Optional(Type.Boolean(only20)),
     ProjectName: Type.Optional(projectName({ description: 'Of the assets in `content`.' })),

@@ -79,6 +79,14 @@ t.test('400 model: absent, not a string, or not an external name', async (t) => 
     refused(t, { ...bodyFor('x'), model }, 'model')
 })
 
+t.test('what a reference is for is left to upstream', async (t) => {
+  const name = 'omni_reference_task_type'
+  for (const model of every) {
+    t.notOk(name in accept(model, { [name]: 'auto' }).upstreamBody)
+    for (const asked of ['edit', 'extend', 1]) refused(t, bodyFor(model, { [name]: asked }), name)
+  }
+})
+
 t.test('2.5 refuses seed, frames and frame-rate fields; null ones are not passed on', async (t) => {
   for (const name of ['seed', 'frames', 'frames_per_second', 'frame_rate', 'fps', 'camera_fixed'])
     for (const model of of25) {
