@@ -1,10 +1,14 @@
+import { isExactInteger } from './exact-integers.ts'
+
 /** What a parsed JSON value is. */
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** Whether a value is a JSON object: not an array, not null. */
+/** Whether a value is a JSON object: not an array, not null, not an integer that is kept exactly. */
 export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return (
+    typeof value === 'object' && value !== null && !Array.isArray(value) && !isExactInteger(value)
+  )
 }
 
 /** The members that are there: undefined counts as absent, null does not. */

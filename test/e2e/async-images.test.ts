@@ -1,5 +1,6 @@
 import sharp from 'sharp'
 import t from 'tap'
+import { exactInteger } from '../../src/kernel/exact-integers.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, queriesOf, TASKS } from './support/client.ts'
@@ -49,6 +50,22 @@ function reaches(id: string, status: string): Promise<Answer> {
     return answer.body.status === status ? answer : undefined
   })
 }
+
+t.test('a waiting request keeps the digits of what it carries', async (t) => {
+  const note = '9223372036854775807'
+  const body = `{"model":"image-2","prompt":"digits","quux":{"labels":{"note":${note}}}}`
+  const init = { method: 'POST', token, body, headers: json }
+  const made = await call(`${url}/v1/images/generations/async`, init)
+  if (exactInteger === undefined) {
+    t.equal(made.status, 400)
+    t.match(made.text, /Node 22/)
+    return
+  }
+  t.equal(made.status, 200, made.text)
+  await reaches(made.body.id, 'failed')
+  const sent = stack.sandbox.requestLog().map((one) => JSON.stringify(one.body))
+  t.ok(sent.some((one) => one.includes(`"labels":{"note":${note}}`)))
+})
 
 async function billed(id: string): Promise<Record<string, number>> {
   await stack.caughtUp()

@@ -1,4 +1,5 @@
 import { monotonicClock } from '../../../src/kernel/clock.ts'
+import { parseExactly } from '../../../src/kernel/exact-integers.ts'
 
 class Tally {
   count = 0
@@ -151,7 +152,7 @@ function readable(body: Buffer | null): unknown {
   const text = body.subarray(0, MAX_BODY_BYTES).toString('utf8')
   if (body.length > MAX_BODY_BYTES) return text
   try {
-    return JSON.parse(text)
+    return parseExactly(text)
   } catch {
     return text
   }

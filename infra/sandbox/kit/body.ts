@@ -1,3 +1,5 @@
+import { isExactInteger, parseExactly } from '../../../src/kernel/exact-integers.ts'
+
 /** A JSON object of unknown members. */
 export type Fields = Readonly<Record<string, unknown>>
 
@@ -5,7 +7,9 @@ export const NO_FIELDS: Fields = {}
 
 /** Whether a value is a JSON object. */
 export function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return (
+    typeof value === 'object' && value !== null && !Array.isArray(value) && !isExactInteger(value)
+  )
 }
 
 /** The JSON objects in a value that should be a list of them; everything else is left out. */
@@ -28,7 +32,7 @@ export function numberIn(fields: Fields, name: string): number | null {
 /** The value of a JSON text; undefined for none. */
 function jsonOf(body: unknown): unknown {
   try {
-    return JSON.parse(Buffer.isBuffer(body) ? body.toString('utf8') : '')
+    return parseExactly(Buffer.isBuffer(body) ? body.toString('utf8') : '')
   } catch {
     return undefined
   }

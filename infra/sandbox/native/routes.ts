@@ -1,3 +1,4 @@
+import { parseExactly } from '../../../src/kernel/exact-integers.ts'
 import { answerCall, frameOf, textError, addCall, type Asker } from '../calls/run.ts'
 import type { FamilyKit, SandboxFamily } from '../family.ts'
 import { type Faults, isOn } from '../faults/vocabulary.ts'
@@ -69,7 +70,7 @@ function nativeUsage(request: NativeRequest, usage: CallUsage): Record<string, u
 
 /** A function call as a part of the answer. */
 function callPart(call: PlannedCall, ids: IdMaker): object {
-  const args: unknown = JSON.parse(call.arguments)
+  const args = parseExactly(call.arguments)
   return { functionCall: { id: ids.next(''), name: call.name, args }, thoughtSignature: SIGNATURE }
 }
 

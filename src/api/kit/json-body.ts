@@ -36,20 +36,20 @@ function* textOf(body: Buffer): Work<string> {
   return text + decoder.end()
 }
 
-function* strictValue(body: Buffer, anyText: boolean): Work<unknown> {
+function* strictValue(body: Buffer, passesOn: boolean): Work<unknown> {
   if (body.length === 0) throw new RequestError('body_empty', 'The request body is empty')
   checkUtf8(body)
   yield
-  return yield* readStrictJson(yield* textOf(body), anyText)
+  return yield* readStrictJson(yield* textOf(body), passesOn)
 }
 
 /**
- * Parses a JSON body strictly: valid UTF-8, and what `readStrictJson` checks. With `anyText`, string
- * values may hold lone surrogates and NUL: of bodies that are passed on and not stored.
+ * Parses a JSON body strictly: valid UTF-8, and what `readStrictJson` checks. `passesOn` is for bodies
+ * that are passed on and not stored.
  * @throws RequestError `body_empty`, `body_invalid` (with the path of the field where there is one)
  */
-export function parseStrictJson(bytes: Buffer, anyText = false): unknown {
-  return atOnce(strictValue(bytes, anyText))
+export function parseStrictJson(bytes: Buffer, passesOn = false): unknown {
+  return atOnce(strictValue(bytes, passesOn))
 }
 
 /** The hash of a body, in hexadecimal. */
@@ -81,8 +81,11 @@ function withoutByteOrderMark(body: Buffer): Buffer {
 
 /** How bodies of a surface differ from the default. */
 export interface JsonBodyOptions {
-  /** String values may hold lone surrogates and NUL: they are passed on and not stored. */
-  readonly anyText?: boolean
+  /**
+   * The body is passed on and not stored: string values may hold lone surrogates and NUL, and members
+   * that are the caller's own integers of any size.
+   */
+  readonly passesOn?: boolean
   /** The caller uses `bodyHashOf` only under an `Idempotency-Key`. */
   readonly withoutHash?: boolean
   /** Long data URIs are left as bytes: see `parseMediaJson`. */
@@ -100,7 +103,7 @@ function* bodyOf(request: FastifyRequest, body: Buffer, options: JsonBodyOptions
   yield
   const value = yield* options.keepsMedia === true
     ? mediaValue(body)
-    : strictValue(body, options.anyText ?? false)
+    : strictValue(body, options.passesOn ?? false)
   if (options.withoutHash !== true || hasIdempotencyKey(request))
     rememberBodyHash(request, yield* hashOf(body))
   return value

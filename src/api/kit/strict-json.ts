@@ -1,5 +1,6 @@
 import type { Work } from '../../kernel/turns.ts'
 import { hasLoneSurrogate, hasNul } from '../../kernel/storable-text.ts'
+import { exactInteger } from '../../kernel/exact-integers.ts'
 import { closingQuote, decoded, notJson, PIECE_CHARACTERS, undivided } from './json-strings.ts'
 import { RequestError } from './request-error.ts'
 
@@ -19,12 +20,14 @@ const MAX_NAME_CHARACTERS = 1_024
 
 /**
  * Members whose content is the caller's own, at any depth: definitions and results of functions,
- * schemas, maps of names. Only the number of values bounds their objects.
+ * schemas, maps of names. Only the number of values bounds their objects, and where a body is passed
+ * on, their integers keep their digits.
  */
 const FREE_MEMBERS: ReadonlySet<string> = new Set(
   (
-    'tools functions parameters args response input_schema schema json_schema response_format ' +
-    'responseSchema responseJsonSchema logit_bias metadata labels variables'
+    'tools functions parameters args arguments response input_schema schema json_schema ' +
+    'response_format responseSchema response_schema responseJsonSchema response_json_schema ' +
+    '_responseJsonSchema logit_bias metadata labels variables'
   ).split(' '),
 )
 
@@ -35,6 +38,7 @@ const WHOLE = /^-?\d+$/
 /** The digits of a number that are read; no double needs as many. */
 const MANY_DIGITS = 400
 const NUMBER = /-?(?:0|[1-9]\d{0,400})(?:\.\d{1,400})?(?:[eE][+-]?\d{1,20})?/y
+const INEXACT = 'A number is outside the range that is kept exactly'
 const DIGIT = /\d/
 const WORDS: readonly (readonly [string, unknown])[] = [
   ['true', true],
@@ -76,16 +80,16 @@ const HIGH_SURROGATE_AT_END = /[\ud800-\udbff]$/
 /** Reads one text, from its first character to its last. */
 class StrictReader {
   readonly #text: string
-  readonly #anyText: boolean
+  readonly #passesOn: boolean
   readonly #levels: Level[] = []
   #at = 0
   #values = 0
   #mediaCharacters = 0
   #root: unknown
 
-  constructor(text: string, anyText: boolean) {
+  constructor(text: string, passesOn: boolean) {
     this.#text = text
-    this.#anyText = anyText
+    this.#passesOn = passesOn
   }
 
   *read(): Work<unknown> {
@@ -242,7 +246,7 @@ class StrictReader {
   }
 
   #check(text: string, isName = false): void {
-    if (this.#anyText && !isName) return
+    if (this.#passesOn && !isName) return
     if (hasLoneSurrogate(text)) refuse('A string is not well-formed Unicode', pathOf(this.#levels))
     if (hasNul(text)) refuse('A string holds a NUL character', pathOf(this.#levels))
   }
@@ -257,23 +261,32 @@ class StrictReader {
       return word[1]
     }
     const value = Number(digits)
-    // A number with a point or an exponent is meant to be a double.
-    const losesDigits = Number.isInteger(value) && !Number.isSafeInteger(value)
-    if (!Number.isFinite(value) || (losesDigits && WHOLE.test(digits)))
-      refuse('A number is outside the range that is kept exactly', pathOf(this.#levels))
+    if (!Number.isFinite(value)) refuse(INEXACT, pathOf(this.#levels))
     this.#at += digits.length
     if (digits.length > MANY_DIGITS && DIGIT.test(this.#text.charAt(this.#at)))
       refuse('A number has too many digits', pathOf(this.#levels))
-    return value
+    // A number with a point or an exponent is meant to be a double.
+    const losesDigits = Number.isInteger(value) && !Number.isSafeInteger(value)
+    return losesDigits && WHOLE.test(digits) ? this.#largeInteger(digits) : value
+  }
+
+  /** One that the gateway reads must be exact as a number; one that it only carries keeps its digits. */
+  #largeInteger(digits: string): unknown {
+    if (!this.#passesOn || this.#levels.at(-1)?.isFree !== true)
+      return refuse(INEXACT, pathOf(this.#levels))
+    if (exactInteger === undefined)
+      return refuse(`${INEXACT}: the gateway needs Node 22 to pass it on`, pathOf(this.#levels))
+    return exactInteger(digits)
   }
 }
 
 /**
  * Reads JSON strictly: no duplicate or prototype keys, nesting, values and members bounded, no lone
- * surrogates or NUL, no number that a double cannot hold exactly. With `anyText`, string values may
- * hold lone surrogates and NUL.
+ * surrogates or NUL, no number that a double cannot hold exactly. With `passesOn`, string values may
+ * hold lone surrogates and NUL, and members that are the caller's own larger integers
+ * (`exactInteger`).
  * @throws RequestError `body_invalid` (with the path of the field where there is one)
  */
-export function readStrictJson(text: string, anyText: boolean): Work<unknown> {
-  return new StrictReader(text, anyText).read()
+export function readStrictJson(text: string, passesOn: boolean): Work<unknown> {
+  return new StrictReader(text, passesOn).read()
 }

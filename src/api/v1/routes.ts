@@ -38,7 +38,7 @@ export const v1: Mount = {
   envelopeOf: () => v1Envelope,
   // Inline images, audio and long conversations.
   bodyBytes: 64 * 1024 * 1024,
-  body: { anyText: true, withoutHash: true },
+  body: { passesOn: true, withoutHash: true },
   keepsAnswers: true,
   reportsLimits: true,
   tags: [

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import t from 'tap'
+import { exactInteger } from '../../../src/kernel/exact-integers.ts'
 import { RequestError } from '../../../src/api/kit/request-error.ts'
 import { parseStrictJson } from '../../../src/api/kit/json-body.ts'
 import {
@@ -99,6 +100,32 @@ void t.test('integers beyond 2^53 and numbers beyond every double are refused', 
   for (const number of ['9007199254740992', '-9007199254740993', '1e999', '-1e400'])
     t.match(refusal(`{"a":[${number}]}`), { param: 'a[0]' }, number)
 })
+
+void t.test(
+  'of a body that is passed on, members of the caller keep larger integers',
+  async (t) => {
+    const read = (text: string): unknown => parseStrictJson(Buffer.from(text), true)
+    const large = '-9223372036854775808'
+    const free = [
+      `{"tools":[{"maximum":${large}}]}`,
+      `{"messages":[{"tool_calls":[{"function":{"arguments":{"id":[${large}]}}}]}]}`,
+      `{"contents":[{"parts":[{"functionResponse":{"response":{"id":${large}}}}]}]}`,
+      `{"metadata":{"id":${large}}}`,
+    ]
+    for (const text of free) {
+      t.throws(
+        () => parseStrictJson(Buffer.from(text)),
+        { message: /kept exactly/ },
+        'it is stored',
+      )
+      if (exactInteger === undefined) t.throws(() => read(text), { message: /Node 22/ })
+      else t.equal(JSON.stringify(read(text)), text)
+    }
+    for (const text of [`{"a":${large}}`, `{"metadata":${large}}`, `{"tools":${large}}`])
+      t.throws(() => read(text), { message: /kept exactly/ }, text)
+    t.throws(() => read(`{"tools":[${'9'.repeat(310)}]}`), { message: /kept exactly/ })
+  },
+)
 
 void t.test('doubles are doubles, however large', async (t) => {
   for (const number of [

@@ -8,6 +8,7 @@ import type { ReadyImages } from '../../calls/images/inputs.ts'
 import type { SentImage } from '../../ports/images.ts'
 import { reserveWhileWaiting } from '../../files/uploads/quota.ts'
 import type { ImageMedia, ImageTaskDeps } from './deps.ts'
+import { parseExactly } from '../../../kernel/exact-integers.ts'
 import { owned } from '../../../kernel/owned.ts'
 
 /** A waiting request in object storage, encrypted: a length, a head in JSON, the pictures. */
@@ -53,7 +54,7 @@ function* encoded(images: ReadyImages): Generator<Uint8Array, void> {
 function decoded(bytes: Buffer): ReadyImages {
   const end = LENGTH_BYTES + bytes.readUInt32BE(0)
   // The gateway sealed it, so it has this shape.
-  const head = JSON.parse(bytes.toString('utf8', LENGTH_BYTES, end)) as Head
+  const head = parseExactly(bytes.toString('utf8', LENGTH_BYTES, end)) as Head
   let at = end
   const pictures = head.pictures.map((picture): SentImage => {
     if (picture.from === 'url') return picture

@@ -87,7 +87,7 @@ export const ChatBodySchema = Type.Object(
   {
     ...open,
     description:
-      'Members not named here are passed on, but for those that change the price or the model. Integers beyond 2^53 are refused, and so is a `file_id`.',
+      'Members not named here are passed on, but for those that change the price or the model. Integers beyond 2^53 are refused but in schemas, arguments and `metadata`, and so is a `file_id`.',
     examples: [{ model: 'text-basic', messages: [{ role: 'user', content: 'Hello' }] }],
     knownExtraFields: `${extraMemberNames}
       prediction include_reasoning do_sample

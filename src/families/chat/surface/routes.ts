@@ -11,6 +11,7 @@ import { omitMembers } from '../../../api/kit/member-checks.ts'
 import { v1Error } from '../../../api/v1/envelope.ts'
 import type { TextFrame } from '../../text/calls/types.ts'
 import type { Cost } from '../../../domain/pricing/settlement.ts'
+import { parseExactly } from '../../../kernel/exact-integers.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 
 const NULL_USAGE = ',"usage":null}'
@@ -21,7 +22,7 @@ function withUsage(chunk: JsonObject): JsonObject {
 }
 
 function rewritten(data: string, includeUsage: boolean): string {
-  const chunk: unknown = JSON.parse(data)
+  const chunk = parseExactly(data)
   if (!isJsonObject(chunk)) return data
   return JSON.stringify(includeUsage ? withUsage(chunk) : omitMembers(chunk, ['usage']))
 }

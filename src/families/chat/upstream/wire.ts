@@ -1,6 +1,7 @@
 import type { TextRequest } from '../../text/ports.ts'
 import { noTextUsage } from '../../text/rules/tokens.ts'
 import { countOf, isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import { parseExactly, withExactIntegers } from '../../../kernel/exact-integers.ts'
 import { bearerHeaders, type Scrubber } from '../../kit/http/lines.ts'
 import { fromStreamError, malformed } from '../../kit/http/refusals.ts'
 import { countOrZero, isGiven, objectOf, objectsOf, parseObject } from '../../kit/http/fields.ts'
@@ -138,7 +139,10 @@ const DONE = '[DONE]'
 /** Few chunks have usage, and fewer use other names for it: only those are serialised again. */
 function withUsageShown(data: string, chunk: JsonObject): string {
   const shown = withShownUsage(chunk)
-  return shown === chunk ? data : JSON.stringify({ ...parseObject(data), usage: shown['usage'] })
+  if (shown === chunk) return data
+  // `data` has the caller's name of the model already.
+  const whole = parseExactly(data)
+  return JSON.stringify({ ...objectOf(whole), usage: shown['usage'] })
 }
 
 /** Follows a chat stream; the surface decides whether a caller sees usage. */
@@ -208,7 +212,11 @@ function shownAnswer(body: JsonObject, model: string, text: string): JsonObject 
   const shown = withShownUsage(body)
   return shown === body && typeof body['model'] === 'string'
     ? createMemberRewriter('model', model)(text, body)
-    : { ...shown, model }
+    : {
+        ...withExactIntegers(body, text),
+        ...('usage' in shown ? { usage: shown['usage'] } : {}),
+        model,
+      }
 }
 
 /** Chat completions. */

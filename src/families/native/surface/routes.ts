@@ -69,7 +69,7 @@ const v1beta: Mount = {
   envelopeOf: () => v1betaEnvelope,
   // Inline images, audio and long conversations.
   bodyBytes: 64 * 1024 * 1024,
-  body: { anyText: true, withoutHash: true },
+  body: { passesOn: true, withoutHash: true },
   // Headers that may hold the token if there is no `Authorization`.
   keyHeaders: ['x-native-api-key', 'x-goog-api-key'],
   keepsAnswers: true,

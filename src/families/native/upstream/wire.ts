@@ -1,5 +1,6 @@
 import type { TextRequest } from '../../text/ports.ts'
 import { noTextUsage } from '../../text/rules/tokens.ts'
+import { withExactIntegers } from '../../../kernel/exact-integers.ts'
 import { countOf, isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { keyHeaders, type Scrubber } from '../../kit/http/lines.ts'
 import { fromStreamError, malformed } from '../../kit/http/refusals.ts'
@@ -148,6 +149,11 @@ function isBlocked(body: JsonObject): boolean {
   return textOf(objectOf(body['promptFeedback'])['blockReason']) !== undefined
 }
 
+/** An answer with the name of its model that callers know. */
+function shownAnswer(body: JsonObject, model: string): JsonObject {
+  return 'modelVersion' in body ? { ...body, modelVersion: model } : body
+}
+
 /** Native content generation. */
 export const nativeWire: TextWire = {
   credentialHeaders: keyHeaders,
@@ -159,11 +165,11 @@ export const nativeWire: TextWire = {
   },
   requestBody: (request) => request.body,
   readError: readNativeError,
-  readAnswer: (body, request) => {
+  readAnswer: (body, request, _scrub, text) => {
     if (!Array.isArray(body['candidates']) && !isJsonObject(body['promptFeedback']))
       return undefined
     return {
-      body: 'modelVersion' in body ? { ...body, modelVersion: request.model } : body,
+      body: shownAnswer(withExactIntegers(body, text), request.model),
       tally: () => {
         const searches = new Set<string>()
         addSearches(body, searches)

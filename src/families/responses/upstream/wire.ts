@@ -1,8 +1,9 @@
 import type { TextRequest } from '../../text/ports.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import { withExactIntegers } from '../../../kernel/exact-integers.ts'
 import { bearerHeaders, type Scrubber } from '../../kit/http/lines.ts'
 import { fromStreamError, malformed } from '../../kit/http/refusals.ts'
-import { objectsOf, parseObject, textOf } from '../../kit/http/fields.ts'
+import { objectOf, objectsOf, parseObject, textOf } from '../../kit/http/fields.ts'
 import { plainError, readPlainError } from '../../kit/http/error-bodies.ts'
 import {
   answeredWith,
@@ -45,11 +46,14 @@ function createEventRewriter(
     items.set(upstreamId, { id, rewrite: createMemberRewriter('item_id', id) })
     return itemView(item, keptId)
   }
-  return (data, event) => {
+  return (data, parsed) => {
+    const responseId = textOf(parsed['response_id'])
+    const about = items.get(textOf(parsed['item_id']) ?? '')
+    if (!isJsonObject(parsed['item']) && responseId === undefined)
+      return about?.rewrite(data, parsed) ?? data
+    const event = withExactIntegers(parsed, data)
     const item = isJsonObject(event['item']) ? begin(event['item']) : undefined
-    const about = items.get(textOf(event['item_id']) ?? '')
-    const responseId = textOf(event['response_id'])
-    if (item === undefined && responseId === undefined) return about?.rewrite(data, event) ?? data
+    if (item === undefined && responseId === undefined) return about?.rewrite(data, parsed) ?? data
     return JSON.stringify({
       ...event,
       ...(item === undefined ? {} : { item }),
@@ -82,7 +86,9 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Tex
     failure = { code: thrown.code ?? 'server_error', message: thrown.message }
     throw thrown
   }
-  const withResponse = (type: string, body: JsonObject, response: JsonObject): string => {
+  const withResponse = (type: string, body: JsonObject, data: string): string => {
+    const shown = withExactIntegers(body, data)
+    const response = objectOf(shown['response'])
     const output = objectsOf(response['output'])
     const tools = TERMINAL.has(type) ? toolCounts(output.length > 0 ? output : items) : noTools
     reports.note(response['usage'])
@@ -93,7 +99,7 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Tex
       counted = tools
     }
     return JSON.stringify({
-      ...body,
+      ...shown,
       response: responseView(response, { model, keptId }, tools, scrub),
     })
   }
@@ -114,7 +120,7 @@ export function responsesFrameReader(request: TextRequest, scrub: Scrubber): Tex
       const { response } = body
       return {
         event: event ?? type,
-        data: isJsonObject(response) ? withResponse(type, body, response) : withOurIds(data, body),
+        data: isJsonObject(response) ? withResponse(type, body, data) : withOurIds(data, body),
         usageOnly: false,
         terminal: finished,
       }
@@ -140,12 +146,12 @@ export const responsesWire: TextWire = {
   path: () => '/responses',
   requestBody,
   readError: readPlainError,
-  readAnswer: (body, request, scrub) => {
+  readAnswer: (body, request, scrub, text) => {
     if (!Array.isArray(body['output'])) return undefined
     const output = objectsOf(body['output'])
     const tools = toolCounts(output)
     return {
-      body: responseView(body, request, tools, scrub),
+      body: responseView(withExactIntegers(body, text), request, tools, scrub),
       tally: () => {
         const said = answeredWith(request)
         said.note({ model: body['model'], serviceTier: body['service_tier'] })

@@ -1,5 +1,6 @@
 import type { AnswerDifferences } from '../../../domain/catalog/call-rules.ts'
 import { countOf, type JsonObject } from '../../../kernel/json.ts'
+import { withExactIntegers } from '../../../kernel/exact-integers.ts'
 import { countOrZero, isGiven, objectOf, textOf } from '../../kit/http/fields.ts'
 import type { TextRequest } from '../ports.ts'
 import { isSameTier, serviceTierOf } from '../rules/price-members.ts'
@@ -194,6 +195,6 @@ export function createMemberRewriter(name: string, value: string): MemberRewrite
       if (json.startsWith(knownJson, from))
         return json.slice(0, from) + replacement + json.slice(from + knownJson.length)
     }
-    return JSON.stringify({ ...parsed, [name]: value })
+    return JSON.stringify({ ...withExactIntegers(parsed, json), [name]: value })
   }
 }
