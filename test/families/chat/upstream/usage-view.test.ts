@@ -1,4 +1,5 @@
 import t from 'tap'
+import { exactInteger } from '../../../../src/kernel/exact-integers.ts'
 import type { JsonObject } from '../../../../src/kernel/json.ts'
 import type { TextRequest } from '../../../../src/families/text/ports.ts'
 import { chatWire } from '../../../../src/families/chat/upstream/wire.ts'
@@ -83,5 +84,24 @@ t.test('an answer passes as it came, but for the name of its model', (t) => {
     model: 'text-basic',
     choices: [{ model: 'upstream-text' }],
   })
+  t.end()
+})
+
+t.test('an answer or a chunk that is written again keeps the digits of large integers', (t) => {
+  const big = exactInteger === undefined ? '12345678901234567000' : '12345678901234567890'
+  const writes = `"usage":{"prompt_tokens":30,"total_tokens":32,"completion_tokens":2,"cache_write_tokens":9}`
+  for (const [what, more] of [
+    ['usage that is shown otherwise', writes],
+    ['a model that is named twice', '"also":{"model":"upstream-text"}'],
+  ] as const) {
+    const text = `{"model":"upstream-text","choices":[{"index":0,"big":12345678901234567890}],${more}}`
+    const whole = chatWire.readAnswer(JSON.parse(text) as JsonObject, request, scrub, text)
+    const body = typeof whole?.body === 'string' ? whole.body : JSON.stringify(whole?.body)
+    t.match(body, `"big":${big}`, what)
+    t.match(body, '"model":"text-basic"', what)
+    const chunk = chatWire.frameReader(request, scrub).read({ event: undefined, data: text })
+    t.match(chunk?.data, `"big":${big}`, `a chunk with ${what}`)
+    t.match(chunk?.data, '"model":"text-basic"', what)
+  }
   t.end()
 })
