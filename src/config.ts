@@ -52,6 +52,8 @@ export interface Config {
   readonly freeDeliveriesPerHour: number
   /** Requests of one token that are not billed, in this process. */
   readonly freeRequestsPerMinute: number
+  /** Requests a minute of one address that are refused before their work begins. */
+  readonly refusedFormsPerMinute: number
   /** Bytes of the answers that are kept for the keys of one tenant. */
   readonly keptAnswerBytes: number
   /** The limits of tokens that have none themselves. */
@@ -130,6 +132,7 @@ export function loadConfig(
     ownRequestsPerMinute: number('OWN_REQUESTS_RPM', 1, MAX_TOKEN_LIMIT),
     freeDeliveriesPerHour: number('FREE_DELIVERIES_PER_HOUR', 0.01, 1_000_000, false),
     freeRequestsPerMinute: number('FREE_REQUESTS_RPM', 1, MAX_TOKEN_LIMIT),
+    refusedFormsPerMinute: number('REFUSED_FORMS_RPM', 1, MAX_TOKEN_LIMIT),
     rateLimits: readRateLimits(reader),
     keptAnswerBytes: number('IDEMPOTENCY_KEPT_BYTES', 0, Number.MAX_SAFE_INTEGER),
     uploads: readUploads(reader),

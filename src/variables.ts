@@ -163,6 +163,11 @@ export const variables: readonly Variable[] = [
     says: 'uploads, changes of accounts and refused calls a minute of one token beyond those that it is billed for, on each replica',
   },
   {
+    name: 'REFUSED_FORMS_RPM',
+    fallback: '1200',
+    says: 'requests a minute of one address (of IPv6 a /64) with one token, or without a known one, that are refused before their work begins; more are 429, on each replica',
+  },
+  {
     name: 'IDEMPOTENCY_KEPT_BYTES',
     fallback: '4294967296',
     says: 'bytes of answers that are kept for the keys of one tenant; Postgres takes about twice as much',

@@ -36,7 +36,7 @@ import {
 import type { LimitStatusesOf } from './kit/answer-headers.ts'
 import type { FormLimits } from './kit/multipart.ts'
 import type { ResolveHost } from '../kernel/public-url.ts'
-import { type PerToken, usePerToken } from './kit/authenticate.ts'
+import { type PerToken, usePerToken } from './kit/per-token.ts'
 import { useWholeHeads, withoutHostCheck } from './kit/request-head.ts'
 import { refuseUnreadable, rememberExchange, unrequestedAnswer } from './kit/unreadable.ts'
 import { strictValidator, useKnownQueries, useStorableParameters } from './kit/validator.ts'

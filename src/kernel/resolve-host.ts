@@ -1,5 +1,6 @@
 import { Resolver } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
+import { Absences } from './absences.ts'
 import type { ResolveHost } from './public-url.ts'
 
 const noRecord: ReadonlySet<string> = new Set(['ENODATA', 'ENOTFOUND'])
@@ -21,6 +22,21 @@ export const resolveByDns: ResolveHost = async (hostname) => {
     resolver.resolve6(hostname).catch(orNone),
   ])
   return found.flat()
+}
+
+/** Does not look a host up again for a moment once it could not be resolved. */
+export function rememberUnresolved(resolve: ResolveHost): ResolveHost {
+  const unresolved = new Absences()
+  return async (hostname) => {
+    if (unresolved.has(hostname)) return []
+    let addresses: readonly string[] = []
+    try {
+      addresses = await resolve(hostname)
+      return addresses
+    } finally {
+      if (addresses.length === 0) unresolved.add(hostname)
+    }
+  }
 }
 
 /** A connection's lookup that gives the checked addresses, whatever the name resolves to by now. */

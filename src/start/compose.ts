@@ -71,8 +71,8 @@ export interface Infrastructure {
   /** Of one model token. */
   readonly ownRequestsPerMinute?: number
   readonly freeDeliveriesPerHour?: number
-  /** Of one token, which are not billed. */
   readonly freeRequestsPerMinute?: number
+  readonly refusedFormsPerMinute?: number
   /** Bytes of the answers that are kept for the keys of one tenant. */
   readonly keptAnswerBytes?: number
   readonly clock: Clock
@@ -229,15 +229,7 @@ function tasksOf(infra: Infrastructure, facts: AccountFacts, gauges: ReplicaGaug
       logEnd: () => log.endPosition(),
       clock,
     }),
-    throttle: createThrottle({
-      facts,
-      gauges,
-      monotonic,
-      ownRequestsPerMinute: infra.ownRequestsPerMinute,
-      freeDeliveriesPerHour: infra.freeDeliveriesPerHour,
-      freeRequestsPerMinute: infra.freeRequestsPerMinute,
-      registry: metrics,
-    }),
+    throttle: createThrottle({ ...infra, facts, gauges, monotonic, registry: metrics }),
     background: createBackgroundAppends({ clock: monotonic, logger }),
     recent: createRecentWrites(),
     known: createKnownTasks(),

@@ -23,7 +23,9 @@ import { servedModels } from '../app/finance/prices/concern.ts'
 import { createMediaFiles } from '../app/files/uploads/media-files.ts'
 import type { Services } from './compose.ts'
 import type { ConnectionBounds } from '../api/kit/connections.ts'
+import { createRefusedForms } from '../api/kit/refused-forms.ts'
 import { chooseConnectionBounds } from './open-files.ts'
+import { createLookUps } from '../eventlog/log/look-ups.ts'
 import { monotonicClock } from '../kernel/clock.ts'
 import { withTimeout } from '../kernel/pause.ts'
 import type { OpenedStorage } from '../storage/open.ts'
@@ -175,11 +177,13 @@ function buildCallersApp(
     metrics: running.metrics,
     ...running.access,
     ...useCases(services, calls),
-    resolveMediaFiles: createMediaFiles({ log, clock }),
+    resolveMediaFiles: createMediaFiles({ log: createLookUps(log), clock }),
     limitStatusesOf: throttle.statuses,
     countQuery: throttle.query,
     ownTurn: throttle.own,
     free: throttle.free,
+    attempt: throttle.attempt,
+    refusedForms: createRefusedForms(throttle.refusedForms),
     checkDisk: services.checkDisk,
     readKey: createReadKey({ db: pool, throttle }),
     readOwnBudgets: services.budgets.statuses,

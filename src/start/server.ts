@@ -7,7 +7,7 @@ import { migrateEngine } from '../../projections/engine/migrate.ts'
 import { allProjections } from '../../projections/registry.ts'
 import { type Lifecycle } from '../api/operating/gateway-health.ts'
 import { createPostOut } from '../families/kit/http/public-fetch.ts'
-import { resolveByDns } from '../kernel/resolve-host.ts'
+import { rememberUnresolved, resolveByDns } from '../kernel/resolve-host.ts'
 import { crashPointFrom } from '../app/crash-points.ts'
 import { createMetricsRegistry, eventLogMetrics } from '../app/metrics.ts'
 import { openPool } from '../storage/postgres/pool.ts'
@@ -85,7 +85,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       await close().catch((error: unknown) => options.logger.warn({ err: error }, 'closing failed'))
   }
   try {
-    const started = await start(options, (close) => closers.unshift(close))
+    const { hosts } = options
+    const resolveHost = rememberUnresolved(hosts?.resolveHost ?? resolveByDns)
+    const started = await start({ ...options, hosts: { ...hosts, resolveHost } }, (close) =>
+      closers.unshift(close),
+    )
     return { ...started, stop }
   } catch (error) {
     await stop()
@@ -201,6 +205,7 @@ function composeFor(
     ownRequestsPerMinute: config.ownRequestsPerMinute,
     freeDeliveriesPerHour: config.freeDeliveriesPerHour,
     freeRequestsPerMinute: config.freeRequestsPerMinute,
+    refusedFormsPerMinute: config.refusedFormsPerMinute,
     keptAnswerBytes: config.keptAnswerBytes,
     logger: options.logger,
     crashPoint: crashPointFrom(config.crashAt),

@@ -78,12 +78,13 @@ export function bare(
 export function bareEnvironment(): Record<string, string> {
   const { PATH = '', HOME = '/', NODE_COMPILE_CACHE } = process.env
   // Its callers are few, and ask more often than callers do.
-  const [OWN_REQUESTS_RPM, FREE_REQUESTS_RPM] = ['6000', '6000']
+  const [OWN_REQUESTS_RPM, FREE_REQUESTS_RPM, REFUSED_FORMS_RPM] = ['6000', '6000', '6000']
   return {
     PATH,
     HOME,
     OWN_REQUESTS_RPM,
     FREE_REQUESTS_RPM,
+    REFUSED_FORMS_RPM,
     ...(NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }),
   }
 }

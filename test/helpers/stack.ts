@@ -85,6 +85,8 @@ export interface Stack extends Replica {
   readonly namespace: string
   /** For what operators do: tenants, users, credit, tokens. */
   readonly access: AccessDeps
+  /** The hosts that were resolved, in order. */
+  readonly resolved: readonly string[]
   /** Everything logged so far, as JSON lines. */
   readonly logged: () => string
   /** A further gateway on the same stores; it stops with the stack unless stopped before. */
@@ -200,8 +202,10 @@ async function start(
     // Tests ask more often than callers do.
     OWN_REQUESTS_RPM: '60000',
     FREE_REQUESTS_RPM: '60000',
+    REFUSED_FORMS_RPM: '60000',
     ...options.env,
   })
+  const resolved: string[] = []
   const hosts = new Map(Object.entries(options.hosts ?? { 'hooks.example.com': [PUBLIC_ADDRESS] }))
   const served = [...families, ...(options.further?.families ?? [])]
   const ours = sandboxChannels(
@@ -226,6 +230,7 @@ async function start(
       version: '0.0.0-test',
       hosts: {
         resolveHost: (host) => {
+          resolved.push(host)
           const found = hosts.get(host)
           return found ? Promise.resolve(found) : Promise.reject(new Error('no such host'))
         },
@@ -263,6 +268,7 @@ async function start(
     databaseUrl: database.url,
     namespace,
     access,
+    resolved,
     logged: () => lines.join(''),
     replica,
     caughtUp,

@@ -53,7 +53,7 @@ export function adminPlugin(deps: AdminDeps) {
     useEnvelope(instance, adminEnvelope)
     useNoStore(instance)
     useJsonBody(instance, BODY_LIMIT_BYTES)
-    requireToken(instance, deps.authenticate, 'admin')
+    requireToken(instance, deps, 'admin')
     useQueryBounds(instance, deps.countQuery)
     instance.setValidatorCompiler(strictBodies)
     for (const register of routes) register(instance, deps)

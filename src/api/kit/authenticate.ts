@@ -1,15 +1,9 @@
-import type {
-  FastifyInstance,
-  FastifyReply,
-  FastifyRequest,
-  onRequestAsyncHookHandler,
-} from 'fastify'
+import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import type { Authenticate, Principal, Refused } from '../../app/access/principal.ts'
-import type { FreeRequests } from '../../app/spending/throttle/free-requests.ts'
 import type { TokenKind } from '../../domain/token/events.ts'
 import { isWithinRanges } from '../../kernel/address-ranges.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import { REPLAYED } from './idempotency.ts'
+import type { RefusedForms } from './refused-forms.ts'
 import { RequestError } from './request-error.ts'
 import { runForToken } from '../../kernel/token-context.ts'
 import { TokenPlaces } from '../../kernel/token-places.ts'
@@ -55,25 +49,42 @@ function secretOf(request: FastifyRequest, keyHeaders: readonly string[]): strin
   return secret
 }
 
+/** The dependencies of checking tokens. */
+export interface TokenDeps {
+  readonly authenticate: Authenticate
+  /** Limits on requests that are refused for their form, or without a known token. */
+  readonly refusedForms?: RefusedForms | undefined
+}
+
 /**
  * Lets only tokens of this kind below the plugin, before a byte of the body is read. Faults:
  * `unauthenticated`, `address_not_allowed`, `wrong_token_kind`, `outage` when tokens cannot be
- * looked up (P9); `rate_limited` after too many invalid tokens from one address. Without
+ * looked up (P9); `rate_limited` after too many invalid tokens or refused requests from one address. Without
  * `Authorization`, the first present header of `keyHeaders` holds the bare token.
  */
 export function requireToken(
   app: FastifyInstance,
-  authenticate: Authenticate,
+  { authenticate, refusedForms }: TokenDeps,
   kind: TokenKind,
   keyHeaders: readonly string[] = [],
 ): void {
-  const hook: onRequestAsyncHookHandler = async (request) => {
+  const accept = async (request: FastifyRequest): Promise<Principal> => {
     const answer = await authenticate(secretOf(request, keyHeaders), addressOf(request))
     if (!answer.ok) throw refusalOf(answer)
     requireAddress(request, answer.principal)
     if (answer.principal.kind !== kind)
       throw new RequestError('wrong_token_kind', `This path needs ${kindNames[kind]}`)
-    request.principal = answer.principal
+    return answer.principal
+  }
+  const hook: onRequestAsyncHookHandler = async (request) => {
+    try {
+      request.principal = await accept(request)
+    } catch (error) {
+      await refusedForms?.check(request)
+      throw error
+    }
+    const refused = refusedForms?.check(request)
+    if (refused !== undefined) await refused
   }
   if (!app.hasRequestDecorator('principal')) app.decorateRequest('principal', undefined)
   app.addHook('onRequest', hook)
@@ -111,15 +122,6 @@ function requireAddress(request: FastifyRequest, { addresses }: Principal): void
   throw new RequestError('address_not_allowed', `The token may not be used from ${ip}`)
 }
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Marks a POST that counts as a read. */
-    readonly startsNothing?: boolean
-    /** Marks a POST that keeps something and is never billed; a function decides for each request. */
-    readonly isFree?: boolean | ((request: FastifyRequest) => boolean)
-  }
-}
-
 /** The caller, after `requireToken` has accepted the request. */
 export function principalOf(request: FastifyRequest): Principal {
   const { principal } = request
@@ -130,103 +132,6 @@ export function principalOf(request: FastifyRequest): Principal {
 /** The caller, for logs: undefined when none was authenticated. */
 export function callerOf(request: FastifyRequest): Principal | undefined {
   return request.principal
-}
-
-/** Hooks for the token of each request. */
-export interface PerToken {
-  /**
-   * Delays a request that starts nothing, or may repeat an earlier one, to the token's rate.
-   * @throws DomainError `rate_limited`
-   */
-  readonly ownTurn?: (principal: Principal) => Promise<void> | undefined
-  /** Called after a token was accepted. */
-  readonly tokenUsed?: (tokenId: string) => void
-  /** Limits on requests that are not billed. */
-  readonly free?: FreeRequests
-  /** Refuses what keeps something and is not billed. @throws DomainError `storage_full` */
-  readonly checkDisk?: (() => Promise<void>) | undefined
-}
-
-/** Counts requests against their token, and runs the following work in that token's context. */
-export function usePerToken(app: FastifyInstance, perToken: PerToken): void {
-  const { tokenUsed, free } = perToken
-  // Runs after the body is read, because reading it loses the async context.
-  app.addHook('preHandler', (request, _reply, done) => {
-    const caller = callerOf(request)
-    if (caller === undefined) return done()
-    const begin = (): void => runForToken(caller.tokenId, done)
-    const turn = turnOf(perToken, request, caller)
-    if (turn === undefined) begin()
-    else turn.then(begin, done)
-  })
-  app.addHook('onResponse', (request, reply, done) => {
-    const caller = callerOf(request)
-    if (caller !== undefined) {
-      tokenUsed?.(caller.tokenId)
-      if (free !== undefined && mayBeBilled(request, caller))
-        countOutcome(free, caller.tokenId, reply)
-    }
-    done()
-  })
-}
-
-/** Resolves when a request may begin its work; undefined where it need not wait. */
-function turnOf(
-  { ownTurn, free, checkDisk }: PerToken,
-  request: FastifyRequest,
-  caller: Principal,
-): Promise<void> | undefined {
-  if (isFreeWrite(request, caller)) {
-    const refused = free?.begin(caller.tokenId)
-    if (refused !== undefined) return refused
-    free?.count(caller.tokenId)
-    return checkDisk?.()
-  }
-  const refused = mayBeBilled(request, caller) ? free?.begin(caller.tokenId) : undefined
-  if (refused !== undefined) return refused
-  return isOwnRequest(request) ? ownTurn?.(caller) : undefined
-}
-
-/**
- * Whether a request keeps something and is never billed: uploads and changes of accounts. Operators
- * are not counted, and what is disabled or deleted makes room.
- */
-function isFreeWrite(request: FastifyRequest, { kind, scope }: Principal): boolean {
-  const {
-    method,
-    routeOptions: {
-      config: { isFree = false },
-    },
-  } = request
-  if (kind === 'model') return typeof isFree === 'boolean' ? isFree : isFree(request)
-  if (kind === 'admin' && (scope === undefined || scope.level === 'all_tenants')) return false
-  return kind !== 'query' && method !== 'GET' && method !== 'HEAD' && method !== 'DELETE'
-}
-
-/** Whether it is a call or a creation. */
-function mayBeBilled(
-  { method, routeOptions: { config } }: FastifyRequest,
-  { kind }: Principal,
-): boolean {
-  const isNeverBilled = config.isFree === true || config.startsNothing === true
-  return kind === 'model' && method === 'POST' && !isNeverBilled
-}
-
-/**
- * A refusal of what the caller sent is not billed, and a repeated answer was billed before; at a limit
- * nothing was started.
- */
-function countOutcome(free: FreeRequests, tokenId: string, reply: FastifyReply): void {
-  const { statusCode: status } = reply
-  if (status < 400 && !reply.hasHeader(REPLAYED)) free.served(tokenId)
-  if (status >= 400 && status < 500 && status !== 429) free.count(tokenId)
-}
-
-/** Whether a request only reads, deletes, or may repeat an earlier one. */
-function isOwnRequest({ method, headers, routeOptions: { config } }: FastifyRequest): boolean {
-  return (
-    method !== 'POST' || config.startsNothing === true || headers['idempotency-key'] !== undefined
-  )
 }
 
 /** Counts a query of a token. @throws DomainError `rate_limited` at the token's limit */

@@ -2,6 +2,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { RepeatedAnswer } from '../../app/calls/claims/types.ts'
 import { sendRepeated } from './idempotency.ts'
 import { RequestError } from './request-error.ts'
+import { usualStatusOf } from './surface-failures.ts'
 
 /** The error shape of one surface. */
 export interface Answer {
@@ -24,6 +25,7 @@ export function sendFailure(
   reply: FastifyReply,
 ): FastifyReply {
   const answer = envelope(error, request.id)
+  request.failedWith = usualStatusOf(error)
   if (isLeft(error, reply)) request.log.info('the caller left before it was answered')
   else if (answer.status >= 500) request.log.error({ err: error }, 'request failed')
   // A reply that was meant to be audio, for example, may have set its type already.

@@ -70,6 +70,12 @@ function failureOf(error: DomainError): FailureCode {
   return isFailureCode(name) ? name : code
 }
 
+/** The status of a failure by the table: a surface may answer it with another. */
+export function usualStatusOf(error: unknown): number {
+  const failure = isDomainError(error) ? failureOf(error) : toRequestError(error).fault
+  return failureTable[failure].status
+}
+
 function paramOf(code: FailureCode, rule: Rule, named: string | undefined): string | undefined {
   return code === 'unknown_model' || code === 'model_not_allowed' ? 'model' : (named ?? rule.param)
 }

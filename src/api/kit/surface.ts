@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
-import type { Authenticate, Principal } from '../../app/access/principal.ts'
+import type { Principal } from '../../app/access/principal.ts'
 import type { AssetUseCases } from '../../app/assets/types.ts'
 import type { CallRunner } from '../../app/calls/running-calls.ts'
 import type { MediaUseCases } from '../../app/calls/uploads/types.ts'
@@ -8,7 +8,7 @@ import type { ChannelDirectory } from '../../app/channels/directory.ts'
 import type { TaskUseCases } from '../../app/tasks/types.ts'
 import type { ResolveMediaFiles } from '../../app/files/uploads/media-files.ts'
 import type { ResolveHost } from '../../kernel/public-url.ts'
-import { requireToken } from './authenticate.ts'
+import { requireToken, type TokenDeps } from './authenticate.ts'
 import { type BodyBudget, useBodyBudget } from './body-budget.ts'
 import { type Envelope, useEnvelopes, useErrors } from './envelope.ts'
 import type { StreamLimits } from './event-stream.ts'
@@ -154,8 +154,7 @@ export function mountOf(mounts: readonly Mount[], url: string): Mount | undefine
   )
 }
 
-interface MountDeps {
-  readonly authenticate: Authenticate
+interface MountDeps extends TokenDeps {
   readonly bodyBudget: BodyBudget
   readonly limitStatusesOf: LimitStatusesOf
   /** Of the largest body. */
@@ -167,9 +166,10 @@ export function useMount(
   app: FastifyInstance,
   mount: Mount,
   others: readonly Mount[],
-  { authenticate, bodyBudget, bodyBytes, limitStatusesOf }: MountDeps,
+  deps: MountDeps,
 ): void {
   const { envelopeOf } = mount
+  const { bodyBudget, bodyBytes, limitStatusesOf } = deps
   if (envelopeOf !== undefined) {
     const shapeOf = (request: FastifyRequest): Envelope => {
       // If several mounts share a prefix, one of them chooses the shape of unknown routes.
@@ -181,7 +181,7 @@ export function useMount(
   }
   useBodyBudget(app, bodyBudget, bodyBytes)
   useJsonBody(app, bodyBytes, mount.body)
-  if (mount.isOpen !== true) requireToken(app, authenticate, 'model', mount.keyHeaders)
+  if (mount.isOpen !== true) requireToken(app, deps, 'model', mount.keyHeaders)
   if (mount.reportsLimits === true) useLimitHeaders(app, limitStatusesOf)
   if (mount.keepsAnswers === true) useKeptAnswers(app)
 }

@@ -121,7 +121,7 @@ export function queryPlugin(deps: QueryDeps) {
   return async (instance: FastifyInstance): Promise<void> => {
     useEnvelope(instance, queryEnvelope)
     useJsonBody(instance, BODY_LIMIT_BYTES)
-    requireToken(instance, deps.authenticate, 'query')
+    requireToken(instance, deps, 'query')
     useQueryBounds(instance, deps.countQuery)
     useKnownNames(instance, deps)
     linesRoute(instance, deps.reads)

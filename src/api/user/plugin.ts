@@ -1,13 +1,18 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import type { Authenticate } from '../../app/access/principal.ts'
 import type { ManagedTokens } from '../../app/accounts/managed-tokens.ts'
 import type { UploadQuota } from '../../app/files/uploads/quota.ts'
 import type { ReadBalances } from '../../app/finance/balances.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { describeAccount, success, successOf } from '../kit/account-surface.ts'
-import { principalOf, requireToken, type CountQuery, useQueryBounds } from '../kit/authenticate.ts'
+import {
+  principalOf,
+  requireToken,
+  type CountQuery,
+  type TokenDeps,
+  useQueryBounds,
+} from '../kit/authenticate.ts'
 import { BalanceAccountSchema, toBalanceAccount } from '../kit/balances.ts'
 import { useEnvelope } from '../kit/envelope.ts'
 import { strictBodies, useJsonBody } from '../kit/json-body.ts'
@@ -15,8 +20,7 @@ import { useNoStore } from '../kit/answer-headers.ts'
 import { balanceFailures, userEnvelope } from './envelope.ts'
 import { ownTokenRoutes } from './tokens.ts'
 
-export interface UserDeps {
-  readonly authenticate: Authenticate
+export interface UserDeps extends TokenDeps {
   readonly clock: Clock
   readonly readBalances: ReadBalances
   readonly managedTokens: ManagedTokens
@@ -55,13 +59,13 @@ const BalanceAnswerSchema = successOf(
 
 /** The routes of profile tokens, registered under `/api/user`. */
 export function userPlugin(deps: UserDeps) {
-  const { authenticate, clock, readBalances, managedTokens, uploads, countQuery } = deps
+  const { clock, readBalances, managedTokens, uploads, countQuery } = deps
   // oxlint-disable-next-line typescript/require-await -- Fastify recognises a plugin by it
   return async (instance: FastifyInstance): Promise<void> => {
     useEnvelope(instance, userEnvelope)
     useNoStore(instance)
     useJsonBody(instance, BODY_LIMIT_BYTES)
-    requireToken(instance, authenticate, 'profile')
+    requireToken(instance, deps, 'profile')
     useQueryBounds(instance, countQuery)
     instance.setValidatorCompiler(strictBodies)
     ownTokenRoutes(instance, managedTokens)

@@ -3,6 +3,8 @@ import { createLru } from '../../kernel/lru.ts'
 import { assetNotActive, canBeDeleted, isOwn } from '../../domain/asset/decider.ts'
 import type { AssetType } from '../../domain/asset/events.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
+import type { EventLog } from '../../eventlog/log/types.ts'
+import { createLookUps } from '../../eventlog/log/look-ups.ts'
 import { actorOf, callerContext } from './actor.ts'
 import type { AssetDeps } from './deps.ts'
 import { type AssetAt, readAsset, readAssetAt, readGroup, useAsset } from './streams.ts'
@@ -22,6 +24,10 @@ const MAX_KNOWN = 10_000
 /** An asset's constant facts are valid from any state; changing ones are decided by the append. */
 type Known = LRUCache<string, AssetAt>
 type UseDeps = Pick<AssetDeps, 'log' | 'recent' | 'clock'>
+/** Reads what callers name. */
+interface Reads {
+  readonly log: Pick<EventLog, 'readStream'>
+}
 
 export function createUseAssets(deps: UseDeps): {
   readonly useAssets: UseAssets
@@ -29,6 +35,7 @@ export function createUseAssets(deps: UseDeps): {
   readonly findAssetTypes: FindAssetTypes
 } {
   const known: Known = createLru(MAX_KNOWN)
+  const named: Reads = { log: createLookUps(deps.log) }
   /** In order: the error names the first faulty one. */
   const checkAll = async (
     trusted: Known | undefined,
@@ -38,7 +45,7 @@ export function createUseAssets(deps: UseDeps): {
     const nativeIds = new Map<string, string>()
     let channelId: string | undefined
     for (const each of wanted.assets) {
-      const found = await checked(deps, trusted, wanted, each)
+      const found = await checked(named, trusted, wanted, each)
       const { asset, nativeId } = found.state
       channelId ??= asset.channelId
       if (channelId !== asset.channelId)
@@ -62,7 +69,7 @@ export function createUseAssets(deps: UseDeps): {
       const found = new Map<string, AssetType>()
       for (const { assetId, param } of wanted) {
         if (found.has(assetId)) continue
-        const asset = (await stateOf(deps, known, assetId))?.state.asset
+        const asset = (await stateOf(named, known, assetId))?.state.asset
         if (asset === undefined || !isOwn(asset, principal)) throw notFound(param)
         found.set(assetId, asset.assetType)
       }
@@ -73,7 +80,7 @@ export function createUseAssets(deps: UseDeps): {
 
 /** The known state, or the log's; undefined when there is none. */
 async function stateOf(
-  { log }: UseDeps,
+  { log }: Reads,
   known: Known | undefined,
   assetId: string,
 ): Promise<AssetAt | undefined> {
@@ -85,7 +92,7 @@ async function stateOf(
 }
 
 async function checked(
-  deps: UseDeps,
+  deps: Reads,
   known: Known | undefined,
   { principal, region, projectName }: Omit<AssetsWanted, 'requestId'>,
   { assetId, assetType, param }: WantedAsset,

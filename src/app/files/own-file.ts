@@ -16,12 +16,17 @@ export function storeOf({ store }: Pick<FileDeps, 'store'>): ObjectStore {
   return store
 }
 
+/** The dependencies of finding a file. */
+interface FileLookUp extends Pick<FileDeps, 'clock'> {
+  readonly log: Pick<FileDeps['log'], 'readStream'>
+}
+
 /**
  * A file of the tenant, read from its stream of at most two events, so that any process's last
  * write counts. @throws DomainError `file_not_found`
  */
 export async function findOwnFile(
-  { log, clock }: Pick<FileDeps, 'log' | 'clock'>,
+  { log, clock }: FileLookUp,
   { principal, fileId }: FileKey,
 ): Promise<FileView> {
   // A text that is no id of ours names no stream.
@@ -42,7 +47,7 @@ export async function findOwnFile(
 
 /** The file with its bytes. @throws DomainError `file_not_found`, `storage_unavailable` */
 export async function openOwnFile(
-  deps: Pick<FileDeps, 'log' | 'store' | 'clock'>,
+  deps: FileLookUp & Pick<FileDeps, 'store'>,
   key: FileKey,
 ): Promise<OpenedFile> {
   const store = storeOf(deps)

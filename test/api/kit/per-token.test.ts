@@ -1,8 +1,10 @@
 import Fastify, { type FastifyRequest } from 'fastify'
 import t from 'tap'
-import { usePerToken } from '../../../src/api/kit/authenticate.ts'
+import { usePerToken } from '../../../src/api/kit/per-token.ts'
 import type { Principal } from '../../../src/app/access/principal.ts'
+import { createAttempts } from '../../../src/app/spending/throttle/attempts.ts'
 import { createFreeRequests } from '../../../src/app/spending/throttle/free-requests.ts'
+import { noLimits } from '../../../src/app/spending/throttle/limits.ts'
 import { DomainError, isDomainError } from '../../../src/kernel/errors.ts'
 
 const model: Principal = {
@@ -31,7 +33,13 @@ function routesFor(principal: Principal, { isDiskShort = false } = {}) {
   )
   const checkDisk = () =>
     isDiskShort ? Promise.reject(new DomainError('storage_full', 'short', {})) : Promise.resolve()
-  usePerToken(app, { free: createFreeRequests({ nowMs: () => 1_000 }, 5, 1), checkDisk })
+  const attempts = createAttempts({ nowMs: () => 1_000 })
+  usePerToken(app, {
+    free: createFreeRequests({ nowMs: () => 1_000 }, 5, 1),
+    checkDisk,
+    attempt: ({ tokenId, limits }) =>
+      limits && attempts.begin([{ whose: 'token', id: tokenId, limits }]),
+  })
   app.post('/repeated', (_request, reply) => reply.header('idempotent-replayed', 'true').send())
   app.all('/answer/:status', (request, reply) =>
     reply.code(Number((request.params as { status: string }).status)).send(),
@@ -102,3 +110,23 @@ t.test('on a short disk only what is free and kept is refused', async (t) => {
   t.same(await routesFor(tenantAdmin, { isDiskShort }).ask('DELETE', '/answer/200'), [200])
   t.same(await routesFor(operator, { isDiskShort }).ask('POST', '/answer/200'), [200])
 })
+
+t.test(
+  'a token with a limit has that many requests refused, and is served as before',
+  async (t) => {
+    const limited: Principal = { ...model, limits: { ...noLimits, requestsPerMinute: 1 } }
+    for (const refused of ['/answer/400', '/answer/404', '/answer/429', '/quote?x=1']) {
+      const { ask } = routesFor(limited)
+      const status = refused === '/quote?x=1' ? 200 : Number(refused.slice(-3))
+      t.same(await ask('POST', refused, 5), five(status))
+      t.same(await ask('POST', refused), [status === 200 ? 200 : 429])
+      t.same(await ask('POST', '/answer/200'), [status === 200 ? 200 : 429])
+      t.same(await ask('GET', '/answer/200'), [200], 'reads have a pace of their own')
+    }
+    for (const served of ['/answer/200', '/answer/502', '/repeated']) {
+      const { ask } = routesFor(limited)
+      const statuses = await ask('POST', served, 20)
+      t.notOk(statuses.includes(429), `${served} is given back`)
+    }
+  },
+)

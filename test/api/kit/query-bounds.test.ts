@@ -14,7 +14,12 @@ async function startQueries() {
   let most = 0
   requireToken(
     app,
-    async (tokenId) => ({ ok: true, principal: { tokenId, kind: 'query' } as Principal }),
+    {
+      authenticate: async (tokenId) => ({
+        ok: true,
+        principal: { tokenId, kind: 'query' } as Principal,
+      }),
+    },
     'query',
   )
   useQueryBounds(app, undefined)

@@ -155,6 +155,7 @@ async function launch(options: LaunchOptions): Promise<Running & { readonly url:
       // One token asks for everything.
       OWN_REQUESTS_RPM: '60000',
       FREE_REQUESTS_RPM: '60000',
+      REFUSED_FORMS_RPM: '60000',
       ...options.env,
       PORT: String(port),
       HOST: '127.0.0.1',

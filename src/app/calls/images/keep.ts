@@ -1,3 +1,4 @@
+import { createLookUps } from '../../../eventlog/log/look-ups.ts'
 import { buffer } from 'node:stream/consumers'
 import { imageMediaType } from '../../../domain/catalog/checks/pictures.ts'
 import type { Clock } from '../../../kernel/clock.ts'
@@ -76,6 +77,7 @@ const MAX_FILE_BYTES = 50 * 1024 * 1024
 export function createOpenImageFile(
   deps: Pick<FileDeps, 'log' | 'store' | 'clock'>,
 ): OpenImageFile {
+  const named = { ...deps, log: createLookUps(deps.log) }
   return async ({ tenantId }, { fileId, param }) => {
     const refuse = (why: string): never => {
       throw new DomainError('invalid_request', `\`${param}\` ${why}`, { param })
@@ -86,10 +88,10 @@ export function createOpenImageFile(
       if (isDomainError(error, 'file_not_found')) refuse('names no file of yours')
       throw error
     }
-    const { sizeBytes } = await findOwnFile(deps, key).catch(notThere)
+    const { sizeBytes } = await findOwnFile(named, key).catch(notThere)
     if (sizeBytes > MAX_FILE_BYTES)
       refuse(`names a file of more than ${MAX_FILE_BYTES / 1024 / 1024} MiB`)
-    const { body } = await openOwnFile(deps, key).catch(notThere)
+    const { body } = await openOwnFile(named, key).catch(notThere)
     const bytes = await buffer(body)
     const mediaType = imageMediaType(bytes) ?? refuse('names a file that is no PNG, JPEG or WebP')
     return { from: 'upload', bytes, mediaType }

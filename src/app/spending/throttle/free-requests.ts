@@ -2,12 +2,14 @@ import { createLru } from '../../../kernel/lru.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { pause } from '../../../kernel/pause.ts'
 import { Allowance } from './allowance.ts'
-import { limitReached } from './limits.ts'
+import { type Breach, limitReached } from './limits.ts'
 
 /** Requests a minute of one token in one process that are not billed, if no operator says otherwise (P10). */
 export const FREE_REQUESTS_PER_MINUTE = 300
-/** Tokens remembered; the oldest are evicted first. */
-const MAX_TOKENS = 20_000
+/** Requests a minute of one address in one process that are refused before their work begins, by default. */
+export const REFUSED_FORMS_PER_MINUTE = 1_200
+/** Tokens or addresses remembered; the oldest are evicted first. */
+const MAX_KEYS = 20_000
 /** A refusal comes after this long, so that a loop of refused requests is slow, too. */
 const REFUSED_AFTER_MS = 2_000
 /** Refusals waiting, over all tokens; further ones are sent at once. */
@@ -28,12 +30,23 @@ export interface FreeRequests {
   readonly served: (tokenId: string) => void
 }
 
+/** The same bound by address, for requests that are refused for their form or without a known token. */
+export function createRefusals(
+  clock: Clock,
+  perMinute: number = REFUSED_FORMS_PER_MINUTE,
+  refusedAfterMs?: number,
+): FreeRequests {
+  const of = { whose: 'address', limitedBy: 'refused_forms' } as const
+  return createFreeRequests(clock, perMinute, refusedAfterMs, of)
+}
+
 export function createFreeRequests(
   clock: Clock,
   perMinute: number = FREE_REQUESTS_PER_MINUTE,
   refusedAfterMs: number = REFUSED_AFTER_MS,
+  of: Pick<Breach, 'whose' | 'limitedBy'> = { whose: 'token', limitedBy: 'free_requests' },
 ): FreeRequests {
-  const tokens = createLru<string, Allowance>(MAX_TOKENS)
+  const tokens = createLru<string, Allowance>(MAX_KEYS)
   let waiting = 0
   const refuse = async (waitMs: number): Promise<never> => {
     if (waiting < MAX_WAITING) {
@@ -41,7 +54,7 @@ export function createFreeRequests(
       await pause(refusedAfterMs)
       waiting -= 1
     }
-    throw limitReached({ whose: 'token', limitedBy: 'free_requests', limit: perMinute, waitMs })
+    throw limitReached({ ...of, limit: perMinute, waitMs })
   }
   return {
     begin: (tokenId) => {

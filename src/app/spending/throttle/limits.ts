@@ -46,9 +46,11 @@ export function limitsInForce(own: TokenLimits | undefined, defaults: Limits): L
 /** The limits that a request can be refused for. */
 type LimitedBy =
   | 'requests'
+  | 'attempts'
   | 'tokens'
   | 'own_requests'
   | 'free_requests'
+  | 'refused_forms'
   | 'concurrent_calls'
   | 'concurrent_tasks'
   | 'free_deliveries'
@@ -58,22 +60,25 @@ const LONGEST_WAIT_MS = 60_000
 
 const words: Readonly<Record<LimitedBy, string>> = {
   requests: 'requests a minute',
+  attempts: 'requests a minute, refused ones counted',
   tokens: 'tokens a minute',
   free_requests: 'requests that are not billed a minute',
+  refused_forms: 'requests a minute that are refused for their form or token',
   own_requests: 'looks and requests that may be repeated a minute',
   concurrent_calls: 'calls at a time',
   concurrent_tasks: 'tasks at a time',
   free_deliveries: 'parts of failed answers an hour that cost it nothing, in units of currency',
 }
-const subjects: Readonly<Record<Whose, string>> = {
+const subjects: Readonly<Record<Breach['whose'], string>> = {
+  address: 'This address',
   token: 'This token',
   user: 'This user',
   tenant: 'The tenant',
 }
 
 /** A limit that was reached, and how long to wait before a retry. */
-interface Breach {
-  readonly whose: Whose
+export interface Breach {
+  readonly whose: Whose | 'address'
   readonly limitedBy: LimitedBy
   readonly limit: number
   readonly waitMs: number

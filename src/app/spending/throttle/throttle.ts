@@ -9,9 +9,10 @@ import type { AccountFacts } from '../../accounts/account-facts.ts'
 import type { ReplicaGauges } from '../replica-gauges.ts'
 import { createReservations, type Reservation } from '../reservation.ts'
 import { measures } from './allowance.ts'
+import { type Attempt, createAttempts } from './attempts.ts'
 import { createCallsUnderWay } from './concurrent-calls.ts'
 import { createFreeDeliveries, type FreeDeliveries } from './free-deliveries.ts'
-import { createFreeRequests, type FreeRequests } from './free-requests.ts'
+import { createFreeRequests, createRefusals, type FreeRequests } from './free-requests.ts'
 import { type Holder, limitReached, type Limits, noLimits } from './limits.ts'
 import { createRates, type LimitStatus, type LimitStatuses, type Rates } from './rates.ts'
 
@@ -47,12 +48,19 @@ export interface Throttle {
   ) => Promise<Reservation | undefined>
   /** Counts a query of a token that calls no model. @throws DomainError `rate_limited` */
   readonly query: (caller: LimitedCaller) => void
+  /**
+   * Takes an attempt before a creation or a call costs anything outside of the process.
+   * @throws DomainError `rate_limited`
+   */
+  readonly attempt: TakeAttempt
   /** Waits for the turn of a read, a deletion, or a request that may be a retry. */
   readonly own: TakeTurn
   /** What a token gets for nothing; `call` refuses a token above its bound. */
   readonly freeDeliveries: Pick<FreeDeliveries, 'add'>
   /** Limits on requests that are not billed. */
   readonly free: FreeRequests
+  /** Limits on requests that are refused before their work begins, by address. */
+  readonly refusedForms: FreeRequests
   /** Every holder whose limits a request of a caller counts against. @throws what the log throws */
   readonly holdersOf: (caller: LimitedCaller) => Promise<readonly Holder[]>
   /** The status of the caller's tightest limits per minute, by what is known now. */
@@ -68,19 +76,18 @@ export function createThrottle(deps: {
   readonly ownRequestsPerMinute?: number | undefined
   readonly freeDeliveriesPerHour?: number | undefined
   readonly freeRequestsPerMinute?: number | undefined
+  readonly refusedFormsPerMinute?: number | undefined
   readonly registry?: Registry
 }): Throttle {
   const { facts, monotonic, registry } = deps
   const rates = createRates(monotonic)
   const calls = createCallsUnderWay(deps.gauges)
+  const attempts = createAttempts(monotonic)
   const ownTurn = createOwnRequests(monotonic, deps.ownRequestsPerMinute)
   const freeDeliveries = createFreeDeliveries(monotonic, deps.freeDeliveriesPerHour, registry)
   const free = createFreeRequests(monotonic, deps.freeRequestsPerMinute)
   const counting = createRefusalCount(registry)
-  const countedRefusal = (error: unknown): never =>
-    counting(() => {
-      throw error
-    })
+  const [countedRefusal, counted] = countRefusalsWith(counting)
   const holders = async (caller: LimitedCaller): Promise<readonly Holder[]> =>
     holdersOf(caller, (await facts.of(caller.tenantId)).limits)
 
@@ -93,21 +100,22 @@ export function createThrottle(deps: {
       counting(() => freeDeliveries.check(caller.tokenId))
       const all = await holders(caller)
       if (all.length === 0) return undefined
-      return counting(() => {
-        const reserved = createReservations()
-        try {
-          reserved.add(calls.enter(all))
-          reserved.add(rates.take(all, expectedTokens))
-          return reserved
-        } catch (error) {
-          reserved.release('not_started')
-          throw error
-        }
-      })
+      return counting(() =>
+        reserveAll(
+          () => calls.enter(all),
+          () => rates.take(all, expectedTokens),
+        ),
+      )
     },
     query: (caller) => void counting(() => rates.take(ownHolder(caller))),
+    attempt: (caller) => {
+      // Settings that no request has read yet are no reason to read them: `request` and `call` do.
+      const all = holdersOf(caller, facts.known(caller.tenantId).limits)
+      return all.length === 0 ? undefined : counting(() => attempts.begin(all))
+    },
     own: (caller) => ownTurn(caller)?.catch(countedRefusal),
-    free: { ...free, begin: (tokenId) => free.begin(tokenId)?.catch(countedRefusal) },
+    free: counted(free),
+    refusedForms: counted(createRefusals(monotonic, deps.refusedFormsPerMinute)),
     freeDeliveries,
     holdersOf: holders,
     statuses: (caller) =>
@@ -120,6 +128,18 @@ export function createThrottle(deps: {
       calls: calls.of(holder.id),
     }),
     rates,
+  }
+}
+
+/** Reserves one after the other; after a refusal it releases what it reserved. */
+function reserveAll(...reserve: readonly (() => Reservation | undefined)[]): Reservation {
+  const reserved = createReservations()
+  try {
+    for (const one of reserve) reserved.add(one())
+    return reserved
+  } catch (error) {
+    reserved.release('not_started')
+    throw error
   }
 }
 
@@ -142,6 +162,19 @@ function createRefusalCount(registry: Registry | undefined) {
       throw error
     }
   }
+}
+
+/** The same for what is refused later: an error, and requests that are not billed. */
+function countRefusalsWith(counting: ReturnType<typeof createRefusalCount>) {
+  const countedRefusal = (error: unknown): never =>
+    counting(() => {
+      throw error
+    })
+  const counted = (requests: FreeRequests): FreeRequests => ({
+    ...requests,
+    begin: (key) => requests.begin(key)?.catch(countedRefusal),
+  })
+  return [countedRefusal, counted] as const
 }
 
 function tightest(one: LimitStatuses, other: LimitStatuses): LimitStatuses {
@@ -195,6 +228,9 @@ const LONGEST_WAIT_MS = 2_000
 const MAX_WAITING = 10_000
 /** Tokens remembered; the oldest are evicted first. */
 const MAX_TOKENS = 20_000
+
+/** Undefined: the caller has no limit of requests. @throws DomainError `rate_limited` */
+export type TakeAttempt = (caller: LimitedCaller) => Attempt | undefined
 
 /** Undefined: the request begins at once. @throws DomainError `rate_limited` */
 export type TakeTurn = (

@@ -8,6 +8,7 @@ import { namedUpload, type OwnUpload } from '../../../app/files/uploads/own-uplo
 import { voiceDecider, voiceExists } from '../../../domain/voice/decider.ts'
 import { voiceStream } from '../../../domain/voice/events.ts'
 import { executeCommand } from '../../../eventlog/log/execute.ts'
+import { createLookUps, type LookUps } from '../../../eventlog/log/look-ups.ts'
 import type { EventLog } from '../../../eventlog/log/types.ts'
 import { invariant } from '../../../kernel/assert.ts'
 import { type Clock, toTimestamp } from '../../../kernel/clock.ts'
@@ -29,6 +30,8 @@ interface CloneDeps {
   readonly clock: Clock
   readonly clones: CloneProvider
   readonly voices: VoiceBook
+  /** Finds what callers name. */
+  readonly lookUps: LookUps
   readonly markerSecret: string
   readonly crashPoint: CrashPoint
 }
@@ -55,7 +58,7 @@ async function findClone(
   deps: CloneDeps,
   { principal, request, requestId }: PricingInput<CloneInput>,
 ): Promise<FoundClone> {
-  const { voices, markerSecret } = deps
+  const { voices, markerSecret, lookUps: log, clock } = deps
   const { tenantId, models } = principal
   const { fileId, promptFileId, audition, voiceId } = request
   if (audition !== undefined && models !== undefined && !models.has(audition.model))
@@ -63,12 +66,12 @@ async function findClone(
       model: audition.model,
     })
   const named = { param: 'file_id', purpose: 'voice_clone' } as const
-  const file = await namedUpload(deps, { principal, fileId }, named)
+  const file = await namedUpload({ log, clock }, { principal, fileId }, named)
   const prompt =
     promptFileId === undefined
       ? undefined
       : await namedUpload(
-          deps,
+          { log, clock },
           { principal, fileId: promptFileId },
           { param: 'clone_prompt.prompt_audio', purpose: 'prompt_audio' },
         )
@@ -150,7 +153,7 @@ function clonedOf({ inputSensitive, demoAudio, characters }: CloneAnswer): Clone
   return { inputSensitive, demoAudio, characters }
 }
 
-async function recordVoice({ log, clock }: CloneDeps, input: CloneCall): Promise<void> {
+async function recordVoice({ log, lookUps, clock }: CloneDeps, input: CloneCall): Promise<void> {
   const { principal, requestId, request } = input
   const { file, upstreamVoiceId } = foundOf(input)
   const { tenantId, userId, tokenId } = principal
@@ -165,14 +168,16 @@ async function recordVoice({ log, clock }: CloneDeps, input: CloneCall): Promise
     sourceFileId: file.fileId,
     clonedAt: toTimestamp(clock.nowMs()),
   }
+  const stream = voiceStream(voice)
   await executeCommand({
     log,
-    stream: voiceStream(voice),
+    stream,
     decider: voiceDecider,
     command: { kind: 'clone', voice },
     commandId: requestId,
     metadata: { correlationId: requestId, tenantId, tokenId },
   })
+  lookUps.begun(stream)
 }
 
 /** Synchronous speech and clones, for the routes of the family. */
@@ -186,11 +191,12 @@ export interface SpeechCalls {
 export function openSpeech({
   provider,
   ...deps
-}: Omit<CloneDeps, 'voices'> & { readonly provider: SpeechProvider }): SpeechCalls {
-  const voices = createVoiceBook(deps.log)
+}: Omit<CloneDeps, 'voices' | 'lookUps'> & { readonly provider: SpeechProvider }): SpeechCalls {
+  const lookUps = createLookUps(deps.log)
+  const voices = createVoiceBook(lookUps)
   return {
     speech: createSpeechFamily(provider),
-    clones: createCloneFamily({ ...deps, voices }),
+    clones: createCloneFamily({ ...deps, voices, lookUps }),
     resolveVoice: createResolveVoice(voices.find),
   }
 }
