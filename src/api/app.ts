@@ -25,6 +25,7 @@ import { useLeaving } from './kit/drain.ts'
 import { type Envelope, sendFailure, useEnvelope, useUnknownRoutes } from './kit/envelope.ts'
 import { defaultStreamLimits, type StreamLimits } from './kit/event-stream.ts'
 import { foreignToCreations } from './kit/foreign-members.ts'
+import { useHeadAnswers } from './kit/head-answers.ts'
 import { useObservation, useRequestLogs } from './kit/observe.ts'
 import {
   membersOf,
@@ -233,6 +234,7 @@ export function createServer(
     done()
   })
   useWholeHeads(app)
+  useHeadAnswers(app)
   return app
 }
 
@@ -287,11 +289,9 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
     const plugin = async (below: FastifyInstance): Promise<void> => {
       useMount(below, mount, mounts, { ...deps, ...services, bodyBudget, bodyBytes })
       // A prefix alone names the mount that answers its unknown routes.
-      const isShared = (wanted: Surface['mount']): boolean =>
-        mount.owns === undefined && wanted === prefix
+      const shared = mount.owns === undefined ? prefix : undefined
       for (const surface of surfaces)
-        if (surface.mount === mount || isShared(surface.mount))
-          await surface.register(below, services)
+        if ([mount, shared].includes(surface.mount)) await surface.register(below, services)
     }
     await app.register(plugin, { prefix })
   }

@@ -118,8 +118,6 @@ export function mediaFilesPlugin({ media, tasks, mediaForm }: MediaFileDeps) {
       },
     })
     app.get('/files/retrieve_content', {
-      // The gateway would have to read the whole file to know its length.
-      exposeHeadRoute: false,
       schema: {
         ...describe({
           tag: 'Files',
