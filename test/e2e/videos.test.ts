@@ -405,8 +405,9 @@ t.test('the official client makes, follows, downloads, lists and deletes videos'
 t.test('a part of a video, its picture, and what is not there', async (t) => {
   const made = await openai.videos.create({ model: 'clip2.0', prompt: QUICK })
   await completed(made.id)
-  const content = (query: string, headers: Record<string, string> = {}) =>
+  const content = (query: string, headers: Record<string, string> = {}, method = 'GET') =>
     fetch(`${stack.url}/v1/videos/${made.id}/content${query}`, {
+      method,
       headers: { authorization: `Bearer ${stack.demo.modelToken}`, ...headers },
     })
   const part = await content('', { range: 'bytes=4-7' })
@@ -415,6 +416,15 @@ t.test('a part of a video, its picture, and what is not there', async (t) => {
   t.equal(part.headers.get('content-type'), 'video/mp4')
   t.equal(await part.text(), 'ftyp')
   t.equal((await content('', { range: 'bytes=999999999-' })).status, 416)
+  for (const range of [{}, { range: 'bytes=4-7' }] as const) {
+    const [whole, head] = [await content('', range), await content('', range, 'HEAD')]
+    await whole.arrayBuffer()
+    t.equal(head.status, whole.status, 'HEAD has the status of GET')
+    for (const name of ['content-type', 'content-length', 'content-range', 'cache-control'])
+      t.equal(head.headers.get(name), whole.headers.get(name), name)
+    t.ok(Number(head.headers.get('content-length')) > 0)
+    t.equal((await head.arrayBuffer()).byteLength, 0)
+  }
   const picture = await content('?variant=thumbnail')
   t.equal(picture.headers.get('content-type'), 'image/png')
   await picture.arrayBuffer()
@@ -447,7 +457,7 @@ t.test('what a family refuses is named as it was written here', async (t) => {
     [{ ...clip, model: 'text-basic' }, 404, 'model_not_found', 'model'],
     [{ ...clip, seconds: '9' }, 400, 'invalid_value', 'seconds'],
     [{ ...clip, seconds: 'long' }, 400, 'invalid_value', 'seconds'],
-    [{ ...clip, size: '1280x700' }, 400, 'invalid_value', 'resolution'],
+    [{ ...clip, size: '1280x700' }, 400, 'invalid_value', 'size'],
     [{ ...clip, size: '1280x720', ratio: '16:9' }, 400, 'invalid_value', 'size'],
     [{ ...clip, generate_audio: true }, 400, 'invalid_value', 'generate_audio'],
     [

@@ -13,14 +13,19 @@ import { describe } from './documentation.ts'
 import type { ImageUseCases } from '../../app/calls/images/types.ts'
 import type { ImageTaskUseCases } from '../../app/tasks/images/types.ts'
 import type { TaskUseCases } from '../../app/tasks/types.ts'
-import { type Catalog, videoFamilyOf } from '../../domain/catalog/catalog.ts'
+import type { Catalog } from '../../domain/catalog/catalog.ts'
 import type { ImageKind } from '../../domain/catalog/image-rules.ts'
 import type { ForeignNames } from '../kit/foreign-members.ts'
 import { taskAssetsOf } from '../kit/tasks.ts'
 import type { ResolveHost } from '../../kernel/public-url.ts'
 import { refuseForTasks } from './images/async.ts'
 import { readJsonOrder, imageBodies } from './images/order.ts'
-import { CreateVideoBodySchema, type OrderDeps, readVideoMembers } from './videos/order.ts'
+import {
+  acceptVideo,
+  CreateVideoBodySchema,
+  type OrderDeps,
+  readVideoMembers,
+} from './videos/order.ts'
 
 const QuoteBodySchema = Type.Object(
   {
@@ -212,10 +217,9 @@ function videoPath(deps: QuoteDeps): QuotedPath {
     path: '/v1/videos',
     quote: async ({ principal, body }) => {
       check(body)
-      const order = await readVideoMembers(body, [], principal, deps)
-      const { family, simpleVideo } = videoFamilyOf(deps.catalog, order.model)
-      const accepted = simpleVideo.accept(order)
-      const { model, facts, withAssets: bodyWith } = accepted
+      const sent = await readVideoMembers(body, [], principal, deps)
+      const accepted = acceptVideo(deps.catalog, sent)
+      const { family, model, facts, withAssets: bodyWith } = accepted
       const used = { projectName: undefined, bodyWith }
       const assets = taskAssetsOf(accepted.assets, 'input_reference', used)
       return deps.tasks.quoteTask({ principal, family, model, facts, assets })

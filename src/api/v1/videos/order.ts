@@ -7,9 +7,15 @@ import { isDataUri, acceptImageBytes } from '../../../domain/catalog/checks/pict
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { ASSET_SCHEME, type MediaKind, mediaKinds } from '../../../domain/catalog/checks/media.ts'
 import { parsePixels } from '../../../domain/catalog/image-rules.ts'
-import type { SimpleVideo, VideoReference } from '../../../domain/catalog/simple-video.ts'
+import { type Catalog, videoFamilyOf } from '../../../domain/catalog/catalog.ts'
+import type {
+  SimpleVideo,
+  SimpleVideoRules,
+  VideoReference,
+} from '../../../domain/catalog/simple-video.ts'
 import { readBody } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
+import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { objectBody } from '../../kit/json-body.ts'
 import { isForm } from '../../kit/body-budget.ts'
@@ -112,12 +118,19 @@ export const CreateVideoBodySchema = Type.Object(
   },
 )
 
+/** An order as it was sent. */
+interface SentOrder {
+  readonly order: SimpleVideo
+  /** The member that its resolution and ratio follow from, where they were not given. */
+  readonly size: string | undefined
+}
+
 /** @throws DomainError `invalid_request`; RequestError */
 export async function readVideoOrder(
   request: FastifyRequest,
   principal: Principal,
   deps: OrderDeps,
-): Promise<SimpleVideo> {
+): Promise<SentOrder> {
   if (!isForm(request)) return readVideoMembers(objectBody(request.body), [], principal, deps)
   const form = await readForm(request, deps.formLimits)
   deps.checkParts(form)
@@ -144,7 +157,7 @@ export async function readVideoMembers(
   uploads: readonly FormUpload[],
   principal: Principal,
   { resolveHost, findAssetTypes }: Pick<OrderDeps, 'resolveHost' | 'findAssetTypes'>,
-): Promise<SimpleVideo> {
+): Promise<SentOrder> {
   const body = readBody(CreateVideoBodySchema, withReferences(sent))
   const { model, prompt, seconds, generate_audio: audio, input_reference: listed = [] } = body
   const named = [
@@ -162,7 +175,29 @@ export async function readVideoMembers(
   }
   const references = await withAssetKinds(named, principal, findAssetTypes)
   await checkHosts(references, resolveHost)
-  return { ...read, references }
+  return { order: { ...read, references }, size: body.size }
+}
+
+/**
+ * The family of an order, and what its rules accept. A refusal of the resolution or the ratio names
+ * `size` where they follow from it.
+ *
+ * @throws DomainError of those rules, `unknown_model`
+ */
+export function acceptVideo(
+  catalog: Catalog,
+  { order, size }: SentOrder,
+): { readonly family: string } & ReturnType<SimpleVideoRules['accept']> {
+  const { family, simpleVideo } = videoFamilyOf(catalog, order.model)
+  try {
+    return { family, ...simpleVideo.accept(order) }
+  } catch (error) {
+    const param = isDomainError(error) ? error.details['param'] : undefined
+    if (!isDomainError(error) || size === undefined) throw error
+    if (param !== 'resolution' && param !== 'ratio') throw error
+    const message = `\`size\` ${size} is ${String(order[param])}, and ${error.message}`
+    throw new DomainError(error.code, message, { ...error.details, param: 'size' })
+  }
 }
 
 const KIND_OF_TYPE = { Image: 'image', Video: 'video', Audio: 'audio' } as const

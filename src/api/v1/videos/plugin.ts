@@ -1,12 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { OpenResult, TaskKey, TaskUseCases, TaskView } from '../../../app/tasks/types.ts'
-import {
-  type Catalog,
-  videoFamilyNames,
-  videoFamilyOf,
-  videoRules,
-} from '../../../domain/catalog/catalog.ts'
+import { type Catalog, videoFamilyNames, videoRules } from '../../../domain/catalog/catalog.ts'
 import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 import { sha256Hex } from '../../../kernel/ids.ts'
 import { principalOf } from '../../kit/authenticate.ts'
@@ -24,7 +19,7 @@ import {
   queryFailures,
 } from '../../kit/route-failures.ts'
 import { describe } from '../documentation.ts'
-import { CreateVideoBodySchema, type OrderDeps, readVideoOrder } from './order.ts'
+import { acceptVideo, CreateVideoBodySchema, type OrderDeps, readVideoOrder } from './order.ts'
 import {
   DEFAULT_PAGE_VIDEOS,
   DeletedVideoSchema,
@@ -59,12 +54,11 @@ async function create(
 ) {
   const idempotencyKey = idempotencyKeyOf(request)
   const principal = principalOf(request)
-  const order = await readVideoOrder(request, principal, deps)
+  const sent = await readVideoOrder(request, principal, deps)
   // From now on only the use case holds the body.
   request.body = undefined
-  const { family, simpleVideo } = videoFamilyOf(deps.catalog, order.model)
-  const accepted = simpleVideo.accept(order)
-  const { model, facts, upstreamBody, withAssets: bodyWith } = accepted
+  const accepted = acceptVideo(deps.catalog, sent)
+  const { family, model, facts, upstreamBody, withAssets: bodyWith } = accepted
   const used = { projectName: undefined, bodyWith }
   const asked = { family, surface: 'v1.videos', requestId: request.id, model, facts, upstreamBody }
   const { createTask } = deps.tasks
@@ -76,7 +70,7 @@ async function create(
     executionExpiresAfterS: undefined,
     idempotencyKey,
     // The hash of the parsed order: a form and JSON with the same content are the same request.
-    bodyHash: sha256Hex(JSON.stringify(order)),
+    bodyHash: sha256Hex(JSON.stringify(sent.order)),
   }).catch((error: unknown) => {
     throw mayExist(error)
   })
@@ -230,8 +224,6 @@ function oneRoutes(instance: FastifyInstance, { catalog, tasks }: VideoRouteDeps
 function contentRoute(instance: FastifyInstance, { catalog, tasks }: VideoRouteDeps): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/videos/:id/content', {
-    // The gateway would have to read the whole file to know its length.
-    exposeHeadRoute: false,
     schema: {
       ...describe({
         ...tag,
