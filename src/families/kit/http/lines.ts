@@ -88,11 +88,17 @@ const MAX_MESSAGE_LENGTH = 500
 const MAX_SEARCHED_LENGTH = 4_096
 // Each quantifier below that does not end its pattern is bounded or begins where its characters
 // begin: otherwise the search would start again at each character of a long run.
-const REQUEST_ID = /[\s,;.(]{0,8}\b(?:request|trace|log)[ _-]?id\b\s{0,8}[:=]?\s{0,8}[\w-]*\)?/gi
+/** An id that is written after its name and a colon, and one that is a part of the sentence. */
+const LABELLED_ID = /["'`]?\b(?:request|trace|log)[ _-]?id\b["'`]? ?[:=] ?["'`]?[\w-]*["'`]?/gi
+const NAMED_ID = /\b((?:request|trace|log)[ _-]?id(?: is)?) ["'`]?(?=[\w-]*\d)[\w-]+["'`]?/gi
 const LINK = /\b(?!asset:)[a-z][a-z0-9+.-]{0,31}:\/\/[^\s"'<>`]+/gi
 const HOST = /\b(?:[a-z0-9-]{1,63}\.){2,10}[a-z]{2,}(?::\d+)?(?:\/[^\s"'<>`]*)?/gi
 const ADDRESS = /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b/g
 const LONG_OPAQUE = /(?<![\w-])(?=[\w-]*\d)[\w-]{32,}\b/g
+/** The end of a link that belongs to the sentence around it. */
+const PUNCTUATION = /[.,;:!?)\]}]{1,8}$/
+const NAME = /[\w-]+/g
+const DETERMINERS = 'the|an?|this|that|your|our|my|its|their|any|no|every|each'
 
 /**
  * The start of a message, in single blanks. A word that the cut divides is left out: half a name or
@@ -140,7 +146,8 @@ export interface Scrubber {
 
 /**
  * A scrubber of one channel. Upstream model names become external names; request ids, links, host
- * names, addresses, long opaque strings and vendor words go. An empty result becomes `fallback`.
+ * names, addresses, long opaque strings and vendor words go, and what is left reads as a sentence. An
+ * empty result becomes `fallback`.
  */
 export function createScrubber(input: {
   /** Upstream name → external name. */
@@ -152,17 +159,62 @@ export function createScrubber(input: {
   const words = input.words
     .toSorted((a, b) => b.length - a.length)
     .map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
-  const vendor =
-    words.length === 0
-      ? undefined
-      : new RegExp(`(?:\\bthe\\s+)?(?<![a-z])(?:${words.join('|')})(?![a-z])`, 'gi')
+  const vendor = words.length === 0 ? undefined : vendorPattern(words)
   return (message) => {
     let text = startOf(message)
     for (const [upstream, external] of names) text = text.replaceAll(upstream, external)
-    text = text.replace(LINK, '[link]').replace(REQUEST_ID, '').replace(HOST, '[host]')
-    text = text.replace(ADDRESS, '[host]').replace(LONG_OPAQUE, '[id]')
-    if (vendor !== undefined) text = text.replace(vendor, 'the provider')
+    text = withoutIds(text.replace(LINK, (link) => withPunctuation('[link]', link)))
+    text = text.replace(HOST, (host) => withPunctuation('[host]', host)).replace(ADDRESS, '[host]')
+    text = text.replace(LONG_OPAQUE, '[id]')
+    if (vendor !== undefined) text = withoutVendor(text, vendor)
     text = text.replace(/\s+/g, ' ').trim()
-    return text === '' ? input.fallback : text.slice(0, MAX_MESSAGE_LENGTH)
+    return text === '' ? input.fallback : shortened(text)
   }
+}
+
+function withPunctuation(replacement: string, link: string): string {
+  return `${replacement}${PUNCTUATION.exec(link)?.[0] ?? ''}`
+}
+
+/** Stands for an id until it is known how much of the text around it goes with it. */
+const TAKEN = '\u0000'
+
+/** Takes ids out with their brackets or their sentence; within a sentence they leave a placeholder. */
+function withoutIds(text: string): string {
+  return text
+    .replaceAll(TAKEN, '')
+    .replace(NAMED_ID, '$1 [id]')
+    .replace(LABELLED_ID, TAKEN)
+    .replace(/ ?[([]\0[)\]]/g, '')
+    .replace(/(?<=[.!?]) \0[.!?](?= |$)/g, '')
+    .replace(/^\0[ ,;.:)-]{0,8}/, '')
+    .replace(/[ ,;:([-]{0,8}\0[ ).\]]{0,8}$/, '')
+    .replaceAll(TAKEN, 'request id [id]')
+}
+
+/** Finds a vendor, with the words that may come before it and its further names. */
+function vendorPattern(words: readonly string[]): RegExp {
+  const word = `(?:${words.join('|')})(?![a-z])`
+  return new RegExp(`(?:\\b(${DETERMINERS}) )?(?<![a-z])${word}(?: ${word})*`, 'gi')
+}
+
+/** Names that have a vendor's word among others become a placeholder; the word alone a noun. */
+function withoutVendor(text: string, vendor: RegExp): string {
+  const hasMore = (name: string): boolean =>
+    /[-_\d]/.test(name) && name.search(vendor) >= 0 && name.replace(vendor, '') !== ''
+  return text
+    .replace(NAME, (name) => (hasMore(name) ? '[name]' : name))
+    .replace(vendor, (_match, determiner: string | undefined, at: number, whole: string) => {
+      const before = determiner?.toLowerCase().replace('an', 'a') ?? 'the'
+      const isFirst = at === 0 || /[.!?] $/.test(whole.slice(Math.max(0, at - 2), at))
+      return `${isFirst ? `${before.charAt(0).toUpperCase()}${before.slice(1)}` : before} provider`
+    })
+}
+
+/** A long text ends after a whole word. */
+function shortened(text: string): string {
+  if (text.length <= MAX_MESSAGE_LENGTH) return text
+  const start = text.slice(0, MAX_MESSAGE_LENGTH - 1)
+  const end = start.lastIndexOf(' ')
+  return `${end > 0 ? start.slice(0, end) : start}…`
 }

@@ -22,7 +22,7 @@ t.test('what gives upstream away is taken out', async (t) => {
     ['see https://docs.acme.com/x?y=1 now', /^see \[link\] now$/],
     ['host tos.acme.com/path failed', /^host \[host\] failed$/],
     ['peer 10.1.2.3:443 reset', /^peer \[host\] reset$/],
-    ['the ACME model', /^the provider model$/],
+    ['the ACME model', /^The provider model$/],
     ['megaseed-video-2-0-fast-1 is closed', /^domestic-video-2-0-fast is closed$/],
     ['token abcdef0123456789abcdef0123456789abcdef', /^token \[id\]$/],
     ['asset://asset-20260101 is bad', /^asset:\/\/asset-20260101 is bad$/],
@@ -34,6 +34,36 @@ t.test('plain messages stay, empty ones get the fallback, long ones an end', asy
   t.equal(scrub('The parameter `duration` must be 4-15.'), 'The parameter `duration` must be 4-15.')
   t.equal(scrub('Request id: 021712345'), 'Refused.')
   t.ok(scrub('a '.repeat(5_000)).length <= 500)
+})
+
+t.test('what is left reads as a sentence', async (t) => {
+  const cases: readonly (readonly [string, string])[] = [
+    ['ACME refused the call.', 'The provider refused the call.'],
+    ['Bad key. Acme refused it.', 'Bad key. The provider refused it.'],
+    [
+      'This is an Acme model of your Acme account',
+      'This is a provider model of your provider account',
+    ],
+    ['Ask the Acme Zed team, not Zed.', 'Ask the provider team, not the provider.'],
+    ['The model megaseed-video-9-0 does not exist.', 'The model [name] does not exist.'],
+    ['Set acme_key or x-zed-key first.', 'Set [name] or [name] first.'],
+    ['Read https://docs.acme.com/x?y=1.', 'Read [link].'],
+    ['Bad size (see https://docs.acme.com/x), try again', 'Bad size (see [link]), try again'],
+    ['The host tos.acme.com/a/b, is down.', 'The host [host], is down.'],
+    ['Bad ratio (request id: 0217abc), try again.', 'Bad ratio, try again.'],
+    ['Bad ratio. Request id: 0217abc. Try again.', 'Bad ratio. Try again.'],
+    ['Request id: 0217abc. The ratio is bad.', 'The ratio is bad.'],
+    ['request_id=0217abc: The ratio is bad.', 'The ratio is bad.'],
+    ['Bad ratio, trace id: 0217abc', 'Bad ratio'],
+    ['Bad ratio\n{"request_id": "0217abc"}', 'Bad ratio {request id [id]}'],
+    ['Trace-Id: 0217abc, log_id=17', 'Refused.'],
+    ['The request id 0217abc is unknown.', 'The request id [id] is unknown.'],
+    ['Your request id is "0217abc"', 'Your request id is [id]'],
+    ['The request id is missing.', 'The request id is missing.'],
+    ['The log id `0217abc` has ended', 'The log id [id] has ended'],
+    ['long words '.repeat(60), `${'long words '.repeat(44)}long words…`],
+  ]
+  for (const [message, expected] of cases) t.equal(scrub(message), expected, message)
 })
 
 t.test('a word that the end of the searched part divides is left out', async (t) => {
