@@ -48,6 +48,15 @@ void t.test('401 that names the scheme where it is missing', async (t) => {
   }
 })
 
+void t.test(
+  'a token without its scheme is not looked up, so it counts as no unknown one',
+  async (t) => {
+    t.equal((await call(tasksPath, 'Bearer sk-guess')).statusCode, 429, 'too many were unknown')
+    for (const header of ['sk-guess', 'Token sk-guess', 'Basic c2stZ3Vlc3M6'])
+      t.equal((await call(tasksPath, header)).statusCode, 401, header)
+  },
+)
+
 void t.test('the scheme is read in any case', async (t) => {
   for (const header of ['bearer sk-one', 'BEARER  sk-one', 'Bearer sk-one '])
     t.equal((await call(tasksPath, header)).statusCode, 200, header)
