@@ -17,7 +17,8 @@ import { textFault } from './storable-text.ts'
  *   name, and returns the message of a fault, or undefined;
  * - `knownExtraFields` are the names, separated by blanks, of members that are accepted without a
  *   description; `*` accepts any name;
- * - `documented` is what the OpenAPI description shows of a node in place of the node's keywords.
+ * - `documented` is what the OpenAPI description shows of a node in place of the node's keywords;
+ * - `named` is the name under which the description has an object.
  *
  * The refusal of a body with several faults names one of them.
  */
@@ -36,6 +37,9 @@ const schemasBelow: ReadonlySet<string> = new Set([
   'oneOf',
   'additionalProperties',
 ])
+
+/** The refusal of a text by its pattern: people read it, so it shows no regular expression. */
+export const WRONG_FORM = 'does not have the form that is accepted here'
 
 /** For a text that must hold more than blanks. */
 export const NotBlank = { pattern: '\\S' } as const
@@ -96,6 +100,7 @@ const ajv = new Ajv({
     { keyword: 'words', schemaType: ['string', 'object'] },
     { keyword: 'knownExtraFields', schemaType: 'string' },
     { keyword: 'documented', schemaType: 'object' },
+    { keyword: 'named', schemaType: 'string' },
     {
       keyword: 'check',
       // Checked after all other keywords, so that the value has its type.
@@ -227,10 +232,7 @@ function usualWords({ keyword, data, message }: ErrorObject, node: Node): string
     case 'minLength':
       return 'must not be empty'
     case 'pattern':
-      // People read it, so it shows no regular expression.
-      return node.pattern === NotBlank.pattern
-        ? 'must not be empty'
-        : 'does not have the form that is accepted here'
+      return node.pattern === NotBlank.pattern ? 'must not be empty' : WRONG_FORM
     case 'minItems':
     case 'maxItems':
       return `must have ${countInWords(node)}`

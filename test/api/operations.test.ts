@@ -4,8 +4,8 @@ import t from 'tap'
 import { startApp } from './support/app.ts'
 
 /**
- * Every operation as `/openapi.json` describes it, but for the members of what is sent. `RECORD_OPERATIONS=1` writes
- * the list anew; its difference is what changed for readers of the description.
+ * Every operation and every named schema as `/openapi.json` describes it, but for the members of what is sent.
+ * `RECORD_OPERATIONS=1` records the list; its difference is what changed for readers of the description.
  */
 
 interface Described {
@@ -35,17 +35,23 @@ function linesOf(place: string, operation: Described): readonly string[] {
 t.test('every operation is described as recorded', async (t) => {
   const { app } = await startApp()
   t.teardown(() => app.close())
-  const { paths, tags } = (await app.inject('/openapi.json')).json<{
+  const { paths, tags, components } = (await app.inject('/openapi.json')).json<{
     paths: Record<string, Record<string, Described>>
     tags: readonly { name: string; description: string }[]
+    components: { readonly schemas: Record<string, object> }
   }>()
-  const keywordsOfOurs = /"(?:words|check|knownExtraFields|documented)":/
-  t.notMatch(JSON.stringify(paths), keywordsOfOurs, 'how bodies are read is not shown')
+  const keywordsOfOurs = /"(?:words|check|knownExtraFields|documented|named)":/
+  t.notMatch(
+    JSON.stringify([paths, components]),
+    keywordsOfOurs,
+    'how bodies are read is not shown',
+  )
   const lines = [
     ...tags.map(({ name, description }) => `tag ${name}: ${description}`),
     ...Object.entries(paths).flatMap(([path, operations]) =>
       Object.entries(operations).flatMap(([method, one]) => linesOf(`${method} ${path}`, one)),
     ),
+    ...Object.entries(components.schemas).map(([name, one]) => `schema ${name} ${digest(one)}`),
   ]
   t.ok(lines.length > 400, `${lines.length} lines`)
   if (process.env['RECORD_OPERATIONS'] === '1') writeFileSync(recorded, `${lines.join('\n')}\n`)

@@ -18,7 +18,11 @@ const { url, demo } = stack
 
 interface MediaType {
   readonly example?: Body
-  readonly schema: { readonly properties?: Readonly<Record<string, { readonly format?: string }>> }
+  readonly schema: Schema
+}
+interface Schema {
+  readonly $ref?: string
+  readonly properties?: Readonly<Record<string, { readonly format?: string }>>
 }
 interface Operation {
   readonly security: readonly Readonly<Record<string, unknown>>[]
@@ -39,13 +43,20 @@ const tokens: Readonly<Record<string, string>> = {
   adminToken: demo.adminToken,
 }
 
-function bodiesOf(paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>) {
+interface Description {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+}
+
+function bodiesOf({ paths, components }: Description) {
   return Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).flatMap(([method, { security, requestBody }]) =>
       Object.entries(requestBody?.content ?? {}).map(([type, media]): BodyExample => {
         const [scheme = ''] = Object.keys(security[0] ?? {})
         const token = tokens[scheme] ?? ''
-        return { method: method.toUpperCase(), path, token, type, ...media }
+        const name = media.schema.$ref?.split('/').at(-1) ?? ''
+        const schema = components.schemas[name] ?? media.schema
+        return { method: method.toUpperCase(), path, token, type, ...media, schema }
       }),
     ),
   )
@@ -80,7 +91,7 @@ function formOf({ example = {}, schema }: BodyExample): FormData {
 
 t.test('every body has an example, and the gateway takes it', async (t) => {
   const described = (await call(`${url}/openapi.json`)).body
-  const bodies = bodiesOf(described.paths)
+  const bodies = bodiesOf(described)
   t.ok(bodies.length > 30, `${bodies.length} bodies`)
   const ordered = [
     ...first.flatMap((path) => bodies.filter((one) => one.path === path)),

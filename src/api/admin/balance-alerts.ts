@@ -32,19 +32,24 @@ const AlertsBody = Type.Object(
 )
 
 const members = {
-  thresholds: Type.Array(Type.Object({ currency: Type.String(), below: Type.String() })),
+  thresholds: Type.Array(
+    Type.Object({ currency: Type.String(), below: Type.String() }, { named: 'AlertThreshold' }),
+  ),
   webhook_url: orNull('null: nothing is sent.'),
   webhook_secret: orNull('What is sent is signed with it (Standard Webhooks); null without a URL.'),
   low: Type.Array(
-    Type.Object({
-      currency: Type.String(),
-      balance: Type.String({ description: 'What was left when it was seen.' }),
-      since: Type.String({ description: 'RFC 3339.' }),
-      tries: Type.Integer({ description: 'Of sending it.' }),
-      told_at: orNull('null: not yet, or never.'),
-      given_up_at: orNull('null: it was delivered, or will be tried again.'),
-      last_failure: orNull('Why the last try was not taken.'),
-    }),
+    Type.Object(
+      {
+        currency: Type.String(),
+        balance: Type.String({ description: 'What was left when it was seen.' }),
+        since: Type.String({ description: 'RFC 3339.' }),
+        tries: Type.Integer({ description: 'Of sending it.' }),
+        told_at: orNull('null: not yet, or never.'),
+        given_up_at: orNull('null: it was delivered, or will be tried again.'),
+        last_failure: orNull('Why the last try was not taken.'),
+      },
+      { named: 'LowBalance' },
+    ),
     { description: 'Balances that are low now, and whether the webhook was notified.' },
   ),
 }

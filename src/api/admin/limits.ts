@@ -67,7 +67,12 @@ export const limitRoutes = settingRoutes({
     failures: ['user_not_found'],
   },
   members: {
-    limits: Type.Array(Type.Object({ subject, user_id: Type.Optional(Type.String()), ...figures })),
+    limits: Type.Array(
+      Type.Object(
+        { subject, user_id: Type.Optional(Type.String()), ...figures },
+        { named: 'SubjectLimits' },
+      ),
+    ),
   },
   read: ({ limits }) => ({ limits: limits.map(readLimits) }),
   toBody: ({ limits }) => ({

@@ -23,14 +23,14 @@ export const NewTenantSchema = Type.Object(
     name: DisplayName,
     tenant_id: Type.Optional(NewId('Its id instead of a new one: the same again changes nothing.')),
   },
-  { ...strict, examples: [{ tenant_id: 'acme', name: 'Acme' }] },
+  { named: 'NewTenant', ...strict, examples: [{ tenant_id: 'acme', name: 'Acme' }] },
 )
 export const NewUserSchema = Type.Object(
   {
     name: DisplayName,
     user_id: Type.Optional(NewId('Its id instead of a new one: the same again changes nothing.')),
   },
-  { ...strict, examples: [{ user_id: 'ann', name: 'Ann' }] },
+  { named: 'NewUser', ...strict, examples: [{ user_id: 'ann', name: 'Ann' }] },
 )
 export const NewGrantSchema = Type.Object(
   {
@@ -44,6 +44,7 @@ export const NewGrantSchema = Type.Object(
     ),
   },
   {
+    named: 'NewGrant',
     ...strict,
     examples: [{ currency: 'CNY', amount: '100', reason: 'invoice 17', grant_id: 'invoice_17' }],
   },
@@ -58,7 +59,11 @@ export const CreditLimitSchema = Type.Object(
       ),
     ),
   },
-  { ...strict, examples: [{ currency: 'CNY', amount: '50', limit_id: 'contract_3' }] },
+  {
+    named: 'CreditLimit',
+    ...strict,
+    examples: [{ currency: 'CNY', amount: '50', limit_id: 'contract_3' }],
+  },
 )
 
 const tenant = {

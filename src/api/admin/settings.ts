@@ -134,7 +134,11 @@ function schemasOf(
     further: readonly FailureCode[],
   ): FastifySchema => {
     const isRead = method === 'get'
-    const ok = successOf(Type.Object(isRead ? members : { ...members, changed }))
+    const ok = successOf(
+      isRead
+        ? Type.Object(members, { named: operation })
+        : Type.Object({ ...members, changed }, { named: `Changed${operation}` }),
+    )
     const common = isRead ? readFailures : changeFailures
     const failures: readonly FailureCode[] = [...common, 'tenant_not_found', ...further]
     return {

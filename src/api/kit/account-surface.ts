@@ -5,15 +5,19 @@ import { principalOf } from './authenticate.ts'
 import { answer, failureResponses } from './documentation.ts'
 import type { Answer, Envelope } from './envelope.ts'
 import type { FailureCode } from './failure-table.ts'
+import { nameOf } from './schema-names.ts'
 import { retryHeaders, type Surface, type SurfaceFailures } from './surface-failures.ts'
 
 /** The shapes that all of `/api/*` shares: `{success, message, data}` and `{success, message, error}`. */
 
-const ErrorSchema = Type.Object({
-  success: Type.Literal(false),
-  message: Type.String(),
-  error: Type.Object({ code: Type.String(), param: Type.Optional(Type.String()) }),
-})
+const ErrorSchema = Type.Object(
+  {
+    success: Type.Literal(false),
+    message: Type.String(),
+    error: Type.Object({ code: Type.String(), param: Type.Optional(Type.String()) }),
+  },
+  { named: 'AccountFailure' },
+)
 
 /** The error shape of `/api/*`: `{success: false, message, error: {code, param?}}`. */
 export function accountEnvelope(surface: Surface): Envelope {
@@ -44,9 +48,10 @@ export function success<T>(data: T, warnings: readonly string[] = []) {
 
 /** The schema of a success. */
 export function successOf<T extends ReturnType<typeof Type.Object>>(data: T) {
+  const name = nameOf(Object(data))
   return Type.Object(
     { success: Type.Literal(true), message: Type.String(), data },
-    { description: 'Success.' },
+    { description: 'Success.', ...(name === undefined ? {} : { named: `${name}Answer` }) },
   )
 }
 

@@ -8,18 +8,21 @@ import { currencies, formatAmount, formatFullAmount } from '../../kernel/money.t
 
 const Full = (description: string) => Type.String({ description, examples: ['9994.990600000000'] })
 
-export const BalanceAccountSchema = Type.Object({
-  currency: Type.String({ description: 'Currencies are never added up.' }),
-  granted: Full('Credit that was given.'),
-  adjusted: Full('What corrections gave; negative where they took.'),
-  settled: Full('What results cost.'),
-  held: Full('Promised to what runs, and what is settled and not in the ledger yet.'),
-  credit_limit: Full('How far below zero the balance may go.'),
-  available: Full('granted + adjusted + credit_limit - settled - held: what a request may hold.'),
-  balance: Full('granted + adjusted - settled.'),
-  reserved: Full('The same as held.'),
-  used_total: Full('The same as settled.'),
-})
+export const BalanceAccountSchema = Type.Object(
+  {
+    currency: Type.String({ description: 'Currencies are never added up.' }),
+    granted: Full('Credit that was given.'),
+    adjusted: Full('What corrections gave; negative where they took.'),
+    settled: Full('What results cost.'),
+    held: Full('Promised to what runs, and what is settled and not in the ledger yet.'),
+    credit_limit: Full('How far below zero the balance may go.'),
+    available: Full('granted + adjusted + credit_limit - settled - held: what a request may hold.'),
+    balance: Full('granted + adjusted - settled.'),
+    reserved: Full('The same as held.'),
+    used_total: Full('The same as settled.'),
+  },
+  { named: 'CurrencyBalance' },
+)
 
 export const balanceAccountColumns = [
   'currency',
@@ -65,18 +68,21 @@ export const budgetFacts = {
 
 const orNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
 
-export const BudgetSchema = Type.Object({
-  ...budgetFacts,
-  hard: orNull('null: nothing is refused.'),
-  soft: orNull('null: none.'),
-  spent: Type.String({
-    description: 'Settled in the present period, and held by tasks under way.',
-  }),
-  left: orNull('Of hard; negative where what was under way came to more than its holds.'),
-  soft_reached: Type.Boolean(),
-  begins_at: Type.String({ description: 'RFC 3339: the present day or month.' }),
-  ends_at: Type.String({ description: 'Exclusive.' }),
-})
+export const BudgetSchema = Type.Object(
+  {
+    ...budgetFacts,
+    hard: orNull('null: nothing is refused.'),
+    soft: orNull('null: none.'),
+    spent: Type.String({
+      description: 'Settled in the present period, and held by tasks under way.',
+    }),
+    left: orNull('Of hard; negative where what was under way came to more than its holds.'),
+    soft_reached: Type.Boolean(),
+    begins_at: Type.String({ description: 'RFC 3339: the present day or month.' }),
+    ends_at: Type.String({ description: 'Exclusive.' }),
+  },
+  { named: 'BudgetStatus' },
+)
 
 /** How a budget is shown, to administrators and to the token it bounds. */
 export function toBudget(budget: BudgetStatus) {

@@ -1,3 +1,4 @@
+import { WRONG_FORM } from '../../kernel/body.ts'
 import { isOutage } from './drain.ts'
 
 /** What can be wrong with a request before any use case sees it; every envelope maps all of them. */
@@ -58,8 +59,7 @@ function ruleOf(issue: ValidationIssue | undefined): unknown {
   if (issue?.keyword === 'required') return 'is required'
   // A schema that takes nothing means that the member is unknown.
   if (issue?.keyword === 'boolean') return 'is not known here'
-  // People read the message, so it has no regular expression.
-  if (issue?.keyword === 'pattern') return 'does not have the form that is accepted here'
+  if (issue?.keyword === 'pattern') return WRONG_FORM
   return allowedValues(issue) ?? issue?.message
 }
 

@@ -3,6 +3,7 @@ import fastifySwaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance, FastifySchema } from 'fastify'
 import { Type } from 'typebox'
 import { failureResponses, headerComponents, shareRepeatedParts } from '../kit/documentation.ts'
+import { nameSchemas } from '../kit/schema-names.ts'
 import { useKeptPages } from '../kit/kept-pages.ts'
 import { RequestError } from '../kit/request-error.ts'
 import type { Tag } from '../kit/surface.ts'
@@ -82,7 +83,10 @@ const securitySchemes = {
 const openFailures = failureResponses(
   {
     envelope: operatingEnvelope,
-    schema: Type.Object({ error: Type.Object({ code: Type.String(), message: Type.String() }) }),
+    schema: Type.Object(
+      { error: Type.Object({ code: Type.String(), message: Type.String() }) },
+      { named: 'OperatingFailure' },
+    ),
     read: (body) => {
       const { code: name, message } = Object(body).error
       return { name, message }
@@ -128,7 +132,9 @@ export async function useDocumentation(
     transform: ({ schema, url }) => ({ schema: documentedRoute(schema), url }),
     transformObject: (document) => {
       if (!('openapiObject' in document)) return document.swaggerObject
-      shareRepeatedParts(document.openapiObject.paths ?? {})
+      const { paths = {}, components = {} } = document.openapiObject
+      shareRepeatedParts(paths)
+      Object.assign(components, { schemas: nameSchemas(paths) })
       return document.openapiObject
     },
     openapi: {

@@ -64,9 +64,12 @@ const ReadinessSchema = Type.Object({
   ),
 })
 
-const ForbiddenSchema = Type.Object({
-  error: Type.Object({ code: Type.String(), message: Type.String() }),
-})
+const ForbiddenSchema = Type.Object(
+  {
+    error: Type.Object({ code: Type.String(), message: Type.String() }),
+  },
+  { named: 'OperatingFailure' },
+)
 
 const tags = ['Operating']
 

@@ -54,26 +54,32 @@ const upstream = {
   native_id: OrNull,
 }
 
-export const AssetSchema = Type.Object({
-  asset_id: Type.String(),
-  group_id: Type.String(),
-  state: Type.Enum([...assetStates]),
-  asset_type: Type.Enum([...assetTypes]),
-  name: Type.String(),
-  ...kept,
-  error_code: OrNull,
-  error_message: OrNull,
-  ...upstream,
-})
-export const GroupSchema = Type.Object({
-  group_id: Type.String(),
-  state: Type.Enum([...groupStates]),
-  name: Type.String(),
-  description: Type.String(),
-  ...kept,
-  verification_id: OrNull,
-  ...upstream,
-})
+export const AssetSchema = Type.Object(
+  {
+    asset_id: Type.String(),
+    group_id: Type.String(),
+    state: Type.Enum([...assetStates]),
+    asset_type: Type.Enum([...assetTypes]),
+    name: Type.String(),
+    ...kept,
+    error_code: OrNull,
+    error_message: OrNull,
+    ...upstream,
+  },
+  { named: 'Asset' },
+)
+export const GroupSchema = Type.Object(
+  {
+    group_id: Type.String(),
+    state: Type.Enum([...groupStates]),
+    name: Type.String(),
+    description: Type.String(),
+    ...kept,
+    verification_id: OrNull,
+    ...upstream,
+  },
+  { named: 'AssetGroup' },
+)
 
 export const AssetsAnswerSchema = successOf(
   Type.Object({ items: Type.Array(AssetSchema), next_cursor: OrNull }),

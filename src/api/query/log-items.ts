@@ -12,32 +12,35 @@ const OrNull = <T extends ReturnType<typeof Type.String | typeof Type.Integer>>(
   Type.Union([type, Type.Null()])
 const TextOrNull = (description: string) => OrNull(Type.String({ description }))
 
-const LogItemSchema = Type.Object({
-  id: Type.String({ description: 'Of the line, the grant or the adjustment.' }),
-  type: Type.String({ description: '`consume`, `refund`, `topup` or `adjust`.' }),
-  created_at: Type.Integer({ description: 'Unix seconds.' }),
-  tenant_id: Type.String(),
-  user_id: TextOrNull('Null: the credit is the tenant’s.'),
-  token_id: TextOrNull('Whose request it was.'),
-  token_name: TextOrNull('How the token is called now.'),
-  model: TextOrNull('External name.'),
-  endpoint: TextOrNull('Where it was asked for.'),
-  task_id: TextOrNull('Native id of the task; null of a call.'),
-  platform_id: TextOrNull('Our id of the task, or id of the call.'),
-  request_id: TextOrNull('Of the answer that began it.'),
-  status: Type.String({ description: '`settled`, or `posted` of a credit.' }),
-  sku: TextOrNull('What was sold.'),
-  quantity: OrNull(Type.Integer({ description: 'Of the unit.' })),
-  unit: TextOrNull('What the quantity counts.'),
-  currency: Type.String(),
-  amount: Decimal,
-  usage: Type.Union([Type.Record(Type.String(), Type.Integer()), Type.Null()], {
-    description: 'What was counted of the whole result, by unit.',
-  }),
-  is_stream: Type.Union([Type.Boolean(), Type.Null()], { description: 'Null of a task.' }),
-  duration_ms: OrNull(Type.Integer({ description: 'From the request to the settlement.' })),
-  position: Type.String({ description: 'Position in the log.' }),
-})
+const LogItemSchema = Type.Object(
+  {
+    id: Type.String({ description: 'Of the line, the grant or the adjustment.' }),
+    type: Type.String({ description: '`consume`, `refund`, `topup` or `adjust`.' }),
+    created_at: Type.Integer({ description: 'Unix seconds.' }),
+    tenant_id: Type.String(),
+    user_id: TextOrNull('Null: the credit is the tenant’s.'),
+    token_id: TextOrNull('Whose request it was.'),
+    token_name: TextOrNull('How the token is called now.'),
+    model: TextOrNull('External name.'),
+    endpoint: TextOrNull('Where it was asked for.'),
+    task_id: TextOrNull('Native id of the task; null of a call.'),
+    platform_id: TextOrNull('Our id of the task, or id of the call.'),
+    request_id: TextOrNull('Of the answer that began it.'),
+    status: Type.String({ description: '`settled`, or `posted` of a credit.' }),
+    sku: TextOrNull('What was sold.'),
+    quantity: OrNull(Type.Integer({ description: 'Of the unit.' })),
+    unit: TextOrNull('What the quantity counts.'),
+    currency: Type.String(),
+    amount: Decimal,
+    usage: Type.Union([Type.Record(Type.String(), Type.Integer()), Type.Null()], {
+      description: 'What was counted of the whole result, by unit.',
+    }),
+    is_stream: Type.Union([Type.Boolean(), Type.Null()], { description: 'Null of a task.' }),
+    duration_ms: OrNull(Type.Integer({ description: 'From the request to the settlement.' })),
+    position: Type.String({ description: 'Position in the log.' }),
+  },
+  { named: 'LogItem' },
+)
 type LogItem = Static<typeof LogItemSchema>
 
 export const LogsAnswerSchema = successOf(

@@ -68,37 +68,40 @@ export const SummaryQuerySchema = Type.Object({
   format: Format,
 })
 
-export const LedgerLineSchema = Type.Object({
-  line_id: Type.String(),
-  settled_at: Type.String(),
-  tenant_id: Type.String(),
-  user_id: Type.String(),
-  token_id: Type.String(),
-  source_id: Type.String({ description: 'Platform id of the task, or id of the call.' }),
-  native_id: Type.Union([Type.String(), Type.Null()]),
-  surface: Type.String(),
-  model: Type.String(),
-  sku: Type.String(),
-  rule: Type.String({ description: 'Name of the rule that chose the SKU.' }),
-  quantity: Quantity,
-  unit: Type.String(),
-  price: Decimal,
-  per: Type.Integer({ description: 'Units the price is quoted for.' }),
-  currency: Type.String(),
-  amount: Decimal,
-  price_book_version: Type.String(),
-  measurement: Type.String({ description: '`reported` or `estimated`.' }),
-  request_id: Type.String(),
-  position: Type.String({ description: 'Position of the settlement in the log.' }),
-  adjusted: Type.String({
-    description: 'Sum of the adjustments of this line: what of the amount was given back.',
-    examples: ['0'],
-  }),
-  account_prices: Type.Union([Type.Integer(), Type.Null()], {
-    description:
-      "Which of the tenant's account prices the price came of; null where it is that of the price book.",
-  }),
-})
+export const LedgerLineSchema = Type.Object(
+  {
+    line_id: Type.String(),
+    settled_at: Type.String(),
+    tenant_id: Type.String(),
+    user_id: Type.String(),
+    token_id: Type.String(),
+    source_id: Type.String({ description: 'Platform id of the task, or id of the call.' }),
+    native_id: Type.Union([Type.String(), Type.Null()]),
+    surface: Type.String(),
+    model: Type.String(),
+    sku: Type.String(),
+    rule: Type.String({ description: 'Name of the rule that chose the SKU.' }),
+    quantity: Quantity,
+    unit: Type.String(),
+    price: Decimal,
+    per: Type.Integer({ description: 'Units the price is quoted for.' }),
+    currency: Type.String(),
+    amount: Decimal,
+    price_book_version: Type.String(),
+    measurement: Type.String({ description: '`reported` or `estimated`.' }),
+    request_id: Type.String(),
+    position: Type.String({ description: 'Position of the settlement in the log.' }),
+    adjusted: Type.String({
+      description: 'Sum of the adjustments of this line: what of the amount was given back.',
+      examples: ['0'],
+    }),
+    account_prices: Type.Union([Type.Integer(), Type.Null()], {
+      description:
+        "Which of the tenant's account prices the price came of; null where it is that of the price book.",
+    }),
+  },
+  { named: 'LedgerLine' },
+)
 
 export const LinesAnswerSchema = successOf(
   Type.Object({
@@ -131,17 +134,20 @@ export const HistoryParamsSchema = Type.Object({
   }),
 })
 
+const HistoryEventSchema = Type.Object(
+  {
+    position: Type.String(),
+    type: Type.String(),
+    at: Type.String(),
+    data: Type.Object({}, { additionalProperties: true }),
+    metadata: Type.Object({}, { additionalProperties: true }),
+  },
+  { named: 'HistoryEvent' },
+)
+
 export const HistoryAnswerSchema = successOf(
-  Type.Object({
-    items: Type.Array(
-      Type.Object({
-        position: Type.String(),
-        type: Type.String(),
-        at: Type.String(),
-        data: Type.Object({}, { additionalProperties: true }),
-        metadata: Type.Object({}, { additionalProperties: true }),
-      }),
-      { description: 'Every event, oldest first.' },
-    ),
-  }),
+  Type.Object(
+    { items: Type.Array(HistoryEventSchema, { description: 'Every event, oldest first.' }) },
+    { named: 'History' },
+  ),
 )

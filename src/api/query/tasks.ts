@@ -42,24 +42,27 @@ const tasksQuerySchema = ({ taskFamilies }: Catalog) =>
 
 type TasksQuery = Static<ReturnType<typeof tasksQuerySchema>>
 
-const TaskItemSchema = Type.Object({
-  platform_id: Type.String({ description: 'Our id of the task.' }),
-  task_id: Type.Union([Type.String(), Type.Null()], { description: 'Native id, once there is.' }),
-  tenant_id: Type.String(),
-  user_id: Type.String(),
-  token_id: Type.String(),
-  family: Type.String(),
-  endpoint: Type.String({ description: 'Where it was asked for.' }),
-  model: Type.String(),
-  status: Type.String(),
-  created_at: Type.Integer({ description: 'Unix seconds.' }),
-  updated_at: Type.Integer({ description: 'Unix seconds.' }),
-  usage: Type.Union([Type.Record(Type.String(), Type.Integer()), Type.Null()]),
-  currency: Type.Union([Type.String(), Type.Null()]),
-  amount: Type.Union([Type.String(), Type.Null()], { description: 'Null: not settled.' }),
-  request_id: Type.String({ description: 'Of its creation.' }),
-  error_code: Type.Union([Type.String(), Type.Null()]),
-})
+const TaskItemSchema = Type.Object(
+  {
+    platform_id: Type.String({ description: 'Our id of the task.' }),
+    task_id: Type.Union([Type.String(), Type.Null()], { description: 'Native id, once there is.' }),
+    tenant_id: Type.String(),
+    user_id: Type.String(),
+    token_id: Type.String(),
+    family: Type.String(),
+    endpoint: Type.String({ description: 'Where it was asked for.' }),
+    model: Type.String(),
+    status: Type.String(),
+    created_at: Type.Integer({ description: 'Unix seconds.' }),
+    updated_at: Type.Integer({ description: 'Unix seconds.' }),
+    usage: Type.Union([Type.Record(Type.String(), Type.Integer()), Type.Null()]),
+    currency: Type.Union([Type.String(), Type.Null()]),
+    amount: Type.Union([Type.String(), Type.Null()], { description: 'Null: not settled.' }),
+    request_id: Type.String({ description: 'Of its creation.' }),
+    error_code: Type.Union([Type.String(), Type.Null()]),
+  },
+  { named: 'TaskItem' },
+)
 type TaskItem = Static<typeof TaskItemSchema>
 
 const TasksAnswerSchema = successOf(

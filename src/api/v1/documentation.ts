@@ -10,14 +10,17 @@ import {
 import type { FailureCode } from '../kit/failure-table.ts'
 import { v1Envelope } from './envelope.ts'
 
-const ErrorSchema = Type.Object({
-  error: Type.Object({
-    message: Type.String(),
-    type: Type.String(),
-    param: Type.Union([Type.String(), Type.Null()], { description: 'The offending field.' }),
-    code: Type.Union([Type.String(), Type.Null()]),
-  }),
-})
+const ErrorSchema = Type.Object(
+  {
+    error: Type.Object({
+      message: Type.String(),
+      type: Type.String(),
+      param: Type.Union([Type.String(), Type.Null()], { description: 'The offending field.' }),
+      code: Type.Union([Type.String(), Type.Null()]),
+    }),
+  },
+  { named: 'V1Failure' },
+)
 
 const shape = {
   envelope: v1Envelope,

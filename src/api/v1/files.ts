@@ -221,32 +221,41 @@ export function filesPlugin(deps: FileRouteDeps) {
 
 const Purpose = Type.Enum([...filePurposes], { description: 'What it may be used for.' })
 
-const FileSchema = Type.Object({
-  id: Type.String({ description: '`file-` and a ULID.' }),
-  object: Type.Literal('file'),
-  bytes: Type.Integer({ minimum: 0 }),
-  created_at: Type.Integer({ description: 'Unix seconds.' }),
-  expires_at: Type.Optional(
-    Type.Integer({ description: 'Unix seconds: from then on there is no such file.' }),
-  ),
-  filename: Type.String(),
-  purpose: Purpose,
-  status: Type.Literal('processed'),
-})
+const FileSchema = Type.Object(
+  {
+    id: Type.String({ description: '`file-` and a ULID.' }),
+    object: Type.Literal('file'),
+    bytes: Type.Integer({ minimum: 0 }),
+    created_at: Type.Integer({ description: 'Unix seconds.' }),
+    expires_at: Type.Optional(
+      Type.Integer({ description: 'Unix seconds: from then on there is no such file.' }),
+    ),
+    filename: Type.String(),
+    purpose: Purpose,
+    status: Type.Literal('processed'),
+  },
+  { named: 'StoredFile' },
+)
 
-const FileListSchema = Type.Object({
-  object: Type.Literal('list'),
-  data: Type.ReadonlyType(Type.Array(FileSchema)),
-  first_id: Type.Union([Type.String(), Type.Null()]),
-  last_id: Type.Union([Type.String(), Type.Null()]),
-  has_more: Type.Boolean(),
-})
+const FileListSchema = Type.Object(
+  {
+    object: Type.Literal('list'),
+    data: Type.ReadonlyType(Type.Array(FileSchema)),
+    first_id: Type.Union([Type.String(), Type.Null()]),
+    last_id: Type.Union([Type.String(), Type.Null()]),
+    has_more: Type.Boolean(),
+  },
+  { named: 'FileList' },
+)
 
-const DeletedFileSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('file'),
-  deleted: Type.Literal(true),
-})
+const DeletedFileSchema = Type.Object(
+  {
+    id: Type.String(),
+    object: Type.Literal('file'),
+    deleted: Type.Literal(true),
+  },
+  { named: 'DeletedFile' },
+)
 
 const FileParamsSchema = Type.Object({ id: Type.String() })
 
@@ -270,5 +279,5 @@ const UploadSchema = Type.Object(
     file: Type.Unsafe<unknown>({ type: 'string', format: 'binary' }),
     purpose: Purpose,
   },
-  { examples: [{ file: 'boat.png', purpose: 'vision' }] },
+  { named: 'FileUpload', examples: [{ file: 'boat.png', purpose: 'vision' }] },
 )

@@ -84,14 +84,17 @@ const figures = {
   remaining: Type.Integer(),
 }
 const PerMinute = Type.Union([
-  Type.Object({
-    ...figures,
-    reset_ms: Type.Integer({ description: 'Until nothing is used, in milliseconds.' }),
-  }),
+  Type.Object(
+    {
+      ...figures,
+      reset_ms: Type.Integer({ description: 'Until nothing is used, in milliseconds.' }),
+    },
+    { named: 'RateStatus' },
+  ),
   Type.Null(),
 ])
 
-const AtATime = Type.Union([Type.Object(figures), Type.Null()])
+const AtATime = Type.Union([Type.Object(figures, { named: 'LimitStatus' }), Type.Null()])
 const Limits = (description: string) =>
   Type.Object(
     {
@@ -100,7 +103,7 @@ const Limits = (description: string) =>
       concurrent_calls: AtATime,
       concurrent_tasks: AtATime,
     },
-    { description },
+    { named: 'LimitStatuses', description },
   )
 
 /** A token for its holder; an absent limit is null. */

@@ -78,10 +78,13 @@ export const ModelSchema = Type.Object({
   supported_endpoints: Type.ReadonlyType(Type.Array(Type.String())),
 })
 
-export const ModelListSchema = Type.Object({
-  object: Type.Literal('list'),
-  data: Type.Array(ModelSchema),
-})
+export const ModelListSchema = Type.Object(
+  {
+    object: Type.Literal('list'),
+    data: Type.Array(ModelSchema),
+  },
+  { named: 'ModelList' },
+)
 
 /** Official clients page through other lists and say their version: the list is whole in any case. */
 export const ModelsQuerySchema = Type.Object({}, { additionalProperties: true })

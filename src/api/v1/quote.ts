@@ -36,6 +36,7 @@ const QuoteBodySchema = Type.Object(
     ),
   },
   {
+    named: 'QuoteRequest',
     additionalProperties: false,
     examples: [
       {

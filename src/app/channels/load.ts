@@ -2,6 +2,7 @@ import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { parse } from 'yaml'
 import type { AnyCallFamily, Catalog } from '../../domain/catalog/catalog.ts'
+import { WRONG_FORM } from '../../kernel/body.ts'
 import { membersGiven } from '../../kernel/json.ts'
 import type { Channel } from '../ports/provider.ts'
 import { checkBaseUrl } from './base-url.ts'
@@ -87,8 +88,12 @@ function isOf<Schema extends TSchema>(
 ): entry is Static<Schema> {
   if (Value.Check(schema, entry)) return true
   for (const error of Value.Errors(schema, entry))
-    faults.push(`${where}${error.instancePath.replaceAll('/', '.')} ${error.message}`)
+    faults.push(`${where}${error.instancePath.replaceAll('/', '.')} ${wordsOf(error)}`)
   return false
+}
+
+function wordsOf({ keyword, message }: { readonly keyword: string; readonly message: string }) {
+  return keyword === 'pattern' ? WRONG_FORM : message
 }
 
 /** The channel of an entry; undefined when it has a fault. */

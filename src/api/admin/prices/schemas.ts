@@ -37,7 +37,7 @@ const listPrice = {
   ...ownPrice,
   demonstration: Type.Optional(Type.Boolean({ description: 'Only the sandbox sells at it.' })),
 }
-const Price = Type.Object(listPrice)
+const Price = Type.Object(listPrice, { named: 'Price' })
 
 export const NoParametersSchema = Type.Object({}, strict)
 export const BookParamsSchema = Type.Object({ version: Type.String() })
@@ -71,6 +71,7 @@ export const NewBookSchema = Type.Object(
     ),
   },
   {
+    named: 'NewPriceBook',
     ...strict,
     examples: [
       {
@@ -88,7 +89,9 @@ export const NewBookSchema = Type.Object(
 const difference = {
   added: Type.Array(Price),
   removed: Type.Array(Price),
-  changed: Type.Array(Type.Object({ before: Price, after: Price, percent: Percent })),
+  changed: Type.Array(
+    Type.Object({ before: Price, after: Price, percent: Percent }, { named: 'PriceChange' }),
+  ),
   unchanged: Type.Integer({ description: 'How many are the same in both.' }),
 }
 const Publisher = Type.Union([Type.String(), Type.Null()], {

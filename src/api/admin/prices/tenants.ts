@@ -63,6 +63,7 @@ const PricesBody = Type.Object(
 )
 const ClearQuery = Type.Object({ expected_revision: Type.Optional(Revision) }, strict)
 
+const PerUnits = Type.Object(perUnits, { named: 'PricePerUnits' })
 const members = {
   revision: Revision,
   multiplier: Type.Union([Type.String(), Type.Null()], { description: 'null: none.' }),
@@ -70,18 +71,21 @@ const members = {
     description: 'Of the list, in effect now.',
   }),
   prices: Type.Array(
-    Type.Object({
-      sku: Type.String(),
-      currency: Type.Enum(['CNY', 'USD']),
-      list: Type.Union([Type.Object(perUnits), Type.Null()], {
-        description: 'null: the list has none.',
-      }),
-      tenant: Type.Union([Type.Object(perUnits), Type.Null()], {
-        description: 'null: multiplied it is too large for a price.',
-      }),
-      own: Type.Boolean({ description: 'A price of its own, whatever the list says.' }),
-      percent: Percent,
-    }),
+    Type.Object(
+      {
+        sku: Type.String(),
+        currency: Type.Enum(['CNY', 'USD']),
+        list: Type.Union([PerUnits, Type.Null()], {
+          description: 'null: the list has none.',
+        }),
+        tenant: Type.Union([PerUnits, Type.Null()], {
+          description: 'null: multiplied it is too large for a price.',
+        }),
+        own: Type.Boolean({ description: 'A price of its own, whatever the list says.' }),
+        percent: Percent,
+      },
+      { named: 'TenantPrice' },
+    ),
   ),
 }
 

@@ -29,7 +29,11 @@ const LimitsBody = Type.Object(
     concurrent_calls: Type.Optional(Limit),
     concurrent_tasks: Type.Optional(Limit),
   },
-  { ...strict, description: 'Of a model token. What is absent stays as it is.' },
+  {
+    named: 'TokenLimitChanges',
+    ...strict,
+    description: 'Of a model token. What is absent stays as it is.',
+  },
 )
 
 const ModelsBody = Type.Union(
@@ -84,6 +88,7 @@ const ScopeBody = Type.Object(
     ),
   },
   {
+    named: 'NewTokenScope',
     ...strict,
     description:
       'Of a query token what it reads, `current_user` by default; an admin token must say `all_users` of its tenant, or `all_tenants`.',
@@ -99,6 +104,7 @@ const newTokenMembers = {
 } as const
 
 export const NewOwnTokenSchema = Type.Object(newTokenMembers, {
+  named: 'NewOwnToken',
   ...strict,
   examples: [
     {
@@ -113,6 +119,7 @@ export const NewOwnTokenSchema = Type.Object(newTokenMembers, {
 export const NewTokenSchema = Type.Object(
   { tenant_id: KnownId, user_id: KnownId, ...newTokenMembers },
   {
+    named: 'NewToken',
     ...strict,
     examples: [{ tenant_id: 'acme', user_id: 'ann', kind: 'model', name: 'batch jobs' }],
   },
@@ -120,7 +127,12 @@ export const NewTokenSchema = Type.Object(
 
 export const TokenChangesSchema = Type.Object(
   { name: Type.Optional(DisplayName), ...tokenMembers },
-  { ...strict, description: 'What is absent stays.', examples: [{ name: 'nightly jobs' }] },
+  {
+    named: 'TokenChanges',
+    ...strict,
+    description: 'What is absent stays.',
+    examples: [{ name: 'nightly jobs' }],
+  },
 )
 
 export const RotationSchema = Type.Object(
@@ -133,7 +145,7 @@ export const RotationSchema = Type.Object(
       }),
     ),
   },
-  { ...strict, examples: [{ overlap_seconds: 3_600 }] },
+  { named: 'TokenRotation', ...strict, examples: [{ overlap_seconds: 3_600 }] },
 )
 
 export const DisablingSchema = Type.Object({
@@ -161,13 +173,13 @@ const tokenFields = {
   addresses: Type.Union([Type.Array(Type.String()), Type.Null()], {
     description: 'As ranges are written: 203.0.113.0/24. null: anywhere.',
   }),
-  limits: Type.Object(limits),
+  limits: Type.Object(limits, { named: 'TokenLimits' }),
   scope: Type.Union(
     [
-      Type.Object({
-        level: Type.Enum([...levels]),
-        user_ids: Type.Optional(Type.Array(Type.String())),
-      }),
+      Type.Object(
+        { level: Type.Enum([...levels]), user_ids: Type.Optional(Type.Array(Type.String())) },
+        { named: 'TokenScope' },
+      ),
       Type.Null(),
     ],
     { description: 'Of query and admin tokens.' },
@@ -185,28 +197,37 @@ const tokenFields = {
 export const TokenAnswerSchema = successOf(Type.Object(tokenFields))
 
 export const DisabledAnswerSchema = successOf(
-  Type.Object({
-    ...tokenFields,
-    issued: Type.Object(
-      { disabled: Type.Integer(), active: Type.Integer() },
-      {
-        description:
-          'Tokens that it issued, itself or through those it issued: disabled by this request, and not disabled. At most 1000 are counted.',
-      },
-    ),
-  }),
+  Type.Object(
+    {
+      ...tokenFields,
+      issued: Type.Object(
+        { disabled: Type.Integer(), active: Type.Integer() },
+        {
+          description:
+            'Tokens that it issued, itself or through those it issued: disabled by this request, and not disabled. At most 1000 are counted.',
+        },
+      ),
+    },
+    { named: 'DisabledToken' },
+  ),
 )
 
 export const SecretAnswerSchema = successOf(
-  Type.Object({
-    ...tokenFields,
-    secret: Type.String({ description: 'Shown this once; only its hash is kept.' }),
-  }),
+  Type.Object(
+    {
+      ...tokenFields,
+      secret: Type.String({ description: 'Shown this once; only its hash is kept.' }),
+    },
+    { named: 'TokenWithSecret' },
+  ),
 )
 
 export const TokensAnswerSchema = successOf(
-  Type.Object({
-    items: Type.Array(Type.Object(tokenFields), { description: 'In the order of issue.' }),
-    next_cursor: NextCursor,
-  }),
+  Type.Object(
+    {
+      items: Type.Array(Type.Object(tokenFields), { description: 'In the order of issue.' }),
+      next_cursor: NextCursor,
+    },
+    { named: 'TokenPage' },
+  ),
 )

@@ -12,60 +12,69 @@ export const ReceiptParamsSchema = Type.Object({
   }),
 })
 
-const LineSchema = Type.Object({
-  line_id: Type.String(),
-  sku: Type.String(),
-  rule: Type.String({ description: 'Name of the rule that chose the SKU.' }),
-  quantity: Type.Integer({ minimum: 0 }),
-  unit: Type.String(),
-  price: Decimal,
-  per: Type.Integer({ description: 'Units the price is quoted for.' }),
-  account_prices: Type.Union([Type.Integer(), Type.Null()], {
-    description: "Which of the tenant's own prices it is; null for that of the price book.",
-  }),
-  amount: Decimal,
-  formula: Type.String({ examples: ['108900 × 46 ÷ 1000000 = 5.0094'] }),
-  measurement: Type.Enum(['reported', 'estimated']),
-  adjusted: Decimal,
-  hash: Type.String({ description: 'Its link in the hash chain of the ledger, SHA-256 in hex.' }),
-})
+const LineSchema = Type.Object(
+  {
+    line_id: Type.String(),
+    sku: Type.String(),
+    rule: Type.String({ description: 'Name of the rule that chose the SKU.' }),
+    quantity: Type.Integer({ minimum: 0 }),
+    unit: Type.String(),
+    price: Decimal,
+    per: Type.Integer({ description: 'Units the price is quoted for.' }),
+    account_prices: Type.Union([Type.Integer(), Type.Null()], {
+      description: "Which of the tenant's own prices it is; null for that of the price book.",
+    }),
+    amount: Decimal,
+    formula: Type.String({ examples: ['108900 × 46 ÷ 1000000 = 5.0094'] }),
+    measurement: Type.Enum(['reported', 'estimated']),
+    adjusted: Decimal,
+    hash: Type.String({ description: 'Its link in the hash chain of the ledger, SHA-256 in hex.' }),
+  },
+  { named: 'ReceiptLine' },
+)
 
-const CorrectionSchema = Type.Object({
-  adjustment_id: Type.String(),
-  line_id: Type.String(),
-  amount: Type.String({ description: 'Positive gave to the tenant.' }),
-  reason: Type.String(),
-  posted_at: Type.String(),
-  actor: Type.Optional(orNull(Type.String({ description: 'Who posted it; of `all_tenants`.' }))),
-})
+const CorrectionSchema = Type.Object(
+  {
+    adjustment_id: Type.String(),
+    line_id: Type.String(),
+    amount: Type.String({ description: 'Positive gave to the tenant.' }),
+    reason: Type.String(),
+    posted_at: Type.String(),
+    actor: Type.Optional(orNull(Type.String({ description: 'Who posted it; of `all_tenants`.' }))),
+  },
+  { named: 'ReceiptCorrection' },
+)
 
-export const ReceiptSchema = Type.Object({
-  id: Type.String({ description: '`source_id` of its ledger lines.' }),
-  object: Type.Literal('receipt'),
-  kind: Type.Enum(['task', 'call']),
-  state: Type.Enum(['settled', 'not_billed', 'running', 'unknown']),
-  verdict: Type.String({ description: 'The state in a sentence.' }),
-  tenant_id: Type.String(),
-  user_id: Type.String(),
-  token_id: Type.String(),
-  request_id: Type.String(),
-  native_id: orNull(Type.String()),
-  surface: Type.String(),
-  model: Type.String(),
-  currency: orNull(Type.String()),
-  amount: Decimal,
-  adjusted: Decimal,
-  net: Type.String({ description: '`amount` less `adjusted`.' }),
-  held: Type.String({ description: 'Kept from the balance now; `0` once it has ended.' }),
-  price_book_version: orNull(Type.String()),
-  measurement: orNull(Type.String({ description: '`reported`, `estimated` or `mixed`.' })),
-  lines: Type.Array(LineSchema),
-  corrections: Type.Array(CorrectionSchema, { description: 'Oldest first; 1000 at most.' }),
-  timeline: Type.Array(
-    Type.Object({ position: Type.String(), type: Type.String(), at: Type.String() }),
-    { description: 'Every event, oldest first.' },
-  ),
-})
+export const ReceiptSchema = Type.Object(
+  {
+    id: Type.String({ description: '`source_id` of its ledger lines.' }),
+    object: Type.Literal('receipt'),
+    kind: Type.Enum(['task', 'call']),
+    state: Type.Enum(['settled', 'not_billed', 'running', 'unknown']),
+    verdict: Type.String({ description: 'The state in a sentence.' }),
+    tenant_id: Type.String(),
+    user_id: Type.String(),
+    token_id: Type.String(),
+    request_id: Type.String(),
+    native_id: orNull(Type.String()),
+    surface: Type.String(),
+    model: Type.String(),
+    currency: orNull(Type.String()),
+    amount: Decimal,
+    adjusted: Decimal,
+    net: Type.String({ description: '`amount` less `adjusted`.' }),
+    held: Type.String({ description: 'Kept from the balance now; `0` once it has ended.' }),
+    price_book_version: orNull(Type.String()),
+    measurement: orNull(Type.String({ description: '`reported`, `estimated` or `mixed`.' })),
+    lines: Type.Array(LineSchema),
+    corrections: Type.Array(CorrectionSchema, { description: 'Oldest first; 1000 at most.' }),
+    timeline: Type.Array(
+      Type.Object({ position: Type.String(), type: Type.String(), at: Type.String() }),
+      { description: 'Every event, oldest first.' },
+    ),
+  },
+  { named: 'Receipt' },
+)
 
 export const ReceiptAnswerSchema = Type.Object(
   { success: Type.Literal(true), message: Type.String(), data: ReceiptSchema },

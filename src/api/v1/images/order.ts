@@ -183,21 +183,25 @@ export const ImagesSchema = Type.Object(
           error: Type.Optional(
             Type.Object(
               { code: Type.String(), message: Type.String() },
-              { description: 'Of several images, why this one is not there.' },
+              { named: 'ImageError', description: 'Of several images, why this one is not there.' },
             ),
           ),
         },
-        open,
+        { ...open, named: 'GeneratedImage' },
       ),
     ),
     usage: Type.Optional(
       Type.Object(
         { input_tokens: Type.Optional(Count), output_tokens: Count, total_tokens: Count },
-        open,
+        { ...open, named: 'ImageUsage' },
       ),
     ),
   },
-  { ...open, description: 'With `stream`, an event for each image and one for all of them.' },
+  {
+    ...open,
+    named: 'GeneratedImages',
+    description: 'With `stream`, an event for each image and one for all of them.',
+  },
 )
 
 /** The form of an asynchronous edit; of the examples of an edit it has the model and the prompt. */
@@ -231,7 +235,10 @@ const task = {
   created_at: Seconds,
 }
 
-export const CreatedImageTaskSchema = Type.Object({ ...task, status: Type.Literal('pending') })
+export const CreatedImageTaskSchema = Type.Object(
+  { ...task, status: Type.Literal('pending') },
+  { named: 'CreatedImageTask' },
+)
 
 export const ImageTaskParamsSchema = Type.Object({ id: Type.String() })
 
@@ -255,5 +262,5 @@ export const ImageTaskSchema = Type.Object(
       }),
     ),
   },
-  open,
+  { ...open, named: 'ImageTask' },
 )

@@ -110,6 +110,7 @@ export const CreateVideoBodySchema = Type.Object(
     ),
   },
   {
+    named: 'VideoRequest',
     additionalProperties: true,
     description: 'As `multipart/form-data` a picture may be the part `input_reference`.',
     examples: [

@@ -31,19 +31,25 @@ export const VideoSchema = Type.Object({
   ),
 })
 
-export const VideoListSchema = Type.Object({
-  object: Type.Literal('list'),
-  data: Type.Array(VideoSchema),
-  first_id: orNull(Type.String()),
-  last_id: orNull(Type.String()),
-  has_more: Type.Boolean(),
-})
+export const VideoListSchema = Type.Object(
+  {
+    object: Type.Literal('list'),
+    data: Type.Array(VideoSchema),
+    first_id: orNull(Type.String()),
+    last_id: orNull(Type.String()),
+    has_more: Type.Boolean(),
+  },
+  { named: 'VideoList' },
+)
 
-export const DeletedVideoSchema = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('video.deleted'),
-  deleted: Type.Literal(true),
-})
+export const DeletedVideoSchema = Type.Object(
+  {
+    id: Type.String(),
+    object: Type.Literal('video.deleted'),
+    deleted: Type.Literal(true),
+  },
+  { named: 'DeletedVideo' },
+)
 
 export const VideoParamsSchema = Type.Object({
   id: Type.String({ description: 'The id of the video, or of the task in its own family.' }),

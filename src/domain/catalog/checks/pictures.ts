@@ -84,6 +84,7 @@ const Reference = Type.Object(
     file_id: Type.Optional(Type.String({ maxLength: 128, description: 'An id of `/v1/files`.' })),
   },
   {
+    named: 'PictureReference',
     additionalProperties: true,
     words: { type: `must be an object with ${EITHER}` },
     check: (one: object) =>
@@ -92,10 +93,13 @@ const Reference = Type.Object(
 )
 
 /** Members of the JSON of an edit. */
-export const PicturesSchema = Type.Object({
-  images: Type.Optional(Type.Array(Reference, { maxItems: MAX_PICTURES })),
-  mask: Type.Optional(Reference),
-})
+export const PicturesSchema = Type.Object(
+  {
+    images: Type.Optional(Type.Array(Reference, { maxItems: MAX_PICTURES })),
+    mask: Type.Optional(Reference),
+  },
+  { named: 'Pictures' },
+)
 
 /** Parts of a form that are files. */
 const FILES = ['image', 'image[]', 'mask']

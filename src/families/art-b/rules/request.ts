@@ -66,7 +66,7 @@ export const artBBody = Type.Object(
     optimize_prompt_options: Type.Optional(
       Type.Object(
         { mode: Type.Optional(Type.Enum(['standard', 'fast'])) },
-        { additionalProperties: true },
+        { named: 'PromptOptions', additionalProperties: true },
       ),
     ),
     sequential_image_generation: Type.Optional(
@@ -76,6 +76,7 @@ export const artBBody = Type.Object(
       Type.Object(
         { max_images: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_GROUP })) },
         {
+          named: 'GroupOptions',
           additionalProperties: false,
           words: { additionalProperties: 'is not taken: `max_images` alone is' },
         },
@@ -95,7 +96,7 @@ export const artBBody = Type.Object(
       ),
     ),
   },
-  { additionalProperties: true },
+  { named: 'ArtBImage', additionalProperties: true },
 )
 
 const known = knownModel(artBModel)

@@ -41,6 +41,7 @@ const Message = Type.Object(
     tool_calls: Type.Optional(Type.Array(Type.Unknown())),
   },
   {
+    named: 'ChatMessage',
     ...open,
     knownExtraFields: `
       name tool_call_id function_call refusal annotations
@@ -85,6 +86,7 @@ export const ChatBodySchema = Type.Object(
     ),
   },
   {
+    named: 'ChatRequest',
     ...open,
     description:
       'Members not named here are passed on, but for those that change the price or the model. Integers beyond 2^53 are refused but in schemas, arguments and `metadata`, and so is a `file_id`.',

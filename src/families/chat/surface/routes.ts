@@ -100,7 +100,7 @@ const ChatCompletionSchema = Type.Object(
       open,
     ),
   },
-  open,
+  { ...open, named: 'ChatCompletion' },
 )
 
 /** Chat completions, below `/v1`. */

@@ -101,7 +101,8 @@ function bodyOf<const Members extends TProperties>(kind: ImageKind, members: Mem
       ? 'is taken by /v1/images/edits alone with this model'
       : `is not taken by this model, which takes ${names}`
   }
-  return Type.Object(members, { additionalProperties: Type.Unsafe<unknown>({ check }) })
+  const named = kind === 'edit' ? 'GenImageEdit' : 'GenImageGeneration'
+  return Type.Object(members, { named, additionalProperties: Type.Unsafe<unknown>({ check }) })
 }
 
 export const genBodies = {

@@ -87,7 +87,11 @@ export const imageBodies = {
       images: ofEdits,
       mask: ofEdits,
     },
-    { ...open, examples: [{ model: 'image-2', prompt: 'a paper boat in a puddle' }] },
+    {
+      ...open,
+      named: 'ImageGeneration',
+      examples: [{ model: 'image-2', prompt: 'a paper boat in a puddle' }],
+    },
   ),
   edit: Type.Object(
     {
@@ -101,6 +105,7 @@ export const imageBodies = {
     },
     {
       ...open,
+      named: 'ImageEdit',
       examples: [
         {
           model: 'image-2',

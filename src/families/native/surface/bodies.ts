@@ -61,7 +61,7 @@ const ThinkingConfig = Type.Object(
     thinkingBudget: Type.Optional(Type.Integer({ minimum: -1, maximum: Number.MAX_SAFE_INTEGER })),
     includeThoughts: Type.Optional(Type.Boolean()),
   },
-  open,
+  { ...open, named: 'NativeThinkingConfig' },
 )
 
 const GenerationConfig = Type.Object(
@@ -79,6 +79,7 @@ const GenerationConfig = Type.Object(
     thinkingConfig: Type.Optional(ThinkingConfig),
   },
   {
+    named: 'NativeGenerationConfig',
     ...open,
     description: 'Wins over the flat members.',
     knownExtraFields: `
@@ -182,13 +183,14 @@ const partMembers = {
           description: 'Base64.',
         }),
       },
-      { knownExtraFields: 'displayName' },
+      { named: 'NativeInlineData', knownExtraFields: 'displayName' },
     ),
   ),
   file_data: Type.Optional(
     Type.Object(
       { mime_type: Type.Optional(MediaType), file_uri: Type.String({ check: emptyFault }) },
       {
+        named: 'NativeFileData',
         description: 'Public https:// URL of a video; gen-3-pro-preview-file only.',
         knownExtraFields: 'displayName',
       },
@@ -197,6 +199,7 @@ const partMembers = {
 }
 
 const PartSchema = Type.Object(partMembers, {
+  named: 'NativePart',
   ...open,
   knownExtraFields: `
     functionCall functionResponse executableCode codeExecutionResult toolCall toolResponse
@@ -267,6 +270,7 @@ export const GenerateBodySchema = Type.Object(
     ...settings,
   },
   {
+    named: 'NativeRequest',
     ...open,
     description:
       'Names may be written in camel or snake case. Other members are passed on, but for those that change the price or the model; `cachedContent` is refused.',
@@ -283,7 +287,7 @@ export const GeneratedSchema = Type.Object(
     usageMetadata: Type.Optional(Anything),
     modelVersion: Type.Optional(Type.String({ description: 'The name that was asked for.' })),
   },
-  open,
+  { ...open, named: 'NativeAnswer' },
 )
 
 export const ModelParamsSchema = Type.Object({ model: Type.String() })

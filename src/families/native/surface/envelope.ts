@@ -119,14 +119,17 @@ export function nativeDialect(): StreamDialect<TextFrame> {
   }
 }
 
-const ErrorSchema = Type.Object({
-  error: Type.Object({
-    code: Type.Integer({ description: 'The HTTP status.' }),
-    message: Type.String(),
-    status: Type.String(),
-    details: Type.Optional(Type.Array(Type.Object({}, { additionalProperties: true }))),
-  }),
-})
+const ErrorSchema = Type.Object(
+  {
+    error: Type.Object({
+      code: Type.Integer({ description: 'The HTTP status.' }),
+      message: Type.String(),
+      status: Type.String(),
+      details: Type.Optional(Type.Array(Type.Object({}, { additionalProperties: true }))),
+    }),
+  },
+  { named: 'NativeFailure' },
+)
 
 const shape = {
   envelope: v1betaEnvelope,

@@ -79,6 +79,7 @@ export const ResponsesBodySchema = Type.Object(
     text: Type.Optional(AnyObject),
   },
   {
+    named: 'ResponseRequest',
     ...open,
     description:
       'Members not named here are passed on, but for those that change the price or the model. `background` must not be true; `conversation`, `prompt` and a `file_id` are refused.',

@@ -52,7 +52,7 @@ const ResponseSchema = Type.Object(
     ),
     usage: Type.Union([AnyObject, Type.Null()]),
   },
-  open,
+  { ...open, named: 'ModelResponse' },
 )
 
 /** Responses, below `/v1`. */

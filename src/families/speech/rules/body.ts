@@ -115,31 +115,42 @@ const bodyOf = (way: SpeechMode) =>
       language_boost: Language,
       ...(way === 'call' ? deliveryOfCall : deliveryOfTask),
       voice_setting: Type.Optional(
-        Type.Object({
-          ...voice,
-          english_normalization: Flag,
-          text_normalization: Flag,
-          latex_read: Flag,
-        }),
+        Type.Object(
+          {
+            ...voice,
+            english_normalization: Flag,
+            text_normalization: Flag,
+            latex_read: Flag,
+          },
+          { named: 'VoiceSetting' },
+        ),
       ),
       audio_setting: Type.Optional(
-        Type.Object({
-          sample_rate: SampleRate,
-          audio_sample_rate: SampleRate,
-          bitrate: Type.Optional(Type.Enum([32_000, 64_000, 128_000, 256_000])),
-          format: Type.Optional(Type.Enum([...audioFormats])),
-          channel: Type.Optional(Type.Enum([1, 2])),
-        }),
+        Type.Object(
+          {
+            sample_rate: SampleRate,
+            audio_sample_rate: SampleRate,
+            bitrate: Type.Optional(Type.Enum([32_000, 64_000, 128_000, 256_000])),
+            format: Type.Optional(Type.Enum([...audioFormats])),
+            channel: Type.Optional(Type.Enum([1, 2])),
+          },
+          { named: 'AudioSetting' },
+        ),
       ),
       voice_modify: Type.Optional(
-        Type.Object({
-          pitch: Modified,
-          intensity: Modified,
-          timbre: Modified,
-          sound_effects: Effects,
-        }),
+        Type.Object(
+          {
+            pitch: Modified,
+            intensity: Modified,
+            timbre: Modified,
+            sound_effects: Effects,
+          },
+          { named: 'VoiceModify' },
+        ),
       ),
-      pronunciation_dict: Type.Optional(Type.Object({ tone: Type.Optional(Tones) })),
+      pronunciation_dict: Type.Optional(
+        Type.Object({ tone: Type.Optional(Tones) }, { named: 'PronunciationDict' }),
+      ),
       aigc_watermark: Flag,
     },
     {

@@ -124,14 +124,20 @@ export const provBV1Envelope: Envelope = (error, requestId): Answer => {
 }
 
 /** What every answer has, failures included. */
-export const BaseRespSchema = Type.Object({
-  status_code: Type.Integer({ description: '0 is success.' }),
-  status_msg: Type.String(),
-})
+export const BaseRespSchema = Type.Object(
+  {
+    status_code: Type.Integer({ description: '0 is success.' }),
+    status_msg: Type.String(),
+  },
+  { named: 'BaseResp' },
+)
 
 export const TraceId = Type.String({ description: 'Our id of the request.' })
 
-const ErrorSchema = Type.Object({ base_resp: BaseRespSchema, trace_id: TraceId })
+const ErrorSchema = Type.Object(
+  { base_resp: BaseRespSchema, trace_id: TraceId },
+  { named: 'ProvBV1Failure' },
+)
 
 const shape = {
   envelope: provBV1Envelope,

@@ -23,16 +23,19 @@ import { fromTimestamp } from '../../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 
 /** The id of an upload, or of the result of asynchronous speech. */
-export const FileSchema = Type.Object({
-  file_id: Type.String({ description: 'A positive integer in decimal.' }),
-  bytes: Type.Optional(Type.Integer({ minimum: 0, description: 'Of an upload.' })),
-  created_at: Type.Integer({ description: 'Unix seconds.' }),
-  filename: Type.String(),
-  purpose: Type.String({ description: 'As it was uploaded, or `t2a_async`.' }),
-  download_url: Type.Optional(
-    Type.String({ description: 'Of what asynchronous speech made: for nine hours.' }),
-  ),
-})
+export const FileSchema = Type.Object(
+  {
+    file_id: Type.String({ description: 'A positive integer in decimal.' }),
+    bytes: Type.Optional(Type.Integer({ minimum: 0, description: 'Of an upload.' })),
+    created_at: Type.Integer({ description: 'Unix seconds.' }),
+    filename: Type.String(),
+    purpose: Type.String({ description: 'As it was uploaded, or `t2a_async`.' }),
+    download_url: Type.Optional(
+      Type.String({ description: 'Of what asynchronous speech made: for nine hours.' }),
+    ),
+  },
+  { named: 'MediaFile' },
+)
 
 function refuse(param: string, message: string): never {
   throw new DomainError('invalid_request', message, { param })

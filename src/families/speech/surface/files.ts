@@ -12,11 +12,14 @@ import { FileSchema, retrieveFile, sendFile, takeUpload, uploadShown } from './f
 
 const Purpose = Type.Enum([...uploadPurposes], { description: 'What it is for.' })
 
-const FileAnswerSchema = Type.Object({
-  file: FileSchema,
-  trace_id: TraceId,
-  base_resp: BaseRespSchema,
-})
+const FileAnswerSchema = Type.Object(
+  {
+    file: FileSchema,
+    trace_id: TraceId,
+    base_resp: BaseRespSchema,
+  },
+  { named: 'MediaFileAnswer' },
+)
 
 const FileQuerySchema = Type.Object({
   file_id: Type.String({

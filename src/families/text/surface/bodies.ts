@@ -33,7 +33,10 @@ export const Name = Type.String({ minLength: 1 })
 /** Text models of channels have names as long as they like, within this. */
 export const ModelName = Type.String({ minLength: 1, maxLength: MAX_MODEL_CHARACTERS })
 /** An object that is passed on, whatever else it has. */
-export const TypedObject = Type.Object({ type: Name }, { ...open, knownExtraFields: '*' })
+export const TypedObject = Type.Object(
+  { type: Name },
+  { ...open, named: 'TypedObject', knownExtraFields: '*' },
+)
 /** How much an answer may have at most. */
 export const OutputBound = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 export const Temperature = Type.Number({ minimum: 0, maximum: 2, description: 'Default 1.' })
@@ -47,7 +50,11 @@ export const ResponseFormat = Type.Object(
       description: '`text`, `json_object`, `json_schema` or another option.',
     }),
   },
-  { ...open, knownExtraFields: 'json_schema name schema strict description grammar regex' },
+  {
+    named: 'ResponseFormat',
+    ...open,
+    knownExtraFields: 'json_schema name schema strict description grammar regex',
+  },
 )
 
 /**

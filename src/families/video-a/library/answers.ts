@@ -24,11 +24,11 @@ const AssetSchema = Type.Object(
     Error: Type.Optional(
       Type.Object(
         { Code: Type.String(), Message: Type.String() },
-        { description: 'Of one that failed.' },
+        { named: 'AssetError', description: 'Of one that failed.' },
       ),
     ),
   },
-  { title: 'GetAsset' },
+  { title: 'GetAsset', named: 'LibraryAsset' },
 )
 
 const AssetGroupSchema = Type.Object(
@@ -41,7 +41,7 @@ const AssetGroupSchema = Type.Object(
     CreateTime: Time,
     UpdateTime: Time,
   },
-  { title: 'GetAssetGroup' },
+  { title: 'GetAssetGroup', named: 'LibraryAssetGroup' },
 )
 
 function pageOf(items: TSchema, title: string): TSchema {
@@ -52,13 +52,13 @@ function pageOf(items: TSchema, title: string): TSchema {
       PageNumber: Type.Integer(),
       PageSize: Type.Integer(),
     },
-    { title },
+    { title, named: `${title}Result` },
   )
 }
 
 /** Content of `Result`. */
 export const ResultSchema = Type.Union([
-  Type.Object({ Id }, { title: 'Create* and Update*' }),
+  Type.Object({ Id }, { title: 'Create* and Update*', named: 'AssetId' }),
   AssetSchema,
   AssetGroupSchema,
   pageOf(AssetSchema, 'ListAssets'),
@@ -66,11 +66,11 @@ export const ResultSchema = Type.Union([
   Type.Object({}, { title: 'Delete*' }),
   Type.Object(
     { ProviderToken: Type.String(), H5Link: Type.String(), CallbackURL: Type.String() },
-    { title: 'CreateVisualValidateSession' },
+    { title: 'CreateVisualValidateSession', named: 'ValidationSession' },
   ),
   Type.Object(
     { GroupId: Type.String({ description: 'Empty while the person is not verified yet.' }) },
-    { title: 'GetVisualValidateResult' },
+    { title: 'GetVisualValidateResult', named: 'ValidationResult' },
   ),
 ])
 

@@ -139,6 +139,7 @@ const body = <Members extends TProperties>(
   Type.Object(members, {
     additionalProperties: true,
     title,
+    named: `${title}Request`,
     knownExtraFields,
     ...(examples.length > 0 && { examples }),
   })
@@ -167,7 +168,11 @@ export const FilterSchema = Type.Object(
     ),
     Name: Type.Optional(Type.String({ maxLength: 64, description: 'What the name begins with.' })),
   },
-  { additionalProperties: true, words: { required: 'is required, with a `GroupType` in it' } },
+  {
+    named: 'AssetFilter',
+    additionalProperties: true,
+    words: { required: 'is required, with a `GroupType` in it' },
+  },
 )
 
 // Members of another way to page: a caller that used them would always get the first page.

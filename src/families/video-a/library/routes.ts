@@ -45,12 +45,15 @@ const AnswerSchema = Type.Object({
   Result: ResultSchema,
 })
 
-const ErrorSchema = Type.Object({
-  ResponseMetadata: Type.Object({
-    ...metadata,
-    Error: Type.Object({ Code: Type.String(), Message: Type.String() }),
-  }),
-})
+const ErrorSchema = Type.Object(
+  {
+    ResponseMetadata: Type.Object({
+      ...metadata,
+      Error: Type.Object({ Code: Type.String(), Message: Type.String() }, { named: 'AssetError' }),
+    }),
+  },
+  { named: 'AssetFailure' },
+)
 
 const shape = {
   envelope: libraryEnvelope(`/provA/?Action=GetAsset&Version=${VERSION}`),

@@ -186,6 +186,7 @@ export const videoABody = Type.Object(
     fps: unsupported,
   },
   {
+    named: 'VideoTaskRequest',
     ...open,
     examples: [
       {

@@ -18,50 +18,63 @@ export const CreatedTaskSchema = Type.Object(
     model: Type.Optional(Type.String({ description: 'Of the 2.5 models.' })),
   },
   {
+    named: 'CreatedVideoTask',
     description: 'The task exists; x-platform-id names it for support.',
     examples: [{ id: 'cgt-20260102030405-x7k2p' }],
   },
 )
 
-export const TaskSchema = Type.Object({
-  id: Type.String({ examples: ['cgt-20260102030405-x7k2p'] }),
-  model: Type.String({ examples: ['overseas-video-2-0-mini'] }),
-  status: TaskStatusSchema,
-  content: Type.Optional(
-    Type.Object({
-      video_url: Type.Optional(Type.String({ description: 'Signed; valid about 24 hours.' })),
-      last_frame_url: Type.Optional(Type.String()),
-    }),
-  ),
-  usage: Type.Optional(
-    Type.Object({
-      completion_tokens: Type.Optional(Type.Integer()),
-      total_tokens: Type.Optional(Type.Integer()),
-      tool_usage: Type.Optional(Type.Record(Type.String(), Type.Integer())),
-    }),
-  ),
-  created_at: Type.Integer({ description: 'Unix seconds.' }),
-  updated_at: Type.Integer({ description: 'Unix seconds.' }),
-  resolution: Type.Optional(Type.String()),
-  ratio: Type.Optional(Type.String()),
-  duration: Type.Optional(Type.Number()),
-  frames: Type.Optional(Type.Number()),
-  framespersecond: Type.Optional(Type.Number()),
-  generate_audio: Type.Optional(Type.Boolean()),
-  output_format: Type.Optional(Type.String()),
-  safety_identifier: Type.Optional(Type.String()),
-  priority: Type.Optional(Type.Number()),
-  seed: Type.Optional(Type.Number()),
-  service_tier: Type.Optional(Type.String()),
-  execution_expires_after: Type.Optional(Type.Number()),
-  draft: Type.Optional(Type.Boolean()),
-  error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
-})
+export const TaskSchema = Type.Object(
+  {
+    id: Type.String({ examples: ['cgt-20260102030405-x7k2p'] }),
+    model: Type.String({ examples: ['overseas-video-2-0-mini'] }),
+    status: TaskStatusSchema,
+    content: Type.Optional(
+      Type.Object(
+        {
+          video_url: Type.Optional(Type.String({ description: 'Signed; valid about 24 hours.' })),
+          last_frame_url: Type.Optional(Type.String()),
+        },
+        { named: 'VideoTaskContent' },
+      ),
+    ),
+    usage: Type.Optional(
+      Type.Object(
+        {
+          completion_tokens: Type.Optional(Type.Integer()),
+          total_tokens: Type.Optional(Type.Integer()),
+          tool_usage: Type.Optional(Type.Record(Type.String(), Type.Integer())),
+        },
+        { named: 'VideoTaskUsage' },
+      ),
+    ),
+    created_at: Type.Integer({ description: 'Unix seconds.' }),
+    updated_at: Type.Integer({ description: 'Unix seconds.' }),
+    resolution: Type.Optional(Type.String()),
+    ratio: Type.Optional(Type.String()),
+    duration: Type.Optional(Type.Number()),
+    frames: Type.Optional(Type.Number()),
+    framespersecond: Type.Optional(Type.Number()),
+    generate_audio: Type.Optional(Type.Boolean()),
+    output_format: Type.Optional(Type.String()),
+    safety_identifier: Type.Optional(Type.String()),
+    priority: Type.Optional(Type.Number()),
+    seed: Type.Optional(Type.Number()),
+    service_tier: Type.Optional(Type.String()),
+    execution_expires_after: Type.Optional(Type.Number()),
+    draft: Type.Optional(Type.Boolean()),
+    error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
+  },
+  { named: 'VideoTask' },
+)
 
-export const TaskListSchema = Type.Object({
-  items: Type.Array(TaskSchema),
-  total: Type.Integer(),
-})
+export const TaskListSchema = Type.Object(
+  {
+    items: Type.Array(TaskSchema),
+    total: Type.Integer(),
+  },
+  { named: 'VideoTaskList' },
+)
 
 export const TaskParamsSchema = Type.Object({
   id: Type.String({ description: 'The task id, or the platform id of the x-platform-id header.' }),

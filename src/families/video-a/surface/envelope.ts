@@ -117,14 +117,17 @@ export const provAEnvelope: Envelope = (error): Answer => {
   }
 }
 
-const ErrorSchema = Type.Object({
-  error: Type.Object({
-    code: Type.String(),
-    message: Type.String(),
-    param: Type.String({ description: 'The offending field, or empty.' }),
-    type: Type.String(),
-  }),
-})
+const ErrorSchema = Type.Object(
+  {
+    error: Type.Object({
+      code: Type.String(),
+      message: Type.String(),
+      param: Type.String({ description: 'The offending field, or empty.' }),
+      type: Type.String(),
+    }),
+  },
+  { named: 'ProvAFailure' },
+)
 
 const shape = {
   envelope: provAEnvelope,

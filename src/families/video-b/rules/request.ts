@@ -138,6 +138,7 @@ export const videoBBody = Type.Object(
     ),
   },
   {
+    named: 'VideoBRequest',
     additionalProperties: true,
     examples: [
       {

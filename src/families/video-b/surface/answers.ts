@@ -9,35 +9,40 @@ const PlatformId = Type.String({ examples: ['video_01JABCDEFGHJKMNPQRSTVWXYZ0'] 
 
 export const CreatedVideoSchema = Type.Object(
   { task_id: Type.String({ examples: ['424010985738629'] }), platform_id: PlatformId },
-  { description: 'The task exists; either id names it.' },
+  { named: 'CreatedVideoB', description: 'The task exists; either id names it.' },
 )
 
-export const VideoSchema = Type.Object({
-  task: Type.Object({
-    id: Type.String(),
-    status: Type.Enum(['queued', 'running', 'succeeded', 'failed', 'expired', 'cancelled']),
-    model: Type.String(),
-    task_type: Type.Optional(Type.String()),
-    modality: Type.Optional(Type.String()),
-    resolution: Type.Optional(Type.String()),
-    ratio: Type.Optional(Type.String()),
-    duration: Type.Optional(Type.Number()),
-    created_at: Type.Integer({ description: 'Unix seconds.' }),
-    updated_at: Type.Integer({ description: 'Unix seconds.' }),
-    content: Type.Optional(Type.Object({ url: Type.String({ description: 'Signed; expires.' }) })),
-    usage: Type.Optional(
-      Type.Object({
-        input_seconds: Type.Optional(Type.Integer()),
-        output_seconds: Type.Optional(Type.Integer()),
-        total_seconds: Type.Optional(Type.Integer()),
-        input_image_count: Type.Optional(Type.Integer()),
-      }),
-    ),
-    error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
-  }),
-  platform_id: PlatformId,
-  base_resp: Type.Object({ status_code: Type.Integer(), status_msg: Type.String() }),
-})
+export const VideoSchema = Type.Object(
+  {
+    task: Type.Object({
+      id: Type.String(),
+      status: Type.Enum(['queued', 'running', 'succeeded', 'failed', 'expired', 'cancelled']),
+      model: Type.String(),
+      task_type: Type.Optional(Type.String()),
+      modality: Type.Optional(Type.String()),
+      resolution: Type.Optional(Type.String()),
+      ratio: Type.Optional(Type.String()),
+      duration: Type.Optional(Type.Number()),
+      created_at: Type.Integer({ description: 'Unix seconds.' }),
+      updated_at: Type.Integer({ description: 'Unix seconds.' }),
+      content: Type.Optional(
+        Type.Object({ url: Type.String({ description: 'Signed; expires.' }) }),
+      ),
+      usage: Type.Optional(
+        Type.Object({
+          input_seconds: Type.Optional(Type.Integer()),
+          output_seconds: Type.Optional(Type.Integer()),
+          total_seconds: Type.Optional(Type.Integer()),
+          input_image_count: Type.Optional(Type.Integer()),
+        }),
+      ),
+      error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
+    }),
+    platform_id: PlatformId,
+    base_resp: Type.Object({ status_code: Type.Integer(), status_msg: Type.String() }),
+  },
+  { named: 'VideoB' },
+)
 
 export const VideoParamsSchema = Type.Object({
   task_id: Type.String({ description: 'The task_id or the platform_id of the creation.' }),

@@ -93,15 +93,18 @@ export const provBV2Envelope: Envelope = (error, requestId): Answer => {
   }
 }
 
-const ErrorSchema = Type.Object({
-  type: Type.Enum(['error']),
-  error: Type.Object({
-    type: Type.String(),
-    message: Type.String({ description: 'Ends with the number of the error in brackets.' }),
-    http_code: Type.String({ description: 'The status of the answer.' }),
-  }),
-  request_id: Type.String({ description: 'Our id of the request.' }),
-})
+const ErrorSchema = Type.Object(
+  {
+    type: Type.Enum(['error']),
+    error: Type.Object({
+      type: Type.String(),
+      message: Type.String({ description: 'Ends with the number of the error in brackets.' }),
+      http_code: Type.String({ description: 'The status of the answer.' }),
+    }),
+    request_id: Type.String({ description: 'Our id of the request.' }),
+  },
+  { named: 'ProvBV2Failure' },
+)
 
 const shape = {
   envelope: provBV2Envelope,

@@ -34,27 +34,33 @@ export const CreatedClipSchema = Type.Object(
     state: State,
     ...shown,
   },
-  { description: 'The task exists; either id names it.' },
+  { named: 'CreatedClip', description: 'The task exists; either id names it.' },
 )
 
-export const ClipSchema = Type.Object({
-  id: Type.String({ examples: ['8312345678901234'] }),
-  platform_id: PlatformId,
-  state: State,
-  err_code: Type.String({ description: 'Of a failed one; else empty.' }),
-  credits: Type.Integer({ description: 'What it took: 0 unless it succeeded.' }),
-  creations: Type.Array(
-    Type.Object({
-      id: Type.String(),
-      url: Type.String({ description: 'Signed; valid about 24 hours.' }),
-      cover_url: Type.Optional(Type.String()),
-      watermarked_url: Type.Optional(
-        Type.String({ description: 'Where a watermark was asked for.' }),
+export const ClipSchema = Type.Object(
+  {
+    id: Type.String({ examples: ['8312345678901234'] }),
+    platform_id: PlatformId,
+    state: State,
+    err_code: Type.String({ description: 'Of a failed one; else empty.' }),
+    credits: Type.Integer({ description: 'What it took: 0 unless it succeeded.' }),
+    creations: Type.Array(
+      Type.Object(
+        {
+          id: Type.String(),
+          url: Type.String({ description: 'Signed; valid about 24 hours.' }),
+          cover_url: Type.Optional(Type.String()),
+          watermarked_url: Type.Optional(
+            Type.String({ description: 'Where a watermark was asked for.' }),
+          ),
+        },
+        { named: 'ClipResult' },
       ),
-    }),
-  ),
-  ...shown,
-})
+    ),
+    ...shown,
+  },
+  { named: 'Clip' },
+)
 
 export const ClipParamsSchema = Type.Object({
   id: Type.String({ description: 'The task_id or the platform_id of the creation.' }),

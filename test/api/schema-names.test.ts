@@ -1,0 +1,70 @@
+import t from 'tap'
+import { nameSchemas } from '../../src/api/kit/schema-names.ts'
+import { startApp } from './support/app.ts'
+
+interface Schema {
+  readonly [keyword: string]: unknown
+  readonly properties?: Readonly<Record<string, unknown>>
+}
+
+const { app } = await startApp({ objects: () => undefined })
+t.teardown(() => app.close())
+const { paths, components } = (await app.inject('/openapi.json')).json<{
+  readonly paths: object
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+}>()
+const { schemas } = components
+
+/** The places of objects with members in a part of the description. */
+function inlinedIn(part: unknown, place: string): readonly string[] {
+  if (typeof part !== 'object' || part === null) return []
+  const { type, properties = {} } = part as Schema
+  const own = type === 'object' && Object.keys(properties).length > 0 ? [place] : []
+  const below = Object.entries(part)
+    .filter(([name]) => name !== 'example' && name !== 'examples')
+    .flatMap(([name, one]) => inlinedIn(one, `${place}/${name}`))
+  return [...own, ...below]
+}
+
+t.test('every object with members is a named schema, and each schema has one name', (t) => {
+  t.same(inlinedIn(paths, ''), [])
+  for (const [name, { properties = {} }] of Object.entries(schemas))
+    t.same(inlinedIn(properties, name), [])
+  const names = new Map<string, string>()
+  for (const [name, { description: _one, examples: _few, ...shape }] of Object.entries(schemas)) {
+    t.match(name.replace(/V[12]/, ''), /^[A-Z]?[A-Za-z]*$/, 'no number tells it from another')
+    const text = JSON.stringify(shape)
+    // Many things have a code and a message.
+    if (Object.keys(shape.properties ?? {}).length > 2) t.equal(names.get(text), undefined, name)
+    names.set(text, name)
+  }
+  t.ok(names.size > 200, `${names.size} schemas`)
+  t.end()
+})
+
+t.test('every reference leads to a schema, and every schema is used', (t) => {
+  const text = JSON.stringify([paths, schemas])
+  const used = new Set([...text.matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name))
+  t.same([...used].toSorted(), Object.keys(schemas).toSorted())
+  t.end()
+})
+
+t.test('a schema whose name another one has is named by its place', (t) => {
+  const answerOf = (schema: object) => ({ 200: { content: { 'application/json': { schema } } } })
+  const thing = (members: object) => ({
+    type: 'object',
+    named: 'Thing',
+    properties: { part: { type: 'object', properties: members } },
+  })
+  const described = {
+    '/one': { get: { operationId: 'getOne', responses: answerOf(thing({ a: {} })) } },
+    '/two': { get: { operationId: 'getTwo', responses: answerOf(thing({ a: {}, b: {} })) } },
+    '/same': { get: { operationId: 'getSame', responses: answerOf(thing({ a: {} })) } },
+  }
+  const names = Object.keys(nameSchemas(described))
+  t.same(names, ['AnyObject', 'GetTwoAnswer', 'GetTwoAnswerPart', 'Thing', 'ThingPart'])
+  t.match(described['/same'].get.responses[200].content, {
+    'application/json': { schema: { $ref: '#/components/schemas/Thing' } },
+  })
+  t.end()
+})
