@@ -6,6 +6,7 @@ import { catalog, families } from '../../src/families/index.ts'
 import { openFamilies } from '../../src/families/module.ts'
 import { pictureOf } from '../../infra/sandbox/media/pictures.ts'
 import { familyDeps } from '../api/support/app.ts'
+import { withSchemasInPlace } from '../helpers/description.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, TASKS } from './support/client.ts'
 
@@ -172,7 +173,7 @@ interface Operation {
   }
 }
 
-const operations = (await call(`${url}/openapi.json`)).body.paths as Readonly<
+const operations = withSchemasInPlace((await call(`${url}/openapi.json`)).body).paths as Readonly<
   Record<string, Readonly<Record<string, Operation>>>
 >
 

@@ -4,6 +4,7 @@ import { openFamilies } from '../../src/families/module.ts'
 import { familyDeps } from '../api/support/app.ts'
 import { videoCModes } from '../../src/families/video-c/rules/models.ts'
 import { call } from '../e2e/support/client.ts'
+import { withSchemasInPlace } from '../helpers/description.ts'
 import { startStack } from '../helpers/stack.ts'
 
 /** Odd values for every parameter and member that `/openapi.json` describes, over real stores: none is a 5xx. */
@@ -81,7 +82,7 @@ interface Described {
   }
   readonly security?: readonly Readonly<Record<string, unknown>>[]
 }
-const { body: api } = await call(`${url}/openapi.json`)
+const api = withSchemasInPlace((await call(`${url}/openapi.json`)).body)
 const routes = Object.entries(
   api.paths as Readonly<Record<string, Readonly<Record<string, Described>>>>,
 ).flatMap(([path, methods]) =>

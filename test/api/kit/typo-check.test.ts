@@ -9,6 +9,7 @@ import { ChatBodySchema } from '../../../src/families/chat/surface/request.ts'
 import { catalog } from '../../../src/families/index.ts'
 import { ResponsesBodySchema } from '../../../src/families/responses/surface/request.ts'
 import { GenerateBodySchema } from '../../../src/families/native/surface/bodies.ts'
+import { withSchemasInPlace } from '../../helpers/description.ts'
 import { asModel, goodBody, tasksPath } from '../support/app.ts'
 import { chatCompletion, chatPath, goodChat, startText } from '../v1/support.ts'
 
@@ -131,9 +132,11 @@ interface PostOperation {
   }
 }
 
-const { paths } = (await app.inject('/openapi.json')).json<{
-  readonly paths: Readonly<Record<string, Readonly<Record<string, PostOperation>>>>
-}>()
+const { paths } = withSchemasInPlace(
+  (await app.inject('/openapi.json')).json<{
+    readonly paths: Readonly<Record<string, Readonly<Record<string, PostOperation>>>>
+  }>(),
+)
 
 void t.test('no name that is known to a route is taken for a slip of another', async (t) => {
   const { edit } = imageBodies(catalog)
