@@ -52,6 +52,8 @@ export interface Config {
   readonly freeDeliveriesPerHour: number
   /** Requests of one token that are not billed, in this process. */
   readonly freeRequestsPerMinute: number
+  /** Of one profile token, or admin token of a tenant. */
+  readonly accountRequestsPerMinute: number
   /** Requests a minute of one address that are refused before their work begins. */
   readonly refusedFormsPerMinute: number
   /** Bytes of the answers that are kept for the keys of one tenant. */
@@ -131,6 +133,7 @@ export function loadConfig(
     pollRequestsPerSecond: number('POLL_REQUESTS_PER_SECOND', 1, 10_000),
     ownRequestsPerMinute: number('OWN_REQUESTS_RPM', 1, MAX_TOKEN_LIMIT),
     freeDeliveriesPerHour: number('FREE_DELIVERIES_PER_HOUR', 0.01, 1_000_000, false),
+    accountRequestsPerMinute: number('ACCOUNT_RATE_LIMIT_RPM', 1, MAX_TOKEN_LIMIT),
     freeRequestsPerMinute: number('FREE_REQUESTS_RPM', 1, MAX_TOKEN_LIMIT),
     refusedFormsPerMinute: number('REFUSED_FORMS_RPM', 1, MAX_TOKEN_LIMIT),
     rateLimits: readRateLimits(reader),

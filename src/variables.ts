@@ -120,6 +120,11 @@ export const variables: readonly Variable[] = [
     fallback: '600',
     says: 'such queries a minute of one query token',
   },
+  {
+    name: 'ACCOUNT_RATE_LIMIT_RPM',
+    fallback: '600',
+    says: 'requests a minute of one profile token, or of one admin token of a tenant; operators have no limit',
+  },
   { name: 'SANDBOX_TIME_SCALE', fallback: '1', says: 'multiplies the sandbox’s task times' },
   { name: 'POLL_SCALE', fallback: '1', says: 'multiplies every poll interval' },
   {

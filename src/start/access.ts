@@ -14,7 +14,10 @@ import type { Config } from '../config.ts'
  * them, the use of limits that replicas report to each other, and when each token was last used.
  */
 export async function startAccess(deps: {
-  readonly config: Pick<Config, 'rateLimits' | 'queries' | 'unknownTokensPerMinute'>
+  readonly config: Pick<
+    Config,
+    'rateLimits' | 'queries' | 'accountRequestsPerMinute' | 'unknownTokensPerMinute'
+  >
   readonly services: Pick<Services, 'tasks' | 'facts'>
   readonly registry: Registry
   readonly onStop: (close: () => Promise<unknown>) => void
@@ -37,6 +40,7 @@ export async function startAccess(deps: {
     registry: deps.registry,
     unknownPerMinute: config.unknownTokensPerMinute,
     queryLimits: { ...noLimits, requestsPerMinute: config.queries.requestsPerMinute },
+    accountLimits: { ...noLimits, requestsPerMinute: config.accountRequestsPerMinute },
   })
   const stopping = new AbortController()
   const { signal } = stopping

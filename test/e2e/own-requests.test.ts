@@ -6,7 +6,7 @@ import { watchConnections } from './support/token-connections.ts'
 
 /** Looks and repeatable requests beyond what a token may: refused in the words of each family. */
 
-const stack = await startStack({ env: { OWN_REQUESTS_RPM: '1' } })
+const stack = await startStack({ env: { OWN_REQUESTS_RPM: '1', ACCOUNT_RATE_LIMIT_RPM: '3' } })
 t.teardown(() => stack.stop())
 const { url, demo, access } = stack
 const connections = watchConnections(stack.gateway.pool)
@@ -112,5 +112,39 @@ void t.test(
         t.ok('retry-after' in (responses['429']?.headers ?? {}), `${method} ${path}`)
       }
     t.ok(routes > 30, `${routes} routes`)
+  },
+)
+
+void t.test(
+  'profile tokens and administrators of a tenant have a rate, operators none',
+  async (t) => {
+    const issue = async (kind: 'profile' | 'admin', isOperator = false): Promise<string> => {
+      const scope =
+        kind === 'profile' || isOperator ? {} : { scope: { level: 'all_users' as const } }
+      return (await issueToken(access, { tenantId, userId, kind, name: 'rate', ...scope })).secret
+    }
+    const budgets = `/api/admin/tenants/${tenantId}/budgets`
+    const cases = [
+      ['/api/user/balance', await issue('profile'), 429],
+      ['/api/user/tokens', await issue('profile'), 429],
+      [budgets, await issue('admin'), 429],
+      [budgets, await issue('admin', true), 200],
+    ] as const
+    await stack.caughtUp()
+    for (const [path, token, status] of cases) {
+      for (let n = 0; n < 3; n += 1)
+        t.equal((await call(`${url}${path}`, { token })).status, 200, path)
+      const next = await call(`${url}${path}`, { token })
+      t.equal(next.status, status, `${path}: ${next.text}`)
+      if (status === 200) continue
+      t.match(next.body, { success: false, error: { code: 'rate_limited' } })
+      t.ok(Number(next.headers.get('retry-after')) >= 1)
+    }
+    const token = await issue('admin')
+    const body = JSON.stringify({ time_zone: 'UTC', budgets: [] })
+    const headers = { 'content-type': 'application/json' }
+    const put = () => call(`${url}${budgets}`, { method: 'PUT', token, headers, body })
+    for (let n = 0; n < 3; n += 1) t.not((await put()).status, 429)
+    t.equal((await put()).status, 429, 'changes count as well')
   },
 )

@@ -202,6 +202,7 @@ async function start(
     // Tests ask more often than callers do.
     OWN_REQUESTS_RPM: '60000',
     FREE_REQUESTS_RPM: '60000',
+    ACCOUNT_RATE_LIMIT_RPM: '60000',
     REFUSED_FORMS_RPM: '60000',
     ...options.env,
   })

@@ -40,6 +40,8 @@ export function createAuthenticator(deps: {
   readonly defaultLimits?: Limits
   /** Of those, for query tokens, which start nothing. */
   readonly queryLimits?: Limits
+  /** Of those, for tokens that manage an account or a part of it; operators have none. */
+  readonly accountLimits?: Limits
   /** Unknown secrets a minute that one address may try. */
   readonly unknownPerMinute?: number
   readonly registry?: Registry
@@ -53,10 +55,18 @@ export function createAuthenticator(deps: {
     logger,
     defaultLimits = noLimits,
   } = deps
-  const { queryLimits = noLimits, unknownPerMinute = Number.MAX_SAFE_INTEGER } = deps
+  const { queryLimits = noLimits, accountLimits = noLimits } = deps
+  const { unknownPerMinute = Number.MAX_SAFE_INTEGER } = deps
   const guesses = new UnknownSecrets(unknownPerMinute, monotonic, deps.registry)
   const retries = createRetryLog(logger)
   const tokens = new TokenLookUp({ pool, log, monotonic, retries })
+
+  const defaultsFor = ({ kind, scope }: FoundToken): Limits => {
+    if (kind === 'model') return defaultLimits
+    if (kind === 'query') return queryLimits
+    const isOperator = kind === 'admin' && (scope === undefined || scope.level === 'all_tenants')
+    return isOperator ? noLimits : accountLimits
+  }
 
   return {
     authenticate: async (secret, address) => {
@@ -74,8 +84,7 @@ export function createAuthenticator(deps: {
           const overMs = known === undefined && address !== undefined ? guesses.tried(address) : 0
           return overMs > 0 ? tooMany(overMs) : { ok: false, reason: 'unknown' }
         }
-        const defaults = token.kind === 'query' ? queryLimits : defaultLimits
-        return judge(catalog, token, clock.nowMs(), defaults)
+        return judge(catalog, token, clock.nowMs(), defaultsFor(token))
       } catch (error) {
         retries.failed({ err: error }, 'a token could not be looked up')
         return { ok: false, reason: 'unavailable' }
