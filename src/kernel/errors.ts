@@ -74,6 +74,7 @@ export const domainCodes = [
   'tenant_exists',
   'tenant_not_found',
   'user_exists',
+  'too_many_users',
   'user_not_found',
   'amount_invalid',
   'adjustment_source_invalid',

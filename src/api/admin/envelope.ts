@@ -16,6 +16,7 @@ const surface = createSurface({
   ...accountFailures,
   ...managementFailures,
   tenant_exists: { code: 'tenant_exists', param: 'tenant_id' },
+  too_many_users: 'too_many_users',
   user_exists: { code: 'user_exists', param: 'user_id' },
   posting_id_taken: { code: 'grant_exists', param: 'grant_id' },
   limit_id_taken: { code: 'limit_exists', param: 'limit_id' },

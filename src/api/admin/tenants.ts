@@ -117,7 +117,13 @@ export function userRoutes(
     operationId: 'addUser',
     summary: 'Add a user to a tenant',
     ok: UserAnswerSchema,
-    failures: [...changeFailures, 'body_empty', 'tenant_not_found', 'user_exists'],
+    failures: [
+      ...changeFailures,
+      'body_empty',
+      'tenant_not_found',
+      'user_exists',
+      'too_many_users',
+    ],
   })
   app.post('/tenants/:tenant_id/users', {
     schema: { ...add, params: TenantParamsSchema, body: NewUserSchema },

@@ -143,6 +143,7 @@ const ofAdministration = {
   tenant_exists: own(409, 'The tenant exists', 'never'),
   // One constant text each: what a token may not see reads exactly like a missing thing (P8).
   tenant_not_found: own(404, 'The tenant does not exist'),
+  too_many_users: own(409, 'The tenant has as many users as it may have', 'never'),
   user_exists: own(409, 'The tenant has this user', 'never'),
   user_not_found: own(404, 'The tenant has no such user'),
   amount_invalid: own(400, 'The amount is not valid'),

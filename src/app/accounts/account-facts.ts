@@ -6,6 +6,7 @@ import {
   isSettingEvent,
   latestSettings,
 } from '../../domain/account/settings.ts'
+import { readAccountState } from './account-state.ts'
 import { placeOf } from '../../eventlog/log/position.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { runForAllTokens } from '../../kernel/token-context.ts'
@@ -50,7 +51,7 @@ export async function readSettings(
   log: Pick<EventLog, 'readStream'>,
   tenantId: string,
 ): Promise<AccountSettings> {
-  return (await readAccount(log, tenantId, { settings: {}, next: 0n })).settings
+  return (await readAccountState(log, tenantId)).settings
 }
 
 /** Reads on from where the account was read to before. */

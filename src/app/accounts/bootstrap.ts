@@ -13,6 +13,7 @@ import { namedAddresses } from '../../domain/token/addresses.ts'
 import type { Bounds } from '../../domain/token/bounds.ts'
 import type { TokenChanges } from '../../domain/token/changes.ts'
 import type { DefaultTokenLimits, TokenLimitChanges } from '../../domain/token/limits.ts'
+import { readAccountState, rememberAccount, rememberedAccount } from './account-state.ts'
 import { executeCommand } from '../../eventlog/log/execute.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { type Clock, toTimestamp } from '../../kernel/clock.ts'
@@ -49,16 +50,20 @@ export async function changeAccount(deps: AccessDeps, command: AccountCommand): 
 }
 
 /** The same, and returns the account afterwards. @throws DomainError of the account decider */
-export function decideOnAccount(deps: AccessDeps, command: AccountCommand) {
+export async function decideOnAccount(deps: AccessDeps, command: AccountCommand) {
   const { tenantId } = command
-  return executeCommand({
-    log: deps.log,
+  const { log } = deps
+  const decided = await executeCommand({
+    log,
+    readBefore: rememberedAccount(log, tenantId),
     stream: accountStream(tenantId),
     decider: accountDecider,
     command,
     commandId: newId('cmd', deps.clock.nowMs()),
     metadata: { correlationId: deps.correlationId, actor: deps.actor, tenantId },
   })
+  rememberAccount(log, tenantId, decided)
+  return decided
 }
 
 async function decideOnToken(
@@ -142,9 +147,9 @@ export async function usersOf(
   log: EventLog,
   tenantId: string,
 ): Promise<readonly AccountEventData<'UserAdded'>[]> {
-  const events = await log.readStream(accountStream(tenantId))
-  if (events.length === 0) throw new DomainError('tenant_not_found', `no tenant ${tenantId}`, {})
-  return events.flatMap((event) => (event.type === 'UserAdded' ? [event.data] : []))
+  const { name, users } = await readAccountState(log, tenantId)
+  if (name === undefined) throw new DomainError('tenant_not_found', `no tenant ${tenantId}`, {})
+  return [...users.values()]
 }
 
 /** A token's secret: shown only once, and stored nowhere. */

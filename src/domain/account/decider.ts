@@ -28,7 +28,7 @@ import {
   withPosted,
   withPosting,
 } from './credit.ts'
-import type { AccountEvent } from './events.ts'
+import type { AccountEvent, AccountEventData } from './events.ts'
 import {
   type AccountSettings,
   evolveSettings,
@@ -37,12 +37,15 @@ import {
   type SetSetting,
 } from './settings.ts'
 
+/** Users of one tenant: each is read with its account. */
+export const MAX_USERS = 10_000
+
 /** One tenant's account: who it is and what it may spend. Balances are a projection, not this. */
-interface AccountState extends CreditState {
+export interface AccountState extends CreditState {
   /** Undefined until the tenant is opened. */
   readonly name: string | undefined
-  /** Names by user id. */
-  readonly users: ReadonlyMap<string, string>
+  /** By user id, in the order in which they were added. */
+  readonly users: ReadonlyMap<string, AccountEventData<'UserAdded'>>
   readonly correctable: Correctable
   readonly settings: AccountSettings
 }
@@ -81,7 +84,7 @@ export type AccountCommand =
  * Repeating a command with the same ids and figures decides to no event, so that setting up again
  * is harmless.
  *
- * @throws DomainError `tenant_exists`, `tenant_not_found`, `user_exists`, `posting_id_taken`,
+ * @throws DomainError `tenant_exists`, `tenant_not_found`, `user_exists`, `too_many_users`, `posting_id_taken`,
  *   `limit_id_taken`, `idempotency_key_reused`, `amount_invalid`, `adjustment_source_invalid`, `adjustment_out_of_bounds`,
  *   those of `decideSetting`
  */
@@ -109,9 +112,11 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
     switch (command.kind) {
       case 'add-user': {
         const { userId, name, at } = command
-        if (state.users.get(userId) === name) return []
+        if (state.users.get(userId)?.name === name) return []
         if (state.users.has(userId))
           throw new DomainError('user_exists', 'the tenant has this user', { tenantId, userId })
+        if (state.users.size >= MAX_USERS)
+          throw new DomainError('too_many_users', `a tenant has at most ${MAX_USERS} users`, {})
         return [{ type: 'UserAdded', data: { tenantId, userId, name, addedAt: at } }]
       }
       case 'grant':
@@ -133,7 +138,7 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
       case 'TenantOpened':
         return { ...state, name: event.data.name }
       case 'UserAdded':
-        return { ...state, users: new Map(state.users).set(event.data.userId, event.data.name) }
+        return { ...state, users: new Map(state.users).set(event.data.userId, event.data) }
       case 'CreditGranted':
         return {
           ...state,

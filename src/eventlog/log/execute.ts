@@ -3,7 +3,7 @@ import type { Decider } from '../../domain/decider.ts'
 import { isDomainError } from '../../kernel/errors.ts'
 import { eventId } from '../../kernel/ids.ts'
 import { createBackoff, pause } from '../../kernel/pause.ts'
-import type { EventLog, EventMetadata, NewEvent } from './types.ts'
+import type { EventLog, EventMetadata, NewEvent, RecordedEvent } from './types.ts'
 import { currentSchemaVersion } from './codec.ts'
 
 /** How often a command is decided again because another writer was first. */
@@ -24,8 +24,22 @@ export interface ExecuteInput<State, Command, Event extends AnyEvent> {
    * `'none'` if the stream is new. If that state is outdated, the command is decided again on what
    * the log has.
    */
-  readonly known?: 'none' | { readonly state: State; readonly revision: bigint }
+  readonly known?: 'none' | StreamState<State>
+  /**
+   * The state at a revision that the caller has read before: the stream is read on from there. It is
+   * read from its beginning once an append has found another revision.
+   */
+  readonly readBefore?: StreamState<State> | undefined
 }
+
+/** The state of a stream after the event of a revision. */
+export interface StreamState<State> {
+  readonly state: State
+  readonly revision: bigint
+}
+
+/** Events of a stream that are read at once. */
+const PAGE_EVENTS = 500
 
 /** An event of this command as it stands in the log. */
 type ExecutedEvent<Event extends AnyEvent> = Event & {
@@ -56,22 +70,43 @@ interface Loaded<State, Event extends AnyEvent> {
 
 async function load<State, Command, Event extends AnyEvent>(
   input: ExecuteInput<State, Command, Event>,
+  before?: StreamState<State>,
 ): Promise<Loaded<State, Event>> {
-  const { stream, decider, commandId } = input
-  const recorded = await input.log.readStream(stream)
-  let { initial: state } = decider
+  const { stream, decider, commandId, log } = input
   const own: (ExecutedEvent<Event> & { readonly position: bigint })[] = []
-  for (const event of recorded) {
-    // A stream holds only events of one aggregate: its name comes from that aggregate.
-    const ours = event as unknown as ExecutedEvent<Event> & { readonly position: bigint }
-    state = decider.evolve(state, ours)
+  const onEvent = (event: RecordedEvent): void => {
     if (
       event.metadata.commandId === commandId &&
       event.id === eventId(stream, commandId, own.length)
     )
-      own.push(ours)
+      own.push(event as unknown as ExecutedEvent<Event> & { readonly position: bigint })
   }
-  return { state, revision: recorded.at(-1)?.revision, own }
+  return { ...(await readOn(log, stream, decider, before, onEvent)), own }
+}
+
+/** Reads a stream of any length in pages, from what was read before, and folds it. */
+export async function readOn<State, Event extends AnyEvent>(
+  log: Pick<EventLog, 'readStream'>,
+  stream: string,
+  { initial, evolve }: Pick<Decider<State, never, Event>, 'initial' | 'evolve'>,
+  before: StreamState<State> | undefined,
+  onEvent?: (event: RecordedEvent) => void,
+): Promise<{ readonly state: State; readonly revision: bigint | undefined }> {
+  let { state, revision }: { state: State; revision: bigint | undefined } = before ?? {
+    state: initial,
+    revision: undefined,
+  }
+  for (;;) {
+    const from = revision === undefined ? 0n : revision + 1n
+    const page = await log.readStream(stream, { from, limit: PAGE_EVENTS })
+    for (const event of page) {
+      // A stream holds only events of one aggregate: its name comes from that aggregate.
+      state = evolve(state, event as unknown as Event)
+      revision = event.revision
+      onEvent?.(event)
+    }
+    if (page.length < PAGE_EVENTS) return { state, revision }
+  }
 }
 
 /** The state that the caller knows; undefined if it knows none. */
@@ -97,7 +132,7 @@ export async function executeCommand<State, Command, Event extends AnyEvent>(
   const backoff = createBackoff(CONFLICT_BACKOFF_MIN_MS, CONFLICT_BACKOFF_MAX_MS)
   let loaded = assumed(input)
   let isRead = loaded === undefined
-  loaded ??= await load(input)
+  loaded ??= await load(input, input.readBefore)
   for (let decisions = 1; ; decisions += 1) {
     const { state, revision, own } = loaded
     const landed = own.at(-1)

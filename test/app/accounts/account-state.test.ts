@@ -1,0 +1,162 @@
+import t from 'tap'
+import { readSettings } from '../../../src/app/accounts/account-facts.ts'
+import {
+  readAccountState,
+  rememberAccount,
+  rememberedAccount,
+} from '../../../src/app/accounts/account-state.ts'
+import {
+  type AccessDeps,
+  addUser,
+  decideOnAccount,
+  openTenant,
+  usersOf,
+} from '../../../src/app/accounts/bootstrap.ts'
+import { setSetting } from '../../../src/app/accounts/settings.ts'
+import { accountDecider, MAX_USERS } from '../../../src/domain/account/decider.ts'
+import { type AccountEvent, accountStream } from '../../../src/domain/account/events.ts'
+import { createEventLog } from '../../../src/eventlog/log/client.ts'
+import type { EventLog, NewEvent } from '../../../src/eventlog/log/types.ts'
+import { catalog } from '../../../src/families/index.ts'
+import { systemClock } from '../../../src/kernel/clock.ts'
+import { testEventLog } from '../../helpers/eventstore.ts'
+
+const store = await testEventLog()
+const other = createEventLog({ url: store.url, namespace: store.namespace })
+t.teardown(async () => {
+  await other.close()
+  await store.close()
+})
+
+const at = '2026-01-02T03:04:05.000Z'
+const correlationId = 'test'
+
+/** A log as one process has it, whose reads are counted. */
+function processOn(log: EventLog) {
+  const read = { calls: 0, events: 0 }
+  const counted: EventLog = {
+    ...log,
+    readStream: async (stream, options) => {
+      const events = await log.readStream(stream, options)
+      read.calls += 1
+      read.events += events.length
+      return events
+    },
+  }
+  const deps: AccessDeps = { log: counted, catalog, clock: systemClock, correlationId, actor: 'a' }
+  return { deps, read }
+}
+
+const budgetsOf = (hard: number) => ({
+  timeZone: undefined,
+  budgets: [
+    { subject: { kind: 'tenant' }, currency: 'USD', period: 'day', hard: String(hard) } as const,
+  ],
+})
+
+/** An account whose budgets were set this often before. */
+async function oldAccount(tenantId: string, times: number): Promise<void> {
+  const set = (revision: number): AccountEvent => ({
+    type: 'BudgetsSet',
+    data: { tenantId, revision, ...budgetsOf(revision), timeZone: 'UTC', setAt: at },
+  })
+  await openTenant(processOn(store.log).deps, { tenantId, name: tenantId })
+  const events = Array.from({ length: times }, (_, n): NewEvent => {
+    const metadata = { correlationId, commandId: `old-${n}`, tenantId, schemaVersion: 1 }
+    return { ...set(n + 1), id: crypto.randomUUID(), metadata }
+  })
+  for (let from = 0; from < times; from += 500)
+    await store.log.append(accountStream(tenantId), events.slice(from, from + 500), BigInt(from))
+}
+
+void t.test('a command reads what was appended since, however old the account is', async (t) => {
+  const tenantId = 'tenant_old'
+  await oldAccount(tenantId, 1_700)
+  const { deps, read } = processOn(store.log)
+  await setSetting(deps, 'budgets', { tenantId, wanted: budgetsOf(1) })
+  t.equal(read.events, 1_701, 'the first one reads all')
+  t.ok(read.calls <= 4, 'in pages')
+  read.events = 0
+  for (let n = 2; n < 12; n += 1) {
+    await setSetting(deps, 'budgets', { tenantId, wanted: budgetsOf(n) })
+    await addUser(deps, { tenantId, userId: `u${n}`, name: 'U' })
+    await readSettings(deps.log, tenantId)
+    await usersOf(deps.log, tenantId)
+  }
+  t.equal(read.events, 0, 'what this process appended is not read again')
+  const { budgets } = await readSettings(deps.log, tenantId)
+  t.match(budgets, { revision: 1_711, budgets: [{ hard: '11' }] })
+})
+
+void t.test('what another process appends is seen at once, by commands and reads', async (t) => {
+  const tenantId = 'tenant_shared'
+  const [one, two] = [processOn(store.log).deps, processOn(other).deps]
+  await openTenant(one, { tenantId, name: tenantId })
+  for (let n = 0; n < 5; n += 1) {
+    await addUser(one, { tenantId, userId: `one${n}`, name: 'U' })
+    t.same((await usersOf(two.log, tenantId)).length, 2 * n + 1)
+    await addUser(two, { tenantId, userId: `two${n}`, name: 'U' })
+    await t.rejects(addUser(one, { tenantId, userId: `two${n}`, name: 'other' }), {
+      code: 'user_exists',
+    })
+  }
+  const both = [one, two].flatMap((deps) =>
+    Array.from({ length: 5 }, (_, n) =>
+      setSetting(deps, 'budgets', { tenantId, wanted: budgetsOf(n) }),
+    ),
+  )
+  await Promise.all(both)
+  const fresh = processOn(store.log)
+  t.same(
+    await readAccountState(one.log, tenantId),
+    await readAccountState(fresh.deps.log, tenantId),
+  )
+  t.same(
+    await readAccountState(two.log, tenantId),
+    await readAccountState(fresh.deps.log, tenantId),
+  )
+})
+
+void t.test('a remembered account that the log does not have is read again', async (t) => {
+  const tenantId = 'tenant_restored'
+  const { deps } = processOn(store.log)
+  await openTenant(deps, { tenantId, name: tenantId })
+  const { state } = rememberedAccount(deps.log, tenantId) ?? { state: accountDecider.initial }
+  rememberAccount(deps.log, tenantId, { state: { ...state, settings: {} }, revision: 40n })
+  await addUser(deps, { tenantId, userId: 'u', name: 'U' })
+  t.same(
+    (await usersOf(deps.log, tenantId)).map(({ userId }) => userId),
+    ['u'],
+  )
+})
+
+void t.test('a refused command leaves what is remembered as it was', async (t) => {
+  const tenantId = 'tenant_refused'
+  const { deps } = processOn(store.log)
+  await openTenant(deps, { tenantId, name: tenantId })
+  await t.rejects(
+    decideOnAccount(deps, {
+      kind: 'set-setting',
+      setting: 'budgets',
+      tenantId,
+      wanted: budgetsOf(-1),
+      at,
+    }),
+    { code: 'setting_invalid' },
+  )
+  t.same((await readAccountState(deps.log, tenantId)).settings, {})
+})
+
+void t.test('a tenant has a bounded number of users', async (t) => {
+  const { initial, decide } = accountDecider
+  const user = (n: number) => ({ tenantId: 't', userId: `u${n}`, name: 'U', addedAt: at })
+  const full = new Map(Array.from({ length: MAX_USERS }, (_, n) => [`u${n}`, user(n)]))
+  const add = (userId: string, users: typeof full) =>
+    decide(
+      { kind: 'add-user', tenantId: 't', userId, name: 'U', at },
+      { ...initial, name: 'T', users },
+    )
+  t.throws(() => add('one-more', full), { code: 'too_many_users' })
+  t.same(add('u1', full), [], 'a repetition changes nothing')
+  t.equal(add('u0', new Map([...full].slice(1))).length, 1)
+})
