@@ -34,7 +34,9 @@ export interface Attempt {
 export function createAttempts(clock: Clock): Attempts {
   const known = createLru<string, Allowance>(MAX_HOLDERS)
   const allowanceOf = (id: string, nowMs: number): Allowance => {
-    const allowance = known.get(id) ?? new Allowance(nowMs)
+    const before = known.get(id)
+    if (before !== undefined) return before
+    const allowance = new Allowance(nowMs)
     known.set(id, allowance)
     return allowance
   }
