@@ -1,17 +1,16 @@
-import type { Pool } from 'pg'
 import type { Clock } from '../../src/kernel/clock.ts'
 import { allSettledOrThrow } from '../../src/kernel/all-settled.ts'
 import { pause } from '../../src/kernel/pause.ts'
 import { readCheckpoint, readCheckpoints } from './checkpoint.ts'
 import { isTransient, messageOf } from './failures.ts'
 import { prepareFollower, stopFollower, type Follower } from './follower.ts'
-import { stopBeforeOlderLog } from './older-log.ts'
+import { requireHeld, stopBeforeOlderLog } from './older-log.ts'
 import { rebuildProjection, RebuildRunningError } from './rebuild.ts'
 import { type GroupOptions, openFirstGroup, openSharingGroup } from './subscription-groups.ts'
 import type { Projection } from './types.ts'
 
 /**
- * How often the leader checks whether another process rebuilt a projection that is stopped here.
+ * How often the leader checks whether a projection that is stopped here may go on.
  */
 const STOPPED_CHECK_MS = 5_000
 /** How often the leader checks the progress of another process's rebuild. */
@@ -88,9 +87,12 @@ async function rebuildStale(
   return rebuilt
 }
 
-/** Calls back when another process rebuilt a stopped projection, so that it may go on. */
+/**
+ * Calls back when a stopped projection may go on: another process rebuilt it, or the log holds again
+ * what was applied.
+ */
 function watchStopped(
-  pool: Pool,
+  { pool, log }: Pick<SessionOptions, 'pool' | 'log'>,
   followers: readonly Follower[],
   onRebuilt: () => void,
 ): NodeJS.Timeout {
@@ -102,7 +104,15 @@ function watchStopped(
       const found = checkpoints.get(name)
       return found?.version === version && found.stopped === undefined
     })
-    if (rebuilt) onRebuilt()
+    if (rebuilt) return onRebuilt()
+    const older = stopped.filter(({ stopped }) => stopped?.kind === 'log_older')
+    if (older.length === 0) return
+    await requireHeld(
+      log,
+      pool,
+      older.map(({ projection }) => projection),
+    )
+    onRebuilt()
   }
   // A failure to look is a failure that following will meet as well.
   const timer = setInterval(() => void look().catch(() => undefined), STOPPED_CHECK_MS)
@@ -124,7 +134,7 @@ export async function runLeaderSession(options: SessionOptions): Promise<boolean
   const ending = new AbortController()
   const signal = AbortSignal.any([options.signal, ending.signal])
   const end = (): void => ending.abort()
-  const watching = watchStopped(pool, followers, end)
+  const watching = watchStopped(options, followers, end)
   const outdated = followers.some(({ stopped }) => stopped?.kind === 'newer_version')
   const yielding = outdated ? setTimeout(end, OUTDATED_SESSION_MS) : undefined
   const rebuilding = rebuildStale(options, followers, signal).then(

@@ -1,9 +1,12 @@
 import type { Pool } from 'pg'
 import { logUnavailable } from '../../src/eventlog/log/errors.ts'
 import type { EventLog } from '../../src/eventlog/log/types.ts'
+import { isDomainError } from '../../src/kernel/errors.ts'
 import type { Log } from '../../src/kernel/log.ts'
-import type { EventReference } from './checkpoint.ts'
+import { type EventReference, readCheckpoints } from './checkpoint.ts'
 import { stopFollower, type Follower } from './follower.ts'
+import type { Queryable } from './queryable.ts'
+import type { Projection } from './types.ts'
 
 interface Deps {
   readonly pool: Pool
@@ -29,23 +32,58 @@ export async function stopBeforeOlderLog(
     held.set(lastEvent.id, isHeld)
     if (isHeld) continue
     const { name } = projection
-    const reason = new LogOlderError(name, lastEvent).message
+    const reason = new LogOlderError([name], lastEvent).message
     deps.logger.error({ projection: name, reason }, 'the log is older than a read model')
     await stopFollower(deps.pool, follower, { kind: 'log_older', reason, eventId: lastEvent.id })
   }
 }
 
-/** The log does not hold what a read model has applied: it is older than that, or another one. */
+/**
+ * Looks up in the log the last event that each read model has applied. An event that this program
+ * cannot read counts as held: a newer program wrote it.
+ * @returns whether there was one. @throws LogOlderError, `log_unavailable`
+ */
+export async function requireHeld(
+  log: Pick<EventLog, 'readStream'>,
+  db: Queryable,
+  projections: readonly Pick<Projection, 'name'>[],
+): Promise<boolean> {
+  const checkpoints = await readCheckpoints(db)
+  const held = new Map<string, boolean>()
+  const lacking: { readonly name: string; readonly event: EventReference }[] = []
+  for (const { name } of projections) {
+    const event = checkpoints.get(name)?.lastEvent
+    if (event === undefined) continue
+    const isHeld = held.get(event.id) ?? (await mayHold(log, event))
+    held.set(event.id, isHeld)
+    if (!isHeld) lacking.push({ name, event })
+  }
+  const names = lacking.map(({ name }) => name)
+  if (lacking[0] !== undefined) throw new LogOlderError(names, lacking[0].event)
+  return held.size > 0
+}
+
+async function mayHold(log: Pick<EventLog, 'readStream'>, event: EventReference): Promise<boolean> {
+  try {
+    return await holds(log, event)
+  } catch (error) {
+    if (isDomainError(error, 'event_invalid')) return true
+    throw error
+  }
+}
+
+/** The log does not hold what read models have applied: it is older than that, or another one. */
 export class LogOlderError extends Error {
   override readonly name = 'LogOlderError'
   readonly code = 'log_older'
 
-  constructor(readModel: string, { id, stream, revision }: EventReference) {
+  constructor(readModels: readonly string[], { id, stream, revision }: EventReference) {
+    const names = readModels.join(', ')
     super(
-      `the log does not hold event ${id} (revision ${revision} of ${stream}), the last that the ` +
-        `${readModel} read model has applied: the log is older than the read model, or another one. ` +
-        'Restore the newer log, or, if what it had is lost for good, build the read model from this ' +
-        `one: tollgate rebuild ${readModel} --force`,
+      `the log does not hold event ${id} (revision ${revision} of ${stream}), the last that was ` +
+        `applied to ${names}: the log is older than the database, or another one. ` +
+        'Restore the newer log, or give the right one. If what it had is lost for good, build the ' +
+        `read models from this one: tollgate rebuild ${readModels.join(' ')} --force`,
     )
   }
 }
@@ -59,7 +97,7 @@ export async function notMet(
   readModel: string,
   event: EventReference,
 ): Promise<Error> {
-  if (!(await holds(log, event))) return new LogOlderError(readModel, event)
+  if (!(await holds(log, event))) return new LogOlderError([readModel], event)
   return logUnavailable(
     `what was read of it ended before event ${event.id} (revision ${event.revision} of ` +
       `${event.stream}), which it holds: the node that answered is behind`,

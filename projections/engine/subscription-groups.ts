@@ -4,6 +4,7 @@ import type { EventLog } from '../../src/eventlog/log/types.ts'
 import { monotonicClock } from '../../src/kernel/clock.ts'
 import type { Log } from '../../src/kernel/log.ts'
 import type { Alarm } from '../../src/kernel/pause.ts'
+import { requireHeld } from './older-log.ts'
 import { BEFORE_FIRST } from './checkpoint.ts'
 import { startFeed, type BatchReader, type Feed, type FeedBatch, type FeedLimits } from './feed.ts'
 import { advanceAll, type Follower, indexFollower } from './follower.ts'
@@ -96,15 +97,22 @@ async function follow(
   }
 }
 
-/** Subscribes from where the first of the followers stands. */
+/** Subscribes from where the first of the followers stands; ends where the log is none that they follow. */
 function subscribe(
-  { log, limits, wanted }: GroupOptions,
+  { pool, log, limits, wanted }: GroupOptions,
+  followers: readonly Follower[],
   from: LogPosition,
   signal: AbortSignal,
 ): Feed {
   const stop = new AbortController()
   const subscribed = {
     ...(isBehind(from, BEFORE_FIRST) && { from }),
+    onOpened: () =>
+      requireHeld(
+        log,
+        pool,
+        followers.flatMap(({ state, projection }) => (state === 'following' ? [projection] : [])),
+      ),
     signal: AbortSignal.any([signal, stop.signal]),
   }
   const feed = startFeed(log.subscribe(subscribed), limits, {
@@ -124,7 +132,7 @@ export function openFirstGroup(
 ): { readonly group: Group; readonly feed: Feed } | undefined {
   const from = lowest(followers)
   if (from === undefined) return undefined
-  const feed = subscribe(options, from, signal)
+  const feed = subscribe(options, followers, from, signal)
   let live = false
   const note = ({ caughtUp }: FeedBatch): boolean => {
     live ||= caughtUp
@@ -158,7 +166,7 @@ export function openSharingGroup(
 
   /** Reads its own subscription until the shared feed goes on from there without a gap. */
   const catchUp = async (from: LogPosition): Promise<BatchReader | undefined> => {
-    const feed = subscribe(options, from, signal)
+    const feed = subscribe(options, followers, from, signal)
     reader = feed
     let shared: BatchReader | undefined
     let after = 0n

@@ -16,9 +16,10 @@ import { fromTables } from '../engine/read-model.ts'
 import type { Projection } from '../engine/types.ts'
 import { events, sources, timelineTables } from './tables.ts'
 
-/** The price book applies to every tenant: it belongs to no tenant's timeline. */
+/** The price book applies to every tenant, and so does the database: they belong to no tenant's timeline. */
+const ofNoTenant: ReadonlySet<AnyEventType> = new Set(['PriceBookPublished', 'DatabaseAdopted'])
 const handles = new Set(
-  (Object.keys(eventSchemas) as AnyEventType[]).filter((type) => type !== 'PriceBookPublished'),
+  (Object.keys(eventSchemas) as AnyEventType[]).filter((type) => !ofNoTenant.has(type)),
 )
 
 /** The owner, where the event names it. */
@@ -123,7 +124,7 @@ async function apply(client: PoolClient, batch: readonly RecordedEvent[]): Promi
 
 /** Whether it belongs to no tenant. */
 function isOfEveryTenant({ type }: RecordedEvent): boolean {
-  return type === 'PriceBookPublished'
+  return ofNoTenant.has(type)
 }
 
 const ofEvents: EventTable = {

@@ -5,6 +5,7 @@ import { assetMigrations } from './assets/watch/asset-work.ts'
 import { callClaimMigrations } from './calls/claims/statements.ts'
 import { lastAuditMigrations } from './audit/last-audit.ts'
 import { migrate, type Migrations } from '../storage/postgres/migrate.ts'
+import { installationMigrations } from './access/installation.ts'
 import { secretMigrations } from './access/secret-agreement.ts'
 import { spendingMigrations, throttleMigrations } from './spending/migrations.ts'
 import { taskMigrations } from './tasks/result-urls.ts'
@@ -15,6 +16,7 @@ import { uploadMigrations } from './files/uploads/quota.ts'
 /** Every owner of tables in the schema `ops`. */
 export const allMigrations: readonly Migrations[] = [
   secretMigrations,
+  installationMigrations,
   spendingMigrations,
   throttleMigrations,
   taskMigrations,

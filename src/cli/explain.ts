@@ -9,6 +9,7 @@ const forOperators: ReadonlySet<string> = new Set([
   'ChildFailedError',
   'MarkerSecretError',
   'LogOlderError',
+  'NotBelongingError',
 ])
 
 /**

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { addBalanceAlerts } from './groups/balance-alerts.ts'
 import { addBudgets } from './groups/budgets.ts'
 import { addCredit } from './groups/credit.ts'
+import { addDatabase } from './groups/database.ts'
 import { addHistory } from './groups/history.ts'
 import { addLimits } from './groups/limits.ts'
 import { addMarkerSecret } from './groups/marker-secret.ts'
@@ -16,6 +17,7 @@ import { addTokens } from './groups/tokens.ts'
 const groups: readonly ((program: Command) => void)[] = [
   addServing,
   addMarkerSecret,
+  addDatabase,
   addHistory,
   addReadModels,
   addSpool,

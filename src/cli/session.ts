@@ -5,6 +5,9 @@ import { migrateEngine } from '../../projections/engine/migrate.ts'
 import { startProjections } from '../../projections/engine/engine.ts'
 import { readFirstPlace } from '../../projections/engine/checkpoint.ts'
 import { waitForPosition } from '../../projections/engine/wait.ts'
+import { PROGRAM_ACTOR } from '../app/accounts/bootstrap.ts'
+import { requireBelonging } from '../app/access/installation.ts'
+import { migrateOps } from '../app/migrations.ts'
 import { surviveLostConnections } from '../storage/postgres/pool.ts'
 import { loadConfig, type Config } from '../config.ts'
 import { createEventLog } from '../eventlog/log/client.ts'
@@ -28,6 +31,11 @@ export interface Session {
 const POOL_SIZE = 4
 const PROJECTED_TIMEOUT_MS = 10_000
 const CAUGHT_UP_TIMEOUT_MS = 30_000
+
+export interface SessionOptions {
+  /** The command repairs or only looks, so it also runs where the log and the database do not belong together. */
+  readonly onAnyStores?: boolean
+}
 
 /** Registers how to close what was opened, the last first. */
 type OnClose = (close: () => Promise<unknown>) => void
@@ -67,9 +75,12 @@ export function withLog<T>(run: (session: Pick<Session, 'log'>) => Promise<T>): 
 
 /**
  * Opens the stores, runs the command, closes them. Without a running gateway the projections run
- * too, so that the command reads what the log holds.
+ * too, so that the command reads what the log holds. @throws LogOlderError, NotBelongingError
  */
-export function withSession<T>(run: (session: Session) => Promise<T>): Promise<T> {
+export function withSession<T>(
+  run: (session: Session) => Promise<T>,
+  { onAnyStores = false }: SessionOptions = {},
+): Promise<T> {
   return closing(async (logger, onClose) => {
     const config = loadConfig()
     const stores = await openStores(config, logger)
@@ -78,6 +89,12 @@ export function withSession<T>(run: (session: Session) => Promise<T>): Promise<T
     onClose(() => pool.end())
     const log = openLog(config, stores.eventStoreUrl, logger, onClose)
     await migrateEngine(pool, allProjections)
+    if (!onAnyStores) {
+      await migrateOps(pool)
+      const adopts = config.external === undefined
+      const both = { pool, log, projections: allProjections, clock: systemClock }
+      await requireBelonging(both, { adopts, actor: PROGRAM_ACTOR })
+    }
     const projected = await readFirstPlace(pool, allProjections)
     if (projected !== undefined) log.passed(projected)
     if (!stores.served) {

@@ -13,7 +13,7 @@ import { systemClock, toTimestamp } from '../kernel/clock.ts'
 import { actorOf } from './actor.ts'
 import { exitCodes } from './exit-codes.ts'
 import { CommandError, note, print, table, toJson } from './output.ts'
-import { withLog } from './session.ts'
+import { withSession } from './session.ts'
 
 interface Options {
   readonly actor?: string
@@ -115,14 +115,14 @@ function directoryOf(): string {
   return dataFiles(loadConfig().dataDir).spool
 }
 
-/** Opens the log alone. */
+/** Only on the log that belongs to the database: in another one they would be in no ledger. */
 async function onRefused(
   { actor }: Options,
   run: (deps: RefusedDeps) => Promise<void>,
 ): Promise<void> {
   const by = actorOf(actor)
   const directory = directoryOf()
-  await withLog(({ log }) => run({ log, directory, clock: systemClock, actor: by }))
+  await withSession(({ log }) => run({ log, directory, clock: systemClock, actor: by }))
 }
 
 /** What an id names: an event, or all of a call. @throws CommandError where it is nothing */

@@ -19,6 +19,11 @@ import {
 import type { EventFacts, Movement } from './event-facts.ts'
 import { fileEvents, fileFacts, fileStreams, type FileEvent } from './file/events.ts'
 import {
+  installationEvents,
+  installationFacts,
+  type InstallationEvent,
+} from './installation/events.ts'
+import {
   priceBookEvents,
   priceBookFacts,
   priceBookStream,
@@ -54,6 +59,7 @@ export const eventSchemas = {
   ...assetEvents,
   ...assetGroupEvents,
   ...verificationEvents,
+  ...installationEvents,
 } as const
 
 export type AnyEvent =
@@ -70,6 +76,7 @@ export type AnyEvent =
   | AssetEvent
   | AssetGroupEvent
   | VerificationEvent
+  | InstallationEvent
 export type AnyEventType = AnyEvent['type']
 
 type DataOf = { readonly [E in AnyEvent as E['type']]: E['data'] }
@@ -90,6 +97,7 @@ const eventFacts: { readonly [T in AnyEventType]: EventFacts<DataOf[T]> } = {
   ...assetFacts,
   ...assetGroupFacts,
   ...verificationFacts,
+  ...installationFacts,
 }
 
 /**
@@ -132,7 +140,10 @@ export function wordsOf<T extends AnyEventType>(event: EventOf<T>): string {
   return eventFacts[event.type].words(event.data)
 }
 
-/** Prefixes of the gateway's streams: on a shared log, other programs own the other streams. */
+/**
+ * Prefixes of the gateway's streams that are read together: on a shared log, other programs own the
+ * other streams. `installationStream` is read alone.
+ */
 export const streamPrefixes = [
   taskStreams,
   journalStreams,

@@ -14,7 +14,9 @@ import { openPool } from '../storage/postgres/pool.ts'
 import { shareFairly } from '../storage/postgres/pool-share.ts'
 import { migrateOps } from '../app/migrations.ts'
 import { startPurge } from '../app/files/objects/purge.ts'
+import { checkBelonging, notBelonging, requireBelonging } from '../app/access/installation.ts'
 import { agreeOnSecret } from '../app/access/secret-agreement.ts'
+import { PROGRAM_ACTOR } from '../app/accounts/bootstrap.ts'
 import { assetPolicies } from '../app/assets/watch/policies.ts'
 import { imagePolicies } from '../app/tasks/images/policies.ts'
 import { balanceAlertPolicies } from '../app/accounts/alerts/policy.ts'
@@ -27,6 +29,7 @@ import { assetWork } from '../app/assets/watch/asset-work.ts'
 import { compose, type Infrastructure, type Services } from './compose.ts'
 import { dataFiles } from '../config.ts'
 import { createEventLog } from '../eventlog/log/client.ts'
+import { LogGuard } from '../eventlog/log/guard.ts'
 import type { EventLog } from '../eventlog/log/types.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { newId } from '../kernel/ids.ts'
@@ -104,10 +107,10 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
   const catalog = catalogOf(families)
   const clock = systemClock
   const metrics = createMetricsRegistry()
-  const { pool, log } = await openStores(options, metrics, onStop)
+  const { pool, log, unguarded } = await openStores(options, metrics, onStop)
   const startedBook = await publishPrices({ ...options, log, catalog, clock })
   if (options.roles.has('projector'))
-    onStop(startProjector({ databaseUrl: options.databaseUrl, log, logger }))
+    onStop(startProjector({ databaseUrl: options.databaseUrl, log: unguarded, logger }))
 
   let listensAt: string | undefined
   const storage = await openStorage(config.objectStorage, {
@@ -151,12 +154,16 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
   return { log, pool, store, ...addresses, markReady: () => (stage = 'serving') }
 }
 
-/** Opens the log and Postgres, with its tables as this program needs them. */
+/**
+ * Opens the log and Postgres, with its tables as this program needs them. The log is guarded against
+ * being another one than the database's; the read models compare it themselves.
+ * @throws LogOlderError, NotBelongingError
+ */
 async function openStores(
   options: GatewayOptions,
   metrics: Registry,
   onStop: OnStop,
-): Promise<Pick<Gateway, 'log' | 'pool'>> {
+): Promise<Pick<Gateway, 'log' | 'pool'> & { readonly unguarded: EventLog }> {
   const { config, logger } = options
   const pool = openPool({
     databaseUrl: options.databaseUrl,
@@ -166,21 +173,27 @@ async function openStores(
   })
   shareFairly(pool, { share: config.databaseTokenShare, registry: metrics })
   onStop(() => pool.end())
-  const log = createEventLog({
+  const observer = eventLogMetrics(metrics)
+  const guard = new LogGuard({ logger, observer, refusalOf: notBelonging })
+  const unguarded = createEventLog({
     url: options.eventStoreUrl,
     namespace: config.namespace,
     log: logger,
-    observer: eventLogMetrics(metrics),
+    observer: guard.observer,
   })
-  onStop(() => log.close())
-  await log.checkAccess()
+  onStop(() => (guard.stop(), unguarded.close()))
+  await unguarded.checkAccess()
   await migrateEngine(pool, allProjections)
   await migrateOps(pool)
+  const adopts = config.external === undefined
+  const stores = { pool, log: unguarded, projections: allProjections, clock: systemClock }
+  await requireBelonging(stores, { adopts, actor: PROGRAM_ACTOR })
   await agreeOnSecret(pool, options.markerSecret)
+  const log = guard.guard(unguarded, () => checkBelonging(stores))
   options.storesAnswered?.()
   const projected = await readFirstPlace(pool, allProjections)
   if (projected !== undefined) log.passed(projected)
-  return { log, pool }
+  return { log, pool, unguarded }
 }
 
 /** Composes the services according to the configuration. */

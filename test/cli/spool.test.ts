@@ -7,16 +7,19 @@ import { encodeRecord } from '../../src/eventlog/journal/spool-record.ts'
 import { eventId } from '../../src/kernel/ids.ts'
 import { callFailed, metadataOf } from '../eventlog/support/sample-events.ts'
 import { startEventStore, testEventLog } from '../helpers/eventstore.ts'
+import { acquireGatewayDatabase } from '../helpers/postgres.ts'
 import { tollgate } from './support/commands.ts'
 
 const server = await startEventStore()
 t.teardown(() => server.stop())
 const { log, close, namespace } = await testEventLog({ server })
 t.teardown(close)
+const database = await acquireGatewayDatabase()
+t.teardown(() => database.drop())
 const dataDir = t.testdir()
 const env = {
   EVENTSTORE_URL: server.url,
-  DATABASE_URL: 'postgres://nothing.invalid/none',
+  DATABASE_URL: database.url,
   EVENTSTORE_NAMESPACE: namespace,
   DATA_DIR: dataDir,
   MARKER_SECRET: 'a marker secret of the tests',

@@ -13,6 +13,7 @@ import { tokenStream } from '../../src/domain/token/events.ts'
 import { uploadStream } from '../../src/domain/upload/events.ts'
 import { verificationStream } from '../../src/domain/verification/events.ts'
 import { voiceStream } from '../../src/domain/voice/events.ts'
+import { installationStream } from '../../src/domain/installation/events.ts'
 import { priceBookDigest } from '../../src/domain/pricing/price-book-document.ts'
 import { currentSchemaVersion } from '../../src/eventlog/log/codec.ts'
 import { lineAmount, parseAmount } from '../../src/kernel/money.ts'
@@ -127,6 +128,8 @@ t.test('every stream of ours begins in a way that readers of the log ask for', (
   t.equal(streams.length, streamPrefixes.length, 'each kind once')
   for (const stream of streams)
     t.equal(streamPrefixes.filter((prefix) => stream.startsWith(prefix)).length, 1, stream)
+  // Read alone: a program of before it would not see its events, and would wait for them.
+  t.notOk(streamPrefixes.some((prefix) => installationStream.startsWith(prefix)))
   // A namespace ends with its only dot: with one here it could begin like another's streams.
   for (const prefix of streamPrefixes) t.notMatch(prefix, /\./)
   t.end()

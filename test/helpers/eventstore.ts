@@ -36,29 +36,47 @@ function notHere(): never {
   throw new Error('this event store is part of the test: start with `storeProcess: true`')
 }
 
+/** An embedded event store whose data can be replaced by other data. */
+interface LocalEventStore extends TestEventStore {
+  /** Ends it in order, and starts it again at the same address on the data of another directory. */
+  readonly serveFrom: (directory: string) => Promise<void>
+}
+
 /**
  * An embedded event store inside the test's own process, on a real socket and with its data on disk as ever. A process
  * of its own costs most of a CPU second to start, so only who kills or holds it takes one.
  */
 export async function startLocalEventStore(
   version: ServerVersion = DEFAULT_SERVER_VERSION,
-): Promise<TestEventStore> {
+): Promise<LocalEventStore> {
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-eventstore-'))
   const faults = new SwitchableFaults()
-  const log = await ServerLog.open(directory)
-  const place = { host: HOST, port: 0 }
-  const server = await startServer({ log, faults, gate: soleNode(), version, place })
+  const open = async (data: string, port: number) => {
+    const log = await ServerLog.open(data)
+    const place = { host: HOST, port }
+    const server = await startServer({ log, faults, gate: soleNode(), version, place })
+    const close = async (): Promise<void> => {
+      await server.stop()
+      await log.close()
+    }
+    return { port: server.port, close }
+  }
+  let running = await open(directory, 0)
+  const { port } = running
   return {
-    url: `esdb://${HOST}:${server.port}?tls=false`,
+    url: `esdb://${HOST}:${port}?tls=false`,
     directory,
     kill9: notHere,
     restart: notHere,
     freeze: notHere,
     thaw: notHere,
     setFault: (spec) => faults.set(spec),
+    serveFrom: async (data) => {
+      await running.close()
+      running = await open(data, port)
+    },
     stop: async () => {
-      await server.stop()
-      await log.close()
+      await running.close()
       await rm(directory, { recursive: true, force: true })
     },
   }

@@ -75,6 +75,12 @@ export interface Replica {
   readonly stop: () => Promise<void>
 }
 
+/** Other stores than those of the stack. */
+export interface ReplicaStores {
+  readonly eventStoreUrl?: string
+  readonly databaseUrl?: string
+}
+
 export interface Stack extends Replica {
   readonly demo: TestTenant
   readonly other: TestTenant
@@ -90,7 +96,7 @@ export interface Stack extends Replica {
   /** Everything logged so far, as JSON lines. */
   readonly logged: () => string
   /** A further gateway on the same stores; it stops with the stack unless stopped before. */
-  readonly replica: (roles?: readonly Role[]) => Promise<Replica>
+  readonly replica: (roles?: readonly Role[], stores?: ReplicaStores) => Promise<Replica>
   /** Waits until every read model has everything the log has. */
   readonly caughtUp: () => Promise<void>
 }
@@ -214,7 +220,10 @@ async function start(
     served.flatMap((family) => family.sandbox),
     { baseUrl: sandbox.url },
   )
-  const replica = async (wanted: readonly Role[] = roles): Promise<Replica> => {
+  const replica = async (
+    wanted: readonly Role[] = roles,
+    stores: ReplicaStores = {},
+  ): Promise<Replica> => {
     // Each process has a data directory of its own: its spool is there.
     const dataDir = await mkdtemp(join(tmpdir(), 'tollgate-stack-'))
     closers.push(() => rm(dataDir, { recursive: true, force: true }))
@@ -222,6 +231,7 @@ async function start(
       config: { ...config, dataDir },
       eventStoreUrl: eventStore.url,
       databaseUrl: database.url,
+      ...stores,
       channels: options.channels?.(ours) ?? ours,
       sandbox: options.realAccounts !== true,
       markerSecret: config.markerSecret ?? '',

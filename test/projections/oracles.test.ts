@@ -52,8 +52,8 @@ function timelineEffect(
   event: RecordedEvent,
   known: Owner | undefined,
 ): TimelineEffect | undefined {
-  // The price book belongs to no tenant.
-  if (event.type === 'PriceBookPublished') return undefined
+  // The price book belongs to no tenant, and so does the database.
+  if (event.type === 'PriceBookPublished' || event.type === 'DatabaseAdopted') return undefined
   const { data, position } = event
   const sourceId = sourceOf(event)
   const owner = 'tenantId' in data ? data : known

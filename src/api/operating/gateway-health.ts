@@ -7,7 +7,7 @@ export interface Lifecycle extends Pick<Health, 'accepting' | 'concerns'> {
 }
 
 function whyRefused(denial: string | undefined): string | undefined {
-  return denial && `event_log refuses our account: ${denial}`
+  return denial && `event_log ${denial}`
 }
 
 /** The checks behind a gateway's readiness. */

@@ -1,8 +1,10 @@
 import type { Command } from 'commander'
-import type { Session } from '../session.ts'
+import type { Session, SessionOptions } from '../session.ts'
 
 /** What the commands of every group share. */
 
+/** For a command that repairs, or only looks. */
+export const ON_ANY_STORES: SessionOptions = { onAnyStores: true }
 export const JSON_OPTION = ['--json', 'print JSON for machines'] as const
 const ACTOR_OPTION = [
   '--actor <name>',
@@ -15,6 +17,7 @@ const ACTOR_OPTION = [
  */
 export function onStores(
   load: () => Promise<(session: Session, ...given: never[]) => Promise<void>>,
+  options?: SessionOptions,
 ): (...given: unknown[]) => Promise<void> {
   return async (...all) => {
     // Commander gives the arguments, the options, and itself.
@@ -28,7 +31,7 @@ export function onStores(
       }
       const run = await load()
       await run(session, ...given)
-    })
+    }, options)
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { JSON_OPTION, onStores } from './command.ts'
+import { JSON_OPTION, ON_ANY_STORES, onStores } from './command.ts'
 
 const REPLACE_HELP = `
 Replicas refuse to start with another MARKER_SECRET than the others have. To change it, stop every replica,
@@ -16,5 +16,10 @@ export function addMarkerSecret(program: Command): void {
     .description('make the MARKER_SECRET that is set here the one that replicas must have')
     .option(...JSON_OPTION)
     .addHelpText('after', REPLACE_HELP)
-    .action(onStores(async () => (await import('../marker-secret.ts')).replaceMarkerSecret))
+    .action(
+      onStores(
+        async () => (await import('../marker-secret.ts')).replaceMarkerSecret,
+        ON_ANY_STORES,
+      ),
+    )
 }

@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander'
-import { JSON_OPTION, onStores } from './command.ts'
+import { JSON_OPTION, ON_ANY_STORES, onStores } from './command.ts'
 
 const AUDIT_HELP = `
 Reads the log from its start, works out by itself what every row must be, and names each one that is not:
@@ -32,7 +32,7 @@ export function addReadModels(program: Command): void {
     .option('--state <file>', 'go on where the audits that kept this file came to, and keep it')
     .option(...JSON_OPTION)
     .addHelpText('after', AUDIT_HELP)
-    .action(onStores(async () => (await import('../audit.ts')).auditCommand))
+    .action(onStores(async () => (await import('../audit.ts')).auditCommand, ON_ANY_STORES))
   program
     .command('rebuild')
     .description('build read models anew beside the live ones, compare, swap')
@@ -45,5 +45,5 @@ export function addReadModels(program: Command): void {
     .option('--force', 'swap even if what is live differs from what the log says')
     .option(...JSON_OPTION)
     .addHelpText('after', REBUILD_HELP)
-    .action(onStores(async () => (await import('../rebuild.ts')).rebuildCommand))
+    .action(onStores(async () => (await import('../rebuild.ts')).rebuildCommand, ON_ANY_STORES))
 }

@@ -94,7 +94,10 @@ export function createEventLog(options: EventLogOptions): EventLog {
     },
     healthy: () => health.healthy(),
     ready,
-    denial: () => health.denial(),
+    denial: () => {
+      const denial = health.denial()
+      return denial && `refuses our account: ${denial}`
+    },
     checkAccess: () => checkAccess(deps, accountIn(options.url)),
     close: async () => {
       closing.abort()

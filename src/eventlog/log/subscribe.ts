@@ -2,6 +2,7 @@ import { createBackoff, pause } from '../../kernel/pause.ts'
 import { decodeEvent, type WireEvent } from './codec.ts'
 import { failureOf, type TryFailure } from './failure.ts'
 import { isAnyBehind, isContentError, type ReadDeps } from './read.ts'
+import { isDomainError } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
 import { createRetryLog } from '../../kernel/retry-log.ts'
 import { eventsThrough, isBehind, isPlace, placeOf, type LogPosition } from './position.ts'
@@ -25,7 +26,8 @@ interface Cursor {
  * Pulled `$all` of the namespace: after an error, a silent end or a stall it goes on behind the
  * last message handed over, so there is neither gap nor duplicate. Messages keep the order in
  * which the server sent them, so a checkpoint never overtakes an event.
- * @throws `event_invalid` when an event cannot be understood: never skipped without `onUnknown`
+ * @throws `event_invalid` when an event cannot be understood: never skipped without `onUnknown`; what
+ *   `onOpened` throws
  */
 export async function* subscribe(
   deps: SubscribeDeps,
@@ -43,6 +45,7 @@ export async function* subscribe(
   while (!signal.aborted) {
     let reason = 'the server ended it'
     let failure: TryFailure | undefined
+    let refused: unknown
     observer.subscription?.({ kind: 'opened' })
     try {
       for await (const batch of deps.connection.pull(subscribeRequest(prefixes, cursor.at), {
@@ -53,6 +56,11 @@ export async function* subscribe(
         backoff.reset()
         retries.worked()
         for (const answer of batch) {
+          if (answer.kind === 'confirmation')
+            await options.onOpened?.().catch((error: unknown) => {
+              refused = isDomainError(error, 'log_unavailable') ? undefined : error
+              throw error
+            })
           const message = messageOf(deps, answer, cursor, options.onUnknown)
           if (message === undefined) continue
           yield message
@@ -60,7 +68,8 @@ export async function* subscribe(
         }
       }
     } catch (error) {
-      if (isContentError(error)) throw error
+      if (refused !== undefined) throw refused
+      if (isContentError(error) && !isDomainError(error, 'log_unavailable')) throw error
       reason = error instanceof Error ? error.message : String(error)
       failure = failureOf(error)
     }

@@ -107,6 +107,12 @@ export interface EventLog {
      * subscription, because a read model never skips an event.
      */
     readonly onUnknown?: (event: UnknownEvent) => void
+    /**
+     * Called each time a server has accepted the subscription, before it hands over what comes: after a
+     * restart the store may hold another log. While it throws `log_unavailable` the subscription is
+     * tried again; any other failure ends it.
+     */
+    readonly onOpened?: () => Promise<unknown>
     readonly signal: AbortSignal
   }) => AsyncIterable<SubscriptionMessage>
   /** Whether the last calls worked: while false, no new work is admitted (P9). */
@@ -118,7 +124,7 @@ export interface EventLog {
    * `log_unavailable`
    */
   readonly ready: () => Promise<void>
-  /** Why the log refuses the gateway's account at the moment: only the operator can change that. */
+  /** Why the log cannot be used although it answers, as what it does: only the operator can change that. */
   readonly denial: () => string | undefined
   /**
    * Tries every kind of call that the gateway's account needs. @throws `log_access_denied` naming

@@ -215,7 +215,7 @@ void t.test(
     await t.rejects(log.append('task-2', [cancelled('task-2', 'c')], 'no_stream'), {
       code: 'log_unavailable',
     })
-    t.match(log.denial(), /^append: /)
+    t.match(log.denial(), /^refuses our account: append: /)
     t.equal(log.healthy(), false, 'nothing new is taken on')
     await cluster.deny()
     await until(() => log.healthy() && log.denial() === undefined)
@@ -225,7 +225,7 @@ void t.test(
     await cluster.silence('all', 'refuse')
     await cluster.recover()
     await cluster.deny('read_all')
-    await until(() => log.denial()?.startsWith('read: ') === true)
+    await until(() => log.denial()?.startsWith('refuses our account: read: ') === true)
     await sleep(1_000)
     t.ok(
       warnings.filter((message) => message === 'log subscription dropped').length <= 2,
