@@ -1,6 +1,8 @@
+import { setMaxListeners } from 'node:events'
 import type { Logger } from 'pino'
 import { buildConnector, Client } from 'undici'
 import type { Clock } from '../../src/kernel/clock.ts'
+import { pause } from '../../src/kernel/pause.ts'
 import { checkPublicUrl } from '../../src/kernel/public-url.ts'
 import { fixedLookup } from '../../src/kernel/resolve-host.ts'
 import { type CallbackPlan, isTerminal, type Segment, timeline } from './tasks/record.ts'
@@ -63,6 +65,8 @@ export class Callbacks {
     this.#clock = clock
     this.#options = options
     this.#log = log
+    // Each delivery that waits to be tried again listens to it.
+    setMaxListeners(MAX_CONCURRENT, this.#abort.signal)
   }
 
   /** Registers how a family's tasks are rendered, and how it signs its callbacks. */
@@ -213,13 +217,7 @@ export class Callbacks {
   }
 
   async #pauseBefore(attempt: number): Promise<void> {
-    const waitMs = 1000 * this.#options.timeScale * 2 ** (attempt - 1)
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, waitMs)
-      this.#abort.signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), {
-        once: true,
-      })
-    })
+    await pause(1000 * this.#options.timeScale * 2 ** (attempt - 1), this.#abort.signal)
   }
 
   /** Whether the receiver acknowledged with a 2xx in time. */

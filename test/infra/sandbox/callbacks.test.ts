@@ -76,6 +76,28 @@ void t.test(
   },
 )
 
+void t.test('many deliveries that wait to be tried again leave no listeners', async (t) => {
+  const warned: string[] = []
+  const warn = ({ name }: Error): void => void warned.push(name)
+  process.on('warning', warn)
+  t.teardown(() => process.off('warning', warn))
+  const { origin, received } = await receiver(t, (_count, response) => {
+    response.statusCode = 500
+    response.end()
+  })
+  const sandbox = await sandboxFor(t, { timeScale: 0.01, callbackMap: mapTo(origin) })
+  await Promise.all(
+    Array.from({ length: 24 }, () =>
+      create(sandbox.url, '[[sandbox fail=InternalServiceError]]', HOOK),
+    ),
+  )
+  await until(
+    () => received.length,
+    (count) => count === 24 * 6,
+  )
+  t.same(warned, [])
+})
+
 void t.test('no answer within the time limit counts as not acknowledged', async (t) => {
   const { origin, received } = await receiver(t, (count, response) => {
     if (count !== 3) response.end()
