@@ -130,3 +130,13 @@ export function isDomainError<Code extends DomainCode>(
 ): value is DomainError<Code> {
   return value instanceof DomainError && (code === undefined || value.code === code)
 }
+
+/**
+ * The fields of a log line about a failure. A domain error is a known outcome: its code and words say
+ * all, and a stack would make it look like a defect.
+ */
+export function failureFields(error: unknown): object {
+  if (!isDomainError(error)) return { err: error }
+  const { code, message, details } = error
+  return { code, why: message, reason: details['reason'] }
+}

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { RepeatedAnswer } from '../../app/calls/claims/types.ts'
+import { failureFields, isDomainError } from '../../kernel/errors.ts'
 import { sendRepeated } from './idempotency.ts'
 import { RequestError } from './request-error.ts'
 import { usualStatusOf } from './surface-failures.ts'
@@ -17,7 +18,10 @@ export interface Answer {
  */
 export type Envelope = (error: unknown, requestId: string) => Answer
 
-/** Answers a failure in the surface's shape; a failure of the gateway is logged with its cause. */
+/**
+ * Answers a failure in the surface's shape. Where the gateway or a provider is at fault it is logged: a
+ * known outcome as a warning, a defect as an error with its cause.
+ */
 export function sendFailure(
   envelope: Envelope,
   error: unknown,
@@ -27,7 +31,8 @@ export function sendFailure(
   const answer = envelope(error, request.id)
   request.failedWith = usualStatusOf(error)
   if (isLeft(error, reply)) request.log.info('the caller left before it was answered')
-  else if (answer.status >= 500) request.log.error({ err: error }, 'request failed')
+  else if (answer.status >= 500)
+    request.log[isDomainError(error) ? 'warn' : 'error'](failureFields(error), 'request failed')
   // A reply that was meant to be audio, for example, may have set its type already.
   void reply.removeHeader('content-type')
   return reply.code(answer.status).headers(answer.headers).send(answer.body)

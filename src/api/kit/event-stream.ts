@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Cost } from '../../domain/pricing/settlement.ts'
 import { withTimeout } from '../../kernel/pause.ts'
+import { failureFields } from '../../kernel/errors.ts'
 
 /** The named bounds of an event stream (P10). */
 export interface StreamLimits {
@@ -147,8 +148,9 @@ export async function sendEventStream<Frame>(
     const last = costMembers === undefined ? '' : (dialect.last?.(costMembers) ?? '')
     await writer.write(last + dialect.end)
   } catch (error) {
-    if (gone.signal.aborted) request.log.info({ err: error }, 'a stream ended after its caller')
-    else request.log.warn({ err: error }, 'a stream failed')
+    if (gone.signal.aborted)
+      request.log.info(failureFields(error), 'a stream ended after its caller')
+    else request.log.warn(failureFields(error), 'a stream failed')
     await writer.write(dialect.failure(error))
   } finally {
     writer.end()

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import t, { type Test } from 'tap'
 import { useEnvelope } from '../../../src/api/kit/envelope.ts'
+import { DomainError } from '../../../src/kernel/errors.ts'
 import { until } from '../../helpers/eventually.ts'
 import { call, type Line, loggingServer, post } from './support/leaving.ts'
 
@@ -37,4 +38,12 @@ void t.test('an error of the gateway is logged even when the caller has gone', a
     throw new Error('no')
   })
   t.match(logged[0], { level: 50, msg: 'request failed', err: { message: 'no' } })
+})
+
+void t.test('a known outcome is logged by its code, without a stack', async (t) => {
+  const [line] = await leave(t, () => {
+    throw new DomainError('suspected_black_image', 'The image is black all over', {})
+  })
+  t.match(line, { level: 40, msg: 'request failed', code: 'suspected_black_image' })
+  t.notMatch(JSON.stringify(line), /stack| at /)
 })

@@ -1,8 +1,9 @@
 import type { ImageSeen } from '../../../domain/catalog/image-rules.ts'
 import type { TaskRequest } from '../../../domain/task/state.ts'
 import { toTimestamp } from '../../../kernel/clock.ts'
-import { isDomainError } from '../../../kernel/errors.ts'
+import { failureFields, isDomainError } from '../../../kernel/errors.ts'
 import { pause } from '../../../kernel/pause.ts'
+import { ProviderError } from '../../ports/provider.ts'
 import type { ImageMedia, ImageTaskDeps } from './deps.ts'
 import { type KnownImageTask, recordEnd } from './end.ts'
 import { type ImageTaskFailure, type SendOutcome, undeliverable } from './failures.ts'
@@ -104,7 +105,7 @@ async function putInTime(
     } catch (error) {
       const isOver = signal.aborted || deps.monotonic.nowMs() >= untilMs
       if (isOver || !isDomainError(error, 'storage_unavailable')) throw error
-      deps.logger.warn({ err: error }, 'images not kept yet')
+      deps.logger.warn(failureFields(error), 'images not kept yet')
       await pause(STORE_PAUSE_MS * scale, signal)
     }
   }
@@ -116,6 +117,7 @@ function failed(
   error: unknown,
 ): { readonly kind: 'failed'; readonly failure: ImageTaskFailure } {
   const failure = undeliverable(error)
-  logger.warn({ platformId, code: failure.code, err: error }, 'images not delivered')
+  const why = error instanceof ProviderError ? { why: error.message } : failureFields(error)
+  logger.warn({ platformId, ...why, code: failure.code }, 'images not delivered')
   return { kind: 'failed', failure }
 }
