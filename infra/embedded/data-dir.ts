@@ -1,6 +1,7 @@
-import { existsSync, realpathSync, statSync } from 'node:fs'
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { realpathSync, statSync } from 'node:fs'
+import { open, readFile, rename, rm } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { makeFolders } from '../../src/kernel/make-folders.ts'
 import { DirectoryLockedError, lockDirectory } from './directory-lock.ts'
 import { closeToOthers, PRIVATE_UMASK } from './file-modes.ts'
 
@@ -15,7 +16,12 @@ const OPEN_TO_OTHERS = 0o066
 
 /** Why a data directory cannot be used; the message is meant for the operator. */
 export class DataDirError extends Error {
-  readonly code: 'data_dir_unwritable' | 'data_dir_in_use' | 'data_dir_newer' | 'data_dir_invalid'
+  readonly code:
+    | 'data_dir_unwritable'
+    | 'data_dir_full'
+    | 'data_dir_in_use'
+    | 'data_dir_newer'
+    | 'data_dir_invalid'
 
   constructor(code: DataDirError['code'], message: string) {
     super(message)
@@ -35,6 +41,7 @@ const EXPLANATIONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'operation not permitted',
   EROFS: 'the file system is read-only',
+  ENOENT: 'its file system takes no folders',
   ENOTDIR: 'a part of the path is a file, not a directory',
   EEXIST: 'it is a file, not a directory',
   ENOSPC: 'no space is left on the device',
@@ -57,9 +64,10 @@ function explain(error: unknown): string {
 
 function unwritable(path: string, error: unknown): DataDirError {
   const why = explain(error)
-  const remedy = FULL.test(why) ? 'free some space' : 'let this account write it'
+  const isFull = FULL.test(why)
+  const remedy = isFull ? 'free some space' : 'let this account write it'
   return new DataDirError(
-    'data_dir_unwritable',
+    isFull ? 'data_dir_full' : 'data_dir_unwritable',
     `the data directory ${path} cannot be written: ${why}; ${remedy}, or set DATA_DIR to another directory`,
   )
 }
@@ -113,21 +121,6 @@ async function probe(path: string): Promise<void> {
   }
 }
 
-/** Makes the directory and the folders above it. */
-async function create(path: string): Promise<void> {
-  const mode = process.getuid?.() === 0 ? MODE_AS_ROOT : MODE
-  try {
-    await mkdir(path, { recursive: true, mode })
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
-    // On a read-only file system a recursive mkdir says ENOENT; a plain one of the first missing folder says why.
-    let missing = path
-    while (!existsSync(dirname(missing))) missing = dirname(missing)
-    await mkdir(missing, { mode })
-    await mkdir(path, { recursive: true, mode })
-  }
-}
-
 /** Why other accounts can still reach into the directory; undefined where they cannot. */
 function reachOfOthers(path: string): string | undefined {
   const { uid, mode } = statSync(path)
@@ -154,7 +147,7 @@ export async function prepareDataDir(
 ): Promise<DataDir> {
   const path = resolve(directory)
   try {
-    await create(path)
+    await makeFolders(path, process.getuid?.() === 0 ? MODE_AS_ROOT : MODE)
     process.umask(PRIVATE_UMASK)
     await probe(path)
   } catch (error) {

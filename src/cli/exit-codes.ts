@@ -16,6 +16,8 @@ export const exitCodes = {
 const DENIED: ReadonlySet<unknown> = new Set(['28000', '28P01', '42501', 'log_access_denied'])
 /** Errors by name that the operator has to correct first. */
 const REFUSED: ReadonlySet<string> = new Set([
+  'ConfigError',
+  'ChannelFileError',
   'MarkerSecretError',
   'LogOlderError',
   'NotBelongingError',
@@ -28,6 +30,7 @@ export function exitCodeOf(error: unknown, depth = 0): number {
   if (REFUSED.has(error.name)) return exitCodes.refused
   const code = 'code' in error ? error.code : undefined
   if (code === 'data_dir_newer') return exitCodes.newer
+  if (code === 'data_dir_unwritable' || code === 'data_dir_invalid') return exitCodes.refused
   // A password that is asked for and is not in the URL has no code.
   if (DENIED.has(code) || error.message.startsWith('SASL: ')) return exitCodes.denied
   return exitCodeOf(error.cause, depth + 1)

@@ -21,7 +21,7 @@ import {
   type Stores,
   writeRuntime,
 } from './stores.ts'
-import { openUpstreams, readChannels } from './upstreams.ts'
+import { openUpstreams, requireFiles } from './upstreams.ts'
 import { startWhenStoresAnswer } from './waiting.ts'
 
 /** Past the drain bound the process ends even if something hangs. */
@@ -32,7 +32,7 @@ export async function serve(config: Config, version: string, roleList?: string):
   const logger = openProcessLog(config.logLevel)
   const wanted = parseRoles(roleList)
   // Configuration errors are reported before anything is started.
-  const configured = await readChannels(config)
+  const configured = await requireFiles(config)
   const closers: (() => Promise<unknown>)[] = []
   const ended = waitForEnd(logger)
   try {

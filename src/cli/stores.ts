@@ -8,6 +8,7 @@ import { supervisePostgres } from '../../infra/embedded/postgres/supervised.ts'
 import { dataFiles, type Config } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
 import { messageOf } from './explain.ts'
+import { requireStoreUrls } from './store-urls.ts'
 import { CommandError } from './output.ts'
 import { owned } from '../kernel/owned.ts'
 
@@ -150,6 +151,7 @@ export async function checkPostgres(databaseUrl: string): Promise<void> {
 export async function openStores(config: Config, log: Log): Promise<OpenedStores> {
   // Others may project there already; the engine's own leadership keeps the two apart.
   if (config.external) {
+    requireStoreUrls(config.external)
     await checkPostgres(config.external.databaseUrl)
     return { ...config.external, close: () => Promise.resolve(), served: false }
   }

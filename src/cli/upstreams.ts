@@ -6,13 +6,14 @@ import { superviseChild } from '../../infra/embedded/supervisor.ts'
 import { parseChannels } from '../app/channels/load.ts'
 import { sandboxChannels } from '../app/channels/sandbox.ts'
 import { catalog, channelFamilies, families } from '../families/index.ts'
+import { bookOf } from '../app/finance/prices/publish.ts'
 import { servedModels } from '../app/finance/prices/concern.ts'
 import type { Channel } from '../app/ports/provider.ts'
-import { readVariable, type Config } from '../config.ts'
+import { readVariable, type Config, ConfigError } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
 import { programFile } from '../kernel/program-files.ts'
 import { messageOf } from './explain.ts'
-import { CommandError } from './output.ts'
+import { requireStoreUrls } from './store-urls.ts'
 import { forward, reportRestart } from './stores.ts'
 
 /** Accounts that calls are sent to: configured ones, or the sandbox when there are none. */
@@ -25,7 +26,7 @@ interface Upstreams {
 const SANDBOX_READY_TIMEOUT_MS = 30_000
 
 /** The configured accounts, undefined without any. @throws ChannelFileError naming every fault */
-export async function readChannels(config: Config): Promise<readonly Channel[] | undefined> {
+async function readChannels(config: Config): Promise<readonly Channel[] | undefined> {
   if (config.channelsFile === undefined) return undefined
   return parseChannels(channelFamilies, await readChannelsFile(config.channelsFile), (source) =>
     'env' in source ? readVariable(source.env) : readSecretFile(source.file),
@@ -88,7 +89,27 @@ async function readChannelsFile(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8')
   } catch (error) {
-    throw new CommandError(`CHANNELS_FILE cannot be read: ${messageOf(error)}`)
+    throw new ConfigError([`CHANNELS_FILE cannot be read: ${messageOf(error)}`])
+  }
+}
+
+/**
+ * Checks the addresses of the stores and what files of the configuration hold, before any store is
+ * asked; returns the configured accounts. @throws ConfigError, ChannelFileError
+ */
+export async function requireFiles(config: Config): Promise<readonly Channel[] | undefined> {
+  requireStoreUrls(config.external)
+  await requirePriceBook(config)
+  return readChannels(config)
+}
+
+/** @throws ConfigError */
+async function requirePriceBook({ priceBookFile }: Config): Promise<void> {
+  if (priceBookFile === undefined) return
+  try {
+    bookOf({ yamlText: await readFile(priceBookFile, 'utf8'), demonstrations: true })
+  } catch (error) {
+    throw new ConfigError([`PRICEBOOK_FILE ${priceBookFile} cannot be used: ${messageOf(error)}`])
   }
 }
 

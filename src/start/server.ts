@@ -188,7 +188,8 @@ async function openStores(
   const adopts = config.external === undefined
   const stores = { pool, log: unguarded, projections: allProjections, clock: systemClock }
   await requireBelonging(stores, { adopts, actor: PROGRAM_ACTOR })
-  await agreeOnSecret(pool, options.markerSecret)
+  const { isShort } = await agreeOnSecret(pool, options.markerSecret)
+  if (isShort) logger.warn({}, 'MARKER_SECRET is short: replace it by one of 32 characters or more')
   const log = guard.guard(unguarded, () => checkBelonging(stores))
   options.storesAnswered?.()
   const projected = await readFirstPlace(pool, allProjections)

@@ -10,9 +10,9 @@ async function directory(t: Test): Promise<string> {
   return path
 }
 
-/** It ends with 1 and says why in words, without a stack. */
-function refused(t: Test, ended: Ended, why: RegExp): void {
-  t.equal(ended.code, 1)
+/** It ends with this code, by default that of a wrong configuration, and says why in words, without a stack. */
+function refused(t: Test, ended: Ended, why: RegExp, code = 78): void {
+  t.equal(ended.code, code)
   t.match(ended.stderr, why)
   t.notMatch(ended.stderr, /\n\s+at |\[object |undefined/)
 }
@@ -51,7 +51,7 @@ t.test('settings are taken from .env where it is started; the environment wins',
   t.match(config, { stdout: /^LOG_LEVEL=warn$/m })
   await rm(file)
   await mkdir(file)
-  refused(t, await tollgateProcess(['config'], {}, cwd), /\.env cannot be read/)
+  refused(t, await tollgateProcess(['config'], {}, cwd), /\.env cannot be read/, 1)
 })
 
 t.test('external stores without a marker secret or without accounts are refused', async (t) => {
@@ -84,6 +84,32 @@ t.test('a channel file that is missing or wrong is refused, every fault named', 
   refused(t, await serve(env), /channel/i)
 })
 
+t.test('a price book, an address or a data directory that cannot be used is named', async (t) => {
+  const path = await directory(t)
+  const external = {
+    DATA_DIR: join(path, 'data'),
+    MARKER_SECRET: 'k',
+    SANDBOX: 'on',
+    EVENTSTORE_URL: 'esdb://127.0.0.1:1?tls=false',
+    DATABASE_URL: 'postgres://u:pass#word@127.0.0.1:1/tollgate',
+  }
+  const wrong: readonly (readonly [Environment, RegExp])[] = [
+    [{ DATA_DIR: '/proc/x' }, /directory \/proc\/x cannot be written: .*set DATA_DIR to another/],
+    [external, /DATABASE_URL cannot be read: .*# as %23/],
+    [
+      { DATA_DIR: external.DATA_DIR, PRICEBOOK_FILE: join(path, 'none.yaml') },
+      /PRICEBOOK_FILE .*none\.yaml cannot be used: ENOENT/,
+    ],
+  ]
+  for (const [env, why] of wrong) {
+    const ended = await serve(env)
+    refused(t, ended, why)
+    t.notMatch(ended.stderr, /word@/, 'no part of a password')
+  }
+  const { DATA_DIR: _none, ...stores } = external
+  refused(t, await tollgateProcess(['config'], stores), /DATABASE_URL cannot be read/)
+})
+
 t.test('what is no command, option or role teaches what there is', async (t) => {
   for (const [args, why] of [
     [['sevre'], /unknown command/],
@@ -91,7 +117,7 @@ t.test('what is no command, option or role teaches what there is', async (t) => 
     [['serve', '--role', 'boss'], /unknown role boss; there are api, projector, worker/],
     [['token', 'issue'], /required option/],
   ] as const)
-    refused(t, await tollgateProcess(args, { DATA_DIR: await directory(t) }), why)
+    refused(t, await tollgateProcess(args, { DATA_DIR: await directory(t) }), why, 1)
   const help = await tollgateProcess(['--help'], {})
   t.equal(help.code, 0)
   for (const name of ['serve', 'replay', 'audit', 'rebuild', 'token', 'tenant', 'credit', 'prices'])

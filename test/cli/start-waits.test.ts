@@ -62,7 +62,7 @@ async function starting(t: Test, args: readonly string[], env: Environment): Pro
 
 const WAITING = 'waiting for a store that is away'
 
-const common = { MARKER_SECRET: 'marker-secret', SANDBOX: 'on' }
+const common = { MARKER_SECRET: 'a marker secret of the tests alone', SANDBOX: 'on' }
 
 async function statusOf(url: string): Promise<{ readonly status: number; readonly body: string }> {
   const response = await fetch(url, { signal: AbortSignal.timeout(5_000) })

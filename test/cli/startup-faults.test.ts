@@ -30,7 +30,7 @@ t.test('a data directory that cannot be written is named', async (t) => {
   const path = join(await directory(t), 'file')
   await writeFile(path, 'not a directory')
   const ended = await serve({ DATA_DIR: join(path, 'data') })
-  refused(t, ended, /data directory .*file\/data cannot be written: .*set DATA_DIR/)
+  refused(t, ended, /data directory .*file\/data cannot be written: .*set DATA_DIR/, 78)
 })
 
 t.test('a data directory of a newer release is named and left alone', async (t) => {
@@ -69,7 +69,7 @@ t.test(
     t.teardown(() => Promise.all([cluster.stop(), database.drop()]))
     const env = {
       DATA_DIR: await directory(t),
-      MARKER_SECRET: 'marker-secret',
+      MARKER_SECRET: 'a marker secret of the tests alone',
       SANDBOX: 'on',
       EVENTSTORE_URL: cluster.url.replace('esdb://', 'esdb://tollgate:log-secret@'),
       DATABASE_URL: database.url,
@@ -95,10 +95,10 @@ t.test(
     const database = await acquireGatewayDatabase()
     t.teardown(() => database.drop())
     const pool = new Pool({ connectionString: database.url })
-    await agreeOnSecret(pool, 'the secret of the others')
+    await agreeOnSecret(pool, 'the secret of the others, which is long')
     const env = {
       DATA_DIR: await directory(t),
-      MARKER_SECRET: 'another secret',
+      MARKER_SECRET: 'another secret, which is long as well',
       SANDBOX: 'on',
       EVENTSTORE_URL: store.url,
       DATABASE_URL: database.url,
@@ -110,7 +110,7 @@ t.test(
     t.notMatch(ended.stdout + ended.stderr, /another secret|secret of the others/)
     const replaced = await tollgateProcess(['marker-secret', 'replace', '--json'], env)
     t.match(replaced, { code: 0, stdout: '{"outcome":"replaced"}\n' })
-    await agreeOnSecret(pool, 'another secret')
+    await agreeOnSecret(pool, 'another secret, which is long as well')
     await pool.end()
   },
 )
@@ -128,7 +128,7 @@ t.test('an uncaught error is logged and ends the process with status 70', async 
     const loaded = `setInterval(()=>{if(process.listenerCount('uncaughtException')>0){${defect}}},5)`
     const { code, stdout } = await serve({
       DATA_DIR: await directory(t),
-      MARKER_SECRET: 'marker-secret',
+      MARKER_SECRET: 'a marker secret of the tests alone',
       SANDBOX: 'on',
       EVENTSTORE_URL: 'esdb://127.0.0.1:1?tls=false',
       DATABASE_URL: `postgres://tollgate@127.0.0.1:${port}/tollgate`,

@@ -142,7 +142,7 @@ async function startGround(t: Test, directory: string) {
     EVENTSTORE_URL: store.url,
     DATABASE_URL: database.url,
     EVENTSTORE_NAMESPACE: namespace,
-    MARKER_SECRET: 'a marker secret of the tests',
+    MARKER_SECRET: 'a marker secret of the tests alone',
     CHANNELS_FILE: channelsFile,
     PRICEBOOK_FILE: priceBookFile,
     UPSTREAM_KEY: 'upstream-key',

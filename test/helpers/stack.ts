@@ -202,7 +202,7 @@ async function start(
     EVENTSTORE_URL: eventStore.url,
     DATABASE_URL: database.url,
     EVENTSTORE_NAMESPACE: namespace,
-    MARKER_SECRET: 'a marker secret of the tests',
+    MARKER_SECRET: 'a marker secret of the tests alone',
     POLL_SCALE: '0.1',
     POLL_REQUESTS_PER_SECOND: '200',
     // Tests ask more often than callers do.

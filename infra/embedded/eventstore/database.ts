@@ -2,9 +2,10 @@
  * The LevelDB under the log: opening it with its checks, gating readers while it is reopened.
  */
 
-import { mkdir, open, rm } from 'node:fs/promises'
+import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
+import { makeFolders } from '../../../src/kernel/make-folders.ts'
 import { FORMAT_KEY } from './keys.ts'
 import {
   DB_BLOCK_BYTES,
@@ -42,7 +43,7 @@ export class Database {
   /** Opens or creates the database under `dir`. @throws {OpenError} */
   static async open(dir: string): Promise<Database> {
     try {
-      await mkdir(dir, { recursive: true })
+      await makeFolders(dir, 0o777)
     } catch (cause) {
       throw new OpenError('unusable', `cannot create ${dir}: ${messageOf(cause)}`, { cause })
     }

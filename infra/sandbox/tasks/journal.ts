@@ -1,5 +1,6 @@
-import { mkdir, open, rename, type FileHandle } from 'node:fs/promises'
+import { open, rename, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { makeFolders } from '../../../src/kernel/make-folders.ts'
 
 /** Appends JSON lines; a line's promise resolves when it is durable. */
 export interface Journal {
@@ -161,7 +162,7 @@ export async function openJournal(
   onLine: (line: unknown) => void,
   fileName = 'accepted.jsonl',
 ): Promise<Journal> {
-  await mkdir(directory, { recursive: true, mode: 0o700 })
+  await makeFolders(directory, 0o700)
   const path = join(directory, fileName)
   const goodBytes = await readLines(path, onLine)
   const file = await open(path, 'a', 0o600)

@@ -11,39 +11,63 @@ import type { Migrations } from '../../storage/postgres/migrate.ts'
  * again.
  */
 
-/** This replica's secret differs from the others'. */
+/** This replica's secret differs from the others', or is short. */
 export class MarkerSecretError extends Error {
   override readonly name = 'MarkerSecretError'
+}
 
-  constructor(notedAt: Date) {
-    super(
-      'MARKER_SECRET is not the one that the replicas on this database have had since ' +
-        `${notedAt.toISOString()}: give every replica the same. To change it on purpose, stop all of ` +
-        'them, set the new one and run tollgate marker-secret replace',
+/** Characters: what it keys can be tried out by everyone who has seen a marker or a response id. */
+const SHORTEST_SECRET = 32
+
+/** @throws MarkerSecretError */
+function requireLong(secret: string): void {
+  if (secret.length < SHORTEST_SECRET)
+    throw new MarkerSecretError(
+      `MARKER_SECRET has ${secret.length} character(s) and needs ${SHORTEST_SECRET}: make one with ` +
+        'openssl rand -base64 32, the same for every replica',
     )
-  }
+}
+
+async function readNoted(db: Queryable) {
+  const { rows } = await db.query<{ fingerprint: string; notedAt: Date }>(
+    'select fingerprint, noted_at as "notedAt" from ops.marker_secret',
+  )
+  return rows[0]
 }
 
 function fingerprintOf(secret: string): string {
   return keyedHash(secret, 'fingerprint of the secret itself', []).toString('hex')
 }
 
-/** Records the secret if it is the first. @throws MarkerSecretError if another one is recorded */
-export async function agreeOnSecret(db: Queryable, secret: string): Promise<void> {
+/**
+ * Records the secret if it is the first; one that was recorded by an earlier release may be short.
+ * @returns whether it is. @throws MarkerSecretError if another one is recorded, or the first is short
+ */
+export async function agreeOnSecret(
+  db: Queryable,
+  secret: string,
+): Promise<{ readonly isShort: boolean }> {
   const fingerprint = fingerprintOf(secret)
+  if ((await readNoted(db)) === undefined) requireLong(secret)
   await db.query('insert into ops.marker_secret (fingerprint) values ($1) on conflict do nothing', [
     fingerprint,
   ])
-  const { rows } = await db.query<{ fingerprint: string; notedAt: Date }>(
-    'select fingerprint, noted_at as "notedAt" from ops.marker_secret',
-  )
-  const [noted] = rows
+  const noted = await readNoted(db)
   if (noted !== undefined && noted.fingerprint !== fingerprint)
-    throw new MarkerSecretError(noted.notedAt)
+    throw new MarkerSecretError(
+      'MARKER_SECRET is not the one that the replicas on this database have had since ' +
+        `${noted.notedAt.toISOString()}: give every replica the same. To change it on purpose, stop ` +
+        'all of them, set the new one and run tollgate marker-secret replace',
+    )
+  return { isShort: secret.length < SHORTEST_SECRET }
 }
 
-/** Makes this the secret of all replicas; false when it is already. */
+/**
+ * Makes this the secret of all replicas; false when it is already. @throws MarkerSecretError if it is
+ * short
+ */
 export async function replaceSecret(db: Queryable, secret: string): Promise<boolean> {
+  requireLong(secret)
   const { rowCount } = await db.query(
     `insert into ops.marker_secret as known (fingerprint) values ($1)
      on conflict (sole) do update set fingerprint = excluded.fingerprint, noted_at = now()

@@ -45,9 +45,11 @@ export function addServing(program: Command): void {
   program
     .command('config')
     .description('print the effective configuration, secrets masked')
-    .action(() => {
+    .action(async () => {
       const shown = describeConfig()
-      loadConfig(undefined, { serving: true })
+      const config = loadConfig(undefined, { serving: true })
+      const { requireFiles } = await import('../upstreams.ts')
+      await requireFiles(config)
       for (const [name, value] of Object.entries(shown)) print(`${name}=${value}`)
     })
 }

@@ -277,7 +277,7 @@ async function environmentOf({
   return {
     EVENTSTORE_URL: eventStoreUrl,
     DATABASE_URL: databaseUrl,
-    MARKER_SECRET: 'the secret of a run',
+    MARKER_SECRET: 'the secret of a run that is long enough',
     OBJECT_STORAGE: 'local',
     PORT: String(port),
     PUBLIC_BASE_URL: `http://127.0.0.1:${port}`,

@@ -160,7 +160,7 @@ async function writeSettings(
   const priceBookFile = join(directory, 'prices.json')
   await writeFile(priceBookFile, priceBook())
   return {
-    MARKER_SECRET: 'a marker secret of the tests',
+    MARKER_SECRET: 'a marker secret of the tests alone',
     DATABASE_POOL_SIZE: '8',
     CHANNELS_FILE: await writeTextChannels(directory, sandboxUrl),
     PRICEBOOK_FILE: priceBookFile,

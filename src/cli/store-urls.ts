@@ -1,0 +1,79 @@
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { Client } from 'pg'
+import { type Config, ConfigError } from '../config.ts'
+import { openClient } from '../eventlog/log/connection.ts'
+import { owned } from '../kernel/owned.ts'
+import { messageOf } from './explain.ts'
+
+/** The addresses of external stores, checked before any store is asked. No message repeats one: they hold passwords. */
+
+const ENCODE =
+  'write each character of its user name and password that has a meaning in a URL as a code: ' +
+  '# as %23, / as %2F, ? as %3F, @ as %40, : as %3A, % as %25'
+/** Members of a URL that name a file with a certificate, and with a key. */
+const CERTIFICATES = ['tlsCAFile', 'userCertFile', 'sslrootcert', 'sslcert']
+const KEYS = ['userKeyFile', 'sslkey']
+const MAX_PORT = 65_535
+
+/** @throws ConfigError naming the variable of each fault */
+export function requireStoreUrls(external: Config['external']): void {
+  if (external === undefined) return
+  const { databaseUrl, eventStoreUrl } = external
+  const faults = [
+    endsEarly(databaseUrl)
+      ? `DATABASE_URL cannot be read: ${ENCODE}`
+      : faultOf('DATABASE_URL', databaseUrl, (url) => owned(new Client(url))),
+    faultOf('EVENTSTORE_URL', eventStoreUrl, openClient),
+  ].flatMap((fault) => fault ?? [])
+  if (faults.length > 0) throw new ConfigError(faults)
+}
+
+function faultOf(name: string, url: string, parse: (url: string) => unknown): string | undefined {
+  const [address = '', members = ''] = url.split('?', 2)
+  const behind = address.slice(Math.max(address.lastIndexOf('@'), address.indexOf('://') + 2) + 1)
+  const [hosts = ''] = behind.split('/', 1)
+  const ports = hosts.split(',').map((host) => /:([^:\]]*)$/.exec(host)?.[1])
+  if (ports.some((port) => port !== undefined && !isPort(port)))
+    return `${name} has a port that is no number from 1 to ${MAX_PORT}; for a password with a mark, ${ENCODE}`
+  const file = faultOfFile(new URLSearchParams(members))
+  if (file !== undefined) return `${name}: ${file}`
+  try {
+    parse(url)
+    return undefined
+  } catch {
+    return `${name} cannot be read: ${ENCODE}`
+  }
+}
+
+/** Whether a mark in the password ends what Postgres's client takes for the host; it would ask another one. */
+function endsEarly(url: string): boolean {
+  const rest = url.slice(url.indexOf('://') + 3)
+  const [authority = ''] = rest.split(/[/?#]/, 1)
+  const mark = rest[authority.length]
+  const behind = rest.slice(authority.length)
+  if (mark === '#') return true
+  if (authority.includes('@') || !authority.includes(':')) return false
+  return (mark === '/' ? (behind.split('?', 1)[0] ?? '') : behind).includes('@')
+}
+
+function isPort(text: string): boolean {
+  return /^\d{1,5}$/.test(text) && Number(text) > 0 && Number(text) <= MAX_PORT
+}
+
+/** The first file of a URL that cannot be read, or holds no certificate. */
+function faultOfFile(members: URLSearchParams): string | undefined {
+  for (const name of [...CERTIFICATES, ...KEYS]) {
+    const path = members.get(name)
+    if (path === null || path === '') continue
+    try {
+      const bytes = readFileSync(path)
+      if (CERTIFICATES.includes(name)) void new X509Certificate(bytes).raw
+    } catch (error) {
+      const isRead = !(error instanceof Error && 'syscall' in error)
+      const why = isRead ? 'it holds no certificate in PEM' : messageOf(error)
+      return `${name} names ${path}, which cannot be used: ${why}`
+    }
+  }
+  return undefined
+}
