@@ -56,7 +56,7 @@ export const variables: readonly Variable[] = [
   {
     name: 'MARKER_SECRET',
     fallback: '',
-    says: 'key of the hashes sent upstream to recognise our tasks, of the response ids and object URLs callers get; required with external stores, the same on every replica',
+    says: 'key of the hashes sent upstream to recognise our tasks, of the response ids and object URLs callers get; required with external stores, at least 32 characters, the same on every replica',
     secret: true,
   },
   { name: 'LOG_LEVEL', fallback: 'info', says: 'fatal, error, warn, info, debug, trace or silent' },
