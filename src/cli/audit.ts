@@ -5,6 +5,7 @@ import { audit, type AuditReport } from '../app/audit/audit.ts'
 import { keepLastAudit } from '../app/audit/last-audit.ts'
 import { parseState, type AuditState } from '../app/audit/state.ts'
 import { migrateOps } from '../app/migrations.ts'
+import { catalog } from '../families/index.ts'
 import { messageOf } from './explain.ts'
 import { CommandError, note, print, progress, toJson } from './output.ts'
 import type { Session } from './session.ts'
@@ -30,6 +31,7 @@ export async function auditCommand(
     pool,
     log,
     models: allProjections,
+    settleTask: (family, success) => catalog.taskFamily(family).settle(success),
     resume,
     onProgress,
     ...(path === undefined ? {} : { onState: (state: AuditState) => writeState(path, state) }),

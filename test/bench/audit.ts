@@ -6,6 +6,7 @@ import { migrateEngine } from '../../projections/engine/migrate.ts'
 import { startProjections } from '../../projections/engine/engine.ts'
 import { allProjections } from '../../projections/registry.ts'
 import { audit } from '../../src/app/audit/audit.ts'
+import { catalog } from '../../src/families/index.ts'
 import { keepNewObjectsYoung } from '../../src/cli/garbage.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { silentLog } from '../../src/kernel/log.ts'
@@ -41,7 +42,12 @@ async function child(url: string, rounds: number): Promise<Measured> {
   const watch = setInterval(() => samples.push(process.memoryUsage.rss()), LOOK_MS)
   const cpu = process.cpuUsage()
   const startedMs = performance.now()
-  const report = await audit({ pool, log: settledLog(rounds), models: allProjections })
+  const report = await audit({
+    pool,
+    log: settledLog(rounds),
+    models: allProjections,
+    settleTask: (family, success) => catalog.taskFamily(family).settle(success),
+  })
   const seconds = (performance.now() - startedMs) / 1_000
   const { user, system } = process.cpuUsage(cpu)
   clearInterval(watch)

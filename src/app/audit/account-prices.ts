@@ -11,7 +11,7 @@ import { readEach, readTo } from './streams.ts'
  * How long after a change a request may still get the earlier price: a replica is late by half a
  * minute at most, and the clocks of gateways and log may differ.
  */
-const ALLOWED_LATENESS_MS = 120_000
+export const ALLOWED_LATENESS_MS = 120_000
 
 /** One settled line, with what is known of its result. */
 interface PricedLine {

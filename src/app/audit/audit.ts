@@ -17,6 +17,7 @@ import type { AuditState } from './state.ts'
 import { inSnapshot } from './snapshot.ts'
 import { StreamWalk, type ComparedRow } from './stream-walk.ts'
 import { readTo } from './streams.ts'
+import type { SettleTask } from './task-state.ts'
 import { auditTotals } from './totals.ts'
 
 /** How often the audit saves its state, by default. */
@@ -27,6 +28,8 @@ export interface AuditOptions {
   readonly log: EventLog
   /** The read models as this program knows them. */
   readonly models: readonly ReadModel[]
+  /** What a task comes to by the rules of its family; undefined compares no settlement with them. */
+  readonly settleTask?: SettleTask
   /** Where an earlier audit ended; undefined audits from the start of the log. */
   readonly resume?: AuditState | undefined
   /** Saves how far the audit found everything correct. */
@@ -109,8 +112,8 @@ class Run {
     this.#options = options
     this.#intervalMs = options.stateIntervalMs ?? STATE_INTERVAL_MS
     this.#walk = options.resume?.walk ?? {}
-    const { pool, log, models, resume } = options
-    const deps = { pool, log, models, findings: this.#findings }
+    const { pool, log, models, settleTask, resume } = options
+    const deps = { pool, log, models, settleTask, findings: this.#findings }
     const onStretch = async (): Promise<void> => {
       this.#progress(this.#pass.events, 'events of the log')
       await this.#keep(this.#intervalMs)

@@ -14,6 +14,8 @@ export interface Finding {
     | 'settled_outside_quote'
     /** A task is settled for another tenant, user or token than requested it. */
     | 'settled_for_another'
+    /** A task is settled for something else than its request, usage and result come to. */
+    | 'task_settled_otherwise'
     | 'line_not_exact'
     | 'sum_not_exact'
     /** A line of a call counts something else than its usage by the rule that it names. */
@@ -21,6 +23,8 @@ export interface Finding {
     /** A call used what no line of it bills. */
     | 'usage_not_billed'
     | 'price_not_in_book'
+    /** The price book of a settlement begins after the request, or was replaced long before it. */
+    | 'price_book_not_in_effect'
     /** The tenant's prices that a line names do not give its price. */
     | 'account_price_wrong'
     /** The line has an earlier price, longer after the change than a replica may be late. */

@@ -1,5 +1,4 @@
 import { createLru } from '../../kernel/lru.ts'
-import type { PriceEntry } from '../../domain/pricing/events.ts'
 import type { Quote, Settlement } from '../../domain/pricing/settlement.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
@@ -7,8 +6,10 @@ import { formatAmount, parseAmount } from '../../kernel/money.ts'
 import type { AccountPriceHistory } from './account-prices.ts'
 import { settledSource, type Settling } from './expected-ledger.ts'
 import type { Finding, Findings } from './findings.ts'
+import { PublishedBooks } from './published-books.ts'
 import { recomputeLine } from './recompute.ts'
-import type { TaskState } from './task-state.ts'
+import { billFault } from './task-bills.ts'
+import type { SettleTask, TaskState } from './task-state.ts'
 import { usageFaults } from './usage-lines.ts'
 
 /**
@@ -21,14 +22,17 @@ const MAX_REMEMBERED_CALLS = 50_000
 export class LogChecks {
   settled = 0
   readonly #findings: Findings
-  readonly #books = new Map<string, ReadonlyMap<string, PriceEntry>>()
+  readonly #books = new PublishedBooks()
   readonly #calls = createLru<string, true>(MAX_REMEMBERED_CALLS)
   readonly #repeats = createLru<bigint, true>(MAX_REMEMBERED_CALLS)
   readonly #accountPrices: AccountPriceHistory
+  readonly #settleTask: SettleTask | undefined
 
-  constructor(findings: Findings, accountPrices: AccountPriceHistory) {
+  /** @param settleTask the rules of the families; undefined: no task is settled again */
+  constructor(findings: Findings, accountPrices: AccountPriceHistory, settleTask?: SettleTask) {
     this.#findings = findings
     this.#accountPrices = accountPrices
+    this.#settleTask = settleTask
   }
 
   /** Reads what these events build on from before a position. Call it before `check`. */
@@ -46,12 +50,8 @@ export class LogChecks {
   }
 
   /** Takes a price book that later lines may name. */
-  publish({ data }: Extract<RecordedEvent, { type: 'PriceBookPublished' }>): void {
-    const entries = data.entries.map((entry): [string, PriceEntry] => [
-      `${entry.sku} ${entry.currency}`,
-      entry,
-    ])
-    this.#books.set(data.version, new Map(entries))
+  publish(event: Extract<RecordedEvent, { type: 'PriceBookPublished' }>): void {
+    this.#books.take(event)
   }
 
   /** A success whose next event is not its settlement. */
@@ -89,6 +89,8 @@ export class LogChecks {
     if (!task?.succeeded) this.#find('settlement_without_success', event, 'no success precedes it')
     if (task?.settled) this.settledTwice(event, 'an earlier settlement exists')
     if (task) this.#checkQuote(event, settlement, task.quote)
+    const otherwise = task && this.#settleTask && billFault(event.data, task, this.#settleTask)
+    if (otherwise !== undefined) this.#find('task_settled_otherwise', event, otherwise)
     for (const owner of ['tenantId', 'userId', 'tokenId'] as const)
       if (task && task[owner] !== event.data[owner])
         this.#find(
@@ -113,7 +115,9 @@ export class LogChecks {
     const { settlement, tenantId } = event.data
     const { currency } = settlement
     const accepted = { tenantId, currency, acceptedAtMs: fromTimestamp(acceptedAt) }
-    const book = this.#books.get(settlement.priceBookVersion)
+    const unsold = this.#books.faultOf(settlement.priceBookVersion, accepted.acceptedAtMs)
+    if (unsold !== undefined)
+      this.#find('price_book_not_in_effect', event, `${unsold} at ${acceptedAt}`)
     let sumPico = 0n
     for (const line of settlement.lines) {
       const amountPico = recomputeLine(line)
@@ -124,7 +128,7 @@ export class LogChecks {
           event,
           `${line.sku}: recomputed ${formatAmount(amountPico)}, recorded ${line.amount}`,
         )
-      const list = book?.get(`${line.sku} ${currency}`)
+      const list = this.#books.entry(settlement.priceBookVersion, line.sku, currency)
       const priced = { line, list, ...accepted, position: event.position }
       const fault = this.#accountPrices.faultOf(priced)
       if (fault)

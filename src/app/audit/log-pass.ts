@@ -26,7 +26,7 @@ import { ReadModels, type ReadModel } from './read-models.ts'
 import { inSnapshot } from './snapshot.ts'
 import { SourceMemory } from './source-memory.ts'
 import { compareBegun, type WalkedTable } from './stream-walk.ts'
-import { holdTable } from './task-state.ts'
+import { holdTable, type SettleTask } from './task-state.ts'
 import { digestsOf, type RowDigests, type Stretch } from './stretch-digest.ts'
 import { placesOf, type Requested, TaskPlaces, type Scope } from './task-places.ts'
 
@@ -54,6 +54,7 @@ interface PassDeps {
   readonly log: EventLog
   readonly models: readonly ReadModel[]
   readonly findings: Findings
+  readonly settleTask: SettleTask | undefined
   /** Called after each stretch. */
   readonly onStretch: () => Promise<void>
 }
@@ -72,9 +73,8 @@ interface StretchRows {
 }
 
 /**
- * Reads the log in order, computes the expected rows, and compares them with the append-only
- * tables. It compares the rows of one stretch at a time, each in its own short snapshot. Its memory
- * grows with tenants, not with events.
+ * Reads the log in order, computes the expected rows, and compares them with the append-only tables,
+ * a stretch at a time in a short snapshot. Its memory grows with tenants, not with events.
  */
 export class LogPass {
   readonly balances: Balances
@@ -98,14 +98,14 @@ export class LogPass {
   readonly #memory: SourceMemory
 
   constructor(deps: PassDeps, beginning: Beginning) {
-    const { findings, log } = deps
+    const { findings, log, settleTask } = deps
     this.#deps = deps
     this.position = beginning.position
     this.last = beginning.last
     this.balances = beginning.balances
     this.chain = new LineChain(beginning.chain)
     const wholeLog = beginning.position === BEFORE_ALL
-    this.checks = new LogChecks(findings, new AccountPriceHistory(log, wholeLog))
+    this.checks = new LogChecks(findings, new AccountPriceHistory(log, wholeLog), settleTask)
     this.ledger = new LedgerRows({ chain: this.chain, checks: this.checks, findings, log })
     this.eventRows = deps.models.flatMap(({ name, eventTables }) =>
       eventTables ? [new EventRows(name, eventTables, findings)] : [],

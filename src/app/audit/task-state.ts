@@ -1,7 +1,14 @@
 import { canonicalTime } from '../../../projections/engine/audited-rows.ts'
 import { timeOf } from '../../domain/any-event.ts'
-import type { Quote } from '../../domain/pricing/settlement.ts'
-import { taskEvents, taskStream, type TaskEvent } from '../../domain/task/events.ts'
+import type { TaskSuccess } from '../../domain/catalog/task-rules.ts'
+import type { Quote, Settlement } from '../../domain/pricing/settlement.ts'
+import {
+  taskEvents,
+  taskStream,
+  type TaskEvent,
+  type TaskEventData,
+  type TaskFacts,
+} from '../../domain/task/events.ts'
 import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
 import { ledgerTables } from '../../../projections/ledger/query.ts'
@@ -15,12 +22,18 @@ export function isTaskEvent(event: RecordedEvent): event is RecordedEvent<TaskEv
   return event.type in taskEvents
 }
 
+/** What a success comes to by the rules of its family. */
+export type SettleTask = (family: string, success: TaskSuccess) => Settlement | undefined
+
 /** What the audit needs to know of a task to judge its next event. */
 export interface TaskState {
   readonly platformId: string
   readonly tenantId: string
   readonly userId: string
   readonly tokenId: string
+  readonly family: string
+  readonly model: string
+  readonly facts: TaskFacts
   readonly quote: Quote
   /** RFC 3339. */
   readonly requestedAt: string
@@ -29,7 +42,11 @@ export interface TaskState {
   readonly settled: boolean
   /** The event before this one was its success. */
   readonly succeeded:
-    | { readonly revision: bigint; readonly commandId: string; readonly position: bigint }
+    | (Pick<TaskEventData<'TaskSucceeded'>, 'usage' | 'output'> & {
+        readonly revision: bigint
+        readonly commandId: string
+        readonly position: bigint
+      })
     | undefined
 }
 
@@ -54,8 +71,10 @@ export function advance(
 ): TaskState | undefined {
   if (event.type === 'TaskRequested') {
     const { platformId, tenantId, userId, tokenId, quote, requestedAt } = event.data
+    const { family, model, facts } = event.data
+    const priced = { family, model, facts, quote, requestedAt }
     const begun = { open: true, settled: false, succeeded: undefined }
-    return { platformId, tenantId, userId, tokenId, quote, requestedAt, ...begun }
+    return { platformId, tenantId, userId, tokenId, ...priced, ...begun }
   }
   if (task === undefined) return undefined
   const { revision, position, metadata } = event
@@ -65,7 +84,13 @@ export function advance(
     settled: task.settled || event.type === 'TaskSettled',
     succeeded:
       event.type === 'TaskSucceeded'
-        ? { revision, position, commandId: metadata.commandId }
+        ? {
+            revision,
+            position,
+            commandId: metadata.commandId,
+            usage: event.data.usage,
+            output: event.data.output,
+          }
         : undefined,
   }
 }

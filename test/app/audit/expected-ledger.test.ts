@@ -26,6 +26,9 @@ function openTask(event: RecordedEvent): TaskState {
   const of = { platformId, tenantId: TENANT, userId: 'user_1', tokenId: 'token_1', quote }
   return {
     ...of,
+    family: 'video-a',
+    model: 'domestic-video-2-5',
+    facts: { inputs: {}, tools: [], settings: {} },
     requestedAt: '2026-01-02T03:04:05.000Z',
     open: true,
     settled: false,

@@ -73,7 +73,7 @@ export function taskSteps(shape: TaskShape) {
   const requestId = `req_${n}`
   const rated = {
     sku: SKU,
-    rule: 'video-a/2.5',
+    rule: 'video-a/2.5/flat/novideo',
     unit: 'token',
     price: PRICE,
     per: 1_000_000,
@@ -102,7 +102,7 @@ export function taskSteps(shape: TaskShape) {
       quote: {
         priceBookVersion: '2026-03-01',
         currency: 'CNY',
-        candidates: [rated, { ...rated, sku: 'domestic-video-2-5-video', price: '42' }],
+        candidates: [rated],
         hold: '10.5',
       },
       requestedAt: at(n, 0),
