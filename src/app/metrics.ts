@@ -21,6 +21,7 @@ export interface TaskMetrics {
   /** Tasks whose success is withheld: its usage is missing, or above what the request can cost. */
   readonly successesWithheld: Counter<'why'>
   readonly nativeIdsRepeated: Counter<'channel'>
+  readonly renderedOtherwise: Counter<'family' | 'what'>
   readonly policyFailures: Counter<'policy'>
   readonly lateAppends: Gauge
   /** Open tasks: `poll` or `reconcile`, all and due. */
@@ -126,6 +127,12 @@ function createPolicyMetrics(registers: Registry[]) {
     lateAppends: new Gauge({
       name: 'tollgate_late_appends',
       help: 'Facts waiting for the event log.',
+      registers,
+    }),
+    renderedOtherwise: new Counter({
+      name: 'tollgate_task_rendered_otherwise_total',
+      help: 'Settled tasks of which upstream reports another resolution or duration than was asked for.',
+      labelNames: ['family', 'what'],
       registers,
     }),
     openTasks: new Gauge({

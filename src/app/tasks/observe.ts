@@ -3,6 +3,7 @@ import { toTimestamp } from '../../kernel/clock.ts'
 import { cacheableUrls } from './result-urls.ts'
 import type { TaskObservation } from '../ports/provider.ts'
 import { type CommandContext, executeTaskCommand, newCommandId, logFailure } from './task-log.ts'
+import type { TaskState } from '../../domain/task/state.ts'
 import type { TaskDeps } from './deps.ts'
 import { successOfOwn } from './native-ids.ts'
 
@@ -72,6 +73,8 @@ export function createObserve(deps: TaskDeps): Observe {
       for (const { type, data } of events)
         if (type === 'TaskStatusChanged')
           deps.metrics.successesWithheld.inc({ why: data.reported ? 'ceiling' : 'missing' })
+    for (const { type, data } of events)
+      if (type === 'TaskSucceeded') countDifferences(deps, state, data.output)
     if (ended && events.length > 0) {
       deps.metrics.ended.inc({ model: state.request.model, status: state.status })
       deps.recent.note(tenantId, position)
@@ -79,6 +82,27 @@ export function createObserve(deps: TaskDeps): Observe {
     if (ended && state.status === 'succeeded')
       await logFailure(deps, platformId, rememberUrls(deps, platformId, observation))
     return { ended, position }
+  }
+}
+
+/** Settings that change what a result costs; upstream may render others, as a prompt can ask for. */
+const PRICED_SETTINGS = ['resolution', 'duration'] as const
+/** A setting that upstream was to choose by itself. */
+const CHOSEN_UPSTREAM: ReadonlySet<unknown> = new Set([undefined, null, -1, 'adaptive'])
+
+/** Counts a result that is other than was asked for; its lines follow the request and the usage. */
+function countDifferences(
+  { metrics }: Pick<TaskDeps, 'metrics'>,
+  state: TaskState,
+  output: TaskObservation['output'],
+): void {
+  if (state.phase === 'none') return
+  const { family, facts } = state.request
+  for (const what of PRICED_SETTINGS) {
+    const [asked, rendered] = [facts.settings[what], output[what]]
+    if (CHOSEN_UPSTREAM.has(asked) || rendered === undefined || rendered === null) continue
+    if (String(asked).toLowerCase() !== String(rendered).toLowerCase())
+      metrics.renderedOtherwise.inc({ family, what })
   }
 }
 

@@ -1,9 +1,11 @@
 import t from 'tap'
+import { createObserve } from '../../../../src/app/tasks/observe.ts'
+import type { TaskObservation } from '../../../../src/app/ports/provider.ts'
 import { executeTaskCommand, newCommandId } from '../../../../src/app/tasks/task-log.ts'
 import type { TaskCommand } from '../../../../src/domain/task/state.ts'
 import { newPlatformId, newRequestId } from '../../../../src/kernel/ids.ts'
 import { eventually } from '../../../helpers/eventually.ts'
-import { createInput, startWorld, taskKey } from '../../support/world.ts'
+import { createInput, startWorld, taskKey, TENANT } from '../../support/world.ts'
 
 t.test('success is seen by two replicas at once and settled once', async (t) => {
   const world = await startWorld(t)
@@ -126,4 +128,34 @@ t.test('of two tasks that upstream gave one native id, the first is billed', asy
     counts.flatMap(({ values }) => values).reduce((sum, { value }) => sum + value, 0),
     1,
   )
+})
+
+t.test('a result other than was asked for is billed as asked, and counted', async (t) => {
+  const world = await startWorld(t, { sandbox: { queuedMs: 600_000 } })
+  const { deps, tasks } = world.replica()
+  const observe = createObserve(deps)
+  const counts: number[] = []
+  const skus: (string | undefined)[] = []
+  for (const resolution of ['720p', '1080p']) {
+    const { platformId, nativeId } = await tasks.createTask(createInput())
+    await world.settle()
+    const observation = {
+      nativeId,
+      status: 'succeeded',
+      upstreamStatus: 'succeeded',
+      usage: { completion_tokens: 1_000, total_tokens: 1_000 },
+      output: { resolution },
+      urls: {},
+    } as unknown as TaskObservation
+    const of = { platformId, tenantId: TENANT, correlationId: 'test' }
+    t.equal((await observe({ ...of, observation })).ended, true)
+    const { values } = await deps.metrics.renderedOtherwise.get()
+    counts.push(values.reduce((sum, { value }) => sum + value, 0))
+    const settled = (await world.eventsOf(platformId)).find(({ type }) => type === 'TaskSettled')
+    if (settled?.type !== 'TaskSettled') return t.fail('it is settled')
+    skus.push(settled.data.settlement.lines[0]?.sku)
+  }
+  t.same(counts, [0, 1])
+  t.equal(skus[0], skus[1])
+  t.match(skus[1], /-720p-/)
 })
