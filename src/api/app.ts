@@ -43,7 +43,7 @@ import { refuseUnreadable, rememberExchange, unrequestedAnswer } from './kit/unr
 import { strictValidator, useKnownQueries, useStorableParameters } from './kit/validator.ts'
 import { type FindObject, objectsPlugin } from './objects/plugin.ts'
 import { useDocumentation } from './operating/documentation.ts'
-import { operatingEnvelope } from './operating/envelope.ts'
+import { operatingEnvelope, operatingShape } from './operating/envelope.ts'
 import type { Health } from './operating/health.ts'
 import { livenessPlugin, operatingPlugin, welcomePlugin } from './operating/plugin.ts'
 import { envelopesOf, mountsOf, tagsOf } from './surfaces.ts'
@@ -282,7 +282,7 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
   await app.register(welcomePlugin(probes))
   await app.register(livenessPlugin())
   if (!deps.operationsElsewhere) await app.register(operatingPlugin({ ...deps, isPublic: true }))
-  if (deps.objects !== undefined) await app.register(objectsPlugin(deps.objects))
+  if (deps.objects !== undefined) await app.register(objectsPlugin(deps.objects, operatingShape))
   for (const mount of mounts) {
     const { prefix } = mount
     const bodyBytes = limits.bodyBytes[prefix] ?? mount.bodyBytes

@@ -44,8 +44,8 @@ t.test('every object with members is a named schema, and each schema has one nam
 
 t.test('every reference leads to a schema, and every schema is used', (t) => {
   const text = JSON.stringify([paths, schemas])
-  const used = new Set([...text.matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name))
-  t.same([...used].toSorted(), Object.keys(schemas).toSorted())
+  const used = [...text.matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name)
+  t.same(new Set(used), new Set(Object.keys(schemas)))
   t.end()
 })
 

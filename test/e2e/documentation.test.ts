@@ -3,6 +3,7 @@ import { pictureOf } from '../../infra/sandbox/media/pictures.ts'
 import { startStack } from '../helpers/stack.ts'
 import { withPage } from './support/browser.ts'
 import { type Answer, call } from './support/client.ts'
+import { generateClient } from './support/generated-client.ts'
 
 /** What `/openapi.json` and `/docs` promise their readers: every example works, and the page opens small. */
 
@@ -25,6 +26,7 @@ interface Schema {
   readonly properties?: Readonly<Record<string, { readonly format?: string }>>
 }
 interface Operation {
+  readonly operationId: string
   readonly security: readonly Readonly<Record<string, unknown>>[]
   readonly requestBody?: { readonly content: Readonly<Record<string, MediaType>> }
 }
@@ -128,6 +130,41 @@ t.test('every body has an example, and the gateway takes it', async (t) => {
     if (typeof id === 'string') made.set(one.path, id)
   }
 })
+
+t.test(
+  'the description is valid, and the client made of it calls every kind of route',
+  async (t) => {
+    const description = await (await fetch(`${url}/openapi.json`)).text()
+    const { lint, operations, callEach } = await generateClient(t, description)
+    t.match(lint, /API description is valid/)
+    const { paths }: Description = JSON.parse(description)
+    const ids = Object.values(paths)
+      .flatMap((one) => Object.values(one))
+      .map(({ operationId }) => operationId)
+    t.same(operations.toSorted(), ids.toSorted(), 'it has every operation')
+    t.equal(new Set(ids).size, ids.length)
+    const tokens = { model: demo.modelToken, query: demo.queryToken, admin: demo.adminToken }
+    await stack.caughtUp()
+    t.match(await callEach(url, tokens, demo.tenantId), {
+      models: Number,
+      quote: /^\d/,
+      frames: Number,
+      candidates: 1,
+      images: 1,
+      video: ['video', true],
+      clip: 'created',
+      speech: [0, 2042],
+      file: ['file', 5],
+      groups: 'ListAssetGroups',
+      lines: [true],
+      csv: /,currency,/,
+      user: 'Generated',
+      token: 'model',
+      rotated: true,
+      failure: 404,
+    })
+  },
+)
 
 t.test('the description and its page are sent compressed', async (t) => {
   const headers = { 'accept-encoding': 'gzip' }

@@ -19,9 +19,15 @@ const AlertsBody = Type.Object(
   {
     thresholds: Type.Array(Threshold, { maxItems: currencies.length }),
     webhook_url: Type.Optional(
-      Type.Union([Type.String({ maxLength: 2_048 }), Type.Null()], {
-        description: '`https://`, its host publicly routable; absent or null: none.',
-      }),
+      Type.Union(
+        [
+          Type.String({ maxLength: 2_048, documented: { type: 'string', format: 'uri' } }),
+          Type.Null(),
+        ],
+        {
+          description: '`https://`, its host publicly routable; absent or null: none.',
+        },
+      ),
     ),
     rotate_secret: Type.Optional(
       Type.Boolean({ description: 'Sign with another secret, and with the one before as well.' }),
@@ -42,7 +48,7 @@ const members = {
       {
         currency: Type.String(),
         balance: Type.String({ description: 'What was left when it was seen.' }),
-        since: Type.String({ description: 'RFC 3339.' }),
+        since: Type.String({ format: 'date-time', description: 'RFC 3339.' }),
         tries: Type.Integer({ description: 'Of sending it.' }),
         told_at: orNull('null: not yet, or never.'),
         given_up_at: orNull('null: it was delivered, or will be tried again.'),

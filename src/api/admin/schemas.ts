@@ -70,14 +70,14 @@ const tenant = {
   object: Type.Literal('tenant'),
   id: Type.String(),
   name: Type.String(),
-  opened_at: Type.String({ description: 'RFC 3339.' }),
+  opened_at: Type.String({ format: 'date-time', description: 'RFC 3339.' }),
 }
 const user = {
   object: Type.Literal('user'),
   id: Type.String(),
   tenant_id: Type.String(),
   name: Type.String(),
-  added_at: Type.String({ description: 'RFC 3339.' }),
+  added_at: Type.String({ format: 'date-time', description: 'RFC 3339.' }),
 }
 export const TenantAnswerSchema = successOf(Type.Object(tenant))
 export const UserAnswerSchema = successOf(Type.Object(user))

@@ -78,7 +78,10 @@ export const BudgetSchema = Type.Object(
     }),
     left: orNull('Of hard; negative where what was under way came to more than its holds.'),
     soft_reached: Type.Boolean(),
-    begins_at: Type.String({ description: 'RFC 3339: the present day or month.' }),
+    begins_at: Type.String({
+      format: 'date-time',
+      description: 'RFC 3339: the present day or month.',
+    }),
     ends_at: Type.String({ description: 'Exclusive.' }),
   },
   { named: 'BudgetStatus' },

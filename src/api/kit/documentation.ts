@@ -75,32 +75,45 @@ export interface DescribedAnswer {
   readonly what?: string
   /** The schema of the JSON; absent if the answer is never JSON. */
   readonly json?: TSchema
-  /** Further media types of the answer, each with a description. */
+  /** Examples of the JSON by their names. */
+  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>
+  /** Further media types of the answer, each with a description: texts, or bytes of a file. */
   readonly others?: Readonly<Record<string, string>>
   readonly headers?: readonly DescribedHeader[]
 }
 
 /** The description of an answer that is no failure. */
 export function answer(described: DescribedAnswer): object {
-  const { json, others = {}, headers: names = [] } = described
+  const { json, examples, others = {}, headers: names = [] } = described
   const own: unknown = json === undefined ? undefined : Reflect.get(json, 'description')
   return {
     description: described.what ?? (typeof own === 'string' ? own : 'Success.'),
     headers: describedHeaders(names),
     content: {
-      ...(json === undefined ? {} : { 'application/json': { schema: json } }),
+      ...(json === undefined
+        ? {}
+        : { 'application/json': { schema: json, ...(examples && { examples }) } }),
       ...Object.fromEntries(
-        Object.entries(others).map(([type, what]) => [type, { schema: text(what) }]),
+        Object.entries(others).map(([type, what]) => [type, { schema: bodyOf(type, what) }]),
       ),
     },
   }
+}
+
+function bodyOf(mediaType: string, what: string): TSchema {
+  return mediaType.startsWith('text/') ? text(what) : { ...text(what), format: 'binary' }
+}
+
+/** An answer that has no body. */
+export function emptyAnswer(description: string): object {
+  return { type: 'null', description, headers: describedHeaders([]) }
 }
 
 /** Any request's id, for the shapes that have it. */
 const EXAMPLE_REQUEST = 'req_01KA0000000000000000000000'
 
 /** Describes the failures of a surface by the answers of its envelope. */
-interface FailureShape {
+export interface FailureShape {
   readonly envelope: Envelope
   readonly schema: TSchema
   /** Name and message of a failure in an answer. */

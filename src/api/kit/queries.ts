@@ -57,6 +57,19 @@ export function fromCursor(cursor: string | undefined): string | undefined {
   return after
 }
 
+/** A time of a query, as `boundOf` reads it. */
+export const TimeBound = (description: string) =>
+  Type.String({
+    maxLength: 40,
+    documented: {
+      anyOf: [
+        { type: 'string', format: 'date-time' },
+        { type: 'string', format: 'date' },
+      ],
+      description,
+    },
+  })
+
 /** Reads a time of the request as Unix milliseconds. @throws RequestError `parameter_invalid` */
 export function timeOf(text: string | undefined, param: string): number | undefined {
   if (text === undefined) return undefined

@@ -20,10 +20,12 @@ interface Schema {
 interface Content {
   schema?: Schema
 }
+interface Described {
+  readonly content?: Readonly<Record<string, Content>>
+}
 interface Operation {
   readonly operationId?: string
-  readonly requestBody?: { readonly content: Readonly<Record<string, Content>> }
-  readonly responses: Readonly<Record<string, { readonly content?: Record<string, Content> }>>
+  readonly requestBody?: Described
 }
 
 /** The name of an object whose members are not described. */
@@ -60,7 +62,7 @@ class Names {
 
   /** A schema with references in place of its objects. @param place its name if it says none */
   share(schema: Schema, place: string): Schema {
-    const { named, ...rest } = schema
+    const rest = without(schema, 'named')
     if (rest.anyOf !== undefined) return { ...rest, anyOf: this.#each(rest.anyOf, place) }
     if (rest.oneOf !== undefined) return { ...rest, oneOf: this.#each(rest.oneOf, place) }
     if (rest.items !== undefined) return { ...rest, items: this.share(rest.items, place) }
@@ -82,9 +84,12 @@ class Names {
   }
 
   #each(schemas: readonly Schema[], place: string): readonly Schema[] {
-    const isOne = schemas.filter(hasMembers).length === 1
+    const unnamed = schemas.filter((one) => hasMembers(one) && nameOf(one) === undefined)
     return schemas.map((one) =>
-      this.share(one, isOne || !hasMembers(one) ? place : `${place}${variantOf(one)}`),
+      this.share(
+        one,
+        unnamed.length === 1 || !hasMembers(one) ? place : `${place}${variantOf(one)}`,
+      ),
     )
   }
 
@@ -149,11 +154,12 @@ export function nameSchemas(paths: object): Readonly<Record<string, Schema>> {
     for (const media of Object.values(content))
       if (media.schema !== undefined) media.schema = names.share(media.schema, place)
   }
-  for (const path of Object.values(paths) as readonly Readonly<Record<string, Operation>>[])
-    for (const { operationId = '', requestBody, responses } of Object.values(path)) {
-      const name = typeName(operationId)
-      shareAll(requestBody?.content ?? {}, `${name}Request`)
-      for (const { content = {} } of Object.values(responses)) shareAll(content, `${name}Answer`)
-    }
+  for (const operation of Object.values(paths).flatMap((path: object) => Object.values(path))) {
+    const { operationId = '', requestBody }: Operation = operation
+    const name = typeName(operationId)
+    shareAll(requestBody?.content ?? {}, `${name}Request`)
+    for (const { content = {} } of Object.values<Described>(operation.responses))
+      shareAll(content, `${name}Answer`)
+  }
   return names.all()
 }

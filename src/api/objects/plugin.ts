@@ -1,8 +1,10 @@
 import { ReadStream } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { send } from '@fastify/send'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifySchema } from 'fastify'
+import { Type } from 'typebox'
 import { FileRange } from './file-range.ts'
+import { answer, emptyAnswer, type FailureShape, failureResponses } from '../kit/documentation.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { owned } from '../../kernel/owned.ts'
 
@@ -14,6 +16,29 @@ export type FindObject = (
 
 /** Types that a browser may show inline; any other is downloaded. */
 const shown = /^(?:image|audio|video)\//
+
+const files = { 'application/octet-stream': 'The bytes, with the type of the object.' }
+
+const objectSchema = (shape: FailureShape): FastifySchema => ({
+  operationId: 'downloadObject',
+  tags: ['Operating'],
+  summary: 'Download a result by the URL it was given away as',
+  params: Type.Object({
+    '*': Type.String({ description: 'As the URL has it; `/` may be written as `%2F`.' }),
+  }),
+  querystring: Type.Object({
+    expires: Type.String({ description: 'Unix seconds.' }),
+    signature: Type.String(),
+  }),
+  response: {
+    200: answer({ others: files }),
+    206: answer({ what: 'The part that `Range` asks for.', others: files }),
+    304: emptyAnswer('The client has it already.'),
+    412: emptyAnswer('`If-Match` or `If-Unmodified-Since` says so.'),
+    416: emptyAnswer('The range begins past the end.'),
+    ...failureResponses(shape, [], [notThere()]),
+  },
+})
 
 /** Callers do not learn whether it never existed, was purged, or the URL is not the gateway's. */
 function notThere(): RequestError {
@@ -33,11 +58,13 @@ function rangeOf(headers: Readonly<Record<string, string>>): {
  * Objects of the gateway's own storage by their signed URLs, whole or in ranges: `GET` and `HEAD`
  * `/objects/<key>`. The routes need no token: the URL is the secret.
  */
-export function objectsPlugin(find: FindObject) {
+export function objectsPlugin(find: FindObject, shape: FailureShape) {
   // oxlint-disable-next-line typescript/require-await -- Fastify recognises a plugin by it
   return async (app: FastifyInstance): Promise<void> => {
     app.get<{ Params: { '*': string }; Querystring: Record<string, unknown> }>('/objects/*', {
-      schema: { tags: ['Operating'], summary: 'Download a result by the URL it was given away as' },
+      // Any other URL is answered as an unknown route.
+      validatorCompiler: () => () => true,
+      schema: objectSchema(shape),
       handler: async (request, reply) => {
         const found = find(request.params['*'], request.query)
         if (found === undefined) throw notThere()

@@ -1,14 +1,13 @@
 import fastifySwagger from '@fastify/swagger'
 import fastifySwaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance, FastifySchema } from 'fastify'
-import { Type } from 'typebox'
 import { failureResponses, headerComponents, shareRepeatedParts } from '../kit/documentation.ts'
 import { nameSchemas } from '../kit/schema-names.ts'
 import { useKeptPages } from '../kit/kept-pages.ts'
 import { RequestError } from '../kit/request-error.ts'
 import type { Tag } from '../kit/surface.ts'
 import { documentedSchema } from '../../kernel/body.ts'
-import { operatingEnvelope } from './envelope.ts'
+import { operatingShape } from './envelope.ts'
 
 const about = `A gateway in front of AI model providers that treats every call as money.
 
@@ -81,17 +80,7 @@ const securitySchemes = {
 
 /** What a route without a token may refuse all the same. */
 const openFailures = failureResponses(
-  {
-    envelope: operatingEnvelope,
-    schema: Type.Object(
-      { error: Type.Object({ code: Type.String(), message: Type.String() }) },
-      { named: 'OperatingFailure' },
-    ),
-    read: (body) => {
-      const { code: name, message } = Object(body).error
-      return { name, message }
-    },
-  },
+  operatingShape,
   ['headers_too_large'],
   [new RequestError('parameter_invalid', '`a` holds a NUL character')],
 )
@@ -99,11 +88,42 @@ const openFailures = failureResponses(
 /** A route as it is shown; one that names no token is open. */
 function documentedRoute<Schema extends FastifySchema | undefined>(schema: Schema): Schema {
   if (schema === undefined || schema.hide === true) return schema
-  const isOpen = schema.security === undefined
+  const { body, querystring, params, security, response } = schema
   return {
     ...schema,
-    ...(schema.body !== undefined && { body: documentedBody(schema.body) }),
-    ...(isOpen && { response: { ...openFailures, ...Object(schema.response) } }),
+    ...(body !== undefined && { body: documentedBody(body) }),
+    ...(querystring !== undefined && { querystring: documentedSchema(querystring) }),
+    ...(params !== undefined && { params: withKey(Object(params)) }),
+    ...(security === undefined && { response: { ...openFailures, ...Object(response) } }),
+  }
+}
+
+/** The rest of a path, which the router calls `*`, is a parameter that has a name. */
+function withKey({ properties = {}, ...params }: { readonly properties?: object }): object {
+  const named = Object.entries(properties).map(([name, one]) => [name === '*' ? 'key' : name, one])
+  const required = Object(params).required?.map((name: string) => (name === '*' ? 'key' : name))
+  return { ...params, properties: Object.fromEntries(named), ...(required && { required }) }
+}
+
+/** Below this every body may be left out whose members may all be: see `strictBodies`. */
+const WITHOUT_BODY = '/api/'
+
+/** Says which bodies may be left out; the framework takes all for required. */
+function markOptionalBodies(paths: object): void {
+  for (const [path, operations] of Object.entries(paths))
+    for (const { requestBody } of Object.values<DescribedOperation>(operations)) {
+      const { required = [] } = requestBody?.content['application/json']?.schema ?? {}
+      if (requestBody !== undefined && path.startsWith(WITHOUT_BODY) && required.length === 0)
+        requestBody.required = false
+    }
+}
+
+interface DescribedOperation {
+  readonly requestBody?: {
+    required: boolean
+    readonly content: Readonly<
+      Record<string, { readonly schema: { readonly required?: readonly string[] } }>
+    >
   }
 }
 
@@ -129,11 +149,15 @@ export async function useDocumentation(
   ofMounts: readonly Tag[],
 ): Promise<void> {
   await app.register(fastifySwagger, {
-    transform: ({ schema, url }) => ({ schema: documentedRoute(schema), url }),
+    transform: ({ schema, url }) => ({
+      schema: documentedRoute(schema),
+      url: url.replace('*', ':key'),
+    }),
     transformObject: (document) => {
       if (!('openapiObject' in document)) return document.swaggerObject
       const { paths = {}, components = {} } = document.openapiObject
       shareRepeatedParts(paths)
+      markOptionalBodies(paths)
       Object.assign(components, { schemas: nameSchemas(paths) })
       return document.openapiObject
     },

@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import { LOOK_FOR_MS } from '../../app/read-models/read-models.ts'
 import { isWithinRanges } from '../../kernel/address-ranges.ts'
 import { memoizeFor } from '../../kernel/memoize.ts'
+import { operatingShape } from './envelope.ts'
 import { createReadiness, type Health } from './health.ts'
 import { answer } from '../kit/documentation.ts'
 import { RequestError } from '../kit/request-error.ts'
@@ -63,13 +64,6 @@ const ReadinessSchema = Type.Object({
     ),
   ),
 })
-
-const ForbiddenSchema = Type.Object(
-  {
-    error: Type.Object({ code: Type.String(), message: Type.String() }),
-  },
-  { named: 'OperatingFailure' },
-)
 
 const tags = ['Operating']
 
@@ -161,7 +155,7 @@ export function operatingPlugin(deps: OperatingDeps) {
           response: {
             200: answer({ others: { 'text/plain': 'The exposition format.' } }),
             403: answer({
-              json: ForbiddenSchema,
+              json: operatingShape.schema,
               what: 'On this port they are only for the machine itself.',
             }),
           },

@@ -1,14 +1,12 @@
 import { Type } from 'typebox'
 import { successOf } from '../kit/account-surface.ts'
+import { TimeBound } from '../kit/queries.ts'
 
 /** Shapes of the finance and support queries. */
 
 /** Printable, bounded text: stored ids and names have no other form. */
 export const Name = Type.String({ pattern: '^[\\x20-\\x7e]{1,128}$' })
-export const Time = Type.String({
-  maxLength: 40,
-  description: 'RFC 3339 with an offset, such as 2026-01-02T03:04:05Z.',
-})
+export const Time = TimeBound('RFC 3339 with an offset, such as 2026-01-02T03:04:05Z, or a date.')
 export const Decimal = Type.String({ description: 'Exact decimal string.', examples: ['0.0462'] })
 export const Quantity = Type.Integer({
   minimum: 0,

@@ -47,6 +47,8 @@ const keyNames = {
 } as const satisfies Partial<Record<UsageKey, string>>
 type Key = keyof typeof keyNames
 
+const groups = Object.keys(keyNames).join('|')
+
 const usageQuerySchema = (surfaceNames: readonly string[]) =>
   Type.Object({
     ...timeRangeMembers,
@@ -55,8 +57,12 @@ const usageQuerySchema = (surfaceNames: readonly string[]) =>
     group_by: Type.Optional(
       Type.String({
         maxLength: 40,
-        description: `One or two of ${Object.keys(keyNames).join(', ')}, with a comma between; day by default.`,
-        examples: ['day,model'],
+        documented: {
+          type: 'string',
+          pattern: `^(?:${groups})(?:,(?:${groups}))?$`,
+          description: `One or two of ${Object.keys(keyNames).join(', ')}, with a comma between; day by default.`,
+          examples: ['day,model'],
+        },
       }),
     ),
     tenant_id: Type.Optional(Name),

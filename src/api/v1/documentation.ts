@@ -3,6 +3,7 @@ import { Type, type Static, type TSchema } from 'typebox'
 import {
   answer,
   costHeaderNames,
+  emptyAnswer,
   type DescribedHeader,
   failureResponses,
   limitHeaderNames,
@@ -42,14 +43,16 @@ export function describe(route: {
   readonly costs?: boolean
   /** Undefined: it is no JSON. */
   readonly ok: TSchema | undefined
-  /** The media type of the bytes, if the answer has no other form. */
-  readonly bytes?: string
+  /** The media types of a file, each with a description. */
+  readonly files?: Readonly<Record<string, string>>
+  /** A part of the file may be asked for. */
+  readonly hasRanges?: boolean
   /** The description of the event stream, if the answer may be one. */
   readonly events?: string
   readonly failures: readonly FailureCode[]
   readonly further?: readonly Error[]
 }): FastifySchema {
-  const { tag, operationId, summary, isCall = false, ok, events, bytes, failures, further } = route
+  const { tag, operationId, summary, isCall = false, ok, events, files, failures, further } = route
   const headers: readonly DescribedHeader[] = [
     ...(isCall ? (['x-call-id', 'idempotent-replayed', 'idempotent-kept'] as const) : []),
     ...limitHeaderNames,
@@ -57,7 +60,7 @@ export function describe(route: {
   const allHeaders = isCall || route.costs === true ? [...headers, ...costHeaderNames] : headers
   const others = {
     ...(events !== undefined ? { 'text/event-stream': events } : {}),
-    ...(bytes !== undefined ? { 'application/octet-stream': bytes } : {}),
+    ...files,
   }
   return {
     operationId,
@@ -66,6 +69,10 @@ export function describe(route: {
     security: [{ modelToken: [] }],
     response: {
       200: answer({ ...(ok === undefined ? {} : { json: ok }), others, headers: allHeaders }),
+      ...(route.hasRanges === true && {
+        206: answer({ what: 'The part that `Range` asks for.', others, headers: allHeaders }),
+        416: emptyAnswer('The range begins past the end.'),
+      }),
       ...failureResponses(shape, failures, further, headers),
     },
   }

@@ -182,7 +182,7 @@ export function filesPlugin(deps: FileRouteDeps) {
           operationId: 'downloadFile',
           summary: 'Download a file',
           ok: undefined,
-          bytes: 'The bytes as they were uploaded.',
+          files: { 'application/octet-stream': 'The bytes as they were uploaded.' },
           failures: [...ofOne, 'storage_unavailable'],
         }),
         params: FileParamsSchema,

@@ -53,6 +53,8 @@ void t.test('200 with the object, its type, and for private caches only', async 
   const again = await get(url, { 'if-none-match': String(answer.headers.etag) })
   t.equal(again.statusCode, 304)
   t.equal(again.rawPayload.length, 0)
+  const encoded = url.replace(key, encodeURIComponent(key))
+  t.equal((await get(encoded)).statusCode, 200, 'as clients write a parameter of a path')
   const head = await app.inject({ method: 'HEAD', url })
   t.equal(head.statusCode, 200)
   t.equal(head.headers['content-length'], '200')

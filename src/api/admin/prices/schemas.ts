@@ -101,7 +101,7 @@ const book = {
   object: Type.Literal('price_book'),
   version: Version,
   effective_from: EffectiveFrom,
-  published_at: Type.String({ description: 'RFC 3339.' }),
+  published_at: Type.String({ format: 'date-time', description: 'RFC 3339.' }),
   published_by: Publisher,
 }
 export const BooksAnswerSchema = successOf(

@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import type { ManagedPriceBooks } from '../../../app/finance/prices/managed-price-books.ts'
 import type { WhatIf, WhatIfRow, WhatIfTotal } from '../../../app/finance/prices/what-if.ts'
 import { KnownId, success, successOf } from '../../kit/account-surface.ts'
-import { withQueryTimeout, boundOf } from '../../kit/queries.ts'
+import { withQueryTimeout, boundOf, TimeBound } from '../../kit/queries.ts'
 import { RequestError } from '../../kit/request-error.ts'
 import { readFailures } from '../../kit/route-failures.ts'
 import { describe, adminScopeOf } from '../envelope.ts'
@@ -14,11 +14,9 @@ import { BookParamsSchema } from './schemas.ts'
 const MAX_ROWS = 10_000
 const NARROW = 'ask for less time, or for one tenant with tenant_id'
 
-const Time = (description: string) =>
-  Type.String({ maxLength: 40, description, examples: ['2026-11-01T00:00:00Z'] })
 const WhatIfQuerySchema = Type.Object({
-  from: Time('Settled from then on: a date, or RFC 3339.'),
-  to: Type.Optional(Time('Settled before; now by default.')),
+  from: TimeBound('Settled from then on: a date, or RFC 3339.'),
+  to: Type.Optional(TimeBound('Settled before; now by default.')),
   tenant_id: Type.Optional(KnownId),
 })
 

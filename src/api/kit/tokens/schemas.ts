@@ -61,9 +61,15 @@ const AddressesBody = Type.Union(
   },
 )
 
-const ExpiryBody = Type.Union([Type.String({ maxLength: 40 }), Type.Null()], {
-  description: 'RFC 3339, such as 2027-01-02T03:04:05Z; null: never.',
-})
+const ExpiryBody = Type.Union(
+  [
+    Type.String({ maxLength: 40, documented: { type: 'string', format: 'date-time' } }),
+    Type.Null(),
+  ],
+  {
+    description: 'RFC 3339, such as 2027-01-02T03:04:05Z; null: never.',
+  },
+)
 
 /** Settings of a token that can be given when it is issued, and changed later. */
 const tokenMembers = {
@@ -187,7 +193,10 @@ const tokenFields = {
   issued_by: Type.Union([Type.String(), Type.Null()], {
     description: 'The token that issued it; null: a command of an operator, or not recorded.',
   }),
-  created_at: Type.String({ description: 'RFC 3339, as all times of a token.' }),
+  created_at: Type.String({
+    format: 'date-time',
+    description: 'RFC 3339, as all times of a token.',
+  }),
   rotated_at: Time('When it last got a new secret.'),
   last_used_at: Time('When it last opened something, up to a minute late; null: never yet.'),
   expires_at: Time('null: never.'),

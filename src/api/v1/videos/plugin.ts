@@ -221,6 +221,15 @@ function oneRoutes(instance: FastifyInstance, { catalog, tasks }: VideoRouteDeps
   })
 }
 
+/** Upstream says which; what is neither a video nor a picture is for saving. */
+const VIDEO_FILES = {
+  'video/mp4': 'The video.',
+  'image/png': 'A picture of it.',
+  'image/jpeg': 'The same.',
+  'image/webp': 'The same.',
+  'application/octet-stream': 'The bytes of any other type.',
+}
+
 function contentRoute(instance: FastifyInstance, { catalog, tasks }: VideoRouteDeps): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/videos/:id/content', {
@@ -230,7 +239,8 @@ function contentRoute(instance: FastifyInstance, { catalog, tasks }: VideoRouteD
         operationId: 'downloadVideo',
         summary: 'Download a video or a picture of it',
         ok: undefined,
-        bytes: 'The bytes, or with `Range` a part of them where upstream gives parts.',
+        files: VIDEO_FILES,
+        hasRanges: true,
         failures: [
           ...queryFailures,
           'parameter_invalid',

@@ -97,6 +97,17 @@ const deliveryOfTask = {
   ),
 }
 
+const AudioSetting = Type.Object(
+  {
+    sample_rate: SampleRate,
+    audio_sample_rate: SampleRate,
+    bitrate: Type.Optional(Type.Enum([32_000, 64_000, 128_000, 256_000])),
+    format: Type.Optional(Type.Enum([...audioFormats])),
+    channel: Type.Optional(Type.Enum([1, 2])),
+  },
+  { named: 'AudioSetting' },
+)
+
 const bodyOf = (way: SpeechMode) =>
   Type.Object(
     {
@@ -125,18 +136,7 @@ const bodyOf = (way: SpeechMode) =>
           { named: 'VoiceSetting' },
         ),
       ),
-      audio_setting: Type.Optional(
-        Type.Object(
-          {
-            sample_rate: SampleRate,
-            audio_sample_rate: SampleRate,
-            bitrate: Type.Optional(Type.Enum([32_000, 64_000, 128_000, 256_000])),
-            format: Type.Optional(Type.Enum([...audioFormats])),
-            channel: Type.Optional(Type.Enum([1, 2])),
-          },
-          { named: 'AudioSetting' },
-        ),
-      ),
+      audio_setting: Type.Optional(AudioSetting),
       voice_modify: Type.Optional(
         Type.Object(
           {

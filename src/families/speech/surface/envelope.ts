@@ -149,6 +149,11 @@ const shape = {
   },
 }
 
+interface DescribedFailure {
+  readonly description?: string
+  readonly examples?: readonly unknown[]
+}
+
 /** The OpenAPI description of a `/provB/v1` route, including its failures. */
 export function describe(route: {
   readonly tag: 'Speech' | 'Files'
@@ -167,10 +172,10 @@ export function describe(route: {
 }): FastifySchema {
   const { ok, others = {}, failures, further, headers = [] } = route
   const { 200: failed, ...refused } = failureResponses(shape, failures, further, headers)
+  const { description = '', examples = [] }: DescribedFailure = Object(failed)
   const failuresWith200 =
-    failed === undefined
-      ? ''
-      : `\n\nFailures that are answered with 200:\n\n${String(Reflect.get(failed, 'description'))}`
+    failed === undefined ? '' : `\n\nFailures that are answered with 200:\n\n${description}`
+  const jsons = [...(ok === undefined ? [] : [ok]), ...(failed === undefined ? [] : [ErrorSchema])]
   return {
     operationId: route.operationId,
     tags: [route.tag],
@@ -178,7 +183,10 @@ export function describe(route: {
     security: [{ modelToken: [] }],
     response: {
       200: answer({
-        ...(ok === undefined ? {} : { json: ok }),
+        ...(jsons.length === 0 ? {} : { json: jsons.length > 1 ? Type.Union(jsons) : jsons[0] }),
+        examples: Object.fromEntries(
+          examples.map((value) => [`failure ${shape.read(value).name}`, { value }]),
+        ),
         what: `\`base_resp.status_code\` 0 is success.${failuresWith200}`,
         others,
         headers: route.costs === true ? [...headers, ...costHeaderNames] : headers,

@@ -64,6 +64,14 @@ const uploadFailures: readonly FailureCode[] = [
   'upstream_malformed',
 ]
 
+const downloads = {
+  'application/octet-stream': 'The bytes of an upload.',
+  'audio/mpeg': 'Speech, by its format.',
+  'audio/wav': 'The same.',
+  'audio/flac': 'The same.',
+  'audio/pcm': 'The same.',
+}
+
 const downloadFailures: readonly FailureCode[] = [
   ...ownParts,
   'parameter_invalid',
@@ -127,7 +135,7 @@ export function mediaFilesPlugin({ media, tasks, mediaForm }: MediaFileDeps) {
           operationId: 'downloadMedia',
           summary: 'Download an upload, or what asynchronous speech made',
           ok: undefined,
-          others: { 'application/octet-stream': 'The bytes; of speech as its audio type.' },
+          others: downloads,
           failures: downloadFailures,
         }),
         querystring: FileQuerySchema,

@@ -64,6 +64,13 @@ export const missingText = new DomainError('invalid_request', '`text` is require
   param: 'text',
 })
 
+const mediaTypes: Readonly<Record<AudioFormat, string>> = {
+  mp3: 'audio/mpeg',
+  pcm: 'audio/pcm',
+  flac: 'audio/flac',
+  wav: 'audio/wav',
+}
+
 /** Speech at once. */
 export const speechCall = (mount: Mount, { speech, resolveVoice }: SpeechCalls): Surface =>
   callSurface(mount, {
@@ -78,7 +85,12 @@ export const speechCall = (mount: Mount, { speech, resolveVoice }: SpeechCalls):
       costs: true,
       ok: SpokenSchema,
       others: {
-        'audio/mpeg': 'Of an account that answers audio itself: the bytes, by their format.',
+        ...Object.fromEntries(
+          Object.values(mediaTypes).map((type) => [
+            type,
+            'Of an account that answers audio itself: the bytes, by their format.',
+          ]),
+        ),
         'text/event-stream': 'With `stream`: pieces of the audio in hexadecimal, in `data:`.',
       },
       failures: callFailures,
@@ -100,13 +112,6 @@ export const speechCall = (mount: Mount, { speech, resolveVoice }: SpeechCalls):
   })
 
 /** How a call for speech is answered: as JSON or bytes, whole or as a stream. */
-
-const mediaTypes: Readonly<Record<AudioFormat, string>> = {
-  mp3: 'audio/mpeg',
-  pcm: 'audio/pcm',
-  flac: 'audio/flac',
-  wav: 'audio/wav',
-}
 
 type SpeechPricingInput = PricingInput<SpeechCallInput>
 type Offered = Pick<SurfaceServices, 'calls' | 'streamLimits'>

@@ -272,7 +272,13 @@ export const bodies = {
   DeleteAssetGroup: body('DeleteAssetGroup', Key),
   CreateVisualValidateSession: body('CreateVisualValidateSession', {
     ...where,
-    CallbackURL: Type.String({ description: '`https://`, its host publicly routable.' }),
+    CallbackURL: Type.String({
+      documented: {
+        type: 'string',
+        format: 'uri',
+        description: '`https://`, its host publicly routable.',
+      },
+    }),
   }),
   GetVisualValidateResult: body('GetVisualValidateResult', {
     ...where,

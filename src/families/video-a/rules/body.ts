@@ -123,7 +123,13 @@ function callbackFault(sent: string): string | undefined {
 }
 
 const callback = (description: string) =>
-  Type.Optional(Type.String({ maxLength: 2_048, check: callbackFault, description }))
+  Type.Optional(
+    Type.String({
+      maxLength: 2_048,
+      check: callbackFault,
+      documented: { type: 'string', maxLength: 2_048, format: 'uri', description },
+    }),
+  )
 
 /** Of which there are others for each model. */
 const byModel = (choices: readonly string[]) =>

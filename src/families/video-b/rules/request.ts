@@ -133,7 +133,12 @@ export const videoBBody = Type.Object(
     callback_url: Type.Optional(
       Type.String({
         maxLength: 2_048,
-        description: 'https:// URL whose host is publicly routable.',
+        documented: {
+          type: 'string',
+          maxLength: 2_048,
+          format: 'uri',
+          description: 'https:// URL whose host is publicly routable.',
+        },
       }),
     ),
   },

@@ -29,7 +29,8 @@ const Picture = Type.String({ description: 'A URL or a data URI.', check: imageU
 function link(maxLength: number, description: string) {
   const check = (url: string) =>
     isWebUrl(url.trim()) ? undefined : 'must be a public https:// URL'
-  return Type.Optional(Type.String({ maxLength, description, check }))
+  const documented = { type: 'string', maxLength, format: 'uri', description }
+  return Type.Optional(Type.String({ maxLength, check, documented }))
 }
 
 /**
@@ -52,6 +53,11 @@ const common = {
   wm_position: Type.Optional(
     Type.Enum([...POSITIONS, '1', '2', '3', '4', 1, 2, 3, 4], {
       words: `must be "1" to "4" or one of ${POSITIONS.join(', ')}`,
+      // Clients are made of choices that have one type.
+      documented: Type.Union([
+        Type.Enum([...POSITIONS, '1', '2', '3', '4']),
+        Type.Integer({ minimum: 1, maximum: 4 }),
+      ]),
     }),
   ),
   callback_url: link(2_048, 'https:// URL whose host is publicly routable.'),

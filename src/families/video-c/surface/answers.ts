@@ -23,7 +23,7 @@ const shown = {
   off_peak: Type.Optional(Type.Boolean()),
   watermark: Type.Optional(Type.Boolean()),
   payload: Type.String(),
-  created_at: Type.String({ description: 'RFC 3339.' }),
+  created_at: Type.String({ format: 'date-time', description: 'RFC 3339.' }),
 }
 
 export const CreatedClipSchema = Type.Object(
