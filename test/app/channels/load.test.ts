@@ -228,6 +228,7 @@ channels:
   t.match(text, /channels\[0\]\.credential \(environment variable UPSTREAM_KEY\) is not set/)
   t.match(text, /channels\[1\]/)
   t.match(text, /channels\[2\]/)
+  t.notMatch(text, /pattern/, 'people read it')
   t.notMatch(text, /user:pass/)
 })
 
