@@ -62,7 +62,8 @@ class Names {
 
   /** A schema with references in place of its objects. @param place its name if it says none */
   share(schema: Schema, place: string): Schema {
-    const rest = without(schema, 'named')
+    // Some generators take a title for the name, and several schemas may have the same title.
+    const rest = without(without(schema, 'named'), 'title')
     if (rest.anyOf !== undefined) return { ...rest, anyOf: this.#each(rest.anyOf, place) }
     if (rest.oneOf !== undefined) return { ...rest, oneOf: this.#each(rest.oneOf, place) }
     if (rest.items !== undefined) return { ...rest, items: this.share(rest.items, place) }
