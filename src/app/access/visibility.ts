@@ -38,7 +38,10 @@ export async function catchUp(
 }
 
 /** Waits until the task's row shows an append; false when it does not in time. */
-export function isProjected(deps: FindDeps, position: bigint | undefined): Promise<boolean> {
+export function isProjected(
+  deps: Pick<FindDeps, 'pool'>,
+  position: bigint | undefined,
+): Promise<boolean> {
   if (position === undefined) return Promise.resolve(true)
   return waitForPosition(deps.pool, 'tasks', position, CATCH_UP_MS)
 }

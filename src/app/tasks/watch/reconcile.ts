@@ -1,3 +1,4 @@
+import { isProjected } from '../../access/visibility.ts'
 import { createRound } from '../../queue/leases.ts'
 import { findKnownNativeIds, findOpenSubmissions } from '../../../../projections/tasks/query.ts'
 import type { TaskRequest } from '../../../domain/task/state.ts'
@@ -267,7 +268,7 @@ async function adopt(
   const { platformId, tenantId } = request
   const nowMs = deps.clock.nowMs()
   deps.crashPoint('reconcile.before-adopt')
-  await executeTaskCommand(
+  const { position } = await executeTaskCommand(
     deps,
     platformId,
     {
@@ -283,5 +284,7 @@ async function adopt(
   )
   deps.crashPoint('reconcile.after-adopt')
   deps.logger.info({ platformId, nativeId: task.nativeId }, 'submission found upstream')
+  // A success is judged by the read model, which must have this submission.
+  await isProjected(deps, position)
   await observe({ platformId, tenantId, observation: task, correlationId: 'policy-reconcile' })
 }

@@ -262,6 +262,23 @@ t.test('a task whose own request is only just being recorded is not adopted', as
   t.same(typesOf(await world.eventsOf(platformId)), ['TaskRequested', 'TaskSubmitted'])
 })
 
+t.test(
+  'a lost creation that upstream has finished is settled by the round that finds it',
+  async (t) => {
+    const world = await startWorld(t)
+    const { tasks } = world.replica()
+    const id = await uncertain(tasks.createTask, { prompt: 'x [[sandbox drop-after-accept]]' })
+    await world.settle()
+    await eventually('its end upstream', () =>
+      Promise.resolve(world.sandbox.accepted()[0]?.status === 'succeeded' ? true : undefined),
+    )
+    const { deps } = world.replica({ clock: ahead })
+    const round = createReconcileRound(deps, createObserve(deps), { owner: 'reconciler', scale: 1 })
+    await round(new AbortController().signal)
+    t.same(typesOf(await world.eventsOf(id)).slice(-2), ['TaskSucceeded', 'TaskSettled'])
+  },
+)
+
 t.test('a request that cannot be read holds up no other and is tried again soon', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
   const { tasks } = world.replica()
