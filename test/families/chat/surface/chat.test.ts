@@ -120,7 +120,7 @@ void t.test('400 naming the field that is wrong', async (t) => {
     [{ ...goodChat, response_format: {} }, 'response_format.type'],
     [{ ...goodChat, response_format: { type: 'json_schema' } }, 'response_format.json_schema'],
     ['{"model":"a","model":"b"}', 'model'],
-    ['{"tools":[{"maximum":9223372036854775807}]}', 'tools[0].maximum'],
+    ['{"max_tokens":9223372036854775807}', 'max_tokens'],
     ['{"seed":1e400}', 'seed'],
     ['{"__proto__":{}}', '__proto__'],
     ['[]', null],

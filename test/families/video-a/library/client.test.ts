@@ -248,7 +248,7 @@ t.test('an asset that failed says why, with what callers may not see taken out',
   })) as [string, object]
   t.same(failure, {
     code: 'FaceMismatch',
-    message: 'the provider: [hidden] of [hidden] is not the person, see [link]',
+    message: 'The provider: [hidden] of [hidden] is not the person, see [link]',
   })
   const nothing = { code: 'ProcessingFailed', message: 'The asset library gave no reason.' }
   for (const error of [undefined, null, {}, { Code: 7, Message: {} }, 'no'])

@@ -277,7 +277,7 @@ t.test('messages lose the words of the host of its asset library as well', async
     verifiesPersons: true,
   }
   const error = await failure(provider(t).create({ ...channel, library }, submission(), options()))
-  t.equal(error.message, 'the provider refused it')
+  t.equal(error.message, 'The provider refused it')
 })
 
 t.test('get reads status, usage, specs, links and times', async (t) => {

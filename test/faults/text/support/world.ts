@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openDemoTenant } from '../../../../src/app/accounts/demo.ts'
+import { adoptDatabase } from '../../../helpers/adopted.ts'
 import { createEventLog } from '../../../../src/eventlog/log/client.ts'
 import { systemClock } from '../../../../src/kernel/clock.ts'
 import { newNamespace } from '../../../helpers/eventstore.ts'
@@ -103,7 +104,7 @@ async function start<S extends EventStore>(
   const upstream = follow(sandbox)
   closers.unshift(() => database.drop(), store.stop, upstream.stop)
   const namespace = newNamespace()
-  const tenant = await openTenant(store.url, namespace)
+  const tenant = await openTenant(store.url, namespace, database.url)
   const environment = {
     EVENTSTORE_URL: store.url,
     DATABASE_URL: database.url,
@@ -171,9 +172,11 @@ async function writeSettings(
 async function openTenant(
   url: string,
   namespace: string,
+  databaseUrl: string,
 ): Promise<{ readonly modelToken: string; readonly queryToken: string }> {
   const log = createEventLog({ url, namespace })
   try {
+    await adoptDatabase(databaseUrl, log)
     return await openDemoTenant({
       log,
       catalog,
