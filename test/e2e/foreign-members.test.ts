@@ -214,7 +214,7 @@ function described({ path }: Creation): unknown {
   const action = /Action=(\w+)/.exec(path)?.[1]
   if (action === undefined) return schemaOf(path.replace(/models\/[^:]+:/, 'models/{model}:'))
   return alternativesOf(schemaOf('/provA')).find(
-    (one) => Reflect.get(Object(one), 'title') === action,
+    (one) => Reflect.get(Object(one), 'title') === `${action}Request`,
   )
 }
 

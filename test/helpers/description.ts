@@ -1,4 +1,4 @@
-/** An OpenAPI description with the named schemas in their places, as tests look through it. */
+/** An OpenAPI description with the named schemas in their places, their names as titles. */
 export function withSchemasInPlace<Description>(description: Description): Description {
   const { components } = Object(description) as {
     readonly components?: { readonly schemas?: Readonly<Record<string, unknown>> }
@@ -12,7 +12,7 @@ export function withSchemasInPlace<Description>(description: Description): Descr
       return Object.fromEntries(Object.entries(part).map(([name, below]) => [name, place(below)]))
     const name = $ref.replace('#/components/schemas/', '')
     if (!placed.has(name)) placed.set(name, place(components?.schemas?.[name]))
-    return { ...Object(placed.get(name)), ...rest }
+    return { title: name, ...Object(placed.get(name)), ...rest }
   }
   return place(description) as Description
 }
