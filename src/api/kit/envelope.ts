@@ -30,6 +30,7 @@ export function sendFailure(
 ): FastifyReply {
   const answer = envelope(error, request.id)
   request.failedWith = usualStatusOf(error)
+  if (reply.raw.destroyed) request.countLeft?.(request.failedWith)
   if (isLeft(error, reply)) request.log.info('the caller left before it was answered')
   else if (answer.status >= 500)
     request.log[isDomainError(error) ? 'warn' : 'error'](failureFields(error), 'request failed')

@@ -12,6 +12,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The status of its failure, also where the wire of the surface answers it with 200. */
     failedWith: number | undefined
+    /** Counts its failure for a caller that has left: such a request has no response that ends. */
+    readonly countLeft?: (status: number) => void
     /** An attempt of the caller that it holds while it is under way. */
     attempt: Attempt | undefined
     /** Whether it was read whole and its work may have begun. */
@@ -49,6 +51,12 @@ export function usePerToken(app: FastifyInstance, perToken: PerToken): void {
   app.decorateRequest('failedWith', undefined)
   app.decorateRequest('attempt', undefined)
   app.decorateRequest('hasBegun', false)
+  app.decorateRequest('countLeft', function (this: FastifyRequest, status: number): void {
+    const caller = callerOf(this)
+    if (!isRefusal(status)) return
+    if (!this.hasBegun) refusedForms?.count(this)
+    if (caller !== undefined && mayBeBilled(this, caller)) free?.count(caller.tokenId)
+  })
   // Runs after the body is read, because reading it loses the async context.
   app.addHook('preHandler', (request, _reply, done) => {
     const caller = callerOf(request)

@@ -1,9 +1,14 @@
+import { request as send } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import Fastify, { type FastifyRequest } from 'fastify'
 import t from 'tap'
+import { sendFailure } from '../../../src/api/kit/envelope.ts'
+import { RequestError } from '../../../src/api/kit/request-error.ts'
 import { usePerToken } from '../../../src/api/kit/per-token.ts'
 import type { Principal } from '../../../src/app/access/principal.ts'
 import { createAttempts } from '../../../src/app/spending/throttle/attempts.ts'
 import { createFreeRequests } from '../../../src/app/spending/throttle/free-requests.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { noLimits } from '../../../src/app/spending/throttle/limits.ts'
 import { DomainError, isDomainError } from '../../../src/kernel/errors.ts'
 
@@ -44,6 +49,14 @@ function routesFor(principal: Principal, { isDiskShort = false } = {}) {
   app.all('/answer/:status', (request, reply) =>
     reply.code(Number((request.params as { status: string }).status)).send(),
   )
+  const looking = new Set<() => void>()
+  app.post('/looked-up/:status', async (request, reply) => {
+    const { status } = request.params as { status: string }
+    await new Promise<void>((resolve) => looking.add(resolve))
+    if (status === '200') return 'found'
+    const failure = new RequestError('parameter_invalid', 'there is no such name')
+    return sendFailure(() => ({ status: 400, headers: {}, body: {} }), failure, request, reply)
+  })
   app.post('/upload', { config: { isFree: true } }, () => 'kept')
   const isFree = ({ url }: FastifyRequest) => url.endsWith('keeps')
   app.post('/action', { config: { startsNothing: true, isFree } }, () => 'done')
@@ -55,7 +68,23 @@ function routesFor(principal: Principal, { isDiskShort = false } = {}) {
       statuses.push((await app.inject({ method, url, headers })).statusCode)
     return statuses
   }
-  return { ask }
+  /** Asks for a name, and leaves before it is found or refused. */
+  const leave = async (url: string): Promise<void> => {
+    if (!app.server.listening) await app.listen({ port: 0, host: '127.0.0.1' })
+    const { port } = app.server.address() as AddressInfo
+    const left = send({ port, host: '127.0.0.1', method: 'POST', path: url, agent: false })
+    left.on('error', () => undefined).end()
+    await eventually('the look-up', () => Promise.resolve(looking.size > 0 || undefined))
+    left.destroy()
+    await eventually('the end of its connection', async () => {
+      const open = await new Promise((resolve) => app.server.getConnections((_, n) => resolve(n)))
+      return open === 0 ? true : undefined
+    })
+    for (const answer of looking) answer()
+    looking.clear()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return { ask, leave, close: () => app.close() }
 }
 
 const five = (status: number): number[] => Array.from({ length: 5 }, () => status)
@@ -130,3 +159,26 @@ t.test(
     }
   },
 )
+
+t.test('a caller that leaves before it is refused is counted once all the same', async (t) => {
+  const limited: Principal = { ...model, limits: { ...noLimits, requestsPerMinute: 1 } }
+  for (const [principal, url] of [
+    [model, '/looked-up/400'],
+    [limited, '/looked-up/400'],
+    [limited, '/looked-up/200'],
+  ] as const) {
+    const { ask, leave, close } = routesFor(principal)
+    t.teardown(close)
+    for (let times = 0; times < 4; times += 1) await leave(url)
+    t.same(await ask('POST', '/answer/400'), [400], `${url}: four are counted, not more`)
+    t.same(await ask('POST', '/answer/200'), [429], `${url}: and not fewer`)
+  }
+})
+
+t.test('a caller that leaves pays no refusal back', async (t) => {
+  const { ask, leave, close } = routesFor(model)
+  t.teardown(close)
+  t.same(await ask('POST', '/answer/400', 4), [400, 400, 400, 400])
+  await leave('/looked-up/200')
+  t.same(await ask('POST', '/answer/400', 2), [400, 429])
+})
