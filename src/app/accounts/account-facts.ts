@@ -7,6 +7,7 @@ import {
   latestSettings,
 } from '../../domain/account/settings.ts'
 import { readAccountState } from './account-state.ts'
+import { readPages } from '../../eventlog/log/pages.ts'
 import { placeOf } from '../../eventlog/log/position.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { runForAllTokens } from '../../kernel/token-context.ts'
@@ -22,28 +23,12 @@ import type { Log } from '../../kernel/log.ts'
 export const ACCOUNT_FACTS_KNOWN_FOR_MS = 30_000
 /** The oldest are evicted first: they are read again. */
 const MAX_TENANTS = 20_000
-/** Events of an account that are read at once. */
-const PAGE_EVENTS = 500
 
 /** Settings of an account, and how far its stream was read to find them. */
 interface ReadAccount {
   readonly settings: AccountSettings
   /** The first revision of the stream that was not read. */
   readonly next: bigint
-}
-
-/** Events of a tenant's account, the oldest first. */
-export async function* accountEventsFrom(
-  log: Pick<EventLog, 'readStream'>,
-  tenantId: string,
-  first: bigint,
-): AsyncGenerator<RecordedEvent> {
-  for (let from = first; ;) {
-    const page = await log.readStream(accountStream(tenantId), { from, limit: PAGE_EVENTS })
-    yield* page
-    if (page.length < PAGE_EVENTS) return
-    from += BigInt(PAGE_EVENTS)
-  }
 }
 
 /** The settings of an account from the log itself; those of no tenant are empty. */
@@ -61,7 +46,7 @@ async function readAccount(
   before: ReadAccount,
 ): Promise<ReadAccount> {
   let { settings, next } = before
-  for await (const event of accountEventsFrom(log, tenantId, next)) {
+  for await (const event of readPages(log, accountStream(tenantId), next)) {
     if (isSettingEvent(event)) settings = evolveSettings(settings, event)
     next = event.revision + 1n
   }

@@ -5,6 +5,7 @@ import { eventId } from '../../kernel/ids.ts'
 import { createBackoff, pause } from '../../kernel/pause.ts'
 import type { EventLog, EventMetadata, NewEvent, RecordedEvent } from './types.ts'
 import { currentSchemaVersion } from './codec.ts'
+import { readPages } from './pages.ts'
 
 /** How often a command is decided again because another writer was first. */
 const MAX_DECISIONS = 12
@@ -37,9 +38,6 @@ export interface StreamState<State> {
   readonly state: State
   readonly revision: bigint
 }
-
-/** Events of a stream that are read at once. */
-const PAGE_EVENTS = 500
 
 /** An event of this command as it stands in the log. */
 type ExecutedEvent<Event extends AnyEvent> = Event & {
@@ -84,7 +82,7 @@ async function load<State, Command, Event extends AnyEvent>(
   return { ...(await readOn(log, stream, decider, before, onEvent)), own }
 }
 
-/** Reads a stream of any length in pages, from what was read before, and folds it. */
+/** Reads a stream on from what was read before, and folds it. */
 export async function readOn<State, Event extends AnyEvent>(
   log: Pick<EventLog, 'readStream'>,
   stream: string,
@@ -96,17 +94,14 @@ export async function readOn<State, Event extends AnyEvent>(
     state: initial,
     revision: undefined,
   }
-  for (;;) {
-    const from = revision === undefined ? 0n : revision + 1n
-    const page = await log.readStream(stream, { from, limit: PAGE_EVENTS })
-    for (const event of page) {
-      // A stream holds only events of one aggregate: its name comes from that aggregate.
-      state = evolve(state, event as unknown as Event)
-      revision = event.revision
-      onEvent?.(event)
-    }
-    if (page.length < PAGE_EVENTS) return { state, revision }
+  const first = revision === undefined ? 0n : revision + 1n
+  for await (const event of readPages(log, stream, first)) {
+    // A stream holds only events of one aggregate: its name comes from that aggregate.
+    state = evolve(state, event as unknown as Event)
+    revision = event.revision
+    onEvent?.(event)
   }
+  return { state, revision }
 }
 
 /** The state that the caller knows; undefined if it knows none. */

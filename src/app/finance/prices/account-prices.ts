@@ -7,7 +7,8 @@ import { invalidSetting } from '../../../domain/account/setting.ts'
 import type { AccountPrices } from '../../../domain/pricing/account-prices.ts'
 import type { Catalog, ServedModel } from '../../../domain/catalog/catalog.ts'
 import type { EventLog, RecordedEvent } from '../../../eventlog/log/types.ts'
-import { accountEventsFrom } from '../../accounts/account-facts.ts'
+import { accountStream } from '../../../domain/account/events.ts'
+import { readPages } from '../../../eventlog/log/pages.ts'
 import type { ManagedSetting } from '../../accounts/settings.ts'
 import { requireCaughtUp } from '../../read-models/catch-up.ts'
 import { parsedYaml } from './publish.ts'
@@ -18,7 +19,7 @@ export async function accountPriceHistory(
   tenantId: string,
 ): Promise<readonly Extract<RecordedEvent, { readonly type: 'AccountPricesSet' }>[]> {
   const sets: Extract<RecordedEvent, { readonly type: 'AccountPricesSet' }>[] = []
-  for await (const event of accountEventsFrom(log, tenantId, 0n))
+  for await (const event of readPages(log, accountStream(tenantId)))
     if (event.type === 'AccountPricesSet') sets.push(event)
   return sets
 }
