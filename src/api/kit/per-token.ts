@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Principal } from '../../app/access/principal.ts'
+import { isOperator } from '../../app/accounts/admin-scope.ts'
 import type { Attempt } from '../../app/spending/throttle/attempts.ts'
 import type { FreeRequests } from '../../app/spending/throttle/free-requests.ts'
 import type { TakeAttempt } from '../../app/spending/throttle/throttle.ts'
@@ -111,15 +112,16 @@ function turnOf(
  * Whether a request keeps something and is never billed: uploads and changes of accounts. Operators
  * are not counted, and what is disabled or deleted makes room.
  */
-function isFreeWrite(request: FastifyRequest, { kind, scope }: Principal): boolean {
+function isFreeWrite(request: FastifyRequest, caller: Principal): boolean {
   const {
     method,
     routeOptions: {
       config: { isFree = false },
     },
   } = request
+  const { kind } = caller
   if (kind === 'model') return typeof isFree === 'boolean' ? isFree : isFree(request)
-  if (kind === 'admin' && (scope === undefined || scope.level === 'all_tenants')) return false
+  if (isOperator(caller)) return false
   return kind !== 'query' && method !== 'GET' && method !== 'HEAD' && method !== 'DELETE'
 }
 

@@ -1,3 +1,4 @@
+import { isOperator } from '../accounts/admin-scope.ts'
 import { timingSafeEqual } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { Registry } from 'prom-client'
@@ -38,9 +39,9 @@ export function createAuthenticator(deps: {
   readonly logger: Log
   /** Limits of tokens without their own. */
   readonly defaultLimits?: Limits
-  /** Of those, for query tokens, which start nothing. */
+  /** They apply to query tokens, which start nothing. */
   readonly queryLimits?: Limits
-  /** Of those, for tokens that manage an account or a part of it; operators have none. */
+  /** They apply to tokens that manage an account or a part of it; operators have none. */
   readonly accountLimits?: Limits
   /** Unknown secrets a minute that one address may try. */
   readonly unknownPerMinute?: number
@@ -61,11 +62,10 @@ export function createAuthenticator(deps: {
   const retries = createRetryLog(logger)
   const tokens = new TokenLookUp({ pool, log, monotonic, retries })
 
-  const defaultsFor = ({ kind, scope }: FoundToken): Limits => {
-    if (kind === 'model') return defaultLimits
-    if (kind === 'query') return queryLimits
-    const isOperator = kind === 'admin' && (scope === undefined || scope.level === 'all_tenants')
-    return isOperator ? noLimits : accountLimits
+  const defaultsFor = (token: FoundToken): Limits => {
+    if (token.kind === 'model') return defaultLimits
+    if (token.kind === 'query') return queryLimits
+    return isOperator(token) ? noLimits : accountLimits
   }
 
   return {

@@ -24,6 +24,13 @@ export function scopeOfAdminToken(token: {
   return { kind: 'tenant', tenantId }
 }
 
+/** Whether a token is an operator's: an admin token that is not bound to its tenant. */
+export function isOperator(
+  token: { readonly kind: TokenKind } & Parameters<typeof scopeOfAdminToken>[0],
+): boolean {
+  return token.kind === 'admin' && scopeOfAdminToken(token).kind === 'all'
+}
+
 /** Whether the caller may see this owner's records; others read like missing ones (P8). */
 export function isWithin(
   adminScope: AdminScope,
