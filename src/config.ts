@@ -52,7 +52,7 @@ export interface Config {
   readonly freeDeliveriesPerHour: number
   /** Requests of one token that are not billed, in this process. */
   readonly freeRequestsPerMinute: number
-  /** Of one profile token, or admin token of a tenant. */
+  /** Requests a minute of one profile token, or of one admin token of a tenant. */
   readonly accountRequestsPerMinute: number
   /** Requests a minute of one address that are refused before their work begins. */
   readonly refusedFormsPerMinute: number

@@ -3,7 +3,7 @@
  * and newer can write them (`JSON.rawJSON`); `JSON.stringify` does it by itself.
  */
 
-/** What newer engines have beside the members of `JSON` in ES2023. */
+/** Newer engines have further members of `JSON` than ES2023. */
 interface NewerJson extends JSON {
   readonly rawJSON?: (digits: string) => object
   readonly isRawJSON?: (value: object) => boolean

@@ -56,10 +56,9 @@ const stillInCode: Readonly<Record<string, readonly string[]>> = {
   nobody: ['infra/embedded/postgres/account.ts'],
   // The summary of an operation in the OpenAPI document, and the message of a refused name of a voice.
   everybody: ['src/api/admin/tokens.ts', 'src/families/speech/rules/clone-request.ts'],
-  // The columns `told_at`, the value of a metric's label, and the members `told_at` and `toldAtMs`.
+  // The columns `told_at`, and the members `told_at` and `toldAtMs`.
   told: [
     'src/app/accounts/alerts/manage.ts',
-    'src/app/accounts/alerts/policy.ts',
     'src/app/accounts/alerts/webhooks.ts',
     'src/app/spending/lost-spools.ts',
     'src/app/spending/migrations.ts',

@@ -151,7 +151,7 @@ await t.test(
       await eventually('not low', async () => ((await shown()).low.length === 0 ? true : undefined))
     }
     t.match((await metric('tollgate_balance_webhooks_total')).join('\n'), /outcome="failed"\} 2/)
-    t.ok((await metric('tollgate_balance_webhooks_total{outcome="told"}'))[0]?.endsWith(' 4'))
+    t.ok((await metric('tollgate_balance_webhooks_total{outcome="delivered"}'))[0]?.endsWith(' 4'))
   },
 )
 

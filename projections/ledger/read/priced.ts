@@ -1,7 +1,7 @@
 import { toQuantity, type Currency, type Quantity } from '../../../src/kernel/money.ts'
 import type { Queryable } from '../../engine/queryable.ts'
 
-/** Settled lines that differ in nothing but their amount. */
+/** Settled lines that differ at most in price and amount. */
 interface PricedLines {
   readonly sku: string
   readonly currency: Currency

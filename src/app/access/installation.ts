@@ -40,7 +40,7 @@ const ADVICE =
   'Give every replica the same EVENTSTORE_URL, EVENTSTORE_NAMESPACE and DATABASE_URL. Only if this ' +
   'database is to take the place of the other one, stop all replicas and run tollgate database adopt'
 
-/** What Postgres keeps of it. */
+/** Postgres keeps which database it is, and which log it belongs to. */
 interface Noted {
   readonly databaseId: string
   /** Undefined before the first log. */
@@ -63,7 +63,7 @@ async function readNoted(pool: Pool): Promise<Noted> {
   return { databaseId, logId: logId ?? undefined }
 }
 
-/** What the log says of it; undefined where it names no database. */
+/** Reads which database the log names; undefined where it names none. */
 async function readNamed({ log }: Pick<Stores, 'log'>): Promise<InstallationState> {
   const [last] = (await log.readStream(installationStream)).slice(-1)
   return last?.type === 'DatabaseAdopted' ? last.data : undefined
@@ -83,7 +83,9 @@ async function name(
   actor: string,
 ): Promise<NonNullable<InstallationState>> {
   const nowMs = clock.nowMs()
-  const command = { kind, databaseId, logId: logId ?? newUuid(), at: toTimestamp(nowMs) }
+  // A log that takes the place of another one gets a name that the other does not have.
+  const named = kind === 'adopt' ? undefined : logId
+  const command = { kind, databaseId, logId: named ?? newUuid(), at: toTimestamp(nowMs) }
   const { state } = await executeCommand({
     log,
     stream: installationStream,

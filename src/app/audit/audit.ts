@@ -28,7 +28,7 @@ export interface AuditOptions {
   readonly log: EventLog
   /** The read models as this program knows them. */
   readonly models: readonly ReadModel[]
-  /** What a task comes to by the rules of its family; undefined compares no settlement with them. */
+  /** Settles a task again; without it no settlement is compared with the rules of its family. */
   readonly settleTask?: SettleTask
   /** Where an earlier audit ended; undefined audits from the start of the log. */
   readonly resume?: AuditState | undefined

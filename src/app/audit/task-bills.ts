@@ -31,7 +31,7 @@ export function billFault(
   return billed === owed ? undefined : `billed ${billed}; it comes to ${owed}`
 }
 
-/** What the rules settle, or why they settle nothing. */
+/** Settles a success by the rules of its family; a text says why they settle nothing. */
 function settledBy(
   settleTask: SettleTask,
   family: string,

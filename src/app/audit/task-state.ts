@@ -22,7 +22,7 @@ export function isTaskEvent(event: RecordedEvent): event is RecordedEvent<TaskEv
   return event.type in taskEvents
 }
 
-/** What a success comes to by the rules of its family. */
+/** Settles a success by the rules of its family. */
 export type SettleTask = (family: string, success: TaskSuccess) => Settlement | undefined
 
 /** What the audit needs to know of a task to judge its next event. */

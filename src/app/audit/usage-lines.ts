@@ -15,7 +15,7 @@ const TEXT_TOOLS: Readonly<Record<string, string>> = {
   'file-search-count': 'file-search-call',
 }
 const TEXT_RULE = /^text\/[a-z-]+\/(.+)$/
-/** Of rules of any family: what stands behind its name. */
+/** Patterns match rules of any family by the text after the family's name. */
 const OTHER_RULES: readonly (readonly [rule: RegExp, unit: string])[] = [
   [/^[a-z-]+\/(?:characters\/reported|clone\/audition)$/, 'character'],
   [/^[a-z-]+\/picture(?:\/[a-z-]+)?$/, 'image'],

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { FactsOf } from '../event-facts.ts'
 
-/** Which database the gateway keeps beside its log: there is one, as balances and limits are decided in it. */
+/** The events name the one database that belongs to a log, because balances and limits are decided in it. */
 export const installationEvents = {
   /** A first start adopted the database, or an operator after another one took its place. */
   DatabaseAdopted: Type.Object({

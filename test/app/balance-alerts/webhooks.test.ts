@@ -56,7 +56,7 @@ t.test('what was sent and could not be written down is sent again under its id',
     }) as never,
   }
   await t.rejects(sendDue({ pool: forgetful, post }, leaving().signal), /died here/)
-  t.same(await sendDue({ pool, post }, leaving().signal), [['acme', 'told', undefined]])
+  t.same(await sendDue({ pool, post }, leaving().signal), [['acme', 'delivered', undefined]])
   t.same(ids, ['alert_1', 'alert_1'])
   t.same(await sendDue({ pool, post }, leaving().signal), [], 'and then no more')
 })

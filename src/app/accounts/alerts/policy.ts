@@ -43,7 +43,7 @@ export function balanceAlertPolicies(deps: BalanceAlertDeps): PolicySet {
   })
   const webhooks = new Counter({
     name: 'tollgate_balance_webhooks_total',
-    help: 'Tries to send a webhook of a low balance, by outcome: told, failed, given_up.',
+    help: 'Tries to send a webhook of a low balance, by outcome: delivered, failed, given_up.',
     labelNames: ['outcome'],
     registers: [registry],
   })
@@ -53,7 +53,7 @@ export function balanceAlertPolicies(deps: BalanceAlertDeps): PolicySet {
     nowMs: () => clock.nowMs(),
     onOutcome: (tenantId, outcome, reason) => {
       webhooks.inc({ outcome })
-      if (outcome !== 'told')
+      if (outcome !== 'delivered')
         logger.warn({ tenantId, outcome, reason }, 'a webhook of a low balance was not accepted')
     },
   })

@@ -29,8 +29,8 @@ interface WebhookDeps {
   ) => void
 }
 
-/** `told`: the receiver accepted it. The metric names outcomes so. */
-type WebhookOutcome = 'told' | 'failed' | 'given_up'
+/** The metric names outcomes so; `delivered`: the receiver accepted it. */
+type WebhookOutcome = 'delivered' | 'failed' | 'given_up'
 
 /** A low balance that its tenant is to be alerted of. */
 interface Due {
@@ -181,7 +181,7 @@ async function recordOutcome(
                  and clock_timestamp() - seen_at > ${GIVE_UP_AFTER_S} * interval '1 second'
                then clock_timestamp() end
            where tenant_id = $1 and currency = $2 and alert_id = $3
-           returning case when told_at is not null then 'told'
+           returning case when told_at is not null then 'delivered'
                           when given_up_at is not null then 'given_up' else 'failed' end as outcome`,
     values: [tenant_id, currency, alert_id, failure ?? null],
   })
