@@ -84,6 +84,14 @@ async function refused(t: Test, work: Promise<unknown>, words: RegExp): Promise<
   t.equal(notBelonging(error), explain(error))
 }
 
+t.test('a database that another log has adopted belongs to its first log no longer', async (t) => {
+  const [pool, first, second] = [await newPool(t), await newLog(t), await newLog(t)]
+  await start(pool, first)
+  await start(pool, second, true)
+  await start(pool, second)
+  await t.rejects(start(pool, first), NotBelongingError)
+})
+
 t.test(
   'of replicas that start at once on an empty log, one has it adopt the database',
   async (t) => {
