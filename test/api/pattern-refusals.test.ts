@@ -1,5 +1,5 @@
 import t from 'tap'
-import { startApp } from './support/app.ts'
+import { startApp, tokensByScheme } from './support/app.ts'
 
 interface Parameter {
   readonly name: string
@@ -31,19 +31,13 @@ const { paths, components } = (await app.inject('/openapi.json')).json<{
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
 }>()
 
-const tokens: Readonly<Record<string, string>> = {
-  modelToken: 'sk-one',
-  profileToken: 'pat-one',
-  adminToken: 'adm-one',
-  queryToken: 'qak-all',
-}
 /** No text of a pattern is of this form. */
 const WRONG = '\u0007é'
 
 t.test('the refusal of a text by its pattern shows no regular expression', async (t) => {
   let refusals = 0
   const refuse = async (method: string, url: string, scheme: string, payload?: object) => {
-    const headers = { authorization: `Bearer ${tokens[scheme] ?? ''}` }
+    const headers = { authorization: `Bearer ${tokensByScheme[scheme] ?? ''}` }
     const answer = await app.inject({
       method:
         method === 'get' ? 'GET' : method === 'put' ? 'PUT' : method === 'patch' ? 'PATCH' : 'POST',

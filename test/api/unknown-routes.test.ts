@@ -1,13 +1,11 @@
 import type { InjectOptions } from 'fastify'
-import { Registry } from 'prom-client'
 import t from 'tap'
-import { buildOperationsApp } from '../../src/api/operations-app.ts'
+import { readyOperations } from './support/operations.ts'
 import { mountsOf } from '../../src/api/surfaces.ts'
 import { v1 } from '../../src/api/v1/routes.ts'
 import { families } from '../../src/families/index.ts'
 import { openFamilies } from '../../src/families/module.ts'
 import { familyDeps, nowMs, startApp } from './support/app.ts'
-import pino from 'pino'
 
 /** Requests without a route are 404 below every prefix, before any hook reads a token, query or body. */
 
@@ -108,17 +106,7 @@ for (const prefix of new Set(prefixes))
   })
 
 t.test('404 on the port of operators', async (t) => {
-  const operations = await buildOperationsApp({
-    logger: pino({ level: 'silent' }),
-    clock: { nowMs: () => nowMs },
-    metrics: new Registry(),
-    health: {
-      dependencies: [],
-      projections: () => Promise.resolve([]),
-      concerns: [],
-      accepting: () => true,
-    },
-  })
+  const operations = await readyOperations({ clock: { nowMs: () => nowMs } })
   t.teardown(() => operations.close())
   for (const request of requests) t.equal((await operations.inject(request)).statusCode, 404)
 })

@@ -1,10 +1,7 @@
 import type { AddressInfo } from 'node:net'
-import pino from 'pino'
-import { Registry } from 'prom-client'
 import t from 'tap'
 import { startSandbox } from '../../infra/sandbox/server.ts'
-import { buildOperationsApp } from '../../src/api/operations-app.ts'
-import { systemClock } from '../../src/kernel/clock.ts'
+import { readyOperations } from '../api/support/operations.ts'
 import { call, TASKS, taskBody } from '../e2e/support/client.ts'
 import { propertyRuns } from '../helpers/property-runs.ts'
 import { sharedStack } from '../helpers/stack.ts'
@@ -33,17 +30,7 @@ const stack = await sharedStack(t)
 const { demo } = stack
 const sandbox = await startSandbox()
 t.teardown(() => sandbox.close())
-const operations = await buildOperationsApp({
-  logger: pino({ level: 'silent' }),
-  clock: systemClock,
-  metrics: new Registry(),
-  health: {
-    dependencies: [],
-    projections: () => Promise.resolve([]),
-    concerns: [],
-    accepting: () => true,
-  },
-})
+const operations = await readyOperations()
 await operations.listen({ port: 0, host: '127.0.0.1' })
 t.teardown(() => operations.close())
 

@@ -3,9 +3,8 @@ import { connect, type AddressInfo, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { Registry } from 'prom-client'
 import t, { type Test } from 'tap'
-import { buildOperationsApp } from '../../../src/api/operations-app.ts'
+import { readyOperations } from '../support/operations.ts'
 import type { ApiDeps } from '../../../src/api/app.ts'
-import pino from 'pino'
 import { startApp, tasksPath } from '../support/app.ts'
 
 const BOUNDS = { all: 6, perAddress: 4 }
@@ -67,17 +66,7 @@ void t.test('503 for all once the port is full; the operations port answers', as
     limits: { connections: BOUNDS },
     operationsElsewhere: true,
   })
-  const operations = await buildOperationsApp({
-    logger: pino({ level: 'silent' }),
-    clock: { nowMs: () => 0 },
-    metrics,
-    health: {
-      dependencies: [],
-      projections: () => Promise.resolve([]),
-      concerns: [],
-      accepting: () => true,
-    },
-  })
+  const operations = await readyOperations({ metrics })
   await operations.listen({ port: 0, host: '127.0.0.1' })
   t.teardown(() => operations.close())
   await connected([

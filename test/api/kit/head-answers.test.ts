@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import t from 'tap'
 import Fastify from 'fastify'
 import { useHeadAnswers } from '../../../src/api/kit/head-answers.ts'
-import { startApp } from '../support/app.ts'
+import { startApp, tokensByScheme } from '../support/app.ts'
 
 t.test('HEAD reads nothing of a stream, and says its length', async (t) => {
   const app = Fastify()
@@ -41,19 +41,13 @@ t.test('HEAD answers as GET on every route', async (t) => {
   const { paths } = (await app.inject('/openapi.json')).json<{
     readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   }>()
-  const tokens: Readonly<Record<string, string>> = {
-    modelToken: 'sk-one',
-    profileToken: 'pat-one',
-    adminToken: 'adm-one',
-    queryToken: 'qak-all',
-  }
   const changing = new Set(['date', 'x-request-id', 'connection', 'keep-alive'])
   let routes = 0
   for (const [path, { get }] of Object.entries(paths)) {
     if (get === undefined) continue
     routes += 1
     const [scheme = ''] = Object.keys(get.security?.[0] ?? {})
-    const headers = { authorization: `Bearer ${tokens[scheme] ?? ''}` }
+    const headers = { authorization: `Bearer ${tokensByScheme[scheme] ?? ''}` }
     const url = path.replace(/\{\w+\}/g, 'one')
     const [one, head] = [
       await app.inject({ method: 'GET', url, headers }),

@@ -232,6 +232,13 @@ export async function startApp(
 }
 
 export const tasksPath = '/provA/api/v3/contents/generations/tasks'
+/** A known token of each scheme of the description. */
+export const tokensByScheme: Readonly<Record<string, string>> = {
+  profileToken: 'pat-one',
+  adminToken: 'adm-one',
+  queryToken: 'qak-all',
+  modelToken: 'sk-one',
+}
 export const asModel = { authorization: 'Bearer sk-one' }
 
 /** A body every rule accepts. */

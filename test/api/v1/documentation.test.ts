@@ -1,4 +1,5 @@
 import t from 'tap'
+import { tokensByScheme } from '../support/app.ts'
 import { startText } from './support.ts'
 
 interface Operation {
@@ -95,13 +96,6 @@ function schemeOf(path: string): string {
   return path.startsWith('/api') ? 'queryToken' : 'modelToken'
 }
 
-const TOKENS: Readonly<Record<string, string>> = {
-  profileToken: 'pat-one',
-  adminToken: 'adm-one',
-  queryToken: 'qak-all',
-  modelToken: 'sk-one',
-}
-
 interface Choice {
   readonly name: string
   readonly schema: { readonly enum?: readonly string[] }
@@ -120,7 +114,7 @@ void t.test('what is refused for not being one of the choices lists them', async
     for (const { name, schema } of (Object(get).parameters ?? []) as readonly Choice[]) {
       if (schema.enum === undefined) continue
       choices += 1
-      const token = TOKENS[schemeOf(path)] ?? ''
+      const token = tokensByScheme[schemeOf(path)] ?? ''
       const said = await refusalOf(`${path}?${name}=elsewhere`, token)
       t.match(said, `${name} must be one of ${schema.enum.join(', ')}`)
     }

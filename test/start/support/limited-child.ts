@@ -1,7 +1,5 @@
 import type { AddressInfo } from 'node:net'
-import pino from 'pino'
-import { Registry } from 'prom-client'
-import { buildOperationsApp } from '../../../src/api/operations-app.ts'
+import { readyOperations } from '../../api/support/operations.ts'
 import { loadConfig } from '../../../src/config.ts'
 import { chooseConnectionBounds } from '../../../src/start/open-files.ts'
 import { startApp } from '../../api/support/app.ts'
@@ -9,17 +7,7 @@ import { startApp } from '../../api/support/app.ts'
 /** Both ports of a gateway over parts in memory, with the bounds that the limit of this process leaves. */
 const { bounds } = chooseConnectionBounds(loadConfig({}))
 const { app } = await startApp({ limits: { connections: bounds }, operationsElsewhere: true })
-const operations = await buildOperationsApp({
-  logger: pino({ level: 'silent' }),
-  clock: { nowMs: () => 0 },
-  metrics: new Registry(),
-  health: {
-    dependencies: [],
-    projections: () => Promise.resolve([]),
-    concerns: [],
-    accepting: () => true,
-  },
-})
+const operations = await readyOperations()
 for (const each of [app, operations]) await each.listen({ port: 0, host: '127.0.0.1' })
 const portOf = (server: typeof app): number => (server.server.address() as AddressInfo).port
 process.stdout.write(
