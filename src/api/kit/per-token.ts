@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Principal } from '../../app/access/principal.ts'
-import { isOperator } from '../../app/accounts/admin-scope.ts'
+import { isOperator } from '../../domain/token/events.ts'
 import type { Attempt } from '../../app/spending/throttle/attempts.ts'
 import type { FreeRequests } from '../../app/spending/throttle/free-requests.ts'
 import type { TakeAttempt } from '../../app/spending/throttle/throttle.ts'

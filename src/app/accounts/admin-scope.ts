@@ -1,4 +1,4 @@
-import type { QueryScope, TokenKind } from '../../domain/token/events.ts'
+import { isOperator, type QueryScope, type TokenKind } from '../../domain/token/events.ts'
 import { unreachable } from '../../kernel/assert.ts'
 import { DomainError } from '../../kernel/errors.ts'
 
@@ -14,21 +14,9 @@ interface Authority {
   readonly scope: QueryScope | undefined
 }
 
-/** The scope of an admin token: one that is not bound to its tenant is an operator's. */
-export function scopeOfAdminToken(token: {
-  readonly tenantId: string
-  readonly scope: QueryScope | undefined
-}): AdminScope {
-  const { tenantId, scope } = token
-  if (scope === undefined || scope.level === 'all_tenants') return { kind: 'all' }
-  return { kind: 'tenant', tenantId }
-}
-
-/** Whether a token is an operator's: an admin token that is not bound to its tenant. */
-export function isOperator(
-  token: { readonly kind: TokenKind } & Parameters<typeof scopeOfAdminToken>[0],
-): boolean {
-  return token.kind === 'admin' && scopeOfAdminToken(token).kind === 'all'
+/** What an admin token manages: an operator's all tenants, any other its own. */
+export function scopeOfAdminToken(token: Authority & { readonly tenantId: string }): AdminScope {
+  return isOperator(token) ? { kind: 'all' } : { kind: 'tenant', tenantId: token.tenantId }
 }
 
 /** Whether the caller may see this owner's records; others read like missing ones (P8). */
@@ -57,9 +45,10 @@ function deny(param: string, message: string): never {
  * Refuses to manage a token with more rights than its manager, who would get them with its next
  * secret. @throws DomainError `scope_denied`
  */
-export function requireManageable(adminScope: AdminScope, { kind, scope }: Authority): void {
+export function requireManageable(adminScope: AdminScope, managed: Authority): void {
   if (adminScope.kind === 'all') return
-  const spansTenants = scope?.level === 'all_tenants' || (kind === 'admin' && scope === undefined)
+  const { kind, scope } = managed
+  const spansTenants = isOperator(managed) || scope?.level === 'all_tenants'
   if (spansTenants) deny('scope', 'A token that spans tenants is managed by an operator alone')
   if (adminScope.kind === 'tenant') return
   if (kind === 'admin') deny('kind', 'An admin token is managed with an admin token alone')

@@ -30,6 +30,15 @@ const QueryScopeSchema = Type.Union([
 ])
 export type QueryScope = Static<typeof QueryScopeSchema>
 
+/** Whether a token is an operator's: an admin token that is not bound to its tenant. */
+export function isOperator(token: {
+  readonly kind: TokenKind
+  readonly scope: QueryScope | undefined
+}): boolean {
+  const { kind, scope } = token
+  return kind === 'admin' && (scope === undefined || scope.level === 'all_tenants')
+}
+
 /** The highest figure a limit can have. */
 export const MAX_TOKEN_LIMIT = 1_000_000_000
 
