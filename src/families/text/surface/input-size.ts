@@ -1,6 +1,5 @@
 import { type InputSize, type LinkedMediaKind, mediumTokens } from '../rules/tokens.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import { isLargeJson } from '../../../kernel/write-json.ts'
 
 /** Members whose text is no input of the model: names of the wire, references, addresses. */
 const structural: ReadonlySet<string> = new Set([
@@ -170,11 +169,14 @@ export function measureInput(
 }
 
 const PASSED_ON_BYTES_PER_TOKEN = 4
+/** A value of more bytes is not written to be measured. */
+const MOST_BYTES_WRITTEN = 64 * 1024
 const NONE: ReadonlySet<string> = new Set()
 
-/** The bytes of its JSON, of a large value about as many: it is not written for this. */
+/** The bytes of its JSON, of a large value about as many. */
 function jsonBytes(value: unknown): number {
-  return isLargeJson(value) ? roughBytes(value) : Buffer.byteLength(JSON.stringify(value) ?? '')
+  const bytes = roughBytes(value)
+  return bytes > MOST_BYTES_WRITTEN ? bytes : Buffer.byteLength(JSON.stringify(value) ?? '')
 }
 
 function roughBytes(value: unknown): number {
