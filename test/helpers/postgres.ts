@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { Client, Pool } from 'pg'
+import { Client, DatabaseError, Pool } from 'pg'
 import { migrateEngine } from '../../projections/engine/migrate.ts'
 import { allProjections } from '../../projections/registry.ts'
 import { migrateOps } from '../../src/app/migrations.ts'
@@ -19,6 +19,8 @@ const SERVER_TIMEOUT_MS = 60_000
 const POLL_MS = 50
 /** Whoever is still connected then is cut off. */
 const LEAVE_TIMEOUT_MS = 1_000
+const MAINTENANCE_TIMEOUT_MS = 30_000
+const INSUFFICIENT_PRIVILEGE = '42501'
 const CONNECT_TIMEOUT_MS = 20_000
 const SERVER = new URL('postgres-server.ts', import.meta.url)
 
@@ -160,6 +162,21 @@ async function whenLeft(admin: Client, name: string): Promise<void> {
   }
 }
 
+/** Ends the connections that are left. That is refused for as long as Postgres' own maintenance has one. */
+async function dropDatabase(admin: Client, name: string): Promise<void> {
+  const deadline = Date.now() + MAINTENANCE_TIMEOUT_MS
+  for (;;) {
+    try {
+      await admin.query(`drop database if exists ${name} with (force)`)
+      return
+    } catch (error) {
+      const isRefused = error instanceof DatabaseError && error.code === INSUFFICIENT_PRIVILEGE
+      if (!isRefused || Date.now() >= deadline) throw error
+      await sleep(POLL_MS)
+    }
+  }
+}
+
 /** Gives a suite a database of its own, empty, migrated, or cloned from a migrated template. */
 export async function acquireDatabase(options: AcquireOptions = {}): Promise<TestDatabase> {
   const { migrate, templateKey } = options
@@ -188,7 +205,7 @@ export async function acquireDatabase(options: AcquireOptions = {}): Promise<Tes
     drop: () =>
       withClient(serverUrl, async (admin) => {
         await whenLeft(admin, name)
-        await admin.query(`drop database if exists ${name} with (force)`)
+        await dropDatabase(admin, name)
       }),
   }
 }
