@@ -1,3 +1,4 @@
+import { Map as ManyEntries } from 'immutable'
 import { DomainError } from '../../kernel/errors.ts'
 import { formatAmount, parseAmount, type Currency } from '../../kernel/money.ts'
 import type { Corrects } from '../pricing/settlement.ts'
@@ -25,20 +26,23 @@ export type Correction =
 
 /** What was granted and what was corrected so far: further adjustments are checked against it. */
 export interface Correctable {
-  readonly grants: ReadonlyMap<string, Granted>
+  readonly grants: ManyEntries<string, Granted>
   /** Sums of the adjustments in pico, by what they correct. */
-  readonly corrected: ReadonlyMap<string, bigint>
+  readonly corrected: ManyEntries<string, bigint>
 }
 
 type Granted = Pick<AccountEventData<'CreditGranted'>, 'currency' | 'amount'>
 
-export const nothingCorrectable: Correctable = { grants: new Map(), corrected: new Map() }
+export const nothingCorrectable: Correctable = {
+  grants: ManyEntries(),
+  corrected: ManyEntries(),
+}
 
 export function withGrant(
   state: Correctable,
   { grantId, currency, amount }: AccountEventData<'CreditGranted'>,
 ): Correctable {
-  return { ...state, grants: new Map(state.grants).set(grantId, { currency, amount }) }
+  return { ...state, grants: state.grants.set(grantId, { currency, amount }) }
 }
 
 export function withCorrection(
@@ -47,7 +51,7 @@ export function withCorrection(
 ): Correctable {
   const name = nameOf(corrects)
   const sumPico = (state.corrected.get(name) ?? 0n) + parseAmount(amount)
-  return { ...state, corrected: new Map(state.corrected).set(name, sumPico) }
+  return { ...state, corrected: state.corrected.set(name, sumPico) }
 }
 
 /** What the event of an adjustment says that it corrects. */

@@ -1,3 +1,4 @@
+import { Map as ManyEntries } from 'immutable'
 import { DomainError } from '../../kernel/errors.ts'
 import { formatAmount, isBookable, parseAmount, type Currency } from '../../kernel/money.ts'
 import { canonicalAmount } from './amount.ts'
@@ -8,23 +9,26 @@ import type { AccountEvent, AccountEventData } from './events.ts'
  * both, so that a retry moves nothing however late it comes.
  */
 
-/** What an account knows of its credit. */
+/**
+ * What an account knows of its credit. What grows with each posting is in maps that share their parts
+ * with the state before: a copy for each event would make long accounts unreadable.
+ */
 export interface CreditState {
   /** Grants and adjustments by id, so that a repeated one is recognised. */
-  readonly postings: ReadonlyMap<string, string>
+  readonly postings: ManyEntries<string, string>
   /** Settings of a credit limit by id, so that a repeated one is recognised. */
-  readonly limitIds: ReadonlyMap<string, string>
+  readonly limitIds: ManyEntries<string, string>
   /** What was asked for under an `Idempotency-Key`, by its hash. */
-  readonly keys: ReadonlyMap<string, string>
+  readonly keys: ManyEntries<string, string>
   readonly limits: ReadonlyMap<Currency, string>
   /** Sums of what was granted and adjusted, in pico. */
   readonly postedPico: ReadonlyMap<Currency, bigint>
 }
 
 export const noCredit: CreditState = {
-  postings: new Map(),
-  limitIds: new Map(),
-  keys: new Map(),
+  postings: ManyEntries(),
+  limitIds: ManyEntries(),
+  keys: ManyEntries(),
   limits: new Map(),
   postedPico: new Map(),
 }
@@ -107,7 +111,7 @@ export function limitSet(state: CreditState, event: AccountEventData<'CreditLimi
   const print = fingerprint('limit', currency, limit)
   return {
     limits: new Map(state.limits).set(currency, limit),
-    limitIds: limitId === undefined ? state.limitIds : withId(state.limitIds, limitId, print),
+    limitIds: limitId === undefined ? state.limitIds : state.limitIds.set(limitId, print),
     keys: withKey(state.keys, keyHash, limitFingerprint(event)),
   }
 }
@@ -161,15 +165,7 @@ function withKey(
   keyHash: string | undefined,
   fingerprint: string,
 ): CreditState['keys'] {
-  return keyHash === undefined ? keys : withId(keys, keyHash, fingerprint)
-}
-
-function withId(
-  ids: ReadonlyMap<string, string>,
-  id: string,
-  print: string,
-): ReadonlyMap<string, string> {
-  return new Map(ids).set(id, print)
+  return keyHash === undefined ? keys : keys.set(keyHash, fingerprint)
 }
 
 /** One id, one posting: the same again is a repetition, anything else is refused. */
@@ -189,7 +185,7 @@ export function withPosting(
   id: string,
   print: string,
 ): Pick<CreditState, 'postings'> {
-  return { postings: withId(postings, id, print) }
+  return { postings: postings.set(id, print) }
 }
 
 const postedWith = (

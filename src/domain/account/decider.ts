@@ -1,3 +1,4 @@
+import { OrderedMap } from 'immutable'
 import { unreachable } from '../../kernel/assert.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { parseAmount, type Currency } from '../../kernel/money.ts'
@@ -45,7 +46,7 @@ export interface AccountState extends CreditState {
   /** Undefined until the tenant is opened. */
   readonly name: string | undefined
   /** By user id, in the order in which they were added. */
-  readonly users: ReadonlyMap<string, AccountEventData<'UserAdded'>>
+  readonly users: OrderedMap<string, AccountEventData<'UserAdded'>>
   readonly correctable: Correctable
   readonly settings: AccountSettings
 }
@@ -91,7 +92,7 @@ export type AccountCommand =
 export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent> = {
   initial: {
     name: undefined,
-    users: new Map(),
+    users: OrderedMap(),
     ...noCredit,
     correctable: nothingCorrectable,
     settings: {},
@@ -138,7 +139,7 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
       case 'TenantOpened':
         return { ...state, name: event.data.name }
       case 'UserAdded':
-        return { ...state, users: new Map(state.users).set(event.data.userId, event.data) }
+        return { ...state, users: state.users.set(event.data.userId, event.data) }
       case 'CreditGranted':
         return {
           ...state,

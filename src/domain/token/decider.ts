@@ -1,3 +1,4 @@
+import { Set as ManyItems } from 'immutable'
 import { unreachable } from '../../kernel/assert.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
@@ -20,7 +21,7 @@ export interface IssuedToken extends Changeable {
   readonly secretHash: string
   readonly lastFour: string
   /** Hashes this token ever had: a secret is never used twice. */
-  readonly usedHashes: ReadonlySet<string>
+  readonly usedHashes: ManyItems<string>
   /** Events since it was issued; each use of the aggregate reads all of them. */
   readonly changes: number
   /** The token that issued it; undefined where a command of an operator did. */
@@ -101,7 +102,7 @@ export const tokenDecider: Decider<TokenState, TokenCommand, TokenEvent> = {
           expiresAt: data.expiresAt,
           secretHash: data.secretHash,
           lastFour: data.lastFour,
-          usedHashes: new Set([data.secretHash]),
+          usedHashes: ManyItems([data.secretHash]),
           changes: 0,
           issuedBy: data.issuedBy,
           issuedAt: data.issuedAt,
@@ -112,7 +113,7 @@ export const tokenDecider: Decider<TokenState, TokenCommand, TokenEvent> = {
       case 'TokenRotated': {
         if (state.phase === 'none') return state
         const { secretHash, lastFour, rotatedAt } = event.data
-        const usedHashes = new Set([...state.usedHashes, secretHash])
+        const usedHashes = state.usedHashes.add(secretHash)
         return { ...changed(state), secretHash, lastFour, rotatedAt, usedHashes }
       }
       case 'TokenLimitsChanged':
