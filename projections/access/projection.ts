@@ -1,6 +1,11 @@
 import { fromTimestamp } from '../../src/kernel/clock.ts'
 import type { PoolClient } from 'pg'
-import { accountEvents, accountStream, type AccountEvent } from '../../src/domain/account/events.ts'
+import {
+  accountEvents,
+  accountStream,
+  settingTypes,
+  type AccountEvent,
+} from '../../src/domain/account/events.ts'
 import {
   tokenEvents,
   tokenStream,
@@ -15,6 +20,7 @@ import type { AuditedRow, StreamTable } from '../engine/audited-rows.ts'
 import {
   bigint,
   constrained,
+  document,
   int,
   json,
   nullable,
@@ -75,6 +81,54 @@ export const users = rowsOf<Extract<AccountEvent, { readonly type: 'UserAdded' }
   begins: 'UserAdded',
   sets: { UserAdded: ({ data, position }) => ({ ...data, position }) },
 })
+
+/**
+ * The events of accounts, without those that set what a later one set again: an account is read from here
+ * at once, however often its settings changed. A new version of an account's event, or of what a
+ * setting's event says, needs a new version of this read model.
+ */
+export const accounts = table('access.accounts', {
+  columns: {
+    tenant_id: text(),
+    /** The type of an event that sets a setting; another event has its revision in addition. */
+    slot: text(),
+    revision: bigint(),
+    type: text<AccountEvent['type']>(),
+    data: document(),
+    position: bigint(),
+  },
+  key: ['tenant_id', 'slot'],
+})
+
+const isReplaced: ReadonlySet<string> = new Set(settingTypes)
+
+type AccountRow = Row<typeof accounts.record.columns>
+
+/** The rows after events of accounts, each account's in the order of its stream. */
+function accountRows(events: readonly RecordedEvent[]): readonly AccountRow[] {
+  const rows = new Map<string, AccountRow>()
+  for (const event of events) {
+    if (!isAccountEvent(event)) continue
+    const { type, data, revision, position } = event
+    const slot = isReplaced.has(type) ? type : `${type} ${revision}`
+    const { tenantId } = data
+    rows.set(`${tenantId} ${slot}`, { tenantId, slot, revision, type, data, position })
+  }
+  return [...rows.values()]
+}
+
+function isAccountEvent(event: RecordedEvent): event is RecordedEvent<AccountEvent> {
+  return Object.hasOwn(accountEvents, event.type)
+}
+
+const ofAccounts: StreamTable = {
+  table: accounts.audited,
+  stream: accountStream,
+  owner: 'tenant_id',
+  key: 'slot',
+  types: new Set(Object.keys(accountEvents)),
+  rows: (events) => new Map(accountRows(events).map((row) => [row.slot, accounts.canonical(row)])),
+}
 
 export const tokens = rowsOf<TokenEvent>()({
   table: table('access.tokens', {
@@ -173,16 +227,16 @@ const ofSecrets: StreamTable = {
 /** Tenants, users and tokens (hashes only). */
 export const accessProjection: Projection = {
   name: 'access',
-  version: 6,
+  version: 7,
   ...fromTables(
-    { tenants: tenants.table, users: users.table, tokens: tokens.table, secrets },
+    { tenants: tenants.table, users: users.table, accounts, tokens: tokens.table, secrets },
     {
       totals: `select 'tenants' as name, count(*)::text as total from tenants
              union all select 'users', count(*)::text from users
              union all select 'tokens', count(*)::text from tokens`,
     },
   ),
-  streamTables: [tenants.audit, users.audit, tokens.audit, ofSecrets],
+  streamTables: [tenants.audit, users.audit, ofAccounts, tokens.audit, ofSecrets],
   handles: new Set(
     Object.keys({ ...accountEvents, ...tokenEvents }) as (AccountEvent | TokenEvent)['type'][],
   ),
@@ -194,6 +248,7 @@ export const accessProjection: Projection = {
         client,
         added.map((event) => users.sets.UserAdded(event, undefined)),
       ),
+      accounts.upsert(client, accountRows(batch)),
       tokens.apply(client, batch),
       applySecrets(client, batch),
     ])

@@ -1,4 +1,5 @@
 import { reader, type StoredRow } from '../engine/column.ts'
+import type { AccountEvent } from '../../src/domain/account/events.ts'
 import type { Queryable } from '../engine/queryable.ts'
 
 import { tenants, tokens, users } from './projection.ts'
@@ -269,4 +270,30 @@ export async function hasTenant(db: Queryable, tenantId: string): Promise<boolea
     values: [tenantId],
   })
   return rows[0]?.found === true
+}
+
+/** An account as it is stored: the events that still say something, in the order of its stream. */
+export interface StoredAccount {
+  readonly events: readonly AccountEvent[]
+  /** Of the last event that was applied. */
+  readonly revision: bigint
+}
+
+/** A tenant's account, of these types of events alone where they are given; undefined without any event. */
+export async function storedAccount(
+  db: Queryable,
+  tenantId: string,
+  types?: readonly AccountEvent['type'][],
+): Promise<StoredAccount | undefined> {
+  const { rows } = await db.query<{ events: readonly AccountEvent[]; revision: string | null }>({
+    name: 'access.account',
+    text: `select max(revision) as revision,
+             coalesce(json_agg(json_build_object('type', type, 'data', data) order by revision)
+               filter (where $2::text[] is null or type = any($2)), '[]') as events
+           from access.accounts where tenant_id = $1`,
+    values: [tenantId, types ?? null],
+  })
+  const [row] = rows
+  if (row === undefined || row.revision === null) return undefined
+  return { events: row.events, revision: BigInt(row.revision) }
 }

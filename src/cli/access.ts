@@ -15,8 +15,8 @@ export interface ActorOption {
 }
 
 /** What commands that change access work with. */
-export function depsOf({ log }: Session, { actor }: ActorOption): AccessDeps {
-  return { log, catalog, clock: systemClock, correlationId: 'cli', actor: actorOf(actor) }
+export function depsOf({ log, pool: db }: Session, { actor }: ActorOption): AccessDeps {
+  return { log, db, catalog, clock: systemClock, correlationId: 'cli', actor: actorOf(actor) }
 }
 
 export async function openTenantCommand(
@@ -29,7 +29,7 @@ export async function openTenantCommand(
     name,
     ...(options.id ? { tenantId: options.id } : {}),
   })
-  const users = position === undefined ? await usersOf(session.log, tenantId) : []
+  const users = position === undefined ? await usersOf(deps, tenantId) : []
   const [known] = users
   if (known !== undefined) {
     note('the tenant was open before')
@@ -57,10 +57,10 @@ export async function addUserCommand(
 
 /** `tollgate tenant users` */
 export async function listUsersCommand(
-  session: Session,
+  { log, pool: db }: Session,
   options: { tenant: string; json?: boolean },
 ): Promise<void> {
-  const users = await usersOf(session.log, options.tenant)
+  const users = await usersOf({ log, db }, options.tenant)
   if (options.json) return print(toJson(users))
   const rows = users.map((user) => [user.userId, user.name])
   for (const line of table(['user', 'name'], rows)) print(line)

@@ -21,11 +21,11 @@ export interface OfTenant extends ActorOption {
 
 /** The setting of a tenant as the log has it. */
 export async function readSetting<Name extends SettingName>(
-  { log }: Session,
+  { log, pool: db }: Session,
   { tenant }: OfTenant,
   name: Name,
 ): Promise<SettingValueOf<Name>> {
-  return settingIn(await readSettings(log, tenant), name)
+  return settingIn(await readSettings({ log, db }, tenant), name)
 }
 
 /** Reads a setting, changes it unless it was changed in the meantime, and shows what it is then. */

@@ -40,8 +40,9 @@ export async function issueTokenCommand(
   const scope = scopeOf(kind, options.scope, options.users)
   const limits = limitsOf(options)
   const named = scope?.level === 'specified_users' ? scope.userIds : []
-  await requireUsers(session.log, options.tenant, [options.user, ...named])
-  const issued = await issueToken(depsOf(session, options), {
+  const deps = depsOf(session, options)
+  await requireUsers(deps, options.tenant, [options.user, ...named])
+  const issued = await issueToken(deps, {
     tenantId: options.tenant,
     userId: options.user,
     kind,

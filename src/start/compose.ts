@@ -127,7 +127,7 @@ export function compose(infra: Infrastructure): Services {
   const opened = openFamilies(infra.families, { ...infra, upstreamClock: wallClock })
   const recent = createRecentWrites()
   const uses = createUseAssets({ log, clock, recent })
-  const facts = createAccountFacts(log, monotonic)
+  const facts = createAccountFacts({ log, db: pool }, monotonic)
   const accounts = accountsOf(infra, facts)
   const tasks: TaskDeps = {
     ...tasksOf(infra, facts, accounts.gauges),

@@ -16,7 +16,7 @@ import { isTaskEvent } from '../../src/app/audit/task-state.ts'
 import type { RecordedEvent } from '../../src/eventlog/log/types.ts'
 import { history } from '../app/audit/support/audited.ts'
 import { propertyRuns } from '../helpers/property-runs.ts'
-import { accountRows, tokenRows } from './oracles/access.ts'
+import { accountEventRows, accountRows, tokenRows } from './oracles/access.ts'
 import { assetAfter, groupAfter, verificationAfter } from './oracles/assets.ts'
 import { fileAfter, uploadAfter, voiceAfter } from './oracles/files.ts'
 import { nativeId, pollRow, taskRow } from './oracles/tasks.ts'
@@ -98,6 +98,7 @@ function one(key: string, row: AuditedRow | undefined): Rows {
 const oracles: Readonly<Record<string, Oracle>> = {
   'access.tenants': (events) => accountRows(events).tenants,
   'access.users': (events) => accountRows(events).users,
+  'access.accounts': (events) => accountEventRows(events),
   'access.tokens': (events) => one('token_id', tokenRows(events).token),
   'access.secrets': (events) => tokenRows(events).secrets,
   'files.files': byStream('file_id', fileAfter),
@@ -324,6 +325,15 @@ t.test('so are tenants and users, tokens and their secrets', (t) => {
       .map((data): AnyEvent => ({
         type: 'BalanceAlertsSet',
         data: { tenantId, ...data } as never,
+      })),
+    fc
+      .record({ revision: fc.nat(), timeZone: text, budgets: fc.constant<never[]>([]), setAt: at })
+      .map((data): AnyEvent => ({ type: 'BudgetsSet', data: { tenantId, ...data } })),
+    fc
+      .record({ grantId: text, amount: text, reason: text, grantedAt: at })
+      .map((data): AnyEvent => ({
+        type: 'CreditGranted',
+        data: { tenantId, currency: 'CNY', ...data },
       })),
   )
   const record = (stream: string, events: readonly AnyEvent[]): readonly RecordedEvent[] => {

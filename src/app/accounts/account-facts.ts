@@ -1,12 +1,12 @@
 import { createLru } from '../../kernel/lru.ts'
-import { accountStream, accountStreams } from '../../domain/account/events.ts'
+import { accountStream, accountStreams, settingTypes } from '../../domain/account/events.ts'
 import {
   type AccountSettings,
   evolveSettings,
   isSettingEvent,
   latestSettings,
 } from '../../domain/account/settings.ts'
-import { readAccountState } from './account-state.ts'
+import { type AccountSource, readAccountState, storedIn } from './account-state.ts'
 import { readPages } from '../../eventlog/log/pages.ts'
 import { placeOf } from '../../eventlog/log/position.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
@@ -31,21 +31,30 @@ interface ReadAccount {
   readonly next: bigint
 }
 
-/** The settings of an account from the log itself; those of no tenant are empty. */
+/** The settings of an account as the log has them now; those of no tenant are empty. */
 export async function readSettings(
-  log: Pick<EventLog, 'readStream'>,
+  source: AccountSource,
   tenantId: string,
 ): Promise<AccountSettings> {
-  return (await readAccountState(log, tenantId)).settings
+  return (await readAccountState(source, tenantId)).settings
+}
+
+/** What the read model has of an account that was not read before. */
+async function readStored(source: AccountSource, tenantId: string): Promise<ReadAccount> {
+  const stored = await storedIn(source, tenantId, settingTypes)
+  if (stored === undefined) return neverRead
+  const settings = stored.events.filter(isSettingEvent).reduce(evolveSettings, {})
+  return { settings, next: stored.revision + 1n }
 }
 
 /** Reads on from where the account was read to before. */
 async function readAccount(
-  log: Pick<EventLog, 'readStream'>,
+  source: AccountSource,
   tenantId: string,
   before: ReadAccount,
 ): Promise<ReadAccount> {
-  let { settings, next } = before
+  const { log } = source
+  let { settings, next } = before.next === 0n ? await readStored(source, tenantId) : before
   for await (const event of readPages(log, accountStream(tenantId), next)) {
     if (isSettingEvent(event)) settings = evolveSettings(settings, event)
     next = event.revision + 1n
@@ -72,7 +81,7 @@ interface CachedAccount extends ReadAccount {
 const neverRead: CachedAccount = { settings: {}, next: 0n, readAtMs: Number.NEGATIVE_INFINITY }
 
 export function createAccountFacts(
-  log: Pick<EventLog, 'readStream'>,
+  source: AccountSource,
   monotonic: Clock = monotonicClock,
 ): AccountFacts {
   const accounts = createLru<string, CachedAccount>(MAX_TENANTS)
@@ -81,7 +90,7 @@ export function createAccountFacts(
 
   const read = async (tenantId: string): Promise<AccountSettings> => {
     const readAtMs = monotonic.nowMs()
-    const { settings: found, next } = await readAccount(log, tenantId, cached(tenantId))
+    const { settings: found, next } = await readAccount(source, tenantId, cached(tenantId))
     // For each setting, an event noticed during the read may be later than what the read found.
     const settings = latestSettings(cached(tenantId).settings, found)
     accounts.set(tenantId, { settings, next, readAtMs })

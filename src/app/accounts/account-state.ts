@@ -1,3 +1,5 @@
+import { storedAccount } from '../../../projections/access/query.ts'
+import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { accountDecider, type AccountState } from '../../domain/account/decider.ts'
 import { type AccountEvent, accountStream } from '../../domain/account/events.ts'
 import { readOn, type StreamState } from '../../eventlog/log/execute.ts'
@@ -7,29 +9,51 @@ import { createLru } from '../../kernel/lru.ts'
 /** Accounts remembered by a process, each as large as its users, settings and postings. */
 const MAX_ACCOUNTS = 100
 
+type Log = Pick<EventLog, 'readStream'>
 type Known = StreamState<AccountState>
+
+/** Where accounts are read. */
+export interface AccountSource {
+  readonly log: Log
+  /** It spares the log all that later events set again; absent: the account is read from its beginning. */
+  readonly db?: Queryable | undefined
+}
 
 /**
  * Accounts as a process read them last. Events never change, so that only what was appended since is
- * read again: a command costs no more the longer an account is in use. Nothing of it is taken for
- * the truth: each use reads on in the log, and an append is refused where the log has another
- * revision than was read.
+ * read again, and of an account that a process has not read, what the read model lacks: a command costs
+ * no more the longer an account is in use. Nothing of it is taken for the truth: each use reads on in the
+ * log, and an append is refused where the log has another revision than was read.
  */
-const accountsOf = new WeakMap<Pick<EventLog, 'readStream'>, ReturnType<typeof createKnown>>()
+const accountsOf = new WeakMap<Log, ReturnType<typeof createKnown>>()
 const createKnown = () => createLru<string, Known>(MAX_ACCOUNTS)
 
-function knownIn(log: Pick<EventLog, 'readStream'>): ReturnType<typeof createKnown> {
+function knownIn(log: Log): ReturnType<typeof createKnown> {
   const known = accountsOf.get(log) ?? createKnown()
   accountsOf.set(log, known)
   return known
 }
 
-/** An account as this process knows it, to read on from; undefined before it was read. */
-export function rememberedAccount(
-  log: Pick<EventLog, 'readStream'>,
+/** What the read model has of an account; undefined where it has nothing or cannot be read: the log has it all. */
+export async function storedIn(
+  { db }: AccountSource,
   tenantId: string,
-): Known | undefined {
-  return knownIn(log).get(tenantId)
+  types?: readonly AccountEvent['type'][],
+): ReturnType<typeof storedAccount> {
+  return db && (await storedAccount(db, tenantId, types).catch(() => undefined))
+}
+
+/** An account as this process or the read model knows it, to read on from; undefined where neither does. */
+export async function accountBefore(
+  source: AccountSource,
+  tenantId: string,
+): Promise<Known | undefined> {
+  const known = knownIn(source.log).get(tenantId)
+  if (known !== undefined) return known
+  const stored = await storedIn(source, tenantId)
+  if (stored === undefined) return undefined
+  const state = stored.events.reduce(accountDecider.evolve, accountDecider.initial)
+  return { state, revision: stored.revision }
 }
 
 /**
@@ -37,7 +61,7 @@ export function rememberedAccount(
  * only reads more.
  */
 export function rememberAccount(
-  log: Pick<EventLog, 'readStream'>,
+  { log }: AccountSource,
   tenantId: string,
   { state, revision }: { readonly state: AccountState; readonly revision: bigint | undefined },
 ): void {
@@ -46,16 +70,16 @@ export function rememberAccount(
 
 /** An account as the log has it now; the initial one of no tenant. @throws what the log throws */
 export async function readAccountState(
-  log: Pick<EventLog, 'readStream'>,
+  source: AccountSource,
   tenantId: string,
 ): Promise<AccountState> {
-  const known = rememberedAccount(log, tenantId)
+  const before = await accountBefore(source, tenantId)
   const read = await readOn<AccountState, AccountEvent>(
-    log,
+    source.log,
     accountStream(tenantId),
     accountDecider,
-    known,
+    before,
   )
-  rememberAccount(log, tenantId, read)
+  rememberAccount(source, tenantId, read)
   return read.state
 }

@@ -13,7 +13,12 @@ import { namedAddresses } from '../../domain/token/addresses.ts'
 import type { Bounds } from '../../domain/token/bounds.ts'
 import type { TokenChanges } from '../../domain/token/changes.ts'
 import type { DefaultTokenLimits, TokenLimitChanges } from '../../domain/token/limits.ts'
-import { readAccountState, rememberAccount, rememberedAccount } from './account-state.ts'
+import {
+  accountBefore,
+  type AccountSource,
+  readAccountState,
+  rememberAccount,
+} from './account-state.ts'
 import { executeCommand } from '../../eventlog/log/execute.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { type Clock, toTimestamp } from '../../kernel/clock.ts'
@@ -22,7 +27,7 @@ import { newId, newSecret, sha256Hex } from '../../kernel/ids.ts'
 
 /** Tenants, users and tokens through the log: for the first start and for operators. */
 
-export interface AccessDeps {
+export interface AccessDeps extends AccountSource {
   readonly log: EventLog
   readonly catalog: Catalog
   readonly clock: Clock
@@ -55,14 +60,14 @@ export async function decideOnAccount(deps: AccessDeps, command: AccountCommand)
   const { log } = deps
   const decided = await executeCommand({
     log,
-    readBefore: rememberedAccount(log, tenantId),
+    readBefore: await accountBefore(deps, tenantId),
     stream: accountStream(tenantId),
     decider: accountDecider,
     command,
     commandId: newId('cmd', deps.clock.nowMs()),
     metadata: { correlationId: deps.correlationId, actor: deps.actor, tenantId },
   })
-  rememberAccount(log, tenantId, decided)
+  rememberAccount(deps, tenantId, decided)
   return decided
 }
 
@@ -128,11 +133,11 @@ export async function addUser(
  * @throws DomainError `tenant_not_found`, `user_not_found`
  */
 export async function requireUsers(
-  log: EventLog,
+  source: AccountSource,
   tenantId: string,
   userIds: readonly string[],
 ): Promise<void> {
-  const known = new Set((await usersOf(log, tenantId)).map((user) => user.userId))
+  const known = new Set((await usersOf(source, tenantId)).map((user) => user.userId))
   const missing = userIds.filter((id) => !known.has(id))
   if (missing.length > 0)
     throw new DomainError(
@@ -144,10 +149,10 @@ export async function requireUsers(
 
 /** Users of a tenant, from the log. @throws DomainError `tenant_not_found` */
 export async function usersOf(
-  log: EventLog,
+  source: AccountSource,
   tenantId: string,
 ): Promise<readonly AccountEventData<'UserAdded'>[]> {
-  const { name, users } = await readAccountState(log, tenantId)
+  const { name, users } = await readAccountState(source, tenantId)
   if (name === undefined) throw new DomainError('tenant_not_found', `no tenant ${tenantId}`, {})
   return [...users.values()]
 }

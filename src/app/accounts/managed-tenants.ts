@@ -116,7 +116,7 @@ export async function findTenant(
 
 /** @throws the codes of the account decider, of the log and of the database; `read_model_behind` */
 export function createManagedTenants(deps: ManagementDeps): ManagedTenants {
-  const { db, log } = deps
+  const { db } = deps
   const find = (adminScope: AdminScope, tenantId: string) => findTenant(deps, adminScope, tenantId)
   return {
     find,
@@ -141,7 +141,7 @@ export function createManagedTenants(deps: ManagementDeps): ManagedTenants {
       const { tenantId } = input
       requireWithin(adminScope, tenantId)
       const { userId } = await addUser(depsOf(deps, by), input)
-      const user = (await usersOf(log, tenantId)).find((one) => one.userId === userId)
+      const user = (await usersOf(deps, tenantId)).find((one) => one.userId === userId)
       if (user === undefined) throw new Error('a user that was added is not in the log')
       return { tenantId, userId, name: user.name, addedAtMs: fromTimestamp(user.addedAt) }
     },

@@ -218,7 +218,7 @@ async function requireIssue(
     throw new DomainError('tenant_not_found', 'The tenant does not exist', {})
   requireIssuable(adminScope, { kind: input.kind, scope })
   const named = scope?.level === 'specified_users' ? scope.userIds : []
-  await requireUsers(deps.log, tenantId, [userId, ...named])
+  await requireUsers(deps, tenantId, [userId, ...named])
   await requireRoom(deps, input)
 }
 

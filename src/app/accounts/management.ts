@@ -25,8 +25,8 @@ type ManagedReadModel = 'access' | 'ledger' | 'prices'
 /** After a change, the caller waits this long to see it. */
 const SHOWN_MS = 3_000
 
-export function depsOf({ log, catalog, clock }: ManagementDeps, by: Actor): AccessDeps {
-  return { log, catalog, clock, correlationId: by.requestId, actor: by.tokenId }
+export function depsOf({ log, db, catalog, clock }: ManagementDeps, by: Actor): AccessDeps {
+  return { log, db, catalog, clock, correlationId: by.requestId, actor: by.tokenId }
 }
 
 /** Waits until a read model shows a durable write; gives up without an error. */

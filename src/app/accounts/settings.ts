@@ -58,9 +58,9 @@ export interface ManagedSetting<Name extends SettingName, Shown> {
 /** Limits have nothing to show beside them. */
 export const managedLimits: ManagedSetting<'limits', SettingValueOf<'limits'>> = {
   name: 'limits',
-  check: async ({ log }, tenantId, { limits }) => {
+  check: async (deps, tenantId, { limits }) => {
     const ids = limits.flatMap(({ subject }) => (subject.kind === 'user' ? [subject.userId] : []))
-    await requireUsers(log, tenantId, ids)
+    await requireUsers(deps, tenantId, ids)
     return []
   },
   prepare: () => Promise.resolve((limits) => limits),
@@ -119,11 +119,10 @@ export function createManagedSettings(
   deps: SettingDeps,
   tenants: Pick<ManagedTenants, 'find'>,
 ): ManagedSettings {
-  const { log } = deps
   return {
     show: async ({ name, prepare }, adminScope, tenantId) => {
       await tenants.find(adminScope, tenantId)
-      const now = settingIn(await readSettings(log, tenantId), name)
+      const now = settingIn(await readSettings(deps, tenantId), name)
       return (await prepare(deps, tenantId, now, 'show'))(now)
     },
     set: async (setting, adminScope, by, { tenantId, basis, ...input }) => {
@@ -133,7 +132,7 @@ export function createManagedSettings(
       if (operatorsOnly === 'all') requireOperator(adminScope)
       const wanted = input.wanted()
       if (operatorsOnly !== 'all') await tenants.find(adminScope, tenantId)
-      const now = settingIn(await readSettings(log, tenantId), name)
+      const now = settingIn(await readSettings(deps, tenantId), name)
       const isBound = typeof operatorsOnly === 'function' && adminScope.kind !== 'all'
       const refused = isBound ? operatorsOnly(wanted, now) : undefined
       if (refused !== undefined)

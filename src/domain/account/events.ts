@@ -13,6 +13,9 @@ const settingEvents = Object.fromEntries(
   allSettings.map(([, { type, schema }]) => [type, schema]),
 ) as { readonly [Event in SettingEvent as Event['type']]: SchemaOf<Event['data']> }
 
+/** The types of events that set a setting. */
+export const settingTypes = Object.keys(settingEvents) as readonly SettingEvent['type'][]
+
 export const accountEvents = {
   TenantOpened: Type.Object({
     tenantId: Type.String(),

@@ -39,11 +39,13 @@ function scene() {
   record({ type: 'TenantOpened', data: { tenantId, name: 'T', openedAt: setAt } })
   const facts = createAccountFacts(
     {
-      readStream: async (_stream, { from = 0n } = {}) => {
-        state.reads += 1
-        const found = account.slice(Number(from))
-        await state.hold
-        return found
+      log: {
+        readStream: async (_stream, { from = 0n } = {}) => {
+          state.reads += 1
+          const found = account.slice(Number(from))
+          await state.hold
+          return found
+        },
       },
     },
     { nowMs: () => nowMs },

@@ -1,11 +1,7 @@
 import { OrderedMap } from 'immutable'
 import t from 'tap'
 import { readSettings } from '../../../src/app/accounts/account-facts.ts'
-import {
-  readAccountState,
-  rememberAccount,
-  rememberedAccount,
-} from '../../../src/app/accounts/account-state.ts'
+import { readAccountState, rememberAccount } from '../../../src/app/accounts/account-state.ts'
 import {
   type AccessDeps,
   addUser,
@@ -20,7 +16,10 @@ import { createEventLog } from '../../../src/eventlog/log/client.ts'
 import type { EventLog, NewEvent } from '../../../src/eventlog/log/types.ts'
 import { catalog } from '../../../src/families/index.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
+import { accessProjection } from '../../../projections/access/projection.ts'
+import { createAccountFacts } from '../../../src/app/accounts/account-facts.ts'
 import { testEventLog } from '../../helpers/eventstore.ts'
+import { applied, testPool } from '../../projections/support/database.ts'
 
 const store = await testEventLog()
 const other = createEventLog({ url: store.url, namespace: store.namespace })
@@ -81,12 +80,38 @@ void t.test('a command reads what was appended since, however old the account is
   for (let n = 2; n < 12; n += 1) {
     await setSetting(deps, 'budgets', { tenantId, wanted: budgetsOf(n) })
     await addUser(deps, { tenantId, userId: `u${n}`, name: 'U' })
-    await readSettings(deps.log, tenantId)
-    await usersOf(deps.log, tenantId)
+    await readSettings(deps, tenantId)
+    await usersOf(deps, tenantId)
   }
   t.equal(read.events, 0, 'what this process appended is not read again')
-  const { budgets } = await readSettings(deps.log, tenantId)
+  const { budgets } = await readSettings(deps, tenantId)
   t.match(budgets, { revision: 1_711, budgets: [{ hard: '11' }] })
+})
+
+void t.test('a process that has not read an account reads what the read model lacks', async (t) => {
+  const tenantId = 'tenant_stored'
+  await oldAccount(tenantId, 1_200)
+  const pool = await testPool(t)
+  const past = await store.log.readStream(accountStream(tenantId), { limit: 1_100 })
+  await applied(t, pool, past, [accessProjection], 300)
+  const { rows } = await pool.query('select from access.accounts')
+  t.equal(rows.length, 2, 'the settings that later ones replaced are not stored')
+  const whole = await readAccountState(processOn(store.log).deps, tenantId)
+  const { deps, read } = processOn(store.log)
+  t.same(await readAccountState({ ...deps, db: pool }, tenantId), whole)
+  t.equal(read.events, 101)
+  const first = processOn(store.log)
+  await setSetting({ ...first.deps, db: pool }, 'budgets', { tenantId, wanted: budgetsOf(1) })
+  t.equal(first.read.events, 101)
+  const { log } = processOn(store.log).deps
+  const { budgets } = await createAccountFacts({ log, db: pool }).of(tenantId)
+  t.equal(budgets?.revision, 1_201)
+
+  await pool.query('drop table access.accounts')
+  const without = processOn(store.log)
+  const { settings } = await readAccountState({ ...without.deps, db: pool }, tenantId)
+  t.equal(settings.budgets?.revision, 1_201, 'the log has all where the read model has nothing')
+  t.equal(without.read.events, 1_202)
 })
 
 void t.test('what another process appends is seen at once, by commands and reads', async (t) => {
@@ -95,7 +120,7 @@ void t.test('what another process appends is seen at once, by commands and reads
   await openTenant(one, { tenantId, name: tenantId })
   for (let n = 0; n < 5; n += 1) {
     await addUser(one, { tenantId, userId: `one${n}`, name: 'U' })
-    t.same((await usersOf(two.log, tenantId)).length, 2 * n + 1)
+    t.same((await usersOf(two, tenantId)).length, 2 * n + 1)
     await addUser(two, { tenantId, userId: `two${n}`, name: 'U' })
     await t.rejects(addUser(one, { tenantId, userId: `two${n}`, name: 'other' }), {
       code: 'user_exists',
@@ -108,25 +133,19 @@ void t.test('what another process appends is seen at once, by commands and reads
   )
   await Promise.all(both)
   const fresh = processOn(store.log)
-  t.same(
-    await readAccountState(one.log, tenantId),
-    await readAccountState(fresh.deps.log, tenantId),
-  )
-  t.same(
-    await readAccountState(two.log, tenantId),
-    await readAccountState(fresh.deps.log, tenantId),
-  )
+  t.same(await readAccountState(one, tenantId), await readAccountState(fresh.deps, tenantId))
+  t.same(await readAccountState(two, tenantId), await readAccountState(fresh.deps, tenantId))
 })
 
 void t.test('a remembered account that the log does not have is read again', async (t) => {
   const tenantId = 'tenant_restored'
   const { deps } = processOn(store.log)
   await openTenant(deps, { tenantId, name: tenantId })
-  const { state } = rememberedAccount(deps.log, tenantId) ?? { state: accountDecider.initial }
-  rememberAccount(deps.log, tenantId, { state: { ...state, settings: {} }, revision: 40n })
+  const state = await readAccountState(deps, tenantId)
+  rememberAccount(deps, tenantId, { state: { ...state, settings: {} }, revision: 40n })
   await addUser(deps, { tenantId, userId: 'u', name: 'U' })
   t.same(
-    (await usersOf(deps.log, tenantId)).map(({ userId }) => userId),
+    (await usersOf(deps, tenantId)).map(({ userId }) => userId),
     ['u'],
   )
 })
@@ -145,7 +164,7 @@ void t.test('a refused command leaves what is remembered as it was', async (t) =
     }),
     { code: 'setting_invalid' },
   )
-  t.same((await readAccountState(deps.log, tenantId)).settings, {})
+  t.same((await readAccountState(deps, tenantId)).settings, {})
 })
 
 void t.test('a tenant has a bounded number of users', async (t) => {

@@ -62,7 +62,7 @@ function tenantOf(budgets: readonly Budget[], timeZone = 'UTC') {
       readStream: (_name: string, { from = 0n }: { readonly from?: bigint } = {}) =>
         Promise.resolve(events.slice(Number(from))),
     }
-    const facts = createAccountFacts(log, clock)
+    const facts = createAccountFacts({ log }, clock)
     const name = `budgets-${(replicas += 1)}`
     const gauges = createReplicaGauges({ db, replica: name, clock })
     const made = createBudgets({

@@ -17,7 +17,7 @@ async function fresh() {
   const nowMs = Date.now()
   const monotonic = { nowMs: () => nowMs }
   const gauges = createReplicaGauges({ db: world.pool, replica: 'fresh', clock: monotonic })
-  const facts = createAccountFacts(world.log, monotonic)
+  const facts = createAccountFacts(world, monotonic)
   const throttle = createThrottle({ facts, gauges, monotonic })
   const { calls } = await world.text({ deps: { throttle } })
   const limitStatusesOf = (wish: TextWish) => throttle.statuses(textInput(wish).principal)

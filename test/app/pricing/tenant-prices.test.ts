@@ -45,13 +45,15 @@ function scene() {
   record({ type: 'TenantOpened', data: { tenantId: 't1', name: 'T', openedAt: at } })
   const facts = createAccountFacts(
     {
-      readStream: async (stream, options = {}) => {
-        state.reads += 1
-        const { from = 0n, limit = Infinity } = options
-        const found = stream === 'account-t1' ? account.slice(Number(from)).slice(0, limit) : []
-        await state.hold
-        if (state.failure) throw state.failure
-        return found
+      log: {
+        readStream: async (stream, options = {}) => {
+          state.reads += 1
+          const { from = 0n, limit = Infinity } = options
+          const found = stream === 'account-t1' ? account.slice(Number(from)).slice(0, limit) : []
+          await state.hold
+          if (state.failure) throw state.failure
+          return found
+        },
       },
     },
     { nowMs: () => nowMs },

@@ -57,7 +57,7 @@ function filesOf(
     checkDisk,
   })
   const throttle = createThrottle({
-    facts: createAccountFacts(world.log),
+    facts: createAccountFacts(world),
     gauges: createReplicaGauges({ db: world.pool, replica: 'quota', clock: monotonicClock }),
     monotonic: monotonicClock,
   })

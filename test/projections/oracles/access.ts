@@ -42,6 +42,18 @@ export function accountRows(events: Iterable<RecordedEvent>): {
   return { tenants, users }
 }
 
+/** The rows of an account's events: of each setting that which set it last, of the others all. */
+export function accountEventRows(events: readonly RecordedEvent[]): ExpectedRows {
+  const settings = ['AccountPricesSet', 'BalanceAlertsSet', 'BudgetsSet', 'LimitsSet']
+  const rows = events.flatMap(({ type, data, stream, revision, position }) => {
+    if (!stream.startsWith('account-')) return []
+    const slot = settings.includes(type) ? type : `${type} ${revision}`
+    const tenantId = stream.slice('account-'.length)
+    return [[slot, { tenant_id: tenantId, slot, revision, type, data, position }] as const]
+  })
+  return new Map(rows)
+}
+
 /** The rows that a token's events leave in the access read model. */
 export function tokenRows(events: Iterable<RecordedEvent>): {
   readonly token: Expected | undefined

@@ -53,15 +53,15 @@ export async function readBudgetStatuses(
 /** The management API returns budgets with their status. */
 export const managedBudgets: ManagedSetting<'budgets', BudgetStatuses> = {
   name: 'budgets',
-  check: async ({ log, db }, tenantId, { budgets }) => {
+  check: async (deps, tenantId, { budgets }) => {
     const subjects = budgets.map(({ subject }) => subject)
     await requireUsers(
-      log,
+      deps,
       tenantId,
       subjects.flatMap((one) => (one.kind === 'user' ? [one.userId] : [])),
     )
     const tokenIds = subjects.flatMap((one) => (one.kind === 'token' ? [one.tokenId] : []))
-    await requireTokens(db, tenantId, tokenIds)
+    await requireTokens(deps.db, tenantId, tokenIds)
     return []
   },
   prepare: async (deps, tenantId, now, purpose) => {

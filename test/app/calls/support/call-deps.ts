@@ -67,7 +67,7 @@ export function memoryCallDeps({ book, ...offered }: Offered) {
     budgets: { reserve: () => Promise.resolve(undefined) },
     gauges,
     throttle: createThrottle({
-      facts: createAccountFacts({ readStream: () => Promise.resolve([]) }, clock),
+      facts: createAccountFacts({ log: { readStream: () => Promise.resolve([]) } }, clock),
       gauges,
       monotonic: clock,
     }),
