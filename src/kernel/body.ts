@@ -18,7 +18,8 @@ import { textFault } from './storable-text.ts'
  * - `knownExtraFields` are the names, separated by blanks, of members that are accepted without a
  *   description; `*` accepts any name;
  * - `documented` is what the OpenAPI description shows of a node in place of the node's keywords;
- * - `named` is the name under which the description has an object.
+ * - `named` is the name under which the description has an object;
+ * - `asForm` is the schema of the same body as `multipart/form-data`, where it may be sent so.
  *
  * The refusal of a body with several faults names one of them.
  */
@@ -27,6 +28,7 @@ const ownKeywords: ReadonlySet<string> = new Set([
   'words',
   'check',
   'knownExtraFields',
+  'asForm',
   // It would have to name separate schemas.
   'discriminator',
 ])
@@ -101,6 +103,7 @@ const ajv = new Ajv({
     { keyword: 'knownExtraFields', schemaType: 'string' },
     { keyword: 'documented', schemaType: 'object' },
     { keyword: 'named', schemaType: 'string' },
+    { keyword: 'asForm', schemaType: 'object' },
     {
       keyword: 'check',
       // Checked after all other keywords, so that the value has its type.

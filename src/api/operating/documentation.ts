@@ -91,7 +91,7 @@ function documentedRoute<Schema extends FastifySchema | undefined>(schema: Schem
   const { body, querystring, params, security, response } = schema
   return {
     ...schema,
-    ...(body !== undefined && { body: documentedBody(body) }),
+    ...(body !== undefined && { body: documentedBodies(body) }),
     ...(querystring !== undefined && { querystring: documentedSchema(querystring) }),
     ...(params !== undefined && { params: withKey(Object(params)) }),
     ...(security === undefined && { response: { ...openFailures, ...Object(response) } }),
@@ -125,6 +125,18 @@ interface DescribedOperation {
       Record<string, { readonly schema: { readonly required?: readonly string[] } }>
     >
   }
+}
+
+/** A body as it is shown, and as a form where it may be one. */
+function documentedBodies(schema: unknown): unknown {
+  const { asForm } = Object(schema)
+  const body = documentedBody(schema)
+  if (asForm === undefined) return body
+  const content = {
+    'application/json': { schema: body },
+    'multipart/form-data': { schema: documentedSchema(asForm) },
+  }
+  return { content }
 }
 
 /** A body as it is shown: of several alternatives the examples of all. */

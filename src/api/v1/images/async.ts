@@ -17,8 +17,8 @@ import { errorType } from '../envelope.ts'
 import {
   type ImageOrderDeps,
   readOrder,
-  asyncEditBody,
   CreatedImageTaskSchema,
+  type imageBodies,
   ImageTaskParamsSchema,
   ImageTaskSchema,
 } from './order.ts'
@@ -119,7 +119,7 @@ export function asyncImageRoutes(
   instance: FastifyInstance,
   deps: AsyncImageDeps,
   validatorCompiler: FastifySchemaCompiler<TSchema>,
-  { generation, edit }: Readonly<Record<ImageKind, TSchema>>,
+  { generation, editTask }: Pick<ReturnType<typeof imageBodies>, 'generation' | 'editTask'>,
 ): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const lacking = new DomainError('invalid_request', '`prompt` is required', { param: 'prompt' })
@@ -152,7 +152,7 @@ export function asyncImageRoutes(
         further: [lacking],
       }),
       consumes: ['multipart/form-data'],
-      body: asyncEditBody(edit),
+      body: editTask,
     },
     handler: (request, reply) => create(deps, 'edit', request, reply),
   })

@@ -1,10 +1,11 @@
 import type { FastifyRequest } from 'fastify'
-import { type TObject, type TSchema, Type } from 'typebox'
+import { type TObject, type TProperties, type TSchema, Type } from 'typebox'
 import type { ImageKind, ImageOrder, ImageRequest } from '../../../domain/catalog/image-rules.ts'
 import type { Catalog } from '../../../domain/catalog/catalog.ts'
 import { isDataUri } from '../../../domain/catalog/checks/pictures.ts'
 import { asksForNothing, refuse } from '../../../domain/catalog/checks/fields.ts'
 import { DomainError } from '../../../kernel/errors.ts'
+import { documentedSchema } from '../../../kernel/body.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { objectBody } from '../../kit/json-body.ts'
 import { modelName, publicUrl } from '../../kit/member-checks.ts'
@@ -151,18 +152,48 @@ const open = { additionalProperties: true }
 export function imageBodies({ imageFamilies }: Catalog) {
   const bodiesOf = (kind: ImageKind) => imageFamilies.flatMap(({ bodies }) => bodies[kind] ?? [])
   const generations = bodiesOf('generation')
+  const edits = bodiesOf('edit')
   // Edits accept a member that only generations have if it asks for the default.
   const knownExtraFields = generations
     .map(({ properties }) => Object.keys(properties).join(' '))
     .join(' ')
   return {
     generation: Type.Union(generations),
-    edit: Type.Union(bodiesOf('edit'), {
-      description:
-        'As `multipart/form-data` pictures are the parts `image`, `image[]`, `mask`, and URLs `image_urls[]`.',
-      knownExtraFields,
-    }),
+    edit: Type.Union(edits, { knownExtraFields, asForm: editForm(edits, {}, 'ImageEditForm') }),
+    editTask: editForm(edits, { response_format: Type.Enum(['url']) }, 'ImageEditTaskForm'),
   }
+}
+
+/** A part with a file. */
+const File = Type.Unsafe<unknown>({ type: 'string', format: 'binary' })
+
+/** A member of a body that is a single part of a form as well. */
+function isOnePart([, schema]: readonly [string, TSchema]): boolean {
+  const { type, enum: choices } = Object(documentedSchema(schema))
+  return choices !== undefined || ['string', 'integer', 'boolean'].includes(type)
+}
+
+/** The parts of a form that edits images, of all families; each family reads its own. */
+function editForm(edits: readonly TObject[], own: TProperties, named: string): TObject {
+  const members = edits.flatMap(({ properties }) => Object.entries(properties))
+  const models = edits.flatMap(({ properties }) => Object(properties['model']).enum)
+  const examples = edits.flatMap((edit) => {
+    const [example] = Object(edit).examples ?? []
+    return example ? [{ model: example.model, prompt: example.prompt, image: 'boat.png' }] : []
+  })
+  const optional = { ...Object.fromEntries(members.filter(isOnePart)), ...own }
+  return Type.Object(
+    {
+      ...Type.Partial(Type.Object(optional)).properties,
+      model: Type.Enum(models),
+      prompt: Type.String(),
+      image: Type.Optional(File),
+      'image[]': Type.Optional(Type.Array(File, { description: 'Several pictures.' })),
+      mask: Type.Optional(File),
+      'image_urls[]': Type.Optional(Type.Array(Type.String(), { description: 'Public URLs.' })),
+    },
+    { ...open, named, examples },
+  )
 }
 
 const Seconds = Type.Integer({ description: 'Unix seconds.' })
@@ -203,30 +234,6 @@ export const ImagesSchema = Type.Object(
     description: 'With `stream`, an event for each image and one for all of them.',
   },
 )
-
-/** The form of an asynchronous edit; of the examples of an edit it has the model and the prompt. */
-export function asyncEditBody(edit: TSchema): TSchema {
-  const bodies: readonly TSchema[] = Object(edit).anyOf ?? [edit]
-  const examples = bodies.flatMap((body) => {
-    const [example] = Object(body).examples ?? []
-    return example === undefined
-      ? []
-      : [{ model: example.model, prompt: example.prompt, image: 'boat.png' }]
-  })
-  return Type.Object(
-    {
-      model: Type.String({ description: 'One that makes edits.' }),
-      prompt: Type.String(),
-      image: Type.Unsafe<unknown>({ type: 'string', format: 'binary' }),
-      response_format: Type.Optional(Type.Enum(['url'])),
-    },
-    {
-      ...open,
-      examples,
-      description: 'Sent as `multipart/form-data`; pictures are the parts `image`, `image[]`.',
-    },
-  )
-}
 
 const task = {
   id: Type.String({ description: '`image_<ULID>`' }),

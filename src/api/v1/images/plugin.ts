@@ -96,7 +96,7 @@ async function answerStream(
 /** Synchronous images, registered below `/v1`. */
 export function imagesPlugin(given: ImageRouteDeps) {
   const names = { foreign: given.foreignMembers }
-  const { generation, edit } = imageBodies(given.catalog)
+  const { generation, edit, editTask } = imageBodies(given.catalog)
   const checkEdit = typoCheck(edit, names)
   const deps = { ...given, checkParts: refuseTyposInParts(checkEdit) }
   // Each family checks its own fields; the schema only finds misspelled names.
@@ -137,7 +137,7 @@ export function imagesPlugin(given: ImageRouteDeps) {
       },
       handler: (request, reply) => answer(deps, 'edit', request, reply),
     })
-    asyncImageRoutes(app, deps, onlySpelling, { generation, edit })
+    asyncImageRoutes(app, deps, onlySpelling, { generation, editTask })
   }
 }
 

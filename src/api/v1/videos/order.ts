@@ -76,6 +76,33 @@ const Reference = Type.Union([
 
 const word = (description: string) => Type.Optional(Type.String({ maxLength: 32, description }))
 
+const example = {
+  model: 'overseas-video-2-5',
+  prompt: 'a paper boat',
+  seconds: '4',
+  size: '1280x720',
+}
+
+/** The parts of a form. */
+const VideoForm = Type.Object(
+  {
+    model: Type.String(),
+    prompt: Type.Optional(Type.String()),
+    seconds: Type.Optional(Type.String()),
+    size: word('`<width>x<height>`, in place of resolution and ratio.'),
+    resolution: word('Such as `720p`.'),
+    ratio: word('Such as `16:9`.'),
+    generate_audio: Type.Optional(Type.Enum(['true', 'false'])),
+    input_reference: Type.Optional(
+      Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'A picture.' }),
+    ),
+    'input_reference[image_url]': Type.Optional(
+      Type.String({ description: 'The same by its public URL.' }),
+    ),
+  },
+  { named: 'VideoForm', additionalProperties: true, examples: [example] },
+)
+
 /** The members of a creation, which each family checks. In a form all of them are texts. */
 export const CreateVideoBodySchema = Type.Object(
   {
@@ -112,10 +139,8 @@ export const CreateVideoBodySchema = Type.Object(
   {
     named: 'VideoRequest',
     additionalProperties: true,
-    description: 'As `multipart/form-data` a picture may be the part `input_reference`.',
-    examples: [
-      { model: 'overseas-video-2-5', prompt: 'a paper boat', seconds: '4', size: '1280x720' },
-    ],
+    asForm: VideoForm,
+    examples: [example],
   },
 )
 
