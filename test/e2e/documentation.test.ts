@@ -23,7 +23,9 @@ interface MediaType {
 }
 interface Schema {
   readonly $ref?: string
-  readonly properties?: Readonly<Record<string, { readonly format?: string }>>
+  readonly properties?: Readonly<
+    Record<string, { readonly format?: string; readonly items?: { readonly format?: string } }>
+  >
 }
 interface Operation {
   readonly operationId: string
@@ -83,11 +85,13 @@ const files: Readonly<Record<string, Buffer>> = {
 
 function formOf({ example = {}, schema }: BodyExample): FormData {
   const form = new FormData()
-  for (const [name, value] of Object.entries(example)) {
-    const text = String(value)
-    if (schema.properties?.[name]?.format !== 'binary') form.set(name, text)
-    else form.set(name, new Blob([files[text] ?? '']), text)
-  }
+  for (const [name, values] of Object.entries(example))
+    for (const value of [values].flat()) {
+      const text = String(value)
+      const { format, items } = schema.properties?.[name] ?? {}
+      if ((items?.format ?? format) !== 'binary') form.append(name, text)
+      else form.append(name, new Blob([files[text] ?? '']), text)
+    }
   return form
 }
 

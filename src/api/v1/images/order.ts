@@ -159,13 +159,22 @@ export function imageBodies({ imageFamilies }: Catalog) {
     .join(' ')
   return {
     generation: Type.Union(generations),
-    edit: Type.Union(edits, { knownExtraFields, asForm: editForm(edits, {}, 'ImageEditForm') }),
+    edit: Type.Union(edits, {
+      knownExtraFields,
+      asForm: editForm(edits, referredPictures, 'ImageEditForm'),
+    }),
     editTask: editForm(edits, { response_format: Type.Enum(['url']) }, 'ImageEditTaskForm'),
   }
 }
 
 /** A part with a file. */
 const File = Type.Unsafe<unknown>({ type: 'string', format: 'binary' })
+
+/** They are taken at once alone. */
+const referredPictures = {
+  mask: File,
+  'image_urls[]': Type.Array(Type.String(), { description: 'Public URLs.' }),
+}
 
 /** A member of a body that is a single part of a form as well. */
 function isOnePart([, schema]: readonly [string, TSchema]): boolean {
@@ -179,7 +188,7 @@ function editForm(edits: readonly TObject[], own: TProperties, named: string): T
   const models = edits.flatMap(({ properties }) => Object(properties['model']).enum)
   const examples = edits.flatMap((edit) => {
     const [example] = Object(edit).examples ?? []
-    return example ? [{ model: example.model, prompt: example.prompt, image: 'boat.png' }] : []
+    return example ? [{ model: example.model, prompt: example.prompt, image: ['boat.png'] }] : []
   })
   const optional = { ...Object.fromEntries(members.filter(isOnePart)), ...own }
   return Type.Object(
@@ -187,10 +196,7 @@ function editForm(edits: readonly TObject[], own: TProperties, named: string): T
       ...Type.Partial(Type.Object(optional)).properties,
       model: Type.Enum(models),
       prompt: Type.String(),
-      image: Type.Optional(File),
-      'image[]': Type.Optional(Type.Array(File, { description: 'Several pictures.' })),
-      mask: Type.Optional(File),
-      'image_urls[]': Type.Optional(Type.Array(Type.String(), { description: 'Public URLs.' })),
+      image: Type.Optional(Type.Array(File, { description: 'Also as parts `image[]`.' })),
     },
     { ...open, named, examples },
   )
