@@ -63,11 +63,12 @@ function timesOf(dice: Dice): readonly string[] {
   return [`queued-ms=${queuedMs}`, `running-ms=${dice.integer(1_200, 2_200)}`]
 }
 
-/** Usage that a success may report: more than four times its hold is not believed. */
+/** Usage that a success may report: more than four times the smallest hold of a draft is not believed. */
 const MOST_REPORTED: Readonly<Record<FamilyName, number>> = {
   'video-a': 60_000,
   'video-b': 15,
-  'video-c': 150,
+  // One second off peak holds 6 credits.
+  'video-c': 24,
   speech: 150,
 }
 
