@@ -5,7 +5,7 @@
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
-import { makeFolders } from '../../../src/kernel/make-folders.ts'
+import { makeFolders } from '../../../src/kernel/durable-files.ts'
 import { FORMAT_KEY } from './keys.ts'
 import {
   DB_BLOCK_BYTES,
