@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import type { Answer } from './driver/caller.ts'
 import { codeOf, openScene, type Scene } from './scene.ts'
 
 /** One gateway that loses what it stands on, one thing after the other. */
@@ -37,14 +38,10 @@ async function withoutLog(t: Test, scene: Scene, early: string): Promise<void> {
   })
 
   await t.test('503 while the event store is gone', async (t) => {
-    const before = await scene.sentUpstream()
-    const answers = await scene.keepAway(['event-store'], async () => {
+    await refusedWithout(t, scene, ['event-store'], async () => {
       await sleep(500)
       return Promise.all([scene.create(), scene.create()])
     })
-    for (const answer of answers) t.equal(answer.status, 503)
-    t.equal(await scene.sentUpstream(), before, 'nothing was sent upstream')
-    await scene.reaches(await scene.recovered(), 'succeeded')
   })
 
   await t.test('late answers of the log delay callers, and make nothing twice', async (t) => {
@@ -82,6 +79,36 @@ async function withoutLog(t: Test, scene: Scene, early: string): Promise<void> {
   })
 }
 
+/** A busy machine gives a store the time to come back between two kills. */
+const TRIES = 3
+
+/** Asks while these are killed again and again: all is refused, and nothing is sent upstream. */
+async function refusedWithout(
+  t: Test,
+  scene: Scene,
+  targets: Parameters<Scene['keepAway']>[0],
+  ask: () => Promise<readonly Answer[]>,
+): Promise<void> {
+  for (let tries = 1; tries <= TRIES; tries += 1) {
+    const before = await scene.sentUpstream()
+    const answers = await scene.keepAway(targets, ask)
+    const statuses = answers.map(({ status }) => status)
+    const sent = (await scene.sentUpstream()) - before
+    await scene.reaches(await scene.recovered(), 'succeeded')
+    const isAway = statuses.every((status) => status === 503)
+    if (!isAway && tries < TRIES) {
+      t.comment(`answered ${statuses.join(', ')}: it came back between two kills`)
+      continue
+    }
+    t.ok(isAway, `answered ${statuses.join(', ')}`)
+    t.same(
+      answers.map(codeOf).filter((code) => code !== 'service_unavailable'),
+      [],
+    )
+    return void t.equal(sent, 0, 'nothing was sent upstream')
+  }
+}
+
 async function withoutPostgres(t: Test, scene: Scene, early: string): Promise<void> {
   await t.test('503 while Postgres does not answer', async (t) => {
     const before = await scene.sentUpstream()
@@ -97,17 +124,10 @@ async function withoutPostgres(t: Test, scene: Scene, early: string): Promise<vo
   })
 
   await t.test('503 while Postgres is gone', async (t) => {
-    const before = await scene.sentUpstream()
-    const answers = await scene.keepAway(['postgres', 'postgres-wrapper'], async () => {
+    await refusedWithout(t, scene, ['postgres', 'postgres-wrapper'], async () => {
       await sleep(1_000)
       return [await scene.create(), await scene.get(early)]
     })
-    for (const answer of answers) {
-      t.equal(answer.status, 503)
-      t.equal(codeOf(answer), 'service_unavailable')
-    }
-    t.equal(await scene.sentUpstream(), before, 'nothing was sent upstream')
-    await scene.reaches(await scene.recovered(), 'succeeded')
   })
 
   await t.test('tasks that end while Postgres is away are settled once it is back', async (t) => {
