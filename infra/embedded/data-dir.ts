@@ -1,7 +1,7 @@
 import { realpathSync, statSync } from 'node:fs'
-import { open, readFile, rename, rm } from 'node:fs/promises'
+import { open, readFile, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { makeFolders } from '../../src/kernel/durable-files.ts'
+import { makeFolders, replaceFile } from '../../src/kernel/durable-files.ts'
 import { DirectoryLockedError, lockDirectory } from './directory-lock.ts'
 import { closeToOthers, PRIVATE_UMASK } from './file-modes.ts'
 
@@ -72,25 +72,13 @@ function unwritable(path: string, error: unknown): DataDirError {
   )
 }
 
-async function writeVersion(path: string): Promise<void> {
-  const temporary = join(path, `version.${process.pid}`)
-  const file = await open(temporary, 'w', 0o600)
-  try {
-    await file.writeFile(`${DATA_DIR_VERSION}\n`)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  await rename(temporary, join(path, 'version'))
-}
-
 async function checkVersion(path: string): Promise<void> {
   let text: string
   try {
     text = await readFile(join(path, 'version'), 'utf8')
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT')
-      return writeVersion(path)
+      return replaceFile(join(path, 'version'), `${DATA_DIR_VERSION}\n`)
     throw unwritable(path, error)
   }
   if (!/^[0-9]{1,9}\s*$/.test(text)) {

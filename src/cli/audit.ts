@@ -1,5 +1,6 @@
-import { open, readFile, rename } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import type { Pool } from 'pg'
+import { replaceFile } from '../kernel/durable-files.ts'
 import { allProjections } from '../../projections/registry.ts'
 import { audit, type AuditReport } from '../app/audit/audit.ts'
 import { keepLastAudit } from '../app/audit/last-audit.ts'
@@ -34,7 +35,9 @@ export async function auditCommand(
     settleTask: (family, success) => catalog.taskFamily(family).settle(success),
     resume,
     onProgress,
-    ...(path === undefined ? {} : { onState: (state: AuditState) => writeState(path, state) }),
+    ...(path === undefined
+      ? {}
+      : { onState: (state: AuditState) => replaceFile(path, `${JSON.stringify(state)}\n`) }),
   })
   shown.end()
   await recordResult(pool, report)
@@ -102,17 +105,4 @@ async function readState(path: string): Promise<AuditState | undefined> {
       `${path} is no audit state of this version (${messageOf(error)}): remove it to audit from the start`,
     )
   }
-}
-
-/** The new file takes the old one's place only when all of it is on the disk. */
-async function writeState(path: string, state: AuditState): Promise<void> {
-  const next = `${path}.new`
-  const file = await open(next, 'w', 0o600)
-  try {
-    await file.writeFile(`${JSON.stringify(state)}\n`)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  await rename(next, path)
 }

@@ -57,7 +57,7 @@ export async function removeBalanceAlertCommand(
 }
 
 async function view({ config, pool }: Session, tenantId: string, value: BalanceAlerts) {
-  const shown = await showBalanceAlerts(pool, await markerSecretOf(config), tenantId, value)
+  const shown = await showBalanceAlerts(pool, await markerSecretOf(config, pool), tenantId, value)
   return { json: shown, lines: linesOf(shown) }
 }
 

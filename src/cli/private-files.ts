@@ -1,4 +1,4 @@
-import { readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { messageOf } from './explain.ts'
 import { CommandError } from './output.ts'
 
@@ -12,9 +12,4 @@ export async function readIfThere(path: string): Promise<string | undefined> {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
     throw new CommandError(`${path} cannot be read: ${messageOf(error)}`)
   }
-}
-
-export async function writePrivate(path: string, text: string): Promise<void> {
-  await writeFile(`${path}.new`, text, { mode: 0o600 })
-  await rename(`${path}.new`, path)
 }

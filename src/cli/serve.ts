@@ -1,4 +1,6 @@
+import { Pool } from 'pg'
 import type { Logger } from 'pino'
+import { replaceFile } from '../kernel/durable-files.ts'
 import { catalog } from '../families/index.ts'
 import { prepareDataDir } from '../../infra/embedded/data-dir.ts'
 import type { SupervisedChild } from '../../infra/embedded/supervisor.ts'
@@ -11,7 +13,7 @@ import { exitCodes } from './exit-codes.ts'
 import { openProcessLog } from './log-output.ts'
 import { markerSecretOf } from './marker-secret.ts'
 import { CommandError, note } from './output.ts'
-import { readIfThere, writePrivate } from './private-files.ts'
+import { readIfThere } from './private-files.ts'
 import { openProjector } from './projector.ts'
 import {
   checkPostgres,
@@ -60,7 +62,7 @@ export async function serve(config: Config, version: string, roleList?: string):
           },
           channels: upstreams.channels,
           sandbox: upstreams.sandboxUrl !== undefined,
-          markerSecret: await markerSecretOf(config),
+          markerSecret: await withDatabase(stores, (db) => markerSecretOf(config, db)),
           roles: inside,
           logger,
           version,
@@ -88,6 +90,20 @@ export async function serve(config: Config, version: string, roleList?: string):
   } catch (error) {
     await closeAll(closers, config, logger)
     throw error
+  }
+}
+
+/** A look into the database before the gateway has its own connections. */
+async function withDatabase<T>(
+  { databaseUrl }: Pick<Stores, 'databaseUrl'>,
+  look: (db: Pool) => Promise<T>,
+): Promise<T> {
+  const pool = new Pool({ connectionString: databaseUrl, max: 1 })
+  pool.on('error', () => undefined)
+  try {
+    return await look(pool)
+  } finally {
+    await pool.end()
   }
 }
 
@@ -186,13 +202,18 @@ async function openDemo(
   sandboxUrl: string | undefined,
 ): Promise<void> {
   const { demo: path } = dataFiles(config.dataDir)
-  const known = parseDemo(path, await readIfThere(path))
+  const before = await readIfThere(path)
+  const known = parseDemo(path, before)
+  // Nothing else has these tokens: the file is written again only where an address has changed.
+  const keep = async (demo: object): Promise<void> => {
+    const text = `${JSON.stringify(demo, undefined, 2)}\n`
+    if (text !== before) await replaceFile(path, text)
+  }
   const addresses = { baseUrl: gateway.address, ...(sandboxUrl ? { sandboxUrl } : {}) }
   if (known !== undefined) {
     // Addresses are those of this start; without a sandbox there is none.
     const kept = Object.entries(known).filter(([name]) => name !== 'sandboxUrl')
-    const demo = { ...addresses, ...Object.fromEntries(kept), baseUrl: gateway.address }
-    await writePrivate(path, `${JSON.stringify(demo, undefined, 2)}\n`)
+    await keep({ ...addresses, ...Object.fromEntries(kept), baseUrl: gateway.address })
     return
   }
   const { tenantId, modelToken, profileToken, queryToken, adminToken } = await openDemoTenant({
@@ -202,8 +223,7 @@ async function openDemo(
     correlationId: 'first-start',
     actor: PROGRAM_ACTOR,
   })
-  const demo = { ...addresses, modelToken, profileToken, queryToken, adminToken, tenantId }
-  await writePrivate(path, `${JSON.stringify(demo, undefined, 2)}\n`)
+  await keep({ ...addresses, modelToken, profileToken, queryToken, adminToken, tenantId })
 }
 
 function explain(address: string, config: Config): void {

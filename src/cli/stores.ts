@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client } from 'pg'
+import { replaceFile } from '../kernel/durable-files.ts'
 import { DataDirError, prepareDataDir } from '../../infra/embedded/data-dir.ts'
 import { superviseEventStore } from '../../infra/embedded/eventstore/supervised.ts'
 import { supervisePostgres } from '../../infra/embedded/postgres/supervised.ts'
@@ -176,8 +177,7 @@ export async function openStores(config: Config, log: Log): Promise<OpenedStores
 /** Writes where the stores of this running gateway are. */
 export async function writeRuntime(dataDir: string, runtime: Runtime): Promise<void> {
   const { runtime: path } = dataFiles(dataDir)
-  await writeFile(`${path}.new`, `${JSON.stringify(runtime, undefined, 2)}\n`, { mode: 0o600 })
-  await rename(`${path}.new`, path)
+  await replaceFile(path, `${JSON.stringify(runtime, undefined, 2)}\n`)
 }
 
 export async function removeRuntime(dataDir: string): Promise<void> {

@@ -1,10 +1,12 @@
 import { existsSync, statSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
+import { mkdir, open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
+/** Files and folders that a power cut leaves whole or not at all. */
+
 /**
- * Makes a folder and those above it, one after the other: below `/proc` a recursive mkdir tries for
- * ever, and on a read-only file system it does not say why.
+ * Makes a folder durably, and those above it, one after the other: below `/proc` a recursive mkdir tries
+ * for ever, and on a read-only file system it does not say why.
  */
 export async function makeFolders(path: string, mode: number): Promise<void> {
   const missing: string[] = []
@@ -15,8 +17,40 @@ export async function makeFolders(path: string, mode: number): Promise<void> {
       if (!isFolder(folder)) throw error
     })
   if (!isFolder(path)) throw Object.assign(new Error('it is no folder'), { code: 'EEXIST' })
+  for (const folder of missing)
+    await syncFolder(dirname(folder)).catch((error: unknown) => {
+      // It may be one that this account can pass through and not read.
+      if (Object(error).code !== 'EACCES') throw error
+    })
 }
 
 function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+}
+
+/** Makes the names in a folder durable: those of new files are so only after this. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}
+
+/**
+ * Writes a file for this account alone, in place of one that is there: it is replaced when all of the new
+ * one is on the disk. Its former content is lost only then.
+ */
+export async function replaceFile(path: string, content: string | Uint8Array): Promise<void> {
+  const next = `${path}.new`
+  const file = await open(next, 'w', 0o600)
+  try {
+    await file.writeFile(content)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(next, path)
+  await syncFolder(dirname(path))
 }

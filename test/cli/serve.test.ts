@@ -1,4 +1,4 @@
-import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
@@ -97,4 +97,27 @@ t.test('first start, calls, commands beside it, kill -9, start again, SIGTERM', 
   t.equal(alone.code, 0)
   t.match(JSON.parse(alone.stdout), { ok: true, settledSources: 7, notCompared: 0 })
   await t.rejects(stat(join(dataDir, 'runtime.json')), { code: 'ENOENT' })
+})
+
+t.test('a secret that is lost is not replaced by itself', async (t) => {
+  const path = join(dataDir, 'marker.secret')
+  const kept = await readFile(path, 'utf8')
+  const env = { DATA_DIR: dataDir, PORT: '0' }
+  for (const [lose, how] of [
+    [() => writeFile(path, ''), 'empty'],
+    [() => rm(path), 'missing'],
+  ] as const) {
+    await lose()
+    const ended = await tollgateProcess(['serve'], env)
+    t.equal(ended.code, 78)
+    t.match(ended.stderr, new RegExp(`marker\\.secret is ${how}, .*put it back from a backup`))
+    t.equal(await readFile(path, 'utf8').catch(() => ''), '', 'nothing stands there instead')
+  }
+  await writeFile(path, kept)
+  t.equal(await (await serve(dataDir)).end('SIGTERM'), 0)
+  await rm(path)
+  const replaced = await tollgateProcess(['marker-secret', 'replace', '--json'], env)
+  t.match(replaced, { code: 0, stdout: /replaced/ })
+  t.equal((await tollgateProcess(['audit'], env)).code, 0)
+  t.equal(await (await serve(dataDir)).end('SIGTERM'), 0)
 })

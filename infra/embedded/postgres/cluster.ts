@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { chmod, chown, mkdir, mkdtemp, open, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { replaceFile, syncFolder } from '../../../src/kernel/durable-files.ts'
 import type { Binaries } from './binaries.ts'
 import { chooseAccount, chooseRunner, giveTo } from './account.ts'
 import type { Runner } from './account.ts'
@@ -31,15 +32,6 @@ export interface Cluster {
   readonly runner: Runner
 }
 
-async function syncDirectory(path: string): Promise<void> {
-  const handle = await open(path, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}
-
 /** Reads the password, or makes one and keeps it before the cluster that will demand it exists. */
 async function passwordOf(root: string): Promise<string> {
   const file = join(root, 'password')
@@ -50,15 +42,7 @@ async function passwordOf(root: string): Promise<string> {
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
   }
   const password = randomBytes(PASSWORD_BYTES).toString('base64url')
-  const handle = await open(`${file}.new`, 'w', 0o600)
-  try {
-    await handle.writeFile(`${password}\n`)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-  await rename(`${file}.new`, file)
-  await syncDirectory(root)
+  await replaceFile(file, `${password}\n`)
   return password
 }
 
@@ -156,7 +140,7 @@ async function initialise(
     throw new PostgresFailure(`initdb ${how}: ${lines.join('\n')}`)
   }
   await rename(made, directory)
-  await syncDirectory(root)
+  await syncFolder(root)
   await rm(workshop, { recursive: true, force: true })
 }
 

@@ -1,6 +1,6 @@
 import { open, rename, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { makeFolders } from '../../../src/kernel/durable-files.ts'
+import { makeFolders, syncFolder } from '../../../src/kernel/durable-files.ts'
 
 /** Appends JSON lines; a line's promise resolves when it is durable. */
 export interface Journal {
@@ -110,16 +110,7 @@ class FileJournal implements Journal {
     await this.#file.close()
     this.#file = await open(this.#path, 'a', 0o600)
     this.#bytes = (await this.#file.stat()).size
-    await syncDirectory(dirname(this.#path))
-  }
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, 'r')
-  try {
-    await directory.sync()
-  } finally {
-    await directory.close()
+    await syncFolder(dirname(this.#path))
   }
 }
 
@@ -170,6 +161,6 @@ export async function openJournal(
   // A last line without its newline was never acknowledged: cut it, or the next line would join it.
   if (size !== goodBytes) await file.truncate(Math.min(size, goodBytes))
   if (size < goodBytes) await file.appendFile('\n')
-  await syncDirectory(directory)
+  await syncFolder(directory)
   return new FileJournal(file, path, (await file.stat()).size)
 }

@@ -35,6 +35,14 @@ async function readNoted(db: Queryable) {
   return rows[0]
 }
 
+/** Whether this database was used with a secret; it may not have been prepared yet. */
+export async function isSecretNoted(db: Queryable): Promise<boolean> {
+  const { rows } = await db.query<{ is_there: boolean }>(
+    `select to_regclass('ops.marker_secret') is not null as is_there`,
+  )
+  return rows[0]?.is_there === true && (await readNoted(db)) !== undefined
+}
+
 function fingerprintOf(secret: string): string {
   return keyedHash(secret, 'fingerprint of the secret itself', []).toString('hex')
 }

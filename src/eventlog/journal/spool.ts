@@ -1,5 +1,6 @@
-import { access, mkdir, open, readdir, readFile, rename, unlink } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { access, mkdir, readdir, readFile, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { replaceFile, syncFolder } from '../../kernel/durable-files.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { sha256Hex } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -10,7 +11,6 @@ import { ulid } from 'ulid'
 
 const SUFFIX = '.spool'
 const OWNER_ONLY = 0o700
-const FILE_OWNER_ONLY = 0o600
 const COPY_NAME_DIGITS = 16
 const DEFAULT_MAX_BYTES = 256 << 20
 /**
@@ -65,29 +65,6 @@ export interface SpoolOptions {
   readonly segmentBytes?: number
 }
 
-/** The name of a new file is durable only after its directory is. */
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}
-
-/** Writes a file whole or not at all, even if the process dies here. */
-async function writeWhole(path: string, content: string | Uint8Array): Promise<void> {
-  const handle = await open(`${path}.new`, 'w', FILE_OWNER_ONLY)
-  try {
-    await handle.writeFile(content)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-  await rename(`${path}.new`, path)
-  await syncDirectory(dirname(path))
-}
-
 /** Copies a damaged file once, however many processes open it: the copy is named by its bytes. */
 async function keepDamaged(path: string): Promise<string> {
   const bytes = await readFile(path)
@@ -96,7 +73,7 @@ async function keepDamaged(path: string): Promise<string> {
     () => true,
     () => false,
   )
-  if (!isKept) await writeWhole(kept, bytes)
+  if (!isKept) await replaceFile(kept, bytes)
   return kept
 }
 
@@ -210,7 +187,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const nextName = ownNames(options.instanceId, existing)
   const begin = async (): Promise<SpoolSegment> => {
     const { segment } = await openSegment(join(directory, nextName()))
-    await syncDirectory(directory)
+    await syncFolder(directory)
     return segment
   }
   const left: SpoolSegment[] = []
@@ -235,7 +212,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       try {
         if (segment.state().sizeBytes >= maxBytes) throw new Error('too much was rejected')
         await segment.append(batch, clock.nowMs())
-        await syncDirectory(directory)
+        await syncFolder(directory)
       } finally {
         await segment.close()
       }
@@ -263,6 +240,6 @@ export async function spoolIdentity(directory: string, nowMs: number): Promise<s
   const known = (await readFile(path, 'utf8').catch(() => '')).trim()
   if (ULID.test(known)) return known
   const made = ulid(nowMs)
-  await writeWhole(path, `${made}\n`)
+  await replaceFile(path, `${made}\n`)
   return made
 }

@@ -1,5 +1,6 @@
-import { type FileHandle, mkdir, open, rename, rm, statfs } from 'node:fs/promises'
+import { type FileHandle, open, rename, rm, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { makeFolders, syncFolder } from '../../kernel/durable-files.ts'
 import { storageUnavailable } from '../errors.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { memoizeFor } from '../../kernel/memoize.ts'
@@ -30,27 +31,10 @@ export async function onDisk<Result>(step: Promise<Result>): Promise<Result> {
   }
 }
 
-async function syncFolder(path: string): Promise<void> {
-  const handle = await open(path, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}
-
-/** Creates a folder durably, with missing parents. */
-async function makeFolder(path: string): Promise<void> {
-  const first = await mkdir(path, { recursive: true, mode: 0o700 })
-  if (first === undefined) return
-  for (let made = path; made.length >= first.length; made = dirname(made))
-    await syncFolder(dirname(made))
-}
-
 async function move(from: string, to: string): Promise<void> {
   for (let moves = 1; ; moves += 1) {
-    await makeFolder(dirname(to))
     try {
+      await makeFolders(dirname(to), 0o700)
       await rename(from, to)
       await syncFolder(dirname(to))
       return
