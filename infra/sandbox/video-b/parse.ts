@@ -189,7 +189,7 @@ export interface VideoDetail extends Pick<VideoRequest, 'duration' | 'resolution
 /** A reference video is taken to be this long unless a marker says otherwise, seconds. */
 const REFERENCE_SECONDS = 5
 /** How much more `usage-changes` reports on later queries, seconds. */
-const USAGE_CHANGE_SECONDS = 1_000
+const USAGE_CHANGE_SECONDS = 2
 
 export function detailOf({ duration, resolution, ratio }: VideoRequest, id: string): VideoDetail {
   return {
