@@ -6,6 +6,7 @@ import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
 import { makeFolders } from '../../../src/kernel/durable-files.ts'
+import { checkFolder } from './folder.ts'
 import { FORMAT_KEY } from './keys.ts'
 import {
   DB_BLOCK_BYTES,
@@ -27,6 +28,9 @@ export interface Put {
   readonly value: Buffer
 }
 
+/** Called where the end of a file cannot be read, with what an operator should know. */
+type OnKept = (what: string) => void
+
 export class Database {
   readonly #dir: string
   #level: Level
@@ -40,14 +44,16 @@ export class Database {
     this.#level = level
   }
 
-  /** Opens or creates the database under `dir`. @throws {OpenError} */
-  static async open(dir: string): Promise<Database> {
+  /** Opens the database under `dir`, or creates it where nothing is. @throws {OpenError} */
+  static async open(dir: string, onKept: OnKept = () => undefined): Promise<Database> {
     try {
       await makeFolders(dir, 0o777)
     } catch (cause) {
       throw new OpenError('unusable', `cannot create ${dir}: ${messageOf(cause)}`, { cause })
     }
-    const level = await openLevel(dir)
+    const { isNew, kept } = await checkFolder(pathIn(dir))
+    if (kept !== undefined) onKept(kept)
+    const level = await openLevel(dir, isNew)
     try {
       await checkFormat(level, dir)
     } catch (error) {
@@ -107,7 +113,7 @@ export class Database {
     if (this.#readers > 0) await new Promise<void>((resolve) => (this.#idle = resolve))
     this.#idle = undefined
     if (this.#level.status === 'open') await this.#level.close()
-    this.#level = await openLevel(this.#dir)
+    this.#level = await openLevel(this.#dir, false)
     this.#endReopening()
   }
 
@@ -123,8 +129,11 @@ export class Database {
   }
 }
 
-async function openLevel(dir: string): Promise<Level> {
-  const level: Level = new ClassicLevel(join(dir, 'db'), {
+const pathIn = (dir: string): string => join(dir, 'db')
+
+async function openLevel(dir: string, isNew: boolean): Promise<Level> {
+  const level: Level = new ClassicLevel(pathIn(dir), {
+    createIfMissing: isNew,
     keyEncoding: 'buffer',
     valueEncoding: 'buffer',
     writeBufferSize: DB_WRITE_BUFFER_BYTES,

@@ -30,7 +30,10 @@ import { type CommandOutcome, LogError, type StreamCommand } from './types.ts'
 import { verifyEnd } from './verify.ts'
 
 /** Called with events that an operator should see. */
-type LogEvents = (event: 'write_failed' | 'recovered' | 'recovery_failed', detail: string) => void
+type LogEvents = (
+  event: 'write_failed' | 'recovered' | 'recovery_failed' | 'damaged_end',
+  detail: string,
+) => void
 
 interface Queued {
   readonly command: StreamCommand
@@ -61,7 +64,7 @@ export class EventLog {
 
   /** Opens the log under `dir` and verifies its end. @throws {OpenError} */
   static async open(dir: string, report: LogEvents = () => undefined): Promise<EventLog> {
-    const database = await Database.open(dir)
+    const database = await Database.open(dir, (what) => report('damaged_end', what))
     const log = new EventLog(database, report)
     try {
       await log.#load()

@@ -35,6 +35,7 @@ const SOCKET_NAME = 'log'
 /** What each event of this process means, in words for the operator. */
 const words = {
   bad_fault: 'fault not understood',
+  damaged_end: 'a file ends in what cannot be read',
   ready: 'serving the log',
   recovered: 'writing again',
   recovery_failed: 'still cannot write',

@@ -1,0 +1,124 @@
+/**
+ * The folder of a LevelDB, looked at before LevelDB opens it: it makes a new database where its pointer is
+ * missing, and deletes the tables of the old one.
+ */
+
+import { createHash } from 'node:crypto'
+import { link, readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { makeFolders, syncFolder } from '../../../src/kernel/durable-files.ts'
+import { logNumberOf, readWritten } from './write-ahead-log.ts'
+import { OpenError } from './types.ts'
+
+const POINTER = 'CURRENT'
+const MANIFEST = /^MANIFEST-\d+$/
+const WRITE_AHEAD_LOG = /^\d+\.log$/
+const TABLE = /^\d+\.(?:ldb|sst)$/
+/** Larger than the manifest of a database that was just made. */
+const MOST_NEW_MANIFEST_BYTES = 128
+/** Of the name of a copy. */
+const HASH_DIGITS = 12
+
+/** What is in a folder that may be opened. */
+interface CheckedFolder {
+  /** No database was made here yet. */
+  readonly isNew: boolean
+  /** What an operator should know: a file whose end is not read, and where everything was kept first. */
+  readonly kept: string | undefined
+}
+
+/**
+ * Checks that what belongs together is there. It changes nothing: where the end of a file cannot be read,
+ * which a process that died in a write leaves too, it is linked into a second folder first, with all that
+ * LevelDB would delete.
+ * @throws {OpenError} `corrupt`
+ */
+export async function checkFolder(path: string): Promise<CheckedFolder> {
+  const names = await namesIn(path)
+  const manifests = names.filter((name) => MANIFEST.test(name))
+  const logs = names.filter((name) => WRITE_AHEAD_LOG.test(name))
+  const data = [...names.filter((name) => TABLE.test(name)), ...logs]
+  if (!names.includes(POINTER)) {
+    if (data.length === 0 && (await areNew(path, manifests)))
+      return { isNew: true, kept: undefined }
+    const found = [...data, ...manifests].slice(0, 3).join(', ')
+    return refuse(path, `it holds ${found} and no ${POINTER}, without which all would be deleted`)
+  }
+  const manifest = await manifestOf(path, manifests)
+  const damaged = new Map<string, number>()
+  for (const name of [manifest, ...logs]) {
+    const { records, damage } = await readWritten(join(path, name))
+    if (name === manifest) requireLog(path, records, logs)
+    if (damage === undefined) continue
+    if (!damage.isLast)
+      return refuse(path, `${name} is damaged at byte ${damage.at}, and more stands behind that`)
+    damaged.set(name, damage.at)
+  }
+  if (damaged.size === 0) return { isNew: false, kept: undefined }
+  // What a manifest does not name is deleted, and so is a log that was read.
+  const copy = await keep(path, damaged.has(manifest) ? names : [...damaged.keys()])
+  const unread = [...damaged].map(([name, at]) => `${name} from byte ${at} on`)
+  return {
+    isNew: false,
+    kept: `${path}: ${unread.join(', ')} cannot be read and is left out; ${copy} keeps it`,
+  }
+}
+
+async function namesIn(path: string): Promise<readonly string[]> {
+  try {
+    return await readdir(path)
+  } catch (error) {
+    if (Object(error).code === 'ENOENT') return []
+    throw new OpenError('unusable', `cannot read ${path}: ${String(Object(error).message)}`)
+  }
+}
+
+/** A process that died while it made the database has left a manifest at most. */
+async function areNew(path: string, manifests: readonly string[]): Promise<boolean> {
+  const sizes = await Promise.all(
+    manifests.map(async (name) => (await stat(join(path, name))).size),
+  )
+  return sizes.length <= 1 && sizes.every((size) => size <= MOST_NEW_MANIFEST_BYTES)
+}
+
+/** The manifest in effect. */
+async function manifestOf(path: string, manifests: readonly string[]): Promise<string> {
+  const text = await readFile(join(path, POINTER), 'latin1')
+  const name = text.slice(0, -1)
+  if (!text.endsWith('\n') || !MANIFEST.test(name))
+    refuse(path, `its ${POINTER} names no manifest; there is ${manifests.join(', ') || 'none'}`)
+  if (!manifests.includes(name)) refuse(path, `its ${POINTER} names ${name}, which is missing`)
+  return name
+}
+
+/** What was written last is in a file of its own, which LevelDB does not miss. */
+function requireLog(path: string, records: readonly Buffer[], logs: readonly string[]): void {
+  const number = logNumberOf(records)
+  if (number === undefined || logs.some((name) => Number.parseInt(name, 10) === number)) return
+  refuse(
+    path,
+    `${String(number).padStart(6, '0')}.log, which has what was written last, is missing`,
+  )
+}
+
+/** Links files into a folder beside theirs, named by what is in them: once for the same damage. */
+async function keep(path: string, names: readonly string[]): Promise<string> {
+  const hash = createHash('sha256')
+  for (const name of names.filter((one) => MANIFEST.test(one) || WRITE_AHEAD_LOG.test(one)))
+    hash.update(name).update(await readFile(join(path, name)))
+  const copy = `${path}.corrupt-${hash.digest('hex').slice(0, HASH_DIGITS)}`
+  await makeFolders(copy, 0o700)
+  for (const name of names)
+    await link(join(path, name), join(copy, name)).catch((error: unknown) => {
+      if (Object(error).code !== 'EEXIST') throw error
+    })
+  await syncFolder(copy)
+  return copy
+}
+
+function refuse(path: string, why: string): never {
+  throw new OpenError(
+    'corrupt',
+    `${path} is damaged: ${why}. Nothing was changed: put the folder back from a backup, whole`,
+  )
+}

@@ -1,0 +1,187 @@
+import { createHash } from 'node:crypto'
+import {
+  cp,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  truncate,
+  writeFile,
+} from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import t from 'tap'
+import { ClassicLevel } from 'classic-level'
+import { EventLog } from '../../../../infra/embedded/eventstore/log.ts'
+import { OpenError } from '../../../../infra/embedded/eventstore/types.ts'
+import { type Dice, dice as diceOf } from '../../../faults/driver/random.ts'
+
+/**
+ * Whatever happened to the files of a log that lies still, a start gives exactly the events that were there
+ * or says what is damaged; nothing of it is deleted.
+ */
+
+const TRIES = 200
+const EVENTS = 60
+const root = await mkdtemp(join(tmpdir(), 'tollgate-folder-'))
+t.teardown(() => rm(root, { recursive: true, force: true }))
+
+async function fill(log: EventLog, from: number, to: number): Promise<void> {
+  for (let n = from; n < to; n += 1)
+    await log.submit({
+      kind: 'append',
+      stream: `s${n % 7}`,
+      expected: { kind: 'any' },
+      events: [
+        {
+          id: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`,
+          type: 'T',
+          isJson: true,
+          data: Buffer.from(JSON.stringify({ n, text: 'x'.repeat((n * 37) % 900) })),
+          metadata: Buffer.alloc(0),
+        },
+      ],
+      sizeBytes: 1_000,
+      isAbandoned: () => false,
+    })
+}
+
+/** A log with tables and a file of writes, closed as a killed process leaves it. */
+async function makeLog(): Promise<string> {
+  const dir = join(root, 'whole')
+  const log = await EventLog.open(dir)
+  await fill(log, 0, EVENTS / 2)
+  await log.close()
+  const level = new ClassicLevel(join(dir, 'db'))
+  await level.open()
+  await level.compactRange('', '~')
+  await level.close()
+  const running = await EventLog.open(dir)
+  await fill(running, EVENTS / 2, EVENTS)
+  const killed = join(root, 'killed')
+  await cp(dir, killed, { recursive: true })
+  await running.close()
+  return killed
+}
+
+async function eventsOf(log: EventLog): Promise<readonly string[]> {
+  const range = { from: 1, to: Number.MAX_SAFE_INTEGER }
+  return (await log.readAll(range, 1_000, false)).map((record) => sha256(record))
+}
+
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
+
+/** Not the notes of LevelDB itself. */
+const isData = (name: string): boolean => !/^(?:LOG|LOG\.old|LOCK)$/.test(name)
+
+async function filesOf(folder: string): Promise<ReadonlyMap<string, string>> {
+  const names = (await readdir(folder)).filter(isData)
+  const files = names.map(
+    async (name) => [name, sha256(await readFile(join(folder, name)))] as const,
+  )
+  return new Map(await Promise.all(files))
+}
+
+/** What may happen to a file; tables keep their bytes. */
+type Harm = (path: string, dice: Dice) => Promise<void>
+const harms: Readonly<Record<string, Harm>> = {
+  gone: (path) => rm(path),
+  emptied: (path) => truncate(path, 0),
+  cut: async (path, dice) => truncate(path, dice.integer(0, (await stat(path)).size)),
+  flipped: async (path, dice) => {
+    const bytes = await readFile(path)
+    const at = dice.integer(0, bytes.length - 1)
+    bytes[at] = (bytes[at] ?? 0) ^ (1 << dice.integer(0, 7))
+    await writeFile(path, bytes)
+  },
+  lengthened: async (path) => writeFile(path, Buffer.alloc(100), { flag: 'a' }),
+  renamed: (path) => rename(path, `${path}.old`),
+}
+
+t.test('a log at rest is given whole, or its damage is named', async (t) => {
+  const killed = await makeLog()
+  const before = await EventLog.open(await copied(killed, 'check'))
+  const whole = await eventsOf(before)
+  t.equal(whole.length, EVENTS)
+  await before.close()
+
+  const seen = new Map<string, number>()
+  for (let seed = 0; seed < TRIES; seed += 1) {
+    const dice = diceOf(String(seed))
+    const dir = await copied(killed, `try-${seed}`)
+    const db = join(dir, 'db')
+    const name = dice.pick((await readdir(db)).filter(isData).toSorted())
+    // An empty file of writes is one that nothing was written to: that the log ends too early is found
+    // where it is compared with the read models.
+    const possible = name.endsWith('.ldb') ? ['gone'] : Object.keys(harms)
+    const kinds = possible.filter((kind) => !(name.endsWith('.log') && kind === 'emptied'))
+    const kind = dice.pick(kinds)
+    await harms[kind]?.(join(db, name), dice)
+    const what = `seed ${seed}: ${name} ${kind}`
+    const files = await filesOf(db)
+    const outcome = await opened(dir)
+    if ('refused' in outcome) {
+      t.ok(outcome.refused instanceof OpenError, `${what}: ${outcome.refused}`)
+      t.same(await filesOf(db), files, `${what}: nothing was changed`)
+    } else {
+      const { events, reports } = outcome
+      t.same(events, whole.slice(0, events.length), what)
+      const isWhole = events.length === whole.length
+      t.ok(isWhole || reports.length > 0, `${what}: ${events.length} events, and not a word`)
+      for (const report of reports) await isKept(files, report)
+    }
+    const result = 'refused' in outcome ? 'refused' : `given, ${outcome.reports.length} kept`
+    seen.set(result, (seen.get(result) ?? 0) + 1)
+    await rm(dir, { recursive: true, force: true })
+  }
+  t.comment(JSON.stringify(Object.fromEntries(seen)))
+  t.ok((seen.get('refused') ?? 0) > 20)
+  t.ok((seen.get('given, 1 kept') ?? 0) > 5)
+
+  /** The folder that a report names has the file as it was. */
+  async function isKept(files: ReadonlyMap<string, string>, report: string): Promise<void> {
+    const folder = / (\S+\.corrupt-[0-9a-f]{12}) keeps it/.exec(report)?.[1] ?? ''
+    const kept = await filesOf(folder)
+    t.ok(kept.size > 0, report)
+    for (const [file, hash] of kept) t.equal(hash, files.get(file), `${basename(folder)}/${file}`)
+  }
+})
+
+async function copied(from: string, name: string): Promise<string> {
+  const to = join(root, name)
+  await cp(from, to, { recursive: true })
+  return to
+}
+
+async function opened(
+  dir: string,
+): Promise<
+  | { readonly refused: unknown }
+  | { readonly events: readonly string[]; readonly reports: readonly string[] }
+> {
+  const reports: string[] = []
+  let log: EventLog
+  try {
+    log = await EventLog.open(dir, (_event, detail) => reports.push(detail))
+  } catch (refused) {
+    return { refused }
+  }
+  try {
+    return { events: await eventsOf(log), reports }
+  } finally {
+    await log.close()
+  }
+}
+
+t.test('a folder in which the first start was cut off is a new one', async (t) => {
+  const dir = join(root, 'begun')
+  await (await EventLog.open(dir)).close()
+  const db = join(dir, 'db')
+  for (const name of await readdir(db)) if (!name.startsWith('MANIFEST')) await rm(join(db, name))
+  for (const name of await readdir(db)) await truncate(join(db, name), 20)
+  const log = await EventLog.open(dir)
+  t.same(await eventsOf(log), [])
+  await log.close()
+})
