@@ -123,7 +123,7 @@ t.test('a log at rest is given whole, or its damage is named', async (t) => {
     const files = await filesOf(db)
     const outcome = await opened(dir)
     if ('refused' in outcome) {
-      t.ok(outcome.refused instanceof OpenError, `${what}: ${outcome.refused}`)
+      t.ok(outcome.refused instanceof OpenError, `${what}: ${String(outcome.refused)}`)
       t.same(await filesOf(db), files, `${what}: nothing was changed`)
     } else {
       const { events, reports } = outcome
