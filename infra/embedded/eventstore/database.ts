@@ -6,20 +6,22 @@ import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
 import { makeFolders } from '../../../src/kernel/durable-files.ts'
+import { withChecksum } from './checksum.ts'
+import { Entries, type Entry, type Level } from './entries.ts'
 import { checkFolder } from './folder.ts'
-import { FORMAT_KEY } from './keys.ts'
+import { CONVERTED_KEY, FACTS_BEGIN, FACTS_END, FORMAT_KEY } from './keys.ts'
 import {
   DB_BLOCK_BYTES,
   DB_CACHE_BYTES,
   DB_WRITE_BUFFER_BYTES,
+  PAGE_BYTES,
   RECOVERY_PROBE_BYTES,
 } from './limits.ts'
 import { OpenError } from './types.ts'
 
-/** Version of the key and record layout. */
-export const FORMAT_VERSION = 1
-
-type Level = ClassicLevel<Buffer, Buffer>
+/** Version of the key and record layout: the values of version 2 have checksums. */
+export const FORMAT_VERSION = 2
+const WITHOUT_CHECKSUMS = 1
 
 /** One entry of a write batch. */
 export interface Put {
@@ -34,14 +36,21 @@ type OnKept = (what: string) => void
 export class Database {
   readonly #dir: string
   #level: Level
+  #entries: Entries
   #readers = 0
   #reopening: Promise<void> | undefined
   #reopened: () => void = () => undefined
   #idle: (() => void) | undefined
 
-  private constructor(dir: string, level: Level) {
+  private constructor(dir: string, level: Level, hasChecksums: boolean) {
     this.#dir = dir
     this.#level = level
+    this.#entries = new Entries(level, hasChecksums)
+  }
+
+  /** Whether damage is noticed when it is read. */
+  get hasChecksums(): boolean {
+    return this.#entries.hasChecksums
   }
 
   /** Opens the database under `dir`, or creates it where nothing is. @throws {OpenError} */
@@ -55,20 +64,20 @@ export class Database {
     if (kept !== undefined) onKept(kept)
     const level = await openLevel(dir, isNew)
     try {
-      await checkFormat(level, dir)
+      const format = await formatOf(level, dir)
+      return new Database(dir, level, format !== WITHOUT_CHECKSUMS)
     } catch (error) {
       await level.close()
-      throw error
+      throw error instanceof OpenError ? error : describeOpenError(error, dir)
     }
-    return new Database(dir, level)
   }
 
   /** Runs a read; waits while the database is being reopened. Keep it short. */
-  async read<T>(action: (level: Level) => Promise<T>): Promise<T> {
+  async read<T>(action: (entries: Entries) => Promise<T>): Promise<T> {
     while (this.#reopening !== undefined) await this.#reopening
     this.#readers += 1
     try {
-      return await action(this.#level)
+      return await action(this.#entries)
     } finally {
       this.#readers -= 1
       if (this.#readers === 0) this.#idle?.()
@@ -76,8 +85,9 @@ export class Database {
   }
 
   /** Writes a batch durably: when this returns it survives power loss. One at a time. */
-  async write(batch: Put[]): Promise<void> {
-    await this.#level.batch(batch, { sync: true })
+  async write(batch: readonly Put[]): Promise<void> {
+    const stored = batch.map((put) => ({ ...put, value: this.#entries.stored(put.key, put.value) }))
+    await this.#level.batch(stored, { sync: true })
   }
 
   /** Whether the disk takes and keeps as much as a reopened database will need. */
@@ -114,6 +124,7 @@ export class Database {
     this.#idle = undefined
     if (this.#level.status === 'open') await this.#level.close()
     this.#level = await openLevel(this.#dir, false)
+    this.#entries = new Entries(this.#level, this.hasChecksums)
     this.#endReopening()
   }
 
@@ -148,15 +159,21 @@ async function openLevel(dir: string, isNew: boolean): Promise<Level> {
   return level
 }
 
-async function checkFormat(level: Level, dir: string): Promise<void> {
-  const stored = await level.get(FORMAT_KEY)
+/** The format of a database; that of a new one is written. @throws {OpenError} */
+async function formatOf(level: Level, dir: string): Promise<number> {
+  const [stored, converted] = await level.getMany([FORMAT_KEY, CONVERTED_KEY])
+  if (converted !== undefined)
+    throw new OpenError(
+      'unusable',
+      `the conversion of ${dir} was not finished: run tollgate convert-log again`,
+    )
   if (stored === undefined) {
     const first = await level.keys({ limit: 1 }).all()
     if (first.length > 0) {
       throw new OpenError('corrupt', `${dir} holds data of an unknown kind; it is left untouched`)
     }
     await level.put(FORMAT_KEY, Buffer.from(String(FORMAT_VERSION)), { sync: true })
-    return
+    return FORMAT_VERSION
   }
   const version = Number(stored.toString())
   if (version > FORMAT_VERSION) {
@@ -166,9 +183,68 @@ async function checkFormat(level: Level, dir: string): Promise<void> {
         'start the newer version or name another data directory',
     )
   }
-  if (version !== FORMAT_VERSION) {
+  if (version !== FORMAT_VERSION && version !== WITHOUT_CHECKSUMS) {
     throw new OpenError('corrupt', `${dir} names the impossible format "${stored.toString()}"`)
   }
+  return version
+}
+
+/** Entries that are converted at once. */
+const CONVERTED_AT_ONCE = 2_000
+
+/**
+ * Writes the checksums of a database that has none, durably piece by piece: after a crash it goes on
+ * where it was. `onProgress` gets how many entries are done.
+ * @returns false where it has them. @throws {OpenError}
+ */
+export async function convertDatabase(
+  dir: string,
+  onProgress: (entries: number) => void,
+): Promise<boolean> {
+  const { isNew } = await checkFolder(pathIn(dir))
+  const level = await openLevel(dir, isNew)
+  try {
+    const after = await level.get(CONVERTED_KEY)
+    if (after === undefined && (await formatOf(level, dir)) !== WITHOUT_CHECKSUMS) return false
+    let from = after ?? Buffer.from([0])
+    for (let done = 0; ;) {
+      const page = await nextEntries(level, from)
+      const last = page.at(-1)?.[0]
+      if (last === undefined) break
+      const puts = page.map(([key, value]) => put(key, withChecksum(key, value)))
+      await level.batch([...puts, put(CONVERTED_KEY, last)], { sync: true })
+      from = last
+      done += page.length
+      onProgress(done)
+    }
+    const format = put(FORMAT_KEY, Buffer.from(String(FORMAT_VERSION)))
+    await level.batch([format, { type: 'del', key: CONVERTED_KEY }], { sync: true })
+    return true
+  } finally {
+    await level.close()
+  }
+}
+
+/** Entries behind a key, without the facts; none at the end. */
+async function nextEntries(level: Level, behind: Buffer): Promise<readonly Entry[]> {
+  const bounds = { highWaterMarkBytes: PAGE_BYTES, fillCache: false }
+  for (const range of [
+    { gt: behind, lt: FACTS_BEGIN },
+    { gt: Buffer.compare(behind, FACTS_END) < 0 ? FACTS_END : behind },
+  ]) {
+    const iterator = level.iterator({ ...range, ...bounds })
+    try {
+      const page = await iterator.nextv(CONVERTED_AT_ONCE)
+      if (page.length > 0) return page
+    } finally {
+      await iterator.close()
+    }
+  }
+  return []
+}
+
+function put(key: Buffer, value: Buffer): Put {
+  return { type: 'put', key, value }
 }
 
 function describeOpenError(error: unknown, dir: string): OpenError {

@@ -149,6 +149,8 @@ export function toWireError(error: unknown): WireError {
     case 'write_failed':
     case 'abandoned':
       return new WireError(status.ABORTED, error.message)
+    case 'damaged':
+      return new WireError(status.DATA_LOSS, error.message)
     case 'unsupported':
       return unimplemented(error.message)
   }

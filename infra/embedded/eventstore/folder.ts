@@ -4,7 +4,7 @@
  */
 
 import { createHash } from 'node:crypto'
-import { link, readdir, readFile, stat } from 'node:fs/promises'
+import { link, open, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeFolders, syncFolder } from '../../../src/kernel/durable-files.ts'
 import { logNumberOf, readWritten } from './write-ahead-log.ts'
@@ -45,6 +45,7 @@ export async function checkFolder(path: string): Promise<CheckedFolder> {
     return refuse(path, `it holds ${found} and no ${POINTER}, without which all would be deleted`)
   }
   const manifest = await manifestOf(path, manifests)
+  for (const name of data.filter((one) => TABLE.test(one))) await requireWholeTable(path, name)
   const damaged = new Map<string, number>()
   for (const name of [manifest, ...logs]) {
     const { records, damage } = await readWritten(join(path, name))
@@ -89,6 +90,22 @@ async function manifestOf(path: string, manifests: readonly string[]): Promise<s
     refuse(path, `its ${POINTER} names no manifest; there is ${manifests.join(', ') || 'none'}`)
   if (!manifests.includes(name)) refuse(path, `its ${POINTER} names ${name}, which is missing`)
   return name
+}
+
+/** The last bytes of every table (LevelDB's `table_format.md`). */
+const TABLE_END = Buffer.from('57fb808b247547db', 'hex')
+
+/** A table that was cut or lengthened is found by its end; LevelDB looks there only when it needs it. */
+async function requireWholeTable(path: string, name: string): Promise<void> {
+  const file = await open(join(path, name), 'r')
+  try {
+    const { size } = await file.stat()
+    const end = Buffer.alloc(TABLE_END.length)
+    await file.read(end, 0, end.length, Math.max(0, size - end.length))
+    if (!end.equals(TABLE_END)) refuse(path, `${name} does not end as a table does`)
+  } finally {
+    await file.close()
+  }
 }
 
 /** What was written last is in a file of its own, which LevelDB does not miss. */

@@ -47,7 +47,7 @@ export class Group {
     return this.#position
   }
 
-  /** Fetches the heads these streams will need in one round trip. */
+  /** Fetches the heads these streams will need in one round trip. @throws {LogError} `damaged` */
   async prepare(streams: Iterable<string>): Promise<void> {
     const missing = [...new Set(streams)].filter(
       (stream) => this.#base.cachedHead(stream) === undefined,
@@ -91,13 +91,16 @@ export class Group {
     events: readonly ProposedEvent[],
   ): Promise<CommandOutcome> {
     if (events.length === 0) return { kind: 'done', revision: head.last, position: undefined }
+    const original = originalStreamOf(stream)
+    // Read before anything is put: a head that is damaged refuses the command whole.
+    if (original !== undefined) await this.#head(original)
+    if (isSoftDeleted(head)) await this.#head(metadataStreamOf(stream))
     const first = head.last + 1
     this.#put(stream, first, events)
     const last = head.last + events.length
     const position = this.#position
     this.#setHead(stream, { ...head, last })
     if (isSoftDeleted(head)) await this.#writeTruncation(stream, String(first))
-    const original = originalStreamOf(stream)
     const metadata = events.at(-1)
     if (original !== undefined && metadata !== undefined) {
       const target = await this.#head(original)
@@ -125,6 +128,7 @@ export class Group {
   async #writeTruncation(stream: string, truncateBefore: string): Promise<void> {
     const metadataStream = metadataStreamOf(stream)
     const metadataHead = await this.#head(metadataStream)
+    await this.#head(stream)
     const event: ProposedEvent = {
       id: randomUUID(),
       type: '$metadata',

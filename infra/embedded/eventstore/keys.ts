@@ -14,6 +14,25 @@ const TWO_POW_32 = 2 ** 32
 
 /** Where the format version is kept. */
 export const FORMAT_KEY = Buffer.from('mformat')
+/** Up to which key a conversion that is under way has come. */
+export const CONVERTED_KEY = Buffer.from('mconverted')
+/** The facts are between these keys; they have no checksums. */
+export const FACTS_BEGIN = Buffer.from('m')
+export const FACTS_END = Buffer.from('n')
+
+/** The keys of events, heads and places in streams: everything but the facts. */
+export const entryRanges: readonly (readonly [first: Buffer, last: Buffer])[] = [
+  [Buffer.from([EVENT]), FACTS_BEGIN],
+  [FACTS_END, Buffer.from([0xff])],
+]
+
+export function isEventKey(key: Buffer): boolean {
+  return key[0] === EVENT
+}
+
+export function isStreamKey(key: Buffer): boolean {
+  return key[0] === STREAM
+}
 
 /** Key of the event at a log position. */
 export function eventKey(position: number): Buffer {
@@ -61,6 +80,20 @@ export function encodeStreamEntry(entry: StreamEntry): Buffer {
 
 export function decodeStreamEntry(value: Buffer): StreamEntry {
   return { position: readUint64(value, 0), sizeBytes: value.readUInt32BE(8) }
+}
+
+/** The revision that a stream key names. */
+export function decodeStreamRevision(key: Buffer): number {
+  return readUint64(key, key.length - 8)
+}
+
+/** What stands under a key, in words for people. */
+export function describeKey(key: Buffer): string {
+  if (isEventKey(key)) return `event ${decodeEventKey(key)}`
+  if (key[0] === HEAD) return `the head of stream ${key.toString('utf8', 1)}`
+  if (!isStreamKey(key)) return `the entry ${key.toString('hex')}`
+  const stream = key.toString('utf8', 3, key.length - 8)
+  return `the place of event ${decodeStreamRevision(key)} of stream ${stream}`
 }
 
 function writeUint64(target: Buffer, value: number, offset: number): void {

@@ -31,7 +31,7 @@ import { verifyEnd } from './verify.ts'
 
 /** Called with events that an operator should see. */
 type LogEvents = (
-  event: 'write_failed' | 'recovered' | 'recovery_failed' | 'damaged_end',
+  event: 'write_failed' | 'recovered' | 'recovery_failed' | 'damaged_end' | 'without_checksums',
   detail: string,
 ) => void
 
@@ -65,6 +65,8 @@ export class EventLog {
   /** Opens the log under `dir` and verifies its end. @throws {OpenError} */
   static async open(dir: string, report: LogEvents = () => undefined): Promise<EventLog> {
     const database = await Database.open(dir, (what) => report('damaged_end', what))
+    if (!database.hasChecksums)
+      report('without_checksums', 'damage is not noticed before: run tollgate convert-log')
     const log = new EventLog(database, report)
     try {
       await log.#load()
@@ -200,15 +202,21 @@ export class EventLog {
       cachedHead: (stream) => this.#heads.get(stream),
       recent: (id) => this.#recent.get(id),
     })
-    await group.prepare(members.map(({ command }) => command.stream))
+    // Where one of the heads is damaged, each command reads its own, and one alone is refused.
+    await group.prepare(members.map(({ command }) => command.stream)).catch(unlessDamaged)
     const answers: (() => void)[] = []
     for (const { command, resolve, reject } of members) {
       if (command.isAbandoned()) {
         answers.push(() => reject(new LogError('abandoned', 'the caller gave up waiting')))
         continue
       }
-      const outcome = await group.add(command)
-      answers.push(() => resolve(outcome))
+      try {
+        const outcome = await group.add(command)
+        answers.push(() => resolve(outcome))
+      } catch (error) {
+        unlessDamaged(error)
+        answers.push(() => reject(error as LogError))
+      }
     }
     if (group.batch.length > 0) {
       group.seal()
@@ -263,6 +271,11 @@ export class EventLog {
       for (const listener of this.#listeners) listener()
     }
   }
+}
+
+/** @throws any other error */
+function unlessDamaged(error: unknown): void {
+  if (!(error instanceof LogError) || error.code !== 'damaged') throw error
 }
 
 function sizeOf(command: StreamCommand): number {

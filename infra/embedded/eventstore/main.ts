@@ -43,6 +43,7 @@ const words = {
   stopping: 'stopping',
   stop_failed: 'could not stop in order',
   unexpected: 'unexpected failure',
+  without_checksums: 'the log was made by an earlier release and has no checksums',
   waiting: 'waiting for the process that still holds the log',
   write_failed: 'cannot write the log',
 } as const

@@ -5,9 +5,18 @@
 
 import type { Database } from './database.ts'
 import { decodeHead, EMPTY_HEAD, type StreamHead } from './heads.ts'
-import { decodeEventKey, decodeStreamEntry, eventKey, headKey, streamKey } from './keys.ts'
+import { damaged } from './checksum.ts'
+import {
+  decodeEventKey,
+  decodeStreamEntry,
+  decodeStreamRevision,
+  describeKey,
+  eventKey,
+  headKey,
+  streamKey,
+} from './keys.ts'
 import { PAGE_BYTES, PAGE_EVENTS } from './limits.ts'
-import { recordId } from './record.ts'
+import { recordId, recordPosition } from './record.ts'
 
 /** Inclusive bounds of a page in reading order: `from` first. */
 export interface Range {
@@ -15,17 +24,24 @@ export interface Range {
   readonly to: number
 }
 
-/** Heads of streams; one that was never written to has the empty head. */
+/**
+ * Heads of streams; one that was never written to has the empty head. A stream that has an event and no head
+ * has lost it.
+ * @throws {LogError} `damaged`, as all of these
+ */
 export async function readHeads(
   database: Database,
   streams: readonly string[],
 ): Promise<Map<string, StreamHead>> {
-  const keys = streams.map((stream) => headKey(Buffer.from(stream)))
-  const values = await database.read((level) => level.getMany(keys))
+  const names = streams.map((stream) => Buffer.from(stream))
+  const keys = names.flatMap((name) => [headKey(name), streamKey(name, 0)])
+  const values = await database.read((entries) => entries.getMany(keys))
   return new Map(
     streams.map((stream, index) => {
-      const value = values[index]
-      return [stream, value === undefined ? EMPTY_HEAD : decodeHead(value)]
+      const [head, first] = values.slice(2 * index)
+      if (head === undefined && first !== undefined)
+        throw damaged(`the head of stream ${stream} is missing, and the stream`)
+      return [stream, head === undefined ? EMPTY_HEAD : decodeHead(head)]
     }),
   )
 }
@@ -36,12 +52,13 @@ export async function readEventAt(
   stream: string,
   revision: number,
 ): Promise<{ id: string; position: number } | undefined> {
-  return await database.read(async (level) => {
-    const entry = await level.get(streamKey(Buffer.from(stream), revision))
+  return await database.read(async (entries) => {
+    const entry = await entries.get(streamKey(Buffer.from(stream), revision))
     if (entry === undefined) return undefined
     const { position } = decodeStreamEntry(entry)
-    const record = await level.get(eventKey(position))
-    return record === undefined ? undefined : { id: recordId(record), position }
+    const record = await entries.get(eventKey(position))
+    if (record === undefined) throw damaged(`event ${position}`)
+    return { id: recordId(record), position }
   })
 }
 
@@ -51,7 +68,7 @@ export async function readPositions(
   events: readonly { readonly stream: string; readonly revision: number }[],
 ): Promise<(number | undefined)[]> {
   const keys = events.map(({ stream, revision }) => streamKey(Buffer.from(stream), revision))
-  const values = await database.read((level) => level.getMany(keys))
+  const values = await database.read((entries) => entries.getMany(keys))
   return values.map((value) =>
     value === undefined ? undefined : decodeStreamEntry(value).position,
   )
@@ -60,7 +77,7 @@ export async function readPositions(
 /** The last positions in the log, newest first. */
 export async function readLastPositions(database: Database, limit: number): Promise<number[]> {
   const range = { gte: eventKey(0), lte: eventKey(MAX_KEY), reverse: true, limit }
-  const keys = await database.read((level) => level.keys(range).all())
+  const keys = await database.read((entries) => entries.keys(range))
   return keys.map(decodeEventKey)
 }
 
@@ -75,24 +92,23 @@ export async function readAllPage(
 ): Promise<Buffer[]> {
   const [low, high] = backwards ? [range.to, range.from] : [range.from, range.to]
   if (low > high || limit <= 0) return []
-  return await database.read(async (level) => {
-    const values = level.values({
+  const page = await database.read((entries) =>
+    entries.page({
       gte: eventKey(Math.max(low, 0)),
       lte: eventKey(Math.min(high, MAX_KEY)),
       reverse: backwards,
-      fillCache: false,
-      highWaterMarkBytes: PAGE_BYTES,
-    })
-    try {
-      const page = await values.nextv(Math.min(limit, PAGE_EVENTS))
-      // A closed iterator keeps a copy of its last page, unseen by the garbage collector, until it
-      // is collected itself: hundreds of megabytes in a replay. Reading nothing clears it.
-      values.seek(eventKey(backwards ? 0 : MAX_KEY))
-      await values.nextv(1)
-      return page
-    } finally {
-      await values.close()
-    }
+      limit: Math.min(limit, PAGE_EVENTS),
+    }),
+  )
+  requireUnbroken(
+    page.map(([key]) => decodeEventKey(key)),
+    backwards,
+    (position) => `event ${position}`,
+  )
+  return page.map(([key, record]) => {
+    const position = decodeEventKey(key)
+    if (recordPosition(record) !== position) throw damaged(`event ${position}`)
+    return record
   })
 }
 
@@ -107,24 +123,43 @@ export async function readStreamPage(
   const [low, high] = backwards ? [range.to, range.from] : [range.from, range.to]
   if (low > high || limit <= 0) return []
   const name = Buffer.from(stream)
-  return await database.read(async (level) => {
-    const entries = await level
-      .values({
-        gte: streamKey(name, Math.max(low, 0)),
-        lte: streamKey(name, Math.min(high, MAX_KEY)),
-        reverse: backwards,
-        limit: Math.min(limit, PAGE_EVENTS),
-      })
-      .all()
+  return await database.read(async (entries) => {
+    const places = await entries.page({
+      gte: streamKey(name, Math.max(low, 0)),
+      lte: streamKey(name, Math.min(high, MAX_KEY)),
+      reverse: backwards,
+      limit: Math.min(limit, PAGE_EVENTS),
+    })
+    requireUnbroken(
+      places.map(([key]) => decodeStreamRevision(key)),
+      backwards,
+      (revision) => `the place of event ${revision} of stream ${stream}`,
+    )
     const keys: Buffer[] = []
     let pageBytes = 0
-    for (const value of entries) {
+    for (const [, value] of places) {
       const entry = decodeStreamEntry(value)
       pageBytes += entry.sizeBytes
       if (keys.length > 0 && pageBytes > PAGE_BYTES) break
       keys.push(eventKey(entry.position))
     }
-    const records = await level.getMany(keys)
-    return records.filter((record) => record !== undefined)
+    const records = await entries.getMany(keys)
+    return records.map((record, index) => {
+      if (record !== undefined) return record
+      throw damaged(describeKey(keys[index] ?? Buffer.alloc(0)))
+    })
   })
+}
+
+/** Numbers have no gaps, so that one betrays an entry that cannot be found any more. */
+function requireUnbroken(
+  numbers: readonly number[],
+  backwards: boolean,
+  nameOf: (missing: number) => string,
+): void {
+  const step = backwards ? -1 : 1
+  for (const [index, number] of numbers.entries()) {
+    const expected = (numbers[index - 1] ?? number - step) + step
+    if (number !== expected) throw damaged(nameOf(expected))
+  }
 }

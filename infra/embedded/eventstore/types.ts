@@ -56,6 +56,7 @@ export type CommandOutcome =
  * - `queue_full`, `not_writable`, `closing`, `abandoned`: nothing was written.
  * - `write_failed`: unknown; the identical command may be sent again.
  * - `unsupported`: the request needs something this store does not have.
+ * - `damaged`: what it needs is not as it was written; nothing was written.
  */
 type LogErrorCode =
   | 'queue_full'
@@ -64,6 +65,7 @@ type LogErrorCode =
   | 'abandoned'
   | 'write_failed'
   | 'unsupported'
+  | 'damaged'
 
 /** A command or read that the log could not carry out. */
 export class LogError extends Error {

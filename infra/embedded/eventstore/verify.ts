@@ -3,12 +3,13 @@
  * indexes agree with it.
  */
 
-import type { Database } from './database.ts'
+import { Database } from './database.ts'
+import { decodeEventKey, describeKey, entryRanges, isEventKey, isStreamKey } from './keys.ts'
 import type { SeenEvent } from './decide.ts'
 import { STARTUP_CHECK_BYTES, STARTUP_CHECK_EVENTS, STARTUP_CHECK_POSITIONS } from './limits.ts'
 import { readAllPage, readHeads, readLastPositions, readPositions } from './reads.ts'
 import { recordId, recordPosition, recordRevision, recordStream } from './record.ts'
-import { OpenError } from './types.ts'
+import { LogError, OpenError } from './types.ts'
 
 /** The end of a log. */
 interface LogEnd {
@@ -19,6 +20,16 @@ interface LogEnd {
 
 /** Verifies and describes the end of the log. @throws {OpenError} `corrupt` */
 export async function verifyEnd(database: Database): Promise<LogEnd> {
+  try {
+    return await readEnd(database)
+  } catch (error) {
+    if (error instanceof LogError && error.code === 'damaged')
+      throw new OpenError('corrupt', error.message, { cause: error })
+    throw error
+  }
+}
+
+async function readEnd(database: Database): Promise<LogEnd> {
   await verifyPositions(database)
   const recent: [string, SeenEvent][] = []
   let from = Number.MAX_SAFE_INTEGER
@@ -71,5 +82,64 @@ async function verifyPage(
       )
     }
     found.push([recordId(record), event])
+  }
+}
+
+/** What a look at every entry of a log found. */
+export interface Verified {
+  readonly events: number
+  /** Whether damage that changes no length and no key can be seen at all. */
+  readonly hasChecksums: boolean
+  /** In words for people, the first ones. */
+  readonly damaged: readonly string[]
+  readonly damagedInAll: number
+}
+
+/** Looked at together. */
+const PAGE = 2_000
+const MOST_NAMED = 100
+
+/**
+ * Reads every entry, and goes on behind damage. `onProgress` gets how many entries are done.
+ * @throws {OpenError}
+ */
+export async function verifyAll(
+  dir: string,
+  onProgress: (entries: number) => void,
+): Promise<Verified> {
+  const database = await Database.open(dir)
+  try {
+    const found: string[] = []
+    let damagedInAll = 0
+    const note = (what: string): void => {
+      damagedInAll += 1
+      if (found.length < MOST_NAMED) found.push(what)
+    }
+    let [entries, events, places, next] = [0, 0, 0, 1]
+    for (const [from, end] of entryRanges) {
+      for (let gte = from; ;) {
+        const range = { gte, lte: end, limit: PAGE }
+        const page = await database.read((read) => read.inspect(range))
+        for (const { key, isWhole } of page) {
+          const position = isEventKey(key) ? decodeEventKey(key) : undefined
+          if (position === undefined) places += isStreamKey(key) ? 1 : 0
+          else {
+            events += 1
+            if (position !== next) note(`events ${next} to ${position - 1} are missing`)
+            next = position + 1
+          }
+          if (!isWhole) note(`${describeKey(key)} is not as it was written`)
+        }
+        entries += page.length
+        onProgress(entries)
+        const last = page.at(-1)?.key
+        if (last === undefined) break
+        gte = Buffer.concat([last, Buffer.from([0])])
+      }
+    }
+    if (places !== events) note(`${events} events have ${places} places in their streams`)
+    return { events, hasChecksums: database.hasChecksums, damaged: found, damagedInAll }
+  } finally {
+    await database.close()
   }
 }

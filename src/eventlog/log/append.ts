@@ -151,6 +151,9 @@ function definite(
     case 'too_large':
       progress.outcome = 'too_large'
       return appendTooLarge(append.stream, progress.sizeBytes, failure.limitBytes)
+    case 'damaged':
+      progress.outcome = 'unavailable'
+      return logUnavailable(failure.reason)
     case 'rejected':
       progress.outcome = 'invalid'
       return eventInvalid({ type: '', reason: failure.reason, stream: append.stream })

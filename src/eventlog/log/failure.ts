@@ -16,6 +16,8 @@ export type TryFailure =
     }
   | { readonly kind: 'too_large'; readonly limitBytes: number }
   | { readonly kind: 'rejected'; readonly reason: string }
+  /** What is needed is damaged in the store. Nothing was appended. */
+  | { readonly kind: 'damaged'; readonly reason: string }
   /** The server refused the gateway's account. Nothing was appended. */
   | { readonly kind: 'denied'; readonly reason: string }
 
@@ -100,6 +102,7 @@ export function failureOf(error: unknown): TryFailure {
   if (exception === 'maximum-append-size-exceeded')
     return { kind: 'too_large', limitBytes: Number(word('maximum-append-size') ?? 0) }
   if (error.code === status.INVALID_ARGUMENT) return { kind: 'rejected', reason }
+  if (error.code === status.DATA_LOSS) return { kind: 'damaged', reason }
   const certain = NEVER_SENT.test(reason) || isNotAccepted(reason)
   return { kind: 'transport', certain, retry: true, reason }
 }

@@ -114,6 +114,8 @@ function retryPause(deps: ReadDeps, error: unknown, pauseMs: number): number {
     deps.health.denied('read', failure.reason)
     return Infinity
   }
+  // The log answers, and what is asked for cannot be had.
+  if (failure.kind === 'damaged') throw logUnavailable(failure.reason)
   deps.health.failed('read')
   return failure.kind === 'transport' && !failure.retry ? Infinity : pauseMs
 }

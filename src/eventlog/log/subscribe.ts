@@ -74,7 +74,9 @@ export async function* subscribe(
       failure = failureOf(error)
     }
     if (signal.aborted) return
-    if (failure?.kind === 'denied') deps.health.denied('read', reason)
+    // No later event can be had before a damaged one.
+    if (failure?.kind === 'denied' || failure?.kind === 'damaged')
+      deps.health.denied('read', reason)
     else deps.health.failed('read')
     observer.subscription?.({ kind: 'dropped', reason })
     retries.failed({ reason, position: String(cursor.at?.commit) }, 'log subscription dropped')

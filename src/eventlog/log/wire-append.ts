@@ -280,6 +280,7 @@ function batchFailure(error: grpcStatus.Status): TryFailure {
   if (type === 'AccessDenied' || error.getCode() === codePb.Code.PERMISSION_DENIED)
     return { kind: 'denied', reason }
   if (error.getCode() === codePb.Code.INVALID_ARGUMENT) return { kind: 'rejected', reason }
+  if (error.getCode() === codePb.Code.DATA_LOSS) return { kind: 'damaged', reason }
   // After a write timeout, or an error that the gateway does not know, the outcome is unknown.
   return { kind: 'transport', certain: isNotAccepted(reason), retry: true, reason }
 }

@@ -1,77 +1,17 @@
-import { createHash } from 'node:crypto'
-import {
-  cp,
-  mkdtemp,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  truncate,
-  writeFile,
-} from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import t from 'tap'
-import { ClassicLevel } from 'classic-level'
 import { EventLog } from '../../../../infra/embedded/eventstore/log.ts'
 import { OpenError } from '../../../../infra/embedded/eventstore/types.ts'
 import { type Dice, dice as diceOf } from '../../../faults/driver/random.ts'
+import { copied, EVENTS, eventsOf, makeLog, root, sha256 } from './support/small-log.ts'
 
 /**
  * Whatever happened to the files of a log that lies still, a start gives exactly the events that were there
  * or says what is damaged; nothing of it is deleted.
  */
 
-const TRIES = 200
-const EVENTS = 60
-const root = await mkdtemp(join(tmpdir(), 'tollgate-folder-'))
-t.teardown(() => rm(root, { recursive: true, force: true }))
-
-async function fill(log: EventLog, from: number, to: number): Promise<void> {
-  for (let n = from; n < to; n += 1)
-    await log.submit({
-      kind: 'append',
-      stream: `s${n % 7}`,
-      expected: { kind: 'any' },
-      events: [
-        {
-          id: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`,
-          type: 'T',
-          isJson: true,
-          data: Buffer.from(JSON.stringify({ n, text: 'x'.repeat((n * 37) % 900) })),
-          metadata: Buffer.alloc(0),
-        },
-      ],
-      sizeBytes: 1_000,
-      isAbandoned: () => false,
-    })
-}
-
-/** A log with tables and a file of writes, closed as a killed process leaves it. */
-async function makeLog(): Promise<string> {
-  const dir = join(root, 'whole')
-  const log = await EventLog.open(dir)
-  await fill(log, 0, EVENTS / 2)
-  await log.close()
-  const level = new ClassicLevel(join(dir, 'db'))
-  await level.open()
-  await level.compactRange('', '~')
-  await level.close()
-  const running = await EventLog.open(dir)
-  await fill(running, EVENTS / 2, EVENTS)
-  const killed = join(root, 'killed')
-  await cp(dir, killed, { recursive: true })
-  await running.close()
-  return killed
-}
-
-async function eventsOf(log: EventLog): Promise<readonly string[]> {
-  const range = { from: 1, to: Number.MAX_SAFE_INTEGER }
-  return (await log.readAll(range, 1_000, false)).map((record) => sha256(record))
-}
-
-const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
+const TRIES = 300
 
 /** Not the notes of LevelDB itself. */
 const isData = (name: string): boolean => !/^(?:LOG|LOG\.old|LOCK)$/.test(name)
@@ -84,7 +24,7 @@ async function filesOf(folder: string): Promise<ReadonlyMap<string, string>> {
   return new Map(await Promise.all(files))
 }
 
-/** What may happen to a file; tables keep their bytes. */
+/** What may happen to a file. */
 type Harm = (path: string, dice: Dice) => Promise<void>
 const harms: Readonly<Record<string, Harm>> = {
   gone: (path) => rm(path),
@@ -115,8 +55,9 @@ t.test('a log at rest is given whole, or its damage is named', async (t) => {
     const name = dice.pick((await readdir(db)).filter(isData).toSorted())
     // An empty file of writes is one that nothing was written to: that the log ends too early is found
     // where it is compared with the read models.
-    const possible = name.endsWith('.ldb') ? ['gone'] : Object.keys(harms)
-    const kinds = possible.filter((kind) => !(name.endsWith('.log') && kind === 'emptied'))
+    const kinds = Object.keys(harms).filter(
+      (kind) => !(name.endsWith('.log') && kind === 'emptied'),
+    )
     const kind = dice.pick(kinds)
     await harms[kind]?.(join(db, name), dice)
     const what = `seed ${seed}: ${name} ${kind}`
@@ -124,7 +65,10 @@ t.test('a log at rest is given whole, or its damage is named', async (t) => {
     const outcome = await opened(dir)
     if ('refused' in outcome) {
       t.ok(outcome.refused instanceof OpenError, `${what}: ${String(outcome.refused)}`)
-      t.same(await filesOf(db), files, `${what}: nothing was changed`)
+      const now = await filesOf(db)
+      // A changed byte in a table is met when it is read: what was written last is in a table by then.
+      if (name.endsWith('.ldb') && kind === 'flipped') t.equal(now.get(name), files.get(name), what)
+      else t.same(now, files, `${what}: nothing was changed`)
     } else {
       const { events, reports } = outcome
       t.same(events, whole.slice(0, events.length), what)
@@ -148,12 +92,6 @@ t.test('a log at rest is given whole, or its damage is named', async (t) => {
     for (const [file, hash] of kept) t.equal(hash, files.get(file), `${basename(folder)}/${file}`)
   }
 })
-
-async function copied(from: string, name: string): Promise<string> {
-  const to = join(root, name)
-  await cp(from, to, { recursive: true })
-  return to
-}
 
 async function opened(
   dir: string,

@@ -1,0 +1,100 @@
+/**
+ * What the database holds, read as it was written: with format 2 every value is checked.
+ */
+
+import type { ClassicLevel } from 'classic-level'
+import { checked, damaged, isAsWritten, withChecksum } from './checksum.ts'
+import { PAGE_BYTES } from './limits.ts'
+
+export type Level = ClassicLevel<Buffer, Buffer>
+
+/** Keys from `gte` to `lte`, the last first where `reverse`. */
+export interface KeyRange {
+  readonly gte: Buffer
+  readonly lte: Buffer
+  readonly reverse?: boolean
+  readonly limit: number
+}
+
+export type Entry = readonly [key: Buffer, value: Buffer]
+
+export class Entries {
+  readonly #level: Level
+  readonly hasChecksums: boolean
+
+  constructor(level: Level, hasChecksums: boolean) {
+    this.#level = level
+    this.hasChecksums = hasChecksums
+  }
+
+  /** @throws {LogError} `damaged`, as the others */
+  async get(key: Buffer): Promise<Buffer | undefined> {
+    const [value] = await this.getMany([key])
+    return value
+  }
+
+  async getMany(keys: readonly Buffer[]): Promise<readonly (Buffer | undefined)[]> {
+    const stored = await readable(this.#level.getMany([...keys]))
+    return stored.map((value, index) => {
+      const key = keys[index]
+      return value === undefined || key === undefined ? undefined : this.#valueOf(key, value)
+    })
+  }
+
+  keys(range: KeyRange): Promise<Buffer[]> {
+    return readable(this.#level.keys(range).all())
+  }
+
+  /** The first entries of a range, as many as fit into a page. */
+  async page(range: KeyRange): Promise<readonly Entry[]> {
+    const page = await this.#stored(range)
+    return page.map(([key, stored]) => [key, this.#valueOf(key, stored)])
+  }
+
+  /** The same keys, each with whether its value is as it was written. */
+  async inspect(
+    range: KeyRange,
+  ): Promise<readonly { readonly key: Buffer; readonly isWhole: boolean }[]> {
+    return (await this.#stored(range)).map(([key, stored]) => {
+      return { key, isWhole: !this.hasChecksums || isAsWritten(key, stored) }
+    })
+  }
+
+  async #stored({ limit, ...range }: KeyRange): Promise<readonly Entry[]> {
+    const iterator = this.#level.iterator({
+      ...range,
+      fillCache: false,
+      highWaterMarkBytes: PAGE_BYTES,
+    })
+    try {
+      const page = await readable(iterator.nextv(limit))
+      // A closed iterator keeps a copy of its last page, unseen by the garbage collector, until it
+      // is collected itself: hundreds of megabytes in a replay. Reading nothing clears it.
+      iterator.seek(range.reverse === true ? range.gte : range.lte)
+      await readable(iterator.nextv(1))
+      return page
+    } finally {
+      await iterator.close()
+    }
+  }
+
+  /** A value as it is to be stored. */
+  stored(key: Buffer, value: Buffer): Buffer {
+    return this.hasChecksums ? withChecksum(key, value) : value
+  }
+
+  #valueOf(key: Buffer, stored: Buffer): Buffer {
+    return this.hasChecksums ? checked(key, stored) : stored
+  }
+}
+
+/** What LevelDB cannot decode is damage too. */
+async function readable<T>(read: Promise<T>): Promise<T> {
+  try {
+    return await read
+  } catch (error) {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+    if (Object(cause).code !== 'LEVEL_CORRUPTION') throw error
+    throw damaged(`a block of a table (${String(Object(cause).message)})`)
+  }
+}
