@@ -5,6 +5,7 @@ import { addCredit } from './groups/credit.ts'
 import { addDatabase } from './groups/database.ts'
 import { addHistory } from './groups/history.ts'
 import { addLimits } from './groups/limits.ts'
+import { addLogFiles } from './groups/log-files.ts'
 import { addMarkerSecret } from './groups/marker-secret.ts'
 import { addPrices } from './groups/prices.ts'
 import { addReadModels } from './groups/read-models.ts'
@@ -20,6 +21,7 @@ const groups: readonly ((program: Command) => void)[] = [
   addDatabase,
   addHistory,
   addReadModels,
+  addLogFiles,
   addSpool,
   addPrices,
   addTenants,

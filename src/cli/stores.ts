@@ -36,6 +36,11 @@ interface Runtime {
   readonly sandboxUrl?: string | undefined
 }
 
+/** The folder of the embedded log. */
+export function embeddedLogIn(dataDir: string): string {
+  return join(dataDir, 'eventstore')
+}
+
 /**
  * Starts the embedded event store and Postgres as supervised children; this process owns the data
  * directory.
@@ -58,7 +63,7 @@ export async function startEmbeddedStores(
     ...watch('postgres'),
   })
   const eventStore = superviseEventStore({
-    root: join(dataDir.path, 'eventstore'),
+    root: embeddedLogIn(dataDir.path),
     ...watch('event store'),
   })
   const close = async (): Promise<void> => {

@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { call, tasksOf } from '../e2e/support/client.ts'
+import { eventKey } from '../../infra/embedded/eventstore/keys.ts'
+import { openStored } from '../infra/embedded/eventstore/support/small-log.ts'
 import { identify, isAlive, processesOf, signal } from '../faults/driver/processes.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { pageText, printedCalls } from '../helpers/printed-calls.ts'
@@ -120,4 +122,26 @@ t.test('a secret that is lost is not replaced by itself', async (t) => {
   t.match(replaced, { code: 0, stdout: /replaced/ })
   t.equal((await tollgateProcess(['audit'], env)).code, 0)
   t.equal(await (await serve(dataDir)).end('SIGTERM'), 0)
+})
+
+t.test('the files of the log are looked at while nothing runs', async (t) => {
+  const env = { DATA_DIR: dataDir }
+  const whole = await tollgateProcess(['verify-log'], env)
+  t.match(whole, { code: 0, stdout: /^whole: \d+ events\n$/, stderr: '' })
+  const json = await tollgateProcess(['verify-log', '--json'], env)
+  t.match(JSON.parse(json.stdout), { hasChecksums: true, damagedInAll: 0, damaged: [] })
+  t.match(await tollgateProcess(['convert-log'], env), { code: 0, stdout: /has checksums already/ })
+
+  const level = await openStored(join(dataDir, 'eventstore'))
+  const value = (await level.get(eventKey(2))) ?? Buffer.alloc(0)
+  await level.put(eventKey(2), Buffer.concat([value.subarray(0, -1), Buffer.from([0])]))
+  await level.close()
+  const damaged = await tollgateProcess(['verify-log'], env)
+  t.equal(damaged.code, 1)
+  t.match(damaged.stdout, /^event 2 is not as it was written\ndamaged: 1 findings in \d+ events\n$/)
+  await rm(join(dataDir, 'eventstore', 'db', 'CURRENT'))
+  const refused = await tollgateProcess(['verify-log'], env)
+  t.equal(refused.code, 1)
+  t.match(refused.stderr, /no CURRENT.*Nothing was changed: put the folder back from a backup/)
+  t.notMatch(refused.stderr, /\n\s+at /)
 })

@@ -1,0 +1,65 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { prepareDataDir } from '../../infra/embedded/data-dir.ts'
+import { convertDatabase } from '../../infra/embedded/eventstore/database.ts'
+import { OpenError } from '../../infra/embedded/eventstore/types.ts'
+import { verifyAll } from '../../infra/embedded/eventstore/verify.ts'
+import { loadConfig } from '../config.ts'
+import { CommandError, note, print, progress, toJson } from './output.ts'
+import { embeddedLogIn } from './stores.ts'
+
+/** Commands on the files of the embedded log, with nothing running on it. */
+
+interface JsonOption {
+  readonly json?: boolean
+}
+
+/** `tollgate verify-log`: exit code 1 where something is damaged. */
+export function verifyLogCommand({ json }: JsonOption): Promise<void> {
+  return onLogFiles(async (folder, onProgress) => {
+    const { events, hasChecksums, damaged, damagedInAll } = await verifyAll(folder, onProgress)
+    if (damagedInAll > 0) process.exitCode = 1
+    if (json === true) return print(toJson({ events, hasChecksums, damagedInAll, damaged }))
+    for (const what of damaged) print(what)
+    if (damagedInAll > damaged.length) print(`and ${damagedInAll - damaged.length} more`)
+    if (!hasChecksums)
+      note('this log has no checksums, so that a changed byte is not seen: tollgate convert-log')
+    print(
+      damagedInAll === 0
+        ? `whole: ${events} events`
+        : `damaged: ${damagedInAll} findings in ${events} events`,
+    )
+  })
+}
+
+/** `tollgate convert-log`; run again it goes on where it was stopped. */
+export function convertLogCommand({ json }: JsonOption): Promise<void> {
+  return onLogFiles(async (folder, onProgress) => {
+    const isConverted = await convertDatabase(folder, onProgress)
+    if (json === true) return print(toJson({ outcome: isConverted ? 'converted' : 'unchanged' }))
+    print(isConverted ? 'the log has checksums now' : 'the log has checksums already')
+  })
+}
+
+async function onLogFiles(
+  work: (folder: string, onProgress: (entries: number) => void) => Promise<void>,
+): Promise<void> {
+  const { external, dataDir } = loadConfig()
+  if (external !== undefined)
+    throw new CommandError(
+      'EVENTSTORE_URL names an event store with files of its own: look after them with its own tools',
+    )
+  if (!existsSync(join(dataDir, 'version')))
+    throw new CommandError(`there is nothing in ${dataDir} yet: set DATA_DIR`)
+  const held = await prepareDataDir(dataDir)
+  const shown = progress('entries')
+  try {
+    await work(embeddedLogIn(held.path), (entries) => shown.update(entries))
+  } catch (error) {
+    if (error instanceof OpenError) throw new CommandError(error.message, { cause: error })
+    throw error
+  } finally {
+    shown.end()
+    await held.release()
+  }
+}
