@@ -14,6 +14,8 @@ export interface KeyRange {
   readonly lte: Buffer
   readonly reverse?: boolean
   readonly limit: number
+  /** Whether the blocks are kept in memory: not for what a replay reads once. */
+  readonly fillCache?: boolean
 }
 
 export type Entry = readonly [key: Buffer, value: Buffer]
@@ -61,11 +63,7 @@ export class Entries {
   }
 
   async #stored({ limit, ...range }: KeyRange): Promise<readonly Entry[]> {
-    const iterator = this.#level.iterator({
-      ...range,
-      fillCache: false,
-      highWaterMarkBytes: PAGE_BYTES,
-    })
+    const iterator = this.#level.iterator({ ...range, highWaterMarkBytes: PAGE_BYTES })
     try {
       const page = await readable(iterator.nextv(limit))
       // A closed iterator keeps a copy of its last page, unseen by the garbage collector, until it

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { link, open, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeFolders, syncFolder } from '../../../src/kernel/durable-files.ts'
-import { logNumberOf, readWritten } from './write-ahead-log.ts'
+import { liveFilesOf, readWritten } from './write-ahead-log.ts'
 import { OpenError } from './types.ts'
 
 const POINTER = 'CURRENT'
@@ -45,20 +45,25 @@ export async function checkFolder(path: string): Promise<CheckedFolder> {
     return refuse(path, `it holds ${found} and no ${POINTER}, without which all would be deleted`)
   }
   const manifest = await manifestOf(path, manifests)
-  for (const name of data.filter((one) => TABLE.test(one))) await requireWholeTable(path, name)
-  const damaged = new Map<string, number>()
-  for (const name of [manifest, ...logs]) {
-    const { records, damage } = await readWritten(join(path, name))
-    if (name === manifest) requireLog(path, records, logs)
-    if (damage === undefined) continue
-    if (!damage.isLast)
-      return refuse(path, `${name} is damaged at byte ${damage.at}, and more stands behind that`)
-    damaged.set(name, damage.at)
+  const { records, damage } = await readWritten(join(path, manifest))
+  const live = liveFilesOf(records)
+  const read = logs.filter((name) => numberOf(name) >= (live.log ?? 0))
+  if (live.log !== undefined && !read.some((name) => numberOf(name) === live.log))
+    return refuse(path, `${live.log}.log, which has what was written last, is missing`)
+  for (const name of data.filter((one) => TABLE.test(one) && live.tables.has(numberOf(one))))
+    await requireWholeTable(path, name)
+  const damaged = new Map(damage && [[manifest, damage]])
+  for (const name of read) {
+    const found = (await readWritten(join(path, name))).damage
+    if (found !== undefined) damaged.set(name, found)
   }
+  for (const [name, { at, isLast }] of damaged)
+    if (!isLast)
+      return refuse(path, `${name} is damaged at byte ${at}, and more stands behind that`)
   if (damaged.size === 0) return { isNew: false, kept: undefined }
   // What a manifest does not name is deleted, and so is a log that was read.
   const copy = await keep(path, damaged.has(manifest) ? names : [...damaged.keys()])
-  const unread = [...damaged].map(([name, at]) => `${name} from byte ${at} on`)
+  const unread = [...damaged].map(([name, { at }]) => `${name} from byte ${at} on`)
   return {
     isNew: false,
     kept: `${path}: ${unread.join(', ')} cannot be read and is left out; ${copy} keeps it`,
@@ -95,7 +100,10 @@ async function manifestOf(path: string, manifests: readonly string[]): Promise<s
 /** The last bytes of every table (LevelDB's `table_format.md`). */
 const TABLE_END = Buffer.from('57fb808b247547db', 'hex')
 
-/** A table that was cut or lengthened is found by its end; LevelDB looks there only when it needs it. */
+/**
+ * A table that was cut or lengthened is found by its end; LevelDB looks there only when it needs it. Other
+ * tables than those of the manifest may be unfinished: their process died while it made them.
+ */
 async function requireWholeTable(path: string, name: string): Promise<void> {
   const file = await open(join(path, name), 'r')
   try {
@@ -108,14 +116,9 @@ async function requireWholeTable(path: string, name: string): Promise<void> {
   }
 }
 
-/** What was written last is in a file of its own, which LevelDB does not miss. */
-function requireLog(path: string, records: readonly Buffer[], logs: readonly string[]): void {
-  const number = logNumberOf(records)
-  if (number === undefined || logs.some((name) => Number.parseInt(name, 10) === number)) return
-  refuse(
-    path,
-    `${String(number).padStart(6, '0')}.log, which has what was written last, is missing`,
-  )
+/** Files are named by numbers: `000028.ldb`, and logs and tables share the count. */
+function numberOf(name: string): number {
+  return Number.parseInt(name, 10)
 }
 
 /** Links files into a folder beside theirs, named by what is in them: once for the same damage. */

@@ -98,6 +98,7 @@ export async function readAllPage(
       lte: eventKey(Math.min(high, MAX_KEY)),
       reverse: backwards,
       limit: Math.min(limit, PAGE_EVENTS),
+      fillCache: false,
     }),
   )
   requireUnbroken(

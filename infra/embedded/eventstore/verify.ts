@@ -118,7 +118,7 @@ export async function verifyAll(
     let [entries, events, places, next] = [0, 0, 0, 1]
     for (const [from, end] of entryRanges) {
       for (let gte = from; ;) {
-        const range = { gte, lte: end, limit: PAGE }
+        const range = { gte, lte: end, limit: PAGE, fillCache: false }
         const page = await database.read((read) => read.inspect(range))
         for (const { key, isWhole } of page) {
           const position = isEventKey(key) ? decodeEventKey(key) : undefined

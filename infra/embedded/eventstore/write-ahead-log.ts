@@ -104,31 +104,54 @@ const fields: Readonly<Record<number, readonly ('number' | 'bytes')[]>> = {
   9: ['number'],
 }
 const LOG_NUMBER = 2
+const DELETED_TABLE = 6
+const NEW_TABLE = 7
 
-/** The number of the file that the database wrote to, by the records of its manifest. */
-export function logNumberOf(records: readonly Buffer[]): number | undefined {
-  let found: number | undefined
-  for (const record of records) {
-    let at = 0
-    const number = (): number => {
-      let value = 0
-      for (let scale = 1; at < record.length; scale *= 128) {
-        const byte = record.readUInt8(at)
-        at += 1
-        value += (byte & 0x7f) * scale
-        if (byte < 0x80) break
-      }
-      return value
+/** The files that a database is made of, by number. */
+interface LiveFiles {
+  /** What was written last; those before it are in tables. */
+  readonly log: number | undefined
+  readonly tables: ReadonlySet<number>
+}
+
+/** What the records of a manifest come to. */
+export function liveFilesOf(records: readonly Buffer[]): LiveFiles {
+  let log: number | undefined
+  const tables = new Set<number>()
+  for (const record of records)
+    for (const { field, numbers } of fieldsOf(record)) {
+      const [first, second] = numbers
+      if (field === LOG_NUMBER) log = first
+      else if (field === NEW_TABLE && second !== undefined) tables.add(second)
+      else if (field === DELETED_TABLE && second !== undefined) tables.delete(second)
     }
-    while (at < record.length) {
-      const field = number()
-      for (const part of fields[field] ?? []) {
-        const value = number()
-        if (part === 'bytes') at += value
-        else if (field === LOG_NUMBER) found = value
-      }
-      if (fields[field] === undefined) break
+  return { log, tables }
+}
+
+function* fieldsOf(
+  record: Buffer,
+): Generator<{ readonly field: number; readonly numbers: readonly number[] }, void> {
+  let at = 0
+  const number = (): number => {
+    let value = 0
+    for (let scale = 1; at < record.length; scale *= 128) {
+      const byte = record.readUInt8(at)
+      at += 1
+      value += (byte & 0x7f) * scale
+      if (byte < 0x80) break
     }
+    return value
   }
-  return found
+  while (at < record.length) {
+    const field = number()
+    const parts = fields[field]
+    if (parts === undefined) return
+    const numbers: number[] = []
+    for (const part of parts) {
+      const value = number()
+      if (part === 'bytes') at += value
+      else numbers.push(value)
+    }
+    yield { field, numbers }
+  }
 }

@@ -123,3 +123,14 @@ t.test('a folder in which the first start was cut off is a new one', async (t) =
   t.same(await eventsOf(log), [])
   await log.close()
 })
+
+t.test('what a process left unfinished is no damage', async (t) => {
+  const dir = await copied(join(root, 'killed'), 'unfinished')
+  await writeFile(join(dir, 'db', '000099.ldb'), 'the first bytes of a table')
+  await writeFile(join(dir, 'db', '000002.log'), 'a log that is in tables')
+  const reports: string[] = []
+  const log = await EventLog.open(dir, (_event, detail) => reports.push(detail))
+  t.equal((await eventsOf(log)).length, EVENTS)
+  t.same(reports, [])
+  await log.close()
+})
