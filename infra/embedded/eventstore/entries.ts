@@ -3,7 +3,7 @@
  */
 
 import type { ClassicLevel } from 'classic-level'
-import { checked, damaged, isAsWritten, withChecksum } from './checksum.ts'
+import { checked, checkedRecord, damaged, isAsWritten, withChecksum } from './checksum.ts'
 import { PAGE_BYTES } from './limits.ts'
 
 export type Level = ClassicLevel<Buffer, Buffer>
@@ -53,6 +53,26 @@ export class Entries {
     return page.map(([key, stored]) => [key, this.#valueOf(key, stored)])
   }
 
+  /** The records of the first events of a range, as many as fit into a page: without their keys, which cost. */
+  async records(range: KeyRange): Promise<Buffer[]> {
+    const { limit, ...bounds } = range
+    const iterator = this.#level.values({ ...bounds, highWaterMarkBytes: PAGE_BYTES })
+    let page: Buffer[]
+    try {
+      page = await readable(iterator.nextv(limit))
+      iterator.seek(endOf(range))
+      await readable(iterator.nextv(1))
+    } finally {
+      await iterator.close()
+    }
+    if (!this.hasChecksums) return page
+    const records = page.map(checkedRecord)
+    if (records.every((record) => record !== undefined)) return records
+    // With the keys the damaged one has a name.
+    await this.page(range)
+    throw damaged('an event')
+  }
+
   /** The same keys, each with whether its value is as it was written. */
   async inspect(
     range: KeyRange,
@@ -62,13 +82,12 @@ export class Entries {
     })
   }
 
-  async #stored({ limit, ...range }: KeyRange): Promise<readonly Entry[]> {
-    const iterator = this.#level.iterator({ ...range, highWaterMarkBytes: PAGE_BYTES })
+  async #stored(range: KeyRange): Promise<readonly Entry[]> {
+    const { limit, ...bounds } = range
+    const iterator = this.#level.iterator({ ...bounds, highWaterMarkBytes: PAGE_BYTES })
     try {
       const page = await readable(iterator.nextv(limit))
-      // A closed iterator keeps a copy of its last page, unseen by the garbage collector, until it
-      // is collected itself: hundreds of megabytes in a replay. Reading nothing clears it.
-      iterator.seek(range.reverse === true ? range.gte : range.lte)
+      iterator.seek(endOf(range))
       await readable(iterator.nextv(1))
       return page
     } finally {
@@ -84,6 +103,14 @@ export class Entries {
   #valueOf(key: Buffer, stored: Buffer): Buffer {
     return this.hasChecksums ? checked(key, stored) : stored
   }
+}
+
+/**
+ * Where nothing more is read. A closed iterator keeps a copy of its last page, unseen by the garbage
+ * collector, until it is collected itself: hundreds of megabytes in a replay. Reading nothing clears it.
+ */
+function endOf({ gte, lte, reverse }: KeyRange): Buffer {
+  return reverse === true ? gte : lte
 }
 
 /** What LevelDB cannot decode is damage too. */

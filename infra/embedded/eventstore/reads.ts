@@ -93,7 +93,7 @@ export async function readAllPage(
   const [low, high] = backwards ? [range.to, range.from] : [range.from, range.to]
   if (low > high || limit <= 0) return []
   const page = await database.read((entries) =>
-    entries.page({
+    entries.records({
       gte: eventKey(Math.max(low, 0)),
       lte: eventKey(Math.min(high, MAX_KEY)),
       reverse: backwards,
@@ -101,16 +101,8 @@ export async function readAllPage(
       fillCache: false,
     }),
   )
-  requireUnbroken(
-    page.map(([key]) => decodeEventKey(key)),
-    backwards,
-    (position) => `event ${position}`,
-  )
-  return page.map(([key, record]) => {
-    const position = decodeEventKey(key)
-    if (recordPosition(record) !== position) throw damaged(`event ${position}`)
-    return record
-  })
+  requireUnbroken(page.map(recordPosition), backwards, (position) => `event ${position}`)
+  return page
 }
 
 /** One page of a stream between two revisions. Empty means none left. */
