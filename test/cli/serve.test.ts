@@ -144,4 +144,11 @@ t.test('the files of the log are looked at while nothing runs', async (t) => {
   t.equal(refused.code, 1)
   t.match(refused.stderr, /no CURRENT.*Nothing was changed: put the folder back from a backup/)
   t.notMatch(refused.stderr, /\n\s+at /)
+
+  await rm(join(dataDir, 'eventstore'), { recursive: true })
+  for (const command of ['verify-log', 'convert-log']) {
+    const none = await tollgateProcess([command], env)
+    t.match(none, { code: 1, stderr: /there is no log in .*eventstore/ })
+  }
+  await t.rejects(stat(join(dataDir, 'eventstore')), { code: 'ENOENT' }, 'and none is made')
 })

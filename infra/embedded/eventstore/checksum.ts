@@ -1,6 +1,6 @@
 /**
- * The checksum behind every value of format 2: CRC-32 over key and value, of an event over its record. LevelDB's own are not checked
- * when it reads, and a compaction gives a damaged block a good one.
+ * The checksum behind every value of format 2: CRC-32 over key and value, of an event over its record.
+ * LevelDB does not check its own when it reads, and a compaction gives a damaged block a good one.
  */
 
 import { crc32 } from 'node:zlib'
@@ -9,37 +9,42 @@ import { LogError } from './types.ts'
 
 const CHECKSUM_BYTES = 4
 
-/** An event's record has its position, so that its key is in the sum of its value. */
-function checksumOf(key: Buffer, value: Buffer): number {
-  return isEventKey(key) ? crc32(value) : crc32(value, crc32(key))
+/** The sum of the key, on which that of the value goes on; an event's record has its position itself. */
+function sumOf(key: Buffer): number {
+  return isEventKey(key) ? 0 : crc32(key)
 }
 
 /** A value as it is stored. */
 export function withChecksum(key: Buffer, value: Buffer): Buffer {
   const stored = Buffer.allocUnsafe(value.length + CHECKSUM_BYTES)
   value.copy(stored)
-  stored.writeUInt32BE(checksumOf(key, value), value.length)
+  stored.writeUInt32BE(crc32(value, sumOf(key)), value.length)
   return stored
+}
+
+/** The value that is stored, as a view; undefined where it is not as it was written. */
+function valueIn(stored: Buffer, keySum: number): Buffer | undefined {
+  const end = stored.length - CHECKSUM_BYTES
+  if (end < 0) return undefined
+  const value = stored.subarray(0, end)
+  return stored.readUInt32BE(end) === crc32(value, keySum) ? value : undefined
 }
 
 /** The value without its checksum, as a view. @throws {LogError} `damaged` */
 export function checked(key: Buffer, stored: Buffer): Buffer {
-  if (!isAsWritten(key, stored)) throw damaged(describeKey(key))
-  return stored.subarray(0, stored.length - CHECKSUM_BYTES)
+  const value = valueIn(stored, sumOf(key))
+  if (value === undefined) throw damaged(describeKey(key))
+  return value
 }
 
 /** Whether what is stored has the checksum of its key and value. */
 export function isAsWritten(key: Buffer, stored: Buffer): boolean {
-  const end = stored.length - CHECKSUM_BYTES
-  return end >= 0 && stored.readUInt32BE(end) === checksumOf(key, stored.subarray(0, end))
+  return valueIn(stored, sumOf(key)) !== undefined
 }
 
 /** The record of an event that was read without its key; undefined where it is damaged. */
 export function checkedRecord(stored: Buffer): Buffer | undefined {
-  const end = stored.length - CHECKSUM_BYTES
-  if (end < 0) return undefined
-  const record = stored.subarray(0, end)
-  return stored.readUInt32BE(end) === crc32(record) ? record : undefined
+  return valueIn(stored, 0)
 }
 
 /** `what` is damaged: it was written and is not what it was. */

@@ -189,6 +189,12 @@ async function formatOf(level: Level, dir: string): Promise<number> {
   return version
 }
 
+/** Refuses a folder without a log, where opening it would make one. @throws {OpenError} */
+export async function requireLog(dir: string): Promise<void> {
+  const { isNew } = await checkFolder(pathIn(dir))
+  if (isNew) throw new OpenError('unusable', `there is no log in ${dir}`)
+}
+
 /** Entries that are converted at once. */
 const CONVERTED_AT_ONCE = 2_000
 
@@ -201,8 +207,8 @@ export async function convertDatabase(
   dir: string,
   onProgress: (entries: number) => void,
 ): Promise<boolean> {
-  const { isNew } = await checkFolder(pathIn(dir))
-  const level = await openLevel(dir, isNew)
+  await requireLog(dir)
+  const level = await openLevel(dir, false)
   try {
     const after = await level.get(CONVERTED_KEY)
     if (after === undefined && (await formatOf(level, dir)) !== WITHOUT_CHECKSUMS) return false

@@ -1,5 +1,5 @@
 /**
- * What the database holds, read as it was written: with format 2 every value is checked.
+ * Reads the entries of the database as they were written: with format 2 it checks every value.
  */
 
 import type { ClassicLevel } from 'classic-level'
@@ -55,16 +55,8 @@ export class Entries {
 
   /** The records of the first events of a range, as many as fit into a page: without their keys, which cost. */
   async records(range: KeyRange): Promise<Buffer[]> {
-    const { limit, ...bounds } = range
-    const iterator = this.#level.values({ ...bounds, highWaterMarkBytes: PAGE_BYTES })
-    let page: Buffer[]
-    try {
-      page = await readable(iterator.nextv(limit))
-      iterator.seek(endOf(range))
-      await readable(iterator.nextv(1))
-    } finally {
-      await iterator.close()
-    }
+    const { limit: _limit, ...bounds } = range
+    const page = await pageOf(this.#level.values({ ...bounds, ...ONE_PAGE }), range)
     if (!this.hasChecksums) return page
     const records = page.map(checkedRecord)
     if (records.every((record) => record !== undefined)) return records
@@ -82,17 +74,9 @@ export class Entries {
     })
   }
 
-  async #stored(range: KeyRange): Promise<readonly Entry[]> {
-    const { limit, ...bounds } = range
-    const iterator = this.#level.iterator({ ...bounds, highWaterMarkBytes: PAGE_BYTES })
-    try {
-      const page = await readable(iterator.nextv(limit))
-      iterator.seek(endOf(range))
-      await readable(iterator.nextv(1))
-      return page
-    } finally {
-      await iterator.close()
-    }
+  #stored(range: KeyRange): Promise<readonly Entry[]> {
+    const { limit: _limit, ...bounds } = range
+    return pageOf(this.#level.iterator({ ...bounds, ...ONE_PAGE }), range)
   }
 
   /** A value as it is to be stored. */
@@ -105,15 +89,34 @@ export class Entries {
   }
 }
 
-/**
- * Where nothing more is read. A closed iterator keeps a copy of its last page, unseen by the garbage
- * collector, until it is collected itself: hundreds of megabytes in a replay. Reading nothing clears it.
- */
-function endOf({ gte, lte, reverse }: KeyRange): Buffer {
-  return reverse === true ? gte : lte
+const ONE_PAGE = { highWaterMarkBytes: PAGE_BYTES } as const
+
+interface PageIterator<Item> {
+  readonly nextv: (size: number) => Promise<Item[]>
+  readonly seek: (key: Buffer) => void
+  readonly close: () => Promise<void>
 }
 
-/** What LevelDB cannot decode is damage too. */
+/**
+ * The next items, after which it closes the iterator. A closed one keeps a copy of its last page, unseen by
+ * the garbage collector, until it is collected itself: hundreds of megabytes in a replay. Reading from the end
+ * of the range, where nothing more is, clears it.
+ */
+async function pageOf<Item>(
+  iterator: PageIterator<Item>,
+  { gte, lte, reverse, limit }: KeyRange,
+): Promise<Item[]> {
+  try {
+    const page = await readable(iterator.nextv(limit))
+    iterator.seek(reverse === true ? gte : lte)
+    await readable(iterator.nextv(1))
+    return page
+  } finally {
+    await iterator.close()
+  }
+}
+
+/** A block that LevelDB cannot decode is damaged too. */
 async function readable<T>(read: Promise<T>): Promise<T> {
   try {
     return await read

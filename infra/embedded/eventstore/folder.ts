@@ -16,14 +16,14 @@ const WRITE_AHEAD_LOG = /^\d+\.log$/
 const TABLE = /^\d+\.(?:ldb|sst)$/
 /** Larger than the manifest of a database that was just made. */
 const MOST_NEW_MANIFEST_BYTES = 128
-/** Of the name of a copy. */
+/** The hash in the name of a second folder has this many digits. */
 const HASH_DIGITS = 12
 
-/** What is in a folder that may be opened. */
+/** A folder that may be opened. */
 interface CheckedFolder {
   /** No database was made here yet. */
   readonly isNew: boolean
-  /** What an operator should know: a file whose end is not read, and where everything was kept first. */
+  /** Names the files whose end is not read, and where they were kept first; undefined where there are none. */
   readonly kept: string | undefined
 }
 
@@ -61,7 +61,7 @@ export async function checkFolder(path: string): Promise<CheckedFolder> {
     if (!isLast)
       return refuse(path, `${name} is damaged at byte ${at}, and more stands behind that`)
   if (damaged.size === 0) return { isNew: false, kept: undefined }
-  // What a manifest does not name is deleted, and so is a log that was read.
+  // LevelDB deletes the tables that its manifest does not name, and each log that it has read.
   const copy = await keep(path, damaged.has(manifest) ? names : [...damaged.keys()])
   const unread = [...damaged].map(([name, { at }]) => `${name} from byte ${at} on`)
   return {
@@ -121,7 +121,10 @@ function numberOf(name: string): number {
   return Number.parseInt(name, 10)
 }
 
-/** Links files into a folder beside theirs, named by what is in them: once for the same damage. */
+/**
+ * Links the files into a second folder, whose name ends in a hash of them: the same damage is kept once.
+ * @returns the path of that folder
+ */
 async function keep(path: string, names: readonly string[]): Promise<string> {
   const hash = createHash('sha256')
   for (const name of names.filter((one) => MANIFEST.test(one) || WRITE_AHEAD_LOG.test(one)))

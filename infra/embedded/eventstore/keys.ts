@@ -87,7 +87,7 @@ export function decodeStreamRevision(key: Buffer): number {
   return readUint64(key, key.length - 8)
 }
 
-/** What stands under a key, in words for people. */
+/** Names the entry of a key in words for people. */
 export function describeKey(key: Buffer): string {
   if (isEventKey(key)) return `event ${decodeEventKey(key)}`
   if (key[0] === HEAD) return `the head of stream ${key.toString('utf8', 1)}`

@@ -3,7 +3,7 @@
  * indexes agree with it.
  */
 
-import { Database } from './database.ts'
+import { Database, requireLog } from './database.ts'
 import { decodeEventKey, describeKey, entryRanges, isEventKey, isStreamKey } from './keys.ts'
 import type { SeenEvent } from './decide.ts'
 import { STARTUP_CHECK_BYTES, STARTUP_CHECK_EVENTS, STARTUP_CHECK_POSITIONS } from './limits.ts'
@@ -85,7 +85,7 @@ async function verifyPage(
   }
 }
 
-/** What a look at every entry of a log found. */
+/** The result of `verifyAll`. */
 export interface Verified {
   readonly events: number
   /** Whether damage that changes no length and no key can be seen at all. */
@@ -107,6 +107,7 @@ export async function verifyAll(
   dir: string,
   onProgress: (entries: number) => void,
 ): Promise<Verified> {
+  await requireLog(dir)
   const database = await Database.open(dir)
   try {
     const found: string[] = []

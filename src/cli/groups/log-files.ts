@@ -5,7 +5,7 @@ const files = () => import('../log-files.ts')
 
 const VERIFY_HELP = `
 Reads every entry of DATA_DIR/eventstore with its checksum, shows progress, and names what is damaged: each event by
-its position, what is missing, and heads of streams. It changes nothing. Stop the gateway first.
+its position, what is missing, and heads of streams. It changes no event. Stop the gateway first.
 
 The exit code is 1 where something is damaged. Put the folder back from a backup then, whole: a running gateway
 answers reads of what is damaged with an error, and refuses to append to a stream whose head is.`
