@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { link, open, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeFolders, syncFolder } from '../../../src/kernel/durable-files.ts'
-import { liveFilesOf, readWritten } from './write-ahead-log.ts'
+import { liveFilesOf, fourNumbersIn, readWritten, storedSum } from './write-ahead-log.ts'
 import { OpenError } from './types.ts'
 
 const POINTER = 'CURRENT'
@@ -97,20 +97,31 @@ async function manifestOf(path: string, manifests: readonly string[]): Promise<s
   return name
 }
 
-/** The last bytes of every table (LevelDB's `table_format.md`). */
+/** The last bytes of every table (LevelDB's `table_format.md`): two places of blocks, and these eight. */
+const FOOTER_BYTES = 48
 const TABLE_END = Buffer.from('57fb808b247547db', 'hex')
+/** A block's kind and checksum stand behind it. */
+const TRAILER_BYTES = 5
 
 /**
- * A table that was cut or lengthened is found by its end; LevelDB looks there only when it needs it. Other
- * tables than those of the manifest may be unfinished: their process died while it made them.
+ * Checks the end of a table, and its index, by which LevelDB finds all other blocks: it does not check that
+ * itself, and a process that takes a length from a damaged one aborts. Other tables than those of the
+ * manifest may be unfinished: their process died while it made them.
  */
 async function requireWholeTable(path: string, name: string): Promise<void> {
   const file = await open(join(path, name), 'r')
   try {
     const { size } = await file.stat()
-    const end = Buffer.alloc(TABLE_END.length)
-    await file.read(end, 0, end.length, Math.max(0, size - end.length))
-    if (!end.equals(TABLE_END)) refuse(path, `${name} does not end as a table does`)
+    const footer = Buffer.alloc(FOOTER_BYTES)
+    await file.read(footer, 0, FOOTER_BYTES, Math.max(0, size - FOOTER_BYTES))
+    const [, , at = 0, length = 0] = fourNumbersIn(footer)
+    const isThere = at + length + TRAILER_BYTES <= size - FOOTER_BYTES
+    if (!footer.subarray(-TABLE_END.length).equals(TABLE_END) || !isThere)
+      refuse(path, `${name} does not end as a table does`)
+    const index = Buffer.alloc(length + TRAILER_BYTES)
+    await file.read(index, 0, index.length, at)
+    if (index.readUInt32LE(length + 1) !== storedSum(index.subarray(0, length + 1)))
+      refuse(path, `the index of ${name} is damaged`)
   } finally {
     await file.close()
   }

@@ -67,12 +67,13 @@ function pieceAt(bytes: Buffer, at: number, left: number): Piece {
   if (HEADER_BYTES + length > left || kind < FULL || kind > LAST)
     return { kind: undefined, end: at + left }
   if (end > bytes.length) return { kind: undefined, end: bytes.length }
-  const sum = masked(crc32c(bytes.subarray(at + HEADER_BYTES - 1, end)))
+  const sum = storedSum(bytes.subarray(at + HEADER_BYTES - 1, end))
   return { kind: bytes.readUInt32LE(at) === sum ? kind : undefined, end }
 }
 
-/** As LevelDB stores a checksum, so that one over data with checksums stays a good one. */
-function masked(crc: number): number {
+/** A checksum as LevelDB stores it: masked, so that one over data with checksums stays a good one. */
+export function storedSum(bytes: Uint8Array): number {
+  const crc = crc32c(bytes)
   return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0
 }
 
@@ -90,6 +91,30 @@ function crc32c(bytes: Uint8Array): number {
   for (let at = 0; at < bytes.length; at += 1)
     crc = (table[(crc ^ (bytes[at] ?? 0)) & 0xff] ?? 0) ^ (crc >>> 8)
   return (crc ^ 0xffffffff) >>> 0
+}
+
+/** A number in pieces of seven bits, the lowest first, and where the next byte is. */
+function numberAt(bytes: Buffer, from: number): { readonly value: number; readonly next: number } {
+  let value = 0
+  let next = from
+  for (let scale = 1; next < bytes.length; scale *= 128) {
+    const byte = bytes.readUInt8(next)
+    next += 1
+    value += (byte & 0x7f) * scale
+    if (byte < 0x80) break
+  }
+  return { value, next }
+}
+
+/** The first four numbers: the places in the end of a table. */
+export function fourNumbersIn(bytes: Buffer): readonly number[] {
+  const numbers: number[] = []
+  for (let at = 0; numbers.length < 4;) {
+    const { value, next } = numberAt(bytes, at)
+    numbers.push(value)
+    at = next
+  }
+  return numbers
 }
 
 /** Fields of a manifest's record (LevelDB's `version_edit.cc`), and what each is made of. */
@@ -133,13 +158,8 @@ function* fieldsOf(
 ): Generator<{ readonly field: number; readonly numbers: readonly number[] }, void> {
   let at = 0
   const number = (): number => {
-    let value = 0
-    for (let scale = 1; at < record.length; scale *= 128) {
-      const byte = record.readUInt8(at)
-      at += 1
-      value += (byte & 0x7f) * scale
-      if (byte < 0x80) break
-    }
+    const { value, next } = numberAt(record, at)
+    at = next
     return value
   }
   while (at < record.length) {

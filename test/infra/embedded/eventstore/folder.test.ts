@@ -12,8 +12,6 @@ import { copied, EVENTS, eventsOf, makeLog, root, sha256 } from './support/small
  */
 
 const TRIES = 300
-/** The blocks of entries are at least this share of a table. */
-const BLOCKS_SHARE = 0.7
 
 /** Not the notes of LevelDB itself. */
 const isData = (name: string): boolean => !/^(?:LOG|LOG\.old|LOCK)$/.test(name)
@@ -34,9 +32,7 @@ const harms: Readonly<Record<string, Harm>> = {
   cut: async (path, dice) => truncate(path, dice.integer(0, (await stat(path)).size)),
   flipped: async (path, dice) => {
     const bytes = await readFile(path)
-    // The end of a table says how much LevelDB allocates, and a process that is told too much aborts.
-    const end = path.endsWith('.ldb') ? Math.floor(bytes.length * BLOCKS_SHARE) : bytes.length
-    const at = dice.integer(0, end - 1)
+    const at = dice.integer(0, bytes.length - 1)
     bytes[at] = (bytes[at] ?? 0) ^ (1 << dice.integer(0, 7))
     await writeFile(path, bytes)
   },
