@@ -126,7 +126,7 @@ function codesOf({ content = {} }: Response): readonly string[] {
 }
 
 t.test('every route and each of its failures is named by a page of a surface', async (t) => {
-  const { app } = await startApp({ objects: () => undefined })
+  const { app } = await startApp({ objects: () => Promise.resolve(undefined) })
   t.teardown(() => app.close())
   const { paths } = (await app.inject('/openapi.json')).json<{
     readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>

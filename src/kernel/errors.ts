@@ -137,6 +137,7 @@ export function isDomainError<Code extends DomainCode>(
  */
 export function failureFields(error: unknown): object {
   if (!isDomainError(error)) return { err: error }
-  const { code, message, details } = error
-  return { code, why: message, reason: details['reason'] }
+  const { code, message, details, cause } = error
+  const because = cause instanceof Error ? cause.message : undefined
+  return { code, why: message, reason: details['reason'], because }
 }

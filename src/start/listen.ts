@@ -198,7 +198,7 @@ function buildCallersApp(
       clock,
       served: servedModels(channels),
     }),
-    objects: local && ((key, query) => local.fileOf(key, query, clock.nowMs())),
+    objects: local && ((key, query) => local.signedObject(key, query, clock.nowMs())),
     resolveHost: hosts?.resolveHost ?? resolveByDns,
     upstreamHosts: new Set(channels.map(({ baseUrl }) => new URL(baseUrl).hostname)),
     version: options.version,

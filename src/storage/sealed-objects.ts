@@ -134,6 +134,6 @@ function openSegment(key: Buffer, nonce: Buffer, bytes: Uint8Array): Buffer {
     decipher.final()
     return opened
   } catch (error) {
-    throw storageUnavailable('refused', error)
+    throw storageUnavailable('damaged', error)
   }
 }

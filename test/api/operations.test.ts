@@ -33,7 +33,7 @@ function linesOf(place: string, operation: Described): readonly string[] {
 }
 
 t.test('every operation is described as recorded', async (t) => {
-  const { app } = await startApp({ objects: () => undefined })
+  const { app } = await startApp({ objects: () => Promise.resolve(undefined) })
   t.teardown(() => app.close())
   const { paths, tags, components } = (await app.inject('/openapi.json')).json<{
     paths: Record<string, Record<string, Described>>

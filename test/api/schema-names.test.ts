@@ -7,7 +7,7 @@ interface Schema {
   readonly properties?: Readonly<Record<string, unknown>>
 }
 
-const { app } = await startApp({ objects: () => undefined })
+const { app } = await startApp({ objects: () => Promise.resolve(undefined) })
 t.teardown(() => app.close())
 const { paths, components } = (await app.inject('/openapi.json')).json<{
   readonly paths: object

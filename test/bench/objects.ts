@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'undici'
 import { systemClock } from '../../src/kernel/clock.ts'
@@ -14,7 +14,7 @@ import { type Closers, median, tell, withClosers } from './kit/closers.ts'
 import { freePort, startGateway } from './kit/gateway.ts'
 import { sized } from './kit/sizes.ts'
 
-/** Downloads of a large object from the gateway's own storage, and of the same file from nginx. */
+/** Downloads of a large object from the gateway's own storage, and of the same bytes from nginx. */
 
 const BYTES = sized(20, 2) * 1024 * 1024
 const AT_ONCE = 4
@@ -93,9 +93,11 @@ export const run: Benchmark = () =>
       baseUrl: () => gateway.url,
     })
     const key = resultKey(Date.now(), newSecret(''), 'image/png')
-    await store.put(key, Buffer.alloc(BYTES, 'pixels'))
+    const bytes = Buffer.alloc(BYTES, 'pixels')
+    await store.put(key, bytes)
+    await writeFile(join(files.objects, 'plain'), bytes)
     const ours = new URL((await store.publicUrl(key, Date.now() + 3_600_000))!)
-    const nginx = new URL(key, `${await startNginx(closers, dirname(join(files.objects, 'x')))}/`)
+    const nginx = new URL('plain', `${await startNginx(closers, files.objects)}/`)
     await Promise.all([ours, nginx].map(rate))
     const rates: { readonly ours: number; readonly nginx: number }[] = []
     for (let round = 1; round <= ROUNDS; round += 1) {

@@ -3,7 +3,7 @@ import { RepeatedAnswer } from '../../app/calls/claims/types.ts'
 import { failureFields, isDomainError } from '../../kernel/errors.ts'
 import { sendRepeated } from './idempotency.ts'
 import { RequestError } from './request-error.ts'
-import { usualStatusOf } from './surface-failures.ts'
+import { usualRowOf } from './surface-failures.ts'
 
 /** The error shape of one surface. */
 export interface Answer {
@@ -29,7 +29,7 @@ export function sendFailure(
   reply: FastifyReply,
 ): FastifyReply {
   const answer = envelope(error, request.id)
-  request.failedWith = usualStatusOf(error)
+  request.failedWith = usualRowOf(error).status
   if (reply.raw.destroyed) request.countLeft?.(request.failedWith)
   if (isLeft(error, reply)) request.log.info('the caller left before it was answered')
   else if (answer.status >= 500)

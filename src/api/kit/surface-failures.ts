@@ -70,10 +70,10 @@ function failureOf(error: DomainError): FailureCode {
   return isFailureCode(name) ? name : code
 }
 
-/** The status of a failure by the table: a surface may answer it with another. */
-export function usualStatusOf(error: unknown): number {
-  const failure = isDomainError(error) ? failureOf(error) : toRequestError(error).fault
-  return failureTable[failure].status
+/** What the table says of a failure: a surface may answer it with another status. */
+export function usualRowOf(error: unknown): FailureRow & { readonly code: FailureCode } {
+  const code = isDomainError(error) ? failureOf(error) : toRequestError(error).fault
+  return { ...failureTable[code], code }
 }
 
 function paramOf(code: FailureCode, rule: Rule, named: string | undefined): string | undefined {

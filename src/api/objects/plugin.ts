@@ -1,18 +1,29 @@
+import { once } from 'node:events'
 import { ReadStream } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { send } from '@fastify/send'
+import type { Readable } from 'node:stream'
+import { send, type SendResult } from '@fastify/send'
 import type { FastifyInstance, FastifySchema } from 'fastify'
 import { Type } from 'typebox'
-import { FileRange } from './file-range.ts'
 import { answer, emptyAnswer, type FailureShape, failureResponses } from '../kit/documentation.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { owned } from '../../kernel/owned.ts'
 
-/** The file of a signed URL; undefined for an expired, forged or malformed one. */
+/** The object of a signed URL; undefined for an expired, forged or malformed one. */
 export type FindObject = (
   key: string,
   query: Readonly<Record<string, unknown>>,
-) => { readonly path: string; readonly contentType: string } | undefined
+) => Promise<
+  | {
+      /** Its file, whose first `sizeBytes` it is. */
+      readonly path: string
+      readonly sizeBytes: number
+      readonly contentType: string
+      /** Bytes of it for the one socket that they are piped to. */
+      readonly read: (start: number, sizeBytes: number) => Readable
+    }
+  | undefined
+>
 
 /** Types that a browser may show inline; any other is downloaded. */
 const shown = /^(?:image|audio|video)\//
@@ -36,7 +47,7 @@ const objectSchema = (shape: FailureShape): FastifySchema => ({
     304: emptyAnswer('The client has it already.'),
     412: emptyAnswer('`If-Match` or `If-Unmodified-Since` says so.'),
     416: emptyAnswer('The range begins past the end.'),
-    ...failureResponses(shape, [], [notThere()]),
+    ...failureResponses(shape, ['storage_unavailable'], [notThere()]),
   },
 })
 
@@ -55,6 +66,24 @@ function rangeOf(headers: Readonly<Record<string, string>>): {
 }
 
 /**
+ * What is sent of an object. @throws DomainError `storage_unavailable` where its beginning is damaged;
+ * what comes later can only break the answer off
+ */
+async function bodyOf(
+  { stream, headers }: SendResult,
+  { read }: NonNullable<Awaited<ReturnType<FindObject>>>,
+): Promise<Readable> {
+  // No bytes are sent: to HEAD, or because the client has them.
+  if (!(stream instanceof ReadStream)) return stream
+  // It is being opened: that can still fail.
+  owned(stream).destroy()
+  const { start, sizeBytes } = rangeOf(headers)
+  const bytes = read(start, sizeBytes)
+  await once(bytes, 'readable')
+  return bytes
+}
+
+/**
  * Objects of the gateway's own storage by their signed URLs, whole or in ranges: `GET` and `HEAD`
  * `/objects/<key>`. The routes need no token: the URL is the secret.
  */
@@ -66,34 +95,31 @@ export function objectsPlugin(find: FindObject, shape: FailureShape) {
       validatorCompiler: () => () => true,
       schema: objectSchema(shape),
       handler: async (request, reply) => {
-        const found = find(request.params['*'], request.query)
+        const key = request.params['*']
+        const found = await find(key, request.query)
         if (found === undefined) throw notThere()
         const { path, contentType } = found
-        const name = basename(path)
-        const sent = await send(request.raw, name, {
+        const sent = await send(request.raw, basename(path), {
           root: dirname(path),
+          end: found.sizeBytes - 1,
           dotfiles: 'allow',
           index: false,
           contentType: false,
           cacheControl: false,
         })
         if (sent.type === 'directory' || sent.statusCode === 404) throw notThere()
+        const body = await bodyOf(sent, found)
         void reply
           .code(sent.statusCode)
           .headers(sent.headers)
           .headers({
             'cache-control': 'private',
-            'content-disposition': `${shown.test(contentType) ? 'inline' : 'attachment'}; filename="${name}"`,
+            'content-disposition': `${shown.test(contentType) ? 'inline' : 'attachment'}; filename="${basename(key)}"`,
             'content-security-policy': "default-src 'none'; sandbox",
           })
         // The library would answer a failure with its own page; the status is enough.
         if (sent.type !== 'file') return reply.headers({ 'content-length': '0' }).send()
-        void reply.type(contentType)
-        // No bytes are sent: to HEAD, or because the client has them.
-        if (!(sent.stream instanceof ReadStream)) return reply.send(sent.stream)
-        // It is being opened: that can still fail.
-        owned(sent.stream).destroy()
-        return reply.send(owned(new FileRange(sent.metadata.path, rangeOf(sent.headers))))
+        return reply.type(contentType).send(body)
       },
     })
   }

@@ -1,7 +1,8 @@
 import { type Static, Type } from 'typebox'
 import type { Envelope } from '../kit/envelope.ts'
-import { failureTable } from '../kit/failure-table.ts'
 import { toRequestError } from '../kit/request-error.ts'
+import { usualRowOf } from '../kit/surface-failures.ts'
+import { isDomainError } from '../../kernel/errors.ts'
 
 const FailureSchema = Type.Object(
   { error: Type.Object({ code: Type.String(), message: Type.String() }) },
@@ -10,12 +11,9 @@ const FailureSchema = Type.Object(
 
 /** The error shape of every path that belongs to no family: `{error: {code, message}}`. */
 export const operatingEnvelope: Envelope = (error) => {
-  const { fault, message } = toRequestError(error)
-  return {
-    status: failureTable[fault].status,
-    headers: { 'cache-control': 'no-store' },
-    body: { error: { code: fault, message } },
-  }
+  const { code, status, words } = usualRowOf(error)
+  const message = isDomainError(error) ? words : toRequestError(error).message
+  return { status, headers: { 'cache-control': 'no-store' }, body: { error: { code, message } } }
 }
 
 /** The same for the OpenAPI description. */

@@ -1,27 +1,42 @@
+import type { Stats } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isObjectKey } from '../object-key.ts'
 import type { ListedObject } from '../types.ts'
 import { codeOf, onDisk } from './disk.ts'
+import { objectBytesIn, WITH_SUMS } from './object-file.ts'
 
+/** The files and folders of a folder, in the order of the keys that they stand for. */
 async function namesIn(folder: string): Promise<readonly string[]> {
   try {
     const entries = await readdir(folder, { withFileTypes: true })
     // With its slash a folder sorts where its objects' keys do.
-    return entries
+    const names = entries
       .filter((entry) => entry.isFile() || entry.isDirectory())
-      .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
-      .sort((a, b) => (a < b ? -1 : 1))
+      .map((entry) => (entry.isDirectory() ? `${entry.name}/` : keyPartOf(entry.name)))
+    return [...new Set(names)].sort((a, b) => (a < b ? -1 : 1))
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return []
     throw error
   }
 }
 
+function keyPartOf(name: string): string {
+  return name.endsWith(WITH_SUMS) ? name.slice(0, -WITH_SUMS.length) : name
+}
+
 async function seen(root: string, key: string): Promise<ListedObject | undefined> {
+  const path = join(root, key)
+  const found = await statIfThere(path + WITH_SUMS)
+  if (found !== undefined)
+    return { key, sizeBytes: Math.max(0, objectBytesIn(found.size)), modifiedAtMs: found.mtimeMs }
+  const earlier = await statIfThere(path)
+  return earlier && { key, sizeBytes: earlier.size, modifiedAtMs: earlier.mtimeMs }
+}
+
+async function statIfThere(path: string): Promise<Stats | undefined> {
   try {
-    const { size, mtimeMs } = await stat(join(root, key))
-    return { key, sizeBytes: size, modifiedAtMs: mtimeMs }
+    return await stat(path)
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
     throw error

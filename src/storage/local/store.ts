@@ -1,13 +1,16 @@
-import { mkdir, open, readdir, rm, rmdir, stat } from 'node:fs/promises'
+import { mkdir, readdir, rm, rmdir, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
+import type { Readable } from 'node:stream'
 import type { Clock } from '../../kernel/clock.ts'
 import { newSecret } from '../../kernel/ids.ts'
-import { boundedBody, guardedSource, MAX_OBJECT_BYTES } from '../body.ts'
+import { owned } from '../../kernel/owned.ts'
+import { boundedBody, MAX_OBJECT_BYTES } from '../body.ts'
 import { checkObjectKey, contentTypeOf } from '../object-key.ts'
 import type { ByteRange, ObjectStore, OpenedObject } from '../types.ts'
-import { codeOf, onDisk, toStorageError, writeWhole } from './disk.ts'
+import { onDisk, writeWhole } from './disk.ts'
 import { listFolder } from './listing.ts'
+import { findFile, ObjectBytes, WITH_SUMS, withSums } from './object-file.ts'
 import { createSignedUrls, type UrlQuery } from './signed-urls.ts'
 
 interface LocalStoreOptions {
@@ -23,14 +26,28 @@ interface LocalStoreOptions {
   readonly maxObjectBytes?: number
 }
 
+/** The object of a signed URL. */
+interface SignedObject {
+  /** Its file, whose first `sizeBytes` it is. */
+  readonly path: string
+  readonly sizeBytes: number
+  readonly contentType: string
+  /** Bytes of it, only to be piped to a socket; they fail with `storage_unavailable` where they are damaged. */
+  readonly read: (start: number, sizeBytes: number) => Readable
+}
+
 /** Objects as files of one folder, which the gateway serves itself. */
 export interface LocalStore extends ObjectStore {
-  /** The file of a signed URL; undefined for an expired, forged or malformed one. */
-  readonly fileOf: (
+  /**
+   * The object of a signed URL; undefined for an expired, forged or malformed one, and where there is none.
+   *
+   * @throws DomainError `storage_unavailable`
+   */
+  readonly signedObject: (
     key: string,
     query: UrlQuery,
     nowMs: number,
-  ) => { readonly path: string; readonly contentType: string } | undefined
+  ) => Promise<SignedObject | undefined>
 }
 
 /** The folder for unfinished files; no key leads here, because no key begins with a dot. */
@@ -40,9 +57,6 @@ const INCOMING = '.incoming'
  * written.
  */
 const ABANDONED_MS = 24 * 3_600_000
-/** How much of a file is read at once. */
-const READ_BYTES = 256 * 1024
-
 /** @throws when the folder cannot be used */
 export async function openLocalStore(options: LocalStoreOptions): Promise<LocalStore> {
   const { directory, maxObjectBytes = MAX_OBJECT_BYTES } = options
@@ -57,13 +71,16 @@ export async function openLocalStore(options: LocalStoreOptions): Promise<LocalS
     name: `local ${hostname()} ${directory}`,
     put: async (key, body, { sizeBytes: saidBytes } = {}) => {
       const path = pathOf(key)
-      const beside = join(incoming, newSecret(''))
-      await writeWhole({ path, beside }, boundedBody(body, { maxBytes: maxObjectBytes, saidBytes }))
+      const file = { path: path + WITH_SUMS, beside: join(incoming, newSecret('')) }
+      const bytes = boundedBody(body, { maxBytes: maxObjectBytes, saidBytes })
+      await writeWhole(file, withSums(file.path, bytes))
+      // The file of an earlier release, whose object this one replaces.
+      await onDisk(rm(path, { force: true }))
     },
-    open: async (key, range) => openFile(pathOf(key), contentTypeOf(key), range),
+    open: async (key, range) => openObject(pathOf(key), contentTypeOf(key), range),
     remove: async (key) => {
       const path = pathOf(key)
-      await onDisk(rm(path, { force: true }))
+      for (const each of [path, path + WITH_SUMS]) await onDisk(rm(each, { force: true }))
       // A folder with more in it stays.
       await rmdir(dirname(path)).catch(() => undefined)
     },
@@ -73,10 +90,18 @@ export async function openLocalStore(options: LocalStoreOptions): Promise<LocalS
       const base = options.baseUrl()
       return Promise.resolve(base && `${base}${urls.sign(key, expiresAtMs)}`)
     },
-    fileOf: (key, query, nowMs) =>
-      urls.isValid(key, query, nowMs)
-        ? { path: pathOf(key), contentType: contentTypeOf(key) }
-        : undefined,
+    signedObject: async (key, query, nowMs) => {
+      const found = urls.isValid(key, query, nowMs) ? await findFile(pathOf(key)) : undefined
+      return (
+        found && {
+          path: found.path,
+          sizeBytes: found.sizeBytes,
+          contentType: contentTypeOf(key),
+          read: (start, sizeBytes) =>
+            owned(new ObjectBytes(found, { start, sizeBytes }, { forOneSocket: true })),
+        }
+      )
+    },
     close: () => Promise.resolve(),
   }
 }
@@ -100,27 +125,15 @@ async function removeAbandoned(incoming: string, nowMs: number): Promise<void> {
   }
 }
 
-async function openFile(
+async function openObject(
   path: string,
   contentType: string,
   range: ByteRange | undefined,
 ): Promise<OpenedObject | undefined> {
-  let handle
-  try {
-    handle = await open(path, 'r')
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined
-    throw toStorageError(error)
-  }
-  const found = await onDisk(handle.stat())
-  if (!found.isFile()) {
-    await handle.close()
-    return undefined
-  }
-  const source = handle.createReadStream({
-    start: range?.firstByte ?? 0,
-    ...(range?.lastByte === undefined ? {} : { end: range.lastByte }),
-    highWaterMark: READ_BYTES,
-  })
-  return { body: guardedSource(source, toStorageError), sizeBytes: found.size, contentType }
+  const found = await findFile(path)
+  if (found === undefined) return undefined
+  const start = range?.firstByte ?? 0
+  const end = Math.min((range?.lastByte ?? Infinity) + 1, found.sizeBytes)
+  const body = owned(new ObjectBytes(found, { start, sizeBytes: end - start }))
+  return { body, sizeBytes: found.sizeBytes, contentType }
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, readdir, readlink, rm } from 'node:fs/promises'
+import { mkdtemp, open, readdir, readlink, rm } from 'node:fs/promises'
 import { type IncomingMessage, request } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -20,7 +20,7 @@ const store = await openLocalStore({
   baseUrl: () => 'http://gateway.example',
 })
 const { app, logged } = await startApp({
-  objects: (key, query) => store.fileOf(key, query, nowMs),
+  objects: (key, query) => store.signedObject(key, query, nowMs),
 })
 t.teardown(async () => {
   await app.close()
@@ -222,7 +222,7 @@ void t.test('who leaves leaves no file open, and who comes after gets its bytes'
   }
   await eventually('it is closed', async () => {
     const open = await openFiles()
-    return !open.some((file) => file.endsWith('/large.png'))
+    return !open.some((file) => file.includes('/large.png'))
   })
   t.ok((await slowly(path, {}, 0)).equals(large))
 })
@@ -232,6 +232,29 @@ void t.test('an empty object is one', async (t) => {
   const answer = await get(await urlOf('results/2026-03-04T05/empty.png'))
   t.match(answer, { statusCode: 200, payload: '', headers: { 'content-length': '0' } })
 })
+
+void t.test(
+  'a damaged object is never served: 503, or the answer breaks off before it',
+  async (t) => {
+    const damagedKey = 'results/2026-03-04T05/damaged.png'
+    await store.put(damagedKey, large)
+    const path = await urlOf(damagedKey)
+    const file = await open(join(directory, `${damagedKey}~1`), 'r+')
+    const at = 1_000_000
+    await file.write(Buffer.from([large.readUInt8(at) ^ 1]), 0, 1, at)
+    await file.close()
+    const whole = await slowly(path, {}, 0).catch((error: unknown) => error)
+    t.match(whole, { code: 'ECONNRESET' }, 'its header had been sent')
+    const answer = await get(path, { range: `bytes=${at}-${at}` })
+    t.equal(answer.statusCode, 503)
+    t.notMatch(answer.headers, { etag: /./ }, 'nothing of the object')
+    t.equal(answer.json().error.code, 'storage_unavailable')
+    t.notMatch(answer.payload, /damaged|\//, 'no name of a file')
+    t.match(logged(), /damaged\.png~1 is not as it was written: the 65536 bytes from 983040 on/)
+    const before = await get(path, { range: 'bytes=5-700000' })
+    t.ok(before.rawPayload.equals(large.subarray(5, 700_001)), 'what is whole is served')
+  },
+)
 
 void t.test('no URL is logged', async (t) => {
   await get(url)
