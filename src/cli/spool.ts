@@ -7,6 +7,7 @@ import {
   type RefusedDeps,
   type RefusedOutcome,
 } from '../app/calls/refused-records.ts'
+import { type DamagedPart, readDamaged } from '../eventlog/journal/damaged-records.ts'
 import { dataFiles, loadConfig } from '../config.ts'
 import { isLongerThan } from '../kernel/characters.ts'
 import { systemClock, toTimestamp } from '../kernel/clock.ts'
@@ -41,36 +42,46 @@ function shown({ event, rejectedAtMs, isBegun }: RefusedRecord) {
 }
 
 /** `tollgate spool list` */
-export async function listRefusedCommand({ json }: Options): Promise<void> {
-  const { items, unreadable } = await listRefused(directoryOf())
-  if (json) print(toJson({ items: items.map(shown), unreadable }))
-  else if (items.length === 0 && unreadable === 0) note('nothing was refused for good')
-  else {
-    const rows = items
-      .map(shown)
-      .map((item) => [
-        item.rejectedAt ?? '',
-        item.callId,
-        item.tenantId,
-        item.model,
-        'amount' in item ? item.amount : '',
-        'currency' in item ? item.currency : '',
-        item.begun ? 'begun' : '',
-        item.eventId,
-      ])
-    const columns = [
-      'refused',
-      'call',
-      'tenant',
-      'model',
-      'amount',
-      'currency',
-      'decision',
-      'event',
-    ]
-    for (const line of table(columns, rows)) print(line)
-  }
-  if (unreadable > 0) note(`${unreadable} line(s) of rejected.batches cannot be read`)
+export async function listSpoolCommand({ json }: Options): Promise<void> {
+  const items = (await listRefused(directoryOf())).map(shown)
+  const damaged = await readDamaged(directoryOf())
+  if (json) return print(toJson({ items, damaged }))
+  if (items.length === 0 && damaged.length === 0)
+    return note('nothing was refused for good, and nothing is damaged')
+  if (items.length > 0) printRefused(items)
+  if (damaged.length > 0) printDamaged(damaged)
+}
+
+function printRefused(items: readonly ReturnType<typeof shown>[]): void {
+  const rows = items.map((item) => [
+    item.rejectedAt ?? '',
+    item.callId,
+    item.tenantId,
+    item.model,
+    'amount' in item ? item.amount : '',
+    'currency' in item ? item.currency : '',
+    item.begun ? 'begun' : '',
+    item.eventId,
+  ])
+  const columns = ['refused', 'call', 'tenant', 'model', 'amount', 'currency', 'decision', 'event']
+  for (const line of table(columns, rows)) print(line)
+}
+
+/** An event a row, as far as it can be read; a part without any has one row. */
+function printDamaged(damaged: readonly DamagedPart[]): void {
+  const rows = damaged.flatMap(({ file, sizeBytes, events }) =>
+    (events.length === 0 ? [undefined] : events).map((event) => [
+      file,
+      String(sizeBytes),
+      event?.callId ?? '?',
+      event?.tenantId ?? '?',
+      event?.model ?? '?',
+      event?.amount ?? '?',
+      event?.currency ?? '?',
+    ]),
+  )
+  const columns = ['damaged', 'bytes', 'call', 'tenant', 'model', 'amount', 'currency']
+  for (const line of table(columns, rows)) print(line)
 }
 
 /** `tollgate spool retry` */
@@ -80,7 +91,7 @@ export async function retryRefusedCommand(
 ): Promise<void> {
   if (ids.length > 0 === (options.all === true))
     throw new CommandError('say which: ids as "tollgate spool list" shows them, or --all')
-  const { items } = await listRefused(directoryOf(), { withEnded: !options.all })
+  const items = await listRefused(directoryOf(), { withEnded: !options.all })
   const wanted = options.all ? items : ids.flatMap((id) => named(items, id))
   const outcomes: RefusedOutcome[] = []
   await onRefused(options, async (deps) => {
@@ -101,7 +112,7 @@ export async function resolveRefusedCommand(
   const reason = options.reason.trim()
   if (reason === '' || isLongerThan(reason, MAX_REASON))
     throw new CommandError(`--reason must say why, in at most ${MAX_REASON} characters`)
-  const { items } = await listRefused(directoryOf(), { withEnded: true })
+  const items = await listRefused(directoryOf(), { withEnded: true })
   await onRefused(options, async (deps) => {
     for (const refused of named(items, id)) {
       const outcome = await writeOffRefused(deps, refused, reason)

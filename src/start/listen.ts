@@ -10,7 +10,7 @@ import { repeatedSettlements, totals } from '../../projections/ledger/query.ts'
 import { buildApp } from '../api/app.ts'
 import { buildOperationsApp } from '../api/operations-app.ts'
 import { createHealth, type Lifecycle } from '../api/operating/gateway-health.ts'
-import { type Health, refusedConcern } from '../api/operating/health.ts'
+import { type Health, setAsideConcern } from '../api/operating/health.ts'
 import { useLedgerMetrics } from '../api/operating/ledger-metrics.ts'
 import { drain } from '../api/kit/drain.ts'
 import { readLastAudit } from '../app/audit/last-audit.ts'
@@ -109,7 +109,7 @@ export async function listen(
     spoolDirectory: dataFiles(config.dataDir).spool,
   })
   access.onDisabled(calls.running.endOfToken)
-  const concerns = [...lifecycle.concerns, refusedConcern(calls.refused)]
+  const concerns = [...lifecycle.concerns, setAsideConcern(calls.setAside)]
   const health: Health = { ...createHealth(deps, { ...lifecycle, concerns }), spool: calls.backlog }
   const operations =
     config.operationsPort === undefined

@@ -68,3 +68,32 @@ t.test('refused settlements are listed, settled, given up, each once', async (t)
     written.push(metadata.actor === undefined ? type : `${type} by ${metadata.actor}`)
   t.same(written, ['CallFailed', 'CallWrittenOff by Ada L.', 'CallFailed'])
 })
+
+t.test('what the disk damaged is listed with what can be read of it', async (t) => {
+  const event = {
+    ...callFailed('call_8'),
+    id: eventId('journal', 'call_8', 0),
+    metadata: metadataOf('call_8'),
+  }
+  const other = { stream: journalStream('J', 0), expected: 'no_stream', events: [event] } as const
+  const record = encodeRecord(other, 1_767_323_100_000).toString()
+  const file = `J-000001.spool.corrupt-0123456789abcdef`
+  await writeFile(join(dataDir, 'spool', file), record.replace('upstream said', 'upstream xaid'))
+  await writeFile(join(dataDir, 'spool', `${file}0`), 'nothing of it')
+  t.match(await spool('list'), {
+    code: 0,
+    stdout: new RegExp(String.raw`${file} +\d+ +call_8 +ten_1 +text-1 +\? +\?\n${file}0 +13 +\?`),
+  })
+  const { stdout } = await spool('list', '--json')
+  t.match(JSON.parse(stdout), {
+    items: [],
+    damaged: [
+      {
+        file,
+        sizeBytes: record.length,
+        events: [{ type: 'CallFailed', callId: 'call_8', tenantId: 'ten_1' }],
+      },
+      { file: `${file}0`, sizeBytes: 13, events: [] },
+    ],
+  })
+})

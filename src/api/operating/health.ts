@@ -1,4 +1,5 @@
 import type { Backlog } from '../../app/calls/metrics.ts'
+import type { StartedCalls } from '../../app/calls/start.ts'
 import { LOOK_FOR_MS, shortcomingOf } from '../../app/read-models/read-models.ts'
 import type { ReadModelState } from '../../app/read-models/states.ts'
 import { withTimeout } from '../../kernel/pause.ts'
@@ -36,14 +37,18 @@ interface Concern {
 }
 
 /**
- * Reports the settlements that the log refused for good: the calls are not billed until the
- * operator decides.
+ * Reports what of the spool waits for an operator: the calls are not billed until it is dealt with.
  */
-export function refusedConcern(count: () => Promise<number>): Concern {
+export function setAsideConcern(count: StartedCalls['setAside']): Concern {
   const look = async (): Promise<readonly string[]> => {
-    const refused = await count()
-    if (refused === 0) return []
-    return [`the log refused ${refused} record(s) for good: see "tollgate spool list"`]
+    const { refused, damaged } = await count()
+    const words = [
+      refused > 0 ? `the log refused ${refused} record(s) for good` : undefined,
+      damaged > 0 ? `${damaged} damaged record(s) are kept` : undefined,
+    ]
+    return words.flatMap((each) =>
+      each === undefined ? [] : [`${each}: see "tollgate spool list"`],
+    )
   }
   return { name: 'spool', look }
 }

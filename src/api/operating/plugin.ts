@@ -39,7 +39,7 @@ const ReadinessSchema = Type.Object({
   reasons: Type.Array(Type.String(), { description: 'Empty when ready.' }),
   degraded: Type.Array(Type.String(), {
     description:
-      'What the operator must look at although the gateway serves: `prices: …` names models it cannot sell, `read models: …` what some routes cannot answer from, `spool: …` settlements that wait too long, or that the log refused for good.',
+      'What the operator must look at although the gateway serves: `prices: …` names models it cannot sell, `read models: …` what some routes cannot answer from, `spool: …` settlements that wait too long, that the log refused for good, or that the disk damaged.',
   }),
   dependencies: Type.Record(Type.String(), Type.Enum(['up', 'down'])),
   projections: Type.Array(

@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { JournalObserver } from '../../eventlog/journal/journal.ts'
+import type { SetAside } from '../../eventlog/journal/set-aside.ts'
 import type { SpoolState } from '../../eventlog/journal/spool.ts'
 
 /** Counters of synchronous calls. Labels are few and bounded: never tenants, never models. */
@@ -151,13 +152,31 @@ export function useBacklogMetrics(registry: Registry, backlog: () => Backlog): v
   )
 }
 
-/** Registers the number of settlements that the log refused and operators have not decided. */
-export function useRefusedMetric(registry: Registry, count: () => Promise<number>): void {
-  const registered: Gauge = new Gauge({
-    name: 'tollgate_spool_refused_records',
-    help: 'Settlements and failures that the log refused for good and no operator has decided on.',
-    registers: [registry],
-    // A failed count must not fail the whole scrape.
-    collect: async () => registered.set(await count().catch(() => Number.NaN)),
-  })
+/** Registers how much of the spool waits for an operator. */
+export function useSetAsideMetrics(registry: Registry, count: () => Promise<SetAside>): void {
+  const gauge = (name: string, help: string, of: keyof SetAside): void => {
+    const registered: Gauge = new Gauge({
+      name,
+      help,
+      registers: [registry],
+      // A failed count must not fail the whole scrape.
+      collect: async () =>
+        registered.set(
+          await count().then(
+            (counted) => counted[of],
+            () => Number.NaN,
+          ),
+        ),
+    })
+  }
+  gauge(
+    'tollgate_spool_refused_records',
+    'Settlements and failures that the log refused for good and no operator has decided on.',
+    'refused',
+  )
+  gauge(
+    'tollgate_spool_damaged_records',
+    'Damaged parts of the spool that are kept until an operator deletes their files.',
+    'damaged',
+  )
 }

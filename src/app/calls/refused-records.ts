@@ -46,11 +46,11 @@ export type RefusedOutcome =
 export async function listRefused(
   directory: string,
   options: { readonly withEnded?: boolean } = {},
-): Promise<{ readonly items: readonly RefusedRecord[]; readonly unreadable: number }> {
-  const { items, unreadable } = await readRejected(directory, options)
+): Promise<readonly RefusedRecord[]> {
+  const { items } = await readRejected(directory, options)
   const isCall = (each: RejectedRecord): each is RefusedRecord =>
     each.event.type === 'CallSettled' || each.event.type === 'CallFailed'
-  return { items: items.filter(isCall), unreadable }
+  return items.filter(isCall)
 }
 
 /** Tries once more to append an event. @throws while the log is unavailable */

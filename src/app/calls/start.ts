@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client'
 import { createJournal, newInstanceId } from '../../eventlog/journal/journal.ts'
-import { createRejectedCount } from '../../eventlog/journal/rejected-records.ts'
+import { createSetAsideCount, type SetAside } from '../../eventlog/journal/set-aside.ts'
 import { openSpool, spoolIdentity } from '../../eventlog/journal/spool.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import { startExchangeLoop } from '../queue/exchange-loop.ts'
@@ -11,7 +11,7 @@ import {
   backlogAt,
   journalMetrics,
   useBacklogMetrics,
-  useRefusedMetric,
+  useSetAsideMetrics,
 } from './metrics.ts'
 import { createRunningCalls, type RunningCalls } from './running-calls.ts'
 
@@ -21,8 +21,8 @@ export interface StartedCalls {
   readonly running: RunningCalls
   /** What waits for the log on local disk. */
   readonly backlog: () => Backlog
-  /** Records that the log refused for good and no operator has decided on. */
-  readonly refused: () => Promise<number>
+  /** What of the spool waits for an operator. */
+  readonly setAside: () => Promise<SetAside>
   /**
    * Refuses new calls, waits for those in flight until the deadline, settles what is left, then
    * flushes the journal; what only the spool has waits there for the next start.
@@ -52,8 +52,8 @@ export async function startCalls(
   })
   const backlog = () => backlogAt(journal.backlog(), clock.nowMs())
   useBacklogMetrics(registry, backlog)
-  const refused = createRejectedCount(spoolDirectory)
-  useRefusedMetric(registry, refused)
+  const setAside = createSetAsideCount(spoolDirectory)
+  useSetAsideMetrics(registry, setAside)
   const refusals = createCountedRefusals(journal)
   const callDeps: CallDeps = {
     ...rest,
@@ -79,7 +79,7 @@ export async function startCalls(
     deps: callDeps,
     running,
     backlog,
-    refused,
+    setAside,
     stop: async (deadlineMs) => {
       await running.close(deadlineMs)
       await sharing.stop()

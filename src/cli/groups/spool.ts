@@ -12,6 +12,9 @@ tollgate_spool_refused_records say so. The call was delivered and is not billed 
   tollgate spool retry call_…                            after the cause is gone: settle it
   tollgate spool resolve call_… --reason 'ticket 4711'   give it up: it will never be billed
 
+A record that the disk damaged is in the list too, with what can still be read of it. Its call may have been
+delivered, and is not billed: keep or note what you need, then delete the file that the list names.
+
 Run it with the DATA_DIR of that replica, which may go on serving.`
 
 const RETRY_HELP = `
@@ -29,13 +32,13 @@ it changes nothing; the first reason stays.`
 export function addSpool(program: Command): void {
   const group = program
     .command('spool')
-    .description('settlements that the event log refused for good')
+    .description('settlements that the event log refused for good, or the disk damaged')
     .addHelpText('after', SPOOL_HELP)
   group
     .command('list')
-    .description('what waits for a decision, oldest first')
+    .description('what the log refused, oldest first, and what is damaged')
     .option(...JSON_OPTION)
-    .action(async (options) => (await spool()).listRefusedCommand(options))
+    .action(async (options) => (await spool()).listSpoolCommand(options))
   changing(group.command('retry'))
     .description('try to bring refused settlements into the log once more')
     .argument('[ids...]', 'ids of calls or of refused events')

@@ -147,7 +147,7 @@ async function land(deps: DrainDeps, batches: readonly PlacedBatch[]): Promise<n
   const run = joined(batches, deps.limits.maxDrainEvents)
   if (run === undefined) return 0
   const { batch, count } = run
-  // A damaged file is drained again at every start; the operator's decisions about its events stay.
+  // A file that cannot be cut is drained again at every start; the operator's decisions about its events stay.
   if (await deps.spool.isHandled(batch)) {
     if (count > 1) return land(deps, batches.slice(0, Math.floor(count / 2)))
     deps.logger.warn({ stream: batch.stream }, 'an operator decides on a spooled batch')

@@ -1,6 +1,6 @@
-import { appendFile, open, readFile, stat, unlink } from 'node:fs/promises'
+import { appendFile, open, readFile, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { decodeRecord, LINE_FEED, type PlacedBatch } from './spool-record.ts'
+import { type PlacedBatch, scanRecords } from './spool-record.ts'
 import type { NewEvent } from '../log/types.ts'
 
 /**
@@ -11,10 +11,10 @@ export const REJECTED_FILE = 'rejected.batches'
 /**
  * The file of the operator's decisions about them: one line `<event id> <what>` each, appended and
  * never changed, so that a command and the gateway can work on one directory. It is kept, because a
- * damaged spool file is drained again at every start and must not settle what the operator has
+ * spool file that cannot be cut is drained again at every start and must not settle what the operator has
  * already settled or given up.
  */
-const HANDLED_FILE = 'rejected.handled'
+export const HANDLED_FILE = 'rejected.handled'
 const OWNER_ONLY = 0o600
 const HANDLED_LINE = /^([0-9a-f-]{36}) (begun|settled|written-off)$/
 
@@ -35,15 +35,8 @@ export interface RejectedRecord {
   readonly isBegun: boolean
 }
 
-/** What is set aside in a spool's directory. */
-interface RejectedList {
-  /** Oldest first, each event once, without the settled and the given-up ones. */
-  readonly items: readonly RejectedRecord[]
-  /** Lines that cannot be read: the disk changed them. */
-  readonly unreadable: number
-}
-
-async function readIfThere(path: string): Promise<Buffer> {
+/** The content of a file; empty where there is none. */
+export async function readIfThere(path: string): Promise<Buffer> {
   return readFile(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error
     return Buffer.alloc(0)
@@ -80,24 +73,18 @@ export async function writeHandled(
   }
 }
 
-/** Reads what is set aside; also while a gateway has the directory. `withEnded` keeps what was decided. */
+/**
+ * Reads what is set aside, also while a gateway has the directory: oldest first, each event once, without
+ * the settled and the given-up ones, which `withEnded` keeps.
+ */
 export async function readRejected(
   directory: string,
   { withEnded = false }: { readonly withEnded?: boolean } = {},
-): Promise<RejectedList> {
+): Promise<{ readonly items: readonly RejectedRecord[]; readonly isDamaged: boolean }> {
   const handled = await readHandled(directory)
   const items = new Map<string, RejectedRecord>()
-  const bytes = await readIfThere(join(directory, REJECTED_FILE))
-  let unreadable = 0
-  let from = 0
-  // Text after the last line feed is still being written.
-  for (let end = bytes.indexOf(LINE_FEED); end !== -1; end = bytes.indexOf(LINE_FEED, from)) {
-    const record = decodeRecord(bytes.subarray(from, end))
-    from = end + 1
-    if (record === undefined) {
-      unreadable += 1
-      continue
-    }
+  const { records, damaged } = scanRecords(await readIfThere(join(directory, REJECTED_FILE)))
+  for (const { record } of records) {
     const { batch, spooledAtMs: rejectedAtMs } = record
     for (const event of batch.events) {
       const handling = handled.get(event.id)
@@ -106,34 +93,14 @@ export async function readRejected(
       items.set(event.id, { event, batch, rejectedAtMs, isBegun: handling !== undefined })
     }
   }
-  return { items: [...items.values()], unreadable }
+  return { items: [...items.values()], isDamaged: damaged.length > 0 }
 }
 
 /** Deletes the files once every batch is handled; for the process that owns the directory. */
 export async function removeIfHandled(directory: string): Promise<void> {
-  const { items, unreadable } = await readRejected(directory)
-  if (items.length > 0 || unreadable > 0) return
+  const { items, isDamaged } = await readRejected(directory)
+  if (items.length > 0 || isDamaged) return
   await unlink(join(directory, REJECTED_FILE)).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error
   })
-}
-
-/**
- * Counts the settlements and failures that are set aside; reads the files again only when they
- * changed.
- */
-export function createRejectedCount(directory: string): () => Promise<number> {
-  let known: { readonly versions: string; readonly count: number } | undefined
-  const versionOf = async (name: string): Promise<string> => {
-    const found = await stat(join(directory, name)).catch(() => undefined)
-    return found === undefined ? '' : `${found.ino} ${found.size} ${found.mtimeMs}`
-  }
-  return async () => {
-    const versions = `${await versionOf(REJECTED_FILE)}, ${await versionOf(HANDLED_FILE)}`
-    if (known?.versions !== versions) {
-      const { items, unreadable } = await readRejected(directory)
-      known = { versions, count: items.length + unreadable }
-    }
-    return known.count
-  }
 }

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
 import type { NewEvent } from '../log/types.ts'
 
-/** `<length> <crc32> <json>\n`: JSON has no raw line feed, so a bad record ends at the next one. */
+/** `<length> <crc32> <json>\n`: JSON has no raw line feed, so a damaged record ends at the next one. */
 const HEADER = /^(\d{1,8}) ([0-9a-f]{8}) /
 const HEADER_MAX_BYTES = 18
 export const LINE_FEED = 0x0a
@@ -41,7 +41,59 @@ export function encodeRecord(batch: PlacedBatch, spooledAtMs: number): Buffer {
   return Buffer.concat([Buffer.from(header), body, Buffer.of(LINE_FEED)])
 }
 
-/** The record of a line without its line feed; undefined when length or checksum disagree. */
+/** A part of a file. */
+export interface Extent {
+  readonly offset: number
+  readonly length: number
+}
+
+/** What a file of records has, in order. */
+interface Scanned {
+  /** Without their line feeds. */
+  readonly records: readonly (Extent & { readonly record: SpoolRecord })[]
+  /** What is no whole record, with its line feed if it has one; neighbours are one part. */
+  readonly damaged: readonly Extent[]
+}
+
+/**
+ * Finds the records in a file. A whole record is found by its length, also where the line feed behind it
+ * is damaged; after a damaged one the search goes on behind the next line feed.
+ */
+export function scanRecords(bytes: Buffer): Scanned {
+  const records: (Extent & { readonly record: SpoolRecord })[] = []
+  const damaged: { offset: number; length: number }[] = []
+  let offset = 0
+  while (offset < bytes.length) {
+    const { length, record } = partAt(bytes, offset)
+    const end = Math.min(offset + length + 1, bytes.length)
+    if (record !== undefined) records.push({ offset, length, record })
+    else {
+      const last = damaged.at(-1)
+      if (last !== undefined && last.offset + last.length === offset) last.length += end - offset
+      else damaged.push({ offset, length: end - offset })
+    }
+    offset = end
+  }
+  return { records, damaged }
+}
+
+/** The record that begins there; a damaged one is as long as it says, or goes to the next line feed. */
+function partAt(
+  bytes: Buffer,
+  offset: number,
+): { readonly length: number; readonly record?: SpoolRecord | undefined } {
+  const start = bytes.subarray(offset, offset + HEADER_MAX_BYTES).toString('latin1')
+  const header = HEADER.exec(start)
+  if (header !== null) {
+    const length = header[0].length + Number(header[1])
+    const record = decodeRecord(bytes.subarray(offset, offset + length))
+    if (record !== undefined || bytes[offset + length] === LINE_FEED) return { length, record }
+  }
+  const lineFeed = bytes.indexOf(LINE_FEED, offset)
+  return { length: (lineFeed === -1 ? bytes.length : lineFeed) - offset }
+}
+
+/** The record in these bytes, without its line feed; undefined where length or checksum disagree. */
 export function decodeRecord(line: Buffer): SpoolRecord | undefined {
   const header = HEADER.exec(line.subarray(0, HEADER_MAX_BYTES).toString('latin1'))
   if (header === null) return undefined

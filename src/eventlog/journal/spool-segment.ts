@@ -1,7 +1,13 @@
 import { open, type FileHandle } from 'node:fs/promises'
-import { decodeRecord, encodeRecord, LINE_FEED, type PlacedBatch } from './spool-record.ts'
+import {
+  decodeRecord,
+  encodeRecord,
+  type Extent,
+  LINE_FEED,
+  type PlacedBatch,
+  scanRecords,
+} from './spool-record.ts'
 
-const SCAN_CHUNK_BYTES = 1 << 20
 const OWNER_ONLY = 0o600
 
 /**
@@ -40,17 +46,16 @@ export interface SpoolSegment {
   readonly close: () => Promise<void>
 }
 
-/** What a scan found beside whole records. */
-interface SegmentDamage {
-  /** Bytes of a last record that was being written when the process died; they were cut off. */
-  readonly tornBytes: number
-  /** Records in the middle that do not match their checksum. */
-  readonly corruptRecords: number
-}
+/**
+ * Keeps a part of a file that is no whole record, before it is cut off or passed over. The last part is
+ * what a process that died had begun to write, or what the disk did to a record that it had.
+ */
+export type KeepDamaged = (bytes: Buffer, isLast: boolean) => Promise<void>
 
-interface Extent {
-  readonly offset: number
-  readonly length: number
+interface ReadEntry {
+  readonly entry: IndexEntry
+  readonly bytes: Buffer
+  readonly record: ReturnType<typeof decodeRecord>
 }
 
 interface IndexEntry extends Extent {
@@ -77,63 +82,77 @@ async function writeFully(file: FileHandle, bytes: Buffer, offset: number): Prom
   }
 }
 
-/** Every line's place in the file, and where the last whole line ends. */
-async function findLines(file: FileHandle): Promise<{ lines: Extent[]; endOffset: number }> {
-  const lines: Extent[] = []
-  const chunk = Buffer.alloc(SCAN_CHUNK_BYTES)
-  let offset = 0
-  let lineOffset = 0
-  for (;;) {
-    const { bytesRead } = await file.read(chunk, 0, chunk.length, offset)
-    if (bytesRead === 0) return { lines, endOffset: lineOffset }
-    const read = chunk.subarray(0, bytesRead)
-    for (let at = read.indexOf(LINE_FEED); at !== -1; at = read.indexOf(LINE_FEED, at + 1)) {
-      lines.push({ offset: lineOffset, length: offset + at - lineOffset })
-      lineOffset = offset + at + 1
-    }
-    offset += bytesRead
-  }
-}
-
-async function recover(file: FileHandle): Promise<{ index: IndexEntry[]; damage: SegmentDamage }> {
-  const { size, mtimeMs } = await file.stat()
-  const { lines, endOffset } = await findLines(file)
-  const index: IndexEntry[] = []
-  for (const line of lines) {
-    const record = decodeRecord(await readExactly(file, line))
-    if (record === undefined) continue
-    const { batch, spooledAtMs = mtimeMs } = record
-    index.push({ ...line, records: batch.events.length, spooledAtMs })
-  }
-  const tornBytes = size - endOffset
-  if (tornBytes > 0) await file.truncate(endOffset)
-  return { index, damage: { tornBytes, corruptRecords: lines.length - index.length } }
-}
-
 /** Opens or creates a file of the spool and finds the whole records in it. */
-export async function openSegment(
-  path: string,
-): Promise<{ readonly segment: SpoolSegment; readonly damage: SegmentDamage }> {
+export async function openSegment(path: string, keep: KeepDamaged): Promise<SpoolSegment> {
   const handle = await open(path, 'a+', OWNER_ONLY).then(async (created) => {
     // Appending mode ignores offsets. The gateway writes at an offset, so that it can cut off a
     // failed write.
     await created.close()
     return open(path, 'r+')
   })
-  const { index, damage } = await recover(handle)
-  const { size } = await handle.stat()
-  return { segment: createSegment(path, handle, index, size), damage }
+  const { size, mtimeMs } = await handle.stat()
+  const bytes = await readExactly(handle, { offset: 0, length: size })
+  const { records, damaged } = scanRecords(bytes)
+  const index = records.map(({ offset, length, record: { batch, spooledAtMs = mtimeMs } }) => {
+    return { offset, length, records: batch.events.length, spooledAtMs }
+  })
+  const isEnded = size === 0 || bytes.at(-1) === LINE_FEED
+  const isCut = ({ offset, length }: Extent) => !isEnded && offset + length === size
+  for (const part of damaged) {
+    const isKept = await keep(partOf(bytes, part), isCut(part)).catch(() => false)
+    // Nothing is cut off then, and the next process finds all of it again.
+    if (isKept === false) return createSegment(path, { handle, keep, endOffset: size }, index, true)
+  }
+  const endOffset = damaged.find(isCut)?.offset ?? (await endLine(handle, size, isEnded))
+  await handle.truncate(endOffset)
+  return createSegment(path, { handle, keep, endOffset }, index)
+}
+
+function partOf(bytes: Buffer, { offset, length }: Extent): Buffer {
+  return bytes.subarray(offset, offset + length)
+}
+
+/** Gives a last whole record its line feed, which the disk or a dead process left out. */
+async function endLine(handle: FileHandle, size: number, isEnded: boolean): Promise<number> {
+  if (isEnded) return size
+  await writeFully(handle, Buffer.of(LINE_FEED), size)
+  return size + 1
+}
+
+/** Writes a record durably, or leaves the file as it was. @throws SpoolUncertainError where it cannot */
+async function writeOrUndo(handle: FileHandle, record: Buffer, offset: number): Promise<void> {
+  try {
+    await writeFully(handle, record, offset)
+    await handle.datasync()
+  } catch (error) {
+    // A partial record must not be read as a whole one later.
+    try {
+      await handle.truncate(offset)
+      await handle.datasync()
+    } catch {
+      throw new SpoolUncertainError('a batch may be in the spool', { cause: error })
+    }
+    throw error
+  }
+}
+
+interface OpenedFile {
+  readonly handle: FileHandle
+  readonly keep: KeepDamaged
+  /** Where the next record goes. */
+  readonly endOffset: number
 }
 
 function createSegment(
   path: string,
-  handle: FileHandle,
+  file: OpenedFile,
   index: IndexEntry[],
-  sizeBytes: number,
+  isBroken = false,
 ): SpoolSegment {
-  let endOffset = sizeBytes
+  const { handle } = file
+  let { endOffset } = file
   let records = index.reduce((total, entry) => total + entry.records, 0)
-  let broken = false
+  let broken = isBroken
   let chain: Promise<unknown> = Promise.resolve()
   const inTurn = <T>(action: () => Promise<T>): Promise<T> => {
     const turn = chain.then(action)
@@ -143,24 +162,20 @@ function createSegment(
   const write = async (batch: PlacedBatch, spooledAtMs: number) => {
     if (broken) throw new Error('the spool file cannot be written')
     const record = encodeRecord(batch, spooledAtMs)
-    try {
-      await writeFully(handle, record, endOffset)
-      await handle.datasync()
-    } catch (error) {
-      // A partial record must not be read as a whole one later.
-      try {
-        await handle.truncate(endOffset)
-        await handle.datasync()
-      } catch {
-        broken = true
-        throw new SpoolUncertainError('a batch may be in the spool', { cause: error })
-      }
+    await writeOrUndo(handle, record, endOffset).catch((error: unknown) => {
+      broken = error instanceof SpoolUncertainError
       throw error
-    }
+    })
     const entry = { offset: endOffset, length: record.length - 1, spooledAtMs }
     index.push({ ...entry, records: batch.events.length })
     records += batch.events.length
     endOffset += record.length
+  }
+  /** A record that was whole when the file was opened, and has changed since. */
+  const passOver = async (entry: IndexEntry, bytes: Buffer): Promise<void> => {
+    await file.keep(bytes, false)
+    index.splice(index.indexOf(entry), 1)
+    records -= entry.records
   }
   return {
     path,
@@ -172,7 +187,16 @@ function createSegment(
     }),
     writable: () => !broken,
     append: (batch, atMs) => inTurn(() => write(batch, atMs)),
-    oldest: async (maxBytes) => readOldest(handle, index, maxBytes),
+    oldest: async (maxBytes) => {
+      const whole: PlacedBatch[] = []
+      for (const { entry, bytes, record } of await readOldest(handle, index, maxBytes)) {
+        if (record !== undefined) whole.push(record.batch)
+        // What comes before it is taken first.
+        else if (whole.length > 0) break
+        else await passOver(entry, bytes)
+      }
+      return whole
+    },
     drop: (count) =>
       inTurn(async () => {
         for (const taken of index.splice(0, count)) records -= taken.records
@@ -191,7 +215,7 @@ async function readOldest(
   handle: FileHandle,
   index: readonly IndexEntry[],
   maxBytes: number,
-): Promise<readonly PlacedBatch[]> {
+): Promise<readonly ReadEntry[]> {
   const [first] = index
   if (first === undefined) return []
   const beyond = index.findIndex(({ offset, length }) => offset + length - first.offset > maxBytes)
@@ -202,9 +226,7 @@ async function readOldest(
     length: offset + length - first.offset,
   })
   return wanted.map((entry) => {
-    const from = entry.offset - first.offset
-    const record = decodeRecord(span.subarray(from, from + entry.length))
-    if (record === undefined) throw new Error('a record of the spool file has changed on disk')
-    return record.batch
+    const bytes = partOf(span, { ...entry, offset: entry.offset - first.offset })
+    return { entry, bytes, record: decodeRecord(bytes) }
   })
 }

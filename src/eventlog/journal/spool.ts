@@ -1,17 +1,21 @@
-import { access, mkdir, readdir, readFile, unlink } from 'node:fs/promises'
+import { mkdir, readdir, readFile, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { replaceFile, syncFolder } from '../../kernel/durable-files.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import { sha256Hex } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
+import { keepDamaged } from './damaged-records.ts'
 import { readHandled, REJECTED_FILE, removeIfHandled } from './rejected-records.ts'
 import type { PlacedBatch } from './spool-record.ts'
-import { openSegment, type SegmentState, type SpoolSegment } from './spool-segment.ts'
+import {
+  type KeepDamaged,
+  openSegment,
+  type SegmentState,
+  type SpoolSegment,
+} from './spool-segment.ts'
 import { ulid } from 'ulid'
 
 const SUFFIX = '.spool'
 const OWNER_ONLY = 0o700
-const COPY_NAME_DIGITS = 16
 const DEFAULT_MAX_BYTES = 256 << 20
 /**
  * A file is deleted as a whole once all of it is in the log. This size is small enough that files
@@ -65,27 +69,19 @@ export interface SpoolOptions {
   readonly segmentBytes?: number
 }
 
-/** Copies a damaged file once, however many processes open it: the copy is named by its bytes. */
-async function keepDamaged(path: string): Promise<string> {
-  const bytes = await readFile(path)
-  const kept = `${path}.corrupt-${sha256Hex(bytes).slice(0, COPY_NAME_DIGITS)}`
-  const isKept = await access(kept).then(
-    () => true,
-    () => false,
-  )
-  if (!isKept) await replaceFile(kept, bytes)
-  return kept
-}
-
-async function openReported(path: string, { logger }: SpoolOptions): Promise<SpoolSegment> {
-  const { segment, damage } = await openSegment(path)
-  if (damage.tornBytes > 0)
-    logger.warn({ path, tornBytes: damage.tornBytes }, 'spool ended in a torn record')
-  if (damage.corruptRecords > 0) {
-    const kept = await keepDamaged(path)
-    logger.error({ path, kept, records: damage.corruptRecords }, 'spool holds corrupt records')
+/** Keeps what is damaged in a file of the spool, and says where. */
+function keeping(path: string, { logger }: Pick<SpoolOptions, 'logger'>): KeepDamaged {
+  return async (bytes, isLast) => {
+    const sizeBytes = bytes.length
+    try {
+      const kept = await keepDamaged(path, bytes)
+      if (isLast) logger.warn({ path, kept, sizeBytes }, 'spool ended in a torn record')
+      else logger.error({ path, kept, sizeBytes }, 'spool has a damaged record')
+    } catch (error) {
+      logger.error({ err: error, path, sizeBytes }, 'a damaged record of the spool cannot be kept')
+      throw error
+    }
   }
-  return segment
 }
 
 function totalOf(segments: readonly SpoolSegment[]): SegmentState {
@@ -175,8 +171,9 @@ class SpoolFiles {
 }
 
 /**
- * Opens the spool of this process and the files that earlier ones left. A partial last record is
- * cut off and reported: no caller got an answer for it.
+ * Opens the spool of this process and the files that earlier ones left. What is no whole record is kept
+ * aside and reported before it is cut off: of a partial last one no caller got an answer, unless the
+ * disk lost its end.
  */
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const { directory, clock } = options
@@ -186,12 +183,16 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const existing = (await readdir(directory)).filter((name) => name.endsWith(SUFFIX)).sort()
   const nextName = ownNames(options.instanceId, existing)
   const begin = async (): Promise<SpoolSegment> => {
-    const { segment } = await openSegment(join(directory, nextName()))
+    const path = join(directory, nextName())
+    const segment = await openSegment(path, keeping(path, options))
     await syncFolder(directory)
     return segment
   }
   const left: SpoolSegment[] = []
-  for (const name of existing) left.push(await openReported(join(directory, name), options))
+  for (const name of existing) {
+    const path = join(directory, name)
+    left.push(await openSegment(path, keeping(path, options)))
+  }
   const files = new SpoolFiles(left, await begin(), begin, segmentBytes)
 
   const append = async (batch: PlacedBatch): Promise<void> => {
@@ -208,7 +209,12 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     state: () => ({ ...files.total(), maxBytes }),
     oldest: (bytes) => files.oldest(bytes),
     reject: async (batch) => {
-      const { segment } = await openSegment(join(directory, REJECTED_FILE))
+      const path = join(directory, REJECTED_FILE)
+      const keep = keeping(path, options)
+      // What is damaged within this file stays in it.
+      const segment = await openSegment(path, async (bytes, isLast) =>
+        isLast ? keep(bytes, isLast) : undefined,
+      )
       try {
         if (segment.state().sizeBytes >= maxBytes) throw new Error('too much was rejected')
         await segment.append(batch, clock.nowMs())

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pino from 'pino'
 import { Registry } from 'prom-client'
 import t from 'tap'
-import { refusedConcern, type Health } from '../../../src/api/operating/health.ts'
+import { setAsideConcern, type Health } from '../../../src/api/operating/health.ts'
 import { buildOperationsApp } from '../../../src/api/operations-app.ts'
 import type { ReadModelState } from '../../../src/app/read-models/states.ts'
 import { startApp } from '../support/app.ts'
@@ -444,14 +444,20 @@ void t.test('404 in a plain shape for paths of no family', async (t) => {
   }
 })
 
-void t.test('/readyz names what the log refused for good; the replica serves on', async (t) => {
-  const refused = async (count: number) =>
-    readiness({ concerns: [refusedConcern(() => Promise.resolve(count))] })
-  t.match(await refused(0), { status: 200, degraded: [] })
-  t.match(await refused(2), {
-    status: 200,
-    ready: true,
-    reasons: [],
-    degraded: ['spool: the log refused 2 record(s) for good: see "tollgate spool list"'],
-  })
-})
+void t.test(
+  '/readyz names what of the spool waits for an operator; the replica serves on',
+  async (t) => {
+    const setAside = async (refused: number, damaged: number) =>
+      readiness({ concerns: [setAsideConcern(() => Promise.resolve({ refused, damaged }))] })
+    t.match(await setAside(0, 0), { status: 200, degraded: [] })
+    t.match(await setAside(2, 1), {
+      status: 200,
+      ready: true,
+      reasons: [],
+      degraded: [
+        'spool: the log refused 2 record(s) for good: see "tollgate spool list"',
+        'spool: 1 damaged record(s) are kept: see "tollgate spool list"',
+      ],
+    })
+  },
+)

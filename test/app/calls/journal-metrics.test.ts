@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client'
 import t from 'tap'
-import { backlogAt, useBacklogMetrics, useRefusedMetric } from '../../../src/app/calls/metrics.ts'
+import { backlogAt, useBacklogMetrics, useSetAsideMetrics } from '../../../src/app/calls/metrics.ts'
 import type { SpoolState } from '../../../src/eventlog/journal/spool.ts'
 
 const empty: SpoolState = {
@@ -39,11 +39,12 @@ void t.test('a clock that was set back makes nothing younger than now', async (t
   t.equal(await valueOf('tollgate_spool_oldest_seconds'), 0)
 })
 
-void t.test('a scrape counts what the log refused for good, also where it cannot', async (t) => {
+void t.test('a scrape counts what waits for an operator, also where it cannot', async (t) => {
   const registry = new Registry()
-  let count = async () => Promise.resolve(3)
-  useRefusedMetric(registry, async () => count())
+  let count = async () => Promise.resolve({ refused: 3, damaged: 2 })
+  useSetAsideMetrics(registry, async () => count())
   t.match(await registry.metrics(), /^tollgate_spool_refused_records 3$/m)
+  t.match(await registry.metrics(), /^tollgate_spool_damaged_records 2$/m)
   count = async () => Promise.reject(new Error('the disk is away'))
   t.match(await registry.metrics(), /^tollgate_spool_refused_records Nan$/im)
 })

@@ -8,7 +8,7 @@ import {
   type RefusedRecord,
 } from '../../../src/app/calls/refused-records.ts'
 import { journalStream } from '../../../src/domain/call/events.ts'
-import { createRejectedCount } from '../../../src/eventlog/journal/rejected-records.ts'
+import { createSetAsideCount } from '../../../src/eventlog/journal/set-aside.ts'
 import { encodeRecord, type PlacedBatch } from '../../../src/eventlog/journal/spool-record.ts'
 import { appendTooLarge, logUnavailable } from '../../../src/eventlog/log/errors.ts'
 import type { EventLog, NewEvent } from '../../../src/eventlog/log/types.ts'
@@ -75,11 +75,9 @@ async function startRefused(t: Test, callIds: readonly string[]) {
   const directory = place.spoolDirectory
   const deps = { log, directory, clock: systemClock, actor: 'Ada L.' }
   const listed = async (): Promise<readonly string[]> =>
-    (await listRefused(directory)).items.map(({ event }) => event.data.callId)
+    (await listRefused(directory)).map(({ event }) => event.data.callId)
   const refusedOf = async (callId: string): Promise<RefusedRecord> => {
-    const found = (await listRefused(directory)).items.find(
-      ({ event }) => event.data.callId === callId,
-    )
+    const found = (await listRefused(directory)).find(({ event }) => event.data.callId === callId)
     if (found === undefined) throw new Error(`${callId} is not listed`)
     return found
   }
@@ -102,12 +100,13 @@ t.test(
       place,
       names(3).map((name, n) => batchOf([name], journalStream('I', n))),
     )
-    const count = createRejectedCount(place.spoolDirectory)
+    const setAside = createSetAsideCount(place.spoolDirectory)
+    const count = async () => (await setAside()).refused
     t.equal(await count(), 0)
     await drained(place, log, 'J')
     t.same(await place.calls(), ['call_0', 'call_2'])
     t.equal(await count(), 1)
-    t.match((await listRefused(place.spoolDirectory)).items, [
+    t.match(await listRefused(place.spoolDirectory), [
       { event: { data: { callId: 'call_1' } }, isBegun: false },
     ])
   },
@@ -127,9 +126,7 @@ t.test(
     await spooled(place, [batchOf(['call_0']), batchOf(['call_1'], journalStream('I', 1))])
     await drained(place, { ...log, append }, 'J')
     t.same(await place.calls(), ['call_other', 'call_1'])
-    t.match((await listRefused(place.spoolDirectory)).items, [
-      { event: { data: { callId: 'call_0' } } },
-    ])
+    t.match(await listRefused(place.spoolDirectory), [{ event: { data: { callId: 'call_0' } } }])
   },
 )
 
@@ -141,7 +138,7 @@ t.test('a batch that was set aside twice is listed once, each of its events alon
     await spooled(place, [batchOf(names(3))])
     await drained(place, log, life)
   }
-  const { items } = await listRefused(place.spoolDirectory)
+  const items = await listRefused(place.spoolDirectory)
   t.same(
     items.map(({ event }) => event.data.callId),
     names(3),
@@ -221,7 +218,7 @@ for (const what of ['retry', 'resolve'] as const)
     }
     const away = () => Promise.reject(logUnavailable('a switch of the test'))
     await t.rejects(run({ ...place.log, append: away }), { code: 'log_unavailable' })
-    t.match((await listRefused(deps.directory)).items, [{ isBegun: true }])
+    t.match(await listRefused(deps.directory), [{ isBegun: true }])
     const answerLost: EventLog['append'] = async (...args) => {
       await place.log.append(...args)
       return away()
@@ -268,6 +265,10 @@ t.test('lines that a crash or the disk spoiled are passed over, or counted', asy
   await writeOffRefused(deps, await refusedOf('call_1'), 'given up')
   t.same(await listed(), ['call_0'])
   await appendFile(join(directory, 'rejected.batches'), '10 abcdef01 {}\n99 torn')
-  t.match(await listRefused(directory), { items: [{}], unreadable: 1 })
-  t.equal(await createRejectedCount(directory)(), 2)
+  t.equal((await listRefused(directory)).length, 1)
+  t.same(
+    await createSetAsideCount(directory)(),
+    { refused: 1, damaged: 1 },
+    'the last is being written',
+  )
 })

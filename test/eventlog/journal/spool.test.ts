@@ -18,8 +18,10 @@ import type { PlacedBatch } from '../../../src/eventlog/journal/spool-record.ts'
 import { openSpool, type Spool, type SpoolOptions } from '../../../src/eventlog/journal/spool.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
+import { dice as diceOf } from '../../faults/driver/random.ts'
 import { bare, bareEnvironment } from '../../helpers/child.ts'
 import { nodeArguments } from '../../helpers/checkout.ts'
+import { propertyRuns } from '../../helpers/property-runs.ts'
 import { cancelled, range } from '../support/sample-events.ts'
 
 const directory = await mkdtemp(join(tmpdir(), 'tollgate-spool-'))
@@ -103,14 +105,24 @@ void t.test('a batch is there again until it is taken off', async (t) => {
   await second.spool.close()
 })
 
-void t.test('a torn last record is cut off and reported', async (t) => {
+/** The bytes of `a-000001.spool` with these batches, of a process that ended. */
+async function writtenWith(path: string, count: number): Promise<Buffer> {
+  const { spool } = await open(path, 'a')
+  for (const index of range(count)) await spool.append(batch(index))
+  await spool.close()
+  return readFile(join(path, FILE))
+}
+/** What is kept aside, in the order of the names. */
+async function keptIn(path: string): Promise<readonly Buffer[]> {
+  const names = (await readdir(path)).filter((name) => name.includes('.corrupt-')).sort()
+  return Promise.all(names.map(async (name) => readFile(join(path, name))))
+}
+
+void t.test('a torn last record is kept aside, cut off and reported', async (t) => {
   const path = fresh()
-  const whole = await open(path, 'a')
-  await whole.spool.append(batch(0))
-  await whole.spool.append(batch(1))
-  await whole.spool.close()
-  const bytes = await readFile(join(path, FILE))
-  for (const cut of [1, 7, 40, 150]) {
+  const bytes = await writtenWith(path, 2)
+  const end = bytes.indexOf('\n') + 1
+  for (const [index, cut] of [7, 40, 150].entries()) {
     await writeFile(join(path, FILE), bytes.subarray(0, bytes.length - cut))
     const { spool, complaints } = await open(path, 'a')
     t.same(complaints, ['spool ended in a torn record'])
@@ -118,28 +130,116 @@ void t.test('a torn last record is cut off and reported', async (t) => {
     await spool.append(batch(2))
     t.same(await takeAll(spool), [batch(0), batch(2)], `cut by ${cut}`)
     await spool.close()
+    const kept = await keptIn(path)
+    t.equal(kept.length, index + 1)
+    t.ok(kept.some((each) => each.equals(bytes.subarray(end, bytes.length - cut))))
   }
 })
 
-void t.test('a corrupt record in the middle is reported and kept for a person', async (t) => {
+void t.test('a last record that lacks its line feed alone is whole', async (t) => {
   const path = fresh()
-  const whole = await open(path, 'a')
-  for (const index of range(3)) await whole.spool.append(batch(index))
-  await whole.spool.close()
-  const text = await readFile(join(path, FILE), 'utf8')
-  await writeFile(join(path, FILE), text.replace('video_c1', 'video_cX'))
+  const bytes = await writtenWith(path, 2)
+  await writeFile(join(path, FILE), bytes.subarray(0, -1))
+  const { spool, complaints } = await open(path, 'b')
+  t.same(complaints, [])
+  t.same(await takeAll(spool), [batch(0), batch(1)])
+  t.same(await keptIn(path), [])
+})
+
+void t.test('a damaged record in the middle is reported and kept for a person', async (t) => {
+  const path = fresh()
+  const text = (await writtenWith(path, 3)).toString()
+  const changed = text.replace('video_c1', 'video_cX')
+  await writeFile(join(path, FILE), changed)
   // Starts that end before the log answers make no further copies.
   for (const instance of ['d', 'e']) await (await open(path, instance)).spool.close()
   const { spool, complaints } = await open(path, 'b')
-  t.same(complaints, ['spool holds corrupt records'])
+  t.same(complaints, ['spool has a damaged record'])
   t.same(await takeAll(spool), [batch(0), batch(2)])
   await spool.close()
   const names = await readdir(path)
   t.equal(names.length, 1)
   t.match(names[0], /^a-000001\.spool\.corrupt-/)
-  const kept = await readFile(join(path, names[0]!), 'utf8')
-  t.equal(kept, text.replace('video_c1', 'video_cX'))
+  t.equal(await readFile(join(path, names[0]!), 'utf8'), `${changed.split('\n')[1]}\n`)
 })
+
+void t.test('whatever a disk changes, whole records land and the rest is kept', async (t) => {
+  const bytes = await writtenWith(fresh(), 5)
+  const lines = bytes.toString('latin1').split(/(?<=\n)/)
+  const dice = diceOf('spool')
+  for (const round of range(propertyRuns(300))) {
+    const path = fresh()
+    await mkdir(path)
+    const at = dice.integer(0, bytes.length - 1)
+    const changed = Buffer.from(bytes)
+    const isCut = dice.chance(0.3)
+    if (!isCut) changed.writeUInt8(changed.readUInt8(at) ^ (1 << dice.integer(0, 7)), at)
+    const written = isCut ? changed.subarray(0, at) : changed
+    await writeFile(join(path, FILE), written)
+    let offset = 0
+    const whole = range(5).filter((index) => {
+      // The line feed may be damaged: the record before it is whole.
+      const [from, to] = [offset, offset + lines[index]!.length - 1]
+      offset = to + 1
+      return isCut ? to <= at : at < from || at >= to
+    })
+    const { spool } = await open(path, 'b')
+    t.same(
+      await takeAll(spool),
+      whole.map(batch),
+      `round ${round}: ${isCut ? 'cut' : 'bit'} at ${at}`,
+    )
+    await spool.close()
+    const lost = written.length - whole.reduce((sum, index) => sum + lines[index]!.length, 0)
+    const keptBytes = (await keptIn(path)).reduce((sum, each) => sum + each.length, 0)
+    t.ok(keptBytes === Math.max(0, lost), `${keptBytes} of ${lost} bytes`)
+  }
+})
+
+void t.test('what cannot be kept is not cut off', async (t) => {
+  const path = fresh()
+  const bytes = await writtenWith(path, 3)
+  const torn = bytes.subarray(0, -20)
+  await writeFile(join(path, FILE), torn)
+  const { spool } = await open(path, 'b')
+  await spool.close()
+  const [kept = ''] = (await readdir(path)).filter((name) => name.includes('.corrupt-'))
+  await rm(join(path, kept))
+  await writeFile(join(path, FILE), torn)
+  // In the place of the copy, so that it cannot be made.
+  await mkdir(join(path, `${kept}.new`))
+  const second = await open(path, 'c')
+  t.same(second.complaints, ['a damaged record of the spool cannot be kept'])
+  t.same(await takeAll(second.spool), [batch(0), batch(1)], 'the others land')
+  await second.spool.append(batch(7))
+  await second.spool.close()
+  t.ok((await readFile(join(path, FILE))).equals(torn))
+})
+
+void t.test(
+  'a record that changes while the process runs does not hold up the others',
+  async (t) => {
+    const path = fresh()
+    const { spool, complaints } = await open(path, 'a')
+    for (const index of range(4)) await spool.append(batch(index))
+    const text = await readFile(join(path, FILE), 'utf8')
+    for (const changed of ['video_c0', 'video_c2'])
+      await writeFile(
+        join(path, FILE),
+        (await readFile(join(path, FILE), 'utf8')).replace(changed, 'video_cX'),
+        { flag: 'r+' },
+      )
+    const { sizeBytes } = spool.state()
+    const taken: PlacedBatch[] = []
+    while (spool.state().batches > 0) taken.push(...(await take(spool, sizeBytes)))
+    t.same(taken, [batch(1), batch(3)])
+    t.same(complaints, ['spool has a damaged record', 'spool has a damaged record'])
+    t.equal(spool.state().records, 0)
+    const kept = (await keptIn(path)).map(String).sort()
+    const changed = [0, 2].map((index) => text.split('\n')[index]!.replace(/video_c\d/, 'video_cX'))
+    t.same(kept, changed.sort())
+  },
+)
 
 void t.test('garbage is no record', async (t) => {
   const path = fresh()
