@@ -52,8 +52,7 @@ export interface SpoolSegment {
  */
 export type KeepDamaged = (bytes: Buffer, isLast: boolean) => Promise<void>
 
-interface ReadEntry {
-  readonly entry: IndexEntry
+interface ReadRecord {
   readonly bytes: Buffer
   readonly record: ReturnType<typeof decodeRecord>
 }
@@ -172,10 +171,9 @@ function createSegment(
     endOffset += record.length
   }
   /** A record that was whole when the file was opened, and has changed since. */
-  const passOver = async (entry: IndexEntry, bytes: Buffer): Promise<void> => {
+  const passOver = async (bytes: Buffer): Promise<void> => {
     await file.keep(bytes, false)
-    index.splice(index.indexOf(entry), 1)
-    records -= entry.records
+    records -= index.shift()?.records ?? 0
   }
   return {
     path,
@@ -187,16 +185,7 @@ function createSegment(
     }),
     writable: () => !broken,
     append: (batch, atMs) => inTurn(() => write(batch, atMs)),
-    oldest: async (maxBytes) => {
-      const whole: PlacedBatch[] = []
-      for (const { entry, bytes, record } of await readOldest(handle, index, maxBytes)) {
-        if (record !== undefined) whole.push(record.batch)
-        // What comes before it is taken first.
-        else if (whole.length > 0) break
-        else await passOver(entry, bytes)
-      }
-      return whole
-    },
+    oldest: async (maxBytes) => firstWhole(await readOldest(handle, index, maxBytes), passOver),
     drop: (count) =>
       inTurn(async () => {
         for (const taken of index.splice(0, count)) records -= taken.records
@@ -210,12 +199,26 @@ function createSegment(
   }
 }
 
+/** The batches before the first damaged record, or those behind it, once it was passed over. */
+async function firstWhole(
+  read: readonly ReadRecord[],
+  passOver: (bytes: Buffer) => Promise<void>,
+): Promise<readonly PlacedBatch[]> {
+  const whole: PlacedBatch[] = []
+  for (const { bytes, record } of read) {
+    if (record !== undefined) whole.push(record.batch)
+    else if (whole.length > 0) break
+    else await passOver(bytes)
+  }
+  return whole
+}
+
 /** One read for all: small batches would otherwise cost one read each. */
 async function readOldest(
   handle: FileHandle,
   index: readonly IndexEntry[],
   maxBytes: number,
-): Promise<readonly ReadEntry[]> {
+): Promise<readonly ReadRecord[]> {
   const [first] = index
   if (first === undefined) return []
   const beyond = index.findIndex(({ offset, length }) => offset + length - first.offset > maxBytes)
@@ -227,6 +230,6 @@ async function readOldest(
   })
   return wanted.map((entry) => {
     const bytes = partOf(span, { ...entry, offset: entry.offset - first.offset })
-    return { entry, bytes, record: decodeRecord(bytes) }
+    return { bytes, record: decodeRecord(bytes) }
   })
 }
