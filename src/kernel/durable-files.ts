@@ -1,5 +1,5 @@
-import { existsSync, statSync } from 'node:fs'
-import { mkdir, open, rename } from 'node:fs/promises'
+import { constants, existsSync, statSync } from 'node:fs'
+import { copyFile, mkdir, open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /** Files and folders that a power cut leaves whole or not at all. */
@@ -53,4 +53,16 @@ export async function replaceFile(path: string, content: string | Uint8Array): P
   }
   await rename(next, path)
   await syncFolder(dirname(path))
+}
+
+/** Copies a file into a new one, durably once the folder is synced. @returns how many bytes it has */
+export async function copyDurably(from: string, to: string): Promise<number> {
+  await copyFile(from, to, constants.COPYFILE_FICLONE)
+  const file = await open(to, 'r+')
+  try {
+    await file.sync()
+    return (await file.stat()).size
+  } finally {
+    await file.close()
+  }
 }

@@ -140,7 +140,8 @@ export class Database {
   }
 }
 
-const pathIn = (dir: string): string => join(dir, 'db')
+/** Where LevelDB's files of a log are. */
+export const pathIn = (dir: string): string => join(dir, 'db')
 
 async function openLevel(dir: string, isNew: boolean): Promise<Level> {
   const level: Level = new ClassicLevel(pathIn(dir), {

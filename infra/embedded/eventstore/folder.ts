@@ -10,10 +10,10 @@ import { makeFolders, syncFolder } from '../../../src/kernel/durable-files.ts'
 import { liveFilesOf, fourNumbersIn, readWritten, storedSum } from './write-ahead-log.ts'
 import { OpenError } from './types.ts'
 
-const POINTER = 'CURRENT'
+export const POINTER = 'CURRENT'
 const MANIFEST = /^MANIFEST-\d+$/
-const WRITE_AHEAD_LOG = /^\d+\.log$/
-const TABLE = /^\d+\.(?:ldb|sst)$/
+export const WRITE_AHEAD_LOG = /^\d+\.log$/
+export const TABLE = /^\d+\.(?:ldb|sst)$/
 /** Larger than the manifest of a database that was just made. */
 const MOST_NEW_MANIFEST_BYTES = 128
 /** The hash in the name of a second folder has this many digits. */
@@ -87,7 +87,14 @@ async function areNew(path: string, manifests: readonly string[]): Promise<boole
   return sizes.length <= 1 && sizes.every((size) => size <= MOST_NEW_MANIFEST_BYTES)
 }
 
-/** The manifest in effect. */
+/** The name of the manifest in effect. @throws {OpenError} `corrupt` */
+export async function manifestIn(path: string): Promise<string> {
+  return manifestOf(
+    path,
+    (await namesIn(path)).filter((name) => MANIFEST.test(name)),
+  )
+}
+
 async function manifestOf(path: string, manifests: readonly string[]): Promise<string> {
   const text = await readFile(join(path, POINTER), 'latin1')
   const name = text.slice(0, -1)
@@ -128,7 +135,7 @@ async function requireWholeTable(path: string, name: string): Promise<void> {
 }
 
 /** Files are named by numbers: `000028.ldb`, and logs and tables share the count. */
-function numberOf(name: string): number {
+export function numberOf(name: string): number {
   return Number.parseInt(name, 10)
 }
 

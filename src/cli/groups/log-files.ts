@@ -15,7 +15,15 @@ A log that was made by an earlier release has no checksums, so that a changed by
 progress, and changes no event. Stop the gateway and copy DATA_DIR/eventstore first. A conversion that was
 stopped is gone on with by the same command, and the gateway does not start before it is done.`
 
-/** Registers `tollgate verify-log` and `tollgate convert-log`. */
+const BACKUP_HELP = `
+Copies what the embedded installation cannot make again into a new folder, also while the gateway runs: the event log,
+the spool, objects and the secret. Postgres is not copied: a gateway that starts on the copy builds it from the log. All of the
+copied log is read with its checksums. The folder has its name only once it is whole; an interrupted backup is
+made from the beginning by the same command.
+
+To restore, copy the folder to where DATA_DIR is to be, and start the gateway there: docs/backup.md.`
+
+/** Registers `tollgate verify-log`, `tollgate convert-log` and `tollgate backup`. */
 export function addLogFiles(program: Command): void {
   program
     .command('verify-log')
@@ -29,4 +37,14 @@ export function addLogFiles(program: Command): void {
     .option(...JSON_OPTION)
     .addHelpText('after', CONVERT_HELP)
     .action(async (options) => (await files()).convertLogCommand(options))
+  program
+    .command('backup')
+    .description('copy what cannot be made again into a new folder, also while the gateway runs')
+    .argument('<folder>', 'a new folder, outside of DATA_DIR')
+    .option('--no-objects', 'without uploads and results')
+    .option(...JSON_OPTION)
+    .addHelpText('after', BACKUP_HELP)
+    .action(async (folder: string, options) =>
+      (await import('../backup.ts')).backupCommand(folder, options),
+    )
 }

@@ -1,0 +1,136 @@
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { tasksOf } from '../e2e/support/client.ts'
+import { pageText, printedCalls } from '../helpers/printed-calls.ts'
+import { serve, shell, tollgateProcess } from './support/tollgate.ts'
+
+/** Every command of `docs/backup.md`, run from the page on a gateway that is used meanwhile. */
+
+const folder = await mkdtemp(join(tmpdir(), 'tollgate-backup-'))
+t.teardown(() => rm(folder, { recursive: true, force: true }))
+const backups = join(folder, 'backups')
+await mkdir(backups)
+const dataDir = join(folder, 'data')
+
+const page = pageText('docs/backup.md')
+/** The commands of a section; `serve` does not end, so the test starts that itself. */
+function commandsOf(title: string): string {
+  const [, section = ''] = page.split(`\n## ${title}\n`)
+  const [own = ''] = section.split('\n## ')
+  const commands = printedCalls(own, '').replace('tollgate serve\n', '')
+  t.not(commands, '', title)
+  return commands
+}
+const run = async (title: string, at: string) =>
+  shell(`export BACKUPS='${backups}' DATA_DIR='${at}'\n${commandsOf(title)}`, folder)
+/** Gateways that a failed test left. */
+async function started(at: string) {
+  const gateway = await serve(at)
+  t.teardown(() => gateway.end('SIGKILL'))
+  return gateway
+}
+const audit = async (at: string) => tollgateProcess(['audit'], { DATA_DIR: at })
+
+t.test('backed up in traffic, lost, restored, and an older log after that', async (t) => {
+  const first = await started(dataDir)
+  const { baseUrl, modelToken } = first.demo
+  const tasks = tasksOf(baseUrl, modelToken)
+  const before = await tasks.created()
+  await tasks.reaches(before, 'succeeded')
+  const running = await tasks.created({ prompt: 'x [[sandbox queued-ms=0 running-ms=600000]]' })
+  const image = await fetch(`${baseUrl}/v1/images/generations`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${modelToken}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'image-2', prompt: 'a boat', response_format: 'url' }),
+  })
+  const { data } = (await image.json()) as { data: readonly { url: string }[] }
+  const { pathname, search } = new URL(data[0]?.url ?? '')
+  const picture = Buffer.from(await (await fetch(baseUrl + pathname + search)).arrayBuffer())
+
+  const [made] = await Promise.all([
+    run('Back up embedded stores', dataDir),
+    ...[1, 2, 3, 4].map(() => tasks.created()),
+  ])
+  t.match(made, { code: 0, stdout: /takenAt: .*\nevents: \d+\nwithObjects: true[\s\S]*"takenAt"/ })
+  const later = await tasks.created()
+  await tasks.reaches(later, 'succeeded')
+  t.equal(await first.end('SIGKILL'), null)
+
+  const restored = join(folder, 'restored')
+  t.match(await run('Restore embedded stores', restored), { code: 0, stdout: /^whole: \d+ events/ })
+  t.notOk(existsSync(join(restored, 'postgres')))
+  const second = await started(restored)
+  const again = tasksOf(second.demo.baseUrl, modelToken)
+  t.equal((await again.get(before)).body.status, 'succeeded')
+  t.equal((await again.get(later)).status, 404, 'it came after the backup')
+  t.equal((await again.get(running)).status, 200, 'it is looked at on')
+  const same = Buffer.from(
+    await (await fetch(second.demo.baseUrl + pathname + search)).arrayBuffer(),
+  )
+  t.ok(same.equals(picture), 'its URL is valid here too')
+  t.equal(await second.end('SIGTERM'), 0)
+  t.match(await audit(restored), { code: 0, stdout: /^clean/ })
+
+  t.match(await run('Damage, and what to do', dataDir), { code: 0, stdout: /^whole/ })
+  await rename(join(dataDir, 'eventstore'), join(folder, 'newer'))
+  await mkdir(join(dataDir, 'eventstore'))
+  await shell(`cp -a '${backups}/monday/eventstore/.' '${dataDir}/eventstore'`, folder)
+  const refused = await tollgateProcess(['serve'], { DATA_DIR: dataDir, PORT: '0' })
+  t.match(refused, { code: 78, stderr: /the log is older than the database[\s\S]*rebuild/ })
+  const after = await run('After an older log', dataDir)
+  t.match(after, { code: 0, stdout: /ledger[\s\S]*clean: / }, after.stdout)
+  t.match(after.stdout, /tenant_demo/, 'what is lost is shown by tenant')
+  const third = await started(dataDir)
+  const rebuilt = tasksOf(third.demo.baseUrl, modelToken)
+  t.equal((await rebuilt.get(before)).body.status, 'succeeded')
+  t.equal((await rebuilt.get(later)).status, 404)
+  t.equal(await third.end('SIGTERM'), 0)
+  t.match(await audit(dataDir), { code: 0, stdout: /^clean/ })
+})
+
+t.test('a database that is lost is built from the log', async (t) => {
+  await rm(join(dataDir, 'postgres'), { recursive: true })
+  const gateway = await started(dataDir)
+  t.equal(await gateway.end('SIGTERM'), 0)
+  t.match(await audit(dataDir), { code: 0, stdout: /^clean/ })
+})
+
+t.test('a backup goes to a new folder, and has its name only once it is whole', async (t) => {
+  const env = { DATA_DIR: dataDir }
+  const backup = async (to: string, ...more: readonly string[]) =>
+    tollgateProcess(['backup', to, ...more], env)
+  t.match(await backup(join(backups, 'monday')), { code: 1, stderr: /something in .*monday/ })
+  t.match(await backup(join(dataDir, 'copy')), { code: 1, stderr: /cannot be below DATA_DIR/ })
+  const file = join(folder, 'file')
+  await writeFile(file, '')
+  t.match(await backup(file), { code: 1, stderr: /file is no folder/ })
+  t.match(await backup(join(file, 'copy')), { code: 1, stderr: /is no folder/ })
+  const external = await tollgateProcess(['backup', join(backups, 'x')], {
+    ...env,
+    EVENTSTORE_URL: 'esdb://127.0.0.1:1?tls=false',
+    DATABASE_URL: 'postgres://127.0.0.1:1/x',
+    SANDBOX: 'on',
+    MARKER_SECRET: 'a marker secret of the tests, of 32 characters',
+  })
+  t.match(external, { code: 1, stderr: /backups of their own/ })
+
+  const partial = join(backups, 'tuesday.partial')
+  await mkdir(partial)
+  await writeFile(join(partial, 'left by one that was killed'), '')
+  const made = await backup(join(backups, 'tuesday'), '--no-objects', '--json')
+  t.match(made, { code: 0, stdout: /"withObjects":false/ })
+  t.notOk(existsSync(partial))
+  t.notOk(existsSync(join(backups, 'tuesday', 'objects')))
+
+  const db = join(dataDir, 'eventstore', 'db')
+  const [table = ''] = (await readdir(db)).filter((name) => name.endsWith('.ldb'))
+  const bytes = await readFile(join(db, table))
+  bytes.writeUInt8(bytes.readUInt8(40) ^ 1, 40)
+  await writeFile(join(db, table), bytes)
+  const damaged = await backup(join(backups, 'wednesday'))
+  t.match(damaged, { code: 1, stderr: /damaged/ })
+  t.notOk(existsSync(join(backups, 'wednesday')), 'nothing has the name of a backup')
+})

@@ -1,0 +1,94 @@
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { copyLog } from '../../../../infra/embedded/eventstore/copy.ts'
+import { EventLog } from '../../../../infra/embedded/eventstore/log.ts'
+import { OpenError } from '../../../../infra/embedded/eventstore/types.ts'
+import { verifyAll } from '../../../../infra/embedded/eventstore/verify.ts'
+import { append, copied, EVENTS, eventsOf, makeLog, root } from './support/small-log.ts'
+
+const nothing = (): void => undefined
+const killed = await makeLog()
+
+t.test('a log at rest is copied whole, and stays as it is', async (t) => {
+  const to = join(root, 'copy-at-rest')
+  const shown: number[] = []
+  await copyLog(killed, to, (bytes) => shown.push(bytes))
+  t.ok(shown.length >= 3 && shown.every((bytes, index) => bytes >= (shown[index - 1] ?? 0)))
+  t.match(await verifyAll(to, nothing), { events: EVENTS, damagedInAll: 0 })
+  const [copy, source] = [await EventLog.open(to), await EventLog.open(killed)]
+  t.same(await eventsOf(copy), await eventsOf(source))
+  await copy.close()
+  await source.close()
+})
+
+t.test('copies that are made under load are each whole up to a moment', async (t) => {
+  const dir = join(root, 'busy')
+  const log = await EventLog.open(dir)
+  const acknowledged = { count: 0 }
+  const state = { isOver: false }
+  /** Values that do not compress: files are written and joined to others all the time. */
+  const write = async (writer: number): Promise<void> => {
+    for (let n = 0; !state.isOver; n += 1) {
+      const command = append(`writer-${writer}`, writer * 1_000_000 + n)
+      const data = Buffer.from(JSON.stringify({ n, text: randomText(20_000) }))
+      const events =
+        command.kind === 'append' ? command.events.map((one) => ({ ...one, data })) : []
+      await log.submit({ ...command, events } as typeof command)
+      acknowledged.count += 1
+    }
+  }
+  const writers = [0, 1, 2, 3].map(write)
+  try {
+    for (let round = 0; round < 12; round += 1) {
+      const to = join(root, `copy-${round}`)
+      const before = acknowledged.count
+      await copyLog(dir, to, nothing)
+      const after = acknowledged.count
+      const { events, damaged } = await verifyAll(to, nothing)
+      t.same(damaged, [], `round ${round}`)
+      t.ok(events >= before && events <= after + writers.length, `${before} ≤ ${events} ≤ ${after}`)
+      t.same(
+        (await readdir(root)).filter((name) => name.startsWith(`copy-${round}.`)),
+        [],
+      )
+      await rm(to, { recursive: true })
+    }
+  } finally {
+    state.isOver = true
+    await Promise.all(writers)
+    await log.close()
+  }
+  t.ok(acknowledged.count > 100, `${acknowledged.count} events`)
+})
+
+let seed = 1
+function randomText(length: number): string {
+  let text = ''
+  while (text.length < length) {
+    seed = (seed * 48_271) % 2_147_483_647
+    text += seed.toString(36)
+  }
+  return text.slice(0, length)
+}
+
+t.test('damage is not copied: it is named', async (t) => {
+  const refused = async (name: string, harm: (db: string) => Promise<void>, words: RegExp) => {
+    const dir = await copied(killed, name)
+    await harm(join(dir, 'db'))
+    const outcome = await copyLog(dir, join(root, `${name}-copy`), nothing).catch(
+      (error: unknown) => error,
+    )
+    t.ok(outcome instanceof OpenError, name)
+    t.match(outcome, { message: words })
+  }
+  await refused('no-pointer', async (db) => rm(join(db, 'CURRENT')), /there is no log/)
+  await refused(
+    'no-table',
+    async (db) => {
+      const [table = ''] = (await readdir(db)).filter((one) => one.endsWith('.ldb'))
+      await rm(join(db, table))
+    },
+    /lacks a file/,
+  )
+})
