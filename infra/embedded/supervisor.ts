@@ -1,9 +1,7 @@
-import { fork } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
-import { PRIVATE_UMASK } from './file-modes.ts'
+import { type ForkOptions, forkPrivately } from './fork.ts'
 import { owned } from '../../src/kernel/owned.ts'
 
 /** First wait before a restart; it doubles with every restart that follows. */
@@ -23,19 +21,6 @@ const TAIL_LINES = 15
 /** Longest line of a child that is looked at. */
 const MAX_LINE_CHARS = 16_384
 
-/**
- * What children need of the environment. Everything else stays here: provider credentials are in it, and no child
- * has any use for them.
- */
-const INHERITED_ENVIRONMENT = [
-  'PATH',
-  'HOME',
-  'TMPDIR',
-  'LD_LIBRARY_PATH',
-  'NODE_ENV',
-  'NODE_COMPILE_CACHE',
-] as const
-
 /** The one line a child prints when it serves. */
 export interface ReadyMessage {
   readonly event: 'ready'
@@ -53,11 +38,9 @@ class ChildFailedError extends Error {
   }
 }
 
-export interface SuperviseOptions {
+export interface SuperviseOptions extends ForkOptions {
   /** For messages: "event store", "postgres". */
   readonly name: string
-  /** The module to run, as `programFile('infra/x/main.ts')`; runs as `.js` from a build, through tsx from source. */
-  readonly modulePath: URL
   /** Arguments. `last` is what the child said when it last became ready: use its port again so that addresses stay valid. */
   readonly args: (last: ReadyMessage | undefined) => readonly string[]
   /** Each line the child writes on stderr (JSON by convention). */
@@ -66,10 +49,6 @@ export interface SuperviseOptions {
   readonly stopTimeoutMs?: number
   /** Restarts in a row before giving up; `MAX_CONSECUTIVE_RESTARTS` unless given. */
   readonly maxRestarts?: number
-  /** Extra environment of the child. */
-  readonly env?: Readonly<Record<string, string>>
-  /** Extra arguments of node itself. */
-  readonly execArgv?: readonly string[]
   /** Called each time the child serves: at first and after every restart. */
   readonly onReady?: (message: ReadyMessage) => void
   readonly onRestart?: (restart: {
@@ -95,30 +74,6 @@ export interface SupervisedChild {
 /** The wait before restart number `attempt` (from 1), in milliseconds. */
 export function restartDelayMs(attempt: number): number {
   return Math.min(RESTART_MAX_DELAY_MS, RESTART_INITIAL_DELAY_MS * 2 ** Math.min(attempt - 1, 16))
-}
-
-interface Launch {
-  readonly file: string
-  readonly execArgv: readonly string[]
-}
-
-/** Finds what to run: a build has another ending. */
-function launchOf(modulePath: URL): Launch {
-  const built = import.meta.url.endsWith('.js')
-  const file = fileURLToPath(modulePath)
-  if (built) return { file: file.replace(/\.ts$/, '.js'), execArgv: [] }
-  return { file, execArgv: file.endsWith('.ts') ? [`--import=${import.meta.resolve('tsx')}`] : [] }
-}
-
-function environmentOf(
-  extra: Readonly<Record<string, string>> | undefined,
-): Record<string, string> {
-  const environment: Record<string, string> = {}
-  for (const name of INHERITED_ENVIRONMENT) {
-    const value = process.env[name]
-    if (value !== undefined) environment[name] = value
-  }
-  return { ...environment, ...extra }
 }
 
 type ChildMessage = ReadyMessage | { readonly event: 'failed'; readonly reason: string }
@@ -152,33 +107,12 @@ interface Life {
   readonly ended: Promise<string>
 }
 
-/** Starts the child; what it makes on disk is for its account alone. */
-function forkPrivately(options: SuperviseOptions, last: ReadyMessage | undefined): ChildProcess {
-  const launch = launchOf(options.modulePath)
-  // A child begins with the mask of its parent.
-  const mask = process.umask(PRIVATE_UMASK)
-  try {
-    return owned(
-      fork(launch.file, [...options.args(last)], {
-        execArgv: [...launch.execArgv, ...(options.execArgv ?? [])],
-        stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-        env: environmentOf(options.env),
-        // Its own session: Ctrl-C in a terminal reaches the parent only, which drains before it ends
-        // its children.
-        detached: true,
-      }),
-    )
-  } finally {
-    process.umask(mask)
-  }
-}
-
 function live(
   options: SuperviseOptions,
   last: ReadyMessage | undefined,
   onReady: (message: ReadyMessage) => void,
 ): Life {
-  const child = forkPrivately(options, last)
+  const child = forkPrivately(options, options.args(last))
   const tail: string[] = []
   let explanation: string | undefined
   let killTimer: NodeJS.Timeout | undefined

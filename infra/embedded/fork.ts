@@ -1,0 +1,72 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { owned } from '../../src/kernel/owned.ts'
+import { PRIVATE_UMASK } from './file-modes.ts'
+
+/**
+ * What children need of the environment. Everything else stays here: provider credentials are in it, and no child
+ * has any use for them.
+ */
+const INHERITED_ENVIRONMENT = [
+  'PATH',
+  'HOME',
+  'TMPDIR',
+  'LD_LIBRARY_PATH',
+  'NODE_ENV',
+  'NODE_COMPILE_CACHE',
+] as const
+
+/** What runs as a child, and with what. */
+export interface ForkOptions {
+  /** The module to run, as `programFile('infra/x/main.ts')`; runs as `.js` from a build, through tsx from source. */
+  readonly modulePath: URL
+  /** Extra environment of the child. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Extra arguments of node itself. */
+  readonly execArgv?: readonly string[]
+}
+
+interface Launch {
+  readonly file: string
+  readonly execArgv: readonly string[]
+}
+
+/** Finds what to run: a build has another ending. */
+function launchOf(modulePath: URL): Launch {
+  const built = import.meta.url.endsWith('.js')
+  const file = fileURLToPath(modulePath)
+  if (built) return { file: file.replace(/\.ts$/, '.js'), execArgv: [] }
+  return { file, execArgv: file.endsWith('.ts') ? [`--import=${import.meta.resolve('tsx')}`] : [] }
+}
+
+function environmentOf(
+  extra: Readonly<Record<string, string>> | undefined,
+): Record<string, string> {
+  const environment: Record<string, string> = {}
+  for (const name of INHERITED_ENVIRONMENT) {
+    const value = process.env[name]
+    if (value !== undefined) environment[name] = value
+  }
+  return { ...environment, ...extra }
+}
+
+/** Starts the child; what it makes on disk is for its account alone. */
+export function forkPrivately(options: ForkOptions, args: readonly string[]): ChildProcess {
+  const launch = launchOf(options.modulePath)
+  // A child begins with the mask of its parent.
+  const mask = process.umask(PRIVATE_UMASK)
+  try {
+    return owned(
+      fork(launch.file, [...args], {
+        execArgv: [...launch.execArgv, ...(options.execArgv ?? [])],
+        stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+        env: environmentOf(options.env),
+        // Its own session: Ctrl-C in a terminal reaches the parent only, which drains before it ends
+        // its children.
+        detached: true,
+      }),
+    )
+  } finally {
+    process.umask(mask)
+  }
+}
