@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { type ForkOptions, forkPrivately } from './fork.ts'
+import { SIGN_EVERY_VARIABLE, watchSigns } from './signs-of-life.ts'
 import { owned } from '../../src/kernel/owned.ts'
 
 /** First wait before a restart; it doubles with every restart that follows. */
@@ -49,6 +50,13 @@ export interface SuperviseOptions extends ForkOptions {
   readonly stopTimeoutMs?: number
   /** Restarts in a row before giving up; `MAX_CONSECUTIVE_RESTARTS` unless given. */
   readonly maxRestarts?: number
+  /**
+   * What a child that ended so waits for, in words: it is then started again without an end, because a restart
+   * of this process would not help.
+   */
+  readonly waitsFor?: (reason: string) => string | undefined
+  /** How often a child that gives signs of life gives one; for tests. */
+  readonly signEveryMs?: number
   /** Called each time the child serves: at first and after every restart. */
   readonly onReady?: (message: ReadyMessage) => void
   readonly onRestart?: (restart: {
@@ -112,10 +120,17 @@ function live(
   last: ReadyMessage | undefined,
   onReady: (message: ReadyMessage) => void,
 ): Life {
-  const child = forkPrivately(options, options.args(last))
+  const { signEveryMs: everyMs } = options
+  const signs = everyMs === undefined ? {} : { [SIGN_EVERY_VARIABLE]: String(everyMs) }
+  const env = { ...options.env, ...signs }
+  const child = forkPrivately({ ...options, env }, options.args(last))
   const tail: string[] = []
   let explanation: string | undefined
   let killTimer: NodeJS.Timeout | undefined
+  const endWatch = watchSigns(child, { everyMs }, (silentMs) => {
+    explanation = `hangs: no sign of life for ${silentMs} ms`
+    child.kill('SIGKILL')
+  })
   const readyTimer = setTimeout(() => {
     explanation = `not ready within ${options.readyTimeoutMs} ms`
     child.kill('SIGTERM')
@@ -137,6 +152,7 @@ function live(
     const finish = (how: string): void => {
       clearTimeout(readyTimer)
       clearTimeout(killTimer)
+      endWatch()
       resolve(explanation ?? [how, ...tail].join('\n'))
     }
     child.on('error', (error) => finish(`cannot be started: ${error.message}`))
@@ -196,15 +212,17 @@ export function superviseChild(options: SuperviseOptions): SupervisedChild {
       )
       return
     }
-    attempt += 1
-    if (attempt > (options.maxRestarts ?? MAX_CONSECUTIVE_RESTARTS)) {
+    const most = options.maxRestarts ?? MAX_CONSECUTIVE_RESTARTS
+    const missing = options.waitsFor?.(reason)
+    attempt += attempt === most && missing !== undefined ? 0 : 1
+    if (attempt > most) {
       options.onGiveUp?.(reason)
       return
     }
     const delayMs = restartDelayMs(attempt)
     // Before the callback, which may decide to stop.
     restartTimer = setTimeout(start, delayMs)
-    options.onRestart?.({ attempt, delayMs, reason })
+    options.onRestart?.({ attempt, delayMs, reason: missing ?? reason })
   }
 
   start()

@@ -12,6 +12,9 @@ const forOperators: ReadonlySet<string> = new Set([
   'NotBelongingError',
 ])
 
+/** Postgres: a damaged page of a table (`data_corrupted`) or of an index. */
+const DAMAGED: ReadonlySet<unknown> = new Set(['XX001', 'XX002'])
+
 /**
  * A failure that the operator can act on becomes one message; any other is a defect and keeps its
  * stack.
@@ -20,6 +23,8 @@ export function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if ('code' in error && error.code === 'EADDRINUSE')
     return `${error.message}: another program uses this port; set PORT to a free one`
+  if ('code' in error && DAMAGED.has(error.code))
+    return `the files of Postgres are damaged: ${error.message}; docs/backup.md says how to build it from the log`
   if (isDomainError(error)) return withReason(error.message, error.details['reason'])
   if (isOperational(error)) return messageOf(error)
   return error.stack ?? error.message

@@ -4,8 +4,13 @@ import { join } from 'node:path'
 import { Client } from 'pg'
 import { replaceFile } from '../kernel/durable-files.ts'
 import { DataDirError, prepareDataDir } from '../../infra/embedded/data-dir.ts'
+import { spaceLack } from '../../infra/embedded/disk-space.ts'
+import { logSpaceLack } from '../../infra/embedded/eventstore/space.ts'
 import { superviseEventStore } from '../../infra/embedded/eventstore/supervised.ts'
-import { supervisePostgres } from '../../infra/embedded/postgres/supervised.ts'
+import {
+  POSTGRES_NEEDS_BYTES,
+  supervisePostgres,
+} from '../../infra/embedded/postgres/supervised.ts'
 import { dataFiles, type Config } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
 import { messageOf } from './explain.ts'
@@ -17,6 +22,8 @@ import { owned } from '../kernel/owned.ts'
 export interface Stores {
   readonly eventStoreUrl: string
   readonly databaseUrl: string
+  /** What the disks of embedded stores lack for them to go on, in words for the operator. */
+  readonly diskLacks?: () => readonly string[]
   readonly close: () => Promise<void>
 }
 
@@ -58,21 +65,20 @@ export async function startEmbeddedStores(
     onRestart: (restart: Restart) => reportRestart(log, child, restart),
     onGiveUp: (reason: string) => onGiveUp(`${child} keeps failing: ${reason}`),
   })
-  const postgres = supervisePostgres({
-    root: join(dataDir.path, 'postgres'),
-    ...watch('postgres'),
-  })
-  const eventStore = superviseEventStore({
-    root: embeddedLogIn(dataDir.path),
-    ...watch('event store'),
-  })
+  const [databaseFolder, logFolder] = [join(dataDir.path, 'postgres'), embeddedLogIn(dataDir.path)]
+  const postgres = supervisePostgres({ root: databaseFolder, ...watch('postgres') })
+  const eventStore = superviseEventStore({ root: logFolder, ...watch('event store') })
+  const diskLacks = (): readonly string[] =>
+    [logSpaceLack(logFolder), spaceLack(databaseFolder, POSTGRES_NEEDS_BYTES)].filter(
+      (lack) => lack !== undefined,
+    )
   const close = async (): Promise<void> => {
     await Promise.all([postgres.stop(), eventStore.stop()])
     await dataDir.release()
   }
   try {
     const [database, events] = await Promise.all([postgres.ready, eventStore.ready])
-    return { eventStoreUrl: events.url, databaseUrl: database.url, close }
+    return { eventStoreUrl: events.url, databaseUrl: database.url, diskLacks, close }
   } catch (error) {
     await close()
     throw error

@@ -53,6 +53,8 @@ interface GatewayOptions extends ListenOptions {
   readonly families?: readonly FamilyModule[]
   /** Called once the log and Postgres have answered. */
   readonly storesAnswered?: () => void
+  /** What the disks of embedded stores lack, in words. */
+  readonly diskLacks?: () => readonly string[]
 }
 
 export interface Gateway extends Addresses {
@@ -139,6 +141,7 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
         started: startedBook,
         registry: metrics,
       }),
+      { name: 'disk', look: () => Promise.resolve(options.diskLacks?.() ?? []) },
     ],
   }
   const addresses = options.roles.has('api')

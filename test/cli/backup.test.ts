@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Client } from 'pg'
 import t from 'tap'
 import { tasksOf } from '../e2e/support/client.ts'
 import { pageText, printedCalls } from '../helpers/printed-calls.ts'
@@ -91,7 +92,24 @@ t.test('backed up in traffic, lost, restored, and an older log after that', asyn
   t.match(await audit(dataDir), { code: 0, stdout: /^clean/ })
 })
 
-t.test('a database that is lost is built from the log', async (t) => {
+t.test('a database that is damaged or lost is built from the log', async (t) => {
+  const before = await started(dataDir)
+  const runtime = await readFile(join(dataDir, 'runtime.json'), 'utf8')
+  const { databaseUrl } = JSON.parse(runtime) as { databaseUrl: string }
+  const client = new Client({ connectionString: databaseUrl })
+  await client.connect()
+  const { rows } = await client.query<{ path: string }>(
+    "select pg_relation_filepath('ledger.lines') as path",
+  )
+  await client.end()
+  t.equal(await before.end('SIGTERM'), 0)
+  const table = await open(join(dataDir, 'postgres', 'cluster', rows[0]?.path ?? ''), 'r+')
+  await table.write(Buffer.alloc(64, 'damaged'), 0, 64, 0)
+  await table.close()
+  t.match(await audit(dataDir), {
+    code: 1,
+    stderr: /files of Postgres are damaged: invalid page .*docs\/backup\.md/,
+  })
   await rm(join(dataDir, 'postgres'), { recursive: true })
   const gateway = await started(dataDir)
   t.equal(await gateway.end('SIGTERM'), 0)

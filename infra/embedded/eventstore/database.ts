@@ -10,18 +10,15 @@ import { withChecksum } from './checksum.ts'
 import { Entries, type Entry, type Level } from './entries.ts'
 import { checkFolder } from './folder.ts'
 import { CONVERTED_KEY, FACTS_BEGIN, FACTS_END, FORMAT_KEY } from './keys.ts'
-import {
-  DB_BLOCK_BYTES,
-  DB_CACHE_BYTES,
-  DB_WRITE_BUFFER_BYTES,
-  PAGE_BYTES,
-  RECOVERY_PROBE_BYTES,
-} from './limits.ts'
+import { DB_BLOCK_BYTES, DB_CACHE_BYTES, DB_WRITE_BUFFER_BYTES, PAGE_BYTES } from './limits.ts'
+import { bytesToReopen, logSpaceLack } from './space.ts'
 import { OpenError } from './types.ts'
 
 /** Version of the key and record layout: the values of version 2 have checksums. */
 export const FORMAT_VERSION = 2
 const WITHOUT_CHECKSUMS = 1
+
+const PROBE_CHUNK_BYTES = 1024 * 1024
 
 /** One entry of a write batch. */
 export interface Put {
@@ -90,16 +87,21 @@ export class Database {
     await this.#level.batch(stored, { sync: true })
   }
 
-  /** Whether the disk takes and keeps as much as a reopened database will need. */
-  async hasSpace(): Promise<boolean> {
+  /** What the disk lacks for a reopening, by the file system. */
+  spaceLack(): string | undefined {
+    return logSpaceLack(this.#dir)
+  }
+
+  /** Whether the disk takes and keeps as much as a reopened database will need: a quota is seen by writing only. */
+  async takesWrites(): Promise<boolean> {
     const path = join(this.#dir, 'probe.tmp')
     try {
       const file = await open(path, 'w')
       try {
-        const chunk = Buffer.alloc(RECOVERY_PROBE_BYTES / 32)
-        for (let written = 0; written < RECOVERY_PROBE_BYTES; written += chunk.length) {
-          const { bytesWritten } = await file.write(chunk)
-          if (bytesWritten < chunk.length) return false
+        const chunk = Buffer.alloc(PROBE_CHUNK_BYTES)
+        for (let left = bytesToReopen(pathIn(this.#dir)); left > 0; left -= chunk.length) {
+          const { bytesWritten } = await file.write(chunk, 0, Math.min(left, chunk.length))
+          if (bytesWritten < Math.min(left, chunk.length)) return false
         }
         await file.sync()
       } finally {

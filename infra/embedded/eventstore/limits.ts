@@ -86,9 +86,13 @@ export const MAX_FILTER_PREFIXES = 1_024
 /** Events considered between checkpoints when the subscriber names no window. */
 export const DEFAULT_CHECKPOINT_WINDOW = 32
 
-/** After a write error: how often to look for space, and how much there must be. */
-export const RECOVERY_INTERVAL_MS = 250
-export const RECOVERY_PROBE_BYTES = 32 * MIB
+/**
+ * After a write error: how often the file system is asked whether there is room again, how often it is tried,
+ * and what must be free beside room for the files of writes.
+ */
+export const LOOK_FOR_ROOM_MS = 250
+export const TRY_AGAIN_MS = 1_000
+export const RECOVERY_SPARE_BYTES = 4 * MIB
 
 /** LevelDB memory: two write buffers at most, one block cache. */
 export const DB_WRITE_BUFFER_BYTES = 8 * MIB

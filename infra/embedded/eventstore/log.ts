@@ -20,7 +20,8 @@ import {
   MAX_QUEUED_APPENDS,
   MAX_QUEUED_BYTES,
   MAX_RECENT_IDS,
-  RECOVERY_INTERVAL_MS,
+  LOOK_FOR_ROOM_MS,
+  TRY_AGAIN_MS,
 } from './limits.ts'
 import { checkMetadata } from './metadata.ts'
 import { readAllPage, readHeads, readStreamPage, type Range } from './reads.ts'
@@ -254,14 +255,26 @@ export class EventLog {
    * and what is written behind it could be lost: the handle takes no write ever again.
    */
   async #recover(): Promise<void> {
+    let said: string | undefined
+    const sayOnce = (what: string, words = what): void => {
+      if (said !== what) this.#report('recovery_failed', words)
+      said = what
+    }
     while (this.#state === 'failed') {
-      await sleep(RECOVERY_INTERVAL_MS)
-      if (!(await this.#database.hasSpace())) continue
+      await sleep(LOOK_FOR_ROOM_MS)
+      const lack = this.#database.spaceLack()
+      if (lack !== undefined) {
+        // How much is free changes all the time.
+        sayOnce('room', lack)
+        continue
+      }
       try {
+        if (!(await this.#database.takesWrites())) throw new Error('the disk takes no writes yet')
         await this.#database.reopen()
         await this.#load()
       } catch (error) {
-        this.#report('recovery_failed', error instanceof Error ? error.message : String(error))
+        sayOnce(error instanceof Error ? error.message : String(error))
+        await sleep(TRY_AGAIN_MS)
         continue
       }
       if (this.#state !== 'failed') return

@@ -20,6 +20,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { monotonicClock } from '../../../src/kernel/clock.ts'
 import { announceFailure, announceReady, logLine, onStopRequest } from '../child.ts'
+import { giveSigns } from '../signs-of-life.ts'
 import { openSocketFolder } from '../socket-folder.ts'
 import { type Faults, NO_FAULTS, SwitchableFaults } from './faults.ts'
 import { soleNode } from './gate.ts'
@@ -177,6 +178,7 @@ async function main(): Promise<void> {
   })
   if ('socket' in place) announceReady(`unix:${place.socket}`)
   else announceReady(`esdb://${HOST}:${server.port}?tls=false`, { port: server.port })
+  giveSigns(() => Promise.resolve(true))
   report('info', 'ready', { ...place, lastPosition: log.lastPosition })
 }
 

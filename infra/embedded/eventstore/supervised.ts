@@ -1,6 +1,8 @@
 import { programFile } from '../../../src/kernel/program-files.ts'
+import { spaceLackOf } from '../disk-space.ts'
 import { superviseChild } from '../supervisor.ts'
 import type { SupervisedChild, SuperviseOptions } from '../supervisor.ts'
+import { logSpaceLack } from './space.ts'
 
 /** Opening replays at most the database's own log, which is bounded; this leaves ample room. */
 const READY_TIMEOUT_MS = 60_000
@@ -25,6 +27,7 @@ export function superviseEventStore(options: EventStoreOptions): SupervisedChild
     readyTimeoutMs: READY_TIMEOUT_MS,
     ...rest,
     name: 'event store',
+    waitsFor: (reason) => logSpaceLack(root) ?? spaceLackOf(root, 0, reason),
     execArgv: [INITIAL_HEAP],
     modulePath: programFile('infra/embedded/eventstore/main.ts'),
     args: () => ['--data', root],

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { Client } from 'pg'
+import { monotonicClock } from '../../../src/kernel/clock.ts'
 import { owned } from '../../../src/kernel/owned.ts'
 import type { Cluster } from './cluster.ts'
 import { SUPERUSER } from './cluster.ts'
@@ -9,6 +10,7 @@ const DATABASE = 'tollgate'
 /** The role that the gateway connects as. It owns the database; outside of it, it may do nothing. */
 const ROLE = 'gateway'
 const CONNECT_TIMEOUT_MS = 10_000
+const ANSWER_TIMEOUT_MS = 5_000
 
 /** The role's password follows from the superuser's, and does not lead back to it. */
 function rolePassword(cluster: Cluster): string {
@@ -37,6 +39,21 @@ async function connected<T>(url: string, use: (client: Client) => Promise<T>): P
     return await use(client)
   } finally {
     await client.end()
+  }
+}
+
+/** Whether the server answers a new connection, by a refusal too. */
+export async function isAnswering(url: string): Promise<boolean> {
+  const startedMs = monotonicClock.nowMs()
+  const options = { connectionString: url, connectionTimeoutMillis: ANSWER_TIMEOUT_MS }
+  const client = owned(new Client(options))
+  try {
+    await client.connect()
+    return true
+  } catch {
+    return monotonicClock.nowMs() - startedMs < ANSWER_TIMEOUT_MS
+  } finally {
+    void client.end().catch(() => undefined)
   }
 }
 

@@ -1,5 +1,7 @@
 import { parseArgs } from 'node:util'
+import { giveSigns } from '../signs-of-life.ts'
 import { announceFailure, announceReady, logLine, onStopRequest } from '../child.ts'
+import { isAnswering } from './database.ts'
 import { startEmbeddedPostgres } from './start.ts'
 
 /** The child process that runs Postgres: `--data DIR`. */
@@ -22,7 +24,10 @@ async function main(): Promise<number> {
       log: logLine,
       signal: stopping.signal,
     })
-    if (!stopping.signal.aborted) announceReady(started.url)
+    if (!stopping.signal.aborted) {
+      announceReady(started.url)
+      giveSigns(() => isAnswering(started.url))
+    }
     const stopped = new Promise<undefined>((resolve) => {
       if (stopping.signal.aborted) resolve(undefined)
       stopping.signal.addEventListener('abort', () => resolve(undefined), { once: true })

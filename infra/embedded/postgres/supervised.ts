@@ -1,10 +1,14 @@
 import { programFile } from '../../../src/kernel/program-files.ts'
+import { spaceLackOf } from '../disk-space.ts'
 import { superviseChild } from '../supervisor.ts'
 import type { SupervisedChild, SuperviseOptions } from '../supervisor.ts'
 import { START_TIMEOUT_MS } from './server.ts'
 
 /** Room above the server's own bound for making the cluster and ending what a killed predecessor left. */
 const MARGIN_MS = 30_000
+
+/** A segment of its own log and room for what a recovery writes. */
+export const POSTGRES_NEEDS_BYTES = 32 * 1024 * 1024
 
 /** What the caller decides; the rest follows from `root`. */
 export type PostgresOptions = Partial<Omit<SuperviseOptions, 'name' | 'modulePath' | 'args'>> &
@@ -23,6 +27,7 @@ export function supervisePostgres(options: PostgresOptions): SupervisedChild {
     readyTimeoutMs: START_TIMEOUT_MS + MARGIN_MS,
     ...rest,
     name: 'postgres',
+    waitsFor: (reason) => spaceLackOf(root, POSTGRES_NEEDS_BYTES, reason),
     modulePath: programFile('infra/embedded/postgres/main.ts'),
     args: () => ['--data', root],
   })

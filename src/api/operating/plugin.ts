@@ -39,7 +39,7 @@ const ReadinessSchema = Type.Object({
   reasons: Type.Array(Type.String(), { description: 'Empty when ready.' }),
   degraded: Type.Array(Type.String(), {
     description:
-      'What the operator must look at although the gateway serves: `prices: …` names models it cannot sell, `read models: …` what some routes cannot answer from, `spool: …` settlements that wait too long, that the log refused for good, or that the disk damaged.',
+      'What the operator must look at although the gateway serves: `prices: …` names models it cannot sell, `read models: …` what some routes cannot answer from, `spool: …` settlements that wait too long, that the log refused for good, or that the disk damaged, `disk: …` which folder has too little room for its store to go on, and how much it needs.',
   }),
   dependencies: Type.Record(Type.String(), Type.Enum(['up', 'down'])),
   projections: Type.Array(

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Pool, QueryConfig, QueryResultRow } from 'pg'
 import {
   readCheckpoints,
   type Checkpoint,
@@ -45,12 +45,33 @@ export async function inSnapshot<T>(
     const checkpoints = await readCheckpoints(client)
     const position = (model: string): bigint => appliedTo(checkpoints.get(model))
     const lastEvent = (model: string) => checkpoints.get(model)?.lastEvent
-    const result = await look({ db: client, position, lastEvent })
+    const result = await look({ db: failingByFirst(client), position, lastEvent })
     await client.query('commit')
     broken = false
     return result
   } finally {
     if (broken) await client.query('rollback').catch(() => undefined)
     client.release(broken)
+  }
+}
+
+/**
+ * A transaction whose statements fail, after one that failed, by what that failed by: Postgres says of the
+ * others only that the transaction is aborted, and they are often awaited before it.
+ */
+function failingByFirst(client: Queryable): Queryable {
+  let failed: { readonly by: unknown } | undefined
+  return {
+    query: async <Row extends QueryResultRow>(
+      asked: string | QueryConfig,
+      values?: readonly unknown[],
+    ) => {
+      const answer =
+        typeof asked === 'string' ? client.query<Row>(asked, values) : client.query<Row>(asked)
+      return answer.catch((error: unknown) => {
+        failed ??= { by: error }
+        throw failed.by
+      })
+    },
   }
 }

@@ -6,6 +6,7 @@ import {
   logLine,
   onStopRequest,
 } from '../../../infra/embedded/child.ts'
+import { giveSigns } from '../../../infra/embedded/signs-of-life.ts'
 
 /** A small child for the supervisor's tests: `supervisor-child.ts MODE PORT [FILE]`. */
 
@@ -37,6 +38,11 @@ else {
     if (file !== '') writeFileSync(file, why)
     process.exit(0)
   })
+}
+if (mode === 'hang') {
+  giveSigns(() => Promise.resolve(true))
+  // Nothing runs any more in this process, and it does not end.
+  setTimeout(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0), 1_000)
 }
 if (mode === 'silent') setInterval(() => undefined, 1_000)
 else serve()

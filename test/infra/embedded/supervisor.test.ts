@@ -191,3 +191,42 @@ t.test('waits double from the first to the longest and stay there', async (t) =>
   t.equal(restartDelayMs(10), RESTART_MAX_DELAY_MS)
   t.equal(restartDelayMs(1_000_000), RESTART_MAX_DELAY_MS)
 })
+
+t.test('a child that hangs is killed and started again', async (t) => {
+  const restarts: string[] = []
+  const child = superviseChild(
+    optionsFor('hang', { signEveryMs: 100, onRestart: ({ reason }) => restarts.push(reason) }),
+  )
+  t.teardown(() => child.stop())
+  const { pid: first } = detailsOf(await child.ready)
+  await eventually('it is started again', () => restarts.length > 0)
+  t.match(restarts[0], /^hangs: no sign of life for 400 ms$/)
+  t.notOk(isAlive(first))
+  await eventually('another one serves', () => detailsOf(child.current()).pid !== first)
+})
+
+t.test('a child that waits for something outside is started again without an end', async (t) => {
+  const restarts: { readonly attempt: number; readonly reason: string }[] = []
+  const gaveUp: string[] = []
+  let missing: string | undefined = 'a disk with room'
+  const child = superviseChild(
+    optionsFor('once', {
+      maxRestarts: 2,
+      waitsFor: () => missing,
+      onRestart: (restart) => restarts.push(restart),
+      onGiveUp: (reason) => gaveUp.push(reason),
+    }),
+  )
+  t.teardown(() => child.stop())
+  const { pid } = detailsOf(await child.ready)
+  process.kill(pid, 'SIGKILL')
+  await eventually('more starts than there may be', () => restarts.length > 4)
+  t.same(gaveUp, [])
+  t.same(
+    restarts.slice(0, 4).map(({ attempt, reason }) => `${attempt} ${reason}`),
+    ['1 a disk with room', '2 a disk with room', '2 a disk with room', '2 a disk with room'],
+  )
+  missing = undefined
+  await eventually('it gives up as always', () => gaveUp.length > 0)
+  t.same(gaveUp, ['only the first start works'])
+})

@@ -90,7 +90,8 @@ t.test('on a full disk nothing is acknowledged in vain, reads go on, writes reco
     if (!followed.has(`full-${n}`)) t.fail(`subscriber missed full-${n}`)
   }
   t.match(
-    server.logs.map(({ event }) => event),
+    // It may have tried before there was space.
+    server.logs.map(({ event }) => event).filter((event) => event !== 'recovery_failed'),
     ['ready', 'write_failed', 'recovered'],
   )
   await subscription.unsubscribe()

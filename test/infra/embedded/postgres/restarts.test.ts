@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { eventually } from '../../../helpers/eventually.ts'
 import type { ReadyMessage } from '../../../../infra/embedded/supervisor.ts'
@@ -55,3 +56,22 @@ t.test(
     t.ok(isAlive(stranger.pid ?? 0))
   },
 )
+
+t.test('a server that hangs is killed and followed by another', async (t) => {
+  const restarts: { reason: string }[] = []
+  const seen: ReadyMessage[] = []
+  const child = supervise(t, root, {
+    signEveryMs: 1_000,
+    onRestart: (restart) => restarts.push(restart),
+    onReady: (message) => seen.push(message),
+  })
+  const { url } = await child.ready
+  const server = postmasterPid(root)
+  // It has given signs by then.
+  await sleep(2_500)
+  process.kill(server, 'SIGSTOP')
+  await eventually('the next server', () => seen.length === 2)
+  t.match(restarts, [{ reason: /^hangs: no sign of life for 4000 ms$/ }])
+  t.notOk(isAlive(server))
+  t.strictSame(await query(url, 'select 1 as n'), [{ n: 1 }])
+})
