@@ -1,6 +1,6 @@
 /**
  * Signs of life of child processes. A child can hang without ending: its event loop is blocked, it was
- * stopped, or what it serves answers nobody. It is killed then, and started again like one that ended.
+ * stopped, or what it serves does not answer. It is killed then, and started again like one that ended.
  */
 
 import type { ChildProcess } from 'node:child_process'
