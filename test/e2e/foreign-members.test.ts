@@ -250,6 +250,8 @@ const refuses = ({ status, text }: Answer, name: string): boolean =>
 
 /** One member each; what upstream got of them is told apart by their names. */
 const BATCH = 16
+/** Of the members that a creation refuses, one in so many is quoted too: each one at several creations. */
+const QUOTED = 4
 let seen = 0
 
 /** Bodies that upstream got since the last look, as text. */
@@ -302,11 +304,13 @@ async function dropped(creation: Creation): Promise<readonly string[]> {
   const lost: string[] = []
   for (let at = 0; at < names.length; at += BATCH) {
     const passed = await Promise.all(
-      names.slice(at, at + BATCH).map(async (name) => {
+      names.slice(at, at + BATCH).map(async (name, offset) => {
         const member = { [name]: values[name] ?? 'x' }
         const answer = await post(creation, member)
         if (!refuses(answer, name)) return [{ name, answer }]
-        if (await isQuotedOtherwise(creation, member, answer)) lost.push(`${name} in /v1/quote`)
+        const isQuoted = (at + offset + creations.indexOf(creation)) % QUOTED === 0
+        if (isQuoted && (await isQuotedOtherwise(creation, member, answer)))
+          lost.push(`${name} in /v1/quote`)
         return []
       }),
     )

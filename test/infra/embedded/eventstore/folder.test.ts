@@ -4,6 +4,7 @@ import t from 'tap'
 import { EventLog } from '../../../../infra/embedded/eventstore/log.ts'
 import { OpenError } from '../../../../infra/embedded/eventstore/types.ts'
 import { type Dice, dice as diceOf } from '../../../faults/driver/random.ts'
+import { propertyRuns } from '../../../helpers/property-runs.ts'
 import { copied, EVENTS, eventsOf, makeLog, root, sha256 } from './support/small-log.ts'
 
 /**
@@ -11,7 +12,7 @@ import { copied, EVENTS, eventsOf, makeLog, root, sha256 } from './support/small
  * or says what is damaged; nothing of it is deleted.
  */
 
-const TRIES = 300
+const TRIES = propertyRuns(300)
 
 /** Not the notes of LevelDB itself. */
 const isData = (name: string): boolean => !/^(?:LOG|LOG\.old|LOCK)$/.test(name)
