@@ -53,13 +53,13 @@ async function copyFiles(from: string, to: string, onProgress: OnProgress): Prom
   const pointer = await readFile(join(from, POINTER))
   const manifest = await manifestIn(from)
   await copy(manifest)
-  const { log = 0, tables } = liveFilesOf(await cutToWhole(join(to, manifest)))
+  const { log, tables } = liveFilesOf(await cutToWhole(join(to, manifest)))
   const names = await readdir(from)
   for (const number of tables)
     await copy(names.find((one) => TABLE.test(one) && numberOf(one) === number) ?? gone(number))
   // One that is followed by another is written no more, so no gap can be between two of them.
   const logs = names.filter((one) => WRITE_AHEAD_LOG.test(one) && numberOf(one) >= log)
-  if (!logs.some((one) => numberOf(one) === log)) gone(log)
+  if (log > 0 && !logs.some((one) => numberOf(one) === log)) gone(log)
   for (const name of logs) {
     await copy(name)
     await cutToWhole(join(to, name))

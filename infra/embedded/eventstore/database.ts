@@ -5,7 +5,7 @@
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
-import { makeFolders } from '../../../src/kernel/durable-files.ts'
+import { makeFolders, syncFolder } from '../../../src/kernel/durable-files.ts'
 import { withChecksum } from './checksum.ts'
 import { Entries, type Entry, type Level } from './entries.ts'
 import { checkFolder } from './folder.ts'
@@ -57,10 +57,13 @@ export class Database {
     } catch (cause) {
       throw new OpenError('unusable', `cannot create ${dir}: ${messageOf(cause)}`, { cause })
     }
-    const { isNew, kept } = await checkFolder(pathIn(dir))
+    const { isNew, kept, unfinished = [] } = await checkFolder(pathIn(dir))
     if (kept !== undefined) onKept(kept)
+    for (const name of unfinished) await rm(join(pathIn(dir), name), { force: true })
     const level = await openLevel(dir, isNew)
     try {
+      // The names of what was made are durable before anything is written.
+      await syncFolder(pathIn(dir))
       const format = await formatOf(level, dir)
       return new Database(dir, level, format !== WITHOUT_CHECKSUMS)
     } catch (error) {

@@ -14,6 +14,11 @@ export const POINTER = 'CURRENT'
 const MANIFEST = /^MANIFEST-\d+$/
 export const WRITE_AHEAD_LOG = /^\d+\.log$/
 export const TABLE = /^\d+\.(?:ldb|sst)$/
+/**
+ * LevelDB writes it without a sync, opens what it made, and has another one from then on. So where it is in
+ * effect, no write was ever answered.
+ */
+const FIRST_MANIFEST = 'MANIFEST-000001'
 /** Larger than the manifest of a database that was just made. */
 const MOST_NEW_MANIFEST_BYTES = 128
 /** The hash in the name of a second folder has this many digits. */
@@ -23,6 +28,8 @@ const HASH_DIGITS = 12
 interface CheckedFolder {
   /** No database was made here yet. */
   readonly isNew: boolean
+  /** Files of one that was being made when the power went, to be deleted first: nothing was ever written to it. */
+  readonly unfinished?: readonly string[]
   /** Names the files whose end is not read, and where they were kept first; undefined where there are none. */
   readonly kept: string | undefined
 }
@@ -46,9 +53,14 @@ export async function checkFolder(path: string): Promise<CheckedFolder> {
   }
   const manifest = await manifestOf(path, manifests)
   const { records, damage } = await readWritten(join(path, manifest))
+  if (manifest === FIRST_MANIFEST && (records.length === 0 || damage !== undefined)) {
+    const written = await Promise.all(logs.map(async (name) => readWritten(join(path, name))))
+    if (!names.some((name) => TABLE.test(name)) && written.every((one) => one.records.length === 0))
+      return { isNew: true, kept: undefined, unfinished: [POINTER, ...manifests, ...logs] }
+  }
   const live = liveFilesOf(records)
-  const read = logs.filter((name) => numberOf(name) >= (live.log ?? 0))
-  if (live.log !== undefined && !read.some((name) => numberOf(name) === live.log))
+  const read = logs.filter((name) => numberOf(name) >= live.log)
+  if (live.log > 0 && !read.some((name) => numberOf(name) === live.log))
     return refuse(path, `${live.log}.log, which has what was written last, is missing`)
   for (const name of data.filter((one) => TABLE.test(one) && live.tables.has(numberOf(one))))
     await requireWholeTable(path, name)

@@ -134,19 +134,19 @@ const NEW_TABLE = 7
 
 /** The files that a database is made of, by number. */
 interface LiveFiles {
-  /** What was written last; those before it are in tables. */
-  readonly log: number | undefined
+  /** What was written last; those before it are in tables. 0: nothing was written yet. */
+  readonly log: number
   readonly tables: ReadonlySet<number>
 }
 
 /** What the records of a manifest come to. */
 export function liveFilesOf(records: readonly Buffer[]): LiveFiles {
-  let log: number | undefined
+  let log = 0
   const tables = new Set<number>()
   for (const record of records)
     for (const { field, numbers } of fieldsOf(record)) {
       const [first, second] = numbers
-      if (field === LOG_NUMBER) log = first
+      if (field === LOG_NUMBER) log = first ?? 0
       else if (field === NEW_TABLE && second !== undefined) tables.add(second)
       else if (field === DELETED_TABLE && second !== undefined) tables.delete(second)
     }
