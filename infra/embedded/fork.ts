@@ -12,6 +12,7 @@ const INHERITED_ENVIRONMENT = [
   'HOME',
   'TMPDIR',
   'LD_LIBRARY_PATH',
+  'LD_PRELOAD',
   'NODE_ENV',
   'NODE_COMPILE_CACHE',
 ] as const
