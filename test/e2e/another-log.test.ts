@@ -80,7 +80,7 @@ t.test('a log that is put under a running gateway gets no sale, and is left agai
   const [sold, created] = [await chat(), await tasksOf(stack.url, demo.modelToken).create()]
   t.match([sold.status, created.status], [503, 503])
   const { body } = await ready(503)
-  t.match(body.reasons, [/^event_log is another one: the log does not hold event/])
+  t.match(body.reasons, [/^event_log is older than the database: the log does not hold event/])
   const answered = await underWay
   t.equal(answered.status, 200, 'a call that the provider had taken is answered')
 

@@ -121,10 +121,11 @@ export async function checkBelonging(stores: Stores): Promise<void> {
   requireSame(noted, named)
 }
 
-/** Why a failure of it shows that they do not belong together. */
+/** What a failure of it shows of the log: words that follow its name. Undefined where it shows nothing. */
 export function notBelonging(error: unknown): string | undefined {
-  const isShown = error instanceof NotBelongingError || error instanceof LogOlderError
-  return isShown ? error.message : undefined
+  if (error instanceof LogOlderError) return `is older than the database: ${error.message}`
+  if (error instanceof NotBelongingError) return `is another one: ${error.message}`
+  return undefined
 }
 
 /**

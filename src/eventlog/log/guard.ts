@@ -22,7 +22,7 @@ const PATIENCE_MS = 2_500
 interface GuardOptions {
   readonly logger: Log
   readonly observer: EventLogObserver
-  /** Why a failed comparison shows that this is another log; undefined where it shows nothing. */
+  /** What a failed comparison shows of this log: "is another one: …". Undefined where it shows nothing. */
   readonly refusalOf: (error: unknown) => string | undefined
 }
 
@@ -82,8 +82,7 @@ export class LogGuard {
       endPosition: () => (this.#isOpen() ? log.endPosition() : admitted(() => log.endPosition())),
       healthy: () => log.healthy() && this.#isOpen(),
       ready: admit,
-      denial: () =>
-        this.#refusal === undefined ? log.denial() : `is another one: ${this.#refusal}`,
+      denial: () => this.#refusal ?? log.denial(),
     }
   }
 
@@ -125,7 +124,7 @@ export class LogGuard {
         throw logUnavailable('it could not be compared with the database in time')
       })
     }
-    if (this.#refusal !== undefined) throw logUnavailable(this.#refusal)
+    if (this.#refusal !== undefined) throw logUnavailable(`it ${this.#refusal}`)
   }
 
   /** @throws what it failed by, unless that shows another log */
@@ -146,7 +145,7 @@ export class LogGuard {
     if (found === undefined && before === undefined) return
     if (found !== undefined && before !== undefined) return
     if (found === undefined) logger.info({}, 'the log is the one of the database again')
-    else logger.error({ reason: found }, 'the log is another one than that of the database')
+    else logger.error({ reason: found }, 'the log does not belong to the database')
     observer.healthChanged?.(log.healthy() && found === undefined)
   }
 }
