@@ -1,4 +1,4 @@
-import { parseAmount, type Currency } from '../../src/kernel/money.ts'
+import type { Currency } from '../../src/kernel/money.ts'
 import { countPassedOver } from '../engine/checkpoint.ts'
 import type { Queryable } from '../engine/queryable.ts'
 
@@ -62,60 +62,11 @@ export { chainHash, canonicalBytes, GENESIS } from './fold/chain.ts'
 export type { PeriodKey } from './fold/change.ts'
 export type { LedgerLine } from './line.ts'
 
-/** What a tenant has in one currency; decimal strings. */
-interface Balance {
-  readonly currency: Currency
-  /** Granted and adjusted. */
-  readonly credit: string
-  readonly settled: string
-  /** Promised to running tasks. */
-  readonly held: string
-  /** How far below zero it may go. */
-  readonly limit: string
-  /** `credit + limit − settled − held`; may be negative. */
-  readonly available: string
-  readonly availablePico: bigint
-  /** Of the last event that changed it. */
-  readonly position: bigint
-}
-
-/** A tenant's balances, one per currency it ever had anything in. */
-export async function balances(db: Queryable, tenantId: string): Promise<readonly Balance[]> {
-  const { rows } = await db.query<Record<string, string> & { currency: Currency }>({
-    name: 'ledger.balances.read',
-    text: `select currency, trim_scale(granted + adjusted)::text as credit,
-                  trim_scale(settled)::text as settled, trim_scale(held)::text as held,
-                  trim_scale(credit_limit)::text as limit,
-                  trim_scale(granted + adjusted + credit_limit - settled - held)::text as available,
-                  position
-           from ledger.balances where tenant_id = $1 order by currency`,
-    values: [tenantId],
-  })
-  return rows.map((row) => ({
-    currency: row.currency,
-    credit: row['credit'] ?? '0',
-    settled: row['settled'] ?? '0',
-    held: row['held'] ?? '0',
-    limit: row['limit'] ?? '0',
-    available: row['available'] ?? '0',
-    availablePico: parseAmount(row['available'] ?? '0'),
-    position: BigInt(row['position'] ?? -1),
-  }))
-}
-
 /**
- * What the tenants of `$1` may spend, and the position it is known as of, as a query whose columns
- * are `tenant_id`, `currency`, `available` and `position`: for a statement that deducts holds and
- * settlements not yet in the ledger. Without rows before the ledger first ran.
+ * The balances of the tenants of `$1` as the ledger has them, with the position that it had come to, as a query
+ * for a statement that adds what the ledger does not have yet. It has no rows before the ledger first ran.
  */
-export const availableSql = `
-  select b.tenant_id, b.currency, c.position,
-         b.granted + b.adjusted + b.credit_limit - b.settled - b.held as available
-  from engine.checkpoints c join ledger.balances b on b.tenant_id = any($1::text[])
-  where c.name = 'ledger'`
-
-/** All that the ledger knows of the balances of the tenants of `$1`, as such a query as `availableSql`. */
-export const standingSql = `
+export const ledgerBalancesSql = `
   select b.tenant_id, b.currency, c.position, b.granted, b.adjusted, b.credit_limit, b.settled,
          b.held
   from engine.checkpoints c join ledger.balances b on b.tenant_id = any($1::text[])

@@ -1,4 +1,4 @@
-import { balances, lineFacts, listAdjustments } from '../../projections/ledger/query.ts'
+import { lineFacts, listAdjustments } from '../../projections/ledger/query.ts'
 import {
   adjustmentIdOf,
   grantCredit,
@@ -6,8 +6,9 @@ import {
   postAdjustment,
   setCreditLimit,
 } from '../app/accounts/credit.ts'
+import { balancesOf } from '../app/finance/balances.ts'
 import type { Correction } from '../domain/account/adjustments.ts'
-import { currencies, type Currency } from '../kernel/money.ts'
+import { currencies, type Currency, formatAmount } from '../kernel/money.ts'
 import { depsOf, LIST_LIMIT, type ActorOption } from './access.ts'
 import { CommandError, note, print, show, table, toJson } from './output.ts'
 import type { Session } from './session.ts'
@@ -105,11 +106,21 @@ export async function balanceCommand(
   session: Session,
   options: { readonly tenant: string; readonly json?: boolean },
 ): Promise<void> {
-  const found = await balances(session.pool, options.tenant)
+  await session.caughtUp('ledger')
+  const { byTenant, asOf } = await balancesOf(session.pool, [options.tenant], undefined)
+  const found = (byTenant.get(options.tenant) ?? []).map((of) => ({
+    currency: of.currency,
+    credit: formatAmount(of.grantedPico + of.adjustedPico),
+    settled: formatAmount(of.settledPico),
+    held: formatAmount(of.heldPico),
+    limit: formatAmount(of.creditLimitPico),
+    available: formatAmount(of.availablePico),
+    position: asOf,
+  }))
   if (options.json) return print(toJson(found))
-  const rows = found.map((b) => [b.currency, b.credit, b.settled, b.held, b.limit, b.available])
-  for (const line of table(['currency', 'credit', 'settled', 'held', 'limit', 'available'], rows))
-    print(line)
+  const columns = ['currency', 'credit', 'settled', 'held', 'limit', 'available'] as const
+  const rows = found.map((balance) => columns.map((column) => balance[column]))
+  for (const line of table(columns, rows)) print(line)
 }
 
 const idShape = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/

@@ -10,6 +10,7 @@ import type { Queryable } from '../../projections/engine/queryable.ts'
 import * as ledger from '../../projections/ledger/query.ts'
 import { historyOf, tenantTimeline, timelineTables } from '../../projections/timeline/query.ts'
 import { TimeZone } from '../../src/kernel/time-zone.ts'
+import { balances } from '../helpers/ledger-balances.ts'
 import { acquireDatabase } from '../helpers/postgres.ts'
 import type { Figure } from './figure.ts'
 import { BYTES_A_CALL, DAYS, fillLedger, FIRST_MS } from './kit/ledger-rows.ts'
@@ -152,7 +153,7 @@ function finance(line: Line): Readonly<Record<string, Read>> {
       for await (const _ of ledger.pricedLines(db, { ...big, fromMs: at(30), toMs: at(31) }))
         continue
     },
-    balances: (db) => ledger.balances(db, 'tenant_0'),
+    balances: (db) => balances(db, 'tenant_0'),
     totals: (db) => ledger.totals(db),
   }
 }

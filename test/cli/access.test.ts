@@ -1,6 +1,7 @@
 import { Pool } from 'pg'
 import t from 'tap'
 import { call, queriesOf, TASKS, tasksOf } from '../e2e/support/client.ts'
+import { formatFullAmount, parseAmount } from '../../src/kernel/money.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { tollgate } from './support/commands.ts'
@@ -64,6 +65,23 @@ t.test('a tenant is opened with a user, credit and tokens, and calls at once', a
 
   const query = await asked<{ secret: string }>('token', 'issue', ...who, '--kind', 'query')
   t.equal((await queriesOf(stack.url, query.secret).lines()).body.data.items.length, 1)
+})
+
+t.test('the command line shows the balances of the API while tasks run', async (t) => {
+  const running = tasksOf(stack.url, stack.demo.modelToken)
+  const { tenantId, queryToken } = stack.demo
+  const url = `${stack.url}/api/query/v1/balance?currency=CNY`
+  for (let tasks = 1; tasks <= 3; tasks += 1) {
+    await running.created({ prompt: 'x [[sandbox queued-ms=0 running-ms=600000]]' })
+    const shown = await asked<Record<string, string>[]>('credit', 'balance', '--tenant', tenantId)
+    const { body } = await call(url, { token: queryToken })
+    const { accounts } = body.data.items[0] as { accounts: Record<string, string>[] }
+    const full = (amount: string | undefined) => formatFullAmount(parseAmount(amount ?? ''))
+    const [cny] = shown.filter(({ currency }) => currency === 'CNY')
+    for (const figure of ['settled', 'held', 'available'])
+      t.equal(full(cny?.[figure]), accounts[0]?.[figure], `${figure} with ${tasks} tasks`)
+    t.ok(parseAmount(cny?.['held'] ?? '0') > 0n)
+  }
 })
 
 t.test('a token is listed without its secret, rotated, disabled', async (t) => {

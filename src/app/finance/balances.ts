@@ -1,11 +1,9 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { standingSql } from '../../../projections/ledger/query.ts'
 import { type Currency, parseAmount } from '../../kernel/money.ts'
 import { requireCaughtUp } from '../read-models/catch-up.ts'
 import type { ReadModels } from '../read-models/read-models.ts'
-import { SILENT_REPLICA_MS } from '../spending/replica-reports.ts'
 import type { Funds } from '../spending/funds.ts'
-import { spokenForSql } from '../spending/spendable.ts'
+import { spendableSql, spendableValues } from '../spending/spendable.ts'
 
 /** A tenant's balance in one currency, in pico. */
 export interface CurrencyBalance {
@@ -50,28 +48,22 @@ export function createReadBalances(deps: {
     await requireCaughtUp({ db, log: { endPosition: logEnd } }, 'ledger')
     // This process reports its holds only periodically; this read needs them at once.
     await funds.report(tenantIds)
-    return read(db, tenantIds, currency)
+    return balancesOf(db, tenantIds, currency)
   }
 }
 
-/** One statement, so that the ledger and the amounts beyond it are of one moment. */
-async function read(
+/** Reads in one statement, so that the ledger and the amounts beyond it are of one moment. */
+export async function balancesOf(
   db: Queryable,
   tenantIds: readonly string[],
   currency: Currency | undefined,
 ): Promise<Balances> {
   const { rows } = await db.query<Readonly<Record<string, string>> & { currency: Currency }>({
-    name: 'standing-balances',
-    text: `with ledger as (${standingSql}),
-           ${spokenForSql({ exceptReplica: `''`, silentMs: '$2' })}
-           select tenant_id, currency, l.position, granted, adjusted, settled, credit_limit,
-                  l.held + coalesce(r.amount, 0) + coalesce(t.amount, 0) as held
-           from ledger l
-           left join reserved r using (tenant_id, currency)
-           left join reported t using (tenant_id, currency)
-           where $3::text is null or currency = $3
-           order by tenant_id, currency`,
-    values: [tenantIds, SILENT_REPLICA_MS, currency ?? null],
+    name: 'balances',
+    text: `with ${spendableSql}
+           select tenant_id, currency, position, granted, adjusted, settled, credit_limit, held, amount
+           from spendable where $4::text is null or currency = $4 order by tenant_id, currency`,
+    values: [...spendableValues(tenantIds), currency ?? null],
   })
   const byTenant = new Map<string, readonly CurrencyBalance[]>()
   for (const row of rows) {
@@ -86,16 +78,13 @@ function toBalance(
   row: Readonly<Record<string, string>> & { readonly currency: Currency },
 ): CurrencyBalance {
   const pico = (column: string): bigint => parseAmount(row[column] ?? '0')
-  const [grantedPico, adjustedPico] = [pico('granted'), pico('adjusted')]
-  const [settledPico, heldPico] = [pico('settled'), pico('held')]
-  const creditLimitPico = pico('credit_limit')
   return {
     currency: row.currency,
-    grantedPico,
-    adjustedPico,
-    settledPico,
-    heldPico,
-    creditLimitPico,
-    availablePico: grantedPico + adjustedPico + creditLimitPico - settledPico - heldPico,
+    grantedPico: pico('granted'),
+    adjustedPico: pico('adjusted'),
+    settledPico: pico('settled'),
+    heldPico: pico('held'),
+    creditLimitPico: pico('credit_limit'),
+    availablePico: pico('amount'),
   }
 }

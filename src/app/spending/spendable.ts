@@ -1,5 +1,5 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
-import { availableSql, hasHoldSql } from '../../../projections/ledger/query.ts'
+import { hasHoldSql, ledgerBalancesSql } from '../../../projections/ledger/query.ts'
 import { type Currency, parseAmount } from '../../kernel/money.ts'
 import { isFreshSql, SILENT_REPLICA_MS } from './replica-reports.ts'
 
@@ -15,17 +15,12 @@ export interface Spendable {
 const NOTHING: Spendable = { available: new Map(), position: -1n }
 
 /**
- * What tasks and calls hold of the balances in `ledger` and the ledger does not have yet, as two
- * further expressions of a `with`: `reserved` by admitted tasks, and `reported` by the calls of
- * replicas. `ledger` has `tenant_id`, `currency` and `position`; the arguments are placeholders.
+ * What tenants have, as expressions of a `with`, the last of them `spendable`: `tenant_id`, `currency`,
+ * `position`, `granted`, `adjusted`, `settled`, `credit_limit`, `held` and `amount`, which is what they may
+ * still spend. `held` has, beside the ledger's, what admitted tasks (`reserved`) and the calls of replicas
+ * (`reported`) hold and the ledger does not have yet. Its first placeholders are `spendableValues`.
  */
-export const spokenForSql = ({
-  exceptReplica,
-  silentMs,
-}: {
-  readonly exceptReplica: string
-  readonly silentMs: string
-}): string => `
+export const spendableSql = `ledger as (${ledgerBalancesSql}),
            reserved as (
              select a.tenant_id, a.currency, sum(a.hold) as amount
              from ops.admissions a join ledger l using (tenant_id, currency)
@@ -37,7 +32,7 @@ export const spokenForSql = ({
              select t.tenant_id, t.currency,
                     -- Holds of a replica that died are over once the ledger has all that it can have
                     -- settled; one that lives reports again within a second.
-                    sum(case when not (${isFreshSql('t.told_at', silentMs)})
+                    sum(case when not (${isFreshSql('t.told_at', '$3')})
                                   and t.closed <= l.position
                              then case when t.spool is null or t.position <= l.position
                                        then 0 else t.settled end
@@ -45,21 +40,16 @@ export const spokenForSql = ({
                                   + case when t.position <= l.position then 0 else t.settled end
                         end) as amount
              from ops.text_spending t join ledger l using (tenant_id, currency)
-             where t.replica <> ${exceptReplica}
-             group by t.tenant_id, t.currency)`
-
-/**
- * What tenants may spend, as expressions of a `with`, the last of them `spendable`: `tenant_id`,
- * `currency`, `position`, `amount`. Its first placeholders are `spendableValues`.
- */
-export const spendableSql = `ledger as (${availableSql}),
-           ${spokenForSql({ exceptReplica: '$2', silentMs: '$3' })},
-           spendable as (
-             select tenant_id, currency, l.position,
-                    l.available - coalesce(r.amount, 0) - coalesce(t.amount, 0) as amount
+             where t.replica <> $2
+             group by t.tenant_id, t.currency),
+           summed as (
+             select tenant_id, currency, l.position, l.granted, l.adjusted, l.settled, l.credit_limit,
+                    l.held + coalesce(r.amount, 0) + coalesce(t.amount, 0) as held
              from ledger l
              left join reserved r using (tenant_id, currency)
-             left join reported t using (tenant_id, currency))`
+             left join reported t using (tenant_id, currency)),
+           spendable as (
+             select *, granted + adjusted + credit_limit - settled - held as amount from summed)`
 
 export function spendableValues(
   tenantIds: readonly string[],

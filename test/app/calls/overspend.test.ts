@@ -1,6 +1,6 @@
 import { textSettings } from '../../../src/families/text/settings.ts'
 import t from 'tap'
-import { balances } from '../../../projections/ledger/query.ts'
+import { balances } from '../../helpers/ledger-balances.ts'
 import { startExchangeLoop } from '../../../src/app/queue/exchange-loop.ts'
 import { UNREPORTED_SHARE } from '../../../src/app/spending/funds.ts'
 import { isDomainError } from '../../../src/kernel/errors.ts'

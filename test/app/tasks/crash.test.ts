@@ -1,5 +1,5 @@
 import t from 'tap'
-import { balances } from '../../../projections/ledger/query.ts'
+import { balances } from '../../helpers/ledger-balances.ts'
 import type { CrashPointName } from '../../../src/app/crash-points.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
 import { eventually } from '../../helpers/eventually.ts'

@@ -4,7 +4,6 @@ import { countPassedOver } from '../../../projections/engine/checkpoint.ts'
 import { chainHash, GENESIS } from '../../../projections/ledger/fold/chain.ts'
 import { ledgerProjection } from '../../../projections/ledger/projection.ts'
 import {
-  balances,
   chainHead,
   lineFacts,
   listAdjustments,
@@ -13,6 +12,7 @@ import {
   summarise,
   type LedgerFilter,
 } from '../../../projections/ledger/query.ts'
+import { balances } from '../../helpers/ledger-balances.ts'
 import type { RecordedEvent } from '../../../src/eventlog/log/types.ts'
 import { toTimestamp } from '../../../src/kernel/clock.ts'
 import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
