@@ -43,7 +43,7 @@ const long = [
  * process runs these beside those that compute.
  */
 const waiting = [
-  'test/app/call-claims/presence',
+  'test/app/calls/claims/presence',
   'test/app/calls/endings',
   'test/app/tasks/watch/held-polls',
   'test/app/tasks/watch/reconcile',

@@ -5,7 +5,7 @@ import { createObserve } from '../../../../src/app/tasks/observe.ts'
 import { createPoller } from '../../../../src/app/tasks/watch/poll.ts'
 import { createReconcileRound } from '../../../../src/app/tasks/watch/reconcile.ts'
 import { eventually } from '../../../helpers/eventually.ts'
-import { imageInput, startImageScene } from '../../image-tasks/support/scene.ts'
+import { imageInput, startImageScene } from '../images/support/scene.ts'
 import { createInput, startWorld, uncertain, type World } from '../../support/world.ts'
 
 /** Far below every lease of a task: of 150 s for a poll, of 600 s for the others. */

@@ -1,0 +1,51 @@
+import t from 'tap'
+import {
+  maxPriceEntries,
+  priceBookDigest,
+  priceBookFromDocument,
+} from '../../../../src/domain/pricing/price-book-document.ts'
+import { priceBookDifference } from '../../../../src/domain/pricing/price-book-difference.ts'
+import { catalog } from '../../../../src/families/index.ts'
+
+/** Longest that one step of a request may keep the event loop. */
+const MAX_HOLD_MS = 50
+/** Of a busy machine the best of several tries counts. */
+const TRIES = 8
+
+const documentAt = (price: string) => ({
+  version: `at-${price}`,
+  effective_from: '2035-01-01T00:00:00Z',
+  prices: Array.from({ length: maxPriceEntries }, (_, index) => ({
+    sku: `sku-number-${index}`,
+    currency: 'USD',
+    unit: 'token',
+    per: 1_000_000,
+    price,
+  })),
+})
+
+function bestMs(work: () => unknown): number {
+  const tries = Array.from({ length: TRIES }, () => {
+    const startedMs = performance.now()
+    work()
+    return performance.now() - startedMs
+  })
+  return Math.min(...tries)
+}
+
+t.test('no step of publishing the largest price book holds other callers up', (t) => {
+  const [one, two] = [documentAt('1'), documentAt('2')].map((each) => priceBookFromDocument(each))
+  if (one === undefined || two === undefined) throw new Error('there are two')
+  t.equal(priceBookDifference(one.entries, two.entries).changed.length, maxPriceEntries)
+  const unsold = one.entries.map((_, index) => `domestic-video-2-5-web-sear${index}`)
+  for (const [step, work] of Object.entries({
+    'the document is read': () => priceBookFromDocument(documentAt('3')),
+    'its digest is made': () => priceBookDigest(one.entries),
+    'its SKUs are compared with what is sold': () => catalog.unsoldSkus(unsold, undefined),
+    'it is compared': () => priceBookDifference(one.entries, two.entries),
+  })) {
+    const heldMs = bestMs(work)
+    t.ok(heldMs < MAX_HOLD_MS, `${step}: ${heldMs.toFixed(1)} ms`)
+  }
+  t.end()
+})

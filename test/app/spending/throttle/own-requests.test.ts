@@ -1,0 +1,44 @@
+import t from 'tap'
+import { createOwnRequests } from '../../../../src/app/spending/throttle/throttle.ts'
+
+const noisy = { tokenId: 'noisy', kind: 'model' } as const
+
+void t.test(
+  'a second of looks begins at once, the next waits, and what is later is refused',
+  async (t) => {
+    let nowMs = 1_000
+    // One each 100 ms.
+    const turn = createOwnRequests({ nowMs: () => nowMs }, 600, 150)
+    for (let n = 0; n < 10; n += 1) t.equal(turn(noisy), undefined, `${n} begins at once`)
+    const [eleventh, twelfth] = [turn(noisy), turn(noisy)]
+    t.type(eleventh, Promise)
+    // 200 ms are longer than it waits.
+    await t.rejects(Promise.resolve(twelfth), {
+      code: 'rate_limited',
+      details: { whose: 'token', limitedBy: 'own_requests', limit: 600 },
+    })
+    await eleventh
+    t.equal(turn({ ...noisy, tokenId: 'quiet' }), undefined, 'another token waits for none of them')
+    t.equal(
+      turn({ ...noisy, kind: 'query' }),
+      undefined,
+      'who starts nothing has a limit elsewhere',
+    )
+    nowMs += 60_000
+    for (let n = 0; n < 10; n += 1)
+      t.equal(turn(noisy), undefined, 'no more than a second is saved up')
+    t.type(turn(noisy), Promise)
+  },
+)
+
+void t.test('one a minute is one a minute', async (t) => {
+  let nowMs = 0
+  const turn = createOwnRequests({ nowMs: () => nowMs }, 1, 10)
+  t.equal(turn(noisy), undefined)
+  await t.rejects(Promise.resolve(turn(noisy)), {
+    code: 'rate_limited',
+    details: { retryAfterMs: 60_000 },
+  })
+  nowMs = 60_000
+  t.equal(turn(noisy), undefined)
+})

@@ -1,0 +1,229 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Pool } from 'pg'
+import t, { type Test } from 'tap'
+import type { Used } from '../../../../src/app/spending/reservation.ts'
+import { type Holder, type Limits, noLimits } from '../../../../src/app/spending/throttle/limits.ts'
+import {
+  purgeRateUse,
+  type Share,
+  shareThrough,
+} from '../../../../src/app/spending/throttle/allowance.ts'
+import { createRates, type Rates } from '../../../../src/app/spending/throttle/rates.ts'
+import { startExchangeLoop } from '../../../../src/app/queue/exchange-loop.ts'
+import { migrateOps } from '../../../../src/app/migrations.ts'
+import { systemClock } from '../../../../src/kernel/clock.ts'
+import { silentLog } from '../../../../src/kernel/log.ts'
+import { acquireDatabase } from '../../../helpers/postgres.ts'
+
+async function testPool(t: Test): Promise<Pool> {
+  const database = await acquireDatabase()
+  const pool = new Pool({ connectionString: database.url, max: 8 })
+  pool.on('error', () => undefined)
+  await migrateOps(pool)
+  t.teardown(async () => {
+    await pool.end()
+    await database.drop()
+  })
+  return pool
+}
+
+/** A call that came to its end. */
+const usedTokens = (tokens: number): Used => ({ amountPico: 0n, tokens, position: undefined })
+const rates = (): Rates => createRates(systemClock)
+const holder = (limits: Partial<Limits>, id: string): Holder => ({
+  whose: 'token',
+  id,
+  limits: { ...noLimits, ...limits },
+})
+const rpm = (requestsPerMinute: number, id = 'token_1') => holder({ requestsPerMinute }, id)
+const sharingOf = (of: Rates, share: Share, logger = silentLog) =>
+  startExchangeLoop({ exchange: () => of.exchange(share), of: 'rate limits', logger })
+
+/** How many are admitted at once. */
+function admitted(of: Rates, who: ReturnType<typeof rpm>, tries: number): number {
+  let count = 0
+  for (let n = 0; n < tries; n += 1)
+    try {
+      of.take([who])
+      count += 1
+    } catch {
+      continue
+    }
+  return count
+}
+
+t.test('limits shared through Postgres', async (t) => {
+  const pool = await testPool(t)
+  const share = shareThrough(pool)
+  const rowOf = async (holderId: string) => {
+    const { rows } = await pool.query('select used from ops.rate_use where holder = $1', [holderId])
+    return rows[0]?.used as number | undefined
+  }
+
+  await t.test('what one used, the other has no longer', async (t) => {
+    const [one, two] = [rates(), rates()]
+    const who = rpm(10, 'shared')
+    t.equal(admitted(one, who, 7), 7)
+    t.equal(admitted(two, who, 1), 1)
+    await one.exchange(share)
+    await two.exchange(share)
+    t.equal(admitted(two, who, 20), 2)
+    await two.exchange(share)
+    await one.exchange(share)
+    t.equal(admitted(one, who, 20), 0)
+  })
+
+  await t.test('a process that restarts learns what was used before', async (t) => {
+    const who = rpm(10, 'restarted')
+    const first = rates()
+    admitted(first, who, 9)
+    await first.exchange(share)
+    const second = rates()
+    t.equal(admitted(second, who, 1), 1)
+    await second.exchange(share)
+    t.equal(second.statuses(who).requests?.remaining, 0)
+  })
+
+  await t.test('it flows back by Postgres’ clock', async (t) => {
+    const who = rpm(600, 'flowing')
+    const one = rates()
+    admitted(one, who, 300)
+    await one.exchange(share)
+    await pool.query(
+      `update ops.rate_use set at = at - interval '10 seconds' where holder = 'flowing'`,
+    )
+    await one.exchange(share)
+    const { remaining = 0 } = one.statuses(who).requests ?? {}
+    t.ok(remaining >= 400 && remaining < 420, `${remaining} of 600, 10 s after 300 were used`)
+  })
+
+  await t.test('a clock of Postgres that is set back an hour stops no caller', async (t) => {
+    const who = rpm(600, 'set-back')
+    const one = rates()
+    admitted(one, who, 600)
+    await one.exchange(share)
+    await pool.query(`update ops.rate_use set at = at + interval '1 hour' where holder = $1`, [
+      'set-back',
+    ])
+    await one.exchange(share)
+    t.equal(one.statuses(who).requests?.remaining, 600)
+  })
+
+  await t.test('use by both beyond the limit is paid back by both', async (t) => {
+    const who = rpm(100, 'overshot')
+    const [one, two] = [rates(), rates()]
+    t.equal(admitted(one, who, 200) + admitted(two, who, 200), 200)
+    await one.exchange(share)
+    await two.exchange(share)
+    t.ok(((await rowOf('overshot')) ?? 0) > 190)
+    const { resetMs = 0 } = two.statuses(who).requests ?? {}
+    t.ok(resetMs > 110_000, `${resetMs} ms until both have paid back`)
+    t.equal(admitted(two, who, 10), 0)
+  })
+
+  await t.test(
+    'at the limit, two admit what flows back and about a second’s worth more',
+    async (t) => {
+      const who = rpm(1_200, 'saturated')
+      const [first, second] = [rates(), rates()]
+      const replicas = [first, second]
+      admitted(first, who, 2_000)
+      await first.exchange(share)
+      // At once: a single request has flowed back after 50 ms, and who uses nothing learns nothing.
+      second.take([who])
+      await second.exchange(share)
+      const sharing = replicas.map((of) => sharingOf(of, share))
+      const startedMs = performance.now()
+      let count = 0
+      while (performance.now() - startedMs < 6_000) {
+        for (const replica of replicas) count += admitted(replica, who, 50)
+        await sleep(10)
+      }
+      const flowed = ((performance.now() - startedMs) / 60_000) * 1_200
+      await Promise.all(sharing.map((one) => one.stop()))
+      t.ok(count > flowed * 0.6, `${count} admitted of ${flowed}`)
+      t.ok(count < flowed + 2 * 1.3 * 20 + 5, `${count} admitted of ${flowed}`)
+    },
+  )
+
+  await t.test('released use is reported too; the sum is never below zero', async (t) => {
+    const who = holder({ tokensPerMinute: 1_000 }, 'corrected')
+    const one = rates()
+    const taken = one.take([who], () => 800)
+    await one.exchange(share)
+    t.ok(((await rowOf('corrected')) ?? 0) > 790)
+    taken?.commit(usedTokens(100))
+    await one.exchange(share)
+    const used = (await rowOf('corrected')) ?? -1
+    t.ok(used > 90 && used <= 100, `${used} used`)
+  })
+
+  await t.test('an amount released after the row was deleted gives no credit', async (t) => {
+    const who = holder({ tokensPerMinute: 1_000 }, 'forgotten')
+    const [one, two] = [rates(), rates()]
+    const taken = one.take([who], () => 800)
+    await one.exchange(share)
+    await pool.query(`delete from ops.rate_use where holder = 'forgotten'`)
+    taken?.release('failed')
+    await one.exchange(share)
+    two.take([who], () => 300)
+    await two.exchange(share)
+    await one.exchange(share)
+    const { remaining = 0 } = two.statuses(who).tokens ?? {}
+    t.ok(remaining >= 700 && remaining < 720, `${remaining} of 1000 after 300`)
+  })
+
+  await t.test('many replicas that report the same tokens at once all succeed', async (t) => {
+    const replicas = Array.from({ length: 6 }, rates)
+    const tokens = Array.from({ length: 200 }, (_, n) => rpm(1_000, `many_${n}`))
+    for (let round = 0; round < 5; round += 1) {
+      for (const [n, replica] of replicas.entries())
+        for (const who of n % 2 === 0 ? tokens : tokens.toReversed()) replica.take([who])
+      await Promise.all(replicas.map((replica) => replica.exchange(share)))
+    }
+    for (const replica of replicas) await replica.exchange(share)
+    const { remaining = 0 } = replicas[0]?.statuses(tokens[0]!).requests ?? {}
+    t.ok(remaining >= 970 && remaining < 1_000, `${remaining} of 1000 after 30`)
+  })
+
+  await t.test('a row that was not used for minutes is deleted', async (t) => {
+    const one = rates()
+    one.take([rpm(60, 'old')])
+    one.take([rpm(60, 'young')])
+    await one.exchange(share)
+    await pool.query(`update ops.rate_use set at = at - interval '3 minutes' where holder = 'old'`)
+    await purgeRateUse(pool)
+    t.equal(await rowOf('old'), undefined)
+    t.ok(await rowOf('young'))
+  })
+})
+
+t.test(
+  'it is shared in the background, a last time at the end, and survives outages',
+  async (t) => {
+    const pool = await testPool(t)
+    const warnings: string[] = []
+    const logger = {
+      ...silentLog,
+      warn: (_: object, message: string) => void warnings.push(message),
+    }
+    let isAway = true
+    const through = shareThrough(pool)
+    const tries: number[] = []
+    const one = rates()
+    const share: Share = (uses) => {
+      tries.push(uses.length)
+      return isAway ? Promise.reject(new Error('connection refused')) : through(uses)
+    }
+    const sharing = sharingOf(one, share, logger)
+    const who = rpm(5)
+    t.equal(admitted(one, who, 4), 4)
+    while (tries.length < 2) await sleep(50)
+    t.equal(warnings.length, 1, 'an outage is said once')
+    t.equal(admitted(one, who, 4), 1, 'and here the limit holds')
+    isAway = false
+    await sharing.stop()
+    const { rows } = await pool.query('select used from ops.rate_use')
+    t.ok(rows[0]?.used > 4, `${rows[0]?.used} told`)
+  },
+)
