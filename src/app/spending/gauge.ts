@@ -62,6 +62,8 @@ export class Gauge<About = void> {
   readonly #uses = new Map<Unit, Use>()
   /** The part of what was added that the other replicas know. */
   #reported: ReadonlyMap<Unit, bigint> = new Map()
+  /** The least that a report says which was sent since and may have reached them; empty where none is under way. */
+  readonly #sent = new Map<Unit, bigint>()
   /** A row of this process may exist that is not zero. */
   #mayBeReported = false
   #reports = 0
@@ -98,7 +100,14 @@ export class Gauge<About = void> {
 
   /** The part of it that the other replicas may not know. */
   unreported(unit: Unit): bigint {
-    return (this.#uses.get(unit)?.added ?? 0n) - (this.#reported.get(unit) ?? 0n)
+    return (this.#uses.get(unit)?.added ?? 0n) - this.#certainlyReported(unit)
+  }
+
+  /** A report that is under way, or whose answer was lost, may have taken the place of the last known one. */
+  #certainlyReported(unit: Unit): bigint {
+    const reported = this.#reported.get(unit) ?? 0n
+    const sent = this.#sent.get(unit) ?? reported
+    return sent < reported ? sent : reported
   }
 
   /** No request waits or holds, the ledger has all settlements, and the other replicas know it. */
@@ -154,6 +163,10 @@ export class Gauge<About = void> {
       return { name: this.name, unit, held, settled, position, spool: waitsIn }
     })
     this.#reports += 1
+    for (const [unit, { added }] of uses) {
+      const sent = this.#sent.get(unit)
+      if (sent === undefined || added < sent) this.#sent.set(unit, added)
+    }
     return {
       turn: this.#reports,
       reported: this.#mayBeReported ? reported : [],
@@ -166,6 +179,7 @@ export class Gauge<About = void> {
     if (report.turn < this.#lastAcknowledged) return
     this.#lastAcknowledged = report.turn
     this.#reported = report.added
+    if (report.turn === this.#reports) this.#sent.clear()
     this.#mayBeReported = report.reported.some(({ held, settled }) => held + settled > 0n)
   }
 
