@@ -1,6 +1,6 @@
 import { catalog } from '../families/index.ts'
 import { listTenants } from '../../projections/access/query.ts'
-import { addUser, openTenant, type AccessDeps, usersOf } from '../app/accounts/bootstrap.ts'
+import { addUser, openTenant, type AccessDeps, usersOf } from '../app/accounts/account-commands.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { actorOf } from './actor.ts'
 import { note, print, show, table, toJson } from './output.ts'

@@ -2,7 +2,7 @@ import { type SupervisedChild, superviseChild } from '../../infra/embedded/super
 import { readVariable, type Config } from '../config.ts'
 import type { Log } from '../kernel/log.ts'
 import { programFile } from '../kernel/program-files.ts'
-import { PRETENURING } from './garbage.ts'
+import { PRETENURING } from './v8-flags.ts'
 import { forward, reportRestart, type Stores } from './stores.ts'
 
 /**

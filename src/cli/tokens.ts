@@ -7,7 +7,7 @@ import {
   issueToken,
   requireUsers,
   rotateToken,
-} from '../app/accounts/bootstrap.ts'
+} from '../app/accounts/account-commands.ts'
 import { checkTokenModels, createKnownModels } from '../app/accounts/known-models.ts'
 import { disableIssued } from '../app/accounts/issued-tokens.ts'
 import { shownTokens } from '../app/accounts/known-token.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { addUser, openTenant } from '../../src/app/accounts/bootstrap.ts'
+import { addUser, openTenant } from '../../src/app/accounts/account-commands.ts'
 import { sharedStack } from '../helpers/stack.ts'
 import { tollgate } from './support/commands.ts'
 

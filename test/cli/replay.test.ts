@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { taskStream } from '../../src/domain/task/events.ts'
-import { changeTokenLimits, disableToken } from '../../src/app/accounts/bootstrap.ts'
+import { changeTokenLimits, disableToken } from '../../src/app/accounts/account-commands.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call, tasksOf } from '../e2e/support/client.ts'
 import { printedEvents, tollgate, typesOf } from './support/commands.ts'

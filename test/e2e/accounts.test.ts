@@ -4,7 +4,7 @@ import {
   changeTokenLimits,
   issueToken,
   openTenant,
-} from '../../src/app/accounts/bootstrap.ts'
+} from '../../src/app/accounts/account-commands.ts'
 import { postAdjustment } from '../../src/app/accounts/credit.ts'
 import { formatFullAmount, parseAmount } from '../../src/kernel/money.ts'
 import { startStack } from '../helpers/stack.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { addUser, issueToken, openTenant } from '../../src/app/accounts/bootstrap.ts'
+import { addUser, issueToken, openTenant } from '../../src/app/accounts/account-commands.ts'
 import { grantCredit } from '../../src/app/accounts/credit.ts'
 import { startStack } from '../helpers/stack.ts'
 import { queriesOf, tasksOf } from './support/client.ts'

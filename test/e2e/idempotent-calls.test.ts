@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import sharp from 'sharp'
-import { issueToken } from '../../src/app/accounts/bootstrap.ts'
+import { issueToken } from '../../src/app/accounts/account-commands.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, queriesOf, RAW, withRawSpeech } from './support/client.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { issueToken } from '../../src/app/accounts/bootstrap.ts'
+import { issueToken } from '../../src/app/accounts/account-commands.ts'
 import { sharedStack } from '../helpers/stack.ts'
 import { type Answer, call } from './support/client.ts'
 

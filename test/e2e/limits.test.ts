@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import OpenAI, { RateLimitError } from 'openai'
 import t, { type Test } from 'tap'
-import { changeTokenLimits, issueToken } from '../../src/app/accounts/bootstrap.ts'
+import { changeTokenLimits, issueToken } from '../../src/app/accounts/account-commands.ts'
 import type { TokenLimits } from '../../src/domain/token/events.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'

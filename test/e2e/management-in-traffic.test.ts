@@ -1,6 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { addUser, disableToken, issueToken, openTenant } from '../../src/app/accounts/bootstrap.ts'
+import {
+  addUser,
+  disableToken,
+  issueToken,
+  openTenant,
+} from '../../src/app/accounts/account-commands.ts'
 import { grantCredit } from '../../src/app/accounts/credit.ts'
 import { allProjections } from '../../projections/registry.ts'
 import { audit } from '../../src/app/audit/audit.ts'

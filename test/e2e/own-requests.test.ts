@@ -1,5 +1,5 @@
 import t from 'tap'
-import { issueToken } from '../../src/app/accounts/bootstrap.ts'
+import { issueToken } from '../../src/app/accounts/account-commands.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, TASKS, taskBody } from './support/client.ts'
 import { watchConnections } from './support/token-connections.ts'

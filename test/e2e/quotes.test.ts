@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { issueToken } from '../../src/app/accounts/bootstrap.ts'
+import { issueToken } from '../../src/app/accounts/account-commands.ts'
 import { parseAmount } from '../../src/kernel/money.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, TASKS, taskBody } from './support/client.ts'
@@ -90,7 +90,7 @@ async function admitted(t: Test, path: string, body: object): Promise<void> {
 let poor: string | undefined
 async function poorToken(): Promise<string> {
   if (poor !== undefined) return poor
-  const { openTenant, addUser } = await import('../../src/app/accounts/bootstrap.ts')
+  const { openTenant, addUser } = await import('../../src/app/accounts/account-commands.ts')
   await openTenant(access, { tenantId: 'tenant_poor', name: 'poor' })
   await addUser(access, { tenantId: 'tenant_poor', userId: 'user_poor', name: 'poor' })
   const of = { tenantId: 'tenant_poor', userId: 'user_poor', kind: 'model', name: 'poor' } as const

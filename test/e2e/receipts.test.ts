@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { addUser, issueToken } from '../../src/app/accounts/bootstrap.ts'
+import { addUser, issueToken } from '../../src/app/accounts/account-commands.ts'
 import { tollgate } from '../cli/support/commands.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { sharedStack } from '../helpers/stack.ts'

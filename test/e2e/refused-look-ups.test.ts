@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { issueToken } from '../../src/app/accounts/bootstrap.ts'
+import { issueToken } from '../../src/app/accounts/account-commands.ts'
 import type { EventLog } from '../../src/eventlog/log/types.ts'
 import { currentToken } from '../../src/kernel/token-context.ts'
 import { sharedStack } from '../helpers/stack.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { disableToken, issueToken, rotateToken } from '../../src/app/accounts/bootstrap.ts'
+import { disableToken, issueToken, rotateToken } from '../../src/app/accounts/account-commands.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call, queriesOf, TASKS, tasksOf } from './support/client.ts'

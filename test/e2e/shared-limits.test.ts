@@ -1,5 +1,5 @@
 import t from 'tap'
-import { addUser, issueToken } from '../../src/app/accounts/bootstrap.ts'
+import { addUser, issueToken } from '../../src/app/accounts/account-commands.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, tasksOf } from './support/client.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { issueToken } from '../../src/app/accounts/bootstrap.ts'
+import { issueToken } from '../../src/app/accounts/account-commands.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { type Answer, call, steadyHeaders } from './support/client.ts'

@@ -1,6 +1,6 @@
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client'
 import t from 'tap'
-import { disableToken, issueToken } from '../../src/app/accounts/bootstrap.ts'
+import { disableToken, issueToken } from '../../src/app/accounts/account-commands.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack } from '../helpers/stack.ts'
 import { call } from './support/client.ts'

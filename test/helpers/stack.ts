@@ -17,7 +17,7 @@ import {
   addUser,
   issueToken,
   openTenant,
-} from '../../src/app/accounts/bootstrap.ts'
+} from '../../src/app/accounts/account-commands.ts'
 import { grantCredit } from '../../src/app/accounts/credit.ts'
 import { openDemoTenant } from '../../src/app/accounts/demo.ts'
 import type { Channel } from '../../src/app/ports/provider.ts'

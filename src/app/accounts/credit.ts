@@ -5,7 +5,7 @@ import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { newId, sha256Hex } from '../../kernel/ids.ts'
 import type { Currency } from '../../kernel/money.ts'
-import { type AccessDeps, changeAccount, type Changed } from './bootstrap.ts'
+import { type AccessDeps, changeAccount, type Changed } from './account-commands.ts'
 
 /** Commands that move a tenant's money: each has an id, and moves money once under one id. */
 

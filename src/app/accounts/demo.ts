@@ -1,5 +1,11 @@
 import { currencies } from '../../kernel/money.ts'
-import { type AccessDeps, addUser, type IssuedSecret, issueToken, openTenant } from './bootstrap.ts'
+import {
+  type AccessDeps,
+  addUser,
+  type IssuedSecret,
+  issueToken,
+  openTenant,
+} from './account-commands.ts'
 import { grantCredit } from './credit.ts'
 
 /** What the first start of the embedded default creates. */

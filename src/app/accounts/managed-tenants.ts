@@ -8,7 +8,7 @@ import { accountStream } from '../../domain/account/events.ts'
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { didYouMean } from '../../kernel/nearest-name.ts'
-import { addUser, openTenant, usersOf } from './bootstrap.ts'
+import { addUser, openTenant, usersOf } from './account-commands.ts'
 import {
   type CreditLimitInput,
   grantCredit,

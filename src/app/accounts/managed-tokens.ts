@@ -17,7 +17,7 @@ import {
   requireUsers,
   rotateToken,
   type IssueTokenInput,
-} from './bootstrap.ts'
+} from './account-commands.ts'
 import { type Actor, depsOf, type ManagementDeps } from './management.ts'
 import { findTenant } from './managed-tenants.ts'
 import { checkTokenModels, createKnownModels } from './known-models.ts'

@@ -3,7 +3,7 @@ import { waitForPosition } from '../../../projections/engine/wait.ts'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import type { AccessDeps } from './bootstrap.ts'
+import type { AccessDeps } from './account-commands.ts'
 
 /** The dependencies of managing accounts and tokens by tokens. */
 export interface ManagementDeps {

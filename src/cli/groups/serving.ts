@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
 import { describeConfig, loadConfig, passOn } from '../../config.ts'
 import { programFile } from '../../kernel/program-files.ts'
-import { boundHeapGrowth } from '../garbage.ts'
+import { boundHeapGrowth } from '../v8-flags.ts'
 import { print } from '../output.ts'
 
 /** Where V8 finds what an earlier process compiled; a variable of Node's, which child processes inherit. */

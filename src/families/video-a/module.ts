@@ -17,7 +17,7 @@ import {
   videoATokenPrices,
 } from './rules/pricing.ts'
 import { EXPIRES_AFTER_S } from './rules/body.ts'
-import { simpleVideoA } from './rules/simple.ts'
+import { simpleVideoA } from './rules/translate-order.ts'
 import { provA, provASurface } from './surface/routes.ts'
 import { videoAWire } from './upstream/wire.ts'
 

@@ -10,7 +10,7 @@ import {
   settleVideoB,
   videoBPrices,
 } from './rules/models.ts'
-import { simpleVideoB } from './rules/simple.ts'
+import { simpleVideoB } from './rules/translate-order.ts'
 import { provBV2, provBV2Surface } from './surface/routes.ts'
 import { videoBWire } from './upstream/wire.ts'
 

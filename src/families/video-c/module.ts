@@ -9,7 +9,7 @@ import {
   settleVideoC,
   videoCPrices,
 } from './rules/models.ts'
-import { simpleVideoC } from './rules/simple.ts'
+import { simpleVideoC } from './rules/translate-order.ts'
 import { provC, provCSurface } from './surface/routes.ts'
 import { videoCWire } from './upstream/wire.ts'
 

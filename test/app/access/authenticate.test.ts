@@ -11,7 +11,7 @@ import {
   disableToken,
   issueToken,
   rotateToken,
-} from '../../../src/app/accounts/bootstrap.ts'
+} from '../../../src/app/accounts/account-commands.ts'
 import { noLimits } from '../../../src/app/spending/throttle/limits.ts'
 import { openDemoTenant } from '../../../src/app/accounts/demo.ts'
 import { tokenDecider } from '../../../src/domain/token/decider.ts'

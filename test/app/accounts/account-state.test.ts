@@ -8,7 +8,7 @@ import {
   decideOnAccount,
   openTenant,
   usersOf,
-} from '../../../src/app/accounts/bootstrap.ts'
+} from '../../../src/app/accounts/account-commands.ts'
 import { setSetting } from '../../../src/app/accounts/settings.ts'
 import { accountDecider, MAX_USERS } from '../../../src/domain/account/decider.ts'
 import { type AccountEvent, accountStream } from '../../../src/domain/account/events.ts'

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { MAX_OVERLAP_MS } from '../../../app/accounts/bootstrap.ts'
+import { MAX_OVERLAP_MS } from '../../../app/accounts/account-commands.ts'
 import { MAX_TOKEN_ADDRESSES } from '../../../domain/token/addresses.ts'
 import { MAX_TOKEN_LIMIT } from '../../../domain/token/events.ts'
 import { DisplayName, KnownId, successOf } from '../account-surface.ts'

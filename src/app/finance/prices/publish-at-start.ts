@@ -5,7 +5,7 @@ import type { PriceBookDocument } from '../../../domain/pricing/price-book-docum
 import { inEffectAt, type PriceBook } from '../../../domain/pricing/price-book.ts'
 import { type Clock, fromTimestamp } from '../../../kernel/clock.ts'
 import { isDomainError } from '../../../kernel/errors.ts'
-import { PROGRAM_ACTOR } from '../../accounts/bootstrap.ts'
+import { PROGRAM_ACTOR } from '../../accounts/account-commands.ts'
 import {
   bookOf,
   type PriceBookFile,
