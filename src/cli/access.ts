@@ -1,6 +1,11 @@
 import { catalog } from '../families/index.ts'
 import { listTenants } from '../../projections/access/query.ts'
-import { addUser, openTenant, type AccessDeps, usersOf } from '../app/accounts/account-commands.ts'
+import {
+  addUser,
+  openTenant,
+  type AccountCommandDeps,
+  usersOf,
+} from '../app/accounts/account-commands.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { actorOf } from './actor.ts'
 import { note, print, show, table, toJson } from './output.ts'
@@ -15,7 +20,7 @@ export interface ActorOption {
 }
 
 /** What commands that change access work with. */
-export function depsOf({ log, pool: db }: Session, { actor }: ActorOption): AccessDeps {
+export function depsOf({ log, pool: db }: Session, { actor }: ActorOption): AccountCommandDeps {
   return { log, db, catalog, clock: systemClock, correlationId: 'cli', actor: actorOf(actor) }
 }
 

@@ -13,7 +13,7 @@ import { waitForPosition } from '../../projections/engine/wait.ts'
 import { allProjections } from '../../projections/registry.ts'
 import { logRedaction } from '../../src/api/kit/observe.ts'
 import {
-  type AccessDeps,
+  type AccountCommandDeps,
   addUser,
   issueToken,
   openTenant,
@@ -90,7 +90,7 @@ export interface Stack extends Replica {
   readonly databaseUrl: string
   readonly namespace: string
   /** For what operators do: tenants, users, credit, tokens. */
-  readonly access: AccessDeps
+  readonly access: AccountCommandDeps
   /** The hosts that were resolved, in order. */
   readonly resolved: readonly string[]
   /** Everything logged so far, as JSON lines. */
@@ -102,7 +102,7 @@ export interface Stack extends Replica {
 }
 
 /** Opens a tenant with credit in both currencies and a token of each kind. */
-async function openTestTenant(access: AccessDeps, name: string): Promise<TestTenant> {
+async function openTestTenant(access: AccountCommandDeps, name: string): Promise<TestTenant> {
   const [tenantId, userId] = [`tenant_${name}`, `user_${name}`]
   await openTenant(access, { tenantId, name })
   await addUser(access, { tenantId, userId, name })

@@ -79,7 +79,7 @@ function grantRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
       const name = postingName(request, 'grant_id', grantId)
       const input = { tenantId, currency, amount, reason, ...name }
       const { id, changed } = await tenants.grant(adminScopeOf(request), actorOf(request), input)
-      sayRepeated(reply, name, changed)
+      markReplayed(reply, name, changed)
       const object = 'credit_grant' as const
       return success({ object, id, tenant_id: tenantId, currency, amount, changed })
     },
@@ -106,7 +106,7 @@ function limitRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
       const name = postingName(request, 'limit_id', limitId)
       const input = { tenantId, currency, limit: amount, ...name }
       const { id, changed } = await tenants.setLimit(adminScopeOf(request), actorOf(request), input)
-      sayRepeated(reply, name, changed)
+      markReplayed(reply, name, changed)
       const object = 'credit_limit' as const
       return success({ object, id, tenant_id: tenantId, currency, amount, changed })
     },
@@ -126,6 +126,6 @@ function postingName(request: FastifyRequest, member: string, id: string | undef
 }
 
 /** As on every surface, a header marks the answer to a repeated key. */
-function sayRepeated(reply: FastifyReply, { key }: PostingName, changed: boolean): void {
+function markReplayed(reply: FastifyReply, { key }: PostingName, changed: boolean): void {
   if (key !== undefined && !changed) void reply.header(REPLAYED, 'true')
 }

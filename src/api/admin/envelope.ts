@@ -9,10 +9,10 @@ import {
 import { principalOf } from '../kit/authenticate.ts'
 import type { Envelope } from '../kit/envelope.ts'
 import { forSettings } from '../kit/failure-table.ts'
-import { createSurface } from '../kit/surface-failures.ts'
+import { createFailureReader } from '../kit/surface-failures.ts'
 import { managementFailures } from '../kit/route-failures.ts'
 
-const surface = createSurface({
+const surface = createFailureReader({
   ...accountFailures,
   ...managementFailures,
   tenant_exists: { code: 'tenant_exists', param: 'tenant_id' },

@@ -6,7 +6,7 @@ import { answer, failureResponses } from './documentation.ts'
 import type { Answer, Envelope } from './envelope.ts'
 import type { FailureCode } from './failure-table.ts'
 import { nameOf } from './schema-names.ts'
-import { retryHeaders, type Surface, type SurfaceFailures } from './surface-failures.ts'
+import { retryHeaders, type FailureReader, type SurfaceFailures } from './surface-failures.ts'
 
 /** The shapes that all of `/api/*` shares: `{success, message, data}` and `{success, message, error}`. */
 
@@ -20,7 +20,7 @@ const ErrorSchema = Type.Object(
 )
 
 /** The error shape of `/api/*`: `{success: false, message, error: {code, param?}}`. */
-export function accountEnvelope(surface: Surface): Envelope {
+export function accountEnvelope(surface: FailureReader): Envelope {
   return (error): Answer => {
     const { rule, message, param, retry } = surface.read(error)
     return {

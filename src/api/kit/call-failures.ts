@@ -1,7 +1,7 @@
 import { DomainError } from '../../kernel/errors.ts'
 import {
   afterSending,
-  createSurface,
+  createFailureReader,
   type Failure,
   failureHeaders,
   type Rule,
@@ -92,7 +92,7 @@ const entries = {
   upstream_malformed: 'upstream_error',
 } as const satisfies SurfaceFailures
 
-const surface = createSurface(entries)
+const surface = createFailureReader(entries)
 
 /** The failures of reading a model. */
 export const modelFailures: readonly FailureCode[] = [...tokenFailures, 'unknown_model']

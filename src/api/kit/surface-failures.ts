@@ -40,7 +40,7 @@ export interface Failure {
   readonly cost?: Cost | undefined
 }
 
-export interface Surface {
+export interface FailureReader {
   /** The surface's entry of a failure; `internal` for one that it does not have. */
   readonly ruleOf: (failure: FailureCode) => Rule
   /** Reads any value that a request threw; never throws. */
@@ -81,7 +81,7 @@ function paramOf(code: FailureCode, rule: Rule, named: string | undefined): stri
 }
 
 /** A surface's failures, from the table and its own entries. */
-export function createSurface(entries: SurfaceFailures): Surface {
+export function createFailureReader(entries: SurfaceFailures): FailureReader {
   const internal = toRule('internal', entries.internal)
   const ruleOf = (failure: FailureCode): Rule => {
     const entry = entries[failure]

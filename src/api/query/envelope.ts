@@ -2,10 +2,10 @@ import { accountEnvelope, accountFailures } from '../kit/account-surface.ts'
 import type { Envelope } from '../kit/envelope.ts'
 import type { FailureCode } from '../kit/failure-table.ts'
 import { tokenFailures } from '../kit/route-failures.ts'
-import { createSurface, type SurfaceFailures } from '../kit/surface-failures.ts'
+import { createFailureReader, type SurfaceFailures } from '../kit/surface-failures.ts'
 
 /** The names of failures on this surface, and their differences from the table. */
-const surface = createSurface({
+const surface = createFailureReader({
   ...accountFailures,
   scope_denied: 'scope_denied',
   task_not_found: 'task_not_found',

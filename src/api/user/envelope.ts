@@ -2,9 +2,9 @@ import { accountEnvelope, accountFailures } from '../kit/account-surface.ts'
 import type { Envelope } from '../kit/envelope.ts'
 import type { FailureCode } from '../kit/failure-table.ts'
 import { tokenFailures, managementFailures } from '../kit/route-failures.ts'
-import { createSurface } from '../kit/surface-failures.ts'
+import { createFailureReader } from '../kit/surface-failures.ts'
 
-const surface = createSurface({ ...accountFailures, ...managementFailures })
+const surface = createFailureReader({ ...accountFailures, ...managementFailures })
 
 /** The error shape of these routes. */
 export const userEnvelope: Envelope = accountEnvelope(surface)

@@ -27,7 +27,7 @@ import { newId, newSecret, sha256Hex } from '../../kernel/ids.ts'
 
 /** Tenants, users and tokens through the log: for the first start and for operators. */
 
-export interface AccessDeps extends AccountSource {
+export interface AccountCommandDeps extends AccountSource {
   readonly log: EventLog
   readonly catalog: Catalog
   readonly clock: Clock
@@ -49,13 +49,16 @@ export interface Changed {
 }
 
 /** Decides a command on a tenant's account. @throws DomainError of the account decider */
-export async function changeAccount(deps: AccessDeps, command: AccountCommand): Promise<Changed> {
+export async function changeAccount(
+  deps: AccountCommandDeps,
+  command: AccountCommand,
+): Promise<Changed> {
   const { events, position } = await decideOnAccount(deps, command)
   return { changed: events.length > 0, position }
 }
 
 /** The same, and returns the account afterwards. @throws DomainError of the account decider */
-export async function decideOnAccount(deps: AccessDeps, command: AccountCommand) {
+export async function decideOnAccount(deps: AccountCommandDeps, command: AccountCommand) {
   const { tenantId } = command
   const { log } = deps
   const decided = await executeCommand({
@@ -72,7 +75,7 @@ export async function decideOnAccount(deps: AccessDeps, command: AccountCommand)
 }
 
 async function decideOnToken(
-  deps: AccessDeps,
+  deps: AccountCommandDeps,
   tokenId: string,
   command: TokenCommand,
 ): Promise<Changed> {
@@ -89,19 +92,19 @@ async function decideOnToken(
 
 /** External names, each once; an alias means its model, as in a call. */
 export function namedModels(
-  { catalog }: Pick<AccessDeps, 'catalog'>,
+  { catalog }: Pick<AccountCommandDeps, 'catalog'>,
   names: readonly string[],
 ): string[] {
   return [...new Set(names.map(catalog.externalModelName))]
 }
 
-function now(deps: AccessDeps): string {
+function now(deps: AccountCommandDeps): string {
   return toTimestamp(deps.clock.nowMs())
 }
 
 /** Opens a tenant; a repetition changes nothing. @throws DomainError `tenant_exists` */
 export async function openTenant(
-  deps: AccessDeps,
+  deps: AccountCommandDeps,
   input: { readonly tenantId?: string; readonly name: string },
 ): Promise<Changed & { readonly tenantId: string }> {
   const tenantId = input.tenantId ?? newId('tenant', deps.clock.nowMs())
@@ -112,7 +115,7 @@ export async function openTenant(
 
 /** Adds a user. @throws DomainError `tenant_not_found`, `user_exists` */
 export async function addUser(
-  deps: AccessDeps,
+  deps: AccountCommandDeps,
   input: { readonly tenantId: string; readonly userId?: string; readonly name: string },
 ): Promise<Changed & { readonly userId: string }> {
   const userId = input.userId ?? newId('user', deps.clock.nowMs())
@@ -182,7 +185,10 @@ export interface IssueTokenInput {
 }
 
 /** Issues a token. @throws DomainError of the token decider */
-export async function issueToken(deps: AccessDeps, input: IssueTokenInput): Promise<IssuedSecret> {
+export async function issueToken(
+  deps: AccountCommandDeps,
+  input: IssueTokenInput,
+): Promise<IssuedSecret> {
   const tokenId = newId('token', deps.clock.nowMs())
   const secret = newSecret(tokenPrefixes[input.kind])
   const { models, addresses, ...facts } = input
@@ -209,7 +215,7 @@ export const MAX_OVERLAP_MS = 30 * 24 * 60 * 60 * 1_000
  * @throws DomainError of the token decider; `token_expiry_invalid` for too long an overlap
  */
 export async function rotateToken(
-  deps: AccessDeps,
+  deps: AccountCommandDeps,
   input: {
     readonly tokenId: string
     readonly kind: TokenKind
@@ -244,7 +250,7 @@ export async function rotateToken(
  * @throws DomainError of the token decider
  */
 export function changeToken(
-  deps: AccessDeps,
+  deps: AccountCommandDeps,
   input: {
     readonly tokenId: string
     readonly changes: TokenChanges
@@ -271,7 +277,7 @@ export function changeToken(
 
 /** Changes a token's limits; a repetition changes nothing. */
 export function changeTokenLimits(
-  deps: AccessDeps,
+  deps: AccountCommandDeps,
   input: { readonly tokenId: string; readonly changes: TokenLimitChanges },
 ): Promise<Changed> {
   const { tokenId, changes } = input
@@ -280,7 +286,7 @@ export function changeTokenLimits(
 
 /** Disables a token at once. */
 export function disableToken(
-  deps: AccessDeps,
+  deps: AccountCommandDeps,
   input: { readonly tokenId: string; readonly reason: string },
 ): Promise<Changed> {
   return decideOnToken(deps, input.tokenId, { kind: 'disable', ...input, at: now(deps) })

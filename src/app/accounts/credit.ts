@@ -5,7 +5,7 @@ import { toTimestamp } from '../../kernel/clock.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import { newId, sha256Hex } from '../../kernel/ids.ts'
 import type { Currency } from '../../kernel/money.ts'
-import { type AccessDeps, changeAccount, type Changed } from './account-commands.ts'
+import { type AccountCommandDeps, changeAccount, type Changed } from './account-commands.ts'
 
 /** Commands that move a tenant's money: each has an id, and moves money once under one id. */
 
@@ -43,7 +43,7 @@ export interface GrantInput {
  * @throws DomainError of the account decider; `posting_outcome_unknown`
  */
 export async function grantCredit(
-  deps: AccessDeps,
+  deps: AccountCommandDeps,
   input: GrantInput,
 ): Promise<Changed & { readonly grantId: string }> {
   const grantId = input.grantId ?? newPostingId('grant', deps)
@@ -65,7 +65,10 @@ export interface CreditLimitInput {
  * Sets how far below zero a balance may go.
  * @throws DomainError of the account decider; `posting_outcome_unknown`
  */
-export async function setCreditLimit(deps: AccessDeps, input: CreditLimitInput): Promise<Changed> {
+export async function setCreditLimit(
+  deps: AccountCommandDeps,
+  input: CreditLimitInput,
+): Promise<Changed> {
   const command = { kind: 'set-limit', ...input, at: now(deps) } as const
   const { limitId } = input
   return limitId === undefined
@@ -88,7 +91,7 @@ interface AdjustmentInput {
  * Corrects a settled line or a grant by a signed amount.
  * @throws DomainError of the account decider; `posting_outcome_unknown`
  */
-export function postAdjustment(deps: AccessDeps, input: AdjustmentInput): Promise<Changed> {
+export function postAdjustment(deps: AccountCommandDeps, input: AdjustmentInput): Promise<Changed> {
   const command = { kind: 'post-adjustment', ...input, at: now(deps) } as const
   return post(deps, command, input.adjustmentId, 'adjustment_id')
 }
@@ -112,13 +115,16 @@ export function adjustmentIdOf({
 }
 
 /** An id for a posting without one. */
-export function newPostingId(posting: Posting, { clock }: Pick<AccessDeps, 'clock'>): string {
+export function newPostingId(
+  posting: Posting,
+  { clock }: Pick<AccountCommandDeps, 'clock'>,
+): string {
   return newId(posting, clock.nowMs())
 }
 
 /** On an unknown outcome, the error names the id for the retry. */
 async function post(
-  deps: AccessDeps,
+  deps: AccountCommandDeps,
   command: AccountCommand,
   id: string,
   param: string,
@@ -135,6 +141,6 @@ async function post(
   }
 }
 
-function now({ clock }: AccessDeps): string {
+function now({ clock }: AccountCommandDeps): string {
   return toTimestamp(clock.nowMs())
 }

@@ -1,6 +1,6 @@
 import { currencies } from '../../kernel/money.ts'
 import {
-  type AccessDeps,
+  type AccountCommandDeps,
   addUser,
   type IssuedSecret,
   issueToken,
@@ -29,7 +29,7 @@ interface DemoTenant {
  * Opens the demo tenant with credit in both currencies and issues a token of each kind. A
  * repetition after a crash issues new tokens and grants no second credit.
  */
-export async function openDemoTenant(deps: AccessDeps): Promise<DemoTenant> {
+export async function openDemoTenant(deps: AccountCommandDeps): Promise<DemoTenant> {
   const tenantId = DEMO_TENANT_ID
   const userId = DEMO_USER_ID
   await openTenant(deps, { tenantId, name: 'Demo' })

@@ -2,7 +2,7 @@ import pLimit from 'p-limit'
 import { listIssued } from '../../../projections/access/query.ts'
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { requireCaughtUp } from '../read-models/catch-up.ts'
-import { type AccessDeps, disableToken } from './account-commands.ts'
+import { type AccountCommandDeps, disableToken } from './account-commands.ts'
 
 /** Tokens that one request counts or disables; a repetition goes on with the next. */
 const MAX_ISSUED = 1_000
@@ -23,7 +23,7 @@ export interface IssuedCount {
  * @throws DomainError `read_model_behind`, and the codes of the log
  */
 export async function disableIssued(
-  deps: AccessDeps,
+  deps: AccountCommandDeps,
   db: Queryable,
   input: {
     readonly tokenId: string

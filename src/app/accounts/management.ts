@@ -3,7 +3,7 @@ import { waitForPosition } from '../../../projections/engine/wait.ts'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
 import type { EventLog } from '../../eventlog/log/types.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import type { AccessDeps } from './account-commands.ts'
+import type { AccountCommandDeps } from './account-commands.ts'
 
 /** The dependencies of managing accounts and tokens by tokens. */
 export interface ManagementDeps {
@@ -25,7 +25,7 @@ type ManagedReadModel = 'access' | 'ledger' | 'prices'
 /** After a change, the caller waits this long to see it. */
 const SHOWN_MS = 3_000
 
-export function depsOf({ log, db, catalog, clock }: ManagementDeps, by: Actor): AccessDeps {
+export function depsOf({ log, db, catalog, clock }: ManagementDeps, by: Actor): AccountCommandDeps {
   return { log, db, catalog, clock, correlationId: by.requestId, actor: by.tokenId }
 }
 

@@ -12,7 +12,12 @@ import { DomainError } from '../../kernel/errors.ts'
 import type { ResolveHost } from '../../kernel/public-url.ts'
 import type { TrustedTarget } from '../../kernel/trusted-targets.ts'
 import { readSettings } from './account-facts.ts'
-import { type AccessDeps, type Changed, decideOnAccount, requireUsers } from './account-commands.ts'
+import {
+  type AccountCommandDeps,
+  type Changed,
+  decideOnAccount,
+  requireUsers,
+} from './account-commands.ts'
 import type { ManagedTenants } from './managed-tenants.ts'
 import { type Actor, depsOf, type ManagementDeps, shown } from './management.ts'
 import { type AdminScope, requireOperator } from './admin-scope.ts'
@@ -71,7 +76,7 @@ export const managedLimits: ManagedSetting<'limits', SettingValueOf<'limits'>> =
  * @throws DomainError of the account decider
  */
 export async function setSetting<Name extends SettingName>(
-  deps: AccessDeps,
+  deps: AccountCommandDeps,
   setting: Name,
   wanted: WantedSetting<WantedOf<Name>>,
 ): Promise<Changed & { readonly value: SettingValueOf<Name> }> {

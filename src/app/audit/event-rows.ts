@@ -4,7 +4,7 @@ import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { rowMissing } from './compare.ts'
 import { folded, type Finding, type Findings } from './findings.ts'
-import { judge, matchStretch, nameOf, pushInOrder, type Look } from './match.ts'
+import { judge, matchStretch, nameOf, pushInOrder, type RowSource } from './match.ts'
 
 /** The rows that an event must have left, in the order of the tables. */
 export interface EventEffect {
@@ -37,7 +37,7 @@ export class EventRows {
     return { event, rows }
   }
 
-  async compare(look: Look, effects: readonly EventEffect[]): Promise<void> {
+  async compare(look: RowSource, effects: readonly EventEffect[]): Promise<void> {
     const matched = await allSettledOrThrow(
       this.tables.map(async (of, n) => {
         const expected = effects.flatMap(({ rows: { [n]: row } }) => (row ? [row] : []))

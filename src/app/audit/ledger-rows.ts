@@ -22,7 +22,7 @@ import {
   nameOf,
   pushInOrder,
   type Appended,
-  type Look,
+  type RowSource,
   type Matched,
 } from './match.ts'
 import { rowsMatch } from './stretch-digest.ts'
@@ -76,7 +76,7 @@ export class LedgerRows {
   }
 
   /** Compares a stretch that the ledger has passed. */
-  async compare(look: Look, effects: readonly LedgerEffect[]): Promise<void> {
+  async compare(look: RowSource, effects: readonly LedgerEffect[]): Promise<void> {
     const due = effects.flatMap((effect) => effect.lines)
     const links = this.#deps.chain.ahead(due)
     // Queried together: Postgres reads the next table while the audit compares the last.
@@ -100,7 +100,7 @@ export class LedgerRows {
 
   /** The rows of one kind in a stretch. */
   async #match(
-    look: Look,
+    look: RowSource,
     kind: (typeof kinds)[number],
     expected: readonly Expected[],
     exact: readonly Expected[] | undefined,
@@ -131,7 +131,7 @@ export class LedgerRows {
    * finding, and the ledger skips it. This is only checked where the rows differ from the log.
    */
   async counted(
-    { db, digests }: Pick<Look, 'db' | 'digests'>,
+    { db, digests }: Pick<RowSource, 'db' | 'digests'>,
     effects: readonly LedgerEffect[],
   ): Promise<readonly LedgerEffect[]> {
     const expected = effects.flatMap((effect) => effect.settlements)

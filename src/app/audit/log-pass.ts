@@ -21,7 +21,7 @@ import type { Findings } from './findings.ts'
 import { LedgerRows, ledgerStretches } from './ledger-rows.ts'
 import { LineChain, type ChainHead } from './line-chain.ts'
 import { LogChecks } from './log-checks.ts'
-import type { Look } from './match.ts'
+import type { RowSource } from './match.ts'
 import { ReadModels, type ReadModel } from './read-models.ts'
 import { inSnapshot } from './snapshot.ts'
 import { SourceMemory } from './source-memory.ts'
@@ -283,7 +283,11 @@ export class LogPass {
   /** Finds rows whose positions are after the last event of their read model. */
   async #compareBeyond(): Promise<void> {
     await inSnapshot(this.#deps.pool, async ({ db, position }) => {
-      const beyond = (model: string): Look => ({ db, after: position(model), upTo: BEYOND_ALL })
+      const beyond = (model: string): RowSource => ({
+        db,
+        after: position(model),
+        upTo: BEYOND_ALL,
+      })
       if (this.models.follows('ledger')) await this.ledger.compare(beyond('ledger'), [])
       for (const each of this.#followedRows()) await each.compare(beyond(each.model), [])
     })

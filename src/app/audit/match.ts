@@ -92,7 +92,7 @@ function pairRows(
 }
 
 /** Where rows are read, and what is known of them before. */
-export interface Look extends Stretch {
+export interface RowSource extends Stretch {
   readonly db: Queryable
   /** Digests of the rows, when they were queried. */
   readonly digests?: RowDigests | undefined
@@ -104,7 +104,7 @@ export interface Look extends Stretch {
  * they cannot be known in advance.
  */
 export async function matchStretch(
-  { db, digests, ...stretch }: Look,
+  { db, digests, ...stretch }: RowSource,
   of: Appended,
   expected: readonly Expected[],
   relocated: Set<string>,

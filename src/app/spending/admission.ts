@@ -61,7 +61,7 @@ export function createAdmissions(
   pool: Pool,
   ledger: LedgerFloor = new LedgerFloor(monotonicClock),
 ): Admissions {
-  const note = createNoteTaker(pool)
+  const note = createPositionWriter(pool)
   return {
     admit: createTenantQueue<AdmissionRequest>(pool, {
       decide: (client, batch) => decideBatch(client, batch, ledger),
@@ -252,7 +252,7 @@ interface Note {
 }
 
 /** Notes the log position of each reservation; the sweep looks up a lost note. */
-function createNoteTaker(pool: Pool) {
+function createPositionWriter(pool: Pool) {
   const write = createBatchedWriter<Note>(pool, (notes) => ({
     // Unnamed, so that Postgres plans it for this number of notes and the table's present size.
     text: `update ops.admissions a set position = n.position

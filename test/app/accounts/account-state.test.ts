@@ -3,7 +3,7 @@ import t from 'tap'
 import { readSettings } from '../../../src/app/accounts/account-facts.ts'
 import { readAccountState, rememberAccount } from '../../../src/app/accounts/account-state.ts'
 import {
-  type AccessDeps,
+  type AccountCommandDeps,
   addUser,
   decideOnAccount,
   openTenant,
@@ -43,7 +43,13 @@ function processOn(log: EventLog) {
       return events
     },
   }
-  const deps: AccessDeps = { log: counted, catalog, clock: systemClock, correlationId, actor: 'a' }
+  const deps: AccountCommandDeps = {
+    log: counted,
+    catalog,
+    clock: systemClock,
+    correlationId,
+    actor: 'a',
+  }
   return { deps, read }
 }
 

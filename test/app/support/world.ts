@@ -9,7 +9,11 @@ import type { SandboxOptions } from '../../../infra/sandbox/options.ts'
 import { waitForPosition } from '../../../projections/engine/wait.ts'
 import { startProjections } from '../../../projections/engine/engine.ts'
 import { allProjections } from '../../../projections/registry.ts'
-import { addUser, openTenant, type AccessDeps } from '../../../src/app/accounts/account-commands.ts'
+import {
+  addUser,
+  openTenant,
+  type AccountCommandDeps,
+} from '../../../src/app/accounts/account-commands.ts'
 import { grantCredit } from '../../../src/app/accounts/credit.ts'
 import { surviveLostConnections } from '../../../src/storage/postgres/pool.ts'
 import { taskAssetsOf } from '../../../src/api/kit/tasks.ts'
@@ -165,7 +169,7 @@ export async function startWorld(t: Test, options: WorldOptions = {}): Promise<W
       if (!(await waitForPosition(pool, name, end, 20_000)))
         throw new Error(`the ${name} read model did not catch up`)
   }
-  const access: AccessDeps = {
+  const access: AccountCommandDeps = {
     log,
     catalog,
     clock: systemClock,

@@ -39,7 +39,7 @@ const PUT_OFF_MS = 1_000
 const SEEN_LIMIT = 1_000
 
 /** Upstream's answer about a task. */
-interface Look {
+interface PolledTask {
   readonly task: DuePoll
   readonly seen: PollAnswer
   /** Unix milliseconds before the query: the answer is not older. */
@@ -161,7 +161,7 @@ async function withoutChannel(
   const gone = new ProviderError('unavailable', 'ruled_out', 'The channel is not configured.')
   const askedMs = deps.clock.nowMs()
   const items = await Promise.all(
-    tasks.map((task) => settle(deps, settings, { task, seen: gone, askedMs }, false)),
+    tasks.map((task) => nextPoll(deps, settings, { task, seen: gone, askedMs }, false)),
   )
   leases.forget(idsOf(tasks.filter((_, index) => items[index] === undefined)))
   await leases.reschedule(items.filter((item) => item !== undefined))
@@ -194,13 +194,13 @@ async function record(
   deps: TaskDeps,
   observe: Observe,
   settings: WorkerSettings,
-  look: Look,
+  look: PolledTask,
 ): Promise<RescheduledPoll | undefined> {
   const { task, seen } = look
   const { platformId, tenantId } = task
   deps.metrics.polls.inc({ outcome: seen instanceof ProviderError ? seen.kind : seen.status })
   if (seen instanceof ProviderError || seen.status === 'gone')
-    return settle(deps, settings, look, false)
+    return nextPoll(deps, settings, look, false)
   try {
     const { ended } = await observe({
       platformId,
@@ -208,18 +208,18 @@ async function record(
       observation: seen,
       correlationId: 'policy-poll',
     })
-    return await settle(deps, settings, look, ended)
+    return await nextPoll(deps, settings, look, ended)
   } catch (error) {
     deps.logger.warn({ platformId, err: error }, 'observation not recorded: asked for again')
-    return settle(deps, settings, { ...look, seen: failureOf(error) }, false)
+    return nextPoll(deps, settings, { ...look, seen: failureOf(error) }, false)
   }
 }
 
 /** When to poll again; undefined when nothing is left to poll. */
-async function settle(
+async function nextPoll(
   deps: TaskDeps,
   settings: WorkerSettings,
-  { task, seen, askedMs }: Look,
+  { task, seen, askedMs }: PolledTask,
   ended: boolean,
 ): Promise<RescheduledPoll | undefined> {
   if (ended) return undefined

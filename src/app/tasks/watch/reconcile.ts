@@ -79,7 +79,14 @@ async function look(
     const item =
       one === 'unreadable'
         ? putOff(deps, settings, poll)
-        : await treat(deps, observe, settings, { poll, one, listings, known, adopted, askedMs })
+        : await reconcileOne(deps, observe, settings, {
+            poll,
+            one,
+            listings,
+            known,
+            adopted,
+            askedMs,
+          })
     if (item !== undefined) items.push(item)
   }
   return items
@@ -120,7 +127,7 @@ interface Case {
   readonly askedMs: number
 }
 
-async function treat(
+async function reconcileOne(
   deps: TaskDeps,
   observe: Observe,
   settings: WorkerSettings,

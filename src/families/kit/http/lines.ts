@@ -4,7 +4,7 @@ import { type Exchange, openExchange } from './exchange.ts'
 const FAILED_MESSAGE = 'The model service refused the request.'
 
 /** A channel's connections, and everything that all its calls share. */
-export interface Line {
+export interface ChannelConnection {
   readonly exchange: Exchange
   /** Host of the address, with its port if that is not the default. */
   readonly host: string
@@ -15,7 +15,7 @@ export interface Line {
 }
 
 interface Lines {
-  readonly of: (channel: Channel) => Line
+  readonly of: (channel: Channel) => ChannelConnection
   /** Closes every connection; what is in flight fails. */
   readonly close: () => Promise<void>
 }
@@ -31,8 +31,8 @@ export function createLines(options: {
   readonly fallback?: string
 }): Lines {
   const { address = ({ baseUrl }: Channel) => baseUrl, fallback = FAILED_MESSAGE } = options
-  const lines = new Map<string, Line>()
-  const open = (channel: Channel): Line => {
+  const lines = new Map<string, ChannelConnection>()
+  const open = (channel: Channel): ChannelConnection => {
     const { baseUrl, library, models, redactWords } = channel
     const hosts = library === undefined ? [baseUrl] : [baseUrl, library.baseUrl]
     const url = new URL(address(channel))

@@ -1,7 +1,7 @@
 import type { ExchangeResponse } from './exchange.ts'
 import { fromExchange, fromResponse, headerOf, type UpstreamError } from './refusals.ts'
 import { parseJson } from './fields.ts'
-import type { Line } from './lines.ts'
+import type { ChannelConnection } from './lines.ts'
 import { type OpenedStream, readWhole, type StreamRequest, ExchangeError } from './open-stream.ts'
 
 /** No error is larger. */
@@ -16,14 +16,14 @@ export function rethrow(error: unknown): never {
 export function refusal(
   response: Pick<ExchangeResponse, 'statusCode' | 'headers' | 'text'>,
   readError: (body: unknown) => UpstreamError | undefined,
-  line: Line,
+  line: ChannelConnection,
 ): Error {
   return fromResponse(response, readError(parseJson(response.text)), line.scrub)
 }
 
 /** Opens a stream of server-sent events and makes sure that it is one. @throws ProviderError */
 export async function openEvents(
-  line: Line,
+  line: ChannelConnection,
   request: StreamRequest,
   readError: (body: unknown) => UpstreamError | undefined,
 ): Promise<OpenedStream> {

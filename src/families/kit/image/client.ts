@@ -12,7 +12,7 @@ import type { ParsedJson } from '../../../kernel/long-strings.ts'
 import { createFrameStream, type FrameReader } from '../http/frame-stream.ts'
 import { type BodyInPieces, mediaPatience, parseMedia, sentJson } from '../http/json.ts'
 import { MAX_PICTURE_BYTES } from '../../../app/ports/images.ts'
-import { createLines, type Line, type Scrubber } from '../http/lines.ts'
+import { createLines, type ChannelConnection, type Scrubber } from '../http/lines.ts'
 import { openEvents, refusal, rethrow } from '../http/open-events.ts'
 import { headOf, malformed, type UpstreamError } from '../http/refusals.ts'
 
@@ -82,7 +82,12 @@ function withBytes(item: ImageItem, rawStringOf: ParsedJson['rawStringOf']): Ima
   return base64 === undefined ? item : { ...item, picture: { base64 } }
 }
 
-function requestOf(wire: ImageWire, line: Line, call: ImageCall, options: CallOptions) {
+function requestOf(
+  wire: ImageWire,
+  line: ChannelConnection,
+  call: ImageCall,
+  options: CallOptions,
+) {
   const { path, body } = wire.request(call)
   const sent = sentJson(body)
   return {

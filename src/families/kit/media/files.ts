@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type { CallOptions, Channel } from '../../../app/ports/provider.ts'
 import type { IncomingMedia, MediaProvider } from '../../../app/ports/media.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import { bearerHeaders, createLines, type Line } from '../http/lines.ts'
+import { bearerHeaders, createLines, type ChannelConnection } from '../http/lines.ts'
 import type { ExchangeRequest, ExchangeResponse } from '../http/exchange.ts'
 import { headerOf, malformed } from '../http/refusals.ts'
 import { objectOf } from '../http/fields.ts'
@@ -52,7 +52,7 @@ export interface AnswerContent {
 
 /** One exchange with a successful answer. @throws ProviderError */
 export async function ask(
-  { exchange, basePath, headers, scrub }: Line,
+  { exchange, basePath, headers, scrub }: ChannelConnection,
   { path, ...request }: Pick<ExchangeRequest, 'path' | 'headers' | 'body'>,
   { timeoutMs }: Channel,
   { signal, requestId }: CallOptions,
@@ -85,7 +85,7 @@ const MAX_REFUSAL_BYTES = 256 * 1024
 
 /** The bytes of a file; an answer in JSON says why there are none. @throws ProviderError */
 async function openFile(
-  { exchange, basePath, headers, scrub }: Line,
+  { exchange, basePath, headers, scrub }: ChannelConnection,
   { upstreamFileId, maxBytes, ...timeouts }: Parameters<MediaProvider['open']>[1],
   { signal, requestId }: CallOptions,
 ): Promise<IncomingMedia> {

@@ -10,7 +10,7 @@ import { callFailures as ofEveryCall } from '../../../api/kit/call-failures.ts'
 import {
   afterAcceptance,
   afterSending,
-  createSurface,
+  createFailureReader,
   type Failure,
   failureHeaders,
   type SurfaceFailures,
@@ -96,7 +96,7 @@ function codeOf({ failure, rule, text }: Failure): string {
   return given !== undefined && inputCodes.has(given) ? given : rule.code
 }
 
-const surface = createSurface(speechFailures)
+const surface = createFailureReader(speechFailures)
 
 /** A failure as a body, or as a frame of a stream. */
 function bodyOf(failure: Failure, requestId: string) {

@@ -15,7 +15,12 @@ import type { SpeechSeen } from '../rules/rules.ts'
 import { isHex, looksLikeHex } from '../../../kernel/hex.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { ParsedJson } from '../../../kernel/long-strings.ts'
-import { bearerHeaders, createLines, type Line, type Scrubber } from '../../kit/http/lines.ts'
+import {
+  bearerHeaders,
+  createLines,
+  type ChannelConnection,
+  type Scrubber,
+} from '../../kit/http/lines.ts'
 import { headerOf, malformed, restOf } from '../../kit/http/refusals.ts'
 import {
   losslessCount,
@@ -170,7 +175,7 @@ function rejected(): never {
 }
 
 function sentOf(
-  line: Line,
+  line: ChannelConnection,
   { upstreamModel, body }: SpeechCall,
   requestId: string,
   accept: string,

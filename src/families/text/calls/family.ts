@@ -21,7 +21,7 @@ import {
 import type { ChannelQuery } from '../../../app/channels/directory.ts'
 
 /** A query for channels that accept the members that change the price of a call, and its tier. */
-interface PricedWish {
+interface TierQuery {
   readonly channelQuery: ChannelQuery
   readonly serviceTier: string | undefined
 }
@@ -34,7 +34,7 @@ function queryWithPriceMembers(
   { wire, channels }: TextDeps,
   { family, model, body }: PricingInput<TextCallInput>,
   channelQuery: ChannelQuery,
-): PricedWish {
+): TierQuery {
   const members = priceMembersOf(wire, body)
   if (members.length === 0) return { channelQuery, serviceTier: undefined }
   // Which of two members an account would follow is unknown: such a call asks for a tier that no

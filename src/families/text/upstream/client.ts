@@ -2,7 +2,7 @@ import type { CallOptions, Channel } from '../../../app/ports/provider.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { parseObject } from '../../kit/http/fields.ts'
 import { createFrameStream, type FrameReader } from '../../kit/http/frame-stream.ts'
-import { createLines, type Line, type Scrubber } from '../../kit/http/lines.ts'
+import { createLines, type ChannelConnection, type Scrubber } from '../../kit/http/lines.ts'
 import { sentInTurns } from '../../kit/http/json.ts'
 import { openEvents, refusal, rethrow } from '../../kit/http/open-events.ts'
 import { headOf, malformed, type UpstreamError } from '../../kit/http/refusals.ts'
@@ -72,7 +72,11 @@ function lengthOf({ headers, body }: Awaited<ReturnType<typeof sentInTurns>>): n
   return typeof body === 'string' ? body.length : Number(headers['content-length'])
 }
 
-function headersOf(line: Line, options: CallOptions, accept: string): Record<string, string> {
+function headersOf(
+  line: ChannelConnection,
+  options: CallOptions,
+  accept: string,
+): Record<string, string> {
   return { ...line.headers, accept, 'x-client-request-id': options.requestId }
 }
 

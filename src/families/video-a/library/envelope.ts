@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import {
-  createSurface,
+  createFailureReader,
   type Failure,
   failureHeaders,
   type SurfaceFailures,
@@ -183,7 +183,7 @@ function codeOf({ failure, rule, param, text }: Failure): string {
 
 const HOW_TO_ASK = `actions are asked for by POST /provA/?Action=<Action>&Version=${VERSION}`
 
-const surface = createSurface(libraryFailures)
+const surface = createFailureReader(libraryFailures)
 
 function envelopeFor(asked: ActionRequest, region: Region | undefined): Envelope {
   return (error, requestId): Answer => {

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import {
   afterAcceptance,
-  createSurface,
+  createFailureReader,
   type Failure,
   failureHeaders,
   type SurfaceFailures,
@@ -103,7 +103,7 @@ function codeOf({ failure, rule, text }: Failure): string {
   return code === undefined || parameterCodes.test(code) ? rule.code : code
 }
 
-const surface = createSurface(taskFailures)
+const surface = createFailureReader(taskFailures)
 
 /** The error shape of `/provA` tasks: `{error: {code, message, param, type}}`. */
 export const provAEnvelope: Envelope = (error): Answer => {

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import {
   afterAcceptance,
-  createSurface,
+  createFailureReader,
   type Failure,
   failureHeaders,
   type SurfaceFailures,
@@ -72,7 +72,7 @@ function saying({ message, param = '' }: Failure): string {
   return param === '' || message.includes(param) ? message : `${message}: \`${param}\``
 }
 
-const surface = createSurface(videoFailures)
+const surface = createFailureReader(videoFailures)
 
 /** The error shape of `/provB/v2`: `{type: "error", error: {type, message, http_code}, request_id}`. */
 export const provBV2Envelope: Envelope = (error, requestId): Answer => {

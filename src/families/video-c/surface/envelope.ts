@@ -1,6 +1,6 @@
 import {
   afterAcceptance,
-  createSurface,
+  createFailureReader,
   type Failure,
   failureHeaders,
   type SurfaceFailures,
@@ -71,7 +71,7 @@ const clipFailures = {
 
 export const cancelFailures: readonly FailureCode[] = [...deletionFailures, 'task_ended']
 
-const surface = createSurface(clipFailures)
+const surface = createFailureReader(clipFailures)
 
 /** What is wrong with a field, by the keyword of its schema; otherwise it is invalid. */
 const fieldReasons: Readonly<Record<string, string>> = {
