@@ -283,11 +283,7 @@ export class LogPass {
   /** Finds rows whose positions are after the last event of their read model. */
   async #compareBeyond(): Promise<void> {
     await inSnapshot(this.#deps.pool, async ({ db, position }) => {
-      const beyond = (model: string): RowSource => ({
-        db,
-        after: position(model),
-        upTo: BEYOND_ALL,
-      })
+      const beyond = (of: string): RowSource => ({ db, after: position(of), upTo: BEYOND_ALL })
       if (this.models.follows('ledger')) await this.ledger.compare(beyond('ledger'), [])
       for (const each of this.#followedRows()) await each.compare(beyond(each.model), [])
     })

@@ -10,7 +10,8 @@ import type {
 import { IMAGES, type ImageSeen } from '../../../domain/catalog/image-rules.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { BodyInPieces } from '../../kit/http/json.ts'
-import { bearerHeaders, type Scrubber } from '../../kit/http/lines.ts'
+import { bearerHeaders } from '../../kit/http/connections.ts'
+import { type Scrubber } from '../../kit/http/scrubber.ts'
 import { fromStreamError, malformed, type UpstreamError } from '../../kit/http/refusals.ts'
 import {
   countOrZero,

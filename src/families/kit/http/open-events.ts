@@ -1,7 +1,7 @@
 import type { ExchangeResponse } from './exchange.ts'
 import { fromExchange, fromResponse, headerOf, type UpstreamError } from './refusals.ts'
 import { parseJson } from './fields.ts'
-import type { ChannelConnection } from './lines.ts'
+import type { ChannelConnection } from './connections.ts'
 import { type OpenedStream, readWhole, type StreamRequest, ExchangeError } from './open-stream.ts'
 
 /** No error is larger. */

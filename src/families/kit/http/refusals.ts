@@ -4,7 +4,7 @@ import { type Acceptance, ProviderError } from '../../../app/ports/provider.ts'
 import { unreachable } from '../../../kernel/assert.ts'
 import { systemClock } from '../../../kernel/clock.ts'
 import type { ExchangeResponse } from './exchange.ts'
-import type { Scrubber } from './lines.ts'
+import type { Scrubber } from './scrubber.ts'
 
 /** From an upstream refusal of a call to a provider error that says what may have been accepted. */
 

@@ -12,7 +12,8 @@ import type { ParsedJson } from '../../../kernel/long-strings.ts'
 import { createFrameStream, type FrameReader } from '../http/frame-stream.ts'
 import { type BodyInPieces, mediaPatience, parseMedia, sentJson } from '../http/json.ts'
 import { MAX_PICTURE_BYTES } from '../../../app/ports/images.ts'
-import { createLines, type ChannelConnection, type Scrubber } from '../http/lines.ts'
+import { createConnections, type ChannelConnection } from '../http/connections.ts'
+import { type Scrubber } from '../http/scrubber.ts'
 import { openEvents, refusal, rethrow } from '../http/open-events.ts'
 import { headOf, malformed, type UpstreamError } from '../http/refusals.ts'
 
@@ -29,7 +30,7 @@ const FRAME_BOUNDS = {
 export function createImageProvider(
   wire: ImageWire,
 ): ImageProvider & { readonly close: () => Promise<void> } {
-  const lines = createLines({
+  const lines = createConnections({
     headers: wire.credentialHeaders,
     connections: ({ maxConcurrent }) => maxConcurrent,
   })

@@ -4,7 +4,7 @@ import { isJsonObject } from '../../../kernel/json.ts'
 import type { ExchangeResponse } from '../http/exchange.ts'
 import { losslessCount, textOf } from '../http/fields.ts'
 import { fromResponse, type UpstreamError } from '../http/refusals.ts'
-import type { Scrubber } from '../http/lines.ts'
+import type { Scrubber } from '../http/scrubber.ts'
 
 /** An id of this wire, an integer of 64 bits: a number as long as a double holds it, or digits. */
 export function idOf(value: unknown): string | undefined {

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type { CallOptions, Channel } from '../../../app/ports/provider.ts'
 import type { IncomingMedia, MediaProvider } from '../../../app/ports/media.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
-import { bearerHeaders, createLines, type ChannelConnection } from '../http/lines.ts'
+import { bearerHeaders, createConnections, type ChannelConnection } from '../http/connections.ts'
 import type { ExchangeRequest, ExchangeResponse } from '../http/exchange.ts'
 import { headerOf, malformed } from '../http/refusals.ts'
 import { objectOf } from '../http/fields.ts'
@@ -18,7 +18,7 @@ const CONTENT_PATH = '/v1/files/retrieve_content'
 
 /** The adapter of files, for every account that speaks this wire; one connection pool per channel. */
 export function createMediaProvider(): MediaProvider & { readonly close: () => Promise<void> } {
-  const lines = createLines({
+  const lines = createConnections({
     headers: bearerHeaders,
     connections: ({ maxConcurrent }) => maxConcurrent,
   })

@@ -10,7 +10,8 @@ import {
 import type { ExchangeRequest, ExchangeResponse } from '../http/exchange.ts'
 import { parseJson, upstreamIdOf } from '../http/fields.ts'
 import { fromExchange, malformed } from '../http/refusals.ts'
-import { createLines, type Scrubber } from '../http/lines.ts'
+import { createConnections } from '../http/connections.ts'
+import { type Scrubber } from '../http/scrubber.ts'
 import { parseLossless, sentInTurns, sentJson } from '../http/json.ts'
 import { fromTaskResponse, type TaskWire } from './wire.ts'
 
@@ -41,7 +42,7 @@ interface Asking {
 }
 
 function createAsking(wire: TaskWire): Asking {
-  const lines = createLines({
+  const lines = createConnections({
     headers: wire.credentialHeaders,
     connections: (channel) => channel.maxConcurrent + QUERY_CONNECTIONS,
   })

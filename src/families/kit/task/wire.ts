@@ -9,7 +9,7 @@ import type { Usage } from '../../../domain/pricing/usage.ts'
 import { type JsonObject, isJsonObject } from '../../../kernel/json.ts'
 import type { ExchangeResponse } from '../http/exchange.ts'
 import type { BodyInPieces } from '../http/json.ts'
-import type { Scrubber } from '../http/lines.ts'
+import type { Scrubber } from '../http/scrubber.ts'
 import { malformed, retryAfterMs } from '../http/refusals.ts'
 
 /** What a list may be asked for. */

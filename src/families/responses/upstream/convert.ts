@@ -2,7 +2,7 @@ import type { TextRequest } from '../../text/ports.ts'
 import type { TextUsage, ToolUnit } from '../../text/rules/tokens.ts'
 import { countOf, isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { objectOf, objectsOf, textOf } from '../../kit/http/fields.ts'
-import type { Scrubber } from '../../kit/http/lines.ts'
+import type { Scrubber } from '../../kit/http/scrubber.ts'
 import { bytesOf, cacheDetails, cacheUsageOf } from '../../text/upstream/answer-differences.ts'
 import { NOTHING_READ, readFigures, type TextReading } from '../../text/upstream/report.ts'
 

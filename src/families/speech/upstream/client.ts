@@ -17,10 +17,10 @@ import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import type { ParsedJson } from '../../../kernel/long-strings.ts'
 import {
   bearerHeaders,
-  createLines,
+  createConnections,
   type ChannelConnection,
-  type Scrubber,
-} from '../../kit/http/lines.ts'
+} from '../../kit/http/connections.ts'
+import { type Scrubber } from '../../kit/http/scrubber.ts'
 import { headerOf, malformed, restOf } from '../../kit/http/refusals.ts'
 import {
   losslessCount,
@@ -123,7 +123,7 @@ const MAX_ERROR_BYTES = 256 * 1024
 
 /** The adapter of speech that is answered at once; one connection pool per channel. */
 export function createSpeechProvider(): SpeechProvider & { readonly close: () => Promise<void> } {
-  const lines = createLines({
+  const lines = createConnections({
     headers: (channel) => ({ ...bearerHeaders(channel), 'content-type': 'application/json' }),
     connections: ({ maxConcurrent }) => maxConcurrent,
   })
@@ -215,7 +215,7 @@ const JSON_TYPE = { 'content-type': 'application/json' }
 
 /** The adapter of clones; one connection pool per channel. */
 export function createCloneProvider(): CloneProvider & { readonly close: () => Promise<void> } {
-  const lines = createLines({
+  const lines = createConnections({
     headers: bearerHeaders,
     connections: ({ maxConcurrent }) => maxConcurrent,
   })

@@ -2,7 +2,8 @@ import type { CallOptions, Channel } from '../../../app/ports/provider.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { parseObject } from '../../kit/http/fields.ts'
 import { createFrameStream, type FrameReader } from '../../kit/http/frame-stream.ts'
-import { createLines, type ChannelConnection, type Scrubber } from '../../kit/http/lines.ts'
+import { createConnections, type ChannelConnection } from '../../kit/http/connections.ts'
+import { type Scrubber } from '../../kit/http/scrubber.ts'
 import { sentInTurns } from '../../kit/http/json.ts'
 import { openEvents, refusal, rethrow } from '../../kit/http/open-events.ts'
 import { headOf, malformed, type UpstreamError } from '../../kit/http/refusals.ts'
@@ -17,7 +18,7 @@ const DEFAULT_IDLE_TIMEOUT_MS = 60_000
 export function createTextProvider(
   wire: TextWire,
 ): TextProvider & { readonly close: () => Promise<void> } {
-  const lines = createLines({
+  const lines = createConnections({
     headers: wire.credentialHeaders,
     connections: ({ maxConcurrent }) => maxConcurrent,
   })

@@ -19,7 +19,7 @@ import {
   textOf,
   upstreamIdOf,
 } from '../../kit/http/fields.ts'
-import type { Scrubber } from '../../kit/http/lines.ts'
+import type { Scrubber } from '../../kit/http/scrubber.ts'
 import {
   type Action,
   type CompleteAnswer,

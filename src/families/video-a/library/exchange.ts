@@ -6,7 +6,8 @@ import { dottedError } from '../../kit/http/error-bodies.ts'
 import type { ExchangeResponse } from '../../kit/http/exchange.ts'
 import { malformed } from '../../kit/http/refusals.ts'
 import { objectOf, parseJson } from '../../kit/http/fields.ts'
-import { createLines, type Scrubber } from '../../kit/http/lines.ts'
+import { createConnections } from '../../kit/http/connections.ts'
+import { type Scrubber } from '../../kit/http/scrubber.ts'
 import { rethrow } from '../../kit/http/open-events.ts'
 import { fromTaskResponse, type UpstreamError } from '../../kit/task/wire.ts'
 import { queryText, signedHeaders } from './sign.ts'
@@ -122,7 +123,7 @@ export interface Libraries {
 
 /** `clock` is the wall clock, which upstream compares with its own. */
 export function createLibraries(clock: Clock): Libraries {
-  const lines = createLines({
+  const lines = createConnections({
     address: (channel) => libraryOf(channel).baseUrl,
     headers: () => ({ accept: CONTENT_TYPE }),
     connections: ({ maxConcurrent }) => maxConcurrent,

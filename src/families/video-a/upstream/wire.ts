@@ -5,7 +5,7 @@ import type { Usage } from '../../../domain/pricing/usage.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 import { readDottedError } from '../../kit/http/error-bodies.ts'
 import { codeOf, losslessCount, objectOf } from '../../kit/http/fields.ts'
-import type { Scrubber } from '../../kit/http/lines.ts'
+import type { Scrubber } from '../../kit/http/scrubber.ts'
 import { MAX_LABEL_LENGTH, observedTask, type TaskWire, type Wanted } from '../../kit/task/wire.ts'
 import { COMPLETION_TOKENS, toolUnit, TOTAL_TOKENS } from '../rules/pricing.ts'
 

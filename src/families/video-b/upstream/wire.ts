@@ -6,7 +6,7 @@ import { invariant } from '../../../kernel/assert.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 import { codeOf, losslessCount, objectOf, textOf } from '../../kit/http/fields.ts'
 import { jsonInPieces } from '../../kit/http/json.ts'
-import type { Scrubber } from '../../kit/http/lines.ts'
+import type { Scrubber } from '../../kit/http/scrubber.ts'
 import { type TaskWire, type UpstreamError, observedTask } from '../../kit/task/wire.ts'
 import { videoBUnits } from '../rules/models.ts'
 

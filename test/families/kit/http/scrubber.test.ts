@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createScrubber, vendorWords } from '../../../../src/families/kit/http/lines.ts'
+import { createScrubber, vendorWords } from '../../../../src/families/kit/http/scrubber.ts'
 
 const words = vendorWords(
   ['https://api.acme.example.com/v3', 'https://library.acmestore.example.com/'],
