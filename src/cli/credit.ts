@@ -48,7 +48,7 @@ export async function limitCommand(
   const { tenant: tenantId } = options
   const { changed, position } = await setCreditLimit(deps, { tenantId, limitId, currency, limit })
   show({ tenantId, currency, limit, limitId }, options.json)
-  if (!changed) note('it was set before; what was set since stays')
+  if (!changed) note('already set under this id; a later limit stays in effect')
   await session.projected('ledger', position)
 }
 

@@ -60,7 +60,7 @@ export async function changeSetting<Name extends SettingName>(
     wanted,
     basis: before.revision,
   })
-  if (!changed) note('they were so before')
+  if (!changed) note('unchanged')
   await commands.show(value, before, changed)
   await session.projected(readModel ?? 'timeline', position)
 }

@@ -76,7 +76,7 @@ t.test('prices are set by options, shown, and changed some at a time', async (t)
   })
   const again = await account('set', '--price', 'domestic-video-2-0-720p-novideo=40.0', '--json')
   t.match(JSON.parse(again.stdout), { changed: false, revision: 2 })
-  t.match(again.stderr, /they were so before/)
+  t.match(again.stderr, /unchanged/)
 })
 
 t.test('a file says all of them, and clearing brings the list back', async (t) => {

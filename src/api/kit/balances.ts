@@ -14,7 +14,9 @@ export const BalanceAccountSchema = Type.Object(
     granted: Full('Credit that was given.'),
     adjusted: Full('What corrections gave; negative where they took.'),
     settled: Full('What results cost.'),
-    held: Full('Promised to what runs, and what is settled and not in the ledger yet.'),
+    held: Full(
+      'Reserved by running calls and tasks, and settlements the ledger does not have yet.',
+    ),
     credit_limit: Full('How far below zero the balance may go.'),
     available: Full('granted + adjusted + credit_limit - settled - held: what a request may hold.'),
     balance: Full('granted + adjusted - settled.'),

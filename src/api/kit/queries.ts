@@ -119,7 +119,12 @@ export async function withQueryTimeout<Found>(
         error,
       )
     if (NOT_THERE_YET.includes(code))
-      throw new RequestError('outage', 'What this reads is being built', undefined, error)
+      throw new RequestError(
+        'outage',
+        'This read model is being built; try again later',
+        undefined,
+        error,
+      )
     throw error
   }
 }

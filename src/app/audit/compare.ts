@@ -124,7 +124,7 @@ export function rowMissing(name: RowName, says: Expected): Finding {
   return {
     code: 'row_missing',
     ...named(name),
-    message: `the log asks for it, it is not there: ${abridged(says)}`,
+    message: `missing: the log requires ${abridged(says)}`,
   }
 }
 

@@ -38,11 +38,7 @@ export function createOpenResult(deps: TaskDeps, lookUp: TaskLookup): OpenResult
       release()
       if (!(error instanceof FetchFault)) throw error
       deps.logger.info({ platformId: row.platformId, reason: error.reason }, 'result not opened')
-      throw taskError(
-        'upstream_unavailable',
-        'The file cannot be had at the moment',
-        row.platformId,
-      )
+      throw taskError('upstream_unavailable', 'The file is temporarily unavailable', row.platformId)
     }
   }
 }
@@ -63,5 +59,5 @@ function judged(view: TaskView, opened: OpenedResult): OpenedResult {
   body.destroy()
   if (ENDED.has(status))
     throw taskError('result_not_available', 'The link to the file has ended', view.platformId)
-  throw taskError('upstream_unavailable', 'The file cannot be had at the moment', view.platformId)
+  throw taskError('upstream_unavailable', 'The file is temporarily unavailable', view.platformId)
 }

@@ -40,7 +40,7 @@ export type AccountLimits = SettingValue<typeof limits>
 
 /** The limits a tenant shall have: all of them. */
 export interface WantedLimits {
-  /** Of a subject one each. */
+  /** At most one per subject. */
   readonly limits: readonly SubjectLimits[]
 }
 
@@ -67,7 +67,7 @@ export const limits = accountSetting({
     if (wanted.length > MAX_SUBJECTS) refuse('limits', `at most ${MAX_SUBJECTS} of one tenant`)
     const next = wanted.map((one, index) => checked(one, `limits/${index}`))
     const twice = repeated(next.map(({ subject }) => limitedName(subject)))
-    if (twice !== undefined) refuse('limits', `${twice} twice`)
+    if (twice !== undefined) refuse('limits', `${twice} is given twice`)
     return { limits: next }
   },
   fingerprint: ({ limits: all }) => linesOf(all),
@@ -100,6 +100,6 @@ function checked({ subject, ...figures }: SubjectLimits, at: string) {
       refuse(at, `a limit is a whole number from 1 to ${MAX_TOKEN_LIMIT}`)
     return [[name, limit] as const]
   })
-  if (given.length === 0) refuse(at, 'says no limit')
+  if (given.length === 0) refuse(at, 'sets no limit')
   return { subject, ...Object.fromEntries(given) }
 }

@@ -72,7 +72,7 @@ function checkPrices(prices: readonly PriceEntry[]): void {
     return refuse('prices', `at most ${maxAccountPrices} prices of one tenant's own`)
   const seen = new Set<string>()
   for (const { sku, currency, demonstration } of prices) {
-    if (demonstration === true) refuse(sku, 'a price of a tenant is no demonstration')
+    if (demonstration === true) refuse(sku, "a tenant's price cannot be a demonstration price")
     if (seen.has(`${currency} ${sku}`)) refuse(sku, `two prices in ${currency}`)
     seen.add(`${currency} ${sku}`)
   }

@@ -108,7 +108,7 @@ export const accountPriceRoutes = settingRoutes({
     wanted: { prices: [] },
   },
   members,
-  changed: Type.Boolean({ description: 'false: they were so before.' }),
+  changed: Type.Boolean({ description: 'false: they are unchanged.' }),
   read: ({ multiplier, prices }) =>
     accountPricesFromDocument({ multiplier: multiplier ?? undefined, prices }),
   toBody: (shown, query) => toAccountPrices(shown, query?.all === 'true'),

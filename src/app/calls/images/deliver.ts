@@ -73,7 +73,11 @@ export async function deliverPicture(
   if (way.delivery === 'b64_json')
     return { b64_json: 'base64' in picture ? picture.base64 : base64Of(bytes), ...shown }
   if (way.keepImage === undefined)
-    throw new DomainError('image_url_not_available', 'There is no place to keep images in', {})
+    throw new DomainError(
+      'image_url_not_available',
+      'No object storage is configured for images',
+      {},
+    )
   return { url: await way.keepImage(bytes, mediaType), ...shown }
 }
 

@@ -20,7 +20,11 @@ export function createImageUseCases(deps: ImageDeps, running: RunningCalls): Ima
     // Also when a URL is the family's default: a caller that chose nothing still expects one.
     if (input.request.delivery === 'url') {
       if (deps.imagePlace === undefined)
-        throw new DomainError('image_url_not_available', 'There is no place for images', {})
+        throw new DomainError(
+          'image_url_not_available',
+          'No object storage is configured for images',
+          {},
+        )
       deps.imagePlace.check()
     }
     const room = rooms.enter()

@@ -78,7 +78,11 @@ export function createCreateImageTask(deps: ImageTaskDeps): ImageTaskUseCases['c
 async function reachableMedia({ media, clock }: ImageTaskDeps): Promise<ImageMedia> {
   const url = await media?.store.publicUrl('results/reachable', clock.nowMs() + 1_000)
   if (media === undefined || url === undefined)
-    throw new DomainError('storage_not_configured', 'There is no place for images', {})
+    throw new DomainError(
+      'storage_not_configured',
+      'No object storage is configured for images',
+      {},
+    )
   return media
 }
 

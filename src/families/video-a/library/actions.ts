@@ -94,7 +94,7 @@ async function urlIn(
   if (name === undefined)
     return lacking(
       'URL',
-      region === 'domestic' ? 'is required, and spelt like this' : 'is required',
+      region === 'domestic' ? 'is required; its name is case-sensitive' : 'is required',
     )
   if (other !== undefined) return refuse(other, `\`${other}\` says what \`${name}\` says: send one`)
   const value = body[name]

@@ -128,7 +128,10 @@ const id = (words: Readonly<Record<string, string>> = {}) =>
     words,
     description: '`asset-<ULID>` or `group-<ULID>`.',
   })
-const Key = { ...perhapsWhere, Id: id({ required: 'is required, and spelt like this' }) } as const
+const Key = {
+  ...perhapsWhere,
+  Id: id({ required: 'is required; its name is case-sensitive' }),
+} as const
 
 const body = <Members extends TProperties>(
   title: string,
@@ -239,7 +242,7 @@ export const bodies = {
     'CreateAsset',
     {
       ...where,
-      GroupId: id({ required: 'is required, and spelt like this' }),
+      GroupId: id({ required: 'is required; its name is case-sensitive' }),
       // The model is looked up by its name in the region.
       URL: Type.Optional(
         Type.Unsafe<unknown>({

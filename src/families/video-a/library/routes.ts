@@ -67,7 +67,7 @@ const shape = {
 
 /** Failures that say more than their kind. */
 const further = [
-  new DomainError('invalid_request', '`Id` is required, and spelt like this', {
+  new DomainError('invalid_request', '`Id` is required; its name is case-sensitive', {
     param: 'Id',
     keyword: 'required',
   }),

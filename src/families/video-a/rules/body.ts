@@ -131,7 +131,7 @@ const callback = (description: string) =>
     }),
   )
 
-/** Of which there are others for each model. */
+/** A member whose allowed values depend on the model. */
 const byModel = (choices: readonly string[]) =>
   Type.Optional(Type.Unsafe<unknown>({ documented: { enum: choices } }))
 

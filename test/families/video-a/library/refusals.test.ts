@@ -199,7 +199,7 @@ void t.test('an id is spelt Id and no other way', async (t) => {
         {
           status: 400,
           code: 'MissingParameter.Id',
-          message: '`Id` is required, and spelt like this',
+          message: '`Id` is required; its name is case-sensitive',
         },
         `${action} ${name}`,
       )

@@ -142,22 +142,25 @@ t.test('a call and a task that are settled once and exactly are no difference', 
   t.same(codes({ order: later, tasks: [task], lines: [lineOf('image_1')], told }), [])
 })
 
-t.test('a call: unsettled, doubled, wrong or in vain', async (t) => {
-  t.same(codes({}), ['unsettled'])
-  t.same(codes({ told: delivered }), ['delivered_unsettled'])
-  t.same(codes({ calls: [failed] }), ['unsettled'], 'a failure needs a reason')
-  const black = { ...order, switches: ['black'] }
-  t.same(codes({ order: black, calls: [failed] }), [])
-  t.same(codes({ deathsMs: [AT_MS + 2_000] }), [], 'its process died')
-  t.same(codes({ deathsMs: [AT_MS + 60_000] }), ['unsettled'], 'not while it was made')
-  t.same(codes({ ...whole, calls: [settled, settled] }), ['billed_twice', 'twice'])
-  t.same(codes({ ...whole, accepted: [{ ...made, success: false }] }), ['settled_in_vain'])
-  t.same(codes({ ...whole, accepted: [] }), ['delivered_unsettled', 'made_up'])
-  t.same(codes({ ...whole, accepted: [made, made] }), ['sent_twice'])
-  const three = { ...made, pictures: { count: 3 } }
-  t.same(codes({ ...whole, accepted: [three] }), ['wrong_amount'])
-  t.ok(codes({ accepted: [{ ...made, client_marker: 'i9-9' }] }).includes('unasked'))
-})
+t.test(
+  'reports a call that is unsettled, billed twice, at a wrong amount or for no result',
+  async (t) => {
+    t.same(codes({}), ['unsettled'])
+    t.same(codes({ told: delivered }), ['delivered_unsettled'])
+    t.same(codes({ calls: [failed] }), ['unsettled'], 'a failure needs a reason')
+    const black = { ...order, switches: ['black'] }
+    t.same(codes({ order: black, calls: [failed] }), [])
+    t.same(codes({ deathsMs: [AT_MS + 2_000] }), [], 'its process died')
+    t.same(codes({ deathsMs: [AT_MS + 60_000] }), ['unsettled'], 'not while it was made')
+    t.same(codes({ ...whole, calls: [settled, settled] }), ['billed_twice', 'twice'])
+    t.same(codes({ ...whole, accepted: [{ ...made, success: false }] }), ['settled_in_vain'])
+    t.same(codes({ ...whole, accepted: [] }), ['delivered_unsettled', 'made_up'])
+    t.same(codes({ ...whole, accepted: [made, made] }), ['sent_twice'])
+    const three = { ...made, pictures: { count: 3 } }
+    t.same(codes({ ...whole, accepted: [three] }), ['wrong_amount'])
+    t.ok(codes({ accepted: [{ ...made, client_marker: 'i9-9' }] }).includes('unasked'))
+  },
+)
 
 t.test(
   'a call that was sent again under its key is made once, unless it failed or its process died',
