@@ -215,7 +215,7 @@ t.test('balance alerts are set one by one, and shown with their secret', async (
   t.match(first.stdout, /1 balance alert \(revision 1\)/)
   t.match(first.stdout, /sent to https:\/\/9\.9\.9\.9\/low, signed with whsec_/)
   t.match(first.stdout, /^CNY +100\b/m)
-  t.match(await set('--currency', 'CNY', '--below', '100'), { code: 0, stderr: /so before/ })
+  t.match(await set('--currency', 'CNY', '--below', '100'), { code: 0, stderr: /unchanged/ })
   interface Shown {
     readonly thresholds: readonly { readonly currency: string; readonly below: string }[]
     readonly webhookSecret: string
