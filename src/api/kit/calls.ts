@@ -2,7 +2,9 @@ import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { CallerGone, CallFamily, CallInput, PricingInput } from '../../app/calls/family.ts'
 import type { JsonObject } from '../../kernel/json.ts'
+import { costInStream } from './answer-headers.ts'
 import { principalOf } from './authenticate.ts'
+import { sendEventStream } from './event-stream.ts'
 import { CallKeySchema, keyedBy } from './idempotency.ts'
 import { objectBody } from './json-body.ts'
 import { type MemberNames, typoRefusal, refuseTypos } from './typo-check.ts'
@@ -115,6 +117,30 @@ export function callSurface<
       ]
     },
   }
+}
+
+/** A call whose answer is a stream, as its use case starts it. */
+interface StreamedCall<Frame> {
+  readonly callId: string
+  readonly frames: AsyncIterable<Frame>
+  readonly settlement: Parameters<typeof costInStream>[1]
+}
+
+/** Answers with the frames of a call, as a stream of events. */
+export async function answerStream<Frame>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  options: Omit<Parameters<typeof sendEventStream<Frame>>[2], 'started'> & {
+    readonly call: Promise<StreamedCall<Frame>>
+  },
+): Promise<FastifyReply> {
+  const started = options.call.then(({ callId, frames, settlement }) => ({
+    headers: { 'x-call-id': callId },
+    frames,
+    cost: costInStream(request, settlement),
+  }))
+  await sendEventStream(request, reply, { ...options, started })
+  return reply
 }
 
 /** Aborts if the connection closes before the answer is sent; never afterwards. */

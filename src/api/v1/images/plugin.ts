@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { ImageCallInput, ImageUseCases } from '../../../app/calls/images/types.ts'
+import type { ImageUseCases } from '../../../app/calls/images/types.ts'
 import type { ImageFrame } from '../../../app/ports/images.ts'
 import type { ImageTaskUseCases } from '../../../app/tasks/images/types.ts'
 import type { Catalog } from '../../../domain/catalog/catalog.ts'
@@ -7,21 +7,15 @@ import type { ImageKind } from '../../../domain/catalog/image-rules.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import { callExamples, callFailures, imageFailures } from '../../kit/call-failures.ts'
-import { callerGone, callerPresence } from '../../kit/calls.ts'
+import { answerStream, callerGone, callerPresence } from '../../kit/calls.ts'
 import {
   setCallHeaders,
-  costInStream,
   limitHeadersOf,
   type LimitStatusesOf,
   costInLastFrame,
   withCost,
 } from '../../kit/answer-headers.ts'
-import {
-  oneLine,
-  sendEventStream,
-  type StreamDialect,
-  type StreamLimits,
-} from '../../kit/event-stream.ts'
+import { oneLine, type StreamDialect, type StreamLimits } from '../../kit/event-stream.ts'
 import type { FailureCode } from '../../kit/failure-table.ts'
 import type { ForeignNames } from '../../kit/foreign-members.ts'
 import { CallKeySchema, keyedBy } from '../../kit/idempotency.ts'
@@ -63,34 +57,19 @@ async function answer(
     requestId: request.id,
     ...keyedBy(request),
   }
-  if (order.request.streamed) return answerStream(deps, asked, request, reply)
+  if (order.request.streamed) {
+    const gone = callerGone(reply)
+    return answerStream(request, reply, {
+      gone,
+      call: deps.images.stream({ ...asked, callerGone: gone.signal }),
+      dialect: imagesDialect(),
+      limits: deps.streamLimits,
+      headers: () => limitHeadersOf(request, deps.limitStatusesOf),
+    })
+  }
   const call = await deps.images.make({ ...asked, callerGone: callerPresence(reply) })
   setCallHeaders(reply, call)
   return sendInPieces(reply, call.body, deps.streamLimits)
-}
-
-async function answerStream(
-  { images, streamLimits, limitStatusesOf }: ImageRouteDeps,
-  asked: Omit<ImageCallInput, 'callerGone'>,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
-  const gone = callerGone(reply)
-  const started = images
-    .stream({ ...asked, callerGone: gone.signal })
-    .then(({ callId, frames, settlement }) => ({
-      headers: { 'x-call-id': callId },
-      frames,
-      cost: costInStream(request, settlement),
-    }))
-  await sendEventStream(request, reply, {
-    gone,
-    started,
-    dialect: imagesDialect(),
-    limits: streamLimits,
-    headers: () => limitHeadersOf(request, limitStatusesOf),
-  })
-  return reply
 }
 
 /** Synchronous images, registered below `/v1`. */

@@ -2,14 +2,9 @@ import { Type } from 'typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
-import { callerGone, callerPresence, callSurface } from '../../../api/kit/calls.ts'
-import {
-  setCallHeaders,
-  costInStream,
-  costInLastFrame,
-  withCost,
-} from '../../../api/kit/answer-headers.ts'
-import { oneLine, sendEventStream, type StreamDialect } from '../../../api/kit/event-stream.ts'
+import { answerStream, callerGone, callerPresence, callSurface } from '../../../api/kit/calls.ts'
+import { setCallHeaders, costInLastFrame, withCost } from '../../../api/kit/answer-headers.ts'
+import { oneLine, type StreamDialect } from '../../../api/kit/event-stream.ts'
 import { sendInPieces } from '../../../api/kit/json-in-pieces.ts'
 import type { Mount, SurfaceServices, Surface } from '../../../api/kit/surface.ts'
 import type { PricingInput } from '../../../app/calls/family.ts'
@@ -154,10 +149,7 @@ async function answerSpeechStream(
     failure: (error) => `data: ${JSON.stringify(failureFrame(error, request.id))}\n\n`,
     end: '',
   }
-  const { frames, settlement } = call
-  const started = Promise.resolve({ headers, frames, cost: costInStream(request, settlement) })
-  await sendEventStream(request, reply, { gone, started, dialect, limits })
-  return reply
+  return answerStream(request, reply, { gone, call: Promise.resolve(call), dialect, limits })
 }
 
 /** Audio has no end mark: if it is incomplete, the gateway aborts the connection. */

@@ -1,12 +1,14 @@
 import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
-import { setCallHeaders, costInStream } from '../../../api/kit/answer-headers.ts'
-import { callerGone, callerPresence, type AskedCall, callSurface } from '../../../api/kit/calls.ts'
+import { setCallHeaders } from '../../../api/kit/answer-headers.ts'
 import {
-  sendEventStream,
-  type StreamDialect,
-  type StreamLimits,
-} from '../../../api/kit/event-stream.ts'
+  answerStream,
+  callerGone,
+  callerPresence,
+  type AskedCall,
+  callSurface,
+} from '../../../api/kit/calls.ts'
+import { type StreamDialect } from '../../../api/kit/event-stream.ts'
 import { foreignToTexts } from '../../../api/kit/foreign-members.ts'
 import type { Spellings } from '../../../api/kit/typo-check.ts'
 import {
@@ -76,24 +78,20 @@ export function textSurface(
         family,
         answer: ({ input, dialect }: AcceptedText, request, reply) => {
           check?.(request)
-          return dialect === undefined
-            ? answerWhole(services.calls, family, input, reply)
-            : answerStream(services, family, input, request, reply, {
-                dialect,
-                ...(showsLimits === true
-                  ? streamOptions(services, request)
-                  : { limits: services.streamLimits }),
-              })
+          if (dialect === undefined) return answerWhole(services.calls, family, input, reply)
+          const gone = callerGone(reply)
+          return answerStream(request, reply, {
+            gone,
+            call: services.calls.stream(family, { ...input, callerGone: gone.signal }),
+            dialect,
+            ...(showsLimits === true
+              ? streamOptions(services, request)
+              : { limits: services.streamLimits }),
+          })
         },
       }
     },
   })
-}
-
-interface StreamOptions {
-  readonly dialect: StreamDialect<TextFrame>
-  readonly limits: StreamLimits
-  readonly headers?: () => Readonly<Record<string, string>>
 }
 
 async function answerWhole(
@@ -106,24 +104,4 @@ async function answerWhole(
   setCallHeaders(reply, call)
   if (typeof call.body === 'string') void reply.type('application/json; charset=utf-8')
   return call.body
-}
-
-async function answerStream(
-  { calls }: Pick<SurfaceServices, 'calls'>,
-  family: TextCallFamily,
-  input: PricingInput<TextCallInput>,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  options: StreamOptions,
-): Promise<FastifyReply> {
-  const gone = callerGone(reply)
-  const started = calls
-    .stream(family, { ...input, callerGone: gone.signal })
-    .then(({ callId, frames, settlement }) => ({
-      headers: { 'x-call-id': callId },
-      frames,
-      cost: costInStream(request, settlement),
-    }))
-  await sendEventStream(request, reply, { ...options, gone, started })
-  return reply
 }
