@@ -1,11 +1,11 @@
 /**
  * Copies a log, also while its process writes: LevelDB never changes a table, and only lengthens its other
- * files. So the manifest is copied first, then what it names; where a compaction was faster and has
- * deleted a file of that, the copy begins again.
+ * files. So the manifest is copied first, and what it names gets a second name, under which it stays when a
+ * compaction deletes it; where one was faster it begins again. What has a second name is copied then.
  */
 
 import { existsSync } from 'node:fs'
-import { open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { link, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { copyDurably, makeFolders, syncFolder } from '../../../src/kernel/durable-files.ts'
 import { pause } from '../../../src/kernel/pause.ts'
@@ -15,9 +15,11 @@ import { OpenError } from './types.ts'
 import { liveFilesOf, readWritten } from './write-ahead-log.ts'
 
 const MODE = 0o700
-/** A compaction ends within a few of them. */
-const MAX_TRIES = 50
-const TRY_AGAIN_MS = 200
+/** Linking takes milliseconds, so that few compactions end in between. */
+const MAX_TRIES = 200
+const TRY_AGAIN_MS = 20
+/** The folder of second names, with the process that made it. */
+const HELD = 'copying-'
 
 /** Called with how many bytes are copied. */
 type OnProgress = (bytes: number) => void
@@ -30,42 +32,64 @@ type OnProgress = (bytes: number) => void
 export async function copyLog(dir: string, to: string, onProgress: OnProgress): Promise<void> {
   if (!existsSync(join(pathIn(dir), POINTER)))
     throw new OpenError('unusable', `there is no log in ${dir}`)
+  await removeLeft(dir)
+  const held = join(dir, `${HELD}${process.pid}`)
+  try {
+    await makeFolders(pathIn(to), MODE)
+    const pointer = await hold(pathIn(dir), held, pathIn(to))
+    let bytes = 0
+    for (const name of await readdir(held)) {
+      bytes += await copyDurably(join(held, name), join(pathIn(to), name))
+      if (WRITE_AHEAD_LOG.test(name)) await cutToWhole(join(pathIn(to), name))
+      onProgress(bytes)
+    }
+    await writeFile(join(pathIn(to), POINTER), pointer, { mode: 0o600, flush: true })
+    await syncFolder(pathIn(to))
+  } finally {
+    await rm(held, { recursive: true, force: true })
+  }
+}
+
+/** Removes what a copy left whose process died. */
+async function removeLeft(dir: string): Promise<void> {
+  for (const name of (await readdir(dir)).filter((one) => one.startsWith(HELD)))
+    try {
+      process.kill(Number(name.slice(HELD.length)), 0)
+    } catch {
+      await rm(join(dir, name), { recursive: true, force: true })
+    }
+}
+
+/** Copies the manifest, and links all that it names; returns what points to it. */
+async function hold(from: string, held: string, to: string): Promise<Buffer> {
   for (let tries = 1; ; tries += 1)
     try {
-      await makeFolders(pathIn(to), MODE)
-      return await copyFiles(pathIn(dir), pathIn(to), onProgress)
+      await rm(held, { recursive: true, force: true })
+      await makeFolders(held, MODE)
+      return await holdOnce(from, held, to)
     } catch (error) {
-      const isGone = Object(error).code === 'ENOENT'
-      if (!isGone) throw error
+      if (Object(error).code !== 'ENOENT') throw error
       if (tries === MAX_TRIES)
-        throw new OpenError('corrupt', `${dir} lacks a file: ${String(Object(error).message)}`)
-      await rm(to, { recursive: true, force: true })
+        throw new OpenError('corrupt', `${from} lacks a file: ${String(Object(error).message)}`)
       await pause(TRY_AGAIN_MS)
     }
 }
 
-async function copyFiles(from: string, to: string, onProgress: OnProgress): Promise<void> {
-  let bytes = 0
-  const copy = async (name: string): Promise<void> => {
-    bytes += await copyDurably(join(from, name), join(to, name))
-    onProgress(bytes)
-  }
+async function holdOnce(from: string, held: string, to: string): Promise<Buffer> {
   const pointer = await readFile(join(from, POINTER))
   const manifest = await manifestIn(from)
-  await copy(manifest)
+  await copyDurably(join(from, manifest), join(to, manifest))
   const { log, tables } = liveFilesOf(await cutToWhole(join(to, manifest)))
   const names = await readdir(from)
-  for (const number of tables)
-    await copy(names.find((one) => TABLE.test(one) && numberOf(one) === number) ?? gone(number))
+  const namesOf = new Map(
+    names.filter((name) => TABLE.test(name)).map((name) => [numberOf(name), name]),
+  )
+  const live = [...tables].map((number) => namesOf.get(number) ?? gone(number))
   // One that is followed by another is written no more, so no gap can be between two of them.
   const logs = names.filter((one) => WRITE_AHEAD_LOG.test(one) && numberOf(one) >= log)
   if (log > 0 && !logs.some((one) => numberOf(one) === log)) gone(log)
-  for (const name of logs) {
-    await copy(name)
-    await cutToWhole(join(to, name))
-  }
-  await writeFile(join(to, POINTER), pointer, { mode: 0o600, flush: true })
-  await syncFolder(to)
+  for (const name of [...live, ...logs]) await link(join(from, name), join(held, name))
+  return pointer
 }
 
 function gone(number: number): never {

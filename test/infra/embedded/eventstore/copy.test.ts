@@ -1,11 +1,16 @@
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { copyLog } from '../../../../infra/embedded/eventstore/copy.ts'
 import { EventLog } from '../../../../infra/embedded/eventstore/log.ts'
 import { OpenError } from '../../../../infra/embedded/eventstore/types.ts'
 import { verifyAll } from '../../../../infra/embedded/eventstore/verify.ts'
 import { append, copied, EVENTS, eventsOf, makeLog, root } from './support/small-log.ts'
+
+const ROUNDS = 8
+/** Enough for a file of writes to become a table. */
+const EVENTS_A_ROUND = 500
 
 const nothing = (): void => undefined
 const killed = await makeLog()
@@ -14,7 +19,7 @@ t.test('a log at rest is copied whole, and stays as it is', async (t) => {
   const to = join(root, 'copy-at-rest')
   const shown: number[] = []
   await copyLog(killed, to, (bytes) => shown.push(bytes))
-  t.ok(shown.length >= 3 && shown.every((bytes, index) => bytes >= (shown[index - 1] ?? 0)))
+  t.ok(shown.length >= 2 && shown.every((bytes, index) => bytes >= (shown[index - 1] ?? 0)))
   t.match(await verifyAll(to, nothing), { events: EVENTS, damagedInAll: 0 })
   const [copy, source] = [await EventLog.open(to), await EventLog.open(killed)]
   t.same(await eventsOf(copy), await eventsOf(source))
@@ -26,7 +31,7 @@ t.test('copies that are made under load are each whole up to a moment', async (t
   const dir = join(root, 'busy')
   const log = await EventLog.open(dir)
   const acknowledged = { count: 0 }
-  const state = { isOver: false }
+  const state = { isOver: false, isReading: false }
   /** Values that do not compress: files are written and joined to others all the time. */
   const write = async (writer: number): Promise<void> => {
     for (let n = 0; !state.isOver; n += 1) {
@@ -36,15 +41,21 @@ t.test('copies that are made under load are each whole up to a moment', async (t
         command.kind === 'append' ? command.events.map((one) => ({ ...one, data })) : []
       await log.submit({ ...command, events } as typeof command)
       acknowledged.count += 1
+      // While a copy is read, the log need not grow.
+      while (state.isReading) await sleep(5)
     }
   }
   const writers = [0, 1, 2, 3].map(write)
   try {
-    for (let round = 0; round < 12; round += 1) {
+    for (let round = 0; round < ROUNDS; round += 1) {
       const to = join(root, `copy-${round}`)
+      state.isReading = false
+      const enough = acknowledged.count + EVENTS_A_ROUND
+      while (acknowledged.count < enough) await sleep(5)
       const before = acknowledged.count
       await copyLog(dir, to, nothing)
       const after = acknowledged.count
+      state.isReading = true
       const { events, damaged } = await verifyAll(to, nothing)
       t.same(damaged, [], `round ${round}`)
       t.ok(events >= before && events <= after + writers.length, `${before} ≤ ${events} ≤ ${after}`)
@@ -56,6 +67,7 @@ t.test('copies that are made under load are each whole up to a moment', async (t
     }
   } finally {
     state.isOver = true
+    state.isReading = false
     await Promise.all(writers)
     await log.close()
   }
