@@ -42,8 +42,11 @@ class ChildFailedError extends Error {
 export interface SuperviseOptions extends ForkOptions {
   /** For messages: "event store", "postgres". */
   readonly name: string
-  /** Arguments. `last` is what the child said when it last became ready: use its port again so that addresses stay valid. */
-  readonly args: (last: ReadyMessage | undefined) => readonly string[]
+  /**
+   * Arguments. `last` is what the child said when it last became ready: use its port again so that addresses stay
+   * valid. `ended` is how the one before ended.
+   */
+  readonly args: (last: ReadyMessage | undefined, ended: string | undefined) => readonly string[]
   /** Each line the child writes on stderr (JSON by convention). */
   readonly onLine: (line: string) => void
   readonly readyTimeoutMs: number
@@ -117,13 +120,13 @@ interface Life {
 
 function live(
   options: SuperviseOptions,
-  last: ReadyMessage | undefined,
+  args: readonly string[],
   onReady: (message: ReadyMessage) => void,
 ): Life {
   const { signEveryMs: everyMs } = options
   const signs = everyMs === undefined ? {} : { [SIGN_EVERY_VARIABLE]: String(everyMs) }
   const env = { ...options.env, ...signs }
-  const child = forkPrivately({ ...options, env }, options.args(last))
+  const child = forkPrivately({ ...options, env }, args)
   const tail: string[] = []
   let explanation: string | undefined
   let killTimer: NodeJS.Timeout | undefined
@@ -176,6 +179,7 @@ function live(
 export function superviseChild(options: SuperviseOptions): SupervisedChild {
   let message: ReadyMessage | undefined
   let life: Life | undefined
+  let endedBy: string | undefined
   let stopping = false
   let attempt = 0
   let healthyTimer: NodeJS.Timeout | undefined
@@ -191,7 +195,7 @@ export function superviseChild(options: SuperviseOptions): SupervisedChild {
   ready.catch(() => undefined)
 
   const start = (): void => {
-    const current = live(options, message, (said) => {
+    const current = live(options, options.args(message, endedBy), (said) => {
       message = said
       healthyTimer = setTimeout(() => (attempt = 0), HEALTHY_AFTER_MS)
       resolveReady(said)
@@ -200,6 +204,7 @@ export function superviseChild(options: SuperviseOptions): SupervisedChild {
     life = current
     void current.ended.then((reason) => {
       life = undefined
+      endedBy = reason
       clearTimeout(healthyTimer)
       return ended(reason)
     })

@@ -33,7 +33,10 @@ export async function backupCommand(folder: string, { json, objects = true }: Op
   const partial = `${target}.partial`
   await rm(partial, { recursive: true, force: true })
   await makeFolders(partial, MODE)
-  const made = await copyAll(dataDir, partial, objects)
+  const made = await copyAll(dataDir, partial, objects).catch((error: unknown) => {
+    if (!(error instanceof OpenError)) throw error
+    throw new CommandError(`${error.message}. There is no backup of it: keep the one before`)
+  })
   await rename(partial, target)
   await syncFolder(dirname(target))
   show({ folder: target, ...made }, json)
@@ -61,9 +64,6 @@ async function copyAll(dataDir: string, to: string, withObjects: boolean) {
     if (withObjects)
       for await (const size of copyObjects(from.objects, into.objects))
         copied.update((bytes += size))
-  } catch (error) {
-    if (error instanceof OpenError) throw new CommandError(error.message, { cause: error })
-    throw error
   } finally {
     copied.end()
   }

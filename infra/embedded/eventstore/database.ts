@@ -50,14 +50,21 @@ export class Database {
     return this.#entries.hasChecksums
   }
 
-  /** Opens the database under `dir`, or creates it where nothing is. @throws {OpenError} */
-  static async open(dir: string, onKept: OnKept = () => undefined): Promise<Database> {
+  /**
+   * Opens the database under `dir`, or creates it where nothing is. `deeply`: reads all of its tables first.
+   * @throws {OpenError}
+   */
+  static async open(
+    dir: string,
+    onKept: OnKept = () => undefined,
+    { deeply = false } = {},
+  ): Promise<Database> {
     try {
       await makeFolders(dir, 0o777)
     } catch (cause) {
       throw new OpenError('unusable', `cannot create ${dir}: ${messageOf(cause)}`, { cause })
     }
-    const { isNew, kept, unfinished = [] } = await checkFolder(pathIn(dir))
+    const { isNew, kept, unfinished = [] } = await checkFolder(pathIn(dir), { deeply })
     if (kept !== undefined) onKept(kept)
     for (const name of unfinished) await rm(join(pathIn(dir), name), { force: true })
     const level = await openLevel(dir, isNew)
@@ -195,9 +202,9 @@ async function formatOf(level: Level, dir: string): Promise<number> {
   return version
 }
 
-/** Refuses a folder without a log, where opening it would make one. @throws {OpenError} */
+/** Refuses a folder without a log, where opening it would make one, and a damaged block. @throws {OpenError} */
 export async function requireLog(dir: string): Promise<void> {
-  const { isNew } = await checkFolder(pathIn(dir))
+  const { isNew } = await checkFolder(pathIn(dir), { deeply: true })
   if (isNew) throw new OpenError('unusable', `there is no log in ${dir}`)
 }
 

@@ -65,12 +65,15 @@ export class Entries {
     throw damaged('an event')
   }
 
-  /** The same keys, each with whether its value is as it was written. */
+  /** The same keys, each with whether its value is as it was written, and is found by its key too. */
   async inspect(
     range: KeyRange,
   ): Promise<readonly { readonly key: Buffer; readonly isWhole: boolean }[]> {
-    return (await this.#stored(range)).map(([key, stored]) => {
-      return { key, isWhole: !this.hasChecksums || isAsWritten(key, stored) }
+    const page = await this.#stored(range)
+    const found = await readable(this.#level.getMany(page.map(([key]) => key)))
+    return page.map(([key, stored], index) => {
+      const isFound = found[index]?.equals(stored) === true
+      return { key, isWhole: isFound && (!this.hasChecksums || isAsWritten(key, stored)) }
     })
   }
 

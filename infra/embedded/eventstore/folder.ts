@@ -4,10 +4,11 @@
  */
 
 import { createHash } from 'node:crypto'
-import { link, open, readdir, readFile, stat } from 'node:fs/promises'
+import { link, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeFolders, syncFolder } from '../../../src/kernel/durable-files.ts'
-import { liveFilesOf, fourNumbersIn, readWritten, storedSum } from './write-ahead-log.ts'
+import { damageOf } from './table.ts'
+import { liveFilesOf, readWritten } from './write-ahead-log.ts'
 import { OpenError } from './types.ts'
 
 export const POINTER = 'CURRENT'
@@ -37,10 +38,13 @@ interface CheckedFolder {
 /**
  * Checks that what belongs together is there. It changes nothing: where the end of a file cannot be read,
  * which a process that died in a write leaves too, it is linked into a second folder first, with all that
- * LevelDB would delete.
+ * LevelDB would delete. With `deeply` all blocks of the tables are read.
  * @throws {OpenError} `corrupt`
  */
-export async function checkFolder(path: string): Promise<CheckedFolder> {
+export async function checkFolder(
+  path: string,
+  { deeply }: { readonly deeply: boolean },
+): Promise<CheckedFolder> {
   const names = await namesIn(path)
   const manifests = names.filter((name) => MANIFEST.test(name))
   const logs = names.filter((name) => WRITE_AHEAD_LOG.test(name))
@@ -62,8 +66,11 @@ export async function checkFolder(path: string): Promise<CheckedFolder> {
   const read = logs.filter((name) => numberOf(name) >= live.log)
   if (live.log > 0 && !read.some((name) => numberOf(name) === live.log))
     return refuse(path, `${live.log}.log, which has what was written last, is missing`)
-  for (const name of data.filter((one) => TABLE.test(one) && live.tables.has(numberOf(one))))
-    await requireWholeTable(path, name)
+  // Other tables may be unfinished: their process died while it made them.
+  for (const name of data.filter((one) => TABLE.test(one) && live.tables.has(numberOf(one)))) {
+    const damage = await damageOf(join(path, name), { deeply })
+    if (damage !== undefined) return refuse(path, `${name}: ${damage}`)
+  }
   const damaged = new Map(damage && [[manifest, damage]])
   for (const name of read) {
     const found = (await readWritten(join(path, name))).damage
@@ -114,36 +121,6 @@ async function manifestOf(path: string, manifests: readonly string[]): Promise<s
     refuse(path, `its ${POINTER} names no manifest; there is ${manifests.join(', ') || 'none'}`)
   if (!manifests.includes(name)) refuse(path, `its ${POINTER} names ${name}, which is missing`)
   return name
-}
-
-/** The last bytes of every table (LevelDB's `table_format.md`): two places of blocks, and these eight. */
-const FOOTER_BYTES = 48
-const TABLE_END = Buffer.from('57fb808b247547db', 'hex')
-/** A block's kind and checksum stand behind it. */
-const TRAILER_BYTES = 5
-
-/**
- * Checks the end of a table, and its index, by which LevelDB finds all other blocks: it does not check that
- * itself, and a process that takes a length from a damaged one aborts. Other tables than those of the
- * manifest may be unfinished: their process died while it made them.
- */
-async function requireWholeTable(path: string, name: string): Promise<void> {
-  const file = await open(join(path, name), 'r')
-  try {
-    const { size } = await file.stat()
-    const footer = Buffer.alloc(FOOTER_BYTES)
-    await file.read(footer, 0, FOOTER_BYTES, Math.max(0, size - FOOTER_BYTES))
-    const [, , at = 0, length = 0] = fourNumbersIn(footer)
-    const isThere = at + length + TRAILER_BYTES <= size - FOOTER_BYTES
-    if (!footer.subarray(-TABLE_END.length).equals(TABLE_END) || !isThere)
-      refuse(path, `${name} does not end as a table does`)
-    const index = Buffer.alloc(length + TRAILER_BYTES)
-    await file.read(index, 0, index.length, at)
-    if (index.readUInt32LE(length + 1) !== storedSum(index.subarray(0, length + 1)))
-      refuse(path, `the index of ${name} is damaged`)
-  } finally {
-    await file.close()
-  }
 }
 
 /** Files are named by numbers: `000028.ldb`, and logs and tables share the count. */

@@ -63,9 +63,13 @@ export class EventLog {
     this.#report = report
   }
 
-  /** Opens the log under `dir` and verifies its end. @throws {OpenError} */
-  static async open(dir: string, report: LogEvents = () => undefined): Promise<EventLog> {
-    const database = await Database.open(dir, (what) => report('damaged_end', what))
+  /** Opens the log under `dir` and verifies its end, and `deeply` its tables. @throws {OpenError} */
+  static async open(
+    dir: string,
+    report: LogEvents = () => undefined,
+    { deeply = false } = {},
+  ): Promise<EventLog> {
+    const database = await Database.open(dir, (what) => report('damaged_end', what), { deeply })
     if (!database.hasChecksums)
       report('without_checksums', 'damage is not noticed before: run tollgate convert-log')
     const log = new EventLog(database, report)

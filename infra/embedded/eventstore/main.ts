@@ -1,7 +1,7 @@
 /**
  * Entry point of the embedded event store, run as a child process.
  *
- * `main.ts --data DIR [--port N] [--server-version 23.10|24.10|25.0] [--stop-on-stdin-end] [--fault SPEC]`
+ * `main.ts --data DIR [--port N] [--server-version 23.10|24.10|25.0] [--stop-on-stdin-end] [--fault SPEC] [--check-tables]`
  *
  * It listens on a socket that no other account can reach. With `--port` it stands in for a server elsewhere, in tests:
  * it listens on that port of the loopback (0: any free one) and serves every caller.
@@ -10,6 +10,8 @@
  * `"url":"esdb://…","port":N`); logs JSON lines on stderr. Stops in order (refuse new calls, write what is queued, close) and exits 0
  * on SIGTERM, SIGINT, loss of its IPC channel, or the end of stdin if asked to. Exits 1 with a reason when
  * the data directory or the port cannot be used.
+ *
+ * With `--check-tables` every block of the tables is read first: a process that meets a damaged one may abort.
  *
  * With `--fault` (see faults.ts; the empty string enables it with none) or the environment
  * variable `TOLLGATE_ESDB_FAULT`, an IPC message `{"fault": SPEC}` changes the faults later.
@@ -63,6 +65,7 @@ function readArguments(): {
   version: ServerVersion
   stopOnStdinEnd: boolean
   fault: string | undefined
+  checksTables: boolean
 } {
   const { values } = parseArgs({
     options: {
@@ -71,6 +74,7 @@ function readArguments(): {
       'server-version': { type: 'string', default: DEFAULT_SERVER_VERSION },
       'stop-on-stdin-end': { type: 'boolean', default: false },
       fault: { type: 'string' },
+      'check-tables': { type: 'boolean', default: false },
     },
   })
   const port = values.port === undefined ? undefined : Number(values.port)
@@ -83,6 +87,7 @@ function readArguments(): {
     port,
     version: parseServerVersion(values['server-version']),
     stopOnStdinEnd: values['stop-on-stdin-end'],
+    checksTables: values['check-tables'],
     fault: values.fault ?? process.env['TOLLGATE_ESDB_FAULT'],
   }
 }
@@ -110,13 +115,13 @@ function reasonOf(error: unknown): string {
  * Opens the log. A predecessor whose parent was killed may still be closing the log in order: wait
  * for it.
  */
-async function openLog(dir: string): Promise<EventLog> {
+async function openLog(dir: string, deeply: boolean): Promise<EventLog> {
   const untilMs = monotonicClock.nowMs() + LOCK_WAIT_MS
   for (let tries = 1; ; tries += 1) {
     try {
-      return await EventLog.open(dir, (event, detail) => {
+      const say = (event: Parameters<typeof report>[1], detail: string): void =>
         report(event === 'recovered' ? 'info' : 'error', event, { detail })
-      })
+      return await EventLog.open(dir, say, { deeply })
     } catch (error) {
       const held = error instanceof OpenError && error.code === 'locked'
       if (!held || monotonicClock.nowMs() >= untilMs) throw error
@@ -136,7 +141,7 @@ async function placeOf({ data, port }: { data: string; port: number | undefined 
 async function main(): Promise<void> {
   const args = readArguments()
   const faults = readFaults(args.fault)
-  const log = await openLog(args.data)
+  const log = await openLog(args.data, args.checksTables)
   let server: EventStoreServer
   let place: Place
   try {

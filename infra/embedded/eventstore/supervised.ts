@@ -13,6 +13,9 @@ const READY_TIMEOUT_MS = 60_000
  */
 const INITIAL_HEAP = '--initial-old-space-size=128'
 
+/** LevelDB ends its process so where it took a length from a damaged block. */
+const ABORTED = /ended by SIG(?:ABRT|SEGV|BUS)/
+
 /** What the caller decides; the rest follows from `root`. */
 type EventStoreOptions = Partial<Omit<SuperviseOptions, 'name' | 'modulePath' | 'args'>> &
   Pick<SuperviseOptions, 'onLine'> & {
@@ -30,6 +33,9 @@ export function superviseEventStore(options: EventStoreOptions): SupervisedChild
     waitsFor: (reason) => logSpaceLack(root) ?? spaceLackOf(root, 0, reason),
     execArgv: [INITIAL_HEAP],
     modulePath: programFile('infra/embedded/eventstore/main.ts'),
-    args: () => ['--data', root],
+    args: (_last, ended = '') => {
+      const mayBeDamaged = ABORTED.test(ended)
+      return ['--data', root, ...(mayBeDamaged ? ['--check-tables'] : [])]
+    },
   })
 }

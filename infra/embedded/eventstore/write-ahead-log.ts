@@ -94,7 +94,10 @@ function crc32c(bytes: Uint8Array): number {
 }
 
 /** A number in pieces of seven bits, the lowest first, and where the next byte is. */
-function numberAt(bytes: Buffer, from: number): { readonly value: number; readonly next: number } {
+export function numberAt(
+  bytes: Buffer,
+  from: number,
+): { readonly value: number; readonly next: number } {
   let value = 0
   let next = from
   for (let scale = 1; next < bytes.length; scale *= 128) {

@@ -79,7 +79,7 @@ export class LibraryMembers extends Members {
 export interface SignedOrder extends Caller {
   readonly body: Fields
   readonly faults: Faults
-  /** Of `[[client=…]]`, else the name that is given. */
+  /** The mark of `[[client=…]]`, else the name that is given. */
   readonly clientMarker: string | null
   readonly clientRequestId: string | null
 }
@@ -129,7 +129,7 @@ export interface Listed {
   readonly kept: AssetRecord | GroupRecord
   readonly visible: boolean
   readonly groupId: string
-  /** Of an asset. */
+  /** The status of an asset. */
   readonly status: AssetStatus | null
   readonly updatedAtMs: number
   readonly shape: () => object

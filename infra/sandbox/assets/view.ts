@@ -20,7 +20,7 @@ function viewOf(record: LibraryRecord) {
     id: record.id,
     region: record.region,
     project: record.projectName,
-    /** Of `[[client=…]]`, else the name it was given. */
+    /** The mark of `[[client=…]]`, else the name it was given. */
     client_marker: record.clientMarker,
     client_request_id: record.clientRequestId,
     /** Which account made it: the start of the hash of its access key's id. */
@@ -75,7 +75,7 @@ function verificationView(session: SessionRecord, nowMs: number) {
     status: sessionStatus(session, nowMs),
     /** What was chosen on the page; null: nothing yet. */
     page: submission === null ? null : submission.passed ? 'pass' : 'fail',
-    /** Of the person, once there is one. */
+    /** The group of the person, once there is one. */
     group_id: submission?.groupId ?? null,
     expires_at: toTimestamp(session.expiresAtMs),
   }

@@ -34,7 +34,7 @@ export function textHeaders(requestId: string, faults: Faults): Record<string, s
   }
 }
 
-/** Of codes that are no 400. */
+/** The statuses of codes that are no 400. */
 const STATUSES: Readonly<Record<string, number>> = {
   invalid_api_key: 401,
   account_deactivated: 401,
@@ -54,7 +54,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   item_not_found: 404,
 }
 
-/** Of codes that are no invalid requests. */
+/** The types of codes that are no invalid requests. */
 const TYPES: Readonly<Record<string, string>> = {
   unsupported_country_region_territory: 'request_forbidden',
   request_timeout: 'server_error',

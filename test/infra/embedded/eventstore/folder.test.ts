@@ -3,6 +3,7 @@ import { basename, join } from 'node:path'
 import t from 'tap'
 import { EventLog } from '../../../../infra/embedded/eventstore/log.ts'
 import { OpenError } from '../../../../infra/embedded/eventstore/types.ts'
+import { verifyAll } from '../../../../infra/embedded/eventstore/verify.ts'
 import { type Dice, dice as diceOf } from '../../../faults/driver/random.ts'
 import { propertyRuns } from '../../../helpers/property-runs.ts'
 import { copied, EVENTS, eventsOf, makeLog, root, sha256 } from './support/small-log.ts'
@@ -64,7 +65,10 @@ t.test('a log at rest is given whole, or its damage is named', async (t) => {
     const what = `seed ${seed}: ${name} ${kind}`
     const files = await filesOf(db)
     const outcome = await opened(dir)
-    if ('refused' in outcome) {
+    if ('damaged' in outcome) {
+      t.match(outcome.damaged, { code: 'damaged' }, what)
+      t.ok((await verifyAll(dir, () => undefined)).damagedInAll > 0, `${what}: verify-log finds it`)
+    } else if ('refused' in outcome) {
       t.ok(outcome.refused instanceof OpenError, `${what}: ${String(outcome.refused)}`)
       const now = await filesOf(db)
       // A changed byte in a table is met when it is read: what was written last is in a table by then.
@@ -77,7 +81,8 @@ t.test('a log at rest is given whole, or its damage is named', async (t) => {
       t.ok(isWhole || reports.length > 0, `${what}: ${events.length} events, and not a word`)
       for (const report of reports) await isKept(files, report)
     }
-    const result = 'refused' in outcome ? 'refused' : `given, ${outcome.reports.length} kept`
+    const named = 'damaged' in outcome ? 'named when it is read' : 'refused'
+    const result = 'events' in outcome ? `given, ${outcome.reports.length} kept` : named
     seen.set(result, (seen.get(result) ?? 0) + 1)
     await rm(dir, { recursive: true, force: true })
   }
@@ -98,17 +103,20 @@ async function opened(
   dir: string,
 ): Promise<
   | { readonly refused: unknown }
+  | { readonly damaged: unknown }
   | { readonly events: readonly string[]; readonly reports: readonly string[] }
 > {
   const reports: string[] = []
   let log: EventLog
   try {
-    log = await EventLog.open(dir, (_event, detail) => reports.push(detail))
+    log = await EventLog.open(dir, (_event, detail) => reports.push(detail), { deeply: true })
   } catch (refused) {
     return { refused }
   }
   try {
     return { events: await eventsOf(log), reports }
+  } catch (damaged) {
+    return { damaged }
   } finally {
     await log.close()
   }
