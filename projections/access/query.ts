@@ -133,7 +133,7 @@ export async function listIssued(
   return rows.map(toToken)
 }
 
-/** Of these tokens, those that are the tenant's. */
+/** Finds those of these tokens that are the tenant's. */
 export async function tokensOfTenant(
   db: Queryable,
   tenantId: string,
@@ -275,7 +275,7 @@ export async function hasTenant(db: Queryable, tenantId: string): Promise<boolea
 /** An account as it is stored: the events that still say something, in the order of its stream. */
 export interface StoredAccount {
   readonly events: readonly AccountEvent[]
-  /** Of the last event that was applied. */
+  /** The revision of the last event that was applied. */
   readonly revision: bigint
 }
 

@@ -13,7 +13,7 @@ export interface ListPage {
   /** From 1. */
   readonly pageNumber: number
   readonly pageSize: number
-  /** Of what is equal the id decides. */
+  /** Where it is equal, the id decides. */
   readonly sortBy: 'CreateTime' | 'UpdateTime' | 'GroupId'
   readonly sortOrder: 'Asc' | 'Desc'
 }

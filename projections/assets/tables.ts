@@ -36,7 +36,7 @@ const keptAt = {
 const changed = {
   created_at: time(),
   updated_at: time(),
-  /** Of the last event that changed it. */
+  /** The position of the last event that changed it. */
   position: bigint(),
 }
 
@@ -123,7 +123,7 @@ export const groups = table('assets.groups', {
     name: text(),
     description: text(),
     native_id: nullable(text()),
-    /** Of a person: how it came to be. */
+    /** The verification by which the group of a person came to be. */
     verification_id: nullable(text()),
     state: text<GroupState>(),
     ...changed,
@@ -176,7 +176,7 @@ export const counts = table('assets.counts', {
     status: text(),
     n: bigint(),
     /**
-     * Of the last change of what it counts, also of one that leaves it as many: when that was depends on
+     * When what it counts last changed, also where it stays as many: when that was depends on
      * the batches, so that no rebuild compares it.
      */
     position: operational(bigint()),

@@ -6,7 +6,7 @@ import { BEFORE_FIRST } from './checkpoint.ts'
 /** Bounds of one batch, and of what is read ahead (one more batch). */
 export interface FeedLimits {
   readonly maxEvents: number
-  /** Of event data, about as JSON; a single larger event is a separate batch. */
+  /** The size of event data, about as JSON; a single larger event is a separate batch. */
   readonly maxBytes: number
 }
 
@@ -29,7 +29,7 @@ export interface BatchReader {
 
 /** The messages of one subscription. It reads no further while a whole batch waits. */
 export interface Feed extends BatchReader {
-  /** Of the last event that was read, or where the subscription began. */
+  /** The position of the last event that was read, or where the subscription began. */
   readonly readThrough: () => bigint
   /**
    * A second reader of what arrives from now on, already decoded; undefined when the feed has ended. It never holds
@@ -41,7 +41,7 @@ export interface Feed extends BatchReader {
 }
 
 interface FeedStart {
-  /** Of events that the subscription leaves out because they come before it. */
+  /** Where events begin; the subscription leaves out those before it. */
   readonly from: bigint
   readonly abort: () => void
   readonly onFull?: () => void

@@ -179,7 +179,7 @@ function rowsAfter<C extends Columns, E extends AnyEvent, Begins extends E['type
   return after
 }
 
-/** Of some events, those that set something. */
+/** Picks the events that set something. */
 function settingEvents<E extends AnyEvent>(
   { sets }: { readonly sets: { readonly [Type in E['type']]: unknown } },
   events: readonly RecordedEvent[],

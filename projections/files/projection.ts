@@ -18,7 +18,7 @@ const files = rowsOf<FileEvent>()({
       uploaded_at: time(),
       deleted_at: nullable(time()),
       expires_at: nullable(time()),
-      /** Of its upload: the order of lists. */
+      /** The position of its upload: the order of lists. */
       position: bigint(),
     },
     key: ['file_id'],

@@ -218,7 +218,7 @@ function periodTable<const Stretch extends string, Begins extends Column<string,
   })
 }
 
-/** Of UTC. */
+/** Days of UTC. */
 export const days = periodTable('days', 'day', from('begins', date()))
 /**
  * The days of any time zone can be put together from these: its clock is whole quarters from UTC. Whole

@@ -2,7 +2,7 @@ import { bigint, document, nullable, text, timeOfMs, uuid } from '../engine/colu
 import { audited } from '../engine/read-model.ts'
 import { table } from '../engine/table.ts'
 
-/** Of events, those that a request led to: what policies and commands do names no request. */
+/** Events that a request led to: what policies and commands do names no request. */
 export const byRequestSql = `metadata->>'correlationId' like 'req\\_%'`
 
 /**

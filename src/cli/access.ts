@@ -14,7 +14,7 @@ import type { Session } from './session.ts'
 /** Most rows a list shows. */
 export const LIST_LIMIT = 1_000
 
-/** Of every command that changes something. */
+/** Options of every command that changes something. */
 export interface ActorOption {
   readonly actor?: string
 }

@@ -31,7 +31,7 @@ export function explain(error: unknown): string {
 }
 
 function isOperational(error: Error): boolean {
-  // Of the operating system, or of Postgres.
+  // Errors of the operating system, or of Postgres.
   return forOperators.has(error.name) || 'syscall' in error || 'severity' in error
 }
 

@@ -13,7 +13,7 @@ import { note, print, toJson } from './output.ts'
 import type { Session } from './session.ts'
 import { readServedModels } from './upstreams.ts'
 
-/** Of every command on a setting. */
+/** Options of every command on a setting. */
 export interface OfTenant extends ActorOption {
   readonly tenant: string
   readonly json?: boolean

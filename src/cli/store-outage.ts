@@ -6,7 +6,7 @@ import { isDomainError } from '../kernel/errors.ts'
 /** As `/readyz` names them. */
 export type StoreName = 'event_log' | 'postgres'
 
-/** Of Postgres: read-only after a change of its primary; a lock, or a deadlock with another start. */
+/** Codes of Postgres: read-only after a change of its primary; a lock, or a deadlock with another start. */
 const PASSING: ReadonlySet<unknown> = new Set(['25006', '55P03', '40P01', '40001'])
 
 /** Depth of causes and of errors within errors that is looked at. */

@@ -38,9 +38,9 @@ export interface FamilyDeps {
 interface OpenedFamily {
   readonly tasks?: TaskProvider
   readonly images?: ImageProvider
-  /** Of files that its accounts keep for callers. */
+  /** The provider of files that its accounts keep for callers. */
   readonly media?: MediaProvider
-  /** Of the asset libraries of its accounts. */
+  /** The provider of the asset libraries of its accounts. */
   readonly library?: AssetProvider
   readonly surfaces?: readonly Surface[]
   /** Closes every connection; calls in flight fail. */

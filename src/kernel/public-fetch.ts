@@ -48,7 +48,7 @@ type BodyHeader = (typeof bodyHeaders)[number]
 export type OpenPublic = (
   url: string,
   how: {
-    /** Of a `Range` header. */
+    /** The value of a `Range` header. */
     readonly range: string | undefined
     readonly signal: AbortSignal
     readonly firstByteTimeoutMs: number

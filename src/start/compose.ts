@@ -68,7 +68,7 @@ export interface Infrastructure {
   readonly markerSecret: string
   /** Polls a second to each channel. */
   readonly pollRequestsPerSecond: number
-  /** Of one model token. */
+  /** What one model token may ask for. */
   readonly ownRequestsPerMinute?: number
   readonly freeDeliveriesPerHour?: number
   readonly freeRequestsPerMinute?: number
@@ -107,7 +107,7 @@ export interface Services {
   /** Takes in the events of accounts. */
   readonly facts: Pick<AccountFacts, 'noticed'>
   readonly budgets: Pick<Budgets, 'statuses'>
-  /** Of synchronous calls of a named process, all but the journal, which has a place on disk. */
+  /** What synchronous calls of a named process need, all but the journal, which has a place on disk. */
   readonly calls: (replica: string) => Omit<CallDeps, 'journal' | 'log'> & {
     readonly log: EventLog
   }

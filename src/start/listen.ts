@@ -156,7 +156,7 @@ function buildCallersApp(
   running: {
     readonly access: Awaited<ReturnType<typeof startAccess>>
     readonly calls: StartedCalls
-    /** Of finance and support. */
+    /** The connections of finance and support. */
     readonly queryPool: Pool
     readonly metrics: Registry
     readonly health: Health

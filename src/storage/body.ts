@@ -2,7 +2,7 @@ import { PassThrough, type Readable } from 'node:stream'
 import { IncompleteBodyError, objectTooLarge } from './errors.ts'
 import { owned } from '../kernel/owned.ts'
 
-/** Of any object. */
+/** The size of the largest object. */
 export const MAX_OBJECT_BYTES = 512 * 1024 * 1024
 
 interface BodyBounds {

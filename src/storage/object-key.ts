@@ -77,7 +77,7 @@ export function payloadKey(platformId: string): string {
   return `${PAYLOADS}${platformId}`
 }
 
-/** Of a file a tenant uploaded. */
+/** The key of a file that a tenant uploaded. */
 export function fileKey(fileId: string): string {
   return `${FILES}${fileId}`
 }

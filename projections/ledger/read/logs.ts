@@ -16,7 +16,7 @@ export interface LogFilter extends LedgerFilter {
 /** One settled line, or one credit; what a credit is not about is null. */
 export interface LogRow {
   readonly kind: LogKind
-  /** Of a line its id, else that of the grant or the adjustment. */
+  /** The id of a line, else that of the grant or the adjustment. */
   readonly id: string
   readonly atMs: number
   readonly position: string

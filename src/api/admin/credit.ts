@@ -22,7 +22,7 @@ export interface CreditDeps {
   readonly readBalances: ReadBalances
 }
 
-/** Of every route that moves money. */
+/** Failures of every route that moves money. */
 const postingFailures = [
   ...changeFailures.filter((code) => code !== 'log_outcome_unknown'),
   'body_empty',

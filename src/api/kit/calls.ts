@@ -47,7 +47,7 @@ interface Call<Input extends CallInput, Request, Seen, Accepted extends Accepted
   readonly shownAs?: string
   /** Its name in the log and the ledger. */
   readonly name: string
-  /** Of the channels that serve it. */
+  /** The family of the channels that serve it. */
   readonly family: string
   readonly body: TSchema
   /** How names of its members are checked; absent: as in other creations. */

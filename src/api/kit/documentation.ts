@@ -46,7 +46,7 @@ const headers = {
 
 export type DescribedHeader = keyof typeof headers
 
-/** Of every answer that was settled. */
+/** Headers of every answer that was settled. */
 export const costHeaderNames: readonly DescribedHeader[] = [
   'x-cost',
   'x-cost-currency',

@@ -111,7 +111,7 @@ export const refusedUpstream: readonly FailureCode[] = [
   'refused_malformed',
 ]
 
-/** Of every creation. */
+/** Failures of every creation. */
 export const creationFailures: readonly FailureCode[] = [
   ...beforeSending,
   'read_model_behind',

@@ -26,7 +26,7 @@ import type { JsonObject } from '../../kernel/json.ts'
 /** A creation that is asked about. */
 interface AskedCreation {
   readonly principal: Principal
-  /** Of the quote's own request; nothing is written under it. */
+  /** The id of the quote's own request; nothing is written under it. */
   readonly requestId: string
   /** The path's value for its `{…}`; empty where it has none. */
   readonly part: string
@@ -74,7 +74,7 @@ export interface Mount {
   readonly envelopeOf?: (url: string) => Envelope
   /** The same for a request that was read, if more is known by then. */
   readonly readEnvelopeOf?: (request: FastifyRequest) => Envelope
-  /** Of the largest body. */
+  /** The size of the largest body. */
   readonly bodyBytes: number
   readonly body?: JsonBodyOptions
   /** No token is asked for. */
@@ -157,7 +157,7 @@ export function mountOf(mounts: readonly Mount[], url: string): Mount | undefine
 interface MountDeps extends TokenDeps {
   readonly bodyBudget: BodyBudget
   readonly limitStatusesOf: LimitStatusesOf
-  /** Of the largest body. */
+  /** The size of the largest body. */
   readonly bodyBytes: number
 }
 

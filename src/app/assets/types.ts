@@ -46,7 +46,7 @@ export interface AssetView extends KeptView {
   readonly assetId: string
   readonly assetType: AssetType
   readonly status: AssetStatus
-  /** Of a failed asset. */
+  /** Why it failed; undefined unless it did. */
   readonly error: AssetFault | undefined
   /** A short-lived URL for viewing, if upstream gives one; never in a list. */
   readonly url: string | undefined
@@ -167,7 +167,7 @@ export interface AssetLocation {
 export interface AssetsWanted {
   readonly principal: Principal
   readonly requestId: string
-  /** Of the model. */
+  /** The region of the model. */
   readonly region: Channel['region']
   /** Set only when the request names one. */
   readonly projectName: string | undefined

@@ -38,7 +38,7 @@ export interface AuditOptions {
   readonly onProgress?: (done: number, what: string) => void
 }
 
-/** Of which tables a report has the number of rows compared, and under which name. */
+/** The tables whose compared rows a report counts, and the names it gives them. */
 const counted = {
   tasks: taskTables.tasks.name,
   timelineEvents: 'timeline.events',

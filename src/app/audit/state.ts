@@ -47,7 +47,7 @@ const AuditStateSchema = Type.Object(
     walk: Type.Object({
       /** Rows last changed up to this position were compared; absent before the first walk. */
       done: Type.Optional(Whole),
-      /** Of a walk in progress: the log's position when it began, and the last row compared. */
+      /** The log's position when a walk in progress began, and the last row it compared. */
       began: Type.Optional(Whole),
       after: Type.Optional(Type.String()),
     }),

@@ -31,7 +31,7 @@ export interface SeenAsset {
   /** The name it was created under. */
   readonly name: string | undefined
   readonly status: 'processing' | 'active' | 'failed' | 'unknown'
-  /** Of a failed asset; without anything that callers must not see. */
+  /** Why it failed, without anything that callers must not see; undefined unless it did. */
   readonly error: AssetFault | undefined
   /** Short-lived: never stored. */
   readonly url: string | undefined

@@ -19,7 +19,7 @@ export interface ReadAt {
   readonly sentAtMs: number
   /** Orders the readings of one process; the later of two counts. */
   readonly turn: number
-  /** Of `LedgerFloor`; the positions of two eras do not compare. */
+  /** The era of `LedgerFloor`; the positions of two eras do not compare. */
   readonly era: number
 }
 

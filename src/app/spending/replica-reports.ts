@@ -24,7 +24,7 @@ export type Unit = Currency | 'calls'
 export interface Reported {
   readonly name: string
   readonly unit: Unit
-  /** Of calls in flight. */
+  /** What calls in flight hold. */
   readonly held: bigint
   /** Settled, and not known to be in the ledger. */
   readonly settled: bigint

@@ -123,7 +123,7 @@ export type DeleteTask = (key: TaskKey) => Promise<{ readonly platformId: string
 /** As `DeleteTask`, and `task_ended` (details: status): an ended task does not change. */
 export type CancelTask = (key: TaskKey) => Promise<TaskView>
 
-/** Of several families, in the given order. Code: `invalid_request` naming `after`. */
+/** A page of the tasks of several families, in the given order. Code: `invalid_request` naming `after`. */
 export type PageTasks = (input: {
   readonly principal: Principal
   readonly families: readonly string[]

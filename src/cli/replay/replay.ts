@@ -15,7 +15,7 @@ import { isWithin, type ReplaySource, type TimeRange } from './source.ts'
 import { EventTable } from './table.ts'
 
 export interface ReplayOptions {
-  /** Of an asset, a group or a verification: events of the asset library alone. */
+  /** The id of an asset, a group or a verification: then events of the asset library alone are shown. */
   readonly asset?: string
   readonly tenant?: string
   /** RFC 3339, inclusive and exclusive. */

@@ -32,7 +32,7 @@ export const balanceAlerts = accountSetting({
   title: 'balance alerts',
   type: 'BalanceAlertsSet',
   terms: {
-    /** Of a currency one at most. */
+    /** At most one per currency. */
     thresholds: Type.Array(BalanceThresholdSchema),
     /** Absent: only the log and the metrics report a low balance. */
     webhookUrl: Type.Optional(Type.String()),

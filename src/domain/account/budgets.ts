@@ -39,7 +39,7 @@ export type Budgets = SettingValue<typeof budgets>
 export interface WantedBudgets {
   /** Undefined: as it is. */
   readonly timeZone?: string | undefined
-  /** Of a subject, currency and period one each. */
+  /** At most one per subject, currency and period. */
   readonly budgets: readonly Budget[]
 }
 
@@ -73,7 +73,7 @@ export const budgets = accountSetting({
   title: 'budgets',
   type: 'BudgetsSet',
   terms: {
-    /** Of the IANA database: days and months begin at its midnights. */
+    /** A name of the IANA database: days and months begin at its midnights. */
     timeZone: Type.String(),
     /** How much may be spent in a day or a month, all of it: what is absent is bounded no more. */
     budgets: Type.Array(BudgetSchema),

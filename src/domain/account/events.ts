@@ -35,7 +35,7 @@ export const accountEvents = {
     /** Positive; taking back is an adjustment. */
     amount: DecimalSchema,
     reason: Type.String(),
-    /** Of the caller's `Idempotency-Key`; absent: it was sent without one. */
+    /** The hash of the caller's `Idempotency-Key`; absent: it was sent without one. */
     keyHash: KeyHashSchema,
     grantedAt: Type.String(),
   }),

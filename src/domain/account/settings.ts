@@ -100,7 +100,7 @@ export function evolveSettings(now: AccountSettings, event: SettingEvent): Accou
   return name === undefined ? now : { ...now, [name]: valueOf<SettingEvent['data']>(event) }
 }
 
-/** Of each setting the one that was set later; `one` where both are the same. */
+/** Takes of each setting the one that was set later; `one` where both are the same. */
 export function latestSettings(one: AccountSettings, other: AccountSettings): AccountSettings {
   return allSettings.reduce((known, [name]) => {
     const value = other[name]

@@ -23,7 +23,7 @@ export const assetGroupEvents = {
     /** The name that its tenant gave it; may be empty. */
     name: IndexedText,
     description: Type.String(),
-    /** Of a person: how it came to be. */
+    /** The verification by which the group of a person came to be. */
     verificationId: Type.Optional(Type.String()),
     createdAt: Type.String(),
   }),

@@ -81,7 +81,7 @@ export const assetEvents = {
    */
   AssetUsed: Type.Object({
     assetId: Type.String(),
-    /** Of the creation. */
+    /** The request that created it. */
     requestId: Type.String(),
     usedAt: Type.String(),
   }),

@@ -26,7 +26,7 @@ export interface FamilyRules {
    * rules: old events need them.
    */
   readonly name: string
-  /** Of its asynchronous tasks. */
+  /** The rules of its asynchronous tasks. */
   readonly tasks?: TaskFamilyRules
   /**
    * Rules of its synchronous calls. Families with the same prices and rules, such as the text
@@ -98,7 +98,7 @@ export interface Catalog {
   readonly modelNames: ReadonlySet<string>
   /** Where the uploads of a purpose go. An unknown purpose is a defect. */
   readonly uploadPlace: (purpose: UploadPurpose) => UploadPlace
-  /** Of the largest upload there is. */
+  /** The size of the largest upload there is. */
   readonly maxUploadBytes: number
   /** Paths at which calls of a family for a model are made. */
   readonly endpointsOf: (family: string, model: string) => readonly string[]

@@ -9,7 +9,7 @@ export interface SimpleVideo {
   /** External name or alias. */
   readonly model: string
   readonly prompt: string | undefined
-  /** Of the video. */
+  /** The length of the video. */
   readonly seconds: number | undefined
   /** Such as `720p`. */
   readonly resolution: string | undefined

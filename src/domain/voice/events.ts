@@ -25,7 +25,7 @@ export const voiceEvents = {
 } as const
 
 export const voiceFacts: FactsOf<typeof voiceEvents> = {
-  // Of the account, as users are: a voice may be cloned again under its name. Its call is settled by itself.
+  // A voice belongs to the account, as users do: it may be cloned again under its name. Its call is settled by itself.
   VoiceCloned: {
     source: () => undefined,
     at: (d) => d.clonedAt,

@@ -13,7 +13,7 @@ export interface JournalLimits {
    * answers earlier.
    */
   readonly logRetryMs: number
-  /** Of one append of spooled batches. */
+  /** The size of one append of spooled batches. */
   readonly maxDrainBytes: number
   readonly maxDrainEvents: number
   /** The number of records kept to recognise a repetition. */

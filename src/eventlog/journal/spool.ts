@@ -63,7 +63,7 @@ export interface SpoolOptions {
   readonly instanceId: string
   readonly logger: Log
   readonly clock: Clock
-  /** Of all files together. */
+  /** The most that all files may have together. */
   readonly maxBytes?: number
   /** A file that has reached it is followed by another. */
   readonly segmentBytes?: number

@@ -41,7 +41,7 @@ export class LogGuard {
     this.#options = options
   }
 
-  /** Of the log that is guarded; passes on what it sees. */
+  /** The observer of the guarded log; it passes on what it sees. */
   get observer(): EventLogObserver {
     const { observer } = this.#options
     return {

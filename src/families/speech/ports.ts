@@ -83,7 +83,7 @@ export interface CloneAnswer {
   readonly upstreamRequestId: string | undefined
   /** No further clone is sent for this long: upstream's limit is used up. */
   readonly restMs: number | undefined
-  /** Of the audition, where it says so. */
+  /** Characters of the audition, where the provider says so. */
   readonly characters: number | undefined
   /** Where the audition is to be heard. */
   readonly demoAudio: string | undefined

@@ -87,7 +87,7 @@ const LOOK_FOR_MS = 200
 export function createDiskFloor(options: {
   readonly directory: string
   readonly floorBytes: number
-  /** Of the directory; its default asks the file system. */
+  /** What the directory's disk has free; by default the file system is asked. */
   readonly freeBytes?: (directory: string) => Promise<number>
 }): () => Promise<void> {
   const { directory, floorBytes, freeBytes = freeBytesOf } = options

@@ -126,7 +126,7 @@ export class ObjectBytes extends Readable {
   readonly #forOneSocket: boolean
   readonly #buffers: Buffer[] = []
   #chunks = 0
-  /** Of what is read next. */
+  /** The position of what is read next. */
   #position: number
   readonly #end: number
   #file: FileHandle | undefined

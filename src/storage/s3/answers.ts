@@ -30,7 +30,7 @@ export async function fetchAnswer(
   const text = await wholeText(answer)
   const { status, statusText } = answer
   const whole = text === '' ? null : plainXml(text)
-  // Of a failure the status says enough; a proxy may answer with a page.
+  // The status of a failure says enough; a proxy may answer with a page.
   if (whole === undefined && answer.ok)
     throw new UnusableAnswerError('the service gave an answer that is no plain XML')
   return new Response(whole ?? null, { status, statusText, headers: answer.headers })

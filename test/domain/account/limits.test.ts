@@ -75,7 +75,11 @@ t.test('what is no limit is refused, and where', async (t) => {
   for (const requestsPerMinute of [0, -1, 1.5, MAX_TOKEN_LIMIT + 1, 2 ** 53, Number.NaN])
     refused([ofUser, { ...ofTenant, requestsPerMinute }], 'limits/1', /whole number from 1 to/)
   refused([{ subject: { kind: 'tenant' } }], 'limits/0', /sets no limit/)
-  refused([ofUser, ofTenant, { ...ofUser, concurrentTasks: 9 }], 'limits', /user user_1 is given twice/)
+  refused(
+    [ofUser, ofTenant, { ...ofUser, concurrentTasks: 9 }],
+    'limits',
+    /user user_1 is given twice/,
+  )
   const many = Array.from({ length: MAX_SUBJECTS + 1 }, (_, n): SubjectLimits => ({
     subject: { kind: 'user', userId: `user_${n}` },
     concurrentTasks: 1,

@@ -21,7 +21,7 @@ const decoding = pLimit(2)
 
 /** A picture larger than this is not of one colour, whatever its format and size. */
 export const LARGEST_BLACK_BYTES = 256 * 1024
-/** Of 255: the noise that a lossy format may add to black. */
+/** The noise that a lossy format may add to black, of 255. */
 const BLACKEST = 8
 /** A few rows show that nearly any picture is not black, at a hundredth of the cost of all rows. */
 const FIRST_ROWS = 8

@@ -59,7 +59,7 @@ export function createPriceBookSource(
   }
 }
 
-/** Of a missing version, the error repeats at most this much. */
+/** The most of a missing version's name that the error repeats. */
 const MAX_SHOWN_CHARACTERS = 128
 
 /** A published book. @throws DomainError `price_book_not_found`, naming the latest ones */

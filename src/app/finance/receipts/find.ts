@@ -29,7 +29,7 @@ const lineName = /^(.+):([1-9]\d{0,3})$/
 /** Prefix of request ids, which distinguishes a request from what it began. */
 const REQUEST = 'req_'
 
-/** Of several with one id, the one that began last; for a request, what it began. */
+/** Finds the opening with that id, the last one of several; for a request, what it began. */
 function openingOf(id: string, events: readonly RecordedEvent[]): Opening | undefined {
   return events
     .filter(isOpening)

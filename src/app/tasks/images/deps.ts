@@ -25,7 +25,7 @@ export interface ImageTaskLimits {
   readonly maxWaiting: number
   /** Tasks being made in one process: each holds its request and its answer. */
   readonly maxMaking: number
-  /** Of those, the most through one channel, so that no channel takes all places. */
+  /** The most of those through one channel, so that no channel takes all places. */
   readonly maxMakingAChannel: number
 }
 

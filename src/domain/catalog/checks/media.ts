@@ -10,7 +10,7 @@ export const mediaKinds = ['image', 'video', 'audio'] as const
 
 export type MediaKind = (typeof mediaKinds)[number]
 
-/** Of a reference to something in the asset library. */
+/** The scheme of a reference to something in the asset library. */
 export const ASSET_SCHEME = 'asset://'
 const ASSET_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/
 const DATA_SCHEME = /^data:/i
@@ -110,7 +110,7 @@ export function contentOf<Url>(item: ContentItem<Url>, index: number) {
   return undefined
 }
 
-/** Of a web URL. */
+/** The length of the longest web URL. */
 export const MAX_URL_LENGTH = 8_192
 
 /**

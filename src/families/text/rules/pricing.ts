@@ -42,7 +42,7 @@ export interface TextQuote {
   /** The tools that the request offers, each with a price: a hold reserves for them. */
   readonly offered: readonly MeteredTool[]
   /**
-   * Of the tools offered, and of what a chat model may search for by itself where that has a price;
+   * The uses of the tools offered, and the searches that a chat model may make by itself where they have a price;
    * usage of others was never quoted and is not billed.
    */
   readonly tools: Readonly<Partial<Record<MeteredTool, RatedSku>>>

@@ -28,7 +28,7 @@ export interface TextCallRequest {
   readonly serviceTier?: string
 }
 
-/** Of an answer that never came. */
+/** What was seen of an answer that never came. */
 const nothingSeen: TextSeen = { usage: undefined, outputBytes: () => 0, finished: false }
 
 /** Quotes by book and what they depend on; a new book begins with none. */

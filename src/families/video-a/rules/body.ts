@@ -30,7 +30,7 @@ export function modelName(description = '', words: Readonly<Record<string, strin
   })
 }
 
-/** Of what is in the asset library. */
+/** The project of something in the asset library. */
 export function projectName(documented: TSchemaOptions) {
   return Type.String({
     minLength: 1,

@@ -21,7 +21,7 @@ import { WEB_SEARCH } from './pricing.ts'
  * upstream body.
  */
 
-/** Of the 2.5 models. */
+/** The most media that the 2.5 models take. */
 const MEDIA_LIMITS_2_5 = { image: 30, video: 10, audio: 10 } as const
 const MAX_MEDIA_2_5 = 50
 
@@ -145,7 +145,7 @@ function settingsOf(body: Body, model: VideoAModel) {
   }
 }
 
-/** Of `references.audio`: strings or `{url}`. */
+/** Reads `references.audio`: strings or `{url}`. */
 function referencesIn({ references }: Body, model: VideoAModel): readonly MediaItem[] {
   if (references === undefined) return []
   if (model.region !== 'overseas' || model.tier !== 'mini')

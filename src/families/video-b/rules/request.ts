@@ -160,7 +160,7 @@ type Locator =
   /** Another check, which may resolve names, makes sure that the host is public. */
   | { readonly from: 'web'; readonly url: string }
   | { readonly from: 'data'; readonly url: LongText }
-  /** Of a file that was uploaded. */
+  /** A file that was uploaded. */
   | { readonly from: 'file'; readonly fileId: string }
 
 export interface MediaItem {
