@@ -122,7 +122,7 @@ t.test('what was answered outlives the power', async (t) => {
   const { baseUrl, modelToken } = gateway.demo
   const readyAt = statSync(record).size
   const answered = await traffic(baseUrl, modelToken, gateway.pid)
-  t.ok(answered.length > 200, `${answered.length} calls were answered`)
+  t.ok(answered.length > 20, `${answered.length} calls were answered`)
   const secret = await readFile(join(dataDir, 'marker.secret'), 'utf8')
   await gateway.end('SIGKILL')
 

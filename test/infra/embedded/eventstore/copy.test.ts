@@ -8,9 +8,9 @@ import { OpenError } from '../../../../infra/embedded/eventstore/types.ts'
 import { verifyAll } from '../../../../infra/embedded/eventstore/verify.ts'
 import { append, copied, EVENTS, eventsOf, makeLog, root } from './support/small-log.ts'
 
-const ROUNDS = 8
+const ROUNDS = 5
 /** Enough for a file of writes to become a table. */
-const EVENTS_A_ROUND = 500
+const EVENTS_A_ROUND = 250
 
 const nothing = (): void => undefined
 const killed = await makeLog()
@@ -36,7 +36,7 @@ t.test('copies that are made under load are each whole up to a moment', async (t
   const write = async (writer: number): Promise<void> => {
     for (let n = 0; !state.isOver; n += 1) {
       const command = append(`writer-${writer}`, writer * 1_000_000 + n)
-      const data = Buffer.from(JSON.stringify({ n, text: randomText(20_000) }))
+      const data = Buffer.from(JSON.stringify({ n, text: randomText(16_000) }))
       const events =
         command.kind === 'append' ? command.events.map((one) => ({ ...one, data })) : []
       await log.submit({ ...command, events } as typeof command)
