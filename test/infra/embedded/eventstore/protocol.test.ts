@@ -20,7 +20,7 @@ import { numbered, numbersIn, several } from '../../../contract/setup.ts'
 
 const BACKWARDS = streams.ReadReq.Options.ReadDirection.BACKWARDS
 const FUZZ_CALLS = 300
-const CALL_TIMEOUT_MS = 5_000
+const CALL_TIMEOUT_MS = 20_000
 
 const server = await startEmbeddedServer({ port: 0 })
 const client = openClient(server.url)
