@@ -19,8 +19,8 @@ interface Place {
 }
 
 /**
- * What is damaged of a table, in words; undefined where nothing is. Of all blocks its index is checked, by which
- * LevelDB finds the others, or `deeply` each of them.
+ * Says in words what is damaged of a table; undefined where nothing is. It checks the index, by which LevelDB
+ * finds all other blocks, and `deeply` each of them.
  */
 export async function damageOf(
   path: string,
@@ -35,11 +35,14 @@ export async function damageOf(
     const isThere = at + length + TRAILER_BYTES <= size - FOOTER_BYTES
     if (!footer.subarray(-TABLE_END.length).equals(TABLE_END) || !isThere)
       return 'it does not end as a table does'
-    const index = await wholeBlock(file, { at, length })
+    const index = await wholeBlock(file, size, { at, length })
     if (index === undefined) return 'its index'
     if (!deeply) return undefined
-    for (const place of [...placesIn(index), { at: metaAt, length: metaLength }])
-      if ((await wholeBlock(file, place)) === undefined)
+    // A damaged filter would hide entries from those who look them up by key.
+    const filters = await wholeBlock(file, size, { at: metaAt, length: metaLength })
+    if (filters === undefined) return 'the places of its filters'
+    for (const place of [...placesIn(index), ...placesIn(filters)])
+      if ((await wholeBlock(file, size, place)) === undefined)
         return `the ${place.length} bytes from ${place.at} on`
     return undefined
   } finally {
@@ -48,7 +51,13 @@ export async function damageOf(
 }
 
 /** The content of a block; undefined where it has not its checksum. */
-async function wholeBlock(file: FileHandle, { at, length }: Place): Promise<Buffer | undefined> {
+async function wholeBlock(
+  file: FileHandle,
+  size: number,
+  { at, length }: Place,
+): Promise<Buffer | undefined> {
+  // The end of the table, which names two places, has no checksum.
+  if (at + length + TRAILER_BYTES > size) return undefined
   const stored = Buffer.alloc(length + TRAILER_BYTES)
   const { bytesRead } = await file.read(stored, 0, stored.length, at)
   const isWhole =
