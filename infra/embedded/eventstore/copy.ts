@@ -55,8 +55,10 @@ async function removeLeft(dir: string): Promise<void> {
   for (const name of (await readdir(dir)).filter((one) => one.startsWith(HELD)))
     try {
       process.kill(Number(name.slice(HELD.length)), 0)
-    } catch {
-      await rm(join(dir, name), { recursive: true, force: true })
+    } catch (error) {
+      // One of another account lives.
+      if (Object(error).code !== 'EPERM')
+        await rm(join(dir, name), { recursive: true, force: true })
     }
 }
 

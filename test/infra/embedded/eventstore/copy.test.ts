@@ -1,4 +1,5 @@
-import { readdir, rm } from 'node:fs/promises'
+import { spawnSync } from 'node:child_process'
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
@@ -83,6 +84,16 @@ function randomText(length: number): string {
   }
   return text.slice(0, length)
 }
+
+t.test('what a killed copy left is removed by the next one', async (t) => {
+  const dir = await copied(killed, 'left')
+  const ended = spawnSync(process.execPath, ['--version'])
+  const left = join(dir, `copying-${ended.pid}`)
+  await mkdir(left)
+  await writeFile(join(left, '000009.ldb'), 'a second name of a table')
+  await copyLog(dir, join(root, 'left-copy'), nothing)
+  t.same(await readdir(dir), ['db'])
+})
 
 t.test('damage is not copied: it is named', async (t) => {
   const refused = async (name: string, harm: (db: string) => Promise<void>, words: RegExp) => {
