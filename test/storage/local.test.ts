@@ -152,6 +152,15 @@ void t.test('objects of an earlier release are read, listed, replaced and remove
   await store.put('files/a', Buffer.from('new'))
   t.same(await buffer((await store.open('files/a'))!.body), Buffer.from('new'))
   t.same((await readdir(join(directory, 'files'))).sort(), ['a~1', 'b~1', 'c'])
+  // A process that dies before it removes the earlier file leaves both.
+  await writeFile(join(directory, 'files/a'), 'without sums')
+  t.same(await buffer((await store.open('files/a'))!.body), Buffer.from('new'))
+  t.same(await all(), [
+    ['files/a', 3],
+    ['files/b', 9],
+    ['files/c', 12],
+  ])
   for (const key of ['files/a', 'files/b', 'files/c']) await store.remove(key)
+  t.same(await readdir(directory), ['.incoming'])
   t.same(await all(), [])
 })
