@@ -4,7 +4,7 @@ import { owned } from '../../src/kernel/owned.ts'
 import { PRIVATE_UMASK } from './file-modes.ts'
 
 /**
- * What children need of the environment. Everything else stays here: provider credentials are in it, and no child
+ * Children get these variables. Everything else stays here: provider credentials are in it, and no child
  * has any use for them.
  */
 const INHERITED_ENVIRONMENT = [
@@ -17,7 +17,7 @@ const INHERITED_ENVIRONMENT = [
   'NODE_COMPILE_CACHE',
 ] as const
 
-/** What runs as a child, and with what. */
+/** The module that runs as a child, its environment and its arguments of node. */
 export interface ForkOptions {
   /** The module to run, as `programFile('infra/x/main.ts')`; runs as `.js` from a build, through tsx from source. */
   readonly modulePath: URL

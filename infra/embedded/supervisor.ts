@@ -54,8 +54,8 @@ export interface SuperviseOptions extends ForkOptions {
   /** Restarts in a row before giving up; `MAX_CONSECUTIVE_RESTARTS` unless given. */
   readonly maxRestarts?: number
   /**
-   * What a child that ended so waits for, in words: it is then started again without an end, because a restart
-   * of this process would not help.
+   * Says in words what a child that ended for this reason waits for: then it is started again without an end,
+   * because a restart of this process would not help.
    */
   readonly waitsFor?: (reason: string) => string | undefined
   /** How often a child that gives signs of life gives one; for tests. */

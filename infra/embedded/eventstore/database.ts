@@ -97,7 +97,7 @@ export class Database {
     await this.#level.batch(stored, { sync: true })
   }
 
-  /** What the disk lacks for a reopening, by the file system. */
+  /** Says what the disk lacks for a reopening, as the file system knows it. */
   spaceLack(): string | undefined {
     return logSpaceLack(this.#dir)
   }

@@ -88,7 +88,7 @@ export const DEFAULT_CHECKPOINT_WINDOW = 32
 
 /**
  * After a write error: how often the file system is asked whether there is room again, how often it is tried,
- * and what must be free beside room for the files of writes.
+ * and what must be free in addition to room for the files of writes.
  */
 export const LOOK_FOR_ROOM_MS = 250
 export const TRY_AGAIN_MS = 1_000

@@ -137,12 +137,12 @@ const NEW_TABLE = 7
 
 /** The files that a database is made of, by number. */
 interface LiveFiles {
-  /** What was written last; those before it are in tables. 0: nothing was written yet. */
+  /** The file with the last writes; earlier ones are in tables. 0: nothing was written yet. */
   readonly log: number
   readonly tables: ReadonlySet<number>
 }
 
-/** What the records of a manifest come to. */
+/** Computes which files a database has after the records of its manifest. */
 export function liveFilesOf(records: readonly Buffer[]): LiveFiles {
   let log = 0
   const tables = new Set<number>()

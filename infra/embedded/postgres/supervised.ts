@@ -7,7 +7,7 @@ import { START_TIMEOUT_MS } from './server.ts'
 /** Room above the server's own bound for making the cluster and ending what a killed predecessor left. */
 const MARGIN_MS = 30_000
 
-/** A segment of its own log and room for what a recovery writes. */
+/** Postgres needs room for a segment of its own log and for what a recovery writes. */
 export const POSTGRES_NEEDS_BYTES = 32 * 1024 * 1024
 
 /** What the caller decides; the rest follows from `root`. */

@@ -59,7 +59,7 @@ export interface CallFacts {
   readonly wireUsage: unknown
   /** Calls of built-in tools, by the tool's name. */
   readonly toolCalls: Readonly<Record<string, number>>
-  /** What image families made: how many pictures, and of which kind. */
+  /** Image families made so many pictures of this kind. */
   readonly pictures?: { readonly count: number; readonly size: string; readonly quality?: string }
 }
 

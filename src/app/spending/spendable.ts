@@ -17,7 +17,7 @@ const NOTHING: Spendable = { available: new Map(), position: -1n }
 /**
  * What tenants have, as expressions of a `with`, the last of them `spendable`: `tenant_id`, `currency`,
  * `position`, `granted`, `adjusted`, `settled`, `credit_limit`, `held` and `amount`, which is what they may
- * still spend. `held` has, beside the ledger's, what admitted tasks (`reserved`) and the calls of replicas
+ * still spend. `held` adds to the ledger's what admitted tasks (`reserved`) and the calls of replicas
  * (`reported`) hold and the ledger does not have yet. Its first placeholders are `spendableValues`.
  */
 export const spendableSql = `ledger as (${ledgerBalancesSql}),

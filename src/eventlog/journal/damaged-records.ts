@@ -13,7 +13,7 @@ import { LINE_FEED, scanRecords } from './spool-record.ts'
 const KEPT = '.corrupt-'
 const NAME_DIGITS = 16
 
-/** Keeps bytes of a file beside it, once, however many processes find them. */
+/** Writes bytes of a file to another one in its folder, once, however many processes find them. */
 export async function keepDamaged(path: string, bytes: Buffer): Promise<string> {
   const kept = `${path}${KEPT}${sha256Hex(bytes).slice(0, NAME_DIGITS)}`
   const isKept = await access(kept).then(
