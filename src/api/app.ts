@@ -288,10 +288,8 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
     const bodyBytes = limits.bodyBytes[prefix] ?? mount.bodyBytes
     const plugin = async (below: FastifyInstance): Promise<void> => {
       useMount(below, mount, mounts, { ...deps, ...services, bodyBudget, bodyBytes })
-      // A prefix alone names the mount that answers its unknown routes.
-      const shared = mount.owns === undefined ? prefix : undefined
       for (const surface of surfaces)
-        if ([mount, shared].includes(surface.mount)) await surface.register(below, services)
+        if (surface.mount === mount) await surface.register(below, services)
     }
     await app.register(plugin, { prefix })
   }

@@ -2,11 +2,11 @@ import type { Envelope } from './kit/envelope.ts'
 import { type Mount, mountOf, type Surface, type Tag } from './kit/surface.ts'
 import { operatingEnvelope } from './operating/envelope.ts'
 import { queryEnvelope } from './query/envelope.ts'
-import { v1 } from './v1/routes.ts'
+import { v1 } from './v1/mount.ts'
 
 /** Mounts of surfaces, each once, in the order of the first surface of each. */
 export function mountsOf(surfaces: readonly Pick<Surface, 'mount'>[]): readonly Mount[] {
-  return [...new Set(surfaces.map(({ mount }) => (typeof mount === 'string' ? v1 : mount)))]
+  return [...new Set(surfaces.map(({ mount }) => mount))]
 }
 
 /** Sections of the OpenAPI description: those of the shared mount first. */

@@ -9,7 +9,7 @@ import { operatingEnvelope } from './operating/envelope.ts'
 import type { Health } from './operating/health.ts'
 import { livenessPlugin, operatingPlugin } from './operating/plugin.ts'
 import { envelopesOf } from './surfaces.ts'
-import { v1 } from './v1/routes.ts'
+import { v1 } from './v1/mount.ts'
 
 interface WaitingDeps extends Pick<ApiDeps, 'logger' | 'clock'> {
   /** Prefixes of families. */

@@ -66,7 +66,11 @@ const familyBelow: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** What surfaces below `/v1` share with the surfaces of no family there. */
-const ofV1 = new Set(['src/api/v1/documentation.ts', 'src/api/v1/envelope.ts'])
+const ofV1 = new Set([
+  'src/api/v1/documentation.ts',
+  'src/api/v1/envelope.ts',
+  'src/api/v1/mount.ts',
+])
 /** They share `families/text`. */
 const textWires = new Set(['chat', 'responses', 'native'])
 

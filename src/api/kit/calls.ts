@@ -63,15 +63,15 @@ interface Call<Input extends CallInput, Request, Seen, Accepted extends Accepted
   readonly open: (services: SurfaceServices) => OpenedCall<Input, Request, Seen, Accepted>
 }
 
-/** The surface of one call. @param mount its own, or the prefix of one that surfaces share */
+/** The surface of one call. */
 export function callSurface<
   Input extends CallInput,
   Request,
   Seen,
   Accepted extends AcceptedCall<Input>,
->(mount: Mount | string, call: Call<Input, Request, Seen, Accepted>): Surface {
+>(mount: Mount, call: Call<Input, Request, Seen, Accepted>): Surface {
   const { path, route = path, shownAs = path, name: surface, family, body, accept } = call
-  const prefix = typeof mount === 'string' ? mount : mount.prefix
+  const { prefix } = mount
   const namesOf = ({ foreignMembers }: SurfaceServices): MemberNames =>
     call.names ?? { foreign: foreignMembers }
   const { spellings } = call.names ?? {}

@@ -95,8 +95,8 @@ export interface KnownBody {
 
 /** Routes below a mount. */
 export interface Surface {
-  /** Its own, or the prefix of one that surfaces share. */
-  readonly mount: Mount | string
+  /** Several surfaces may share one. */
+  readonly mount: Mount
   /** Paths by the names that the log and the ledger have for their requests. */
   readonly endpoints: Readonly<Record<string, string>>
   /**

@@ -3,10 +3,9 @@ import type { FastifyInstance } from 'fastify'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { modelFailures } from '../kit/call-failures.ts'
-import type { QuotedPath, KnownBody, Mount, Surface } from '../kit/surface.ts'
+import type { QuotedPath, KnownBody, Surface } from '../kit/surface.ts'
 import { tokenFailures } from '../kit/route-failures.ts'
 import { describe } from './documentation.ts'
-import { v1Envelope } from './envelope.ts'
 import { type FileRouteDeps, filesPlugin } from './files.ts'
 import { type ImageRouteDeps, imagesPlugin } from './images/plugin.ts'
 import { imageBodies } from './images/order.ts'
@@ -21,6 +20,7 @@ import {
   ModelSchema,
   ModelsQuerySchema,
 } from './models.ts'
+import { v1 } from './mount.ts'
 import { quotePlugin, type QuoteDeps, v1QuotedPaths } from './quote.ts'
 import { type VideoRouteDeps, videosPlugin } from './videos/plugin.ts'
 import { CreateVideoBodySchema } from './videos/order.ts'
@@ -31,23 +31,6 @@ import { CreateVideoBodySchema } from './videos/order.ts'
 
 interface V1Deps
   extends ImageRouteDeps, FileRouteDeps, VideoRouteDeps, KeyRouteDeps, QuoteDeps, ModelDeps {}
-
-/** The mount that surfaces of families share. */
-export const v1: Mount = {
-  prefix: '/v1',
-  envelopeOf: () => v1Envelope,
-  // Inline images, audio and long conversations.
-  bodyBytes: 64 * 1024 * 1024,
-  body: { passesOn: true, withoutHash: true },
-  keepsAnswers: true,
-  reportsLimits: true,
-  tags: [
-    { name: 'Text', description: 'Chat, responses, native generation and models.' },
-    { name: 'Images', description: 'Generate and edit images.' },
-    { name: 'Videos', description: 'Videos of every family, asked for in the same way.' },
-    { name: 'Files', description: 'Files of a tenant, to be named by their ids.' },
-  ],
-}
 
 /** Bodies of its creations; other creations refuse their members by name. */
 export const v1Bodies = (catalog: Catalog): readonly KnownBody[] => [

@@ -9,6 +9,7 @@ import { costMember } from '../../../api/kit/answer-headers.ts'
 import { oneLine, type StreamDialect } from '../../../api/kit/event-stream.ts'
 import { omitMembers } from '../../../api/kit/member-checks.ts'
 import { v1Error } from '../../../api/v1/envelope.ts'
+import { v1 } from '../../../api/v1/mount.ts'
 import type { TextFrame } from '../../text/calls/types.ts'
 import type { Cost } from '../../../domain/pricing/settlement.ts'
 import { parseExactly } from '../../../kernel/exact-integers.ts'
@@ -106,7 +107,7 @@ const ChatCompletionSchema = Type.Object(
 /** Chat completions, below `/v1`. */
 export const chatSurface = (upstream: TextUpstream): Surface =>
   textSurface(
-    '/v1',
+    v1,
     {
       showsLimits: true,
       name: 'v1.chat',

@@ -9,6 +9,7 @@ import type { TextFrame } from '../../text/calls/types.ts'
 import { costInLastFrame, withCost } from '../../../api/kit/answer-headers.ts'
 import { oneLine, type StreamDialect } from '../../../api/kit/event-stream.ts'
 import { v1Error } from '../../../api/v1/envelope.ts'
+import { v1 } from '../../../api/v1/mount.ts'
 
 function sequenceOf(data: string): number | undefined {
   const found = /"sequence_number"\s*:\s*(\d{1,15})/.exec(data)?.[1]
@@ -58,7 +59,7 @@ const ResponseSchema = Type.Object(
 /** Responses, below `/v1`. */
 export const responsesSurface = (upstream: TextUpstream): Surface =>
   textSurface(
-    '/v1',
+    v1,
     {
       showsLimits: true,
       name: 'v1.responses',

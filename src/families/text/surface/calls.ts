@@ -60,7 +60,7 @@ interface AcceptedText {
 
 /** The surface of calls of a wire. */
 export function textSurface(
-  mount: Mount | string,
+  mount: Mount,
   { spellings, read, check, showsLimits, ...declared }: TextCalls,
   upstream: TextUpstream,
 ): Surface {
