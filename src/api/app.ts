@@ -9,7 +9,7 @@ import type { ReadKey } from '../app/access/token-status.ts'
 import type { Authenticate } from '../app/access/principal.ts'
 import type { AssetUseCases } from '../app/assets/types.ts'
 import type { CallRunner } from '../app/calls/running-calls.ts'
-import type { ImageUseCases } from '../app/calls/images/types.ts'
+import type { ImageCallFamily } from '../app/calls/images/family.ts'
 import type { MediaUseCases } from '../app/calls/uploads/types.ts'
 import type { ImageTaskUseCases } from '../app/tasks/images/types.ts'
 import type { FileUseCases } from '../app/files/types.ts'
@@ -73,7 +73,7 @@ export interface ApiDeps extends Omit<AccountsDeps, 'endpoints'>, PerToken {
   readonly assets: AssetUseCases
   /** The uploaded files that a request names. */
   readonly resolveMediaFiles: ResolveMediaFiles
-  readonly images: ImageUseCases
+  readonly images: ImageCallFamily
   /** Files that accounts keep. */
   readonly media: MediaUseCases
   readonly files: FileUseCases

@@ -9,7 +9,9 @@ import { createRecentWrites } from '../app/access/recent-writes.ts'
 import { createCallClaims } from '../app/calls/claims/claims.ts'
 import { type CallDeps, callBounds } from '../app/calls/deps.ts'
 import { createCallMetrics } from '../app/calls/metrics.ts'
+import { createImageFamily, type ImageCallFamily } from '../app/calls/images/family.ts'
 import type { ImageDeps } from '../app/calls/images/types.ts'
+import type { Catalog } from '../domain/catalog/catalog.ts'
 import { createImagePlace, createOpenImageFile } from '../app/calls/images/keep.ts'
 import type { MediaDeps } from '../app/calls/uploads/types.ts'
 import type { FileDeps } from '../app/files/deps.ts'
@@ -114,7 +116,7 @@ export interface Services {
   readonly imageTasks: ImageTaskDeps
   /** Files that accounts keep. */
   readonly media: Pick<MediaDeps, 'log' | 'media' | 'markerSecret' | 'quota'>
-  readonly images: Pick<ImageDeps, 'providers' | 'imagePlace' | 'openImageFile' | 'fetchPublic'>
+  readonly images: ImageCallFamily
   readonly assets: AssetDeps & ReturnType<typeof createUseAssets>
   /** Finishes what is under way in the background, then closes the providers. */
   readonly stop: () => Promise<void>
@@ -141,12 +143,7 @@ export function compose(infra: Infrastructure): Services {
   const { uploadLimits: limits = defaultUploadLimits, checkDisk } = infra
   const quota = createUploadQuota({ pool, readModels, limits, checkDisk })
   const files = { pool, log, store, readModels, quota, throttle, clock, logger, crashPoint }
-  const images: Services['images'] = {
-    providers: opened.images,
-    imagePlace: store && createImagePlace(store, clock, monotonic),
-    fetchPublic: createPublicFetch(hosts),
-    openImageFile: createOpenImageFile(files),
-  }
+  const images = imagesOf({ ...infra, monotonic, hosts }, tasks.catalog, opened.images, files)
   return {
     surfaces: opened.surfaces,
     store,
@@ -164,7 +161,7 @@ export function compose(infra: Infrastructure): Services {
       imageLimits: defaultImageTaskLimits,
       quota,
     },
-    images,
+    images: createImageFamily(images),
     media: { log, media: opened.media, markerSecret, quota },
     assets: {
       ...tasks,
@@ -179,6 +176,29 @@ export function compose(infra: Infrastructure): Services {
       await tasks.background.stop()
       await opened.close()
     },
+  }
+}
+
+/** What image calls need, which image tasks share. */
+function imagesOf(
+  {
+    store,
+    clock,
+    monotonic,
+    hosts,
+  }: Required<Pick<Infrastructure, 'monotonic' | 'hosts'>> &
+    Pick<Infrastructure, 'store' | 'clock'>,
+  catalog: Catalog,
+  providers: ImageDeps['providers'],
+  files: FileDeps,
+): ImageDeps {
+  return {
+    catalog,
+    clock,
+    providers,
+    imagePlace: store && createImagePlace(store, clock, monotonic),
+    fetchPublic: createPublicFetch(hosts),
+    openImageFile: createOpenImageFile(files),
   }
 }
 
@@ -244,27 +264,12 @@ function tasksOf(infra: Infrastructure, facts: AccountFacts, gauges: ReplicaGaug
 }
 
 function callsOf(
-  {
-    pool,
-    log,
-    clock,
-    logger,
-    metrics,
-    crashPoint,
-    markerSecret,
-    keptAnswerBytes: maxKeptBytes,
-  }: Infrastructure,
-  {
-    catalog,
-    channels,
-    prices,
-    budgets,
-    throttle,
-    gauges,
-    freshness,
-  }: TaskDeps & ReturnType<typeof accountsOf>,
+  infra: Infrastructure,
+  tasks: TaskDeps & ReturnType<typeof accountsOf>,
   replica: string,
 ): ReturnType<Services['calls']> {
+  const { pool, log, clock, logger, metrics, crashPoint, keptAnswerBytes: maxKeptBytes } = infra
+  const { catalog, channels, prices, budgets, throttle, gauges, freshness } = tasks
   return {
     log,
     catalog,
@@ -276,7 +281,7 @@ function callsOf(
     funds: createFunds({ pool, gauges, freshness }),
     claims: createCallClaims({
       pool,
-      secret: markerSecret,
+      secret: infra.markerSecret,
       owner: replica,
       maxKeptBytes,
       clock,

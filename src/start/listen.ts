@@ -45,8 +45,6 @@ import type { TaskUseCases } from '../app/tasks/types.ts'
 import { createTaskUseCases } from '../app/tasks/use-cases.ts'
 import type { MediaUseCases } from '../app/calls/uploads/types.ts'
 import { createMediaUseCases } from '../app/calls/uploads/use-cases.ts'
-import type { ImageUseCases } from '../app/calls/images/types.ts'
-import { createImageUseCases } from '../app/calls/images/use-cases.ts'
 import { type CallRunner, createCallRunner } from '../app/calls/running-calls.ts'
 
 /** Options of the HTTP interface besides its services. */
@@ -177,6 +175,7 @@ function buildCallersApp(
     metrics: running.metrics,
     ...running.access,
     ...useCases(services, calls),
+    images: services.images,
     resolveMediaFiles: createMediaFiles({ log: createLookUps(log), clock }),
     limitStatusesOf: throttle.statuses,
     countQuery: throttle.query,
@@ -245,7 +244,7 @@ function management(
 
 /** All use cases of callers; those that answer synchronously are calls. */
 function useCases(
-  { tasks, imageTasks, files, assets, images, media }: Services,
+  { tasks, imageTasks, files, assets, media }: Services,
   { deps, running }: Pick<StartedCalls, 'deps' | 'running'>,
 ): {
   readonly tasks: TaskUseCases
@@ -253,7 +252,6 @@ function useCases(
   readonly files: FileUseCases
   readonly assets: AssetUseCases
   readonly calls: CallRunner
-  readonly images: ImageUseCases
   readonly media: MediaUseCases
 } {
   return {
@@ -262,7 +260,6 @@ function useCases(
     files: createFileUseCases(files),
     assets: createAssetUseCases(assets, assets.findAssetTypes),
     calls: createCallRunner(deps, running),
-    images: createImageUseCases({ ...deps, ...images }, running),
     media: createMediaUseCases({ ...deps, ...media }, running),
   }
 }

@@ -21,7 +21,6 @@ const imageTasks: unknown[] = []
 const { app, hosts, tasks, assets } = await startApp(
   {
     logger: pino({ level: 'silent' }),
-    images,
     imageTasks: {
       create: (input) => {
         imageTasks.push(input)
@@ -33,6 +32,7 @@ const { app, hosts, tasks, assets } = await startApp(
   },
   texts,
   speech,
+  images,
 )
 hosts.set('media.example.com', ['93.184.216.34'])
 t.teardown(() => app.close())

@@ -10,7 +10,8 @@ import { refuseTypos, typoRefusal } from '../kit/typo-check.ts'
 import { partOf, type QuotedPath } from '../kit/surface.ts'
 import { tokenFailures, withBody } from '../kit/route-failures.ts'
 import { describe } from './documentation.ts'
-import type { ImageUseCases } from '../../app/calls/images/types.ts'
+import type { ImageCallFamily } from '../../app/calls/images/family.ts'
+import type { CallRunner } from '../../app/calls/running-calls.ts'
 import type { ImageTaskUseCases } from '../../app/tasks/images/types.ts'
 import type { TaskUseCases } from '../../app/tasks/types.ts'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
@@ -167,7 +168,8 @@ export function quotePlugin(deps: QuoteRouteDeps) {
 export interface QuoteDeps extends Pick<OrderDeps, 'findAssetTypes'> {
   readonly catalog: Catalog
   readonly tasks: TaskUseCases
-  readonly images: ImageUseCases
+  readonly calls: CallRunner
+  readonly images: ImageCallFamily
   readonly imageTasks: ImageTaskUseCases
   readonly resolveHost: ResolveHost
   readonly foreignMembers: ForeignNames
@@ -175,6 +177,7 @@ export interface QuoteDeps extends Pick<OrderDeps, 'findAssetTypes'> {
 
 function imagePaths({
   catalog,
+  calls,
   images,
   imageTasks,
   resolveHost,
@@ -190,7 +193,8 @@ function imagePaths({
     quote: async ({ principal, requestId, body }) => {
       checks[kind](body)
       const order = await readJsonOrder({ catalog, resolveHost }, body, kind)
-      return images.quote({ ...order, surface: `v1.images.${kind}s`, principal, requestId })
+      const asked = { ...order, surface: `v1.images.${kind}s`, principal, requestId }
+      return calls.quote(images, asked)
     },
   })
   return [

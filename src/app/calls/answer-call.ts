@@ -43,9 +43,10 @@ export async function answerCall<Input extends CallInput, Request, Seen, Body>(
   const { call, request } = await admit(deps, family, input, false)
   const { callId } = call
   const options = { signal: stopped, requestId: input.requestId }
+  let free: (() => void) | undefined
   try {
     // Fetching may take long, so the call holds no channel yet.
-    await family.prepare?.(request, options)
+    free = await family.prepare?.(request, options)
     const { channel, lease, result } = await attempt(deps, call, (asked) =>
       family.ask(input, asked, request, options),
     )
@@ -67,6 +68,8 @@ export async function answerCall<Input extends CallInput, Request, Seen, Body>(
     return { callId, body, ...settled }
   } catch (error) {
     throw await endFailed(family, call, error)
+  } finally {
+    free?.()
   }
 }
 
@@ -108,6 +111,7 @@ export async function admit<Input extends CallInput, Request, Seen>(
     if (claim !== undefined) keyed?.taken(claim)
     const offered = resolveOffered(deps, input, (serving) => resolve(input, serving))
     const { request, channelQuery, expectedTokens, price } = offered
+    offered.checkDelivery?.()
     // P9: no call begins while the log is unavailable.
     if (!deps.log.healthy()) await deps.log.ready()
     held.add(await deps.throttle.call(principal, expectedTokens))

@@ -75,9 +75,10 @@ export interface CallFamily<Input extends CallInput, Request, Seen, Body> {
   ) => ResolvedCall<Request, Seen>
   /**
    * Fetches what is sent, after admission and before a channel is held, because it may take long.
+   * Returns what frees the memory of it, which is called once nothing is sent again.
    * @throws DomainError, which the caller gets
    */
-  readonly prepare?: (request: Request, options: CallOptions) => Promise<void>
+  readonly prepare?: (request: Request, options: CallOptions) => Promise<() => void>
   /** Asks one channel, once, for a whole answer. @throws ProviderError */
   readonly ask: (
     input: Input,
@@ -116,6 +117,11 @@ export interface StreamBounds {
 /** A valid call that is not paid for yet. */
 export interface ResolvedCall<Request, Seen> {
   readonly request: Request
+  /**
+   * Refuses what could not be delivered to the caller at this moment; a quote does not ask.
+   * @throws DomainError, which the caller gets
+   */
+  readonly checkDelivery?: () => void
   /** The channels that may serve it. */
   readonly channelQuery: ChannelQuery
   /** Tokens it counts towards a limit per minute until it ends; only called when there is one. */

@@ -35,8 +35,9 @@ export async function streamCall<
 ): Promise<BegunStream<Seen, Chunk, Frame>> {
   const { call, request } = await admit(deps, family, input, true)
   const options = { signal: stopped, requestId: input.requestId }
+  let free: (() => void) | undefined
   try {
-    await family.prepare?.(request, options)
+    free = await family.prepare?.(request, options)
     const { channel, lease, result } = await attempt(deps, call, (asked) =>
       family.open(input, asked, request, options),
     )
@@ -57,6 +58,8 @@ export async function streamCall<
     return { pump, channel, streamed }
   } catch (error) {
     throw await endFailed(family, call, error)
+  } finally {
+    free?.()
   }
 }
 

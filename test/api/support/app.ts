@@ -1,3 +1,4 @@
+import type { ImageCallFamily } from '../../../src/app/calls/images/family.ts'
 import type { FastifyInstance } from 'fastify'
 import pino, { type Logger } from 'pino'
 import { Registry } from 'prom-client'
@@ -172,11 +173,15 @@ export const familyDeps: FamilyDeps = {
   crashPoint: noCrash,
 }
 
+/** `memoryCalls` runs calls without their family. */
+const noImageFamily = {} as ImageCallFamily
+
 /** The whole HTTP interface over hand-written in-memory parts. */
 export async function startApp(
   part: Partial<ApiDeps> = {},
   texts = new MemoryTexts(),
   speech = new MemorySpeech(),
+  images = new MemoryImages(),
 ): Promise<Harness> {
   const lines: string[] = []
   const logger: Logger = pino(
@@ -196,9 +201,9 @@ export async function startApp(
     authenticate,
     tasks,
     assets,
-    calls: memoryCalls(texts, speech),
+    calls: memoryCalls(texts, speech, images),
     channels: texts.channels(),
-    images: new MemoryImages(),
+    images: noImageFamily,
     media: new MemoryMedia(nowMs),
     resolveMediaFiles: () => Promise.resolve(undefined),
     files: new MemoryFiles(nowMs),

@@ -1,12 +1,8 @@
 import type { SurfaceServices } from '../../../src/api/kit/surface.ts'
-import type { CompletedCall, StreamedCall } from '../../../src/app/calls/family.ts'
-import type {
-  CompletedImageCall,
-  ImageCallInput,
-  ImageUseCases,
-  StreamedImageCall,
-} from '../../../src/app/calls/images/types.ts'
+import type { CallInput, CompletedCall, StreamedCall } from '../../../src/app/calls/family.ts'
+import type { ImageCallInput } from '../../../src/app/calls/images/types.ts'
 import type { CallRunner } from '../../../src/app/calls/running-calls.ts'
+import type { ImageFrame } from '../../../src/app/ports/images.ts'
 import type { Channel } from '../../../src/app/ports/provider.ts'
 import type { ImageTaskUseCases } from '../../../src/app/tasks/images/types.ts'
 import type {
@@ -171,13 +167,13 @@ export class MemorySpeech {
   }
 }
 
-/** Image use cases in memory: enough to see what the routes ask and how they answer. */
-export class MemoryImages implements ImageUseCases {
+/** Image calls in memory: enough to see what the routes ask and how they answer. */
+export class MemoryImages {
   readonly calls: ImageCallInput[] = []
   /** Thrown by every call while set. */
   failure: unknown
 
-  async make(input: ImageCallInput): Promise<CompletedImageCall> {
+  async complete(input: ImageCallInput): Promise<CompletedCall<JsonObject>> {
     await Promise.resolve()
     this.calls.push(input)
     if (this.failure !== undefined) throw this.failure
@@ -186,9 +182,7 @@ export class MemoryImages implements ImageUseCases {
     return { callId: 'call_1', body, settlement, measurement: 'reported' }
   }
 
-  quote = answered
-
-  async stream(input: ImageCallInput): Promise<StreamedImageCall> {
+  async stream(input: ImageCallInput): Promise<StreamedCall<ImageFrame>> {
     await Promise.resolve()
     this.calls.push(input)
     if (this.failure !== undefined) throw this.failure
@@ -209,14 +203,18 @@ export const noImageTasks: ImageTaskUseCases = {
 }
 
 /** Runs calls in memory: the test gives their answers, in place of a family's upstream. */
-export function memoryCalls(texts: MemoryTexts, speech: MemorySpeech): CallRunner {
-  const isSpeech = (input: TextCallInput | SpeechCallInput): input is SpeechCallInput =>
-    input.family === 'speech'
+export function memoryCalls(
+  texts: MemoryTexts,
+  speech: MemorySpeech,
+  images: MemoryImages,
+): CallRunner {
+  const memoryOf = ({ family }: CallInput) => {
+    if (family === 'speech') return speech
+    return ['chat', 'responses', 'native'].includes(family) ? texts : images
+  }
   const run = {
-    complete: (_family: unknown, input: TextCallInput | SpeechCallInput) =>
-      isSpeech(input) ? speech.complete(input) : texts.complete(input),
-    stream: (_family: unknown, input: TextCallInput | SpeechCallInput) =>
-      isSpeech(input) ? speech.stream(input) : texts.stream(input),
+    complete: (_family: unknown, input: CallInput) => memoryOf(input).complete(input as never),
+    stream: (_family: unknown, input: CallInput) => memoryOf(input).stream(input as never),
     quote: answered,
   }
   // The types of a family's bodies are its own.

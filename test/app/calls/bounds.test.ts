@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { defaultCallLimits, type CallLimits } from '../../../src/app/calls/deps.ts'
 import type { StreamedCall } from '../../../src/app/calls/family.ts'
 import type { ImageDeps } from '../../../src/app/calls/images/types.ts'
-import { createImageUseCases } from '../../../src/app/calls/images/use-cases.ts'
+import { createImageFamily } from '../../../src/app/calls/images/family.ts'
 import { createCallRunner, createRunningCalls } from '../../../src/app/calls/running-calls.ts'
 import { createChannelDirectory } from '../../../src/app/channels/directory.ts'
 import type { Channel } from '../../../src/app/ports/provider.ts'
@@ -212,7 +212,7 @@ function gateway(t: Test, name: string, given: Given = {}) {
       }
       const fields = { stream: true, partial_images: 2, response_format: 'b64_json' }
       const request = readImageOrder(order({ ...fields, ...body }, { model }))
-      return createImageUseCases(all, running).stream({ ...by, request })
+      return runner.stream(createImageFamily(all), { ...by, request })
     }
     const wire = name as TextFamily
     const provider = createTextProvider(textWires[wire])

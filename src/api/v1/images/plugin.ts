@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { ImageUseCases } from '../../../app/calls/images/types.ts'
+import type { ImageCallFamily } from '../../../app/calls/images/family.ts'
+import type { CallRunner } from '../../../app/calls/running-calls.ts'
 import type { ImageFrame } from '../../../app/ports/images.ts'
 import type { ImageTaskUseCases } from '../../../app/tasks/images/types.ts'
 import type { Catalog } from '../../../domain/catalog/catalog.ts'
@@ -29,7 +30,8 @@ import { type ImageOrderDeps, readOrder, imageBodies, ImagesSchema } from './ord
 
 export interface ImageRouteDeps {
   readonly catalog: Catalog
-  readonly images: ImageUseCases
+  readonly calls: CallRunner
+  readonly images: ImageCallFamily
   readonly imageTasks: ImageTaskUseCases
   readonly resolveHost: ResolveHost
   readonly formLimits: FormLimits
@@ -61,13 +63,16 @@ async function answer(
     const gone = callerGone(reply)
     return answerStream(request, reply, {
       gone,
-      call: deps.images.stream({ ...asked, callerGone: gone.signal }),
+      call: deps.calls.stream(deps.images, { ...asked, callerGone: gone.signal }),
       dialect: imagesDialect(),
       limits: deps.streamLimits,
       headers: () => limitHeadersOf(request, deps.limitStatusesOf),
     })
   }
-  const call = await deps.images.make({ ...asked, callerGone: callerPresence(reply) })
+  const call = await deps.calls.complete(deps.images, {
+    ...asked,
+    callerGone: callerPresence(reply),
+  })
   setCallHeaders(reply, call)
   return sendInPieces(reply, call.body, deps.streamLimits)
 }

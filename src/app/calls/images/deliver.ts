@@ -72,13 +72,17 @@ export async function deliverPicture(
     throw new DomainError('suspected_black_image', 'The image is black all over', {})
   if (way.delivery === 'b64_json')
     return { b64_json: 'base64' in picture ? picture.base64 : base64Of(bytes), ...shown }
-  if (way.keepImage === undefined)
-    throw new DomainError(
-      'image_url_not_available',
-      'No object storage is configured for images',
-      {},
-    )
+  if (way.keepImage === undefined) throw noImageUrl()
   return { url: await way.keepImage(bytes, mediaType), ...shown }
+}
+
+/** The refusal of a URL where the gateway has no storage. */
+export function noImageUrl(): DomainError {
+  return new DomainError(
+    'image_url_not_available',
+    'No object storage is configured for images',
+    {},
+  )
 }
 
 function isLong(picture: MadePicture): picture is Extract<MadePicture, { base64: unknown }> {

@@ -12,51 +12,70 @@ import type {
 } from '../../ports/images.ts'
 import type { CallFamily, StreamFamily, WholeAnswer } from '../family.ts'
 import { refusalOf } from '../../ports/refusal.ts'
-import { checkImageCount, deliver, type DeliveryRoute } from './deliver.ts'
+import { checkImageCount, deliver, type DeliveryRoute, noImageUrl } from './deliver.ts'
+import { createFetchRooms, type FetchRoom, readyImages, type ReadyImages } from './inputs.ts'
 import type { ImageCallInput, ImageDeps } from './types.ts'
-import type { ReadyImages } from './inputs.ts'
 import { type DeliveredEvent, deliveredStream } from './stream.ts'
 
-/** An order whose pictures can be fetched. */
-export interface PicturedCall extends ImageCallInput {
+/** The pictures of one call, fetched once for all channels that are asked. */
+interface Pictures {
   /** Fetches them on the first call. */
   readonly ready: (signal: AbortSignal) => Promise<ReadyImages>
+  readonly room: FetchRoom
 }
-
-type Deps = Pick<ImageDeps, 'catalog' | 'providers' | 'imagePlace' | 'fetchPublic' | 'clock'>
 
 /** Read for a disconnected caller: as much as an unstreamed answer may have. */
 const MAX_STREAM_BYTES = 192 << 20
 /** UTF-16 units: the last picture of a stream in base64, with room for more. */
 const MAX_WITHHELD_BYTES = 192 << 20
 
-/** The family of image calls, whole or streamed. */
-type ImageCallFamily = CallFamily<PicturedCall, PicturedCall['ready'], ImageSeen, JsonObject> &
-  StreamFamily<PicturedCall, PicturedCall['ready'], ImageTally, DeliveredEvent, ImageFrame>
+/**
+ * The family of image calls, whole or streamed. Domain error codes beside those of every call:
+ * `n_not_supported`, `image_too_large`, `image_url_not_available`, `content_policy_violation`,
+ * `suspected_black_image`, `no_image_generated` (details: usage, where the input was billed).
+ */
+export type ImageCallFamily = CallFamily<ImageCallInput, Pictures, ImageSeen, JsonObject> &
+  StreamFamily<ImageCallInput, Pictures, ImageTally, DeliveredEvent, ImageFrame>
 
-export function createImageFamily(deps: Deps): ImageCallFamily {
+export function createImageFamily(deps: ImageDeps): ImageCallFamily {
+  const rooms = createFetchRooms()
   return {
-    resolve: ({ family, model, request, ready }, serving) => {
+    resolve: (input, serving) => {
+      const { family, model, request } = input
       const { count, facts } = request
       checkImageCount(model, count, serving)
       const rules = deps.catalog.imageFamilyOf(model)
       invariant(rules, `the order was read by its family: ${model}`)
       const priced = imageCallRules(rules)
       return {
-        request: ready,
+        request: picturesOf(deps, input, rooms.enter()),
+        checkDelivery: () => {
+          // Also when a URL is the family's default: a caller that chose nothing still expects one.
+          if (request.delivery !== 'url') return
+          if (deps.imagePlace === undefined) throw noImageUrl()
+          deps.imagePlace.check()
+        },
         channelQuery: { family, model, imageCount: count },
         expectedTokens: () => priced.expectedTokens({ model, facts }),
         price: (book) => priced.price({ model, facts }, book),
       }
     },
-    prepare: async (ready, { signal }) => void (await ready(signal)),
-    ask: async (input, channel, ready, options) => {
+    prepare: async ({ ready, room }, { signal }) => {
+      try {
+        await ready(signal)
+        return room.leave
+      } catch (error) {
+        room.leave()
+        throw error
+      }
+    },
+    ask: async (input, channel, { ready }, options) => {
       const call = callAt(input, channel, await ready(options.signal))
       const answer = await providerOf(deps, input).make(channel, call, options)
       const way = wayOf(deps, input, channel, options.signal)
       return wholeAnswer(deps, way, input, answer)
     },
-    open: async (input, channel, ready, options) => {
+    open: async (input, channel, { ready }, options) => {
       const { stream } = providerOf(deps, input)
       invariant(stream, `${input.family} streams what it reads as a stream`)
       const call = callAt(input, channel, await ready(options.signal))
@@ -79,8 +98,20 @@ export function createImageFamily(deps: Deps): ImageCallFamily {
   }
 }
 
+function picturesOf(
+  deps: ImageDeps,
+  { principal, request }: Pick<ImageCallInput, 'principal' | 'request'>,
+  room: FetchRoom,
+): Pictures {
+  let images: Promise<ReadyImages> | undefined
+  return {
+    ready: (signal) => (images ??= readyImages(deps, { principal, request }, room, signal)),
+    room,
+  }
+}
+
 function providerOf(
-  { providers }: Pick<Deps, 'providers'>,
+  { providers }: Pick<ImageDeps, 'providers'>,
   { family }: ImageCallInput,
 ): ImageProvider {
   const provider = providers.get(family)
@@ -90,7 +121,7 @@ function providerOf(
 
 /** The gateway waits for a store at most as long as for the channel. */
 function wayOf(
-  { imagePlace }: Pick<Deps, 'imagePlace'>,
+  { imagePlace }: Pick<ImageDeps, 'imagePlace'>,
   { request }: ImageCallInput,
   channel: Channel,
   signal: AbortSignal,
@@ -105,7 +136,7 @@ function callAt({ model }: ImageCallInput, channel: Channel, images: ReadyImages
 }
 
 function wholeAnswer(
-  deps: Deps,
+  deps: ImageDeps,
   way: DeliveryRoute,
   { model }: ImageCallInput,
   answer: ImageAnswer,

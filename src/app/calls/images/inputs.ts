@@ -119,7 +119,7 @@ async function fitted(
 const MAX_FETCHED_BYTES = 512 * 1024 * 1024
 
 /** The part of that bound that one call uses. */
-interface FetchRoom {
+export interface FetchRoom {
   /** @throws DomainError `overloaded` when less is free */
   readonly take: (bytes: number) => void
   readonly give: (bytes: number) => void

@@ -1,35 +1,16 @@
-import type { RequestQuote } from '../../finance/prices/tenant-prices.ts'
+import type { Catalog } from '../../../domain/catalog/catalog.ts'
 import type { ImageMediaType, ImageRequest } from '../../../domain/catalog/image-rules.ts'
-import type { JsonObject } from '../../../kernel/json.ts'
+import type { Clock } from '../../../kernel/clock.ts'
 import type { FetchPublic } from '../../../kernel/public-fetch.ts'
 import type { Principal } from '../../access/principal.ts'
-import type { ImageFrame, ImageProvider, SentImage } from '../../ports/images.ts'
-import type { CallDeps } from '../deps.ts'
-import type { CallInput, CompletedCall, StreamedCall, PricingInput } from '../family.ts'
+import type { ImageProvider, SentImage } from '../../ports/images.ts'
+import type { CallInput } from '../family.ts'
 
-/** Input and output of the synchronous image use cases; no HTTP here. */
+/** Input of synchronous image calls; no HTTP here. */
 
 export interface ImageCallInput extends CallInput {
   /** Read by the family of its model. */
   readonly request: ImageRequest
-}
-
-/** Its body is `{created, data, …}`, as image callers expect it. */
-export type CompletedImageCall = CompletedCall<JsonObject>
-
-export type StreamedImageCall = StreamedCall<ImageFrame>
-
-/**
- * Domain error codes: those of every call, and `n_not_supported`, `image_too_large`,
- * `image_url_not_available`, `content_policy_violation`, `suspected_black_image`,
- * `no_image_generated` (details: usage, where the input was billed).
- */
-export interface ImageUseCases {
-  readonly make: (input: ImageCallInput) => Promise<CompletedImageCall>
-  /** For a request that is `streamed`. */
-  readonly stream: (input: ImageCallInput) => Promise<StreamedImageCall>
-  /** What a call would hold and may be settled at; its pictures are not read. */
-  readonly quote: (input: PricingInput<ImageCallInput>) => Promise<RequestQuote>
 }
 
 /** Stores a picture under a URL. @throws DomainError `image_not_kept`, `image_url_not_available` */
@@ -53,8 +34,10 @@ export type OpenImageFile = (
   file: { readonly fileId: string; readonly param: string },
 ) => Promise<SentImage>
 
-/** Dependencies of the image use cases, beside those of every call. */
-export interface ImageDeps extends CallDeps {
+/** What image calls need beside what every call does. */
+export interface ImageDeps {
+  readonly catalog: Catalog
+  readonly clock: Clock
   readonly providers: ReadonlyMap<string, ImageProvider>
   /** Undefined: there is no storage. */
   readonly imagePlace: ImagePlace | undefined

@@ -1,15 +1,15 @@
 import sharp from 'sharp'
 import t from 'tap'
+import { readArtBOrder } from '../../../../src/families/art-b/rules/request.ts'
+import { shippedBook } from '../../../domain/pricing/books.ts'
+import { order } from '../../../families/art-b/rules/orders.ts'
+import { memoryCallDeps } from '../support/call-deps.ts'
 import { principalOf } from '../../support/world.ts'
-import type {
-  ImageCallInput,
-  ImageDeps,
-  KeepImage,
-} from '../../../../src/app/calls/images/types.ts'
+import type { ImageCallInput, KeepImage } from '../../../../src/app/calls/images/types.ts'
 import { createImagePlace } from '../../../../src/app/calls/images/keep.ts'
 import { deliver } from '../../../../src/app/calls/images/deliver.ts'
-import { createImageUseCases } from '../../../../src/app/calls/images/use-cases.ts'
-import type { RunningCalls } from '../../../../src/app/calls/running-calls.ts'
+import { createImageFamily } from '../../../../src/app/calls/images/family.ts'
+import { createCallRunner, createRunningCalls } from '../../../../src/app/calls/running-calls.ts'
 import { type Channel, ProviderError } from '../../../../src/app/ports/provider.ts'
 import type { ImageAnswer, ImageItem } from '../../../../src/app/ports/images.ts'
 import { storageUnavailable } from '../../../../src/storage/errors.ts'
@@ -32,7 +32,6 @@ const answerOf = (...items: readonly ImageItem[]): ImageAnswer => ({
   seen: { usage: { image: items.length }, output: {} },
   failure: undefined,
 })
-const asked = (delivery: 'url' | 'b64_json') => ({ request: { delivery } }) as ImageCallInput
 /** The body of an answer as it is delivered; none of it lies at a URL of upstream's. */
 async function body(delivery: 'url' | 'b64_json', answer: ImageAnswer) {
   const deps = { fetchPublic: () => Promise.reject(new Error('nothing to fetch')) }
@@ -111,18 +110,32 @@ void t.test('what is no picture is not delivered', async (t) => {
 void t.test(
   'a URL without a place to keep images is refused before anything is sent',
   async (t) => {
-    const running = {
-      run: <Result>(_call: unknown, work: (stopped: AbortSignal) => Promise<Result>) =>
-        work(new AbortController().signal),
-    } as RunningCalls
     // Nothing else of it is reached.
-    const deps = { imagePlace: undefined } as ImageDeps
-    await t.rejects(
-      createImageUseCases(deps, running).make({ ...asked('url'), principal: principalOf() }),
-      {
-        code: 'image_url_not_available',
-      },
-    )
+    const { deps } = memoryCallDeps({
+      family: 'art-b',
+      models: { 'artB-5.0': 'upstream' },
+      book: shippedBook,
+    })
+    const untouched = () => Promise.reject(new Error('nothing is fetched'))
+    const family = createImageFamily({
+      ...deps,
+      providers: new Map(),
+      imagePlace: undefined,
+      openImageFile: untouched,
+      fetchPublic: untouched,
+    })
+    const input: ImageCallInput = {
+      principal: principalOf(),
+      family: 'art-b',
+      surface: 'v1.images.generations',
+      requestId: 'req_1',
+      model: 'artB-5.0',
+      callerGone: new AbortController().signal,
+      request: readArtBOrder(order()),
+    }
+    await t.rejects(createCallRunner(deps, createRunningCalls(deps)).complete(family, input), {
+      code: 'image_url_not_available',
+    })
   },
 )
 

@@ -1,8 +1,9 @@
 import sharp from 'sharp'
 import t from 'tap'
-import { createImageUseCases } from '../../../../src/app/calls/images/use-cases.ts'
+import type { CallDeps } from '../../../../src/app/calls/deps.ts'
+import { createImageFamily } from '../../../../src/app/calls/images/family.ts'
 import type { ImageCallInput, ImageDeps } from '../../../../src/app/calls/images/types.ts'
-import { createRunningCalls } from '../../../../src/app/calls/running-calls.ts'
+import { createCallRunner, createRunningCalls } from '../../../../src/app/calls/running-calls.ts'
 import { ProviderError } from '../../../../src/app/ports/provider.ts'
 import type {
   ImageEvent,
@@ -95,7 +96,7 @@ const fetched: FetchPublic = (url) => {
 
 function scene(
   source: ReturnType<typeof upstream>,
-  { deps = {}, fields = {} }: { deps?: Partial<ImageDeps>; fields?: object } = {},
+  { deps = {}, fields = {} }: { deps?: Partial<ImageDeps & CallDeps>; fields?: object } = {},
 ) {
   const inMemory = memoryCallDeps({
     family: 'art-b',
@@ -104,7 +105,7 @@ function scene(
     book: shippedBook,
   })
   const kept: number[] = []
-  const all: ImageDeps = {
+  const all: ImageDeps & CallDeps = {
     ...inMemory.deps,
     providers: new Map([['art-b', source.provider]]),
     fetchPublic: fetched,
@@ -134,7 +135,7 @@ function scene(
   let error: unknown
   const read = async (): Promise<void> => {
     try {
-      const { frames } = await createImageUseCases(all, running).stream(input)
+      const { frames } = await createCallRunner(all, running).stream(createImageFamily(all), input)
       for await (const { data } of frames) seen.push(data)
     } catch (thrown) {
       error = thrown
