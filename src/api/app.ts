@@ -48,7 +48,7 @@ import type { Health } from './operating/health.ts'
 import { livenessPlugin, operatingPlugin, welcomePlugin } from './operating/plugin.ts'
 import { envelopesOf, mountsOf, tagsOf } from './surfaces.ts'
 import type { ReadOwnBudgets } from './v1/key.ts'
-import { v1Surface } from './v1/routes.ts'
+import { v1Surfaces } from './v1/routes.ts'
 
 /** Everything that the HTTP interface needs. */
 export interface ApiDeps extends Omit<AccountsDeps, 'endpoints'>, PerToken {
@@ -247,14 +247,13 @@ export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
     mediaForm,
     fileForm,
     formLimits,
-    findAssetTypes: deps.assets.findAssetTypes,
     limitStatusesOf: deps.limitStatusesOf ?? (() => ({})),
     upstreamHosts: deps.upstreamHosts ?? new Set<string>(),
     streamLimits: { ...defaultStreamLimits, ...deps.streamLimits },
   }
   const quotedPaths = (): readonly QuotedPath[] =>
     surfaces.flatMap(({ quotes }) => quotes?.(services) ?? [])
-  const surfaces: readonly Surface[] = [...deps.surfaces, v1Surface(offered, quotedPaths)]
+  const surfaces: readonly Surface[] = [...deps.surfaces, ...v1Surfaces(offered, quotedPaths)]
   const services: SurfaceServices = {
     ...offered,
     foreignMembers: foreignToCreations(membersOf(surfaces)),

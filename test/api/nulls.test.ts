@@ -24,7 +24,12 @@ const { app, hosts, tasks, assets } = await startApp(
     imageTasks: {
       create: (input) => {
         imageTasks.push(input)
-        return Promise.resolve({ platformId: 'image_1', replayed: false, createdAtMs: 0 })
+        return Promise.resolve({
+          platformId: 'image_1',
+          nativeId: 'image_1',
+          replayed: false,
+          createdAtMs: 0,
+        })
       },
       get: () => Promise.reject(new Error('is not asked for')),
       quote: answered,

@@ -20,7 +20,13 @@ t.setTimeout(180_000)
 const { app, hosts } = await startApp({
   logger: pino({ level: 'silent' }),
   imageTasks: {
-    create: () => Promise.resolve({ platformId: 'image_1', replayed: false, createdAtMs: 0 }),
+    create: () =>
+      Promise.resolve({
+        platformId: 'image_1',
+        nativeId: 'image_1',
+        replayed: false,
+        createdAtMs: 0,
+      }),
     get: () => Promise.reject(new Error('is not asked for')),
     quote: answered,
   },

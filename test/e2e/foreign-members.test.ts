@@ -1,7 +1,8 @@
 import t from 'tap'
 import { foreignToCreations } from '../../src/api/kit/foreign-members.ts'
 import { membersOf as membersOfBodies } from '../../src/api/kit/surface.ts'
-import { v1Bodies } from '../../src/api/v1/routes.ts'
+import { imageBodies } from '../../src/api/v1/images/order.ts'
+import { CreateVideoBodySchema } from '../../src/api/v1/videos/order.ts'
 import { catalog, families } from '../../src/families/index.ts'
 import { openFamilies } from '../../src/families/module.ts'
 import { pictureOf } from '../../infra/sandbox/media/pictures.ts'
@@ -18,7 +19,12 @@ t.teardown(() => stack.stop())
 const { url, demo } = stack
 
 const foreignMembers = foreignToCreations(
-  membersOfBodies([{ bodies: v1Bodies(catalog) }, ...openFamilies(families, familyDeps).surfaces]),
+  membersOfBodies([
+    ...[...Object.values(imageBodies(catalog)), CreateVideoBodySchema].map((schema) => ({
+      bodies: [{ schema }],
+    })),
+    ...openFamilies(families, familyDeps).surfaces,
+  ]),
 )
 
 const PICTURE = 'https://media.example.com/boat.png'

@@ -1,22 +1,22 @@
 import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { CallerGone, CallFamily, CallInput, PricingInput } from '../../app/calls/family.ts'
+import type { CallRunner } from '../../app/calls/running-calls.ts'
 import type { JsonObject } from '../../kernel/json.ts'
-import { costInStream } from './answer-headers.ts'
+import { costInStream, setCallHeaders } from './answer-headers.ts'
 import { principalOf } from './authenticate.ts'
+import { creationRoute, type SentBody } from './creation-route.ts'
 import { sendEventStream } from './event-stream.ts'
 import { CallKeySchema, keyedBy } from './idempotency.ts'
-import { objectBody } from './json-body.ts'
-import { type MemberNames, typoRefusal, refuseTypos } from './typo-check.ts'
+import type { FormLimits } from './multipart.ts'
+import { type MemberNames, typoRefusal } from './typo-check.ts'
 import type { Mount, SurfaceServices, Surface } from './surface.ts'
 
 /** Synchronous calls of a family, declared: the route, its price and its name follow. */
 
 /** What every call has, before its body is read. */
-export interface AskedCall extends Pick<
-  CallInput,
-  'principal' | 'family' | 'surface' | 'requestId'
-> {
+export interface AskedCall extends Pick<SentBody, 'form'> {
+  readonly by: Pick<CallInput, 'principal' | 'surface' | 'requestId'>
   /** The path's value for its `{…}`; empty where it has none. */
   readonly part: string
 }
@@ -47,9 +47,9 @@ interface Call<Input extends CallInput, Request, Seen, Accepted extends Accepted
   readonly shownAs?: string
   /** Its name in the log and the ledger. */
   readonly name: string
-  /** The family of the channels that serve it. */
-  readonly family: string
   readonly body: TSchema
+  /** The bounds of a form; absent: only JSON is taken. */
+  readonly forms?: FormLimits
   /** How names of its members are checked; absent: as in other creations. */
   readonly names?: MemberNames
   /** The description of the route, without the body. */
@@ -70,7 +70,7 @@ export function callSurface<
   Seen,
   Accepted extends AcceptedCall<Input>,
 >(mount: Mount, call: Call<Input, Request, Seen, Accepted>): Surface {
-  const { path, route = path, shownAs = path, name: surface, family, body, accept } = call
+  const { path, route = path, shownAs = path, name: surface, body, accept } = call
   const { prefix } = mount
   const namesOf = ({ foreignMembers }: SurfaceServices): MemberNames =>
     call.names ?? { foreign: foreignMembers }
@@ -81,19 +81,19 @@ export function callSurface<
     bodies: [{ schema: body, ...(spellings === undefined ? {} : { spellings }) }],
     register: (app, services) => {
       const { answer } = call.open(services)
-      app.post(route, {
-        schema: { ...call.documented, headers: CallKeySchema, body },
-        // The family checks the body; the schema only finds misspelled names.
-        validatorCompiler: refuseTypos(namesOf(services)),
-        handler: async (request, reply) => {
+      return creationRoute(app, {
+        path: route,
+        schema: { ...call.documented, headers: CallKeySchema },
+        body,
+        names: namesOf(services),
+        forms: call.forms,
+        handler: async (sent, request, reply) => {
           const asked = {
-            principal: principalOf(request),
-            family,
-            surface,
-            requestId: request.id,
+            by: { principal: principalOf(request), surface, requestId: request.id },
             part: String(Object.values(Object(request.params) as object)[0] ?? ''),
+            form: sent.form,
           }
-          const accepted = await accept(objectBody(request.body), asked, services)
+          const accepted = await accept(sent.body, asked, services)
           // From now on only the use case holds the body.
           request.body = undefined
           const input = { ...accepted.input, ...keyedBy(request) }
@@ -109,7 +109,7 @@ export function callSurface<
           path: `${prefix}${path}`,
           quote: async ({ principal, requestId, part, body: sent }) => {
             check(sent)
-            const asked = { principal, family, surface, requestId, part }
+            const asked = { by: { principal, surface, requestId }, part, form: undefined }
             const { input } = await accept(sent, asked, services)
             return services.calls.quote(priced, input)
           },
@@ -117,6 +117,19 @@ export function callSurface<
       ]
     },
   }
+}
+
+/** The whole body of a call, whose id and cost the answer's headers show. */
+export async function answerWhole<Input extends CallInput, Request, Seen, Body>(
+  runner: CallRunner,
+  family: CallFamily<Input, Request, Seen, Body>,
+  input: PricingInput<Input>,
+  reply: FastifyReply,
+): Promise<Body> {
+  const callerGone = callerPresence(reply)
+  const call = await runner.complete(family, { ...input, callerGone } as Input)
+  setCallHeaders(reply, call)
+  return call.body
 }
 
 /** A call whose answer is a stream, as its use case starts it. */

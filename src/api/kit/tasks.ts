@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
+import type { RequestQuote } from '../../app/finance/prices/tenant-prices.ts'
 import type {
   CreatedTask,
   CreateTaskInput,
@@ -10,9 +11,16 @@ import type {
 } from '../../app/tasks/types.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import { principalOf } from './authenticate.ts'
-import { bodyHashOf, idempotencyKeyOf, IdempotencyKeySchema, REPLAYED } from './idempotency.ts'
-import { objectBody } from './json-body.ts'
-import { typoRefusal, refuseTypos } from './typo-check.ts'
+import {
+  bodyHashOf,
+  hasIdempotencyKey,
+  idempotencyKeyOf,
+  IdempotencyKeySchema,
+  REPLAYED,
+} from './idempotency.ts'
+import { creationRoute, type SentBody } from './creation-route.ts'
+import type { FormLimits } from './multipart.ts'
+import { typoRefusal } from './typo-check.ts'
 import type { QuotedPath, Mount, SurfaceServices, Surface } from './surface.ts'
 import type { AssetReference } from '../../domain/catalog/checks/media.ts'
 import { DomainError } from '../../kernel/errors.ts'
@@ -21,7 +29,7 @@ import { costHeaders } from './answer-headers.ts'
 /** What answers about tasks have in common on every surface. */
 
 /** Headers of the answer to a creation. */
-export function setCreationHeaders(
+function setCreationHeaders(
   reply: FastifyReply,
   { platformId, replayed }: Pick<CreatedTask, 'platformId' | 'replayed'>,
 ): void {
@@ -79,35 +87,74 @@ export function taskAssetsOf(
   return { assets, projectName, bodyWith }
 }
 
-/** Routes that create tasks of a family, declared: the route, its price and its name follow. */
+/** Routes that create tasks, declared: the route, its price and its name follow. */
 
-type Ordered = Pick<CreateTaskInput, 'model' | 'facts' | 'upstreamBody'> &
-  Partial<Pick<CreateTaskInput, 'assets' | 'channelId' | 'callerMarker' | 'executionExpiresAfterS'>>
+/** What every creation has beside its order. */
+type Commission = Pick<
+  CreateTaskInput,
+  'principal' | 'surface' | 'requestId' | 'idempotencyKey' | 'bodyHash'
+>
 
-/** @typeParam Accepted a checked body */
-export interface TaskCreation<Accepted> {
+/** What is known before a body is read. */
+interface AskedTask extends Pick<SentBody, 'form'> {
+  readonly principal: Principal
+}
+
+/** Creates and prices tasks from orders of one kind. */
+interface TaskCreator<Order> {
+  readonly create: (order: Order & Commission) => Promise<CreatedTask>
+  readonly quote: (order: Order & Pick<Commission, 'principal'>) => Promise<RequestQuote>
+}
+
+/** An order that is sent upstream as soon as it is recorded. */
+export type SubmittedOrder = Omit<CreateTaskInput, keyof Commission>
+
+/** The creator of tasks that are sent upstream as soon as they are recorded. */
+export const submitted = ({ tasks }: SurfaceServices): TaskCreator<SubmittedOrder> => ({
+  create: tasks.createTask,
+  quote: tasks.quoteTask,
+})
+
+/**
+ * @typeParam Accepted a checked body
+ * @typeParam Order what the creator makes a task of
+ */
+export interface TaskCreation<Accepted, Order = SubmittedOrder> {
   /** Below the prefix of the mount. */
   readonly path: string
   /** Its name in the log and the ledger. */
   readonly name: string
-  readonly family: string
   readonly body: TSchema
-  /** The description of the route, without the body. */
+  /** The bounds of a form; absent: only JSON is taken. */
+  readonly forms?: FormLimits
+  /** JSON creates nothing here, so it has no quote. */
+  readonly formsOnly?: true
+  /** The description of the route; without the body, unless that differs from what is checked. */
   readonly documented: FastifySchema
   /** Checks a body. @throws DomainError naming the member */
   readonly accept: (
     body: JsonObject,
-    principal: Principal,
+    asked: AskedTask,
     services: SurfaceServices,
   ) => Accepted | Promise<Accepted>
-  readonly order: (accepted: Accepted) => Ordered
-  readonly answer: (created: CreatedTask, accepted: Accepted, request: FastifyRequest) => object
+  readonly order: (accepted: Accepted) => Order
+  readonly creator: (services: SurfaceServices) => TaskCreator<Order>
+  /** Distinguishes a retry under a key from another request; absent: the bytes of the body do. */
+  readonly hash?: (accepted: Accepted) => string
+  /** A failure of the creator, as this surface has it. */
+  readonly failure?: (error: unknown) => unknown
+  readonly answer: (
+    created: CreatedTask,
+    accepted: Accepted,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ) => object
 }
 
 /** The surface of some creations; `further` adds the routes of their results. */
-export function creationsOf<Accepted>(
+export function creationsOf<Accepted, Order>(
   mount: Mount,
-  creations: readonly TaskCreation<Accepted>[],
+  creations: readonly TaskCreation<Accepted, Order>[],
   further: (app: FastifyInstance, services: SurfaceServices) => void,
 ): Surface {
   return {
@@ -116,65 +163,76 @@ export function creationsOf<Accepted>(
       creations.map(({ name, path }) => [name, `${mount.prefix}${path}`]),
     ),
     bodies: creations.map(({ body }) => ({ schema: body })),
-    register: (app, services) => {
-      for (const creation of creations) createRoute(app, creation, services)
+    register: async (app, services) => {
+      for (const creation of creations) await createRoute(app, creation, services)
       further(app, services)
     },
-    quotes: (services) => creations.map((creation) => quotedPath(mount.prefix, creation, services)),
+    quotes: (services) =>
+      creations
+        .filter(({ formsOnly }) => formsOnly !== true)
+        .map((creation) => quotedPath(mount.prefix, creation, services)),
   }
 }
 
-function createRoute<Accepted>(
+function createRoute<Accepted, Order>(
   app: FastifyInstance,
-  creation: TaskCreation<Accepted>,
+  creation: TaskCreation<Accepted, Order>,
   services: SurfaceServices,
-): void {
-  const { path, body, documented } = creation
-  app.post(path, {
-    schema: { ...documented, headers: IdempotencyKeySchema, body },
-    // The family checks the body; the schema only finds misspelled names.
-    validatorCompiler: refuseTypos({ foreign: services.foreignMembers }),
-    handler: (request, reply) => create(creation, services, request, reply),
+): Promise<void> {
+  const { path, body, documented, forms } = creation
+  const { create } = creation.creator(services)
+  return creationRoute(app, {
+    path,
+    schema: { headers: IdempotencyKeySchema, ...documented },
+    body,
+    names: { foreign: services.foreignMembers },
+    forms,
+    handler: async (sent, request, reply) => {
+      const idempotencyKey = idempotencyKeyOf(request)
+      const principal = principalOf(request)
+      const accepted = await creation.accept(sent.body, { principal, form: sent.form }, services)
+      // From now on only the creator holds the body.
+      request.body = undefined
+      const commission = {
+        principal,
+        surface: creation.name,
+        requestId: request.id,
+        idempotencyKey,
+        bodyHash: hashOf(creation, accepted, request),
+      }
+      const created = await create({ ...creation.order(accepted), ...commission }).catch(
+        (error: unknown) => {
+          throw creation.failure?.(error) ?? error
+        },
+      )
+      // Every answer once the id exists carries `x-platform-id`.
+      setCreationHeaders(reply, created)
+      return creation.answer(created, accepted, request, reply)
+    },
   })
 }
 
-/** Every answer once the id exists carries `x-platform-id`. */
-async function create<Accepted>(
-  { family, name, accept, order, answer }: TaskCreation<Accepted>,
-  services: SurfaceServices,
+function hashOf<Accepted, Order>(
+  { hash }: TaskCreation<Accepted, Order>,
+  accepted: Accepted,
   request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<object> {
-  const idempotencyKey = idempotencyKeyOf(request)
-  const principal = principalOf(request)
-  const accepted = await accept(objectBody(request.body), principal, services)
-  const created = await services.tasks.createTask({
-    callerMarker: undefined,
-    executionExpiresAfterS: undefined,
-    ...order(accepted),
-    family,
-    principal,
-    surface: name,
-    requestId: request.id,
-    idempotencyKey,
-    bodyHash: bodyHashOf(request),
-  })
-  setCreationHeaders(reply, created)
-  return answer(created, accepted, request)
+): string {
+  return hash === undefined || !hasIdempotencyKey(request) ? bodyHashOf(request) : hash(accepted)
 }
 
-function quotedPath<Accepted>(
+function quotedPath<Accepted, Order>(
   prefix: string,
-  { path, family, body: schema, accept, order }: TaskCreation<Accepted>,
+  { path, body: schema, accept, order, creator }: TaskCreation<Accepted, Order>,
   services: SurfaceServices,
 ): QuotedPath {
   const check = typoRefusal(schema, { foreign: services.foreignMembers })
+  const { quote } = creator(services)
   return {
     path: `${prefix}${path}`,
     quote: async ({ principal, body }) => {
       check(body)
-      const { model, facts, assets } = order(await accept(body, principal, services))
-      return services.tasks.quoteTask({ principal, family, model, facts, assets })
+      const accepted = await accept(body, { principal, form: undefined }, services)
+      return quote({ ...order(accepted), principal })
     },
   }
 }

@@ -6,28 +6,10 @@ import { principalOf } from '../kit/authenticate.ts'
 import type { FailureCode } from '../kit/failure-table.ts'
 import { objectBody } from '../kit/json-body.ts'
 import { memberOrUndefined, objectAt, stringAt } from '../kit/member-checks.ts'
-import { refuseTypos, typoRefusal } from '../kit/typo-check.ts'
+import { refuseTypos } from '../kit/typo-check.ts'
 import { partOf, type QuotedPath } from '../kit/surface.ts'
 import { tokenFailures, withBody } from '../kit/route-failures.ts'
 import { describe } from './documentation.ts'
-import type { ImageCallFamily } from '../../app/calls/images/family.ts'
-import type { CallRunner } from '../../app/calls/running-calls.ts'
-import type { ImageTaskUseCases } from '../../app/tasks/images/types.ts'
-import type { TaskUseCases } from '../../app/tasks/types.ts'
-import type { Catalog } from '../../domain/catalog/catalog.ts'
-import type { ImageKind } from '../../domain/catalog/image-rules.ts'
-import type { ForeignNames } from '../kit/foreign-members.ts'
-import { taskAssetsOf } from '../kit/tasks.ts'
-import type { ResolveHost } from '../../kernel/public-url.ts'
-import { refuseForTasks } from './images/async.ts'
-import { readJsonOrder, imageBodies } from './images/order.ts'
-import {
-  acceptVideo,
-  CreateVideoBodySchema,
-  type OrderDeps,
-  readVideoMembers,
-} from './videos/order.ts'
-
 const QuoteBodySchema = Type.Object(
   {
     path: Type.String({ description: 'The path of the creation, such as `/v1/videos`.' }),
@@ -163,78 +145,4 @@ export function quotePlugin(deps: QuoteRouteDeps) {
       },
     })
   }
-}
-
-export interface QuoteDeps extends Pick<OrderDeps, 'findAssetTypes'> {
-  readonly catalog: Catalog
-  readonly tasks: TaskUseCases
-  readonly calls: CallRunner
-  readonly images: ImageCallFamily
-  readonly imageTasks: ImageTaskUseCases
-  readonly resolveHost: ResolveHost
-  readonly foreignMembers: ForeignNames
-}
-
-function imagePaths({
-  catalog,
-  calls,
-  images,
-  imageTasks,
-  resolveHost,
-  foreignMembers: foreign,
-}: QuoteDeps): readonly QuotedPath[] {
-  const { generation, edit } = imageBodies(catalog)
-  const checks = {
-    generation: typoRefusal(generation, { foreign }),
-    edit: typoRefusal(edit, { foreign }),
-  }
-  const atOnce = (kind: ImageKind): QuotedPath => ({
-    path: `/v1/images/${kind}s`,
-    quote: async ({ principal, requestId, body }) => {
-      checks[kind](body)
-      const order = await readJsonOrder({ catalog, resolveHost }, body, kind)
-      const asked = { ...order, surface: `v1.images.${kind}s`, principal, requestId }
-      return calls.quote(images, asked)
-    },
-  })
-  return [
-    atOnce('generation'),
-    atOnce('edit'),
-    {
-      path: '/v1/images/generations/async',
-      quote: async ({ principal, body }) => {
-        checks.generation(body)
-        const order = await readJsonOrder(
-          { catalog, resolveHost },
-          body,
-          'generation',
-          refuseForTasks,
-        )
-        return imageTasks.quote({ ...order, principal })
-      },
-    },
-  ]
-}
-
-function videoPath(deps: QuoteDeps): QuotedPath {
-  const check = typoRefusal(CreateVideoBodySchema, { foreign: deps.foreignMembers })
-  return {
-    path: '/v1/videos',
-    quote: async ({ principal, body }) => {
-      check(body)
-      const sent = await readVideoMembers(body, [], principal, deps)
-      const accepted = acceptVideo(deps.catalog, sent)
-      const { family, model, facts, withAssets: bodyWith } = accepted
-      const used = { projectName: undefined, bodyWith }
-      const assets = taskAssetsOf(accepted.assets, 'input_reference', used)
-      return deps.tasks.quoteTask({ principal, family, model, facts, assets })
-    },
-  }
-}
-
-/**
- * The creations of images and videos of `/v1` that can be quoted. Forms, which have files, cannot.
- */
-export function v1QuotedPaths(deps: QuoteDeps): readonly QuotedPath[] {
-  return [...imagePaths(deps), videoPath(deps)]
 }

@@ -19,8 +19,8 @@ export interface TaskOrder {
   readonly model: string
   readonly facts: TaskFacts
   /** The marker that the caller sends upstream. */
-  readonly callerMarker: string | undefined
-  readonly executionExpiresAfterS: number | undefined
+  readonly callerMarker?: string | undefined
+  readonly executionExpiresAfterS?: number | undefined
   readonly idempotencyKey: string | undefined
   /** Hash of the caller's own body, to distinguish a retry from a different request. */
   readonly bodyHash: string

@@ -1,9 +1,8 @@
 import { Type } from 'typebox'
 import type { SandboxFamily } from '../../../infra/sandbox/family.ts'
 import { toCallFailure } from '../../../src/api/kit/call-failures.ts'
-import { callerPresence, callSurface } from '../../../src/api/kit/calls.ts'
+import { answerWhole, callSurface } from '../../../src/api/kit/calls.ts'
 import type { Envelope } from '../../../src/api/kit/envelope.ts'
-import { setCallHeaders } from '../../../src/api/kit/answer-headers.ts'
 import type { Mount } from '../../../src/api/kit/surface.ts'
 import type { CallFamily, CallInput } from '../../../src/app/calls/family.ts'
 import { ProviderError } from '../../../src/app/ports/provider.ts'
@@ -119,19 +118,14 @@ const Body = Type.Object(
 const surface = callSurface(echo, {
   path: '/say',
   name: SURFACE,
-  family,
   body: Body,
   documented: { operationId: 'echo', tags: ['Echo'], summary: 'Say it again' },
   accept: (body, asked) => ({
-    input: { ...asked, model: textOf(body, 'model'), text: textOf(body, 'text') },
+    input: { ...asked.by, family, model: textOf(body, 'model'), text: textOf(body, 'text') },
   }),
   open: ({ calls: runner }) => ({
     family: calls,
-    answer: async ({ input }, _request, reply) => {
-      const call = await runner.complete(calls, { ...input, callerGone: callerPresence(reply) })
-      setCallHeaders(reply, call)
-      return call.body
-    },
+    answer: ({ input }, _request, reply) => answerWhole(runner, calls, input, reply),
   }),
 })
 

@@ -2,7 +2,12 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { SandboxFamily } from '../../../infra/sandbox/family.ts'
 import { principalOf } from '../../../src/api/kit/authenticate.ts'
-import { creationsOf, type TaskCreation, setTaskHeaders } from '../../../src/api/kit/tasks.ts'
+import {
+  creationsOf,
+  submitted,
+  type TaskCreation,
+  setTaskHeaders,
+} from '../../../src/api/kit/tasks.ts'
 import type { Mount, SurfaceServices } from '../../../src/api/kit/surface.ts'
 import type { TaskFamilyRules } from '../../../src/domain/catalog/task-rules.ts'
 import { settlement, settlementLine } from '../../../src/domain/pricing/settlement.ts'
@@ -81,11 +86,12 @@ const clay: Mount = { prefix: '/clay', envelopeOf: () => oops, bodyBytes: 10_000
 const creation: TaskCreation<{ readonly model: string; readonly pose: string }> = {
   path: '/figures',
   name: 'clay.figures',
-  family,
   body: Type.Object({ model: Type.String(), pose: Type.String() }, { additionalProperties: true }),
   documented: { operationId: 'createFigure', tags: ['Clay'], summary: 'Form a figure' },
   accept: (body) => ({ model: textOf(body, 'model'), pose: textOf(body, 'pose') }),
+  creator: submitted,
   order: ({ model, pose }) => ({
+    family,
     model,
     facts: { inputs: { text: 1 }, tools: [], settings: {} },
     upstreamBody: { pose },

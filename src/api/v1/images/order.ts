@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify'
 import { type TObject, type TProperties, type TSchema, Type } from 'typebox'
 import type { ImageKind, ImageOrder, ImageRequest } from '../../../domain/catalog/image-rules.ts'
 import type { Catalog } from '../../../domain/catalog/catalog.ts'
@@ -7,16 +6,15 @@ import { asksForNothing, refuse } from '../../../domain/catalog/checks/fields.ts
 import { DomainError } from '../../../kernel/errors.ts'
 import { documentedSchema } from '../../../kernel/body.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import { objectBody } from '../../kit/json-body.ts'
+import type { SentBody } from '../../kit/creation-route.ts'
 import { modelName, publicUrl } from '../../kit/member-checks.ts'
-import { isForm } from '../../kit/body-budget.ts'
-import { type FormLimits, type ReadForm, readForm } from '../../kit/multipart.ts'
+import type { ReadForm } from '../../kit/multipart.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 
 /** Converts a JSON body or a form to the order of its model's family. */
 
 /** An order of a family, read. */
-interface ReadOrder {
+export interface ReadOrder {
   readonly family: string
   readonly model: string
   readonly request: ImageRequest
@@ -28,35 +26,16 @@ interface OrderReading {
   readonly resolveHost: ResolveHost
 }
 
-export interface ImageOrderDeps extends OrderReading {
-  readonly formLimits: FormLimits
-  /** Refuses parts of a form that are misspelled or another interface's. @throws RequestError */
-  readonly checkParts: (form: ReadForm) => void
-}
-
-/** @throws DomainError `invalid_request`, `unknown_model`; RequestError */
+/** @throws DomainError `invalid_request`, `unknown_model` */
 export async function readOrder(
-  request: FastifyRequest,
+  deps: OrderReading,
   kind: ImageKind,
-  deps: ImageOrderDeps,
+  { body, form }: SentBody,
   /** What a route refuses besides. */
   check?: (order: ImageOrder) => void,
 ): Promise<ReadOrder> {
-  const order =
-    kind === 'edit' && isForm(request)
-      ? await formOrder(request, kind, deps)
-      : jsonOrder(objectBody(request.body), kind)
+  const order = form === undefined ? jsonOrder(body, kind) : formOrder(form, kind, deps.catalog)
   return readAsItsFamily(deps, order, check)
-}
-
-/** The same for a JSON body. @throws DomainError `invalid_request`, `unknown_model` */
-export function readJsonOrder(
-  deps: OrderReading,
-  body: JsonObject,
-  kind: ImageKind,
-  check?: (order: ImageOrder) => void,
-): Promise<ReadOrder> {
-  return readAsItsFamily(deps, jsonOrder(body, kind), check)
 }
 
 async function readAsItsFamily(
@@ -87,13 +66,7 @@ function jsonOrder(body: JsonObject, kind: ImageKind): ImageOrder {
   return { kind, form: 'json', model, fields: Object.fromEntries(given), uploads: [] }
 }
 
-async function formOrder(
-  request: FastifyRequest,
-  kind: ImageKind,
-  { catalog, formLimits, checkParts }: ImageOrderDeps,
-): Promise<ImageOrder> {
-  const form = await readForm(request, formLimits)
-  checkParts(form)
+function formOrder(form: ReadForm, kind: ImageKind, catalog: Catalog): ImageOrder {
   const { fields, uploads } = form
   const model = modelName(fields)
   const read = Object.entries(fields)

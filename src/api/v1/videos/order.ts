@@ -1,5 +1,4 @@
 import { Buffer } from 'node:buffer'
-import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import type { Principal } from '../../../app/access/principal.ts'
 import type { FindAssetTypes } from '../../../app/assets/types.ts'
@@ -17,20 +16,16 @@ import { readBody } from '../../../kernel/body.ts'
 import { isJsonObject, type JsonObject } from '../../../kernel/json.ts'
 import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
-import { objectBody } from '../../kit/json-body.ts'
-import { isForm } from '../../kit/body-budget.ts'
-import { type FormLimits, type FormUpload, type ReadForm, readForm } from '../../kit/multipart.ts'
+import type { SentBody } from '../../kit/creation-route.ts'
+import type { FormUpload } from '../../kit/multipart.ts'
 import { MAX_MODEL_CHARACTERS, publicUrl } from '../../kit/member-checks.ts'
 
 /** Converts a JSON body or a form to an order for a video of any family. */
 
-export interface OrderDeps {
+interface OrderDeps {
   /** Looks up the kinds of the caller's assets, if the body does not name them. */
   readonly findAssetTypes: FindAssetTypes
   readonly resolveHost: ResolveHost
-  readonly formLimits: FormLimits
-  /** Refuses parts of a form that are misspelled or another interface's. @throws RequestError */
-  readonly checkParts: (form: ReadForm) => void
 }
 
 const REFERENCE = 'input_reference'
@@ -151,18 +146,6 @@ interface SentOrder {
   readonly size: string | undefined
 }
 
-/** @throws DomainError `invalid_request`; RequestError */
-export async function readVideoOrder(
-  request: FastifyRequest,
-  principal: Principal,
-  deps: OrderDeps,
-): Promise<SentOrder> {
-  if (!isForm(request)) return readVideoMembers(objectBody(request.body), [], principal, deps)
-  const form = await readForm(request, deps.formLimits)
-  deps.checkParts(form)
-  return readVideoMembers(form.fields, form.uploads, principal, deps)
-}
-
 /** In a form a reference may be several parts, with the member in the name of the part. */
 function withReferences(sent: JsonObject): JsonObject {
   const [spelled, fileId] = ['image_url', 'file_id'].map(
@@ -174,21 +157,17 @@ function withReferences(sent: JsonObject): JsonObject {
   return { ...sent, [REFERENCE]: references }
 }
 
-/**
- * The same for the members of a JSON body or a form. @throws DomainError `invalid_request`,
- * `asset_not_found`
- */
-export async function readVideoMembers(
-  sent: JsonObject,
-  uploads: readonly FormUpload[],
+/** @throws DomainError `invalid_request`, `asset_not_found` */
+export async function readVideoOrder(
+  { body: sent, form }: SentBody,
   principal: Principal,
-  { resolveHost, findAssetTypes }: Pick<OrderDeps, 'resolveHost' | 'findAssetTypes'>,
+  { resolveHost, findAssetTypes }: OrderDeps,
 ): Promise<SentOrder> {
   const body = readBody(CreateVideoBodySchema, withReferences(sent))
   const { model, prompt, seconds, generate_audio: audio, input_reference: listed = [] } = body
   const named = [
     ...referencesIn(listed).filter((one) => typeof one !== 'string'),
-    ...uploads.map(uploaded),
+    ...(form?.uploads ?? []).map(uploaded),
   ]
   if (named.length > MAX_REFERENCES)
     refuse(REFERENCE, `\`${REFERENCE}\` must have at most ${MAX_REFERENCES} entries`)

@@ -67,8 +67,6 @@ export function createCreateImageTask(deps: ImageTaskDeps): ImageTaskUseCases['c
       media,
       images,
       facts: images.facts,
-      callerMarker: undefined,
-      executionExpiresAfterS: undefined,
       bodyHash: input.idempotencyKey === undefined ? '' : hashOfOrder(images),
     })
   }

@@ -3,6 +3,7 @@ import type { ImageRequest } from '../../../domain/catalog/image-rules.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { RequestQuote } from '../../finance/prices/tenant-prices.ts'
 import type { Principal } from '../../access/principal.ts'
+import type { CreatedTask } from '../types.ts'
 
 /** Input and output of the asynchronous image use cases; no HTTP here. */
 
@@ -16,13 +17,6 @@ export interface CreateImageTaskInput {
   /** Read by the family of its model. */
   readonly request: ImageRequest
   readonly idempotencyKey: string | undefined
-}
-
-interface CreatedImageTask {
-  readonly platformId: string
-  readonly replayed: boolean
-  /** Unix milliseconds. */
-  readonly createdAtMs: number
 }
 
 /** What its tenant may see; times in Unix milliseconds. */
@@ -55,7 +49,7 @@ export interface ImageTaskUseCases {
    * Domain error codes: those of `CreateTask` except the provider's, `n_not_supported`,
    * `storage_not_configured`, `storage_unavailable`, and `rate_limited` when too many are waiting.
    */
-  readonly create: (input: CreateImageTaskInput) => Promise<CreatedImageTask>
+  readonly create: (input: CreateImageTaskInput) => Promise<CreatedTask>
   /** Codes: `task_not_found` (also for another tenant's), `storage_unavailable`. */
   readonly get: (input: {
     readonly principal: Principal

@@ -13,8 +13,7 @@ import {
 import { mediaFilesPlugin } from './files.ts'
 import { speechCall } from './speech.ts'
 import { speechTask, speechTaskRoute } from './tasks.ts'
-import { callerPresence, callSurface } from '../../../api/kit/calls.ts'
-import { setCallHeaders } from '../../../api/kit/answer-headers.ts'
+import { answerWhole, callSurface } from '../../../api/kit/calls.ts'
 import type { Cloned } from '../calls/family.ts'
 import { CloneBodySchema, readClone } from '../rules/clone-request.ts'
 import { VOICE_CLONE } from '../rules/voices.ts'
@@ -45,7 +44,6 @@ const cloneCall = (mount: Mount, { clones }: SpeechCalls): Surface =>
   callSurface(mount, {
     path: '/voice_clone',
     name: 'provB.voice-clone',
-    family: SPEECH,
     body: CloneBodySchema,
     documented: describe({
       tag: 'Speech',
@@ -57,14 +55,13 @@ const cloneCall = (mount: Mount, { clones }: SpeechCalls): Surface =>
       headers: ['x-call-id', 'idempotent-replayed'],
     }),
     accept: (body, asked) => ({
-      input: { ...asked, model: VOICE_CLONE, request: readClone(body) },
+      input: { ...asked.by, family: SPEECH, model: VOICE_CLONE, request: readClone(body) },
     }),
     open: ({ calls }) => ({
       family: clones,
       answer: async ({ input }, request, reply) => {
-        const call = await calls.complete(clones, { ...input, callerGone: callerPresence(reply) })
-        setCallHeaders(reply, call)
-        return { ...shown(call.body), ...succeeded(request) }
+        const cloned = await answerWhole(calls, clones, input, reply)
+        return { ...shown(cloned), ...succeeded(request) }
       },
     }),
   })

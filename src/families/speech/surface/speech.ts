@@ -2,8 +2,8 @@ import { Type } from 'typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
-import { answerStream, callerGone, callerPresence, callSurface } from '../../../api/kit/calls.ts'
-import { setCallHeaders, costInLastFrame, withCost } from '../../../api/kit/answer-headers.ts'
+import { answerStream, answerWhole, callerGone, callSurface } from '../../../api/kit/calls.ts'
+import { costInLastFrame, withCost } from '../../../api/kit/answer-headers.ts'
 import { oneLine, type StreamDialect } from '../../../api/kit/event-stream.ts'
 import { sendInPieces } from '../../../api/kit/json-in-pieces.ts'
 import type { Mount, SurfaceServices, Surface } from '../../../api/kit/surface.ts'
@@ -71,7 +71,6 @@ export const speechCall = (mount: Mount, { speech, resolveVoice }: SpeechCalls):
   callSurface(mount, {
     path: '/t2a_v2',
     name: 'provB.speech',
-    family: SPEECH,
     body: speechBodies.call,
     documented: describe({
       tag: 'Speech',
@@ -94,8 +93,8 @@ export const speechCall = (mount: Mount, { speech, resolveVoice }: SpeechCalls):
     }),
     accept: async (body, asked): Promise<{ readonly input: SpeechPricingInput }> => {
       const request = readSpeech(body, 'call')
-      const voice = await resolveVoice(asked.principal.tenantId, request.voiceId)
-      return { input: { ...asked, model: request.model, request, voice } }
+      const voice = await resolveVoice(asked.by.principal.tenantId, request.voiceId)
+      return { input: { ...asked.by, family: SPEECH, model: request.model, request, voice } }
     },
     open: (services) => ({
       family: speech,
@@ -119,9 +118,7 @@ async function answerSpeech(
   reply: FastifyReply,
   { calls, streamLimits: limits }: Offered,
 ): Promise<FastifyReply> {
-  const call = await calls.complete(speech, { ...asked, callerGone: callerPresence(reply) })
-  const { body } = call
-  setCallHeaders(reply, call)
+  const body = await answerWhole(calls, speech, asked, reply)
   if (body.form === 'audio')
     return reply.type(mediaTypes[asked.request.format]).send(Buffer.from(body.bytes))
   const data = { audio: body.audio, status: 2 }

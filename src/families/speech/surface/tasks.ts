@@ -8,7 +8,7 @@ import { CHARACTERS } from '../rules/pricing.ts'
 import { speechBodies } from '../rules/body.ts'
 import { readSpeech, type SpeechRequest, withVoice } from '../rules/request.ts'
 import { SPEECH } from '../rules/rules.ts'
-import { type TaskCreation, taskKeyOf, setTaskHeaders } from '../../../api/kit/tasks.ts'
+import { submitted, type TaskCreation, taskKeyOf, setTaskHeaders } from '../../../api/kit/tasks.ts'
 import type { SurfaceServices } from '../../../api/kit/surface.ts'
 import { queryFailures } from '../../../api/kit/route-failures.ts'
 import {
@@ -63,7 +63,6 @@ export const speechTask = ({
 }: Pick<SpeechCalls, 'resolveVoice'>): TaskCreation<AcceptedSpeech> => ({
   path: '/t2a_async_v2',
   name: 'provB.speech.async',
-  family: SPEECH,
   body: speechBodies.task,
   documented: describe({
     tag: 'Speech',
@@ -74,11 +73,13 @@ export const speechTask = ({
     further: [missingText],
     headers: ['x-platform-id', 'idempotent-replayed'],
   }),
-  accept: async (body, { tenantId }) => {
+  accept: async (body, { principal: { tenantId } }) => {
     const request = readSpeech(body, 'task')
     return { request, voice: await resolveVoice(tenantId, request.voiceId) }
   },
+  creator: submitted,
   order: ({ request, voice: { voiceId, channelId } }) => ({
+    family: SPEECH,
     model: request.model,
     facts: request.facts,
     upstreamBody: withVoice(request, voiceId),

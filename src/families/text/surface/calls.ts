@@ -1,10 +1,9 @@
 import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
-import { setCallHeaders } from '../../../api/kit/answer-headers.ts'
 import {
   answerStream,
+  answerWhole,
   callerGone,
-  callerPresence,
   type AskedCall,
   callSurface,
 } from '../../../api/kit/calls.ts'
@@ -66,11 +65,10 @@ export function textSurface(
 ): Surface {
   return callSurface(mount, {
     ...declared,
-    family: upstream.wire.name,
     names: { foreign: foreignToTexts, ...(spellings === undefined ? {} : { spellings }) },
     accept: async (body, asked, services): Promise<AcceptedText> => {
       const { dialect, ...own } = await read(body, asked, services)
-      return { input: { ...asked, ...own }, dialect }
+      return { input: { ...asked.by, family: upstream.wire.name, ...own }, dialect }
     },
     open: (services) => {
       const family = createTextFamily({ ...upstream, channels: services.channels })
@@ -78,7 +76,7 @@ export function textSurface(
         family,
         answer: ({ input, dialect }: AcceptedText, request, reply) => {
           check?.(request)
-          if (dialect === undefined) return answerWhole(services.calls, family, input, reply)
+          if (dialect === undefined) return answerText(services.calls, family, input, reply)
           const gone = callerGone(reply)
           return answerStream(request, reply, {
             gone,
@@ -94,14 +92,13 @@ export function textSurface(
   })
 }
 
-async function answerWhole(
+async function answerText(
   runner: CallRunner,
   family: TextCallFamily,
   input: PricingInput<TextCallInput>,
   reply: FastifyReply,
 ): Promise<JsonObject | string> {
-  const call = await runner.complete(family, { ...input, callerGone: callerPresence(reply) })
-  setCallHeaders(reply, call)
-  if (typeof call.body === 'string') void reply.type('application/json; charset=utf-8')
-  return call.body
+  const body = await answerWhole(runner, family, input, reply)
+  if (typeof body === 'string') void reply.type('application/json; charset=utf-8')
+  return body
 }

@@ -5,6 +5,7 @@ import { acceptVideoARequest, type AcceptedVideoA, videoAWithAssets } from '../r
 import { principalOf } from '../../../api/kit/authenticate.ts'
 import {
   creationsOf,
+  submitted,
   type TaskCreation,
   taskAssetsOf,
   taskKeyOf,
@@ -42,7 +43,6 @@ export const provA: Mount = {
 const creation: TaskCreation<AcceptedVideoA> = {
   path,
   name: 'provA.tasks',
-  family,
   body: videoABody,
   documented: describe({
     operationId: 'createVideoTask',
@@ -50,7 +50,7 @@ const creation: TaskCreation<AcceptedVideoA> = {
     ok: CreatedTaskSchema,
     failures: createFailures,
   }),
-  accept: async (body, _principal, { resolveHost }) => {
+  accept: async (body, _asked, { resolveHost }) => {
     const accepted = acceptVideoARequest(body)
     const { callbackUrl, upstreamBody } = accepted
     if (callbackUrl === undefined) return accepted
@@ -58,7 +58,9 @@ const creation: TaskCreation<AcceptedVideoA> = {
     const callback_url = await publicUrl(callbackUrl, param, resolveHost)
     return { ...accepted, upstreamBody: { ...upstreamBody, callback_url } }
   },
+  creator: submitted,
   order: ({ model, facts, upstreamBody, assets, projectName, ...others }) => ({
+    family,
     model: model.name,
     facts,
     upstreamBody,

@@ -2,6 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import {
   creationsOf,
+  submitted,
   type TaskCreation,
   taskKeyOf,
   setTaskHeaders,
@@ -87,7 +88,6 @@ type Accepted = Pick<CreateTaskInput, 'model' | 'facts' | 'upstreamBody' | 'chan
 const creation: TaskCreation<Accepted> = {
   path: '/video_generation',
   name: 'provB.video',
-  family,
   body: videoBBody,
   documented: describe({
     operationId: 'createVideoB',
@@ -95,7 +95,7 @@ const creation: TaskCreation<Accepted> = {
     ok: CreatedVideoSchema,
     failures: createFailures,
   }),
-  accept: async (body, principal, services) => {
+  accept: async (body, { principal }, services) => {
     const accepted = acceptVideoBRequest(body)
     const { urlOf, channelId } = await locateMedia(accepted.media, principal, services)
     const { callbackUrl: url } = accepted
@@ -104,7 +104,8 @@ const creation: TaskCreation<Accepted> = {
     const upstreamBody = upstreamBodyOf(accepted, urlOf, callbackUrl)
     return { model: accepted.model.name, facts: accepted.facts, upstreamBody, channelId }
   },
-  order: (accepted) => accepted,
+  creator: submitted,
+  order: (accepted) => ({ family, ...accepted }),
   answer: ({ nativeId, platformId }) => ({ task_id: nativeId, platform_id: platformId }),
 }
 

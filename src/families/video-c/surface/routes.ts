@@ -6,6 +6,7 @@ import { acceptVideoCRequest, type AcceptedVideoC, videoCBodies } from '../rules
 import { toTimestamp } from '../../../kernel/clock.ts'
 import {
   creationsOf,
+  submitted,
   type TaskCreation,
   taskKeyOf,
   setTaskHeaders,
@@ -43,7 +44,6 @@ function creationOf(mode: VideoCMode): TaskCreation<AcceptedVideoC> {
     path: `/ent/v2/${mode}`,
     // The same key in another mode names another task.
     name: `provC.${mode}`,
-    family,
     body: videoCBodies[mode],
     documented: describe({
       operationId,
@@ -51,14 +51,16 @@ function creationOf(mode: VideoCMode): TaskCreation<AcceptedVideoC> {
       ok: CreatedClipSchema,
       failures: creationFailures,
     }),
-    accept: async (body, _principal, { resolveHost }) => {
+    accept: async (body, _asked, { resolveHost }) => {
       const accepted = acceptVideoCRequest(mode, body)
       const { callbackUrl, upstreamBody } = accepted
       if (callbackUrl === undefined) return accepted
       const callback_url = await publicUrl(callbackUrl, 'callback_url', resolveHost)
       return { ...accepted, upstreamBody: { ...upstreamBody, callback_url } }
     },
+    creator: submitted,
     order: ({ model, facts, upstreamBody, payload }) => ({
+      family,
       model: model.name,
       facts,
       upstreamBody,

@@ -1,32 +1,48 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { ImageTaskUseCases, ImageTaskView } from '../../../app/tasks/images/types.ts'
+import type { Catalog } from '../../../domain/catalog/catalog.ts'
 import type { ImageKind, ImageOrder } from '../../../domain/catalog/image-rules.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import { costHeaders } from '../../kit/answer-headers.ts'
-import { idempotencyKeyOf } from '../../kit/idempotency.ts'
 import { imageTaskFailures } from '../../kit/call-failures.ts'
-import { setCreationHeaders } from '../../kit/tasks.ts'
+import type { FormLimits } from '../../kit/multipart.ts'
 import { queryFailures } from '../../kit/route-failures.ts'
+import type { Surface } from '../../kit/surface.ts'
+import { creationsOf, type TaskCreation } from '../../kit/tasks.ts'
 import { describe } from '../documentation.ts'
 import { errorType } from '../envelope.ts'
+import { v1 } from '../mount.ts'
 import {
-  type ImageOrderDeps,
-  readOrder,
   CreatedImageTaskSchema,
-  type imageBodies,
+  imageBodies,
   ImageTaskParamsSchema,
   ImageTaskSchema,
+  type ReadOrder,
+  readOrder,
 } from './order.ts'
 
 /** Asynchronous images: accepted at once, made by the gateway's workers, polled by callers. */
 
-interface AsyncImageDeps extends ImageOrderDeps {
+export interface ImageTaskSurfaceDeps {
+  readonly catalog: Catalog
   readonly imageTasks: ImageTaskUseCases
+  readonly formLimits: FormLimits
+}
+
+interface ImageTaskRoute {
+  readonly kind: ImageKind
+  readonly operationId: string
+  readonly summary: string
+  readonly body: TSchema
+  /** The bounds of a form; absent: only JSON is taken. */
+  readonly forms?: FormLimits
+  /** The form in the description; JSON creates nothing then. */
+  readonly form?: TSchema
 }
 
 const OBJECT = 'image.generation.task'
@@ -36,7 +52,7 @@ const RETRY_AFTER_S = 3
 const seconds = (unixMs: number): number => Math.floor(unixMs / 1_000)
 
 /** Refuses members that need a synchronous answer. @throws DomainError naming the member */
-export function refuseForTasks({ kind, form, fields, uploads }: ImageOrder): void {
+function refuseForTasks({ kind, form, fields, uploads }: ImageOrder): void {
   if (fields['stream'] === true) refuse('stream', '`stream` is not taken by asynchronous images')
   if (fields['response_format'] === 'b64_json')
     refuse('response_format', '`response_format` must be url: asynchronous images are kept')
@@ -54,37 +70,70 @@ export function refuseForTasks({ kind, form, fields, uploads }: ImageOrder): voi
     )
 }
 
-async function create(
-  deps: AsyncImageDeps,
-  kind: ImageKind,
-  request: FastifyRequest,
-  reply: FastifyReply,
-) {
-  const idempotencyKey = idempotencyKeyOf(request)
-  const order = await readOrder(request, kind, deps, refuseForTasks)
-  // From now on only the use case holds the body.
-  request.body = undefined
-  const created = await deps.imageTasks.create({
-    ...order,
-    surface: `v1.images.${kind}s.async`,
-    principal: principalOf(request),
-    requestId: request.id,
-    idempotencyKey,
-  })
-  const { platformId, createdAtMs } = created
-  setCreationHeaders(reply, created)
-  void reply.headers({
-    location: `/v1/images/generations/${platformId}`,
-    'retry-after': String(RETRY_AFTER_S),
-    'cache-control': 'no-store',
+const lacking = new DomainError('invalid_request', '`prompt` is required', { param: 'prompt' })
+
+function creationOf(
+  { catalog, imageTasks }: ImageTaskSurfaceDeps,
+  { kind, operationId, summary, form: documentedForm, ...declared }: ImageTaskRoute,
+): TaskCreation<ReadOrder, ReadOrder> {
+  const described = describe({
+    tag: 'Images',
+    operationId,
+    summary,
+    ok: CreatedImageTaskSchema,
+    failures: imageTaskFailures,
+    further: [lacking],
   })
   return {
-    id: platformId,
-    object: OBJECT,
-    status: 'pending',
-    model: order.model,
-    created_at: seconds(createdAtMs),
-  } as const
+    ...declared,
+    path: `/images/${kind}s/async`,
+    name: `v1.images.${kind}s.async`,
+    documented:
+      documentedForm === undefined
+        ? described
+        : { ...described, consumes: ['multipart/form-data'], body: documentedForm },
+    ...(documentedForm === undefined ? {} : { formsOnly: true }),
+    accept: (body, { form }, { resolveHost }) =>
+      readOrder({ catalog, resolveHost }, kind, { body, form }, refuseForTasks),
+    order: (order) => order,
+    creator: () => imageTasks,
+    answer: ({ platformId, createdAtMs }, { model }, _request, reply) => {
+      void reply.headers({
+        location: `/v1/images/generations/${platformId}`,
+        'retry-after': String(RETRY_AFTER_S),
+        'cache-control': 'no-store',
+      })
+      return {
+        id: platformId,
+        object: OBJECT,
+        status: 'pending',
+        model,
+        created_at: seconds(createdAtMs),
+      }
+    },
+  }
+}
+
+/** Asynchronous images, below `/v1`. */
+export function imageTaskSurface(deps: ImageTaskSurfaceDeps): Surface {
+  const { generation, edit, editTask } = imageBodies(deps.catalog)
+  const creations = [
+    creationOf(deps, {
+      kind: 'generation',
+      operationId: 'createImageTask',
+      summary: 'Generate images asynchronously',
+      body: generation,
+    }),
+    creationOf(deps, {
+      kind: 'edit',
+      operationId: 'createImageEditTask',
+      summary: 'Edit images asynchronously',
+      body: edit,
+      forms: deps.formLimits,
+      form: editTask,
+    }),
+  ]
+  return creationsOf(v1, creations, (app) => statusRoute(app, deps))
 }
 
 /** A task as callers know it. */
@@ -114,54 +163,9 @@ function shown(view: ImageTaskView): JsonObject {
   }
 }
 
-/** Must be registered where forms are accepted. */
-export function asyncImageRoutes(
-  instance: FastifyInstance,
-  deps: AsyncImageDeps,
-  validatorCompiler: FastifySchemaCompiler<TSchema>,
-  { generation, editTask }: Pick<ReturnType<typeof imageBodies>, 'generation' | 'editTask'>,
-): void {
-  const app = instance.withTypeProvider<TypeBoxTypeProvider>()
-  const lacking = new DomainError('invalid_request', '`prompt` is required', { param: 'prompt' })
-  app.post('/images/generations/async', {
-    // Each family checks its own fields; the schema only finds misspelled names.
-    validatorCompiler,
-    schema: {
-      ...describe({
-        tag: 'Images',
-        operationId: 'createImageTask',
-        summary: 'Generate images asynchronously',
-        ok: CreatedImageTaskSchema,
-        failures: imageTaskFailures,
-        further: [lacking],
-      }),
-      body: generation,
-    },
-    handler: (request, reply) => create(deps, 'generation', request, reply),
-  })
-  app.post('/images/edits/async', {
-    // The reader of the form checks it.
-    validatorCompiler: () => () => true,
-    schema: {
-      ...describe({
-        tag: 'Images',
-        operationId: 'createImageEditTask',
-        summary: 'Edit images asynchronously',
-        ok: CreatedImageTaskSchema,
-        failures: imageTaskFailures,
-        further: [lacking],
-      }),
-      consumes: ['multipart/form-data'],
-      body: editTask,
-    },
-    handler: (request, reply) => create(deps, 'edit', request, reply),
-  })
-  statusRoute(app, deps)
-}
-
 function statusRoute(
   instance: FastifyInstance,
-  { imageTasks }: Pick<AsyncImageDeps, 'imageTasks'>,
+  { imageTasks }: Pick<ImageTaskSurfaceDeps, 'imageTasks'>,
 ): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/images/generations/:id', {

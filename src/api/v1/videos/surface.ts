@@ -1,16 +1,23 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FindAssetTypes } from '../../../app/assets/types.ts'
 import type { OpenResult, TaskKey, TaskUseCases, TaskView } from '../../../app/tasks/types.ts'
 import { type Catalog, videoFamilyNames, videoRules } from '../../../domain/catalog/catalog.ts'
+import type { SimpleVideo } from '../../../domain/catalog/simple-video.ts'
 import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 import { sha256Hex } from '../../../kernel/ids.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import { callerGone } from '../../kit/calls.ts'
-import type { ForeignNames } from '../../kit/foreign-members.ts'
-import { idempotencyKeyOf } from '../../kit/idempotency.ts'
-import { typoCheck, refuseTypos, refuseTyposInParts } from '../../kit/typo-check.ts'
-import { useForms } from '../../kit/multipart.ts'
-import { taskAssetsOf, taskKeyOf, setCreationHeaders, setTaskHeaders } from '../../kit/tasks.ts'
+import type { FormLimits } from '../../kit/multipart.ts'
+import type { Surface } from '../../kit/surface.ts'
+import {
+  creationsOf,
+  setTaskHeaders,
+  submitted,
+  taskAssetsOf,
+  type TaskCreation,
+  taskKeyOf,
+} from '../../kit/tasks.ts'
 import {
   assetFailures,
   creationFailures,
@@ -19,7 +26,8 @@ import {
   queryFailures,
 } from '../../kit/route-failures.ts'
 import { describe } from '../documentation.ts'
-import { acceptVideo, CreateVideoBodySchema, type OrderDeps, readVideoOrder } from './order.ts'
+import { v1 } from '../mount.ts'
+import { acceptVideo, CreateVideoBodySchema, readVideoOrder } from './order.ts'
 import {
   DEFAULT_PAGE_VIDEOS,
   DeletedVideoSchema,
@@ -31,11 +39,16 @@ import {
   toVideo,
 } from './view.ts'
 
-export interface VideoRouteDeps extends Omit<OrderDeps, 'checkParts'> {
+export interface VideoSurfaceDeps {
+  readonly catalog: Catalog
+  /** Looks up the kinds of the caller's assets, if the body does not name them. */
+  readonly assets: { readonly findAssetTypes: FindAssetTypes }
+  readonly formLimits: FormLimits
+}
+
+interface VideoReading {
   readonly catalog: Catalog
   readonly tasks: TaskUseCases
-  /** Members of other interfaces' creations, which this one refuses. */
-  readonly foreignMembers: ForeignNames
 }
 
 const tag = { tag: 'Videos' } as const
@@ -47,45 +60,56 @@ function mayExist(error: unknown): unknown {
   return new DomainError(error.code, error.message, { ...error.details, acceptance: 'unknown' })
 }
 
-async function create(
-  deps: VideoRouteDeps & OrderDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-) {
-  const idempotencyKey = idempotencyKeyOf(request)
-  const principal = principalOf(request)
-  const sent = await readVideoOrder(request, principal, deps)
-  // From now on only the use case holds the body.
-  request.body = undefined
-  const accepted = acceptVideo(deps.catalog, sent)
-  const { family, model, facts, upstreamBody, withAssets: bodyWith } = accepted
-  const used = { projectName: undefined, bodyWith }
-  const asked = { family, surface: 'v1.videos', requestId: request.id, model, facts, upstreamBody }
-  const { createTask } = deps.tasks
-  const created = await createTask({
-    ...asked,
-    principal,
-    assets: taskAssetsOf(accepted.assets, 'input_reference', used),
-    callerMarker: undefined,
-    executionExpiresAfterS: undefined,
-    idempotencyKey,
-    // The hash of the parsed order: a form and JSON with the same content are the same request.
-    bodyHash: sha256Hex(JSON.stringify(sent.order)),
-  }).catch((error: unknown) => {
-    throw mayExist(error)
-  })
-  const { platformId, nativeId, createdAtMs } = created
-  setCreationHeaders(reply, created)
-  const { settings } = facts
-  return toVideo(deps.catalog, {
-    family,
-    platformId,
-    nativeId,
-    model,
-    status: 'queued',
-    settings,
-    createdAtMs,
-  })
+/** A checked order and what its family makes of it. */
+interface AcceptedOrder extends ReturnType<typeof acceptVideo> {
+  readonly sent: SimpleVideo
+}
+
+function creationOf({
+  catalog,
+  formLimits,
+  assets,
+}: VideoSurfaceDeps): TaskCreation<AcceptedOrder> {
+  return {
+    path: '/videos',
+    name: 'v1.videos',
+    body: CreateVideoBodySchema,
+    forms: formLimits,
+    documented: describe({
+      ...tag,
+      operationId: 'createVideo',
+      summary: 'Create a video with a model of any family',
+      ok: VideoSchema,
+      failures: [...creationFailures, ...assetFailures],
+      further: [new DomainError('invalid_request', '`model` is required', { param: 'model' })],
+    }),
+    accept: async (body, { principal, form }, { resolveHost }) => {
+      const { findAssetTypes } = assets
+      const sent = await readVideoOrder({ body, form }, principal, { resolveHost, findAssetTypes })
+      return { ...acceptVideo(catalog, sent), sent: sent.order }
+    },
+    creator: submitted,
+    order: ({ family, model, facts, upstreamBody, assets: used, withAssets: bodyWith }) => ({
+      family,
+      model,
+      facts,
+      upstreamBody,
+      assets: taskAssetsOf(used, 'input_reference', { projectName: undefined, bodyWith }),
+    }),
+    // A form and JSON with the same content are the same request.
+    hash: ({ sent }) => sha256Hex(JSON.stringify(sent)),
+    failure: mayExist,
+    answer: ({ platformId, nativeId, createdAtMs }, { family, model, facts: { settings } }) =>
+      toVideo(catalog, {
+        family,
+        platformId,
+        nativeId,
+        model,
+        status: 'queued',
+        settings,
+        createdAtMs,
+      }),
+  }
 }
 
 function keyOf(catalog: Catalog, request: FastifyRequest): TaskKey {
@@ -93,7 +117,7 @@ function keyOf(catalog: Catalog, request: FastifyRequest): TaskKey {
   return taskKeyOf(request, videoFamilyNames(catalog), id)
 }
 
-function listRoute(instance: FastifyInstance, { catalog, tasks }: VideoRouteDeps): void {
+function listRoute(instance: FastifyInstance, { catalog, tasks }: VideoReading): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/videos', {
     schema: {
@@ -151,38 +175,18 @@ async function sendContent(
   return reply.type(/^(?:video|image)\//.test(type) ? type : 'application/octet-stream').send(body)
 }
 
-/** `/v1/videos`, registered below `/v1`. */
-export function videosPlugin(given: VideoRouteDeps) {
-  const names = { foreign: given.foreignMembers }
-  const checkParts = refuseTyposInParts(typoCheck(CreateVideoBodySchema, names))
-  const deps = { ...given, checkParts }
-  return async (instance: FastifyInstance): Promise<void> => {
-    await useForms(instance)
-    const app = instance.withTypeProvider<TypeBoxTypeProvider>()
-    app.post('/videos', {
-      // Each family checks its own fields; the schema only finds misspelled names.
-      validatorCompiler: refuseTypos(names),
-      schema: {
-        ...describe({
-          ...tag,
-          operationId: 'createVideo',
-          summary: 'Create a video with a model of any family',
-          ok: VideoSchema,
-          failures: [...creationFailures, ...assetFailures],
-          further: [new DomainError('invalid_request', '`model` is required', { param: 'model' })],
-        }),
-        body: CreateVideoBodySchema,
-      },
-      handler: (request, reply) => create(deps, request, reply),
-    })
-    listRoute(instance, deps)
-    oneRoutes(instance, deps)
-    contentRoute(instance, deps)
-  }
+/** Videos of every family, below `/v1`. */
+export function videoSurface(deps: VideoSurfaceDeps): Surface {
+  return creationsOf(v1, [creationOf(deps)], (app, { tasks }) => {
+    const reading = { catalog: deps.catalog, tasks }
+    listRoute(app, reading)
+    oneRoutes(app, reading)
+    contentRoute(app, reading)
+  })
 }
 
 /** Shows and deletes one. */
-function oneRoutes(instance: FastifyInstance, { catalog, tasks }: VideoRouteDeps): void {
+function oneRoutes(instance: FastifyInstance, { catalog, tasks }: VideoReading): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/videos/:id', {
     schema: {
@@ -230,7 +234,7 @@ const VIDEO_FILES = {
   'application/octet-stream': 'The bytes of any other type.',
 }
 
-function contentRoute(instance: FastifyInstance, { catalog, tasks }: VideoRouteDeps): void {
+function contentRoute(instance: FastifyInstance, { catalog, tasks }: VideoReading): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/videos/:id/content', {
     schema: {
