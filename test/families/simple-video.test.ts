@@ -21,7 +21,8 @@ function accept(changes: Partial<SimpleVideo>) {
   const found = [...catalog.taskFamilies.values()].find(({ resolve }) => resolve(order.model))
   const rules = found?.simpleVideo
   if (rules === undefined) throw new Error(`no family makes ${order.model}`)
-  return rules.accept(order)
+  const { upstreamBody, ...accepted } = rules.accept(order)
+  return { ...accepted, upstreamBody: upstreamBody(new Map()) }
 }
 
 function paramOf(changes: Partial<SimpleVideo>): unknown {

@@ -76,7 +76,7 @@ const ASSET_TYPES = { image: 'Image', video: 'Video', audio: 'Audio' } as const
 export function taskAssetsOf(
   references: readonly AssetReference[],
   param: string,
-  { projectName, bodyWith }: Pick<TaskAssets, 'projectName' | 'bodyWith'>,
+  projectName?: string,
 ): TaskAssets | undefined {
   if (references.length === 0) return undefined
   const assets = references.map(({ assetId, kind }) => ({
@@ -84,7 +84,7 @@ export function taskAssetsOf(
     assetType: ASSET_TYPES[kind],
     param,
   }))
-  return { assets, projectName, bodyWith }
+  return { assets, projectName }
 }
 
 /** Routes that create tasks, declared: the route, its price and its name follow. */

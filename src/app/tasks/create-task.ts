@@ -13,8 +13,8 @@ import type { TaskDeps } from './deps.ts'
 import { catchUp } from '../access/visibility.ts'
 import { bodyHashOf, chooseIdentity, keyConflict, keyHashOf, markerOf } from './task-keys.ts'
 import { type Intent, newCommandId, logFailure, recordRequested } from './task-log.ts'
-import { type BegunTask, isHeldUp, refuseHeldUp, submit } from './submit.ts'
-import type { CreatedTask, CreateTask, CreateTaskInput, PricedTask, TaskOrder } from './types.ts'
+import { type BegunTask, isHeldUp, refuseHeldUp, submit, type SubmittedTask } from './submit.ts'
+import type { CreatedTask, CreateTask, PricedTask, TaskOrder } from './types.ts'
 
 /** The gateway looks for an end upstream this long after it must have come. */
 const EXPIRY_GRACE_MS = 3_600_000
@@ -35,7 +35,7 @@ interface CreationSteps<Order extends TaskOrder> {
 
 /** Creates tasks that are sent upstream as soon as they are recorded. */
 export function createCreateTask(deps: TaskDeps): CreateTask {
-  return createTaskWith(deps, {
+  const create = createTaskWith<SubmittedTask>(deps, {
     complete: (input, model) => withAssets(deps, input, model),
     choose: ({ principal: { tenantId } }, channelQuery) => {
       const lease = deps.channels.lease(tenantId, channelQuery)
@@ -44,6 +44,7 @@ export function createCreateTask(deps: TaskDeps): CreateTask {
     },
     finish: (input, begun) => submit(deps, input, begun),
   })
+  return (input) => create({ ...input, nativeIds: new Map() })
 }
 
 /** Creates tasks of one kind, and counts the outcomes. */
@@ -107,7 +108,9 @@ async function createTask<Order extends TaskOrder>(
       channelQuery,
       lease.channel,
     )
-    begun = { request, lease, startedMs, reservedMs: startedMs }
+    // The event names the region of the first channel, so others of it may be tried.
+    const tried = { ...channelQuery, region: request.region }
+    begun = { request, lease, channelQuery: tried, startedMs, reservedMs: startedMs }
     await steps.keep?.(order, request)
     begun = { ...begun, reservedMs: deps.monotonic.nowMs() }
     const taskLimits = taskLimitsOf(await deps.throttle.holdersOf(order.principal))
@@ -146,15 +149,14 @@ async function abandon<Order extends TaskOrder>(
 /** Checks that the caller may use each asset, and chooses the account that has them. */
 async function withAssets(
   deps: TaskDeps,
-  input: CreateTaskInput,
+  input: SubmittedTask,
   { region }: TaskModel,
-): Promise<CreateTaskInput> {
+): Promise<SubmittedTask> {
   const { assets: used, principal, requestId } = input
   if (used === undefined || region === undefined) return input
-  const { assets, projectName, bodyWith } = used
-  const asked = { principal, requestId, region, projectName, assets }
+  const asked = { principal, requestId, region, ...used }
   const { channelId, nativeIds } = await deps.useAssets(asked)
-  return { ...input, channelId, upstreamBody: bodyWith(nativeIds) }
+  return { ...input, channelId, nativeIds }
 }
 
 /** The model an order names. @throws DomainError `unknown_model`, `model_not_allowed` */

@@ -1,9 +1,10 @@
+import type { NativeAssetIds } from '../../domain/catalog/checks/media.ts'
 import type { TaskRequest } from '../../domain/task/state.ts'
 import { invariant } from '../../kernel/assert.ts'
 import { fromTimestamp, toTimestamp } from '../../kernel/clock.ts'
 import type { DomainError } from '../../kernel/errors.ts'
 import { attempt, endAttempt } from '../channels/attempt.ts'
-import type { ChannelLease } from '../channels/directory.ts'
+import type { ChannelLease, ChannelQuery } from '../channels/directory.ts'
 import {
   type AcceptedTask,
   type Channel,
@@ -23,10 +24,18 @@ const MAX_CHANNELS_A_CREATION = 3
  */
 const SENDING_BEGINS_MS = 30_000
 
+/** A creation that is sent upstream. */
+export interface SubmittedTask extends CreateTaskInput {
+  /** The ids that the chosen account has for its assets; none without assets. */
+  readonly nativeIds: NativeAssetIds
+}
+
 /** A creation whose intent is durable. */
 export interface BegunTask {
   readonly request: TaskRequest
   readonly lease: ChannelLease
+  /** The channels that may have it. */
+  readonly channelQuery: ChannelQuery
   /** Monotonic time at which the use case began. */
   readonly startedMs: number
   /** Monotonic time right before its funds were reserved. */
@@ -44,7 +53,7 @@ type Sent =
  */
 export async function submit(
   deps: TaskDeps,
-  input: CreateTaskInput,
+  input: SubmittedTask,
   submission: BegunTask,
 ): Promise<CreatedTask> {
   const { request, startedMs } = submission
@@ -92,13 +101,11 @@ export async function refuseHeldUp(
 
 async function send(
   deps: TaskDeps,
-  input: CreateTaskInput,
-  { request, lease: first }: BegunTask,
+  input: SubmittedTask,
+  { request, lease: first, channelQuery }: BegunTask,
 ): Promise<Sent> {
   const provider = providerOf(deps, input.family)
-  const { tenantId, family, region, model, marker } = request
-  const { channelId } = input
-  const channelQuery = { family, region, model, ...(channelId === undefined ? {} : { channelId }) }
+  const { tenantId, model, marker } = request
   const onFailure = (channel: Channel, error: unknown): void => {
     if (error instanceof ProviderError) logFailedTry(deps, request, channel, error)
   }
@@ -106,7 +113,8 @@ async function send(
   const sent = await attempt(deps, plan, (channel) => {
     const upstreamModel = channel.models[model] ?? request.upstreamModel
     const { settings } = request.facts
-    const submission = { model: upstreamModel, body: input.upstreamBody, settings, marker }
+    const body = input.upstreamBody(input.nativeIds)
+    const submission = { model: upstreamModel, body, settings, marker }
     return callUpstream(deps, channel, 'create', () =>
       provider.create(channel, submission, callOptions(request.requestId)),
     )

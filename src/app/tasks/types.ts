@@ -1,10 +1,11 @@
 import type { RequestQuote } from '../finance/prices/tenant-prices.ts'
+import type { UpstreamBody } from '../../domain/catalog/checks/media.ts'
 import type { TaskFacts } from '../../domain/task/events.ts'
 import type { Cost } from '../../domain/pricing/settlement.ts'
 import type { Usage } from '../../domain/pricing/usage.ts'
 import type { OpenedUrl } from '../../kernel/public-fetch.ts'
 import type { Principal } from '../access/principal.ts'
-import type { AssetLocation, AssetsWanted } from '../assets/types.ts'
+import type { AssetsWanted } from '../assets/types.ts'
 
 /** Input and output of the task use cases; no HTTP here. */
 
@@ -29,17 +30,13 @@ export interface TaskOrder {
 }
 
 export interface CreateTaskInput extends TaskOrder {
-  /** The body for upstream without the model and the marker. */
-  readonly upstreamBody: Readonly<Record<string, unknown>>
+  readonly upstreamBody: UpstreamBody
   /** Set when it uses assets; a retry does not look up their upstream ids. */
   readonly assets?: TaskAssets | undefined
 }
 
 /** The assets of a creation. */
-export interface TaskAssets extends Pick<AssetsWanted, 'assets' | 'projectName'> {
-  /** The body for upstream with upstream's asset ids, given by ours. */
-  readonly bodyWith: (nativeIds: AssetLocation['nativeIds']) => Readonly<Record<string, unknown>>
-}
+export type TaskAssets = Pick<AssetsWanted, 'assets' | 'projectName'>
 
 export interface CreatedTask {
   readonly platformId: string
@@ -151,7 +148,7 @@ export type OpenResult = (
 
 /** The facts that price a task. */
 export interface PricedTask extends Pick<TaskOrder, 'principal' | 'family' | 'model' | 'facts'> {
-  readonly assets?: Pick<AssetsWanted, 'assets' | 'projectName'> | undefined
+  readonly assets?: TaskAssets | undefined
 }
 
 /**

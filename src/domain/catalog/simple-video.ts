@@ -1,5 +1,5 @@
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
-import type { AssetReference } from './checks/media.ts'
+import type { AssetReference, UpstreamBody } from './checks/media.ts'
 import type { TaskFacts } from '../task/events.ts'
 
 /** An order for a video in the same form for every family, and each family's translation. */
@@ -31,18 +31,8 @@ interface AcceptedVideo {
   /** External name. */
   readonly model: string
   readonly facts: TaskFacts
-  /** What upstream gets, without the model and the marker. */
-  readonly upstreamBody: Readonly<Record<string, unknown>>
+  readonly upstreamBody: UpstreamBody
   readonly assets: readonly AssetReference[]
-  /** The same body with upstream's asset ids in place of the gateway's. */
-  readonly withAssets: (nativeIds: ReadonlyMap<string, string>) => AcceptedVideo['upstreamBody']
-}
-
-/** For a family whose tasks use no assets. */
-export function noAssets(
-  upstreamBody: AcceptedVideo['upstreamBody'],
-): Pick<AcceptedVideo, 'assets' | 'withAssets'> {
-  return { assets: [], withAssets: () => upstreamBody }
 }
 
 /** How such an order is translated for a family and back. */

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../../src/kernel/json.ts'
 import { answered } from './memory-calls.ts'
 import { Readable } from 'node:stream'
 import type {
@@ -16,7 +17,8 @@ interface Owned {
 
 /** Tasks in memory: enough of the use cases to see what the routes ask and how they answer. */
 export class MemoryTasks implements TaskUseCases {
-  readonly created: CreateTaskInput[] = []
+  /** With the bodies for upstream, in which each asset has its id at an account. */
+  readonly created: (Omit<CreateTaskInput, 'upstreamBody'> & { upstreamBody: JsonObject })[] = []
   readonly listed: ListTasksInput[] = []
   readonly asked: string[] = []
   readonly owned: Owned[] = []
@@ -72,7 +74,10 @@ export class MemoryTasks implements TaskUseCases {
 
   createTask = async (input: CreateTaskInput): Promise<CreatedTask> => {
     await this.#begin()
-    this.created.push(input)
+    const nativeIds = (input.assets?.assets ?? []).map(
+      ({ assetId }) => [assetId, `native-${assetId}`] as const,
+    )
+    this.created.push({ ...input, upstreamBody: input.upstreamBody(new Map(nativeIds)) })
     const { family, model } = input
     const view = this.add(input.principal.tenantId, { family, model })
     return {

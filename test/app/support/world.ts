@@ -44,11 +44,8 @@ import {
   type UploadQuota,
 } from '../../../src/app/files/uploads/quota.ts'
 import { createTaskUseCases } from '../../../src/app/tasks/use-cases.ts'
-import {
-  acceptVideoARequest,
-  videoAWithAssets,
-} from '../../../src/families/video-a/rules/request.ts'
-import { acceptVideoBRequest, upstreamBodyOf } from '../../../src/families/video-b/rules/request.ts'
+import { acceptVideoARequest } from '../../../src/families/video-a/rules/request.ts'
+import { acceptVideoBRequest } from '../../../src/families/video-b/rules/request.ts'
 import type { AnyEvent } from '../../../src/domain/any-event.ts'
 import { taskStream } from '../../../src/domain/task/events.ts'
 import type { LedgerLag } from '../../../src/app/spending/ledger-lag.ts'
@@ -323,11 +320,8 @@ export function createInput(wish: Wish = {}): CreateTaskInput {
     requestId: newRequestId(Date.now()),
     model: accepted.model.name,
     facts: accepted.facts,
-    upstreamBody: accepted.upstreamBody,
-    assets: taskAssetsOf(accepted.assets, 'content', {
-      projectName: accepted.projectName,
-      bodyWith: (nativeIds) => videoAWithAssets(accepted, nativeIds),
-    }),
+    upstreamBody: (nativeIds) => accepted.upstreamBody({ callbackUrl: undefined, nativeIds }),
+    assets: taskAssetsOf(accepted.assets, 'content', accepted.projectName),
     callerMarker: accepted.safetyIdentifier,
     executionExpiresAfterS: accepted.executionExpiresAfterS,
     idempotencyKey: wish.idempotencyKey,
@@ -353,7 +347,7 @@ export function unmarkedInput(
     surface: 'provB.video',
     model: accepted.model.name,
     facts: accepted.facts,
-    upstreamBody: upstreamBodyOf(accepted, () => '', undefined),
+    upstreamBody: () => accepted.upstreamBody({ callbackUrl: undefined, urlOf: () => '' }),
     bodyHash: sha256Hex(JSON.stringify(body)),
   }
 }

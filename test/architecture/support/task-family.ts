@@ -94,7 +94,7 @@ const creation: TaskCreation<{ readonly model: string; readonly pose: string }> 
     family,
     model,
     facts: { inputs: { text: 1 }, tools: [], settings: {} },
-    upstreamBody: { pose },
+    upstreamBody: () => ({ pose }),
   }),
   answer: ({ nativeId, platformId }) => ({ figure: nativeId, platform_id: platformId }),
 }

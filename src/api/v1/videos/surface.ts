@@ -89,12 +89,12 @@ function creationOf({
       return { ...acceptVideo(catalog, sent), sent: sent.order }
     },
     creator: submitted,
-    order: ({ family, model, facts, upstreamBody, assets: used, withAssets: bodyWith }) => ({
+    order: ({ family, model, facts, upstreamBody, assets: used }) => ({
       family,
       model,
       facts,
       upstreamBody,
-      assets: taskAssetsOf(used, 'input_reference', { projectName: undefined, bodyWith }),
+      assets: taskAssetsOf(used, 'input_reference'),
     }),
     // A form and JSON with the same content are the same request.
     hash: ({ sent }) => sha256Hex(JSON.stringify(sent)),

@@ -22,6 +22,15 @@ export interface AssetReference {
   readonly kind: MediaKind
 }
 
+/** An account's ids of assets, by those of the gateway. */
+export type NativeAssetIds = ReadonlyMap<string, string>
+
+/**
+ * The body for upstream, without the model and the marker: written once the account is chosen, with
+ * that account's ids in place of the gateway's.
+ */
+export type UpstreamBody = (nativeIds: NativeAssetIds) => Readonly<Record<string, unknown>>
+
 /** What an `asset://` reference names; undefined for any other URL. */
 export function assetIdOf(url: string): string | undefined {
   return url.startsWith(ASSET_SCHEME) ? url.slice(ASSET_SCHEME.length) : undefined

@@ -82,7 +82,7 @@ export const speechTask = ({
     family: SPEECH,
     model: request.model,
     facts: request.facts,
-    upstreamBody: withVoice(request, voiceId),
+    upstreamBody: () => withVoice(request, voiceId),
     channelId,
   }),
   answer: ({ platformId, nativeId, usage }, _accepted, request) => ({

@@ -8,10 +8,11 @@ import {
   contentOf,
   type MediaKind,
   mediaKinds,
+  type NativeAssetIds,
 } from '../../../domain/catalog/checks/media.ts'
 import type { TaskFacts } from '../../../domain/task/events.ts'
 import { readBody } from '../../../kernel/body.ts'
-import { isJsonObject, type JsonObject, membersGiven } from '../../../kernel/json.ts'
+import { type JsonObject, membersGiven } from '../../../kernel/json.ts'
 import { videoABody } from './body.ts'
 import { resolveVideoAModel, type VideoAModel } from './models.ts'
 import { WEB_SEARCH } from './pricing.ts'
@@ -34,7 +35,11 @@ export interface AcceptedVideoA {
    * The normalised upstream body without `model` and `safety_identifier`. It has known fields only:
    * upstream silently ignores unknown ones, so they are left out and are no error.
    */
-  readonly upstreamBody: JsonObject & { readonly content: readonly JsonObject[] }
+  readonly upstreamBody: (known: {
+    /** In the form in which it was checked. */
+    readonly callbackUrl: string | undefined
+    readonly nativeIds: NativeAssetIds
+  }) => JsonObject
   readonly safetyIdentifier: string | undefined
   readonly executionExpiresAfterS: number | undefined
   /** Trimmed, `https:`; the caller of this function checks whether its host is public. */
@@ -90,14 +95,14 @@ export function acceptVideoARequest(sent: JsonObject): AcceptedVideoA {
   return {
     model,
     facts: { inputs, tools: searches ? [WEB_SEARCH] : [], settings },
-    upstreamBody: {
-      content: items.map(toUpstreamItem),
+    upstreamBody: (known) => ({
+      content: items.map((item) => toUpstreamItem(item, known.nativeIds)),
       ...settings,
       // An absent ratio would be upstream's choice; frames leave it none.
       ...(isFramed ? { ratio: 'adaptive' } : {}),
       ...(searches ? { tools: [{ type: WEB_SEARCH }] } : {}),
-      ...(callbackUrl === undefined ? {} : { callback_url: callbackUrl }),
-    },
+      ...membersGiven({ callback_url: known.callbackUrl }),
+    }),
     safetyIdentifier: body.safety_identifier,
     executionExpiresAfterS: body.execution_expires_after,
     callbackUrl,
@@ -207,26 +212,11 @@ function assetsOf(media: readonly MediaItem[]): readonly AssetReference[] {
   return [...new Map(named).values()]
 }
 
-/** Known members only. */
-function toUpstreamItem(item: Item): JsonObject {
+/** Known members only, and the account's id of an asset in place of the gateway's. */
+function toUpstreamItem(item: Item, nativeIds: NativeAssetIds): JsonObject {
   if (item.kind === 'text') return { type: 'text', text: item.text }
   const role = item.role === undefined ? {} : { role: item.role }
-  return { type: `${item.kind}_url`, ...role, [`${item.kind}_url`]: { url: item.url } }
-}
-
-/** The upstream body with upstream's asset ids in place of the gateway's. */
-export function videoAWithAssets(
-  { upstreamBody }: Pick<AcceptedVideoA, 'upstreamBody'>,
-  nativeIds: ReadonlyMap<string, string>,
-): AcceptedVideoA['upstreamBody'] {
-  const withNativeUrl = (value: unknown): unknown => {
-    const url = isJsonObject(value) ? value['url'] : undefined
-    const assetId = typeof url === 'string' ? assetIdOf(url) : undefined
-    const nativeId = assetId === undefined ? undefined : nativeIds.get(assetId)
-    return nativeId === undefined ? value : { url: `${ASSET_SCHEME}${nativeId}` }
-  }
-  const content = upstreamBody.content.map((item) =>
-    Object.fromEntries(Object.entries(item).map(([name, value]) => [name, withNativeUrl(value)])),
-  )
-  return { ...upstreamBody, content }
+  const nativeId = nativeIds.get(assetIdOf(item.url) ?? '')
+  const url = nativeId === undefined ? item.url : `${ASSET_SCHEME}${nativeId}`
+  return { type: `${item.kind}_url`, ...role, [`${item.kind}_url`]: { url } }
 }

@@ -1,3 +1,4 @@
+import type { NativeAssetIds } from '../../../domain/catalog/checks/media.ts'
 import { membersGiven } from '../../../kernel/json.ts'
 import {
   inMembersOfCaller,
@@ -5,7 +6,7 @@ import {
   type SimpleVideoRules,
 } from '../../../domain/catalog/simple-video.ts'
 import { defaultVideoAResolution } from './models.ts'
-import { acceptVideoARequest, videoAWithAssets } from './request.ts'
+import { acceptVideoARequest } from './request.ts'
 
 /** Translates orders of any family to `/provA` video. */
 
@@ -41,10 +42,10 @@ function bodyOf(order: SimpleVideo): Readonly<Record<string, unknown>> {
 export const simpleVideoA: SimpleVideoRules = {
   accept: (order) => {
     const accepted = inMembersOfCaller(nameOf, () => acceptVideoARequest(bodyOf(order)))
-    const { model, facts, upstreamBody, assets } = accepted
-    const withAssets = (nativeIds: ReadonlyMap<string, string>) =>
-      videoAWithAssets(accepted, nativeIds)
-    return { model: model.name, facts, upstreamBody, assets, withAssets }
+    const { model, facts, assets } = accepted
+    const upstreamBody = (nativeIds: NativeAssetIds) =>
+      accepted.upstreamBody({ callbackUrl: undefined, nativeIds })
+    return { model: model.name, facts, upstreamBody, assets }
   },
   settings: { seconds: 'duration', resolution: 'resolution', ratio: 'ratio' },
   defaults: () => ({ resolution: defaultVideoAResolution }),

@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { videoABody } from '../rules/body.ts'
-import { acceptVideoARequest, type AcceptedVideoA, videoAWithAssets } from '../rules/request.ts'
+import { acceptVideoARequest, type AcceptedVideoA } from '../rules/request.ts'
 import { principalOf } from '../../../api/kit/authenticate.ts'
 import {
   creationsOf,
@@ -52,22 +52,18 @@ const creation: TaskCreation<AcceptedVideoA> = {
   }),
   accept: async (body, _asked, { resolveHost }) => {
     const accepted = acceptVideoARequest(body)
-    const { callbackUrl, upstreamBody } = accepted
-    if (callbackUrl === undefined) return accepted
+    const { callbackUrl: url } = accepted
     const param = Object.hasOwn(body, 'callback_url') ? 'callback_url' : 'CallbackURL'
-    const callback_url = await publicUrl(callbackUrl, param, resolveHost)
-    return { ...accepted, upstreamBody: { ...upstreamBody, callback_url } }
+    const callbackUrl = url === undefined ? undefined : await publicUrl(url, param, resolveHost)
+    return { ...accepted, callbackUrl }
   },
   creator: submitted,
-  order: ({ model, facts, upstreamBody, assets, projectName, ...others }) => ({
+  order: ({ model, facts, upstreamBody, callbackUrl, assets, projectName, ...others }) => ({
     family,
     model: model.name,
     facts,
-    upstreamBody,
-    assets: taskAssetsOf(assets, 'content', {
-      projectName,
-      bodyWith: (nativeIds) => videoAWithAssets({ upstreamBody }, nativeIds),
-    }),
+    upstreamBody: (nativeIds) => upstreamBody({ callbackUrl, nativeIds }),
+    assets: taskAssetsOf(assets, 'content', projectName),
     callerMarker: others.safetyIdentifier,
     executionExpiresAfterS: others.executionExpiresAfterS,
   }),

@@ -15,7 +15,7 @@ import type { TaskFacts } from '../../../domain/task/events.ts'
 import { RawString } from '../../../kernel/raw-string.ts'
 import { NotBlank, readBody } from '../../../kernel/body.ts'
 import { isPositiveInt64 } from '../../../kernel/int64.ts'
-import type { JsonObject } from '../../../kernel/json.ts'
+import { type JsonObject, membersGiven } from '../../../kernel/json.ts'
 import { textFault } from '../../../kernel/storable-text.ts'
 import {
   defaultVideoBResolution,
@@ -177,7 +177,6 @@ type VideoBMode = 'text' | 'frames' | 'reference'
 interface AcceptedVideoB {
   readonly model: VideoBModel
   readonly facts: TaskFacts
-  readonly prompt: string
   /** In the caller's order. */
   readonly media: readonly MediaItem[]
   /** The settings for upstream, which requires all of them, even those that the caller omitted. */
@@ -186,6 +185,13 @@ interface AcceptedVideoB {
     readonly resolution: string
     readonly ratio: string
   }
+  /** The upstream body without `model`: every setting, and each item with its role. */
+  readonly upstreamBody: (known: {
+    /** In the form in which it was checked. */
+    readonly callbackUrl: string | undefined
+    /** The media URL of an item for upstream. */
+    readonly urlOf: (item: MediaItem) => LongText
+  }) => JsonObject
   /** The caller of this function checks whether its host is public. */
   readonly callbackUrl: string | undefined
 }
@@ -218,7 +224,19 @@ export function acceptVideoBRequest(sent: JsonObject): AcceptedVideoB {
   const counts = mediaKinds.map((kind) => [kind, media.filter((item) => item.kind === kind).length])
   const inputs = { text: 1, ...Object.fromEntries(counts) }
   const facts = { inputs, tools: [], settings }
-  return { model, facts, prompt, media, settings, callbackUrl: body.callback_url }
+  const upstreamBody: AcceptedVideoB['upstreamBody'] = ({ callbackUrl, urlOf }) => ({
+    content: [
+      { type: 'text', text: prompt },
+      ...media.map((item) => ({
+        type: `${item.kind}_url`,
+        role: item.role,
+        [`${item.kind}_url`]: { url: urlOf(item) },
+      })),
+    ],
+    ...settings,
+    ...membersGiven({ callback_url: callbackUrl }),
+  })
+  return { model, facts, media, settings, upstreamBody, callbackUrl: body.callback_url }
 }
 
 function acceptDuration(duration: number, { name, durationS: { min, max } }: VideoBModel): number {
@@ -272,27 +290,4 @@ function ratioOf(ratio: string | undefined, mode: VideoBMode): string {
       '`ratio` must be adaptive, or absent, when `content` has a first or last frame',
     )
   return ratio ?? 'adaptive'
-}
-
-/**
- * The upstream body without `model`: every setting, and each item with its role. `urlOf` returns
- * the media URL of an item for upstream.
- */
-export function upstreamBodyOf(
-  { prompt, media, settings }: AcceptedVideoB,
-  urlOf: (item: MediaItem) => LongText,
-  callbackUrl: string | undefined,
-): JsonObject {
-  return {
-    content: [
-      { type: 'text', text: prompt },
-      ...media.map((item) => ({
-        type: `${item.kind}_url`,
-        role: item.role,
-        [`${item.kind}_url`]: { url: urlOf(item) },
-      })),
-    ],
-    ...settings,
-    ...(callbackUrl === undefined ? {} : { callback_url: callbackUrl }),
-  }
 }

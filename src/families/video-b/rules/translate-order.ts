@@ -2,12 +2,11 @@ import { membersGiven } from '../../../kernel/json.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import {
   inMembersOfCaller,
-  noAssets,
   type SimpleVideo,
   type SimpleVideoRules,
 } from '../../../domain/catalog/simple-video.ts'
 import { resolveVideoBModel } from './models.ts'
-import { acceptVideoBRequest, type MediaItem, upstreamBodyOf } from './request.ts'
+import { acceptVideoBRequest, type MediaItem } from './request.ts'
 
 /** Translates orders of any family to `/provB` video. */
 
@@ -65,8 +64,9 @@ export const simpleVideoB: SimpleVideoRules = {
         )
       const accepted = acceptVideoBRequest(bodyOf(order))
       const { model, facts } = accepted
-      const upstreamBody = upstreamBodyOf(accepted, urlOf, undefined)
-      return { model: model.name, facts, upstreamBody, ...noAssets(upstreamBody) }
+      // Refuses media that it cannot name.
+      const body = accepted.upstreamBody({ callbackUrl: undefined, urlOf })
+      return { model: model.name, facts, upstreamBody: () => body, assets: [] }
     }),
   settings: { seconds: 'duration', resolution: 'resolution', ratio: 'ratio' },
   // A request has all of them.

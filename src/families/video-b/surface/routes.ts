@@ -16,12 +16,7 @@ import type { CreateTaskInput } from '../../../app/tasks/types.ts'
 import type { ResolveMediaFiles } from '../../../app/files/uploads/media-files.ts'
 import type { LongText } from '../../../domain/catalog/checks/media.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
-import {
-  acceptVideoBRequest,
-  type MediaItem,
-  upstreamBodyOf,
-  videoBBody,
-} from '../rules/request.ts'
+import { acceptVideoBRequest, type MediaItem, videoBBody } from '../rules/request.ts'
 import { CreatedVideoSchema, toVideo, VideoParamsSchema, VideoSchema } from './answers.ts'
 import { createFailures, describe, provBV2Envelope } from './envelope.ts'
 
@@ -101,8 +96,9 @@ const creation: TaskCreation<Accepted> = {
     const { callbackUrl: url } = accepted
     const callbackUrl =
       url === undefined ? undefined : await publicUrl(url, 'callback_url', services.resolveHost)
-    const upstreamBody = upstreamBodyOf(accepted, urlOf, callbackUrl)
-    return { model: accepted.model.name, facts: accepted.facts, upstreamBody, channelId }
+    const { model, facts } = accepted
+    const upstreamBody = () => accepted.upstreamBody({ callbackUrl, urlOf })
+    return { model: model.name, facts, upstreamBody, channelId }
   },
   creator: submitted,
   order: (accepted) => ({ family, ...accepted }),

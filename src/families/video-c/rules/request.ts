@@ -126,7 +126,10 @@ export interface AcceptedVideoC {
   readonly model: VideoCModel
   readonly facts: TaskFacts
   /** The upstream body without `model` and `payload`: known fields only. */
-  readonly upstreamBody: JsonObject
+  readonly upstreamBody: (known: {
+    /** In the form in which it was checked. */
+    readonly callbackUrl: string | undefined
+  }) => JsonObject
   /** The caller's marker of the task. */
   readonly payload: string | undefined
   /** `https:`; the caller of this function checks whether its host is public. */
@@ -154,12 +157,10 @@ export function acceptVideoCRequest(mode: VideoCMode, sent: JsonObject): Accepte
     ...pickMembers(body, shownMembers),
     wm_position: positionOf(body.wm_position),
   })
-  const callbackUrl = body.callback_url?.trim()
   const passedOn = membersGiven<unknown>({
     prompt,
     wm_url: body.wm_url?.trim(),
     meta_data: body.meta_data,
-    callback_url: callbackUrl,
     images: images.length === 0 ? undefined : images,
   })
   return {
@@ -169,9 +170,13 @@ export function acceptVideoCRequest(mode: VideoCMode, sent: JsonObject): Accepte
       tools: [],
       settings: { mode, ...settings },
     },
-    upstreamBody: { ...settings, ...passedOn },
+    upstreamBody: ({ callbackUrl }) => ({
+      ...settings,
+      ...passedOn,
+      ...membersGiven({ callback_url: callbackUrl }),
+    }),
     payload: body.payload,
-    callbackUrl,
+    callbackUrl: body.callback_url?.trim(),
   }
 }
 

@@ -2,7 +2,6 @@ import { membersGiven } from '../../../kernel/json.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import {
   inMembersOfCaller,
-  noAssets,
   type SimpleVideo,
   type SimpleVideoRules,
 } from '../../../domain/catalog/simple-video.ts'
@@ -51,8 +50,8 @@ export const simpleVideoC: SimpleVideoRules = {
         images: images.length === 0 ? undefined : images,
       })
       const accepted = acceptVideoCRequest(mode, body)
-      const { facts, upstreamBody } = accepted
-      return { model: accepted.model.name, facts, upstreamBody, ...noAssets(upstreamBody) }
+      const upstreamBody = () => accepted.upstreamBody({ callbackUrl: undefined })
+      return { model: accepted.model.name, facts: accepted.facts, upstreamBody, assets: [] }
     }),
   settings: { seconds: 'duration', resolution: 'resolution', ratio: 'aspect_ratio' },
   defaults: (name) => {

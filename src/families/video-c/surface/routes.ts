@@ -53,17 +53,17 @@ function creationOf(mode: VideoCMode): TaskCreation<AcceptedVideoC> {
     }),
     accept: async (body, _asked, { resolveHost }) => {
       const accepted = acceptVideoCRequest(mode, body)
-      const { callbackUrl, upstreamBody } = accepted
-      if (callbackUrl === undefined) return accepted
-      const callback_url = await publicUrl(callbackUrl, 'callback_url', resolveHost)
-      return { ...accepted, upstreamBody: { ...upstreamBody, callback_url } }
+      const { callbackUrl: url } = accepted
+      const callbackUrl =
+        url === undefined ? undefined : await publicUrl(url, 'callback_url', resolveHost)
+      return { ...accepted, callbackUrl }
     },
     creator: submitted,
-    order: ({ model, facts, upstreamBody, payload }) => ({
+    order: ({ model, facts, upstreamBody, callbackUrl, payload }) => ({
       family,
       model: model.name,
       facts,
-      upstreamBody,
+      upstreamBody: () => upstreamBody({ callbackUrl }),
       callerMarker: payload,
     }),
     answer: ({ nativeId, platformId, createdAtMs }, { model, facts, payload }) => ({

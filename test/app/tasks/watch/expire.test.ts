@@ -83,7 +83,7 @@ t.test('where nothing lists tasks, one that is uncertain ends after seven hours'
     surface: 'provB.speech.async',
     model: asked.model,
     facts: asked.facts,
-    upstreamBody: withVoice(asked, asked.voiceId),
+    upstreamBody: () => withVoice(asked, asked.voiceId),
   })
   await world.settle()
   const look = async (afterMs: number) => {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { videoAModels } from '../../../../src/families/video-a/rules/models.ts'
 import { maxContentItems } from '../../../../src/families/video-a/rules/body.ts'
-import { videoAWithAssets } from '../../../../src/families/video-a/rules/request.ts'
+import { acceptVideoARequest } from '../../../../src/families/video-a/rules/request.ts'
 import { accept, audio, bodyFor, image, prompt, refused, video, type Body } from './requests.ts'
 
 const every = videoAModels.map((model) => model.name)
@@ -176,9 +176,11 @@ t.test(
       { assetId: 'a', kind: 'image' },
       { assetId: 'b', kind: 'audio' },
     ])
-    const { content: sent } = videoAWithAssets(accepted, new Map([['a', 'native-a']]))
-    t.strictSame(sent[1], image('reference_image', 'asset://native-a'))
-    t.strictSame(sent[0], video('asset://b'), 'nothing else is touched')
+    const nativeIds = new Map([['a', 'native-a']])
+    const { upstreamBody } = acceptVideoARequest(bodyFor('overseas-video-2-5', { content }))
+    const { content: sent } = upstreamBody({ callbackUrl: undefined, nativeIds })
+    const native = image('reference_image', 'asset://native-a')
+    t.strictSame(sent, [video('asset://b'), native, audio('asset://b'), native])
   },
 )
 

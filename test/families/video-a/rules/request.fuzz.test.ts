@@ -1,11 +1,10 @@
 import { Value } from '@sinclair/typebox/value'
 import * as fc from 'fast-check'
 import t from 'tap'
-import { acceptVideoARequest } from '../../../../src/families/video-a/rules/request.ts'
 import { videoAModels } from '../../../../src/families/video-a/rules/models.ts'
 import { TaskFactsSchema } from '../../../../src/domain/task/events.ts'
 import { isDomainError } from '../../../../src/kernel/errors.ts'
-import { audio, image, prompt, video } from './requests.ts'
+import { acceptBody, audio, image, prompt, video } from './requests.ts'
 
 const anything = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
@@ -84,7 +83,7 @@ const known = new Set([
 /** Either a refusal that names a field, or facts that fit the persisted schema. */
 function isSound(body: Readonly<Record<string, unknown>>): 'accepted' | 'refused' | 'broken' {
   try {
-    const { facts, upstreamBody } = acceptVideoARequest(body)
+    const { facts, upstreamBody } = acceptBody(body)
     const sound =
       Value.Check(TaskFactsSchema, facts) &&
       Object.keys(upstreamBody).every((name) => known.has(name)) &&

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { acceptVideoARequest } from '../../../../src/families/video-a/rules/request.ts'
 import { videoAModels } from '../../../../src/families/video-a/rules/models.ts'
-import { accept, audio, bodyFor, image, prompt, refused, video } from './requests.ts'
+import { accept, acceptBody, audio, bodyFor, image, prompt, refused, video } from './requests.ts'
 
 const every = videoAModels.map((model) => model.name)
 const of25 = ['domestic-video-2-5', 'overseas-video-2-5']
@@ -10,7 +10,7 @@ const overseas = every.filter((name) => name.startsWith('overseas'))
 const domestic20 = of20.filter((name) => name.startsWith('domestic'))
 
 t.test('a full body is accepted and normalised for upstream', async (t) => {
-  const accepted = acceptVideoARequest({
+  const accepted = acceptBody({
     model: 'overseas-video-2-5-260628',
     content: [prompt, image('reference_image', 'asset://asset-1'), video(), audio()],
     duration: 5,
@@ -111,7 +111,7 @@ t.test('unknown fields are left out, never sent upstream and never an error', as
     '{"model":"overseas-video-2-5","content":[{"type":"text","text":"x","extra":1}],"duration":5,' +
       '"quux":24,"__proto__":{"draft":true},"constructor":1,"toString":2}',
   )
-  t.strictSame(acceptVideoARequest(body).upstreamBody, {
+  t.strictSame(acceptBody(body).upstreamBody, {
     content: [{ type: 'text', text: 'x' }],
     duration: 5,
   })

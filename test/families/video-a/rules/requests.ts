@@ -35,8 +35,16 @@ export const bodyFor = (model: string, changes: Body = {}): Body => ({
   ...changes,
 })
 
-export const accept = (model: string, changes: Body = {}): AcceptedVideoA =>
-  acceptVideoARequest(bodyFor(model, changes))
+/** What the rules accept, with the body for upstream where no id of an asset is replaced. */
+export function acceptBody(
+  body: Body,
+): Omit<AcceptedVideoA, 'upstreamBody'> & { readonly upstreamBody: Body } {
+  const { upstreamBody, ...rest } = acceptVideoARequest(body)
+  const { callbackUrl } = rest
+  return { ...rest, upstreamBody: upstreamBody({ callbackUrl, nativeIds: new Map() }) }
+}
+
+export const accept = (model: string, changes: Body = {}) => acceptBody(bodyFor(model, changes))
 
 /** The body is refused with this code and `details.param`, in a message that names the field. */
 export function refused(

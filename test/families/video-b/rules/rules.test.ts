@@ -2,10 +2,7 @@ import { catalog } from '../../../../src/families/index.ts'
 import * as fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { readStrictDataUri } from '../../../../src/domain/catalog/checks/media.ts'
-import {
-  acceptVideoBRequest,
-  upstreamBodyOf,
-} from '../../../../src/families/video-b/rules/request.ts'
+import { acceptVideoBRequest } from '../../../../src/families/video-b/rules/request.ts'
 import { videoBRules } from '../../../../src/families/video-b/module.ts'
 import type { Usage } from '../../../../src/domain/pricing/usage.ts'
 import { RawString } from '../../../../src/kernel/raw-string.ts'
@@ -38,6 +35,13 @@ function withMedia(items: readonly object[], over: Readonly<Record<string, unkno
 }
 
 const accepted = (given: object) => acceptVideoBRequest(given as Record<string, unknown>)
+
+/** The prompt that upstream gets. */
+function promptOf(prompt: string): string {
+  const { upstreamBody } = accepted(body({ content: [text(prompt)] }))
+  const { content } = upstreamBody({ callbackUrl: undefined, urlOf: () => '' })
+  return (content as readonly { readonly text: string }[])[0]?.text ?? ''
+}
 
 /** The field a body is refused for, and why. */
 function refusal(given: object): readonly [string, string, string] {
@@ -100,8 +104,8 @@ t.test('resolution: 768P unless said otherwise, and only what the model renders'
 })
 
 t.test('content: one text that is not empty, without a role, of at most 7000 characters', (t) => {
-  t.equal(accepted(body({ content: [text('語'.repeat(7_000))] })).prompt.length, 7_000)
-  t.equal(accepted(body({ content: [text('🪁'.repeat(7_000))] })).prompt.length, 14_000)
+  t.equal(promptOf('語'.repeat(7_000)).length, 7_000)
+  t.equal(promptOf('🪁'.repeat(7_000)).length, 14_000)
   for (const prompt of ['🪁'.repeat(7_001), 'x'.repeat(7_001), 'x'.repeat(100_000), '', ' \n', 7])
     refusedFor(t, body({ content: [text(prompt)] }), 'content[0].text')
   refusedFor(t, body({ content: [text('x', { role: 'user' })] }), 'content[0].role')
@@ -318,7 +322,10 @@ t.test('upstream gets every setting and role, and no unknown member', (t) => {
     seed: 1,
   })
   t.strictSame(
-    upstreamBodyOf(accepted(given), ({ role }) => `https://checked/${role}`, 'https://hooks/x'),
+    accepted(given).upstreamBody({
+      callbackUrl: 'https://hooks/x',
+      urlOf: ({ role }) => `https://checked/${role}`,
+    }),
     {
       content: [
         text(),
@@ -420,7 +427,7 @@ t.test('asked for as any video: what is left open has a default, refusals name t
     references: [] as readonly { kind: 'image' | 'video' | 'audio'; url: string }[],
   }
   const bodyFor = (over: Partial<typeof order>) =>
-    rules?.accept({ ...order, ...over }).upstreamBody ?? {}
+    rules?.accept({ ...order, ...over }).upstreamBody(new Map()) ?? {}
   t.match(bodyFor({}), { duration: 5, resolution: '768P', ratio: '16:9' })
   t.match(bodyFor({ resolution: '2k', seconds: 8, ratio: '1:1' }), {
     duration: 8,
