@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { ConfigError, describeConfig, loadConfig } from '../src/config.ts'
+import { listOf } from '../src/kernel/variables.ts'
 import { variables } from '../src/variables.ts'
 
 t.test('an empty environment gives the embedded default', (t) => {
@@ -161,7 +162,9 @@ t.test('what people see of the configuration hides secrets', (t) => {
 
 t.test('.env.example shows every variable with its default and meaning, and no other', (t) => {
   const path = fileURLToPath(new URL('../.env.example', import.meta.url))
-  const expected = variables.map((v) => `# ${v.says}\n${v.name}=${v.fallback}\n`).join('')
+  const expected = listOf(variables)
+    .map(({ help, name, fallback = '' }) => `# ${help}\n${name}=${fallback}\n`)
+    .join('')
   t.equal(readFileSync(path, 'utf8').split('\n\n').slice(1).join('\n\n'), expected)
   t.end()
 })
