@@ -208,6 +208,18 @@ t.test('the environment is read in one place', (t) => {
   t.end()
 })
 
+t.test('every list of the query API is a table through the same function', (t) => {
+  const writers = sources.filter(({ imports }) => imports.includes('src/api/kit/csv.ts'))
+  t.same(
+    writers.map(({ path }) => path),
+    ['src/api/query/answers.ts'],
+  )
+  const offering = sources.filter(({ text }) => /\bcsv: true\b/.test(text))
+  t.ok(offering.length > 4, `${offering.length} files offer tables`)
+  for (const { path, text } of offering) t.match(text, /\bsendList\(/, path)
+  t.end()
+})
+
 t.test('a read model is folded without tables, and read without what writes it', (t) => {
   const layerOf = (path: string): string | undefined =>
     /^projections\/[^/]+\/(fold|write|read)\//.exec(path)?.[1]

@@ -2,7 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { principalOf } from '../kit/authenticate.ts'
 import { success } from '../kit/account-surface.ts'
-import { sendList } from './answers.ts'
+import { cursorList, sendList } from './answers.ts'
 import {
   AssetParamsSchema,
   AssetsAnswerSchema,
@@ -67,13 +67,11 @@ function listRoutes(instance: FastifyInstance, reads: QueryReads): void {
     const { limit, format, cursor } = request.query
     const principal = principalOf(request)
     const search = toAssetSearch(principal, request.query)
-    const query = { after: assetPlace(cursor), limit, format }
-    return sendList(request, reply, query, {
+    const from = { after: assetPlace(cursor), limit }
+    return sendList(request, reply, format, {
       name: 'assets',
-      beside: {},
       columns: assetColumns,
-      read: (page) => reads.listAssets(search, page),
-      show: showsAssets(principal),
+      ...cursorList(from, (page) => reads.listAssets(search, page), showsAssets(principal), {}),
     })
   })
   const groups = {
@@ -89,13 +87,16 @@ function listRoutes(instance: FastifyInstance, reads: QueryReads): void {
     const { limit, format, cursor } = request.query
     const principal = principalOf(request)
     const search = toGroupSearch(principal, request.query)
-    const query = { after: groupPlace(cursor), limit, format }
-    return sendList(request, reply, query, {
+    const from = { after: groupPlace(cursor), limit }
+    return sendList(request, reply, format, {
       name: 'asset-groups',
-      beside: {},
       columns: groupColumns,
-      read: (page) => reads.listAssetGroups(search, page),
-      show: showsGroups(principal),
+      ...cursorList(
+        from,
+        (page) => reads.listAssetGroups(search, page),
+        showsGroups(principal),
+        {},
+      ),
     })
   })
 }

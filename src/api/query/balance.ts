@@ -2,21 +2,19 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { Currency } from '../../kernel/money.ts'
-import { success, successOf } from '../kit/account-surface.ts'
+import { successOf } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { balanceAccountColumns, BalanceAccountSchema, toBalanceAccount } from '../kit/balances.ts'
-import type { CsvRow } from '../kit/csv.ts'
 import type { AccountRouteDeps } from './account-deps.ts'
+import { nextCursor, pagesFrom, sendList } from './answers.ts'
 import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
-import { fromCursor, toCursor } from '../kit/queries.ts'
-import { wantsCsv } from './ledger-query.ts'
+import { fromCursor } from '../kit/queries.ts'
 import type { AccountReads } from './account-reads.ts'
 import { Format, Name } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
-import { sendCsv } from './send-csv.ts'
 
-/** Tenants of one page, and of one read behind a CSV export. */
+/** Tenants of one page. */
 const DEFAULT_TENANTS = 100
 const MAX_TENANTS = 1_000
 
@@ -59,11 +57,16 @@ interface BalanceFilter {
   readonly currency: Currency | undefined
 }
 
+interface Page {
+  readonly after: string | undefined
+  readonly limit: number
+}
+
 /** Balances of the visible tenants after one of them. */
 async function pageOf(
   accounts: AccountReads,
   { tenantId, currency }: BalanceFilter,
-  { after, limit }: { readonly after: string | undefined; readonly limit: number },
+  { after, limit }: Page,
 ) {
   const found =
     tenantId === undefined ? await accounts.tenants({ after, limit: limit + 1 }) : [tenantId]
@@ -75,21 +78,6 @@ async function pageOf(
     accounts: (byTenant.get(id) ?? []).map(toBalanceAccount),
   }))
   return { items, asOf, next: found.length > limit ? tenants.at(-1) : undefined }
-}
-
-async function* csvPages(
-  accounts: AccountReads,
-  asked: BalanceFilter,
-  start: { readonly after: string | undefined; readonly limit: number | undefined },
-): AsyncGenerator<readonly CsvRow[]> {
-  let { after } = start
-  do {
-    const page = await pageOf(accounts, asked, { after, limit: start.limit ?? MAX_TENANTS })
-    yield page.items.flatMap(({ tenant_id: tenant, accounts: rows }) =>
-      rows.map((row) => [tenant, ...balanceAccountColumns.map((column) => row[column])]),
-    )
-    after = page.next
-  } while (after !== undefined && start.limit === undefined)
 }
 
 /** Balances of tenants: a tenant's token sees its own tenant, an operator's token all. */
@@ -115,20 +103,25 @@ export function balanceRoute(instance: FastifyInstance, deps: AccountRouteDeps):
       const { tenantId } = narrow(visible, { tenantId: query.tenant_id, userId: undefined })
       const after = fromCursor(query.cursor)
       const asked = { tenantId, currency: query.currency }
-      void reply.header('cache-control', 'no-store').header('vary', 'Accept')
-      if (wantsCsv(request, query.format))
-        return sendCsv(
-          reply,
-          'balance',
-          ['tenant_id', ...balanceAccountColumns],
-          csvPages(accounts, asked, { after, limit: query.limit }),
-        )
-      const page = await pageOf(accounts, asked, { after, limit: query.limit ?? DEFAULT_TENANTS })
-      return success({
-        items: page.items,
-        next_cursor: page.next === undefined ? null : toCursor(page.next),
-        as_of: page.asOf === undefined ? null : String(page.asOf),
-        updated_at: Math.floor(clock.nowMs() / 1_000),
+      const read = (page: Page) => pageOf(accounts, asked, page)
+      return sendList(request, reply, query.format, {
+        name: 'balance',
+        columns: ['tenant_id', ...balanceAccountColumns],
+        page: async () => {
+          const { items, next, asOf } = await read({ after, limit: query.limit ?? DEFAULT_TENANTS })
+          return {
+            items,
+            ...nextCursor(next),
+            as_of: asOf === undefined ? null : String(asOf),
+            updated_at: Math.floor(clock.nowMs() / 1_000),
+          }
+        },
+        rows: async function* rows() {
+          for await (const items of pagesFrom({ after, limit: query.limit }, read))
+            yield items.flatMap(({ tenant_id, accounts: shown }) =>
+              shown.map((row) => ({ tenant_id, ...row })),
+            )
+        },
       })
     },
   )

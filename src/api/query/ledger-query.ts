@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
 import { RequestError } from '../kit/request-error.ts'
@@ -28,22 +27,4 @@ export function readLedgerFilter(principal: Principal, query: Filters): LedgerFi
     toMs,
     asOf: undefined,
   }
-}
-
-function weight(accept: string, type: string): number {
-  for (const range of accept.split(',')) {
-    const [name, ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
-    if (name !== type) continue
-    const q = parameters.find((parameter) => parameter.startsWith('q='))
-    return q === undefined ? 1 : Number(q.slice(2)) || 0
-  }
-  return -1
-}
-
-/** Whether the caller wants CSV: by `format`, otherwise by `Accept`. */
-export function wantsCsv(request: FastifyRequest, format: 'json' | 'csv' | undefined): boolean {
-  if (format !== undefined) return format === 'csv'
-  const accept = request.headers.accept ?? ''
-  const csv = weight(accept, 'text/csv')
-  return csv > 0 && csv > weight(accept, 'application/json')
 }

@@ -1,7 +1,6 @@
 import { fromTimestamp } from '../../kernel/clock.ts'
 import { Type, type Static } from 'typebox'
 import { successOf } from '../kit/account-surface.ts'
-import type { CsvRow } from '../kit/csv.ts'
 import type { LogFacts } from './account-reads.ts'
 import { shownPageMembers } from './numbered-pages.ts'
 import type { LogRow } from './open-logs.ts'
@@ -104,13 +103,4 @@ export function toLogItem(
     duration_ms: begunMs === undefined ? null : Math.max(0, row.atMs - begunMs),
     position: row.position,
   }
-}
-
-/** An item as a row of a table; an object is written as JSON. */
-export function toLogCells(item: LogItem): CsvRow[number][] {
-  return logColumns.map((column) => {
-    const value = item[column]
-    if (typeof value === 'boolean') return String(value)
-    return typeof value === 'object' && value !== null ? JSON.stringify(value) : value
-  })
 }

@@ -3,19 +3,17 @@ import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
 import { type LogKind, logKinds } from '../../../projections/ledger/query.ts'
-import { success } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import type { AccountRouteDeps } from './account-deps.ts'
+import { sendList } from './answers.ts'
 import { toPosition } from './as-of.ts'
 import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
-import { wantsCsv } from './ledger-query.ts'
-import { LogsAnswerSchema, logColumns, toLogCells, toLogItem } from './log-items.ts'
-import { csvPages, pageMembers, readPage } from './numbered-pages.ts'
+import { LogsAnswerSchema, logColumns, toLogItem } from './log-items.ts'
+import { numberedList, pageMembers, pagesByOffset } from './numbered-pages.ts'
 import type { LogFilter, LogRow } from './open-logs.ts'
 import { AsOf, Format, Name } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
-import { sendCsv } from './send-csv.ts'
 import { readTimeRange, shownRange, type TimeRange, timeRangeMembers } from './time-range.ts'
 
 const LogsQuerySchema = Type.Object({
@@ -81,17 +79,16 @@ export function logsRoute(instance: FastifyInstance, deps: AccountRouteDeps): vo
       const range = readTimeRange(query, clock.nowMs())
       const filter = await toFilter(deps, principalOf(request), query, range)
       const logs = await accounts.openLogs(filter)
-      void reply.header('cache-control', 'no-store').header('vary', 'Accept')
-      if (wantsCsv(request, query.format)) {
-        const pages = csvPages(query, async (page) =>
-          (await itemsOf(deps, await logs.page(page))).map(toLogCells),
-        )
-        return sendCsv(reply, 'logs', logColumns, pages)
-      }
-      const { page, pageSize, ...place } = readPage(query)
-      const items = await itemsOf(deps, await logs.page(place))
-      const shown = { page, page_size: pageSize, total: logs.total }
-      return success({ ...shown, ...shownRange(range), as_of: String(filter.asOf), items })
+      return sendList(request, reply, query.format, {
+        name: 'logs',
+        columns: logColumns,
+        ...numberedList(query, {
+          read: async (place) => ({ rows: await logs.page(place), total: logs.total }),
+          all: () => pagesByOffset(logs.page),
+          show: (rows) => itemsOf(deps, rows),
+          beside: { ...shownRange(range), as_of: String(filter.asOf) },
+        }),
+      })
     },
   )
 }

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import type { CsvRow } from '../kit/csv.ts'
+import { onePage } from './answers.ts'
 
 /** Lists with numbered pages. */
 
@@ -34,16 +34,11 @@ interface AskedPage {
   readonly page_size?: number
 }
 
-/** Converts a page number to the number of rows before the page. */
-export function readPage({ page = 1, page_size: pageSize = DEFAULT_PAGE_SIZE }: AskedPage) {
-  return { page, pageSize, offset: (page - 1) * pageSize, limit: pageSize }
-}
-
-/** Reads rows of a list after so many others. */
-type ReadRows = (page: {
+/** How many rows are before a page, and how many it has. */
+interface Place {
   readonly offset: number
   readonly limit: number
-}) => Promise<readonly CsvRow[]>
+}
 
 /** All rows of a list; each page begins after the last row of the one before. */
 export async function* pagesBehind<Row>(
@@ -57,18 +52,42 @@ export async function* pagesBehind<Row>(
   }
 }
 
-/** The requested page, or all pages if none was requested. */
-export async function* csvPages(
-  asked: AskedPage,
-  read: ReadRows,
-): AsyncGenerator<readonly CsvRow[]> {
-  if (asked.page !== undefined || asked.page_size !== undefined) {
-    yield await read(readPage(asked))
-    return
-  }
+/** All rows of a list that is read by the number of rows before a page. */
+export async function* pagesByOffset<Row>(
+  read: (place: Place) => Promise<readonly Row[]>,
+): AsyncGenerator<readonly Row[]> {
   for (let offset = 0; ; offset += EXPORTED_AT_ONCE) {
     const rows = await read({ offset, limit: EXPORTED_AT_ONCE })
     yield rows
     if (rows.length < EXPORTED_AT_ONCE) return
+  }
+}
+
+/** A list with numbered pages; its table has all of them unless one is asked for. */
+export function numberedList<Row, Shown, Beside extends object>(
+  asked: AskedPage,
+  list: {
+    readonly read: (
+      place: Place,
+    ) => Promise<{ readonly rows: readonly Row[]; readonly total: number }>
+    readonly all: () => AsyncIterable<readonly Row[]>
+    /** Shows the rows of a page. */
+    readonly show: (rows: readonly Row[]) => Promise<readonly Shown[]>
+    /** Further members of a page. */
+    readonly beside: Beside
+  },
+) {
+  const { page = 1, page_size: pageSize = DEFAULT_PAGE_SIZE } = asked
+  const place = { offset: (page - 1) * pageSize, limit: pageSize }
+  const isOnePage = asked.page !== undefined || asked.page_size !== undefined
+  return {
+    page: async () => {
+      const { rows, total } = await list.read(place)
+      return { page, page_size: pageSize, total, ...list.beside, items: await list.show(rows) }
+    },
+    rows: async function* rows(): AsyncGenerator<readonly Shown[]> {
+      const pages = isOnePage ? onePage((await list.read(place)).rows) : list.all()
+      for await (const found of pages) yield await list.show(found)
+    },
   }
 }

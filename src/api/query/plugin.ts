@@ -9,7 +9,7 @@ import { useEnvelope } from '../kit/envelope.ts'
 import { useJsonBody } from '../kit/json-body.ts'
 import type { AccountReads } from './account-reads.ts'
 import { accountRoutes } from './account-routes.ts'
-import { sendList } from './answers.ts'
+import { cursorList, onePage, sendList } from './answers.ts'
 import { toPosition } from './as-of.ts'
 import { assetRoutes } from './asset-routes.ts'
 import { fromCursor } from '../kit/queries.ts'
@@ -18,8 +18,7 @@ import { historyFailures, listFailures, queryEnvelope } from './envelope.ts'
 import { readHistory } from './history.ts'
 import { lineColumns, toLine } from './ledger-lines.ts'
 import { type Looks, useKnownNames } from './known-names.ts'
-import { readLedgerFilter, wantsCsv } from './ledger-query.ts'
-import { onePage, sendCsv } from './send-csv.ts'
+import { readLedgerFilter } from './ledger-query.ts'
 import type { QueryReads } from './reads.ts'
 import { receiptRoute } from './receipts/route.ts'
 import {
@@ -69,14 +68,13 @@ function linesRoute(instance: FastifyInstance, reads: QueryReads): void {
       const after = fromCursor(cursor)
       const asOf = await reads.ledgerPosition(toPosition(as_of))
       const filter = { ...asked, asOf }
-      const list = {
+      return sendList(request, reply, format, {
         name: 'ledger-lines',
         columns: lineColumns,
-        read: (page: Parameters<QueryReads['listLines']>[1]) => reads.listLines(filter, page),
-        show: toLine,
-        beside: { as_of: String(asOf) },
-      }
-      return sendList(request, reply, { after, limit, format }, list)
+        ...cursorList({ after, limit }, (page) => reads.listLines(filter, page), toLine, {
+          as_of: String(asOf),
+        }),
+      })
     },
   )
 }
@@ -106,11 +104,12 @@ function summaryRoute(instance: FastifyInstance, reads: QueryReads): void {
         unit: group.unit ?? null,
         quantity: group.quantity ?? null,
       }))
-      void reply.header('cache-control', 'no-store').header('vary', 'Accept')
-      if (!wantsCsv(request, request.query.format))
-        return success({ group_by: groupBy, items, as_of: String(asOf) })
-      const rows = items.map((item) => summaryColumns.map((column) => item[column]))
-      return sendCsv(reply, `ledger-by-${groupBy}`, summaryColumns, onePage(rows))
+      return sendList(request, reply, request.query.format, {
+        name: `ledger-by-${groupBy}`,
+        columns: summaryColumns,
+        page: () => Promise.resolve({ group_by: groupBy, items, as_of: String(asOf) }),
+        rows: () => onePage(items),
+      })
     },
   )
 }

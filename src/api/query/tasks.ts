@@ -5,17 +5,15 @@ import type { TaskQueryFilter, TaskRow } from '../../../projections/tasks/query.
 import type { SettledAmount } from '../../../projections/ledger/query.ts'
 import type { Principal } from '../../app/access/principal.ts'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
-import { success, successOf } from '../kit/account-surface.ts'
+import { successOf } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
-import type { CsvRow } from '../kit/csv.ts'
 import type { AccountRouteDeps } from './account-deps.ts'
+import { sendList } from './answers.ts'
 import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
-import { wantsCsv } from './ledger-query.ts'
-import { pageMembers, pagesBehind, readPage, shownPageMembers } from './numbered-pages.ts'
+import { numberedList, pageMembers, pagesBehind, shownPageMembers } from './numbered-pages.ts'
 import { Format, Name } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
-import { sendCsv } from './send-csv.ts'
 import {
   readTimeRange,
   shownRange,
@@ -96,13 +94,6 @@ function toItem(
   }
 }
 
-function toCells(item: TaskItem): CsvRow {
-  return columns.map((column) => {
-    const value = item[column]
-    return typeof value === 'object' && value !== null ? JSON.stringify(value) : value
-  })
-}
-
 function toFilter(principal: Principal, query: TasksQuery, range: TimeRange): TaskQueryFilter {
   const asked = { tenantId: query.tenant_id, userId: query.user_id }
   return {
@@ -116,40 +107,14 @@ function toFilter(principal: Principal, query: TasksQuery, range: TimeRange): Ta
   }
 }
 
-type ItemDeps = Pick<AccountRouteDeps, 'accounts' | 'endpoints'>
-
-async function pageOf(
-  deps: ItemDeps,
-  filter: TaskQueryFilter,
-  page: { readonly offset: number; readonly limit: number },
-) {
-  const { rows, total } = await deps.accounts.tasks(filter, page)
-  return { items: await itemsOf(deps, rows), total }
-}
-
-async function itemsOf({ accounts, endpoints }: ItemDeps, rows: readonly TaskRow[]) {
+async function itemsOf({ accounts, endpoints }: AccountRouteDeps, rows: readonly TaskRow[]) {
   const settled = await accounts.settledAmounts(rows.map(({ platformId }) => platformId))
   return rows.map((row) => toItem(row, settled.get(row.platformId), endpoints))
 }
 
-/** The requested page, or all tasks if none was requested. */
-async function* exported(
-  deps: ItemDeps,
-  filter: TaskQueryFilter,
-  asked: TasksQuery,
-): AsyncGenerator<readonly CsvRow[]> {
-  if (asked.page !== undefined || asked.page_size !== undefined) {
-    yield (await pageOf(deps, filter, readPage(asked))).items.map(toCells)
-    return
-  }
-  const behind = (after: TaskRow | undefined, limit: number) =>
-    deps.accounts.tasksBehind(filter, after, limit)
-  for await (const rows of pagesBehind(behind)) yield (await itemsOf(deps, rows)).map(toCells)
-}
-
 /** Tasks of every family, newest first, by page number. */
 export function tasksRoute(instance: FastifyInstance, deps: AccountRouteDeps): void {
-  const { catalog, clock } = deps
+  const { accounts, catalog, clock } = deps
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/tasks',
     {
@@ -168,13 +133,19 @@ export function tasksRoute(instance: FastifyInstance, deps: AccountRouteDeps): v
       const { query } = request
       const range = readTimeRange(query, clock.nowMs())
       const filter = toFilter(principalOf(request), query, range)
-      void reply.header('cache-control', 'no-store').header('vary', 'Accept')
-      if (wantsCsv(request, query.format)) {
-        return sendCsv(reply, 'tasks', columns, exported(deps, filter, query))
-      }
-      const { page, pageSize, ...place } = readPage(query)
-      const { items, total } = await pageOf(deps, filter, place)
-      return success({ page, page_size: pageSize, total, ...shownRange(range), items })
+      return sendList(request, reply, query.format, {
+        name: 'tasks',
+        columns,
+        ...numberedList(query, {
+          read: (place) => accounts.tasks(filter, place),
+          all: () =>
+            pagesBehind((after: TaskRow | undefined, limit) =>
+              accounts.tasksBehind(filter, after, limit),
+            ),
+          show: (rows) => itemsOf(deps, rows),
+          beside: shownRange(range),
+        }),
+      })
     },
   )
 }

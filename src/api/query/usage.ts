@@ -10,20 +10,18 @@ import type {
   UsageKey,
 } from '../../../projections/ledger/query.ts'
 import { formatAmount, parseAmount } from '../../kernel/money.ts'
-import { success, successOf } from '../kit/account-surface.ts'
+import { successOf } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
-import type { CsvRow } from '../kit/csv.ts'
 import { RequestError } from '../kit/request-error.ts'
 import { boundOf } from '../kit/queries.ts'
 import type { AccountReads } from './account-reads.ts'
+import { onePage, sendList } from './answers.ts'
 import type { AccountRouteDeps } from './account-deps.ts'
 import { toPosition } from './as-of.ts'
 import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
-import { wantsCsv } from './ledger-query.ts'
 import { AnsweredAsOf, AsOf, Decimal, Format, Name, Quantity, Time } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
-import { onePage, sendCsv } from './send-csv.ts'
 import {
   readTimeRange,
   readZone,
@@ -170,7 +168,9 @@ async function days(
 }
 
 function toItem({ keys, unit, quantity, ...rest }: UsageGroup, groupBy: readonly Key[]) {
-  const named = Object.fromEntries(groupBy.map((key) => [keyNames[key], keys[key] ?? '']))
+  const named: Partial<Record<(typeof keyNames)[Key], string>> = Object.fromEntries(
+    groupBy.map((key) => [keyNames[key], keys[key] ?? '']),
+  )
   return { ...named, ...rest, unit: unit ?? null, quantity: quantity ?? null }
 }
 
@@ -183,12 +183,6 @@ function totalsOf(groups: readonly UsageGroup[]) {
   return [...sums]
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
     .map(([currency, { pico, lines }]) => ({ currency, amount: formatAmount(pico), lines }))
-}
-
-function toCells(group: UsageGroup, groupBy: readonly Key[]): CsvRow {
-  const { keys, currency, unit, quantity, amount, lines } = group
-  const named = groupBy.map((key) => keys[key] ?? '')
-  return [...named, currency, unit ?? null, quantity ?? null, amount, lines]
 }
 
 /** Usage grouped by one or two keys, including days of any zone. */
@@ -224,20 +218,21 @@ export function usageRoute(instance: FastifyInstance, deps: AccountRouteDeps): v
         groupBy,
         days: bounded.days,
       })
-      void reply.header('cache-control', 'no-store').header('vary', 'Accept')
-      if (wantsCsv(request, query.format)) {
-        const named = groupBy.map((key) => keyNames[key])
-        const header = [...named, 'currency', 'unit', 'quantity', 'amount', 'lines']
-        const rows = groups.map((group) => toCells(group, groupBy))
-        return sendCsv(reply, `usage-by-${groupBy.join('-')}`, header, onePage(rows))
-      }
-      return success({
-        group_by: [...groupBy],
-        tz: query.tz ?? 'UTC',
-        ...shownRange(range),
-        as_of: String(asOf),
-        totals: totalsOf(groups),
-        items: groups.map((group) => toItem(group, groupBy)),
+      const items = groups.map((group) => toItem(group, groupBy))
+      const named = groupBy.map((key) => keyNames[key])
+      return sendList(request, reply, query.format, {
+        name: `usage-by-${groupBy.join('-')}`,
+        columns: [...named, 'currency', 'unit', 'quantity', 'amount', 'lines'],
+        page: () =>
+          Promise.resolve({
+            group_by: [...groupBy],
+            tz: query.tz ?? 'UTC',
+            ...shownRange(range),
+            as_of: String(asOf),
+            totals: totalsOf(groups),
+            items,
+          }),
+        rows: () => onePage(items),
       })
     },
   )
