@@ -12,7 +12,7 @@ import { forSettings } from '../kit/failure-table.ts'
 import { createFailureReader } from '../kit/surface-failures.ts'
 import { managementFailures } from '../kit/route-failures.ts'
 
-const surface = createFailureReader({
+const readFailure = createFailureReader({
   ...accountFailures,
   ...managementFailures,
   tenant_exists: { code: 'tenant_exists', param: 'tenant_id' },
@@ -39,7 +39,7 @@ const surface = createFailureReader({
 })
 
 /** The error shape of these routes. */
-export const adminEnvelope: Envelope = accountEnvelope(surface)
+export const adminEnvelope: Envelope = accountEnvelope(readFailure)
 
 /** What the OpenAPI description says of such a route, its failures included. */
 export function describe(route: AccountRoute): FastifySchema {

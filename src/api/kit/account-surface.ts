@@ -6,7 +6,7 @@ import { answer, failureResponses } from './documentation.ts'
 import type { Answer, Envelope } from './envelope.ts'
 import type { FailureCode } from './failure-table.ts'
 import { nameOf } from './schema-names.ts'
-import { retryHeaders, type FailureReader, type SurfaceFailures } from './surface-failures.ts'
+import { type ReadFailure, retryHeaders, type SurfaceFailures } from './surface-failures.ts'
 
 /** The shapes that all of `/api/*` shares: `{success, message, data}` and `{success, message, error}`. */
 
@@ -20,22 +20,22 @@ const ErrorSchema = Type.Object(
 )
 
 /** The error shape of `/api/*`: `{success: false, message, error: {code, param?}}`. */
-export function accountEnvelope(surface: FailureReader): Envelope {
+export function accountEnvelope(read: ReadFailure): Envelope {
   return (error): Answer => {
-    const { rule, message, param, retry } = surface.read(error)
+    const { status, code, message, param, retry } = read(error)
     return {
-      status: rule.status,
+      status,
       headers: {
         'cache-control': 'no-store',
         // A failure is JSON even if the caller asked for CSV.
         'content-type': 'application/json; charset=utf-8',
-        ...(rule.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+        ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
         ...retryHeaders(retry),
       },
       body: {
         success: false,
         message,
-        error: { code: rule.code, ...(param === undefined ? {} : { param }) },
+        error: { code, ...(param === undefined ? {} : { param }) },
       },
     }
   }

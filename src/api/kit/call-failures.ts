@@ -4,7 +4,6 @@ import {
   createFailureReader,
   type Failure,
   failureHeaders,
-  type Rule,
   type SurfaceFailures,
 } from './surface-failures.ts'
 import type { FailureCode, FailureStatus } from './failure-table.ts'
@@ -92,7 +91,7 @@ const entries = {
   upstream_malformed: 'upstream_error',
 } as const satisfies SurfaceFailures
 
-const surface = createFailureReader(entries)
+const read = createFailureReader(entries)
 
 /** The failures of reading a model. */
 export const modelFailures: readonly FailureCode[] = [...tokenFailures, 'unknown_model']
@@ -159,20 +158,6 @@ export function callExamples(field: string): readonly Error[] {
   ]
 }
 
-/** A failure without a shape. */
-export interface CallFailure {
-  readonly status: FailureStatus
-  readonly code: string | null
-  /** The type upstream gave it, where it may be shown. */
-  readonly type: string | undefined
-  readonly message: string
-  readonly param: string | null
-  /** Milliseconds. */
-  readonly retryAfterMs: number | undefined
-  /** The same on every surface. */
-  readonly headers: Readonly<Record<string, string>>
-}
-
 /**
  * The longest wait that official clients obey; after a longer one they use their own, shorter wait.
  */
@@ -188,40 +173,38 @@ function retryHeaders(retry: Failure['retry']): Record<string, string> {
   }
 }
 
-/** Upstream refused the caller's input: with its own code, where it gave one. */
-function refusedInput(rule: Rule, failure: Failure): Pick<CallFailure, 'status' | 'code'> {
-  const status = failure.number('status')
-  return {
-    status: inputStatuses.find((known) => known === status) ?? rule.status,
-    code: failure.text('upstreamCode') ?? null,
-  }
+/** Headers of the answer to a failed call. */
+export function callFailureHeaders(failure: Failure): Record<string, string> {
+  return failureHeaders(failure, retryHeaders)
 }
+
+const accountRefused = read(new DomainError('call_refused', '', { kind: 'account' }))
 
 /** Differences from the table that depend on the call, not only on the failure. */
 function withCircumstances(failure: Failure): Failure {
-  const account = surface.ruleOf('refused_account')
+  if (failure.failure !== 'refused_invalid') return afterSending(failure)
+  const upstreamCode = failure.text('upstreamCode')
   // The gateway chose the upstream name: an unknown model upstream is a fault of the channel.
-  if (failure.failure === 'refused_invalid' && failure.text('upstreamCode') === 'model_not_found')
-    return { ...failure, rule: account, message: account.words, retry: account.retry }
-  return afterSending(failure)
+  if (upstreamCode === 'model_not_found') {
+    const { status, code, message, retry } = accountRefused
+    return { ...failure, status, code, message, retry }
+  }
+  const status = failure.number('status')
+  // Upstream refused the caller's input: with its own code, where it gave one.
+  return {
+    ...failure,
+    status: inputStatuses.find((known) => known === status) ?? failure.status,
+    code: upstreamCode ?? '',
+  }
 }
 
 /** Reads any value that a call threw; never throws. */
-export function toCallFailure(error: unknown): CallFailure {
-  const failure = withCircumstances(surface.read(error))
-  const { rule, message, param } = failure
-  const retry =
-    typeof failure.retry === 'number' ? Math.max(1, Math.ceil(failure.retry)) : failure.retry
-  const named =
-    failure.failure === 'refused_invalid' && rule.status < 500
-      ? refusedInput(rule, failure)
-      : { status: rule.status, code: rule.code }
-  return {
-    ...named,
-    type: named.status < 500 ? failure.text('upstreamType') : undefined,
-    message,
-    param: param ?? null,
-    retryAfterMs: typeof retry === 'number' ? retry : undefined,
-    headers: failureHeaders({ ...failure, retry }, retryHeaders),
-  }
+export function readCallFailure(error: unknown): Failure {
+  const failure = withCircumstances(read(error))
+  const { retry } = failure
+  return typeof retry === 'number' ? { ...failure, retry: Math.max(1, Math.ceil(retry)) } : failure
 }
+
+/** The type that upstream gave a failure, where it may be shown. */
+export const upstreamType = ({ status, text }: Failure): string | undefined =>
+  status < 500 ? text('upstreamType') : undefined

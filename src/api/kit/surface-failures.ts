@@ -3,30 +3,34 @@ import { type Cost, costOf } from '../../domain/pricing/settlement.ts'
 import { type DomainError, isDomainError } from '../../kernel/errors.ts'
 import { costHeaders } from './answer-headers.ts'
 import { numberDetail, textDetail } from './observe.ts'
-import { type FailureCode, type FailureRow, failureTable } from './failure-table.ts'
-import { toRequestError } from './request-error.ts'
-
-interface Named {
-  /** As the surface names it. */
-  readonly code: string
-  /** The field at fault, if the error names none. */
-  readonly param?: string
-}
+import {
+  type FailureCode,
+  type FailureRow,
+  type FailureStatus,
+  failureTable,
+} from './failure-table.ts'
+import { RequestError, toRequestError } from './request-error.ts'
 
 /** A surface's name of a failure, and its differences from the table. */
-type Entry = string | (Named & Partial<FailureRow>)
+type Entry =
+  | string
+  | (Partial<FailureRow> & {
+      readonly code: string
+      /** The field at fault, if the error names none. */
+      readonly param?: string
+    })
 
 /** The failures a surface can meet; any other is a defect of the gateway and reads `internal`. */
 export type SurfaceFailures = Readonly<Partial<Record<FailureCode, Entry>>> & {
   readonly internal: Entry
 }
 
-export interface Rule extends FailureRow, Named {}
-
-/** A failure before the surface gives it a shape. */
+/** A failure as a surface names it, before its envelope gives it a shape. */
 export interface Failure {
   readonly failure: FailureCode
-  readonly rule: Rule
+  readonly status: FailureStatus
+  /** The surface's name of it; empty where only upstream could give one and gave none. */
+  readonly code: string
   /** Its message. */
   readonly message: string
   /** The offending field, where there is one. */
@@ -40,17 +44,8 @@ export interface Failure {
   readonly cost?: Cost | undefined
 }
 
-export interface FailureReader {
-  /** The surface's entry of a failure; `internal` for one that it does not have. */
-  readonly ruleOf: (failure: FailureCode) => Rule
-  /** Reads any value that a request threw; never throws. */
-  readonly read: (error: unknown) => Failure
-}
-
-function toRule(failure: FailureCode, entry: Entry): Rule {
-  const row = failureTable[failure]
-  return typeof entry === 'string' ? { ...row, code: entry } : { ...row, ...entry }
-}
+/** Reads any value that a request threw; never throws. */
+export type ReadFailure = (error: unknown) => Failure
 
 function isFailureCode(name: string): name is FailureCode {
   return Object.hasOwn(failureTable, name)
@@ -76,49 +71,32 @@ export function usualRowOf(error: unknown): FailureRow & { readonly code: Failur
   return { ...failureTable[code], code }
 }
 
-function paramOf(code: FailureCode, rule: Rule, named: string | undefined): string | undefined {
-  return code === 'unknown_model' || code === 'model_not_allowed' ? 'model' : (named ?? rule.param)
-}
-
-/** A surface's failures, from the table and its own entries. */
-export function createFailureReader(entries: SurfaceFailures): FailureReader {
-  const internal = toRule('internal', entries.internal)
-  const ruleOf = (failure: FailureCode): Rule => {
-    const entry = entries[failure]
-    return entry === undefined ? internal : toRule(failure, entry)
-  }
-  const said = (failure: FailureCode, ownWords: string): Pick<Failure, 'rule' | 'message'> => {
-    const rule = ruleOf(failure)
-    return { rule, message: rule.ownWords === true && ownWords !== '' ? ownWords : rule.words }
-  }
-  return {
-    ruleOf,
-    read: (error) => {
-      if (!isDomainError(error)) {
-        const { fault, message, param } = toRequestError(error)
-        const found = said(fault, message)
-        const { retry } = found.rule
-        const nothing = (): undefined => undefined
-        return { ...found, failure: fault, param, retry, text: nothing, number: nothing }
-      }
-      const failure = failureOf(error)
-      const found = said(failure, error.message)
-      const { retry } = found.rule
-      const askedMs = numberDetail(error, 'retryAfterMs')
-      return {
-        ...found,
-        failure,
-        // A defect is about no field.
-        param:
-          found.rule === internal
-            ? undefined
-            : paramOf(failure, found.rule, textDetail(error, 'param')),
-        retry: typeof retry === 'number' ? (askedMs ?? retry) : retry,
-        text: (name) => textDetail(error, name),
-        number: (name) => numberDetail(error, name),
-        cost: error instanceof SettledRefusal ? costOf(error.settlement) : undefined,
-      }
-    },
+/** Reads failures by the table and a surface's own entries. */
+export function createFailureReader(entries: SurfaceFailures): ReadFailure {
+  return (error) => {
+    const read = isDomainError(error) ? error : toRequestError(error)
+    const failure = read instanceof RequestError ? read.fault : failureOf(read)
+    const known = entries[failure]
+    const entry = known ?? entries.internal
+    const row = failureTable[known === undefined ? 'internal' : failure]
+    const named = typeof entry === 'string' ? { ...row, code: entry } : { ...row, ...entry }
+    const { status, code, words, ownWords, retry } = named
+    const message = ownWords === true && read.message !== '' ? read.message : words
+    const found = { failure, status, code, message, retry }
+    if (read instanceof RequestError)
+      return { ...found, param: read.param, text: () => undefined, number: () => undefined }
+    const ofModel = failure === 'unknown_model' || failure === 'model_not_allowed'
+    const param = ofModel ? 'model' : (textDetail(read, 'param') ?? named.param)
+    const askedMs = numberDetail(read, 'retryAfterMs')
+    return {
+      ...found,
+      // A defect is about no field.
+      param: known === undefined ? undefined : param,
+      retry: typeof retry === 'number' ? (askedMs ?? retry) : retry,
+      text: (name) => textDetail(read, name),
+      number: (name) => numberDetail(read, name),
+      cost: read instanceof SettledRefusal ? costOf(read.settlement) : undefined,
+    }
   }
 }
 
@@ -135,14 +113,14 @@ export function retryHeaders(retry: Failure['retry']): Record<string, string> {
 
 /** Headers of the answer to a failed creation or call, on every surface. */
 export function failureHeaders(
-  { rule, retry, text, cost }: Failure,
+  { status, retry, text, cost }: Failure,
   ofRetry: (retry: Failure['retry']) => Record<string, string> = retryHeaders,
 ): Record<string, string> {
   const callId = text('callId')
   const platformId = text('platformId')
   return {
     'cache-control': 'no-store',
-    ...(rule.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+    ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
     ...ofRetry(retry),
     ...(callId === undefined ? {} : { 'x-call-id': callId }),
     ...(platformId === undefined ? {} : { 'x-platform-id': platformId }),
@@ -157,10 +135,10 @@ export function failureHeaders(
  * retry could make a second one. A refusal certainly started nothing.
  */
 export function afterAcceptance(failure: Failure): Failure {
-  const { rule, retry } = failure
-  if (failure.text('platformId') === undefined || rule.status < 500) return failure
+  const { status, retry } = failure
+  if (failure.text('platformId') === undefined || status < 500) return failure
   if (/^(?:refused_|submission_refused)/.test(failure.failure)) return failure
-  if (rule.status !== 503 || typeof retry !== 'number') return { ...failure, retry: 'never' }
+  if (status !== 503 || typeof retry !== 'number') return { ...failure, retry: 'never' }
   const message =
     'The service failed midway; query the task by the x-platform-id of this answer before creating another'
   return { ...failure, message, retry: 'never' }
@@ -187,7 +165,7 @@ export function afterSending(failure: Failure): Failure {
         'The Idempotency-Key could not be checked, so the result is withheld and not charged',
     }
   const acceptance = failure.text('acceptance') ?? 'ruled_out'
-  return acceptance === 'ruled_out' || failure.rule.status < 500
+  return acceptance === 'ruled_out' || failure.status < 500
     ? failure
     : { ...failure, retry: 'never' }
 }

@@ -5,7 +5,7 @@ import { tokenFailures } from '../kit/route-failures.ts'
 import { createFailureReader, type SurfaceFailures } from '../kit/surface-failures.ts'
 
 /** The names of failures on this surface, and their differences from the table. */
-const surface = createFailureReader({
+const readFailure = createFailureReader({
   ...accountFailures,
   scope_denied: 'scope_denied',
   task_not_found: 'task_not_found',
@@ -33,4 +33,4 @@ export const historyFailures: readonly FailureCode[] = [...unconfirmed, 'task_no
 export const assetHistoryFailures: readonly FailureCode[] = [...unconfirmed, 'asset_not_found']
 
 /** The error shape of these routes. */
-export const queryEnvelope: Envelope = accountEnvelope(surface)
+export const queryEnvelope: Envelope = accountEnvelope(readFailure)

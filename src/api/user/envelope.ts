@@ -4,10 +4,10 @@ import type { FailureCode } from '../kit/failure-table.ts'
 import { tokenFailures, managementFailures } from '../kit/route-failures.ts'
 import { createFailureReader } from '../kit/surface-failures.ts'
 
-const surface = createFailureReader({ ...accountFailures, ...managementFailures })
+const readFailure = createFailureReader({ ...accountFailures, ...managementFailures })
 
 /** The error shape of these routes. */
-export const userEnvelope: Envelope = accountEnvelope(surface)
+export const userEnvelope: Envelope = accountEnvelope(readFailure)
 
 /** The failures of a query of a balance. */
 export const balanceFailures: readonly FailureCode[] = [

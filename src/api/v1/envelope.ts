@@ -2,7 +2,8 @@ import { isDomainError } from '../../kernel/errors.ts'
 import { isJsonObject, type JsonObject } from '../../kernel/json.ts'
 import type { Answer, Envelope } from '../kit/envelope.ts'
 import type { FailureStatus } from '../kit/failure-table.ts'
-import { toCallFailure, type CallFailure } from '../kit/call-failures.ts'
+import { callFailureHeaders, readCallFailure, upstreamType } from '../kit/call-failures.ts'
+import type { Failure } from '../kit/surface-failures.ts'
 
 /** The `type` of an error goes with its status, unless upstream named one. */
 const typeByStatus: Readonly<Record<FailureStatus, string>> = {
@@ -43,13 +44,10 @@ interface V1Error {
   readonly code: string | null
 }
 
-function errorOf(failure: CallFailure): V1Error {
-  return {
-    message: failure.message,
-    type: failure.type ?? typeByCode[failure.code ?? ''] ?? typeByStatus[failure.status],
-    param: failure.param,
-    code: failure.code,
-  }
+function errorOf(failure: Failure): V1Error {
+  const { message, code, param = null, status } = failure
+  const type = upstreamType(failure) ?? typeByCode[code] ?? typeByStatus[status]
+  return { message, type, param, code: code === '' ? null : code }
 }
 
 function usageOf(error: unknown): { readonly usage?: JsonObject } {
@@ -59,15 +57,15 @@ function usageOf(error: unknown): { readonly usage?: JsonObject } {
 
 /** A failure in the middle of a stream. */
 export function v1Error(error: unknown): V1Error {
-  return errorOf(toCallFailure(error))
+  return errorOf(readCallFailure(error))
 }
 
 /** The error shape of `/v1`: `{error: {message, type, param, code}}`. */
 export const v1Envelope: Envelope = (error): Answer => {
-  const failure = toCallFailure(error)
+  const failure = readCallFailure(error)
   return {
     status: failure.status,
-    headers: failure.headers,
+    headers: callFailureHeaders(failure),
     // The usage of a failure that is billed.
     body: { error: errorOf(failure), ...usageOf(error) },
   }

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { SandboxFamily } from '../../../infra/sandbox/family.ts'
-import { toCallFailure } from '../../../src/api/kit/call-failures.ts'
+import { callFailureHeaders, readCallFailure } from '../../../src/api/kit/call-failures.ts'
 import { answerWhole, callSurface } from '../../../src/api/kit/calls.ts'
 import type { Envelope } from '../../../src/api/kit/envelope.ts'
 import type { Mount } from '../../../src/api/kit/surface.ts'
@@ -19,7 +19,9 @@ import { parseAmount } from '../../../src/kernel/money.ts'
 
 /** `{oops: {word, says, member}}` */
 export const oops: Envelope = (error) => {
-  const { status, headers, code, message, param } = toCallFailure(error)
+  const failure = readCallFailure(error)
+  const { status, code, message, param } = failure
+  const headers = callFailureHeaders(failure)
   return { status, headers, body: { oops: { word: code, says: message, member: param } } }
 }
 

@@ -8,14 +8,15 @@ import {
 } from '../../../api/kit/documentation.ts'
 import {
   callExamples,
-  type CallFailure,
+  callFailureHeaders,
   callFailures,
-  toCallFailure,
+  readCallFailure,
 } from '../../../api/kit/call-failures.ts'
 import { costMember, costInLastFrame, withCost } from '../../../api/kit/answer-headers.ts'
 import type { Answer, Envelope } from '../../../api/kit/envelope.ts'
 import { oneLine, type StreamDialect } from '../../../api/kit/event-stream.ts'
 import type { FailureStatus } from '../../../api/kit/failure-table.ts'
+import type { Failure } from '../../../api/kit/surface-failures.ts'
 import type { TextFrame } from '../../text/calls/types.ts'
 import type { Cost } from '../../../domain/pricing/settlement.ts'
 
@@ -44,30 +45,30 @@ const inputWords: ReadonlySet<string> = new Set(['FAILED_PRECONDITION', 'OUT_OF_
 
 type Detail = Readonly<Record<string, unknown>>
 
-function detailsOf(failure: CallFailure): readonly Detail[] {
+function detailsOf(failure: Failure): readonly Detail[] {
   const details: Detail[] = []
   // Clients read the reason here; its code is the same as on `/v1`.
-  if (failure.code !== null && !/^[A-Z_]+$/.test(failure.code))
+  if (!/^[A-Z_]*$/.test(failure.code))
     details.push({
       '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
       reason: failure.code.toUpperCase(),
       domain: 'gateway',
     })
-  if (failure.param !== null)
+  if (failure.param !== undefined)
     details.push({
       '@type': 'type.googleapis.com/google.rpc.BadRequest',
       fieldViolations: [{ field: failure.param, description: failure.message }],
     })
-  if (failure.retryAfterMs !== undefined)
+  if (typeof failure.retry === 'number')
     details.push({
       '@type': 'type.googleapis.com/google.rpc.RetryInfo',
-      retryDelay: `${failure.retryAfterMs / 1_000}s`,
+      retryDelay: `${failure.retry / 1_000}s`,
     })
   return details
 }
 
-function bodyOf(failure: CallFailure): unknown {
-  const said = failure.code !== null && inputWords.has(failure.code) ? failure.code : undefined
+function bodyOf(failure: Failure): unknown {
+  const said = inputWords.has(failure.code) ? failure.code : undefined
   const details = detailsOf(failure)
   return {
     error: {
@@ -81,15 +82,15 @@ function bodyOf(failure: CallFailure): unknown {
 
 /** A failure in the middle of a stream: the same object as its body. */
 function v1betaFailureBody(error: unknown): unknown {
-  return bodyOf(toCallFailure(error))
+  return bodyOf(readCallFailure(error))
 }
 
 /** The error shape of `/v1beta`: `{error: {code, message, status, details}}`. */
 export const v1betaEnvelope: Envelope = (error): Answer => {
-  const failure = toCallFailure(error)
+  const failure = readCallFailure(error)
   return {
     status: failure.status,
-    headers: failure.headers,
+    headers: callFailureHeaders(failure),
     body: bodyOf(failure),
   }
 }

@@ -91,12 +91,12 @@ const inputCodes: ReadonlySet<string> = new Set(
   '1026 1027 1042 1043 1044 2013 2037 2039 2042 2048 20132'.split(' '),
 )
 
-function codeOf({ failure, rule, text }: Failure): string {
+function codeOf({ failure, code, text }: Failure): string {
   const given = failure === 'refused_invalid' ? text('upstreamCode') : undefined
-  return given !== undefined && inputCodes.has(given) ? given : rule.code
+  return given !== undefined && inputCodes.has(given) ? given : code
 }
 
-const surface = createFailureReader(speechFailures)
+const readFailure = createFailureReader(speechFailures)
 
 /** A failure as a body, or as a frame of a stream. */
 function bodyOf(failure: Failure, requestId: string) {
@@ -109,13 +109,13 @@ function bodyOf(failure: Failure, requestId: string) {
 
 /** A failure in the middle of a stream. */
 export function failureFrame(error: unknown, requestId: string): unknown {
-  return bodyOf(afterSending(surface.read(error)), requestId)
+  return bodyOf(afterSending(readFailure(error)), requestId)
 }
 
 /** The error shape of `/provB/v1`: `{base_resp: {status_code, status_msg}, trace_id}`. */
 export const provBV1Envelope: Envelope = (error, requestId): Answer => {
-  const failure = afterAcceptance(afterSending(surface.read(error)))
-  const { status } = failure.rule
+  const failure = afterAcceptance(afterSending(readFailure(error)))
+  const { status } = failure
   return {
     status: reportedInBody.has(status) ? 200 : status,
     headers: failureHeaders(failure),

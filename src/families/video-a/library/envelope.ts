@@ -173,25 +173,25 @@ const MEMBER_PATH = /^(?=.{1,128}$)[A-Za-z]\w*(?:\.\w+|\[\d+\])*$/
 /** Upstream's codes for a refused input, such as `InvalidParameter.DownloadFailed`. */
 const UPSTREAM_CODE = /^[A-Z][A-Za-z]{2,63}(?:\.[A-Z][A-Za-z]{1,63}){0,2}$/
 
-function codeOf({ failure, rule, param, text }: Failure): string {
+function codeOf({ failure, code: named, param, text }: Failure): string {
   const given = failure === 'refused_invalid' ? text('upstreamCode') : undefined
   if (given !== undefined && UPSTREAM_CODE.test(given)) return given
-  const code = text('keyword') === 'required' ? MISSING : rule.code
+  const code = text('keyword') === 'required' ? MISSING : named
   const isNamed = code === INVALID || code === MISSING
   return isNamed && param !== undefined && MEMBER_PATH.test(param) ? `${code}.${param}` : code
 }
 
 const HOW_TO_ASK = `actions are asked for by POST /provA/?Action=<Action>&Version=${VERSION}`
 
-const surface = createFailureReader(libraryFailures)
+const readFailure = createFailureReader(libraryFailures)
 
 function envelopeFor(asked: ActionRequest, region: Region | undefined): Envelope {
   return (error, requestId): Answer => {
-    const failure = surface.read(error)
+    const failure = readFailure(error)
     const { message } = failure
     const isRoute = failure.failure === 'route_not_found' && failure.param === undefined
     return {
-      status: failure.rule.status,
+      status: failure.status,
       headers: failureHeaders(failure),
       body: {
         ResponseMetadata: {

@@ -98,17 +98,17 @@ const typeByStatus: Readonly<Record<FailureStatus, string>> = {
 /** Upstream's codes for an invalid field; other codes of a refused input (moderation) are kept. */
 const parameterCodes = /^(?:Invalid|Missing)(?:Parameter|Argument)/
 
-function codeOf({ failure, rule, text }: Failure): string {
-  const code = failure === 'refused_invalid' ? text('upstreamCode') : undefined
-  return code === undefined || parameterCodes.test(code) ? rule.code : code
+function codeOf({ failure, code, text }: Failure): string {
+  const given = failure === 'refused_invalid' ? text('upstreamCode') : undefined
+  return given === undefined || parameterCodes.test(given) ? code : given
 }
 
-const surface = createFailureReader(taskFailures)
+const readFailure = createFailureReader(taskFailures)
 
 /** The error shape of `/provA` tasks: `{error: {code, message, param, type}}`. */
 export const provAEnvelope: Envelope = (error): Answer => {
-  const failure = afterAcceptance(surface.read(error))
-  const { status } = failure.rule
+  const failure = afterAcceptance(readFailure(error))
+  const { status } = failure
   const { message, param = '' } = failure
   return {
     status,

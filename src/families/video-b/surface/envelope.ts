@@ -63,8 +63,8 @@ const sensitive: ReadonlySet<string> = new Set(['1026', '1027'])
 function withUpstreamNumber(failure: Failure): Failure {
   const code = failure.failure === 'refused_invalid' ? failure.text('upstreamCode') : undefined
   if (code === undefined || !/^\d{4}$/.test(code)) return failure
-  const status = sensitive.has(code) ? 422 : failure.rule.status
-  return { ...failure, rule: { ...failure.rule, code, status } }
+  const status = sensitive.has(code) ? 422 : failure.status
+  return { ...failure, code, status }
 }
 
 /** This shape has no separate member for the field at fault. */
@@ -72,12 +72,12 @@ function saying({ message, param = '' }: Failure): string {
   return param === '' || message.includes(param) ? message : `${message}: \`${param}\``
 }
 
-const surface = createFailureReader(videoFailures)
+const readFailure = createFailureReader(videoFailures)
 
 /** The error shape of `/provB/v2`: `{type: "error", error: {type, message, http_code}, request_id}`. */
 export const provBV2Envelope: Envelope = (error, requestId): Answer => {
-  const failure = afterAcceptance(withUpstreamNumber(surface.read(error)))
-  const { status, code } = failure.rule
+  const failure = afterAcceptance(withUpstreamNumber(readFailure(error)))
+  const { status, code } = failure
   return {
     status,
     headers: failureHeaders(failure),

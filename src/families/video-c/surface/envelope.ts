@@ -71,7 +71,7 @@ const clipFailures = {
 
 export const cancelFailures: readonly FailureCode[] = [...deletionFailures, 'task_ended']
 
-const surface = createFailureReader(clipFailures)
+const readFailure = createFailureReader(clipFailures)
 
 /** What is wrong with a field, by the keyword of its schema; otherwise it is invalid. */
 const fieldReasons: Readonly<Record<string, string>> = {
@@ -82,15 +82,15 @@ const fieldReasons: Readonly<Record<string, string>> = {
 }
 
 /** Upstream's own code of a refused input is kept. */
-function reasonOf({ failure, rule, text }: Failure): string {
-  if (failure === 'refused_invalid') return text('upstreamCode') ?? rule.code
-  return fieldReasons[text('keyword') ?? ''] ?? rule.code
+function reasonOf({ failure, code, text }: Failure): string {
+  if (failure === 'refused_invalid') return text('upstreamCode') ?? code
+  return fieldReasons[text('keyword') ?? ''] ?? code
 }
 
 /** The error shape of `/provC`: `{code, reason, message, metadata: {trace_id}}`. */
 export const provCEnvelope: Envelope = (error, requestId): Answer => {
-  const failure = afterAcceptance(surface.read(error))
-  const { status } = failure.rule
+  const failure = afterAcceptance(readFailure(error))
+  const { status } = failure
   return {
     status,
     headers: failureHeaders(failure),
