@@ -6,9 +6,11 @@ import {
   type AccountCommandDeps,
   usersOf,
 } from '../app/accounts/account-commands.ts'
+import { nearestTenant, readTenant } from '../app/accounts/managed-tenants.ts'
+import type { ManagementDeps } from '../app/accounts/management.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { actorOf } from './actor.ts'
-import { note, print, show, table, toJson } from './output.ts'
+import { CommandError, note, print, show, table, toJson } from './output.ts'
 import type { Session } from './session.ts'
 
 /** Most rows a list shows. */
@@ -20,8 +22,21 @@ export interface ActorOption {
 }
 
 /** What commands that change access work with. */
-export function depsOf({ log, pool: db }: Session, { actor }: ActorOption): AccountCommandDeps {
+export function depsOf(
+  { log, pool: db }: Session,
+  { actor }: ActorOption,
+): AccountCommandDeps & ManagementDeps {
   return { log, db, catalog, clock: systemClock, correlationId: 'cli', actor: actorOf(actor) }
+}
+
+/** Refuses a tenant that the log does not have. @throws CommandError naming the nearest */
+export async function requireTenant(
+  { log, pool: db }: Pick<Session, 'log' | 'pool'>,
+  tenantId: string,
+): Promise<void> {
+  if ((await readTenant({ log }, tenantId)) !== undefined) return
+  const hint = await nearestTenant({ db }, tenantId)
+  throw new CommandError(`there is no tenant ${tenantId}${hint}`)
 }
 
 export async function openTenantCommand(

@@ -5,6 +5,7 @@ import {
   accountPricesOfFile,
   managedAccountPrices,
 } from '../app/finance/prices/account-prices.ts'
+import { readSetting } from '../app/accounts/settings.ts'
 import { comparedPrices } from '../app/finance/prices/what-if.ts'
 import { isListPrices, type WantedAccountPrices } from '../domain/account/prices.ts'
 import type { AccountPrices } from '../domain/pricing/account-prices.ts'
@@ -15,7 +16,7 @@ import { canonicalPrice } from '../kernel/money.ts'
 import { CommandError, print, table, toJson } from './output.ts'
 import { differenceLines, priceText } from './price-tables.ts'
 import type { Session } from './session.ts'
-import { changeSetting, type OfTenant, readSetting } from './settings.ts'
+import { changeSettingCommand, type OfTenant } from './settings.ts'
 
 export interface SetOptions extends OfTenant {
   readonly file?: string
@@ -51,8 +52,9 @@ export async function showAccountPricesCommand(
   options: OfTenant & { readonly all?: boolean; readonly history?: boolean },
 ): Promise<void> {
   if (options.history) return showHistory(session, options)
-  const prices = await readSetting(session, options, 'prices')
-  const book = await currentPriceBook(session.pool, systemClock.nowMs())
+  const { log, pool } = session
+  const prices = await readSetting({ log, db: pool }, options.tenant, 'prices')
+  const book = await currentPriceBook(pool, systemClock.nowMs())
   const rows = comparedPrices(book, prices, options.all === true)
   const json = {
     tenantId: options.tenant,
@@ -95,7 +97,7 @@ function set(
   options: OfTenant,
   next: (before: AccountPrices) => WantedAccountPrices | Promise<WantedAccountPrices>,
 ): Promise<void> {
-  return changeSetting(session, options, managedAccountPrices, {
+  return changeSettingCommand(session, options, managedAccountPrices, {
     next,
     show: (after, before, isChanged) => {
       const { tenant: tenantId, json } = options

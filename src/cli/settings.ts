@@ -1,12 +1,5 @@
-import { catalog } from '../families/index.ts'
-import { readSettings } from '../app/accounts/account-facts.ts'
-import { type ManagedSetting, setSetting } from '../app/accounts/settings.ts'
-import {
-  settingIn,
-  type SettingName,
-  type SettingValueOf,
-  type WantedOf,
-} from '../domain/account/settings.ts'
+import { changeSetting, type ManagedSetting, readSetting } from '../app/accounts/settings.ts'
+import type { SettingName, SettingValueOf, WantedOf } from '../domain/account/settings.ts'
 import { resolveByDns } from '../kernel/resolve-host.ts'
 import { type ActorOption, depsOf } from './access.ts'
 import { note, print, toJson } from './output.ts'
@@ -19,20 +12,11 @@ export interface OfTenant extends ActorOption {
   readonly json?: boolean
 }
 
-/** The setting of a tenant as the log has it. */
-export async function readSetting<Name extends SettingName>(
-  { log, pool: db }: Session,
-  { tenant }: OfTenant,
-  name: Name,
-): Promise<SettingValueOf<Name>> {
-  return settingIn(await readSettings({ log, db }, tenant), name)
-}
-
-/** Reads a setting, changes it unless it was changed in the meantime, and shows what it is then. */
-export async function changeSetting<Name extends SettingName>(
+/** Changes a setting unless it was changed in the meantime, and shows what it is then. */
+export async function changeSettingCommand<Name extends SettingName>(
   session: Session,
   options: OfTenant,
-  { name, check, readModel }: Omit<ManagedSetting<Name, unknown>, 'prepare'>,
+  setting: Omit<ManagedSetting<Name, unknown>, 'prepare'>,
   commands: {
     readonly next: (before: SettingValueOf<Name>) => WantedOf<Name> | Promise<WantedOf<Name>>
     readonly show: (
@@ -42,27 +26,21 @@ export async function changeSetting<Name extends SettingName>(
     ) => void | Promise<void>
   },
 ): Promise<void> {
-  const { tenant: tenantId } = options
-  const { config, log, pool: db } = session
-  const before = await readSetting(session, options, name)
-  const wanted = await commands.next(before)
-  const checked = {
-    log,
-    db,
-    catalog,
+  const { config } = session
+  const deps = {
+    ...depsOf(session, options),
     servedModels: () => readServedModels(config),
     resolveHost: resolveByDns,
     trustedTargets: config.webhookTargets,
   }
-  for (const warning of (await check?.(checked, tenantId, wanted, before)) ?? []) note(warning)
-  const { changed, position, value } = await setSetting(depsOf(session, options), name, {
-    tenantId,
-    wanted,
-    basis: before.revision,
+  const { before, changed, position, value } = await changeSetting(deps, setting, {
+    tenantId: options.tenant,
+    next: async (now) => ({ wanted: await commands.next(now), basis: now.revision }),
+    warn: note,
   })
   if (!changed) note('unchanged')
   await commands.show(value, before, changed)
-  await session.projected(readModel ?? 'timeline', position)
+  await session.projected(setting.readModel ?? 'timeline', position)
 }
 
 /** A setting as a command shows it: as JSON, and as lines for people. */
@@ -82,13 +60,17 @@ export function settingCommands<Name extends SettingName>(
   }
   return {
     show: async (session: Session, options: OfTenant): Promise<void> =>
-      show(session, options, await readSetting(session, options, setting.name)),
+      show(
+        session,
+        options,
+        await readSetting({ log: session.log, db: session.pool }, options.tenant, setting.name),
+      ),
     change: (
       session: Session,
       options: OfTenant,
       next: (before: SettingValueOf<Name>) => WantedOf<Name>,
     ): Promise<void> =>
-      changeSetting(session, options, setting, {
+      changeSettingCommand(session, options, setting, {
         next,
         show: (after) => show(session, options, after),
       }),

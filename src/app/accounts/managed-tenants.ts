@@ -88,30 +88,42 @@ function requireWithin(adminScope: AdminScope, tenantId: string): void {
 /** Tenants whose ids are compared with an unknown one. */
 const MAX_COMPARED = 1_000
 
+/** A tenant as the log has it, so one that any replica opened a moment ago counts. */
+export async function readTenant(
+  { log }: Pick<ManagementDeps, 'log'>,
+  tenantId: string,
+): Promise<TenantRow | undefined> {
+  const [opened] = await log.readStream(accountStream(tenantId), { limit: 1 })
+  if (opened?.type !== 'TenantOpened') return undefined
+  const { name, openedAt } = opened.data
+  return { tenantId, name, openedAtMs: fromTimestamp(openedAt) }
+}
+
+/** Names the tenant whose id is nearest to an unknown one: the end of a message, often empty. */
+export async function nearestTenant(
+  { db }: Pick<ManagementDeps, 'db'>,
+  tenantId: string,
+): Promise<string> {
+  const tenants = await listTenants(db, { limit: MAX_COMPARED })
+  return didYouMean(
+    tenantId,
+    tenants.map((one) => one.tenantId),
+  )
+}
+
 /**
  * A tenant within the scope. For a caller that manages all tenants, the error names the nearest id.
  * @throws DomainError `tenant_not_found`
  */
 export async function findTenant(
-  { db, log }: ManagementDeps,
+  deps: ManagementDeps,
   adminScope: AdminScope,
   tenantId: string,
 ): Promise<TenantRow> {
   requireWithin(adminScope, tenantId)
-  // From the log, so a tenant that any replica opened a moment ago counts.
-  const [opened] = await log.readStream(accountStream(tenantId), { limit: 1 })
-  if (opened?.type === 'TenantOpened') {
-    const { name, openedAt } = opened.data
-    return { tenantId, name, openedAtMs: fromTimestamp(openedAt) }
-  }
-  if (adminScope.kind !== 'all') return notFound()
-  const tenants = await listTenants(db, { limit: MAX_COMPARED })
-  return notFound(
-    didYouMean(
-      tenantId,
-      tenants.map((one) => one.tenantId),
-    ),
-  )
+  const tenant = await readTenant(deps, tenantId)
+  if (tenant !== undefined) return tenant
+  return notFound(adminScope.kind === 'all' ? await nearestTenant(deps, tenantId) : '')
 }
 
 /** @throws the codes of the account decider, of the log and of the database; `read_model_behind` */

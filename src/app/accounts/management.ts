@@ -25,7 +25,10 @@ type ManagedReadModel = 'access' | 'ledger' | 'prices'
 /** After a change, the caller waits this long to see it. */
 const SHOWN_MS = 3_000
 
-export function depsOf({ log, db, catalog, clock }: ManagementDeps, by: Actor): AccountCommandDeps {
+export function depsOf(
+  { log, db, catalog, clock }: ManagementDeps,
+  by: Actor,
+): AccountCommandDeps & ManagementDeps {
   return { log, db, catalog, clock, correlationId: by.requestId, actor: by.tokenId }
 }
 

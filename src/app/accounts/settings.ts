@@ -12,6 +12,7 @@ import { DomainError } from '../../kernel/errors.ts'
 import type { ResolveHost } from '../../kernel/public-url.ts'
 import type { TrustedTarget } from '../../kernel/trusted-targets.ts'
 import { readSettings } from './account-facts.ts'
+import type { AccountSource } from './account-state.ts'
 import {
   type AccountCommandDeps,
   type Changed,
@@ -89,6 +90,40 @@ export async function setSetting<Name extends SettingName>(
   }
 }
 
+/** A setting of a tenant, from the log. @throws what the log throws */
+export async function readSetting<Name extends SettingName>(
+  source: AccountSource,
+  tenantId: string,
+  name: Name,
+): Promise<SettingValueOf<Name>> {
+  return settingIn(await readSettings(source, tenantId), name)
+}
+
+/** The whole setting as it is to be, and the revision that it replaces; without one, any. */
+type NextSetting<Name extends SettingName> = Omit<WantedSetting<WantedOf<Name>>, 'tenantId'>
+
+/**
+ * Reads a setting, checks what `next` makes of it, and replaces it. Warnings are given before the
+ * change is made.
+ * @throws DomainError of `next`, of the setting's check and of the account decider
+ */
+export async function changeSetting<Name extends SettingName, Next extends NextSetting<Name>>(
+  deps: AccountCommandDeps & CheckDeps,
+  { name, check }: Pick<ManagedSetting<Name, unknown>, 'name' | 'check'>,
+  change: {
+    readonly tenantId: string
+    readonly next: (before: SettingValueOf<Name>) => Promise<Next>
+    readonly warn: (warning: string) => void
+  },
+) {
+  const { tenantId } = change
+  const before = await readSetting(deps, tenantId, name)
+  const next = await change.next(before)
+  const { wanted, basis } = next
+  for (const warning of (await check?.(deps, tenantId, wanted, before)) ?? []) change.warn(warning)
+  return { before, next, ...(await setSetting(deps, name, { tenantId, wanted, basis })) }
+}
+
 /**
  * Settings of tenants as tokens manage them: those of a tenant outside the scope read exactly like
  * those of a missing one (P8).
@@ -127,32 +162,35 @@ export function createManagedSettings(
   return {
     show: async ({ name, prepare }, adminScope, tenantId) => {
       await tenants.find(adminScope, tenantId)
-      const now = settingIn(await readSettings(deps, tenantId), name)
+      const now = await readSetting(deps, tenantId, name)
       return (await prepare(deps, tenantId, now, 'show'))(now)
     },
     set: async (setting, adminScope, by, { tenantId, basis, ...input }) => {
-      const { name } = setting
-      const { operatorsOnly } = definitionOf(name)
+      const { operatorsOnly } = definitionOf(setting.name)
       // An operator's scope includes every tenant, and the decider refuses a missing one.
       if (operatorsOnly === 'all') requireOperator(adminScope)
       const wanted = input.wanted()
       if (operatorsOnly !== 'all') await tenants.find(adminScope, tenantId)
-      const now = settingIn(await readSettings(deps, tenantId), name)
       const isBound = typeof operatorsOnly === 'function' && adminScope.kind !== 'all'
-      const refused = isBound ? operatorsOnly(wanted, now) : undefined
-      if (refused !== undefined)
-        throw new DomainError('scope_denied', refused.message, { param: refused.param })
-      const show = await setting.prepare(deps, tenantId, now, 'set')
-      const warnings = (await setting.check?.(deps, tenantId, wanted, now)) ?? []
-      const { changed, position, value } = await setSetting(depsOf(deps, by), name, {
+      const warnings: string[] = []
+      const made = await changeSetting({ ...deps, ...depsOf(deps, by) }, setting, {
         tenantId,
-        wanted,
-        // An administrator's rights were checked against these settings, so they must not have
-        // changed.
-        basis: basis ?? (isBound ? now.revision : undefined),
+        next: async (now) => {
+          const refused = isBound ? operatorsOnly(wanted, now) : undefined
+          if (refused !== undefined)
+            throw new DomainError('scope_denied', refused.message, { param: refused.param })
+          return {
+            wanted,
+            // An administrator's rights were checked against these settings, so they must not have
+            // changed.
+            basis: basis ?? (isBound ? now.revision : undefined),
+            show: await setting.prepare(deps, tenantId, now, 'set'),
+          }
+        },
+        warn: (warning) => warnings.push(warning),
       })
-      if (setting.readModel !== undefined) await shown(deps, setting.readModel, position)
-      return { changed, shown: await show(value), warnings }
+      if (setting.readModel !== undefined) await shown(deps, setting.readModel, made.position)
+      return { changed: made.changed, shown: await made.next.show(made.value), warnings }
     },
   }
 }

@@ -26,7 +26,7 @@ export function onStores(
     const { withSession } = await import('../session.ts')
     await withSession(async (session) => {
       if (tenant !== undefined) {
-        const { requireTenant } = await import('../known-tenant.ts')
+        const { requireTenant } = await import('../access.ts')
         await requireTenant(session, tenant)
       }
       const run = await load()
