@@ -9,7 +9,7 @@ import {
 import { balancesOf } from '../app/finance/balances.ts'
 import type { Correction } from '../domain/account/adjustments.ts'
 import { currencies, type Currency, formatAmount } from '../kernel/money.ts'
-import { depsOf, LIST_LIMIT, type ActorOption } from './access.ts'
+import { depsOf, LIST_LIMIT, type ActorOption } from './tenants.ts'
 import { CommandError, note, print, show, table, toJson } from './output.ts'
 import type { Session } from './session.ts'
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { changing, ON_ANY_STORES, onStores } from './command.ts'
+import { changing, ON_ANY_STORES, onStores } from '../command.ts'
 
 const ADOPT_HELP = `
 A log has one database: in two, balances and limits would be decided twice. The log names it, and a replica with

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { JSON_OPTION, onStores } from './command.ts'
+import { JSON_OPTION, onStores } from '../command.ts'
 
 const REPLAY_HELP = `
 The id is that of a task or an asset (ours or native), a group of assets, a verification, a call or a

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { JSON_OPTION } from './command.ts'
+import { JSON_OPTION } from '../command.ts'
 
 const files = () => import('../log-files.ts')
 

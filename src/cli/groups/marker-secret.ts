@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { JSON_OPTION, ON_ANY_STORES, onStores } from './command.ts'
+import { JSON_OPTION, ON_ANY_STORES, onStores } from '../command.ts'
 
 const REPLACE_HELP = `
 Replicas refuse to start with another MARKER_SECRET than the others have. To change it, stop every replica,

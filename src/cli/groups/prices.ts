@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { addAccountPrices } from './account-prices.ts'
-import { changing, JSON_OPTION, onStores } from './command.ts'
+import { changing, JSON_OPTION, onStores } from '../command.ts'
 
 const prices = () => import('../prices.ts')
 const whatIf = () => import('../what-if.ts')

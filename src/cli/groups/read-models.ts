@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander'
-import { JSON_OPTION, ON_ANY_STORES, onStores } from './command.ts'
+import { JSON_OPTION, ON_ANY_STORES, onStores } from '../command.ts'
 
 const AUDIT_HELP = `
 Reads the log from its start, works out by itself what every row must be, and names each one that is not:

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { changing, JSON_OPTION } from './command.ts'
+import { changing, JSON_OPTION } from '../command.ts'
 
 const spool = () => import('../spool.ts')
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { changing, JSON_OPTION, onStores } from './command.ts'
+import { changing, JSON_OPTION, onStores } from '../command.ts'
 
-const access = () => import('../access.ts')
+const access = () => import('../tenants.ts')
 
 /** Registers `tollgate tenant …`. */
 export function addTenants(program: Command): void {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { changing, JSON_OPTION, onStores } from './command.ts'
+import { changing, JSON_OPTION, onStores } from '../command.ts'
 
 const tokens = () => import('../tokens.ts')
 

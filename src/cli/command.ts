@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Session, SessionOptions } from '../session.ts'
+import type { Session, SessionOptions } from './session.ts'
 
 /** What the commands of every group share. */
 
@@ -23,10 +23,10 @@ export function onStores(
     // Commander gives the arguments, the options, and itself.
     const given = all.slice(0, -1) as never[]
     const { tenant }: { readonly tenant?: string } = given.at(-1) ?? {}
-    const { withSession } = await import('../session.ts')
+    const { withSession } = await import('./session.ts')
     await withSession(async (session) => {
       if (tenant !== undefined) {
-        const { requireTenant } = await import('../access.ts')
+        const { requireTenant } = await import('./tenants.ts')
         await requireTenant(session, tenant)
       }
       const run = await load()
