@@ -1,3 +1,4 @@
+import type { Command } from 'commander'
 import { readFile } from 'node:fs/promises'
 import type { Pool } from 'pg'
 import { replaceFile } from '../kernel/durable-files.ts'
@@ -10,9 +11,36 @@ import { catalog } from '../families/index.ts'
 import { messageOf } from './explain.ts'
 import { CommandError, note, print, progress, toJson } from './output.ts'
 import type { Session } from './session.ts'
+import { JSON_OPTION, ON_ANY_STORES, onStores } from './command.ts'
+
+const AUDIT_HELP = `
+Reads the log from its start, works out by itself what every row must be, and names each one that is not:
+the table, its key, what the log says and what stands. It may run beside the gateway and changes nothing but
+what /metrics tells of the last audit.
+
+With --state <file> an audit goes on where the last one ended, or was stopped. The file holds how far
+everything was found right, and the head of the hash chain there. Ledger lines audited before are checked
+by their hashes, what came later by the log; earlier rows of other tables by a full audit only, which is one
+without the file. Keep it where users of the database cannot change it, and copy the head that is printed.
+
+One cause is one finding: of an event that a read model never took in, the balances, totals and hashes that
+lack it are not named again. "tollgate rebuild <name>" makes a read model anew from the log.`
+
+/** Registers `tollgate audit`. */
+export function addAudit(program: Command): void {
+  program
+    .command('audit')
+    .description(
+      'compare every row of every read model with the log; exit code 1 on any difference',
+    )
+    .option('--state <file>', 'go on where the audits that kept this file came to, and keep it')
+    .option(...JSON_OPTION)
+    .addHelpText('after', AUDIT_HELP)
+    .action(onStores(auditCommand, ON_ANY_STORES))
+}
 
 /** `tollgate audit`: exit code 1 on any difference. */
-export async function auditCommand(
+async function auditCommand(
   { pool, log }: Pick<Session, 'pool' | 'log'>,
   options: { readonly json?: boolean; readonly state?: string },
 ): Promise<void> {

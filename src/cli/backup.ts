@@ -1,3 +1,4 @@
+import type { Command } from 'commander'
 import { readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join, relative, resolve } from 'node:path'
 import { copyLog } from '../../infra/embedded/eventstore/copy.ts'
@@ -9,6 +10,27 @@ import { systemClock, toTimestamp } from '../kernel/clock.ts'
 import { copyDurably, makeFolders, replaceFile, syncFolder } from '../kernel/durable-files.ts'
 import { CommandError, note, progress, show } from './output.ts'
 import { embeddedLogIn } from './stores.ts'
+import { JSON_OPTION } from './command.ts'
+
+const BACKUP_HELP = `
+Copies what the embedded installation cannot make again into a new folder, also while the gateway runs: the event log,
+the spool, objects and the secret. Postgres is not copied: a gateway that starts on the copy builds it from the log. All of the
+copied log is read with its checksums. The folder has its name only once it is whole; an interrupted backup is
+made from the beginning by the same command.
+
+To restore, copy the folder to where DATA_DIR is to be, and start the gateway there: docs/backup.md.`
+
+/** Registers `tollgate backup`. */
+export function addBackup(program: Command): void {
+  program
+    .command('backup')
+    .description('copy what cannot be made again into a new folder, also while the gateway runs')
+    .argument('<folder>', 'a new folder, outside of DATA_DIR')
+    .option('--no-objects', 'without uploads and results')
+    .option(...JSON_OPTION)
+    .addHelpText('after', BACKUP_HELP)
+    .action(backupCommand)
+}
 
 interface Options {
   readonly json?: boolean
@@ -19,7 +41,7 @@ interface Options {
 const MODE = 0o700
 
 /** `tollgate backup` */
-export async function backupCommand(folder: string, { json, objects = true }: Options) {
+async function backupCommand(folder: string, { json, objects = true }: Options) {
   const { external, dataDir } = loadConfig()
   if (external !== undefined)
     throw new CommandError(

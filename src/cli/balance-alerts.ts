@@ -1,3 +1,4 @@
+import type { Command } from 'commander'
 import {
   managedBalanceAlerts,
   type ShownBalanceAlerts,
@@ -10,6 +11,41 @@ import { markerSecretOf } from './marker-secret.ts'
 import { CommandError, table } from './output.ts'
 import type { Session } from './session.ts'
 import { type OfTenant, settingCommands } from './settings.ts'
+import { changing, JSON_OPTION, onStores } from './command.ts'
+
+const SET_HELP = `
+A balance is low when less is left of it than that, holds not taken off. The gateway reports it in the log and in the
+metric tollgate_low_balances, and sends it to the webhook: once, and again only after it was not low. Webhooks are
+signed as Standard Webhooks says; show prints the secret.
+
+  tollgate balance-alert set --tenant tenant_acme --currency CNY --below 100 --webhook https://hooks.example.com/low`
+
+/** Registers `tollgate balance-alert …`. */
+export function addBalanceAlerts(program: Command): void {
+  const group = program
+    .command('balance-alert')
+    .description('when and where a tenant is notified of a low balance')
+  changing(group.command('set'))
+    .description('set what is named; the rest stays')
+    .requiredOption('--tenant <id>', 'tenant')
+    .option('--currency <code>', 'CNY or USD, with --below')
+    .option('--below <amount>', 'less than that is low')
+    .option('--webhook <url>', 'https:// URL that is notified, or none')
+    .option('--rotate-secret', 'sign with another secret, and with the one before as well')
+    .addHelpText('after', SET_HELP)
+    .action(onStores(setBalanceAlertCommand))
+  changing(group.command('remove'))
+    .description('remove the alert of one currency')
+    .requiredOption('--tenant <id>', 'tenant')
+    .requiredOption('--currency <code>', 'CNY or USD')
+    .action(onStores(removeBalanceAlertCommand))
+  group
+    .command('show')
+    .description('the alerts of a tenant, the secret of its webhook, and which balances are low')
+    .requiredOption('--tenant <id>', 'tenant')
+    .option(...JSON_OPTION)
+    .action(onStores(showBalanceAlertsCommand))
+}
 
 interface AlertOptions extends OfTenant {
   readonly currency?: string
@@ -21,13 +57,10 @@ interface AlertOptions extends OfTenant {
 const commands = settingCommands(managedBalanceAlerts, view)
 
 /** `tollgate balance-alert show` */
-export const showBalanceAlertsCommand = commands.show
+const showBalanceAlertsCommand = commands.show
 
 /** `tollgate balance-alert set` */
-export async function setBalanceAlertCommand(
-  session: Session,
-  options: AlertOptions,
-): Promise<void> {
+async function setBalanceAlertCommand(session: Session, options: AlertOptions): Promise<void> {
   const { currency, below, webhook, rotateSecret } = options
   if ((currency === undefined) !== (below === undefined))
     throw new CommandError('--currency goes with --below')
@@ -44,7 +77,7 @@ export async function setBalanceAlertCommand(
 }
 
 /** `tollgate balance-alert remove` */
-export async function removeBalanceAlertCommand(
+async function removeBalanceAlertCommand(
   session: Session,
   options: OfTenant & { readonly currency: string },
 ): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Command } from 'commander'
 import { managedBudgets, readBudgetStatuses } from '../app/spending/budgets/status.ts'
 import {
   type Budget,
@@ -12,6 +13,47 @@ import { currencyOf } from './credit.ts'
 import { CommandError, table } from './output.ts'
 import type { Session } from './session.ts'
 import { type OfTenant, settingCommands } from './settings.ts'
+import { changing, JSON_OPTION, onStores } from './command.ts'
+
+const SET_HELP = `
+A hard budget refuses what could go beyond it (402), a soft one is reported in the log and in the metric
+tollgate_budgets_reached_total. Days and months begin at midnight of the tenant's time zone.
+
+  tollgate budget set --tenant tenant_acme --period month --currency CNY --hard 1000 --soft 800
+  tollgate budget set --tenant tenant_acme --user user_ada --period day --currency CNY --hard 50`
+
+/** Registers `tollgate budget …`. */
+export function addBudgets(program: Command): void {
+  const group = program
+    .command('budget')
+    .description('how much a tenant, a user or a token may spend in a day or a month')
+  const one = (name: string): Command =>
+    changing(group.command(name))
+      .requiredOption('--tenant <id>', 'tenant')
+      .option('--user <id>', 'of a user, not of all the tenant')
+      .option('--token <id>', 'of a token, not of all the tenant')
+      .requiredOption('--currency <code>', 'CNY or USD')
+      .requiredOption('--period <period>', 'day or month')
+  one('set')
+    .description('set one budget, whatever it was; the others stay')
+    .option('--hard <amount>', 'nothing is started that could go beyond it')
+    .option('--soft <amount>', 'the gateway reports that it was reached')
+    .option(
+      '--time-zone <name>',
+      'IANA zone with a slash of all budgets of the tenant; UTC at first',
+    )
+    .addHelpText('after', SET_HELP)
+    .action(onStores(setBudgetCommand))
+  one('remove')
+    .description('remove one budget; the others stay')
+    .action(onStores(removeBudgetCommand))
+  group
+    .command('list')
+    .description('budgets of a tenant, and what is spent of them')
+    .requiredOption('--tenant <id>', 'tenant')
+    .option(...JSON_OPTION)
+    .action(onStores(listBudgetsCommand))
+}
 
 /** Which budget of a tenant. */
 interface OfBudget extends OfTenant {
@@ -24,10 +66,10 @@ interface OfBudget extends OfTenant {
 const commands = settingCommands(managedBudgets, view)
 
 /** `tollgate budget list` */
-export const listBudgetsCommand = commands.show
+const listBudgetsCommand = commands.show
 
 /** `tollgate budget set` */
-export async function setBudgetCommand(
+async function setBudgetCommand(
   session: Session,
   options: OfBudget & {
     readonly hard?: string
@@ -48,7 +90,7 @@ export async function setBudgetCommand(
 }
 
 /** `tollgate budget remove` */
-export async function removeBudgetCommand(session: Session, options: OfBudget): Promise<void> {
+async function removeBudgetCommand(session: Session, options: OfBudget): Promise<void> {
   const named = namedBudget(options)
   await commands.change(session, options, (before) => {
     const budgets = others(before, named)

@@ -21,7 +21,8 @@ function readEnvironmentFile(): void {
 export async function runCommandLine(version: string, args: readonly string[]): Promise<void> {
   try {
     readEnvironmentFile()
-    await createProgram(version).parseAsync(args, { from: 'user' })
+    const program = await createProgram(version, args[0])
+    await program.parseAsync(args, { from: 'user' })
   } catch (error) {
     if (error instanceof OutputClosedError) return
     // Commander has already printed the usage error or the help.

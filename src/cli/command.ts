@@ -1,7 +1,22 @@
 import type { Command } from 'commander'
-import type { Session, SessionOptions } from './session.ts'
+import type { AccountCommandDeps } from '../app/accounts/account-commands.ts'
+import { nearestTenant, readTenant } from '../app/accounts/managed-tenants.ts'
+import type { ManagementDeps } from '../app/accounts/management.ts'
+import { catalog } from '../families/index.ts'
+import { systemClock } from '../kernel/clock.ts'
+import { actorOf } from './actor.ts'
+import { CommandError } from './output.ts'
+import { type Session, type SessionOptions, withSession } from './session.ts'
 
-/** What the commands of every group share. */
+/** What commands share: their options, their actions on the stores, and the dependencies of a change. */
+
+/** Most rows a list shows. */
+export const LIST_LIMIT = 1_000
+
+/** Options of every command that changes something. */
+export interface ActorOption {
+  readonly actor?: string
+}
 
 /** For a command that repairs, or only looks. */
 export const ON_ANY_STORES: SessionOptions = { onAnyStores: true }
@@ -12,30 +27,43 @@ const ACTOR_OPTION = [
 ] as const
 
 /**
- * The action of a command that works on the stores. Its module is loaded only when it runs. The
- * tenant that it names must exist: without one every figure would be a zero.
+ * The action of a command that works on the stores. The tenant that it names must exist: without
+ * one every figure would be a zero.
  */
 export function onStores(
-  load: () => Promise<(session: Session, ...given: never[]) => Promise<void>>,
+  run: (session: Session, ...given: never[]) => Promise<void>,
   options?: SessionOptions,
 ): (...given: unknown[]) => Promise<void> {
   return async (...all) => {
     // Commander gives the arguments, the options, and itself.
     const given = all.slice(0, -1) as never[]
     const { tenant }: { readonly tenant?: string } = given.at(-1) ?? {}
-    const { withSession } = await import('./session.ts')
     await withSession(async (session) => {
-      if (tenant !== undefined) {
-        const { requireTenant } = await import('./tenants.ts')
-        await requireTenant(session, tenant)
-      }
-      const run = await load()
+      if (tenant !== undefined) await requireTenant(session, tenant)
       await run(session, ...given)
     }, options)
   }
 }
 
+/** Refuses a tenant that the log does not have. @throws CommandError naming the nearest */
+async function requireTenant(
+  { log, pool: db }: Pick<Session, 'log' | 'pool'>,
+  tenantId: string,
+): Promise<void> {
+  if ((await readTenant({ log }, tenantId)) !== undefined) return
+  const hint = await nearestTenant({ db }, tenantId)
+  throw new CommandError(`there is no tenant ${tenantId}${hint}`)
+}
+
 /** Options of a command that changes something: the actor, and the form of the result. */
 export function changing(command: Command): Command {
   return command.option(...ACTOR_OPTION).option(...JSON_OPTION)
+}
+
+/** What commands that change access work with. */
+export function depsOf(
+  { log, pool: db }: Session,
+  { actor }: ActorOption,
+): AccountCommandDeps & ManagementDeps {
+  return { log, db, catalog, clock: systemClock, correlationId: 'cli', actor: actorOf(actor) }
 }

@@ -1,3 +1,4 @@
+import type { Command } from 'commander'
 import { lineFacts, listAdjustments } from '../../projections/ledger/query.ts'
 import {
   adjustmentIdOf,
@@ -9,9 +10,58 @@ import {
 import { balancesOf } from '../app/finance/balances.ts'
 import type { Correction } from '../domain/account/adjustments.ts'
 import { currencies, type Currency, formatAmount } from '../kernel/money.ts'
-import { depsOf, LIST_LIMIT, type ActorOption } from './tenants.ts'
 import { CommandError, note, print, show, table, toJson } from './output.ts'
 import type { Session } from './session.ts'
+import { type ActorOption, changing, depsOf, JSON_OPTION, LIST_LIMIT, onStores } from './command.ts'
+
+const ADJUST_HELP = `
+A positive amount gives to the tenant, a negative one takes an earlier adjustment back:
+
+  tollgate credit adjust 1.50 --tenant tenant_acme --currency USD --line call_…:2 \\
+    --reason 'the rendering was broken, ticket 4711'
+  tollgate credit adjust -1.50 --tenant …
+
+In the end a line costs something between nothing and what it was settled at, and a grant leaves
+something between nothing and all of it: what goes further is refused. Line ids are those of the ledger
+(line_id); the line itself stays, and what was adjusted is shown beside it.
+The same command again posts nothing, so that it can be repeated when its answer was lost.`
+
+/** Registers `tollgate credit …`. */
+export function addCredit(program: Command): void {
+  const group = program.command('credit').description('credit of a tenant')
+  const command = (name: string): Command =>
+    group.command(name).requiredOption('--tenant <id>', 'tenant')
+  const ofMoney = (name: string): Command =>
+    changing(command(name).requiredOption('--currency <code>', 'CNY or USD'))
+  ofMoney('grant')
+    .description('give credit')
+    .argument('<amount>', 'a positive decimal')
+    .option('--reason <text>', 'why', 'granted by an operator')
+    .option('--id <id>', 'grant id: the same again changes nothing')
+    .action(onStores(grantCommand))
+  ofMoney('limit')
+    .description('how far below zero a balance may go')
+    .argument('<amount>', 'a decimal, 0 for prepaid')
+    .option('--id <id>', 'id of the setting: the same again changes nothing')
+    .action(onStores(limitCommand))
+  ofMoney('adjust')
+    .description('correct a settled line, or a grant, by an amount')
+    .argument('<amount>', 'a decimal; positive gives to the tenant')
+    .option('--line <id>', 'the ledger line it corrects')
+    .option('--grant <id>', 'the grant it corrects: a negative amount takes it back')
+    .requiredOption('--reason <text>', 'why, for readers of the ledger')
+    .option('--id <id>', 'adjustment id instead of one made from the options')
+    .addHelpText('after', ADJUST_HELP)
+    .action(onStores(adjustCommand))
+  command('adjustments')
+    .description('adjustments of a tenant, newest first')
+    .option(...JSON_OPTION)
+    .action(onStores(listAdjustmentsCommand))
+  command('balance')
+    .description('credit, settled, held and available per currency')
+    .option(...JSON_OPTION)
+    .action(onStores(balanceCommand))
+}
 
 interface MoneyOptions extends ActorOption {
   readonly tenant: string
@@ -20,7 +70,7 @@ interface MoneyOptions extends ActorOption {
 }
 
 /** `tollgate credit grant` */
-export async function grantCommand(
+async function grantCommand(
   session: Session,
   amount: string,
   options: MoneyOptions & { readonly reason: string; readonly id?: string },
@@ -36,7 +86,7 @@ export async function grantCommand(
 }
 
 /** `tollgate credit limit` */
-export async function limitCommand(
+async function limitCommand(
   session: Session,
   limit: string,
   options: MoneyOptions & { readonly id?: string },
@@ -53,7 +103,7 @@ export async function limitCommand(
 }
 
 /** `tollgate credit adjust`: repeated with the same arguments it posts nothing. */
-export async function adjustCommand(
+async function adjustCommand(
   session: Session,
   amount: string,
   options: MoneyOptions & {
@@ -82,7 +132,7 @@ export async function adjustCommand(
 }
 
 /** `tollgate credit adjustments`: newest first. */
-export async function listAdjustmentsCommand(
+async function listAdjustmentsCommand(
   { pool }: Session,
   options: { readonly tenant: string; readonly json?: boolean },
 ): Promise<void> {
@@ -102,7 +152,7 @@ export async function listAdjustmentsCommand(
 }
 
 /** `tollgate credit balance` */
-export async function balanceCommand(
+async function balanceCommand(
   session: Session,
   options: { readonly tenant: string; readonly json?: boolean },
 ): Promise<void> {

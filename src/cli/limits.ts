@@ -1,10 +1,47 @@
+import type { Command } from 'commander'
 import { managedLimits } from '../app/accounts/settings.ts'
 import { type LimitedSubject, limitedName, type SubjectLimits } from '../domain/account/limits.ts'
 import { limitNames } from '../domain/token/limits.ts'
 import { CommandError, table } from './output.ts'
 import type { Session } from './session.ts'
 import { type OfTenant, settingCommands } from './settings.ts'
-import { limitChangesOf, type LimitOptions } from './token-limits.ts'
+import { limitChangesOf, type LimitOptions } from './token-options.ts'
+import { changing, JSON_OPTION, onStores } from './command.ts'
+
+const SET_HELP = `
+<n> is a number, or "none". All tokens of a user, and all users of a tenant, share their limits; those of a token are
+its own (tollgate token limit). A request beyond one of them gets 429 with Retry-After; nothing is started.
+
+  tollgate limit set --tenant tenant_acme --rpm 600 --concurrent-calls 50
+  tollgate limit set --tenant tenant_acme --user user_ada --rpm 60 --concurrent-tasks 3`
+
+/** Registers `tollgate limit …`. */
+export function addLimits(program: Command): void {
+  const group = program
+    .command('limit')
+    .description('how much a tenant or a user may ask at a time')
+  const one = (name: string): Command =>
+    changing(group.command(name))
+      .requiredOption('--tenant <id>', 'tenant')
+      .option('--user <id>', 'of a user, not of all the tenant')
+  one('set')
+    .description('set limits of a tenant or of a user; what is not named stays')
+    .option('--rpm <n>', 'calls and task creations a minute')
+    .option('--tpm <n>', 'text tokens a minute, in and out')
+    .option('--concurrent-calls <n>', 'synchronous calls under way')
+    .option('--concurrent-tasks <n>', 'tasks that have not ended')
+    .addHelpText('after', SET_HELP)
+    .action(onStores(setLimitsCommand))
+  one('remove')
+    .description('remove all limits of a tenant or of a user; those of others stay')
+    .action(onStores(removeLimitsCommand))
+  group
+    .command('list')
+    .description('limits of a tenant and of its users')
+    .requiredOption('--tenant <id>', 'tenant')
+    .option(...JSON_OPTION)
+    .action(onStores(listLimitsCommand))
+}
 
 interface OfSubject extends OfTenant {
   readonly user?: string
@@ -30,10 +67,10 @@ const commands = settingCommands(managedLimits, (_session, tenantId, { revision,
 })
 
 /** `tollgate limit list` */
-export const listLimitsCommand = commands.show
+const listLimitsCommand = commands.show
 
 /** `tollgate limit set` */
-export async function setLimitsCommand(
+async function setLimitsCommand(
   session: Session,
   options: OfSubject & LimitOptions,
 ): Promise<void> {
@@ -53,7 +90,7 @@ export async function setLimitsCommand(
 }
 
 /** `tollgate limit remove` */
-export async function removeLimitsCommand(session: Session, options: OfSubject): Promise<void> {
+async function removeLimitsCommand(session: Session, options: OfSubject): Promise<void> {
   await commands.change(session, options, ({ limits }) => {
     const { rest, own } = split(limits, subjectOf(options))
     if (own === undefined) throw new CommandError('there are no such limits')

@@ -1,3 +1,4 @@
+import type { Command } from 'commander'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { prepareDataDir } from '../../infra/embedded/data-dir.ts'
@@ -7,15 +8,44 @@ import { verifyAll } from '../../infra/embedded/eventstore/verify.ts'
 import { loadConfig } from '../config.ts'
 import { CommandError, note, print, progress, toJson } from './output.ts'
 import { embeddedLogIn } from './stores.ts'
+import { JSON_OPTION } from './command.ts'
 
 /** Commands on the files of the embedded log, with nothing running on it. */
+
+const VERIFY_HELP = `
+Reads every entry of DATA_DIR/eventstore with its checksum, shows progress, and names what is damaged: each event by
+its position, what is missing, and heads of streams. It changes no event. Stop the gateway first.
+
+The exit code is 1 where something is damaged. Put the folder back from a backup then, whole: a running gateway
+answers reads of what is damaged with an error, and refuses to append to a stream whose head is.`
+
+const CONVERT_HELP = `
+A log that was made by an earlier release has no checksums, so that a changed byte goes unnoticed. This writes them, with
+progress, and changes no event. Stop the gateway and copy DATA_DIR/eventstore first. A conversion that was
+stopped is gone on with by the same command, and the gateway does not start before it is done.`
+
+/** Registers `tollgate verify-log` and `tollgate convert-log`. */
+export function addLogFiles(program: Command): void {
+  program
+    .command('verify-log')
+    .description('read all of the embedded log and name what is damaged; exit code 1 for anything')
+    .option(...JSON_OPTION)
+    .addHelpText('after', VERIFY_HELP)
+    .action(verifyLogCommand)
+  program
+    .command('convert-log')
+    .description('give the embedded log of an earlier release its checksums')
+    .option(...JSON_OPTION)
+    .addHelpText('after', CONVERT_HELP)
+    .action(convertLogCommand)
+}
 
 interface JsonOption {
   readonly json?: boolean
 }
 
 /** `tollgate verify-log`: exit code 1 where something is damaged. */
-export function verifyLogCommand({ json }: JsonOption): Promise<void> {
+function verifyLogCommand({ json }: JsonOption): Promise<void> {
   return onLogFiles(async (folder, onProgress) => {
     const { events, hasChecksums, damaged, damagedInAll } = await verifyAll(folder, onProgress)
     if (damagedInAll > 0) process.exitCode = 1
@@ -33,7 +63,7 @@ export function verifyLogCommand({ json }: JsonOption): Promise<void> {
 }
 
 /** `tollgate convert-log`; run again it goes on where it was stopped. */
-export function convertLogCommand({ json }: JsonOption): Promise<void> {
+function convertLogCommand({ json }: JsonOption): Promise<void> {
   return onLogFiles(async (folder, onProgress) => {
     const isConverted = await convertDatabase(folder, onProgress)
     if (json === true) return print(toJson({ outcome: isConverted ? 'converted' : 'unchanged' }))

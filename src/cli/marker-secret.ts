@@ -1,3 +1,4 @@
+import type { Command } from 'commander'
 import { randomBytes } from 'node:crypto'
 import type { Queryable } from '../../projections/engine/queryable.ts'
 import { isSecretNoted, MarkerSecretError, replaceSecret } from '../app/access/secret-agreement.ts'
@@ -7,6 +8,25 @@ import { show } from './output.ts'
 import { replaceFile } from '../kernel/durable-files.ts'
 import { readIfThere } from './private-files.ts'
 import type { Session } from './session.ts'
+import { JSON_OPTION, ON_ANY_STORES, onStores } from './command.ts'
+
+const REPLACE_HELP = `
+Replicas refuse to start with another MARKER_SECRET than the others have. To change it, stop every replica,
+set the new one, run this, start them again. What was made under the old one is not known again: response
+ids that callers hold are answered as unknown, an Idempotency-Key begins anew, and a creation whose outcome
+was uncertain is no longer found upstream by its marker. Let such tasks end first.`
+
+/** Registers `tollgate marker-secret …`. */
+export function addMarkerSecret(program: Command): void {
+  program
+    .command('marker-secret')
+    .description('the key that all replicas share')
+    .command('replace')
+    .description('make the MARKER_SECRET that is set here the one that replicas must have')
+    .option(...JSON_OPTION)
+    .addHelpText('after', REPLACE_HELP)
+    .action(onStores(replaceMarkerSecret, ON_ANY_STORES))
+}
 
 /**
  * The key of this configuration; the embedded default makes its own once and keeps it.
@@ -33,10 +53,7 @@ async function makeSecret(path: string): Promise<string> {
 }
 
 /** `tollgate marker-secret replace`. */
-export async function replaceMarkerSecret(
-  session: Session,
-  options: { json?: boolean },
-): Promise<void> {
+async function replaceMarkerSecret(session: Session, options: { json?: boolean }): Promise<void> {
   await migrateOps(session.pool)
   const { markerSecret: given, dataDir } = session.config
   const { markerSecret: path } = dataFiles(dataDir)

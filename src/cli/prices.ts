@@ -1,3 +1,4 @@
+import type { Command } from 'commander'
 import { catalog } from '../families/index.ts'
 import { readFile } from 'node:fs/promises'
 import { listPriceBooks, type PublishedPriceBook } from '../../projections/prices/query.ts'
@@ -6,19 +7,65 @@ import { bookOf, publishIfConfirmed } from '../app/finance/prices/publish.ts'
 import { priceBookDifference } from '../domain/pricing/price-book-difference.ts'
 import type { Publication } from '../domain/pricing/publication.ts'
 import { systemClock } from '../kernel/clock.ts'
-import type { ActorOption } from './tenants.ts'
 import { actorOf } from './actor.ts'
 import { note, print, table, toJson } from './output.ts'
 import { differenceLines, priceText, publicationLines } from './price-tables.ts'
 import type { Session } from './session.ts'
 import { readServedModels } from './upstreams.ts'
+import { addAccountPrices } from './account-prices.ts'
+import { addWhatIf } from './what-if.ts'
+import { type ActorOption, changing, JSON_OPTION, onStores } from './command.ts'
+
+const PUBLISH_HELP = `
+Shows what changes against the book that is in effect when this one begins, and which served models
+it has no price for (CHANNELS_FILE says what is served). It is published at once unless it
+  - lacks prices that are sold at now,
+  - takes effect in the past, that is at once, or
+  - never takes effect, because a book that begins later is in effect by then.
+Then nothing is published and the exit code is 1; with --yes it is published all the same. A book that
+another has replaced needs a new version to come back.`
+
+/** Registers `tollgate prices …`. */
+export function addPrices(program: Command): void {
+  const group = program.command('prices').description('the price books')
+  changing(group.command('publish'))
+    .description('publish a price book file; the same book again changes nothing')
+    .argument('<file>')
+    .option(
+      '--demonstrations',
+      'keep entries marked as demonstrations: only the sandbox sells at them',
+    )
+    .option('--yes', 'publish although prices are lost or change at once')
+    .addHelpText('after', PUBLISH_HELP)
+    .action(onStores(publishPricesCommand))
+  group
+    .command('list')
+    .description('published price books, the latest to begin first')
+    .option(...JSON_OPTION)
+    .action(onStores(listPricesCommand))
+  group
+    .command('show')
+    .description('the prices of a published book')
+    .argument('<version>')
+    .option(...JSON_OPTION)
+    .action(onStores(showPricesCommand))
+  group
+    .command('diff')
+    .description('what changes from one published book to another')
+    .argument('<version>')
+    .argument('<other version>')
+    .option(...JSON_OPTION)
+    .action(onStores(diffPricesCommand))
+  addAccountPrices(group)
+  addWhatIf(group)
+}
 
 /**
  * `tollgate prices publish`: shows what changes. A book that removes prices, or changes them at
  * once or never, is published with `--yes` only; without it the exit code is 1 and nothing
  * happened. The same book again changes nothing.
  */
-export async function publishPricesCommand(
+async function publishPricesCommand(
   { config, log, projected }: Session,
   path: string,
   options: ActorOption & { demonstrations?: boolean; yes?: boolean; json?: boolean },
@@ -57,10 +104,7 @@ function show(
 }
 
 /** `tollgate prices list`: the latest to begin first. */
-export async function listPricesCommand(
-  { pool }: Session,
-  options: { json?: boolean },
-): Promise<void> {
+async function listPricesCommand({ pool }: Session, options: { json?: boolean }): Promise<void> {
   const listed = await listPriceBooks(pool, { atMs: systemClock.nowMs() })
   const books = listed.map((book) => ({ ...book, state: book.state.replace('_', ' ') }))
   if (options.json) return print(toJson(books))
@@ -77,7 +121,7 @@ export async function listPricesCommand(
 }
 
 /** `tollgate prices show <version>` */
-export async function showPricesCommand(
+async function showPricesCommand(
   session: Session,
   version: string,
   options: { json?: boolean },
@@ -94,7 +138,7 @@ export async function showPricesCommand(
 }
 
 /** `tollgate prices diff <a> <b>`: what changes from the one to the other. */
-export async function diffPricesCommand(
+async function diffPricesCommand(
   session: Session,
   from: string,
   to: string,

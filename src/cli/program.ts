@@ -1,47 +1,46 @@
 import { Command } from 'commander'
-import { addBalanceAlerts } from './groups/balance-alerts.ts'
-import { addBudgets } from './groups/budgets.ts'
-import { addCredit } from './groups/credit.ts'
-import { addDatabase } from './groups/database.ts'
-import { addHistory } from './groups/history.ts'
-import { addLimits } from './groups/limits.ts'
-import { addLogFiles } from './groups/log-files.ts'
-import { addMarkerSecret } from './groups/marker-secret.ts'
-import { addPrices } from './groups/prices.ts'
-import { addReadModels } from './groups/read-models.ts'
-import { addServing } from './groups/serving.ts'
-import { addSpool } from './groups/spool.ts'
-import { addTenants } from './groups/tenants.ts'
-import { addTokens } from './groups/tokens.ts'
 
-/** Groups of commands, in the order that `--help` names them; each registers its own. */
-const groups: readonly ((program: Command) => void)[] = [
-  addServing,
-  addMarkerSecret,
-  addDatabase,
-  addHistory,
-  addReadModels,
-  addLogFiles,
-  addSpool,
-  addPrices,
-  addTenants,
-  addTokens,
-  addCredit,
-  addBudgets,
-  addLimits,
-  addBalanceAlerts,
+/** Registers commands on the program. */
+type Registration = (program: Command) => void
+
+/**
+ * The commands in the order that `--help` names them, by the file that registers them. A file has
+ * what its commands do as well, so that it is loaded only for one of them, or for all help.
+ */
+const files: readonly (readonly [names: readonly string[], load: () => Promise<Registration>])[] = [
+  [['serve'], async () => (await import('./serving.ts')).addServe],
+  [['sandbox'], async () => (await import('./sandbox.ts')).addSandbox],
+  [['config'], async () => (await import('./configuration.ts')).addConfig],
+  [['marker-secret'], async () => (await import('./marker-secret.ts')).addMarkerSecret],
+  [['database'], async () => (await import('./database.ts')).addDatabase],
+  [['replay'], async () => (await import('./replay/replay.ts')).addReplay],
+  [['receipt'], async () => (await import('./receipt.ts')).addReceipt],
+  [['events'], async () => (await import('./events.ts')).addEvents],
+  [['audit'], async () => (await import('./audit.ts')).addAudit],
+  [['rebuild'], async () => (await import('./rebuild.ts')).addRebuild],
+  [['verify-log', 'convert-log'], async () => (await import('./log-files.ts')).addLogFiles],
+  [['backup'], async () => (await import('./backup.ts')).addBackup],
+  [['spool'], async () => (await import('./spool.ts')).addSpool],
+  [['prices'], async () => (await import('./prices.ts')).addPrices],
+  [['tenant'], async () => (await import('./tenants.ts')).addTenants],
+  [['token'], async () => (await import('./tokens.ts')).addTokens],
+  [['credit'], async () => (await import('./credit.ts')).addCredit],
+  [['budget'], async () => (await import('./budgets.ts')).addBudgets],
+  [['limit'], async () => (await import('./limits.ts')).addLimits],
+  [['balance-alert'], async () => (await import('./balance-alerts.ts')).addBalanceAlerts],
 ]
 
 /**
- * The whole command line; each command's `--help` explains it. It ends by throwing, never the
- * process.
+ * The command line, of the named command alone or of all of them; each command's `--help` explains
+ * it. It ends by throwing, never the process.
  */
-export function createProgram(version: string): Command {
+export async function createProgram(version: string, named?: string): Promise<Command> {
   const program = new Command('tollgate')
     .description('A gateway in front of AI model providers that treats every call as money.')
     .version(version)
     .showHelpAfterError()
     .exitOverride()
-  for (const add of groups) add(program)
+  const found = files.filter(([names]) => named !== undefined && names.includes(named))
+  for (const [, load] of found.length === 0 ? files : found) (await load())(program)
   return program
 }

@@ -1,9 +1,36 @@
+import { type Command, Option } from 'commander'
 import { rebuildProjection, type RebuildComparison } from '../../projections/engine/rebuild.ts'
 import type { Projection } from '../../projections/engine/types.ts'
 import { allProjections, findProjection } from '../../projections/registry.ts'
 import { formatAmount, parseAmount } from '../kernel/money.ts'
 import { CommandError, note, print, progress, table, toJson } from './output.ts'
 import type { Session } from './session.ts'
+import { JSON_OPTION, ON_ANY_STORES, onStores } from './command.ts'
+
+const REBUILD_HELP = `
+The live tables go on being read and written meanwhile. Both are compared at one position of the log: rows of
+each table, totals side by side, and where lines or money differ the figures by tenant and SKU. Equal tables
+are swapped; of different ones the live ones stay, the exit code is 1, and the output says what to do.
+
+With --check nothing is swapped: equal tables are dropped again and the exit code is 0. It finds every row that
+differs in any way, like an audit, but names only the table.`
+
+/** Registers `tollgate rebuild`. */
+export function addRebuild(program: Command): void {
+  program
+    .command('rebuild')
+    .description('build read models anew beside the live ones, compare, swap')
+    .argument('<names...>', 'of access, assets, files, ledger, prices, tasks, timeline, voices')
+    .addOption(
+      new Option('--check', 'compare only: swap nothing, exit code 1 on any difference').conflicts(
+        'force',
+      ),
+    )
+    .option('--force', 'swap even if what is live differs from what the log says')
+    .option(...JSON_OPTION)
+    .addHelpText('after', REBUILD_HELP)
+    .action(onStores(rebuildCommand, ON_ANY_STORES))
+}
 
 interface RebuildOptions {
   readonly json?: boolean
@@ -12,7 +39,7 @@ interface RebuildOptions {
 }
 
 /** `tollgate rebuild <names...>`, one after the other: exit code 1 when what is live differs from what the log says. */
-export async function rebuildCommand(
+async function rebuildCommand(
   session: Session,
   names: readonly string[],
   options: RebuildOptions,

@@ -1,14 +1,35 @@
+import type { Command } from 'commander'
 import { findReceipt, isFinal } from '../app/finance/receipts/find.ts'
 import type { Receipt } from '../app/finance/receipts/types.ts'
 import { toTimestamp } from '../kernel/clock.ts'
 import { CommandError, print, table, toJson } from './output.ts'
 import type { Session } from './session.ts'
+import { JSON_OPTION, onStores } from './command.ts'
+
+const RECEIPT_HELP = `
+The id is that of a call, a task (platform or native), the request that began either ("x-request-id" of any
+answer), or a line of the ledger (line_id). Each line is worked out to its last digit, with its hash in the
+ledger's chain; corrections and the timeline follow.
+
+Where nothing is found the exit code is 1.`
+
+/** Registers `tollgate receipt`. */
+export function addReceipt(program: Command): void {
+  program
+    .command('receipt')
+    .description('say what a task or a call cost, and why')
+    .argument('<id>', 'id of a call, a task, a request or a ledger line')
+    .option('--tenant <id>', 'only if it is this tenant’s')
+    .option(...JSON_OPTION)
+    .addHelpText('after', RECEIPT_HELP)
+    .action(onStores(receiptCommand))
+}
 
 /** Letters of a hash that a table shows; `--json` has all of it. */
 const HASH_SHOWN = 12
 
 /** `tollgate receipt`: what a task or a call cost, and why. @throws CommandError where there is nothing */
-export async function receiptCommand(
+async function receiptCommand(
   session: Pick<Session, 'pool' | 'caughtUp'>,
   id: string,
   options: { readonly tenant?: string; readonly json?: boolean },

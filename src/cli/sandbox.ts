@@ -1,11 +1,22 @@
+import type { Command } from 'commander'
 import { superviseChild } from '../../infra/embedded/supervisor.ts'
 import { programFile } from '../kernel/program-files.ts'
 import { CommandError, note } from './output.ts'
 
 const READY_TIMEOUT_MS = 30_000
 
+/** Registers `tollgate sandbox`. */
+export function addSandbox(program: Command): void {
+  program
+    .command('sandbox')
+    .description('run only the simulated providers; arguments are passed on to them')
+    .allowUnknownOption()
+    .argument('[args...]')
+    .action(runSandbox)
+}
+
 /** Runs the simulated providers alone, until a signal. @throws CommandError when they keep failing */
-export async function runSandbox(args: readonly string[]): Promise<void> {
+async function runSandbox(args: readonly string[]): Promise<void> {
   let giveUp: (reason: string) => void = () => undefined
   const gaveUp = new Promise<string>((resolve) => (giveUp = resolve))
   const child = superviseChild({

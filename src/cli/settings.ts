@@ -1,7 +1,7 @@
 import { changeSetting, type ManagedSetting, readSetting } from '../app/accounts/settings.ts'
 import type { SettingName, SettingValueOf, WantedOf } from '../domain/account/settings.ts'
 import { resolveByDns } from '../kernel/resolve-host.ts'
-import { type ActorOption, depsOf } from './tenants.ts'
+import { type ActorOption, depsOf } from './command.ts'
 import { note, print, toJson } from './output.ts'
 import type { Session } from './session.ts'
 import { readServedModels } from './upstreams.ts'

@@ -1,45 +1,39 @@
-import { catalog } from '../families/index.ts'
+import type { Command } from 'commander'
 import { listTenants } from '../../projections/access/query.ts'
-import {
-  addUser,
-  openTenant,
-  type AccountCommandDeps,
-  usersOf,
-} from '../app/accounts/account-commands.ts'
-import { nearestTenant, readTenant } from '../app/accounts/managed-tenants.ts'
-import type { ManagementDeps } from '../app/accounts/management.ts'
-import { systemClock } from '../kernel/clock.ts'
-import { actorOf } from './actor.ts'
-import { CommandError, note, print, show, table, toJson } from './output.ts'
+import { addUser, openTenant, usersOf } from '../app/accounts/account-commands.ts'
+import { note, print, show, table, toJson } from './output.ts'
 import type { Session } from './session.ts'
+import { type ActorOption, changing, depsOf, JSON_OPTION, LIST_LIMIT, onStores } from './command.ts'
 
-/** Most rows a list shows. */
-export const LIST_LIMIT = 1_000
-
-/** Options of every command that changes something. */
-export interface ActorOption {
-  readonly actor?: string
+/** Registers `tollgate tenant …`. */
+export function addTenants(program: Command): void {
+  const group = program.command('tenant').description('tenants')
+  changing(group.command('open'))
+    .description('open a tenant with its first user')
+    .argument('<name>')
+    .option('--id <id>', 'tenant id instead of a new one')
+    .option('--user <name>', 'name of the first user')
+    .action(onStores(openTenantCommand))
+  group
+    .command('list')
+    .description('every tenant')
+    .option(...JSON_OPTION)
+    .action(onStores(listTenantsCommand))
+  changing(group.command('add-user'))
+    .description('add a user to a tenant')
+    .argument('<name>')
+    .requiredOption('--tenant <id>', 'tenant')
+    .option('--id <id>', 'user id instead of a new one: the same again changes nothing')
+    .action(onStores(addUserCommand))
+  group
+    .command('users')
+    .description('users of a tenant')
+    .requiredOption('--tenant <id>', 'tenant')
+    .option(...JSON_OPTION)
+    .action(onStores(listUsersCommand))
 }
 
-/** What commands that change access work with. */
-export function depsOf(
-  { log, pool: db }: Session,
-  { actor }: ActorOption,
-): AccountCommandDeps & ManagementDeps {
-  return { log, db, catalog, clock: systemClock, correlationId: 'cli', actor: actorOf(actor) }
-}
-
-/** Refuses a tenant that the log does not have. @throws CommandError naming the nearest */
-export async function requireTenant(
-  { log, pool: db }: Pick<Session, 'log' | 'pool'>,
-  tenantId: string,
-): Promise<void> {
-  if ((await readTenant({ log }, tenantId)) !== undefined) return
-  const hint = await nearestTenant({ db }, tenantId)
-  throw new CommandError(`there is no tenant ${tenantId}${hint}`)
-}
-
-export async function openTenantCommand(
+async function openTenantCommand(
   session: Session,
   name: string,
   options: ActorOption & { id?: string; user?: string; json?: boolean },
@@ -61,7 +55,7 @@ export async function openTenantCommand(
 }
 
 /** `tollgate tenant add-user` */
-export async function addUserCommand(
+async function addUserCommand(
   session: Session,
   name: string,
   options: ActorOption & { tenant: string; id?: string; json?: boolean },
@@ -76,7 +70,7 @@ export async function addUserCommand(
 }
 
 /** `tollgate tenant users` */
-export async function listUsersCommand(
+async function listUsersCommand(
   { log, pool: db }: Session,
   options: { tenant: string; json?: boolean },
 ): Promise<void> {
@@ -86,10 +80,7 @@ export async function listUsersCommand(
   for (const line of table(['user', 'name'], rows)) print(line)
 }
 
-export async function listTenantsCommand(
-  session: Session,
-  options: { json?: boolean },
-): Promise<void> {
+async function listTenantsCommand(session: Session, options: { json?: boolean }): Promise<void> {
   const tenants = await listTenants(session.pool, { limit: LIST_LIMIT })
   if (options.json) return print(toJson(tenants))
   for (const line of table(

@@ -1,4 +1,4 @@
-import { catalog } from '../families/index.ts'
+import type { Command } from 'commander'
 import { findToken, listTokens } from '../../projections/access/query.ts'
 import {
   changeToken,
@@ -8,19 +8,119 @@ import {
   requireUsers,
   rotateToken,
 } from '../app/accounts/account-commands.ts'
-import { checkTokenModels, createKnownModels } from '../app/accounts/known-models.ts'
 import { disableIssued } from '../app/accounts/issued-tokens.ts'
 import { shownTokens } from '../app/accounts/known-token.ts'
-import { tokenPrefixes, type QueryScope, type TokenKind } from '../domain/token/events.ts'
-import { systemClock, toTimestamp } from '../kernel/clock.ts'
-import { type ActorOption, depsOf, LIST_LIMIT } from './tenants.ts'
+import { toTimestamp } from '../kernel/clock.ts'
 import { CommandError, note, print, show, table, toJson } from './output.ts'
-import { parseTime } from './replay/moment.ts'
 import type { Session } from './session.ts'
-import { readServedModels } from './upstreams.ts'
-import { limitChangesOf, limitsOf, limitsText, type LimitOptions } from './token-limits.ts'
+import {
+  expiryOf,
+  kindOf,
+  limitChangesOf,
+  limitsOf,
+  limitsText,
+  type LimitOptions,
+  modelsOf,
+  scopeOf,
+  splitList,
+} from './token-options.ts'
+import { type ActorOption, changing, depsOf, JSON_OPTION, LIST_LIMIT, onStores } from './command.ts'
 
-export async function issueTokenCommand(
+const LIMITS_HELP = `
+A limit that was never named follows RATE_LIMIT_RPM, RATE_LIMIT_TPM, RATE_LIMIT_CONCURRENT_CALLS and
+RATE_LIMIT_CONCURRENT_TASKS. A token's user and tenant may have limits of their own: tollgate limit.
+A request beyond a limit gets 429 with Retry-After; it starts nothing and is not counted.`
+
+/** Registers `tollgate token …`. */
+export function addTokens(program: Command): void {
+  const group = program.command('token').description('tokens; secrets are shown once')
+  addIssue(group)
+  addRotate(group)
+  addLimit(group)
+  addUpdate(group)
+  addDisable(group)
+  addList(group)
+}
+
+function addIssue(group: Command): void {
+  changing(group.command('issue'))
+    .description('issue a token')
+    .requiredOption('--tenant <id>', 'tenant')
+    .requiredOption('--user <id>', 'user')
+    .requiredOption('--kind <kind>', 'model, profile, query or admin')
+    .option('--name <name>', 'what it is for')
+    .option(
+      '--scope <level>',
+      'of a query token: current_user, specified_users, all_users, all_tenants; of an admin token: all_users of its tenant, or all_tenants',
+    )
+    .option('--users <ids>', 'with specified_users: user ids, comma-separated')
+    .option('--models <names>', 'only these models, comma-separated')
+    .option('--addresses <ranges>', 'only from these addresses or ranges (CIDR), comma-separated')
+    .option('--expires <time>', 'RFC 3339 time')
+    .option('--rpm <n>', 'calls and task creations a minute; none: no limit')
+    .option('--tpm <n>', 'text tokens a minute, in and out; none: no limit')
+    .option('--concurrent-calls <n>', 'synchronous calls under way; none: no limit')
+    .option('--concurrent-tasks <n>', 'tasks that have not ended; none: no limit')
+    .addHelpText('after', LIMITS_HELP)
+    .action(onStores(issueTokenCommand))
+}
+
+function addRotate(group: Command): void {
+  changing(group.command('rotate'))
+    .description('give a token a new secret; the old one stays valid for a while')
+    .argument('<token id>')
+    .option('--overlap <seconds>', 'how long the old secret stays valid', '3600')
+    .action(onStores(rotateTokenCommand))
+}
+
+function addLimit(group: Command): void {
+  changing(group.command('limit'))
+    .description('change what a token may use, at once and everywhere; what is not named stays')
+    .argument('<token id>')
+    .option('--rpm <n>', 'calls and task creations a minute')
+    .option('--tpm <n>', 'text tokens a minute, in and out')
+    .option('--concurrent-calls <n>', 'synchronous calls under way')
+    .option('--concurrent-tasks <n>', 'tasks that have not ended')
+    .addHelpText(
+      'after',
+      `\n<n> is a number, "none" for no limit, or "default" for what the operator set.${LIMITS_HELP}`,
+    )
+    .action(onStores(limitTokenCommand))
+}
+
+function addUpdate(group: Command): void {
+  changing(group.command('update'))
+    .description('change what a token is called and bound to, at once; what is not named stays')
+    .argument('<token id>')
+    .option('--name <name>', 'what it is for')
+    .option('--models <names>', 'only these models, comma-separated, or all')
+    .option(
+      '--addresses <ranges>',
+      'only from these addresses or ranges (CIDR), comma-separated, or any',
+    )
+    .option('--expires <time>', 'RFC 3339 time, or never')
+    .action(onStores(updateTokenCommand))
+}
+
+function addDisable(group: Command): void {
+  changing(group.command('disable'))
+    .description('end a token at once')
+    .argument('<token id>')
+    .option('--reason <text>', 'why', 'disabled by an operator')
+    .option('--issued', 'what it issued too, and what those issued')
+    .action(onStores(disableTokenCommand))
+}
+
+function addList(group: Command): void {
+  group
+    .command('list')
+    .description('tokens of a tenant, without secrets')
+    .requiredOption('--tenant <id>', 'tenant')
+    .option(...JSON_OPTION)
+    .action(onStores(listTokensCommand))
+}
+
+async function issueTokenCommand(
   session: Session,
   options: LimitOptions &
     ActorOption & {
@@ -58,7 +158,7 @@ export async function issueTokenCommand(
   await session.projected('access', issued.position)
 }
 
-export async function rotateTokenCommand(
+async function rotateTokenCommand(
   session: Session,
   tokenId: string,
   options: ActorOption & { overlap: string; json?: boolean },
@@ -79,7 +179,7 @@ export async function rotateTokenCommand(
 }
 
 /** `tollgate token limit` */
-export async function limitTokenCommand(
+async function limitTokenCommand(
   session: Session,
   tokenId: string,
   options: LimitOptions & ActorOption & { json?: boolean },
@@ -92,7 +192,7 @@ export async function limitTokenCommand(
 }
 
 /** `tollgate token update` */
-export async function updateTokenCommand(
+async function updateTokenCommand(
   session: Session,
   tokenId: string,
   options: ActorOption & {
@@ -135,7 +235,7 @@ export async function updateTokenCommand(
   )
 }
 
-export async function disableTokenCommand(
+async function disableTokenCommand(
   session: Session,
   tokenId: string,
   options: ActorOption & { reason: string; issued?: boolean; json?: boolean },
@@ -153,7 +253,7 @@ export async function disableTokenCommand(
   await session.projected('access', position)
 }
 
-export async function listTokensCommand(
+async function listTokensCommand(
   session: Session,
   options: { tenant: string; json?: boolean },
 ): Promise<void> {
@@ -172,61 +272,4 @@ export async function listTokensCommand(
   ])
   const titles = ['token', 'kind', 'ends', 'name', 'user', 'issued by', 'last used', 'limits']
   for (const line of table(titles, rows)) print(line)
-}
-
-/** Where it is not known which models are served, a name may be that of one of them. */
-async function modelsOf({ config, pool }: Session, list: string): Promise<string[]> {
-  const names = splitList(list)
-  const served = await readServedModels(config)
-  const known = createKnownModels({ db: pool, catalog, clock: systemClock, served: served ?? [] })
-  if (served !== undefined)
-    for (const warning of await checkTokenModels(known, names)) note(warning)
-  else
-    for (const name of await known.unknown(names))
-      note(`which models are served is not known here; \`${name}\`${await known.hint(name)}`)
-  return names
-}
-
-function expiryOf(text: string): string {
-  const atMs = parseTime('--expires', text)
-  if (atMs <= systemClock.nowMs()) throw new CommandError('--expires must not be past')
-  return toTimestamp(atMs)
-}
-
-function kindOf(text: string): TokenKind {
-  const kinds = Object.keys(tokenPrefixes) as TokenKind[]
-  const kind = kinds.find((known) => known === text)
-  if (!kind) throw new CommandError(`--kind must be one of ${kinds.join(', ')}`)
-  return kind
-}
-
-/** By default a query token reads its user's data and an admin token is an operator's. */
-function scopeOf(
-  kind: TokenKind,
-  named: string | undefined,
-  users: string | undefined,
-): QueryScope | undefined {
-  if (kind !== 'query' && kind !== 'admin') return undefined
-  const level = named ?? (kind === 'admin' ? 'all_tenants' : 'current_user')
-  switch (level) {
-    case 'current_user':
-      return { level: 'current_user' }
-    case 'specified_users':
-      if (!users) throw new CommandError('--scope specified_users needs --users a,b')
-      return { level, userIds: splitList(users) }
-    case 'all_users':
-    case 'all_tenants':
-      return { level }
-    default:
-      throw new CommandError(
-        '--scope must be current_user, specified_users, all_users or all_tenants',
-      )
-  }
-}
-
-function splitList(text: string): string[] {
-  return text
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '')
 }

@@ -1,3 +1,4 @@
+import type { Command } from 'commander'
 import { readFile } from 'node:fs/promises'
 import { currentPriceBook, priceBookVersion } from '../../projections/prices/query.ts'
 import { bookOf } from '../app/finance/prices/publish.ts'
@@ -7,11 +8,31 @@ import { systemClock } from '../kernel/clock.ts'
 import { CommandError, note, print, printPaced, progress, row, table, toJson } from './output.ts'
 import { parseTime } from './replay/moment.ts'
 import type { Session } from './session.ts'
+import { JSON_OPTION, onStores } from './command.ts'
+
+const WHAT_IF_HELP = `
+Rates the quantity of every settled line by the other book, per tenant and SKU. A tenant's prices stay
+those each line was settled by: its own price of a SKU stays, its multiplier applies to the other book.
+What the other book has no price for is named and counted in no total. Adjustments are not looked at.`
+
+/** Registers `tollgate prices what-if`. */
+export function addWhatIf(group: Command): void {
+  group
+    .command('what-if')
+    .description('what settled usage would have cost under another book; writes nothing')
+    .requiredOption('--from <time>', 'settled from this RFC 3339 time on')
+    .option('--to <time>', 'settled before this RFC 3339 time; now by default')
+    .option('--book <version or file>', 'the other book; the one in effect unless named')
+    .option('--tenant <id>', 'one tenant; every one unless named')
+    .option(...JSON_OPTION)
+    .addHelpText('after', WHAT_IF_HELP)
+    .action(onStores(whatIfCommand))
+}
 
 /** Rows of a table that are laid out together: of more the columns are as wide as those of the first. */
 const LAID_OUT_ROWS = 1_000
 
-export interface WhatIfOptions {
+interface WhatIfOptions {
   readonly from: string
   readonly to?: string
   readonly book?: string
@@ -20,7 +41,7 @@ export interface WhatIfOptions {
 }
 
 /** `tollgate prices what-if`: writes nothing. */
-export async function whatIfCommand(session: Session, options: WhatIfOptions): Promise<void> {
+async function whatIfCommand(session: Session, options: WhatIfOptions): Promise<void> {
   const fromMs = parseTime('--from', options.from)
   const toMs = options.to === undefined ? systemClock.nowMs() : parseTime('--to', options.to)
   if (toMs <= fromMs) throw new CommandError('--to must be later than --from')

@@ -68,8 +68,8 @@ const stillInCode: Readonly<Record<string, readonly string[]>> = {
     'src/cli/balance-alerts.ts',
   ],
   // The help texts of commands.
-  tells: ['src/cli/groups/read-models.ts'],
-  anew: ['src/cli/groups/marker-secret.ts', 'src/cli/groups/read-models.ts'],
+  tells: ['src/cli/audit.ts'],
+  anew: ['src/cli/audit.ts', 'src/cli/marker-secret.ts', 'src/cli/rebuild.ts'],
 }
 
 const pages = [

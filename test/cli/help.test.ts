@@ -21,23 +21,29 @@ function helpOf(command: Command, typed: string): readonly string[] {
   return [`$ ${typed} --help\n${text}`, ...below]
 }
 
-t.test('every command teaches itself in these words', (t) => {
-  const help = helpOf(createProgram('1.2.3'), 'tollgate')
+t.test('every command teaches itself in these words', async (t) => {
+  const help = helpOf(await createProgram('1.2.3'), 'tollgate')
   t.ok(help.length > 25, `${help.length} commands`)
   const text = `${help.join('\n')}\n`
   if (process.env['RECORD_HELP'] === '1') writeFileSync(recorded, text)
   t.equal(text, readFileSync(recorded, 'utf8'))
-  t.end()
 })
 
-t.test('the help of a rebuild names every read model', (t) => {
-  const rebuild = createProgram('1.2.3').commands.find((one) => one.name() === 'rebuild')
+t.test('a command is registered the same where no other one is loaded', async (t) => {
+  for (const command of (await createProgram('1.2.3')).commands) {
+    const { commands } = await createProgram('1.2.3', command.name())
+    const one = commands.find((found) => found.name() === command.name())
+    t.ok(one !== undefined && commands.length <= 2, `${command.name()} is loaded by its name`)
+    t.same(one && helpOf(one, command.name()), helpOf(command, command.name()))
+  }
+})
+
+t.test('the help of a rebuild names every read model', async (t) => {
+  const rebuild = (await createProgram('1.2.3')).commands.find((one) => one.name() === 'rebuild')
   const names = allProjections.map(({ name }) => name).toSorted()
   t.equal(rebuild?.registeredArguments[0]?.description, `of ${names.join(', ')}`)
-  t.end()
 })
 
-t.test('the version is that of the program', (t) => {
-  t.equal(createProgram('1.2.3').version(), '1.2.3')
-  t.end()
+t.test('the version is that of the program', async (t) => {
+  t.equal((await createProgram('1.2.3')).version(), '1.2.3')
 })

@@ -1,3 +1,4 @@
+import type { Command } from 'commander'
 import { sourceOf } from '../../domain/any-event.ts'
 import { assetStreams } from '../../domain/asset/events.ts'
 import { assetGroupStreams } from '../../domain/asset-group/events.ts'
@@ -13,8 +14,39 @@ import { fromTimeline } from './from-timeline.ts'
 import { isAfter, parseMoment, parseTime, type Moment } from './moment.ts'
 import { isWithin, type ReplaySource, type TimeRange } from './source.ts'
 import { EventTable } from './table.ts'
+import { JSON_OPTION } from '../command.ts'
 
-export interface ReplayOptions {
+const REPLAY_HELP = `
+The id is that of a task or an asset (ours or native), a group of assets, a verification, a call or a
+request ("x-request-id" of any answer): of a request everything it began, and whatever else it did. Each
+row says when the log recorded the event, how long after the row before, and what it moves. --json prints
+events whole, a line each.
+
+Events are found through the timeline, by tenant and time. --from-log reads the log itself instead, and
+needs nothing of Postgres: all of it up to --to, but for ids of ours that name their stream.
+
+Where nothing is found the exit code is 1.`
+
+/** Registers `tollgate replay`. */
+export function addReplay(program: Command): void {
+  program
+    .command('replay')
+    .description(
+      'show what happened: every event of a task, an asset, a call, a request or a tenant',
+    )
+    .argument('[id]', 'id of a task or an asset, ours or native, of a call or of a request')
+    .option('--asset <id>', 'an asset, a group or a verification, and nothing else of that id')
+    .option('--tenant <id>', 'every event of this tenant; with an id, only if it is the tenant’s')
+    .option('--from <time>', 'from this RFC 3339 time on')
+    .option('--to <time>', 'before this RFC 3339 time')
+    .option('--as-of <time or position>', 'the state of a task or tenant then, not the events')
+    .option('--from-log', 'read the log itself, whatever Postgres holds')
+    .option(...JSON_OPTION)
+    .addHelpText('after', REPLAY_HELP)
+    .action(replayCommand)
+}
+
+interface ReplayOptions {
   /** The id of an asset, a group or a verification: then events of the asset library alone are shown. */
   readonly asset?: string
   readonly tenant?: string
@@ -42,7 +74,7 @@ interface ReplayRequest {
  * Prints what happened: the events of an id or a tenant in order, or with `--as-of` the state folded
  * up to then. Read-only; memory stays flat however much happened to a tenant.
  */
-export async function replayCommand(id: string | undefined, options: ReplayOptions): Promise<void> {
+async function replayCommand(id: string | undefined, options: ReplayOptions): Promise<void> {
   const request = readOptions(id, options)
   if (options.fromLog)
     await withLog(({ log }) => replay(request, log, fromLog(log, scanned(request))))

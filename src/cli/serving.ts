@@ -1,10 +1,9 @@
 import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
-import { describeConfig, loadConfig, passOn } from '../../config.ts'
-import { programFile } from '../../kernel/program-files.ts'
-import { boundHeapGrowth } from '../v8-flags.ts'
-import { print } from '../output.ts'
+import { loadConfig, passOn } from '../config.ts'
+import { programFile } from '../kernel/program-files.ts'
+import { boundHeapGrowth } from './v8-flags.ts'
 
 /** Where V8 finds what an earlier process compiled; a variable of Node's, which child processes inherit. */
 const COMPILED = 'NODE_COMPILE_CACHE'
@@ -23,8 +22,11 @@ function keepCompiledCode(): void {
   passOn(COMPILED, folder)
 }
 
-/** Registers what runs on its own configuration: `tollgate serve`, `sandbox` and `config`. */
-export function addServing(program: Command): void {
+/**
+ * Registers `tollgate serve`. What it does is in a file apart, since V8 takes flags and its folder
+ * only before the modules they are for are loaded.
+ */
+export function addServe(program: Command): void {
   program
     .command('serve')
     .description('run the gateway; with nothing configured, on embedded stores and the sandbox')
@@ -33,23 +35,7 @@ export function addServing(program: Command): void {
       const config = loadConfig(undefined, { serving: true })
       boundHeapGrowth()
       keepCompiledCode()
-      const { serve } = await import('../serve.ts')
+      const { serve } = await import('./serve.ts')
       await serve(config, program.version() ?? '', options.role)
-    })
-  program
-    .command('sandbox')
-    .description('run only the simulated providers; arguments are passed on to them')
-    .allowUnknownOption()
-    .argument('[args...]')
-    .action(async (args: string[]) => (await import('../sandbox.ts')).runSandbox(args))
-  program
-    .command('config')
-    .description('print the effective configuration, secrets masked')
-    .action(async () => {
-      const shown = describeConfig()
-      const config = loadConfig(undefined, { serving: true })
-      const { requireFiles } = await import('../upstreams.ts')
-      await requireFiles(config)
-      for (const [name, value] of Object.entries(shown)) print(`${name}=${value}`)
     })
 }
