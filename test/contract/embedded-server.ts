@@ -11,6 +11,8 @@ import type { ServerVersion } from '../../infra/embedded/eventstore/versions.ts'
 import { nodeArguments } from '../helpers/checkout.ts'
 
 const ENTRY = new URL('../../infra/embedded/eventstore/main.ts', import.meta.url)
+/** The same with faults that can be changed. */
+const FAULTY = new URL('../helpers/faulty-eventstore.ts', import.meta.url)
 const START_TIMEOUT_MS = 30_000
 const STOP_TIMEOUT_MS = 10_000
 
@@ -65,7 +67,7 @@ export async function startEmbeddedServer(options: StartOptions = {}): Promise<E
   const [command = process.execPath, ...rest] = [
     ...(options.under ?? []),
     process.execPath,
-    ...nodeArguments(ENTRY),
+    ...nodeArguments(options.fault === undefined ? ENTRY : FAULTY),
     '--data',
     dataDir,
     ...(options.port === undefined ? [] : ['--port', String(options.port)]),

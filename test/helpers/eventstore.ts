@@ -54,7 +54,7 @@ export async function startLocalEventStore(
   const open = async (data: string, port: number) => {
     const log = await ServerLog.open(data)
     const place = { host: HOST, port }
-    const server = await startServer({ log, faults, gate: soleNode(), version, place })
+    const server = await startServer({ log, hooks: faults, gate: soleNode(), version, place })
     const close = async (): Promise<void> => {
       await server.stop()
       await log.close()
@@ -83,6 +83,8 @@ export async function startLocalEventStore(
 }
 
 const MAIN = new URL('../../infra/embedded/eventstore/main.ts', import.meta.url)
+/** The same with faults that can be changed. */
+const FAULTY = new URL('faulty-eventstore.ts', import.meta.url)
 
 interface EventStoreOptions {
   /** Faults from the start (see infra/embedded/eventstore/faults.ts); also enables `setFault`. */
@@ -93,7 +95,7 @@ interface EventStoreOptions {
 
 /** Starts one on a directory and port; resolves with its process and port. */
 function launch(directory: string, port: number, { fault, version }: EventStoreOptions) {
-  return launchChild(MAIN, [
+  return launchChild(fault === undefined ? MAIN : FAULTY, [
     '--data',
     directory,
     '--port',

@@ -12,7 +12,6 @@ export interface Product {
   /** The gateway and its command line. */
   readonly main: string
   readonly sandbox: string
-  readonly eventStore: string
 }
 
 const root = fileURLToPath(checkout)
@@ -25,7 +24,6 @@ function productIn(folder: string): Product {
   return {
     main: join(folder, 'src', 'main.js'),
     sandbox: join(folder, 'infra', 'sandbox', 'main.js'),
-    eventStore: join(folder, 'infra', 'embedded', 'eventstore', 'main.js'),
   }
 }
 

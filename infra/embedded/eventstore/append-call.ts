@@ -6,10 +6,9 @@ import type { sendUnaryData, ServerReadableStream } from '@grpc/grpc-js'
 import streams from '@eventstore/db-client/generated/streams_pb.js'
 import shared from '@eventstore/db-client/generated/shared_pb.js'
 import { invalidArgument, streamDeleted, toWireError } from './errors.ts'
-import type { Faults } from './faults.ts'
 import type { EventLog } from './log.ts'
 import { checkStreamName, Proposal, proposedIn } from './proposals.ts'
-import type { CommandOutcome, ExpectedRevision } from './types.ts'
+import type { AppendHooks, CommandOutcome, ExpectedRevision } from './types.ts'
 import { readExpected, readStreamName } from './wire.ts'
 
 type Call = ServerReadableStream<streams.AppendReq, streams.AppendResp>
@@ -21,7 +20,7 @@ interface Target {
 }
 
 /** Serves one append. Answers exactly once. */
-export function handleAppend(log: EventLog, faults: Faults, call: Call, reply: Reply): void {
+export function handleAppend(log: EventLog, hooks: AppendHooks, call: Call, reply: Reply): void {
   const proposal = new Proposal()
   let target: Target | undefined
   let answered = false
@@ -44,7 +43,7 @@ export function handleAppend(log: EventLog, faults: Faults, call: Call, reply: R
   call.on('end', () => {
     if (answered) return
     if (target === undefined) return answer(invalidArgument('the append has no options'))
-    submit(log, faults, call, target, proposal).then(
+    submit(log, hooks, call, target, proposal).then(
       (response) => {
         if (response !== undefined) answer(undefined, response)
       },
@@ -55,12 +54,12 @@ export function handleAppend(log: EventLog, faults: Faults, call: Call, reply: R
 
 async function submit(
   log: EventLog,
-  faults: Faults,
+  hooks: AppendHooks,
   call: Call,
   target: Target,
   proposal: Proposal,
 ): Promise<streams.AppendResp | undefined> {
-  await faults.beforeAppend()
+  await hooks.beforeAppend?.()
   const outcome = await log.submit({
     kind: 'append',
     ...target,
@@ -68,7 +67,7 @@ async function submit(
     sizeBytes: proposal.sizeBytes,
     isAbandoned: () => call.cancelled,
   })
-  if (faults.loseAcknowledgement()) return undefined
+  if (hooks.loseAcknowledgement?.() === true) return undefined
   return toResponse(target, outcome)
 }
 

@@ -9,11 +9,10 @@ import { monotonicClock, systemClock } from '../../../src/kernel/clock.ts'
 import type { BatchRequest } from './batch-request.ts'
 import { type BatchTarget, failureResponse, outcomeResponse } from './batch-responses.ts'
 import { invalidArgument, stopping, toWireError, tooManyError, type WireError } from './errors.ts'
-import type { Faults } from './faults.ts'
 import { DEFAULT_APPEND_DEADLINE_MS, MAX_BATCH_IN_FLIGHT, MAX_BATCH_PARTIAL } from './limits.ts'
 import type { EventLog } from './log.ts'
 import { checkStreamName, Proposal } from './proposals.ts'
-import type { ExpectedRevision } from './types.ts'
+import type { AppendHooks, ExpectedRevision } from './types.ts'
 import { exactRevision, readStreamName, readUuid } from './wire.ts'
 
 type Call = ServerDuplexStream<BatchRequest, streams.BatchAppendResp>
@@ -28,7 +27,7 @@ interface Partial {
 /** Serves one batch stream until the client ends it. */
 export class BatchAppendCall {
   readonly #log: EventLog
-  readonly #faults: Faults
+  readonly #hooks: AppendHooks
   readonly #call: Call
   readonly #admit: () => void
   readonly #partial = new Map<string, Partial>()
@@ -39,9 +38,9 @@ export class BatchAppendCall {
   #failed = false
 
   /** `admit` throws for an append that this node does not take. */
-  constructor(log: EventLog, faults: Faults, call: Call, admit: () => void) {
+  constructor(log: EventLog, hooks: AppendHooks, call: Call, admit: () => void) {
     this.#log = log
-    this.#faults = faults
+    this.#hooks = hooks
     this.#call = call
     this.#admit = admit
     call.on('data', (request: BatchRequest) => this.#receive(request))
@@ -115,7 +114,7 @@ export class BatchAppendCall {
     this.#throttle()
     try {
       this.#admit()
-      await this.#faults.beforeAppend()
+      await this.#hooks.beforeAppend?.()
       const outcome = await this.#log.submit({
         kind: 'append',
         stream: target.stream,
@@ -124,7 +123,7 @@ export class BatchAppendCall {
         sizeBytes: proposal.sizeBytes,
         isAbandoned: () => this.#call.cancelled || monotonicClock.nowMs() > target.deadlineMs,
       })
-      if (!this.#faults.loseAcknowledgement()) this.#send(outcomeResponse(target, outcome))
+      if (this.#hooks.loseAcknowledgement?.() !== true) this.#send(outcomeResponse(target, outcome))
     } catch (error) {
       this.#refuse(target, toWireError(error))
     } finally {

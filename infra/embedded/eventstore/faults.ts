@@ -3,25 +3,13 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-
-/** What the append path asks before and after every append. */
-export interface Faults {
-  readonly beforeAppend: () => Promise<void>
-  /** True if this append, though durable, is not answered. */
-  readonly loseAcknowledgement: () => boolean
-}
-
-/** A healthy server. */
-export const NO_FAULTS: Faults = {
-  beforeAppend: () => Promise.resolve(),
-  loseAcknowledgement: () => false,
-}
+import type { AppendHooks } from './types.ts'
 
 const DELAY = 'delay-append-ms'
 const LOSE = 'lose-ack-every'
 
 /** Faults that can be changed while the server runs. */
-export class SwitchableFaults implements Faults {
+export class SwitchableFaults implements AppendHooks {
   #delayMs = 0
   #loseEvery = 0
   #appends = 0

@@ -16,7 +16,6 @@ import { BatchAppendCall } from './batch-append-call.ts'
 import type { BatchRequest } from './batch-request.ts'
 import { deleteStream, tombstoneStream } from './delete-call.ts'
 import { stopping, tooManyError, toWireError } from './errors.ts'
-import type { Faults } from './faults.ts'
 import type { AccessGate } from './gate.ts'
 import { MAX_OPEN_READS } from './limits.ts'
 import type { EventLog } from './log.ts'
@@ -25,11 +24,12 @@ import { parseReadRequest, type ReadRequest } from './read-request.ts'
 import { type ReadCall, Sender } from './sender.ts'
 import { serveSubscription } from './subscription.ts'
 import type { Behaviour } from './versions.ts'
+import type { AppendHooks } from './types.ts'
 
 /** What calls are served from, and those that are open. */
 export interface Serving {
   readonly log: EventLog
-  readonly faults: Faults
+  readonly hooks: AppendHooks
   readonly gate: AccessGate
   readonly behaviour: Behaviour
   readonly reads: Map<Sender, ReadRequest>
@@ -39,7 +39,7 @@ export interface Serving {
 
 /** The calls of the service `Streams`. */
 export function streamsHandlers(serving: Serving): UntypedServiceImplementation {
-  const { log, faults, gate } = serving
+  const { log, hooks, gate } = serving
   return {
     read: (call: ReadCall) => {
       if (serving.isStopping) call.emit('error', stopping())
@@ -57,7 +57,7 @@ export function streamsHandlers(serving: Serving): UntypedServiceImplementation 
         reply(toWireError(error))
         return
       }
-      handleAppend(log, faults, call, reply)
+      handleAppend(log, hooks, call, reply)
     },
     batchAppend: (call: ServerDuplexStream<BatchRequest, streams.BatchAppendResp>) =>
       handleBatchAppend(serving, call),
@@ -107,11 +107,11 @@ async function handleRead(serving: Serving, call: ReadCall): Promise<void> {
 }
 
 function handleBatchAppend(
-  { log, faults, gate, batches }: Serving,
+  { log, hooks, gate, batches }: Serving,
   call: ServerDuplexStream<BatchRequest, streams.BatchAppendResp>,
 ): void {
   const admit = (): void => gate.admitWrite(requiresLeader(call.metadata))
-  const batch = new BatchAppendCall(log, faults, call, admit)
+  const batch = new BatchAppendCall(log, hooks, call, admit)
   batches.add(batch)
   call.on('close', () => batches.delete(batch))
   call.on('cancelled', () => batches.delete(batch))

@@ -5,7 +5,6 @@
 import { Server, ServerCredentials } from '@grpc/grpc-js'
 import { clusterOf, supportedMethods } from './cluster.ts'
 import type { WireError } from './errors.ts'
-import type { Faults } from './faults.ts'
 import { readBatchRequest } from './batch-request.ts'
 import { serializeFrames } from './frames.ts'
 import type { AccessGate } from './gate.ts'
@@ -14,6 +13,7 @@ import { MAX_MESSAGE_BYTES, MAX_STREAMS_PER_CONNECTION, SHUTDOWN_GRACE_MS } from
 import type { EventLog } from './log.ts'
 import { behaviourOf, type ServerVersion } from './versions.ts'
 import { FeaturesService, GossipService, StreamsService } from './wire.ts'
+import type { AppendHooks } from './types.ts'
 
 /** A listening server. */
 export interface EventStoreServer {
@@ -34,7 +34,7 @@ export type Place = { readonly socket: string } | { readonly host: string; reado
 /** The parts of a server. */
 interface ServerOptions {
   readonly log: EventLog
-  readonly faults: Faults
+  readonly hooks?: AppendHooks
   readonly gate: AccessGate
   readonly version: ServerVersion
   readonly place: Place
@@ -42,7 +42,7 @@ interface ServerOptions {
 
 /** Starts serving. Rejects if the place cannot be had. */
 export async function startServer(options: ServerOptions): Promise<EventStoreServer> {
-  const { log, faults, gate, place } = options
+  const { log, hooks = {}, gate, place } = options
   const behaviour = behaviourOf(options.version)
   const server = new Server({
     'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
@@ -50,7 +50,7 @@ export async function startServer(options: ServerOptions): Promise<EventStoreSer
   })
   const serving: Serving = {
     log,
-    faults,
+    hooks,
     gate,
     behaviour,
     reads: new Map(),

@@ -91,3 +91,10 @@ export class OpenError extends Error {
     this.code = code
   }
 }
+
+/** Taken around every append; a server has none unless the process that starts it brings them, as tests do. */
+export interface AppendHooks {
+  readonly beforeAppend?: () => Promise<void>
+  /** True if this append, though durable, is not answered. */
+  readonly loseAcknowledgement?: () => boolean
+}

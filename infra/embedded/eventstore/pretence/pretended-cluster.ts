@@ -66,7 +66,7 @@ export class PretendedCluster {
       const gate = state.gateOf(index)
       const served = laggingLog(log, () => lastShown.get(index))
       const place = { host: HOST, port: 0 }
-      const server = await startServer({ log: served, faults, gate, version, place })
+      const server = await startServer({ log: served, hooks: faults, gate, version, place })
       const front = await Front.open(HOST, port, server.port)
       state.setPort(index, front.port)
       nodes.push({ server, front })

@@ -4,8 +4,8 @@ import { existsSync, openSync, readdirSync, readFileSync, statSync, truncateSync
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { nodeArguments } from '../../../helpers/checkout.ts'
 import { bare, bareEnvironment } from '../../../helpers/child.ts'
-import type { Product } from '../../../helpers/product.ts'
 
 /** The embedded event store as a process of its own, to be killed and held without its gateways. */
 export interface Store {
@@ -24,9 +24,10 @@ export interface Store {
 
 const START_MS = 30_000
 
-async function launch(product: Product, directory: string, port: number) {
-  const args = [product.eventStore, '--data', join(directory, 'events'), '--port', String(port)]
-  args.push('--fault', '')
+const MAIN = new URL('../../../helpers/faulty-eventstore.ts', import.meta.url)
+
+async function launch(directory: string, port: number) {
+  const args = [...nodeArguments(MAIN), '--data', join(directory, 'events'), '--port', String(port)]
   const log = openSync(join(directory, 'event-store.log'), 'a')
   const child: ChildProcess = spawn(...bare(process.execPath, args), {
     stdio: ['ignore', 'pipe', log, 'ipc'],
@@ -47,8 +48,8 @@ async function launch(product: Product, directory: string, port: number) {
 }
 
 /** Starts one with its data below `directory`. */
-export async function startStore(product: Product, directory: string): Promise<Store> {
-  let running = await launch(product, directory, 0)
+export async function startStore(directory: string): Promise<Store> {
+  let running = await launch(directory, 0)
   const { port } = running
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     running.child.kill(signal)
@@ -58,7 +59,7 @@ export async function startStore(product: Product, directory: string): Promise<S
     url: `esdb://127.0.0.1:${port}?tls=false`,
     kill9: () => end('SIGKILL'),
     restart: async () => {
-      running = await launch(product, directory, port)
+      running = await launch(directory, port)
     },
     freeze: () => void running.child.kill('SIGSTOP'),
     thaw: () => void running.child.kill('SIGCONT'),

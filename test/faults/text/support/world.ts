@@ -23,7 +23,7 @@ import {
 } from './account.ts'
 import { priceBook, writeTextChannels } from './prices.ts'
 import { ask, type Asking, type Heard } from './caller.ts'
-import { builtProduct, type Product } from '../../../helpers/product.ts'
+import { builtProduct } from '../../../helpers/product.ts'
 import { startStore, type Store } from './store.ts'
 
 /** Gateways as processes of their own on stores that outlive them, and an upstream that never dies. */
@@ -71,7 +71,7 @@ export function startTextWorld(name: string): Promise<TextWorld> {
 /** The same with the log kept somewhere else. */
 export async function startTextWorldOn<S extends EventStore>(
   name: string,
-  startEventStore: (build: Product, directory: string) => Promise<S>,
+  startEventStore: (directory: string) => Promise<S>,
 ): Promise<TextWorld<S>> {
   const seed = seedOfTests()
   const closers: (() => Promise<unknown>)[] = []
@@ -91,14 +91,14 @@ async function start<S extends EventStore>(
   seed: string,
   closers: (() => Promise<unknown>)[],
   close: () => Promise<void>,
-  startEventStore: (build: Product, directory: string) => Promise<S>,
+  startEventStore: (directory: string) => Promise<S>,
 ): Promise<TextWorld<S>> {
   const build = await builtProduct()
   const directory = await mkdtemp(join(tmpdir(), `tollgate-faults-${name}-`))
   closers.push(() => rm(directory, { recursive: true, force: true }))
   const [database, store, sandbox] = await Promise.all([
     acquireDatabase(),
-    startEventStore(build, directory),
+    startEventStore(directory),
     startSandbox(build, directory, { queuedMs: 100, runningMs: 100, seed: 1 }),
   ])
   const upstream = follow(sandbox)
