@@ -24,7 +24,7 @@ export interface StartOptions {
   readonly port?: number
   /** The generation of server stood in for; its default is the product's. */
   readonly version?: ServerVersion
-  /** Initial faults, see infra/embedded/eventstore/faults.ts; also enables `setFault`. */
+  /** Initial faults, see test/helpers/append-faults.ts; also enables `setFault`. */
   readonly fault?: string
   /** Command the server is run under, e.g. `['prlimit', '--fsize=1000']`. */
   readonly under?: readonly string[]

@@ -20,14 +20,14 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { NodeState } from '../../infra/embedded/eventstore/gate.ts'
-import type { Right } from '../../infra/embedded/eventstore/pretence/cluster-state.ts'
-import type { Silence } from '../../infra/embedded/eventstore/pretence/front.ts'
-import type { Order } from '../../infra/embedded/eventstore/pretence/orders.ts'
+import type { Right } from './pretended-cluster/cluster-state.ts'
+import type { Silence } from './pretended-cluster/front.ts'
+import type { Order } from './pretended-cluster/orders.ts'
 import type { ServerVersion } from '../../infra/embedded/eventstore/versions.ts'
 import { endChild, type Launched, launchChild } from './child.ts'
 import type { TestEventStore } from './eventstore.ts'
 
-const MAIN = new URL('../../infra/embedded/eventstore/pretence/main.ts', import.meta.url)
+const MAIN = new URL('./pretended-cluster/main.ts', import.meta.url)
 
 /**
  * A running pretended cluster and its switches. As an event store its URL names all members, its
@@ -61,7 +61,7 @@ export interface PretendedCluster extends Omit<TestEventStore, 'setFault'> {
   readonly deny: (...rights: readonly Right[]) => Promise<void>
   /** From now on appends are committed and never answered. `setFault('')` ends it. */
   readonly loseAnswers: () => Promise<void>
-  /** Faults of the append path (see infra/embedded/eventstore/faults.ts), on every member. */
+  /** Faults of the append path (see append-faults.ts), on every member. */
   readonly setFault: (spec: string) => Promise<void>
   /** Undoes everything; whoever leads goes on to lead, otherwise the first does. */
   readonly recover: () => Promise<void>

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { SwitchableFaults } from '../../infra/embedded/eventstore/faults.ts'
+import { SwitchableFaults } from './append-faults.ts'
 import { soleNode } from '../../infra/embedded/eventstore/gate.ts'
 import { EventLog as ServerLog } from '../../infra/embedded/eventstore/log.ts'
 import { startServer } from '../../infra/embedded/eventstore/server.ts'
@@ -24,7 +24,7 @@ export interface TestEventStore {
   /** Holds the process without closing its connections; `thaw` lets it go on. */
   readonly freeze: () => void
   readonly thaw: () => void
-  /** Replaces its faults (see infra/embedded/eventstore/faults.ts); only with `fault` given. */
+  /** Replaces its faults (see append-faults.ts); only with `fault` given. */
   readonly setFault: (spec: string) => void
   /** Ends it in order and removes its data. */
   readonly stop: () => Promise<void>
@@ -87,7 +87,7 @@ const MAIN = new URL('../../infra/embedded/eventstore/main.ts', import.meta.url)
 const FAULTY = new URL('faulty-eventstore.ts', import.meta.url)
 
 interface EventStoreOptions {
-  /** Faults from the start (see infra/embedded/eventstore/faults.ts); also enables `setFault`. */
+  /** Faults from the start (see append-faults.ts); also enables `setFault`. */
   readonly fault?: string
   /** The generation of server stood in for; its default is the product's. */
   readonly version?: ServerVersion

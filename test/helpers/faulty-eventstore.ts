@@ -3,7 +3,7 @@
  * the product, with `--fault SPEC` (see the faults) from the start and an IPC message `{"fault": SPEC}` for later.
  */
 
-import { SwitchableFaults } from '../../infra/embedded/eventstore/faults.ts'
+import { SwitchableFaults } from './append-faults.ts'
 import { runEventStore } from '../../infra/embedded/eventstore/process.ts'
 
 const args = process.argv.slice(2)

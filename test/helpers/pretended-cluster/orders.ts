@@ -1,7 +1,7 @@
 /** Orders that a test sends to a pretended cluster over the channel to its process. */
 
 import gossip from '@eventstore/db-client/generated/gossip_pb.js'
-import type { NodeState } from '../gate.ts'
+import type { NodeState } from '../../../infra/embedded/eventstore/gate.ts'
 import { type Right, RIGHTS } from './cluster-state.ts'
 import type { Silence } from './front.ts'
 

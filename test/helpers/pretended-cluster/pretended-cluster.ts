@@ -4,11 +4,11 @@
  */
 
 import { randomUUID } from 'node:crypto'
-import { serverNotReady, accessDenied } from '../errors.ts'
-import { SwitchableFaults } from '../faults.ts'
-import type { EventLog } from '../log.ts'
-import { type EventStoreServer, startServer } from '../server.ts'
-import type { ServerVersion } from '../versions.ts'
+import { serverNotReady, accessDenied } from '../../../infra/embedded/eventstore/errors.ts'
+import { SwitchableFaults } from '../append-faults.ts'
+import type { EventLog } from '../../../infra/embedded/eventstore/log.ts'
+import { type EventStoreServer, startServer } from '../../../infra/embedded/eventstore/server.ts'
+import type { ServerVersion } from '../../../infra/embedded/eventstore/versions.ts'
 import { ClusterState } from './cluster-state.ts'
 import { Front } from './front.ts'
 import { laggingLog } from './lagging-log.ts'

@@ -2,9 +2,9 @@
  * The log as a member shows it that has not received all of it yet: its reads end early.
  */
 
-import type { EventLog } from '../log.ts'
-import type { Range } from '../reads.ts'
-import { recordPosition } from '../record.ts'
+import type { EventLog } from '../../../infra/embedded/eventstore/log.ts'
+import type { Range } from '../../../infra/embedded/eventstore/reads.ts'
+import { recordPosition } from '../../../infra/embedded/eventstore/record.ts'
 
 /** The same log; `lastShown` is the last position that reads show, undefined for all. */
 export function laggingLog(log: EventLog, lastShown: () => number | undefined): EventLog {

@@ -9,9 +9,17 @@
  */
 
 import { parseArgs } from 'node:util'
-import { announceFailure, announceReady, logLine, onStopRequest } from '../../child.ts'
-import { EventLog } from '../log.ts'
-import { DEFAULT_SERVER_VERSION, parseServerVersion } from '../versions.ts'
+import {
+  announceFailure,
+  announceReady,
+  logLine,
+  onStopRequest,
+} from '../../../infra/embedded/child.ts'
+import { EventLog } from '../../../infra/embedded/eventstore/log.ts'
+import {
+  DEFAULT_SERVER_VERSION,
+  parseServerVersion,
+} from '../../../infra/embedded/eventstore/versions.ts'
 import { parseOrder } from './orders.ts'
 import { PretendedCluster } from './pretended-cluster.ts'
 

@@ -6,8 +6,8 @@ import {
   notLeader,
   serverNotReady,
   unauthenticated,
-} from '../errors.ts'
-import type { AccessGate, Member, NodeState } from '../gate.ts'
+} from '../../../infra/embedded/eventstore/errors.ts'
+import type { AccessGate, Member, NodeState } from '../../../infra/embedded/eventstore/gate.ts'
 
 /** The rights that an account may lack: reading `$all`, appending, or authenticating. */
 export const RIGHTS = ['read_all', 'append', 'authenticate'] as const

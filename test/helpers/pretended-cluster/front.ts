@@ -6,7 +6,7 @@
 
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
-import { owned } from '../../../../src/kernel/owned.ts'
+import { owned } from '../../../src/kernel/owned.ts'
 
 /** How a node can fall silent. */
 export type Silence = 'refuse' | 'freeze'

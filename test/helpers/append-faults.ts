@@ -3,7 +3,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AppendHooks } from './types.ts'
+import type { AppendHooks } from '../../infra/embedded/eventstore/types.ts'
 
 const DELAY = 'delay-append-ms'
 const LOSE = 'lose-ack-every'
