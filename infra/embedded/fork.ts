@@ -19,7 +19,7 @@ const INHERITED_ENVIRONMENT = [
 
 /** The module that runs as a child, its environment and its arguments of node. */
 export interface ForkOptions {
-  /** The module to run, as `programFile('infra/x/main.ts')`; runs as `.js` from a build, through tsx from source. */
+  /** The module to run, as `programFile('infra/sandbox/main.ts')`; runs as `.js` from a build, through tsx from source. */
   readonly modulePath: URL
   /** Extra environment of the child. */
   readonly env?: Readonly<Record<string, string>>

@@ -31,7 +31,7 @@ export const lines = table('ledger.lines', {
     /** 1, 2, 3, … in the order of the log. */
     seq: bigint(),
     ...lineColumns,
-    /** SHA-256 of the previous line's hash and this line's canonical bytes (chain.ts). */
+    /** SHA-256 of the previous line's hash and this line's canonical bytes (fold/chain.ts). */
     hash: bytes(),
   },
   key: ['seq'],

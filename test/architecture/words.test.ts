@@ -5,7 +5,7 @@ import { pageText } from '../helpers/printed-calls.ts'
 import { sources } from './sources.ts'
 
 /**
- * `docs/glossary.md` names each thing once. The words of its columns "Not" are not used; a word is added
+ * `docs/glossary.md` names each thing once. The words of its column "Not" are not used; a word is added
  * there to be looked for here.
  */
 
@@ -25,7 +25,7 @@ function rowsOf(page: string): readonly Row[] {
   return page.split('\n').flatMap((line) => {
     if (!line.startsWith('| ')) return []
     const cells = line.split('|').map((cell) => cell.trim())
-    if (cells.includes('Not')) {
+    if (cells.includes('Term') || cells.includes('Not')) {
       headings = cells
       return []
     }
@@ -146,5 +146,26 @@ t.test('the glossary has at most 60 terms, each once, under the names of the cod
   t.equal(new Set(terms).size, terms.length, 'each once')
   const names = new Set(sources.flatMap(({ text }) => text.match(/\w+/g) ?? []))
   for (const term of terms) t.ok(names.has(term), term)
+  t.end()
+})
+
+t.test('a comment names files that exist, in its folder or by their path', (t) => {
+  const paths = sources.map(({ path }) => path)
+  const named = sources.flatMap(({ path, text }) => {
+    const folder = path.slice(0, path.lastIndexOf('/') + 1)
+    const comments = text.match(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/ .*$/gm) ?? []
+    return comments
+      .flatMap((comment) => comment.match(/(?<![\w./-])[\w./-]+\.ts\b/g) ?? [])
+      .map((name) => ({ path, folder, name }))
+  })
+  t.ok(named.length > 20, `${named.length} names`)
+  for (const { path, folder, name } of named) {
+    const isThere = paths.some((one) =>
+      name.includes('/')
+        ? one === name || one === `${folder}${name.replace(/^\.\//, '')}`
+        : one.startsWith(folder) && one.endsWith(`/${name}`),
+    )
+    t.ok(isThere, `${path}: ${name}`)
+  }
   t.end()
 })

@@ -56,7 +56,7 @@ const AuditStateSchema = Type.Object(
 )
 export type AuditState = Static<typeof AuditStateSchema>
 
-/** Parses the output of `writeState`. @throws SyntaxError, TypeError for anything else */
+/** Parses a state that was kept as JSON. @throws SyntaxError, TypeError for anything else */
 export function parseState(text: string): AuditState {
   const value: unknown = JSON.parse(text)
   if (Value.Check(AuditStateSchema, value)) return value

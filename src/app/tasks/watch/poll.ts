@@ -27,7 +27,7 @@ import {
 
 /** Polls upstream for every open task until its end; it never gives up after a number of polls. */
 
-/** Tasks leased at once. A dead worker's leases are freed before they end (`queue/presence.ts`). */
+/** Tasks leased at once. A dead worker's leases are freed before they end (`src/app/queue/presence.ts`). */
 const LEASE_LIMIT = 400
 /** Lists of one channel running or waiting for its pace. */
 const CHUNKS_A_CHANNEL = 8

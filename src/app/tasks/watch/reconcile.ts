@@ -33,7 +33,7 @@ import type { WorkerSettings } from '../../queue/worker.ts'
 /** Finds the outcomes of submissions that have none. */
 
 const LEASE_LIMIT = 100
-/** Ample for a long list; a dead worker's leases are freed sooner (`queue/presence.ts`). */
+/** Ample for a long list; a dead worker's leases are freed sooner (`src/app/queue/presence.ts`). */
 const LEASE_MS = 600_000
 /** A look that failed on our side is repeated after this. */
 const PUT_OFF_MS = 15_000
