@@ -1,7 +1,7 @@
 import t from 'tap'
 import { canonicalRange, isWithinRanges } from '../../src/kernel/address-ranges.ts'
 
-t.test('a range is written in one way', async (t) => {
+t.test('a range is written in canonical form', async (t) => {
   for (const [text, written] of [
     ['203.0.113.7', '203.0.113.7'],
     [' 203.0.113.7 ', '203.0.113.7'],
@@ -18,7 +18,7 @@ t.test('a range is written in one way', async (t) => {
     t.equal(canonicalRange(text), written, text)
 })
 
-t.test('what is none is none', async (t) => {
+t.test('a malformed range is refused', async (t) => {
   for (const text of [
     '',
     '203.0.113',
@@ -38,7 +38,7 @@ t.test('what is none is none', async (t) => {
     t.equal(canonicalRange(text), undefined, text)
 })
 
-t.test('an address lies in a range of the same kind', async (t) => {
+t.test('an address lies in ranges of its own kind only', async (t) => {
   const ranges = ['203.0.113.0/24', '2001:db8::/32', '198.51.100.7']
   for (const inside of [
     '203.0.113.0',

@@ -12,7 +12,7 @@ t.test('gives the results in order, of plain values too', async (t) => {
   t.same(await allSettledOrThrow([]), [])
 })
 
-t.test('throws what failed first, once the last is over', async (t) => {
+t.test('throws the first failure once the last promise has settled', async (t) => {
   let isOver = false
   const slow = sleep(30).then(() => {
     isOver = true

@@ -114,7 +114,7 @@ t.test('a body is refused by its first fault, in plain words', (t) => {
   t.end()
 })
 
-t.test('the keyword at fault is named, and a member may have own words for its absence', (t) => {
+t.test('the faulty keyword is named, and a member may have its own message for absence', (t) => {
   const words = { required: 'is required and must be a string' }
   const schema = Type.Object({
     model: Type.String({ words }),
@@ -127,7 +127,7 @@ t.test('the keyword at fault is named, and a member may have own words for its a
   t.end()
 })
 
-t.test('a check knows the name of the member, which may be any', (t) => {
+t.test('a check is called with the name of the member, which may be any text', (t) => {
   const additionalProperties = Type.Unsafe<unknown>({
     check: (value: unknown, name: string) => (value === name ? undefined : `is not ${name}`),
     documented: {},
@@ -144,7 +144,7 @@ t.test('a check knows the name of the member, which may be any', (t) => {
   t.end()
 })
 
-t.test('only own members count', (t) => {
+t.test('only own members are read', (t) => {
   const schema = Type.Object({
     constructor: Type.Optional(Type.String()),
     toString: Type.String(),
@@ -179,7 +179,7 @@ t.test('a member that is null counts as left out', (t) => {
   t.end()
 })
 
-t.test('a large body is refused as fast as it is taken', (t) => {
+t.test('a large body is refused as fast as it is accepted', (t) => {
   const Message = Type.Object({
     role: Type.Enum(['system', 'user', 'assistant']),
     content: Type.Union([Type.String(), Type.Array(Type.Object({ type: Type.String() }))]),
@@ -197,7 +197,7 @@ t.test('a large body is refused as fast as it is taken', (t) => {
   t.end()
 })
 
-t.test('the description shows no keyword of ours, and no member that is refused', (t) => {
+t.test('the documented schema has no internal keyword and no refused member', (t) => {
   const shown = documentedSchema(
     Type.Object(
       {
@@ -273,7 +273,7 @@ const anyValue = fc.letrec((tie) => ({
   ),
 })).value
 
-t.test('what is taken is what TypeBox takes', (t) => {
+t.test('a body is accepted exactly when TypeBox accepts it', (t) => {
   let taken = 0
   fc.assert(
     fc.property(

@@ -31,7 +31,7 @@ function machine() {
   }
 }
 
-t.test('it is the wall clock while that is not set', (t) => {
+t.test('the clock is the wall clock while that is not set', (t) => {
   const { pass } = machine()
   t.equal(pass(0), 0)
   t.equal(pass(12_345), 12_345)
@@ -39,7 +39,7 @@ t.test('it is the wall clock while that is not set', (t) => {
   t.end()
 })
 
-t.test('an hour forward is followed at twice the speed, never at once', (t) => {
+t.test('a clock set an hour forward is followed at twice the speed', (t) => {
   const { pass, set } = machine()
   pass(10_000)
   set(HOUR_MS)
@@ -49,7 +49,7 @@ t.test('an hour forward is followed at twice the speed, never at once', (t) => {
   t.end()
 })
 
-t.test('an hour back is followed at half the speed: time goes on', (t) => {
+t.test('a clock set an hour back is followed at half the speed, never backwards', (t) => {
   const { pass, set } = machine()
   pass(10_000)
   set(-HOUR_MS)
@@ -59,7 +59,7 @@ t.test('an hour back is followed at half the speed: time goes on', (t) => {
   t.end()
 })
 
-t.test('a small correction is taken over, but never backwards', (t) => {
+t.test('a small correction is adopted at once, but never backwards', (t) => {
   const { pass, set } = machine()
   pass(5_000)
   set(400)

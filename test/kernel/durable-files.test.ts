@@ -17,7 +17,7 @@ async function beforeEachSync(t: Test, look: () => void): Promise<void> {
   t.teardown(() => (prototype.sync = sync))
 }
 
-t.test('a file is replaced when all of the new one is on the disk', async (t) => {
+t.test('a file is replaced once all of the new one is on the disk', async (t) => {
   const path = join(t.testdir({}), 'secret')
   await writeFile(path, 'old', { mode: 0o644 })
   const seen: string[] = []
@@ -30,7 +30,7 @@ t.test('a file is replaced when all of the new one is on the disk', async (t) =>
   t.equal(statSync(path).mode & 0o777, 0o600)
 })
 
-t.test('the names of folders are made durable as far up as they are new', async (t) => {
+t.test('new folders are synced in their parents, existing ones are not', async (t) => {
   const root = t.testdir({})
   let syncs = 0
   await beforeEachSync(t, () => (syncs += 1))

@@ -17,7 +17,7 @@ const large = fc
   .bigInt({ min: 2n ** 53n, max: 10n ** 30n })
   .chain((value) => fc.constantFrom(String(value), String(-value)))
 
-t.test('a text comes back with its digits where the engine can write them', (t) => {
+t.test('a parsed text is written with its digits, where the engine can', (t) => {
   fc.assert(
     fc.property(large, fc.integer(), fc.string(), (digits, small, name) => {
       const text = JSON.stringify({ [name]: [small, { a: '1234567890123456789' }, 1.5e-7] })
@@ -35,7 +35,7 @@ t.test('a text comes back with its digits where the engine can write them', (t) 
   t.end()
 })
 
-t.test('what is written in turns has the same digits', async (t) => {
+t.test('JSON written in turns has the same digits', async (t) => {
   const member = { maximum: exactInteger?.('9223372036854775807') ?? 1 }
   const large = { a: 'x'.repeat(200_000), b: Array.from({ length: 2_000 }, () => member) }
   let written = ''
@@ -49,7 +49,7 @@ t.test('what is written in turns has the same digits', async (t) => {
   t.equal(inPieces, JSON.stringify({ ...member, media: 'YWJj' }))
 })
 
-t.test('such an integer is no object of a caller', (t) => {
+t.test('an exact integer is not a JSON object, and no object passes as one', (t) => {
   t.notOk(isExactInteger({ rawJSON: '1' }))
   t.notOk(isExactInteger(Object.assign(Object.create(null), { rawJSON: '1' }) as object))
   t.ok(isJsonObject({ rawJSON: '1' }))

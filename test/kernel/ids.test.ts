@@ -1,7 +1,7 @@
 import t from 'tap'
 import { eventId, sha256Hex } from '../../src/kernel/ids.ts'
 
-t.test('an event id is the same for ever: logs hold ids made long ago', async (t) => {
+t.test('event ids are stable: logs hold ids of earlier releases', async (t) => {
   t.equal(
     eventId('journal', 'call_01J9ZQ8X7Y6W5V4T3S2R1Q0PNM', 0),
     '916b2d94-dc3e-5289-a489-17cb5a6ae504',

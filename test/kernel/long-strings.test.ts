@@ -20,7 +20,7 @@ function whole(json: string, shortestBytes = 32 * 1024, pieceBytes = 1 << 20): u
   return restored(value)
 }
 
-void t.test('the parsed value is that of JSON.parse, whichever strings stay raw', (t) => {
+void t.test('the parsed value equals JSON.parse, whichever strings stay raw', (t) => {
   fc.assert(
     fc.property(
       fc.jsonValue(),
@@ -36,7 +36,7 @@ void t.test('the parsed value is that of JSON.parse, whichever strings stay raw'
   t.end()
 })
 
-void t.test('escapes are read the same wherever a piece ends', (t) => {
+void t.test('escapes are read correctly at any chunk boundary', (t) => {
   for (const json of ['"a\\\\"', '["\\\\\\"b","c"]', '{"\\"":"\\\\\\\\","é":"\\u00e9"}'])
     for (let pieceBytes = 1; pieceBytes < 12; pieceBytes += 1)
       for (const shortest of [0, 2])
@@ -66,7 +66,7 @@ void t.test('long strings stay bytes of the body, escaped ones are parsed', (t) 
   t.end()
 })
 
-void t.test('what is no JSON is refused, and a mark cannot be forged', (t) => {
+void t.test('invalid JSON is refused, and the mark of a raw string cannot be forged', (t) => {
   for (const json of ['', '"', '{"a":"b', '{"a":"b\\"}', '{"a" "b"}', `["${'x'.repeat(40_000)}"`])
     t.throws(() => parseJsonKeepingRaw(Buffer.from(json)), SyntaxError)
   t.equal(parseJsonKeepingRaw(Buffer.from('"a"')).rawStringOf('00000000-0000 0'), undefined)

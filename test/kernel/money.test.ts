@@ -45,7 +45,7 @@ t.test('an amount reads and writes as a canonical decimal string', async (t) => 
   }
 })
 
-t.test('an amount that is no plain decimal of at most 12 decimals is refused', async (t) => {
+t.test('an amount that is no plain decimal with at most 12 decimals is refused', async (t) => {
   const bad = ['', '.', '1.', '.5', '+1', '1e3', ' 1', '1 ', '0x1', '1,5', 'NaN', '--1', '١']
   for (const text of [...bad, '0.0000000000001', '1'.repeat(27)])
     t.throws(() => parseAmount(text), RangeError, JSON.stringify(text))
@@ -80,7 +80,7 @@ t.test('a price has at most 6 decimals and is not negative', async (t) => {
     t.throws(() => canonicalPrice(text), RangeError, text)
 })
 
-t.test('a line is exact: the worked example of the ledger notes', async (t) => {
+t.test('a line is exact, as in the worked example of the ledger notes', async (t) => {
   t.equal(formatAmount(lineAmount(4_823, '4.3', 1_000_000)), '0.0207389')
   t.equal(formatAmount(lineAmount(1, '0.000001', 1_000_000)), '0.000000000001')
   t.equal(formatAmount(lineAmount(3, '0.03', 1)), '0.09')
@@ -99,7 +99,7 @@ t.test('a line equals quantity × price ÷ per in rational arithmetic', async (t
   t.pass('3000 lines')
 })
 
-t.test('lines add up: splitting a quantity changes nothing', async (t) => {
+t.test('the lines of a split quantity add up to the line of the whole', async (t) => {
   fc.assert(
     fc.property(
       fc.nat(2 ** 31),
@@ -115,7 +115,7 @@ t.test('lines add up: splitting a quantity changes nothing', async (t) => {
   t.pass('1000 splits')
 })
 
-t.test('quantities reach up to 2^53 - 1 and not beyond', async (t) => {
+t.test('quantities up to 2^53 - 1 are accepted, larger ones are refused', async (t) => {
   t.equal(formatAmount(lineAmount(Number.MAX_SAFE_INTEGER, '70', 1_000_000)), '630503947831.86937')
   t.equal(lineAmount(Number.MAX_SAFE_INTEGER, '1', 1), (2n ** 53n - 1n) * 10n ** 12n)
   const bad = [2 ** 53, 2 ** 53 + 2, -1, 0.5, Number.NaN, Infinity, -Infinity, Number.MAX_VALUE]

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createBackoff, pause, withTimeout } from '../../src/kernel/pause.ts'
 
-t.test('pauses double up to the longest, and start again after a success', (t) => {
+t.test('pauses double up to the longest, and restart after a success', (t) => {
   const backoff = createBackoff(200, 10_000, () => 0)
   const pauses = Array.from({ length: 8 }, () => backoff.nextMs())
   t.same(pauses, [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000])
@@ -19,7 +19,7 @@ t.test('each pause is shortened at random by at most a half', (t) => {
   t.end()
 })
 
-t.test('a pause ends at once, without an error, when it is given up', async (t) => {
+t.test('a pause ends at once, without an error, when it is aborted', async (t) => {
   const giving = new AbortController()
   const paused = pause(60_000, giving.signal)
   giving.abort()
@@ -28,7 +28,7 @@ t.test('a pause ends at once, without an error, when it is given up', async (t) 
   t.pass('both came back')
 })
 
-t.test('a pause ends with its signal, and one of no length at once', async (t) => {
+t.test('a pause ends with its signal, and a pause of length 0 at once', async (t) => {
   const begunMs = performance.now()
   const controller = new AbortController()
   const long = pause(60_000, controller.signal)
@@ -39,7 +39,7 @@ t.test('a pause ends with its signal, and one of no length at once', async (t) =
   t.ok(performance.now() - begunMs < 10_000)
 })
 
-t.test('what settles in time is given as it is, late work as its end', async (t) => {
+t.test('a result in time is returned, late work gives the fallback', async (t) => {
   t.equal(await withTimeout(60_000, Promise.resolve(1), () => 2), 1)
   await t.rejects(
     withTimeout(60_000, Promise.reject(new Error('broken')), () => 2),

@@ -38,7 +38,7 @@ void t.test('a URL whose host has only public addresses is accepted, trimmed', a
   t.equal(await reasonFor('https://example.com:443/x'), 'accepted https://example.com:443/x')
 })
 
-void t.test('what is not a string is refused', async (t) => {
+void t.test('a value that is not a string is refused', async (t) => {
   for (const value of [undefined, null, 1, true, {}, ['https://example.com']])
     t.equal(await reasonFor(value), 'must be a string')
 })
@@ -76,7 +76,7 @@ void t.test('credentials are refused, also empty ones', async (t) => {
     t.equal(await reasonFor(value), 'must not carry credentials', value)
 })
 
-void t.test('characters that readers of URLs disagree about are refused', async (t) => {
+void t.test('characters that URL parsers read differently are refused', async (t) => {
   for (const value of [
     'https://exam\tple.com',
     'https://example.com\\@evil.example',
@@ -94,7 +94,7 @@ void t.test('characters that readers of URLs disagree about are refused', async 
 })
 
 void t.test(
-  'a numeric host is read like a browser reads it, and refused when not public',
+  'a numeric host is read as browsers read it, and refused when not public',
   async (t) => {
     asked.length = 0
     for (const value of [
@@ -127,12 +127,12 @@ void t.test(
   },
 )
 
-void t.test('a host written unusually is sent on the way it was checked', async (t) => {
+void t.test('a host in an unusual notation is normalised as it was checked', async (t) => {
   t.equal(await reasonFor('https://0x08080808/x'), 'accepted https://8.8.8.8/x')
   t.equal(await reasonFor('https://bücher.example/x'), 'accepted https://xn--bcher-kva.example/x')
 })
 
-void t.test('where a platform answers its own machines is not public, in any form', async (t) => {
+void t.test('metadata addresses of platforms are not public, in any notation', async (t) => {
   const inside = [
     '168.63.129.16',
     '169.254.169.254',
@@ -194,7 +194,7 @@ void t.test('one address that is not public among many refuses the host', async 
     )
 })
 
-void t.test('a host that cannot be resolved is refused in the same words', async (t) => {
+void t.test('a host that cannot be resolved is refused like a private one', async (t) => {
   const failing: ResolveHost = async () => Promise.reject(new Error('SERVFAIL'))
   t.equal(await reasonFor('https://example.com', failing), NOT_PUBLIC)
   t.equal(await reasonFor('https://example.com', answering()), NOT_PUBLIC)
@@ -218,12 +218,12 @@ void t.test('a host with more than 64 addresses is refused', async (t) => {
   t.equal(await reasonFor('https://example.com', answering(...many)), NOT_PUBLIC)
 })
 
-void t.test('DNS is asked for a name that does not exist and says so', async (t) => {
+void t.test('an unknown name is resolved by DNS and refused', async (t) => {
   const verdict = await checkPublicUrl('https://does-not-exist.invalid/', resolveByDns)
   t.same(verdict, { ok: false, reason: NOT_PUBLIC })
 })
 
-void t.test('any text is judged without throwing, and only https is ever accepted', async (t) => {
+void t.test('any text is checked without throwing, and only https is ever accepted', async (t) => {
   const text = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.webUrl({ validSchemes: ['https', 'http'], withFragments: true, withQueryParameters: true }),

@@ -18,7 +18,7 @@ t.test('a time is a date or RFC 3339, and is read as its moment', async (t) => {
   t.equal(readTime('9999-12-31T23:59:59.999Z'), Date.UTC(10_000, 0) - 1)
 })
 
-t.test('what others would guess at is no time', async (t) => {
+t.test('ambiguous times are refused', async (t) => {
   for (const text of [
     '',
     '2026',

@@ -13,7 +13,7 @@ t.test('a zone is UTC or a name of the IANA database with a slash', async (t) =>
     t.equal(faultOf(name), undefined, name)
 })
 
-t.test('another name is refused with what was probably meant', async (t) => {
+t.test('another name is refused with the probable zone', async (t) => {
   for (const [name, meant] of [
     ['CST', 'America/Chicago` or `Asia/Shanghai'],
     ['BST', 'Europe/London'],

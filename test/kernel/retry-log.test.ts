@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createRetryLog } from '../../src/kernel/retry-log.ts'
 
-t.test('a first failure is said, then one in 30 s with how many were not', (t) => {
+t.test('a first failure is logged, then one in 30 s with the number suppressed', (t) => {
   const said: object[] = []
   let nowMs = 5
   const log = createRetryLog({ warn: (fields) => said.push(fields) }, () => nowMs)

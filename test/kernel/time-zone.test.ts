@@ -4,7 +4,7 @@ import { TimeZone } from '../../src/kernel/time-zone.ts'
 
 const HOUR_MS = 3_600_000
 
-t.test('days are as long as the clock there says', (t) => {
+t.test('days have the length of the local clock', (t) => {
   const lengths = (name: string, from: string, to: string) =>
     TimeZone.named(name)
       .daysBetween(Date.parse(from), Date.parse(to))
@@ -36,7 +36,7 @@ t.test('days are as long as the clock there says', (t) => {
   t.end()
 })
 
-t.test('days follow each other without a gap, and each holds the times that are of it', (t) => {
+t.test('days follow without a gap, and each holds its own times', (t) => {
   const property = () =>
     fc.assert(
       fc.property(
@@ -63,7 +63,7 @@ t.test('days follow each other without a gap, and each holds the times that are 
   t.end()
 })
 
-t.test('what is no name of a zone is refused', (t) => {
+t.test('an unknown zone name is refused', (t) => {
   for (const name of ['', 'Mars/Phobos', '+05:30', 'Asia/Kolkata;', "'", '../UTC'])
     t.throws(() => TimeZone.named(name), RangeError, name)
   t.end()

@@ -30,7 +30,7 @@ t.test('an entry names a path or a tenant', async (t) => {
     t.equal(readTrustedTarget(bad), undefined, bad)
 })
 
-t.test('a webhook goes unchecked only where its tenant and its path are named', async (t) => {
+t.test('a webhook is unchecked only where its tenant and path are named', async (t) => {
   const targets = [
     'http://inside:8080/low',
     'http://inside:8080/hooks/',
