@@ -42,7 +42,7 @@ const events = eventFixtures.map((fixture) => {
   return { event, data, type: event.type }
 })
 
-t.test('the source of an event is the id that its aggregate goes by', (t) => {
+t.test('the source of an event is the id of its aggregate', (t) => {
   for (const { event, data, type } of events) {
     const member = sources.find(([schemas]) => type in schemas)?.[1]
     t.equal(sourceOf(event), member === undefined ? undefined : data[member], type)
@@ -51,7 +51,7 @@ t.test('the source of an event is the id that its aggregate goes by', (t) => {
   t.end()
 })
 
-t.test('the time of an event is when it ended what it began, not when something expires', (t) => {
+t.test('the time of an event is when its fact ended, not when something expires', (t) => {
   for (const { event, data, type } of events) {
     const times = Object.entries(data)
       .filter(([name]) => name.endsWith('At') && name !== 'expiresAt')
@@ -62,34 +62,29 @@ t.test('the time of an event is when it ended what it began, not when something 
   t.end()
 })
 
-t.test(
-  'the event that begins a source names tenant and user, and the others can rely on it',
-  (t) => {
-    const beginning = events.filter(({ event }) => isFirstOfSource(event))
-    t.same(
-      beginning.map(({ type }) => type),
-      [
-        'AssetCreated',
-        'AssetGroupCreated',
-        'FileUploaded',
-        'MediaUploaded',
-        'TaskRequested',
-        'TokenIssued',
-        'VerificationStarted',
-      ] satisfies AnyEventType[],
-    )
-    for (const { data, type } of beginning) t.ok('tenantId' in data && 'userId' in data, type)
-    const begun = new Set(
-      beginning.map(({ event }) => sourceOf(event)?.replace('video_', 'image_')),
-    )
-    for (const { event, data, type } of events)
-      if (!('tenantId' in data) && type !== 'PriceBookPublished' && type !== 'DatabaseAdopted')
-        t.ok(begun.has(sourceOf(event)?.replace('video_', 'image_')), type)
-    t.end()
-  },
-)
+t.test('the first event of a source names tenant and user, which later events rely on', (t) => {
+  const beginning = events.filter(({ event }) => isFirstOfSource(event))
+  t.same(
+    beginning.map(({ type }) => type),
+    [
+      'AssetCreated',
+      'AssetGroupCreated',
+      'FileUploaded',
+      'MediaUploaded',
+      'TaskRequested',
+      'TokenIssued',
+      'VerificationStarted',
+    ] satisfies AnyEventType[],
+  )
+  for (const { data, type } of beginning) t.ok('tenantId' in data && 'userId' in data, type)
+  const begun = new Set(beginning.map(({ event }) => sourceOf(event)?.replace('video_', 'image_')))
+  for (const { event, data, type } of events)
+    if (!('tenantId' in data) && type !== 'PriceBookPublished' && type !== 'DatabaseAdopted')
+      t.ok(begun.has(sourceOf(event)?.replace('video_', 'image_')), type)
+  t.end()
+})
 
-t.test('an event that has the upstream’s id makes it known', (t) => {
+t.test('an event with the upstream’s id makes the id known', (t) => {
   for (const { event, data, type } of events)
     // A settlement is always written with its success, which makes the id known.
     if (type !== 'TaskSettled') t.equal(nativeIdOf(event), data['nativeId'], type)
@@ -97,7 +92,7 @@ t.test('an event that has the upstream’s id makes it known', (t) => {
   t.end()
 })
 
-t.test('the words of an event fit a line and lack nothing', (t) => {
+t.test('the summary of an event is one line without missing values', (t) => {
   for (const { event, type } of events) t.notMatch(wordsOf(event), /undefined|\[object|\n/, type)
   const withWords = events.filter(({ event }) => wordsOf(event) !== '')
   t.ok(withWords.length > 40, `${withWords.length} events with words`)

@@ -66,7 +66,7 @@ t.test('a current fixture shows every member of its schema and no other', async 
   }
 })
 
-t.test('an event from before an optional member came decodes', async (t) => {
+t.test('an event from before an optional member existed decodes', async (t) => {
   let dropped = 0
   for (const fixture of fixtures) {
     const { required = [] } = eventSchemas[decode(fixture).type] as TObject
@@ -111,7 +111,7 @@ t.test('the digest of a published price book recomputes for ever', async (t) => 
       t.equal(priceBookDigest(event.data.entries), event.data.digest)
 })
 
-t.test('every stream of ours begins in a way that readers of the log ask for', (t) => {
+t.test('every stream name has a prefix that readers of the log filter by', (t) => {
   const streams = [
     accountStream('tenant_1'),
     assetGroupStream('group-1'),

@@ -42,7 +42,7 @@ const decide = (command: SetSetting, state = after()) => {
   return event && valueOf(event)
 }
 
-t.test('all of it is said at once, amounts as they are written', async (t) => {
+t.test('balance alerts are set as a whole, amounts in canonical form', async (t) => {
   const said = decide(set({ thresholds: [{ currency: 'CNY', below: '100.50' }] }))
   t.same(said, {
     revision: 1,
@@ -54,21 +54,21 @@ t.test('all of it is said at once, amounts as they are written', async (t) => {
   t.same(silent, { revision: 2, thresholds, secretVersion: 1 })
 })
 
-t.test('the same again, in whatever order, is nothing; another secret is something', async (t) => {
+t.test('equal alerts in another order decide to no event, a new secret to one', async (t) => {
   t.equal(decide(set({ thresholds: thresholds.toReversed(), basis: 0 }), after(set())), undefined)
   t.match(decide(set({ rotateSecret: true }), after(set())), { revision: 2, secretVersion: 2 })
   const rotated = after(set(), set({ rotateSecret: true }))
   t.match(decide(set({ webhookUrl: undefined }), rotated), { secretVersion: 2 })
 })
 
-t.test('what was looked at is what is changed', async (t) => {
+t.test('setting_changed when alerts changed since they were read', async (t) => {
   t.throws(() => decide(set({ thresholds: [], basis: 0 }), after(set())), {
     code: 'setting_changed',
     details: { setting: 'balance_alerts', revision: 1 },
   })
 })
 
-t.test('what cannot be is refused, and where', async (t) => {
+t.test('invalid thresholds are refused, naming the member', async (t) => {
   for (const [said, code, param] of [
     [[{ currency: 'CNY', below: '0' }], 'setting_invalid', 'thresholds/0/below'],
     [[{ currency: 'CNY', below: '-1' }], 'setting_invalid', 'thresholds/0/below'],

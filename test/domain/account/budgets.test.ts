@@ -45,7 +45,7 @@ function after(...commands: readonly SetSetting[]) {
   return { when: (said: Said) => accountDecider.decide(set(said), state), state }
 }
 
-t.test('budgets are set as a whole, canonical, and counted', async (t) => {
+t.test('budgets are set as a whole, canonical, with a revision', async (t) => {
   const first = after().when({ budgets: [{ ...ofTenant, hard: '100.00' }, ofUser] })
   t.strictSame(first, [
     {
@@ -63,7 +63,7 @@ t.test('budgets are set as a whole, canonical, and counted', async (t) => {
   t.same(known.state.settings, { budgets: valueOf(event) })
 })
 
-t.test('the same again, in any order or spelling, changes nothing', async (t) => {
+t.test('equal budgets in another order or spelling decide to no event', async (t) => {
   const known = after(set({ budgets: [ofTenant, ofUser] }))
   t.strictSame(known.when({ budgets: [{ ...ofUser, soft: '8.0' }, ofTenant], basis: 0 }), [])
   t.strictSame(after().when({}), [], 'none of a tenant that has none')
@@ -74,7 +74,7 @@ t.test('the same again, in any order or spelling, changes nothing', async (t) =>
   t.equal(known.when({ budgets: [ofUser], basis: 1 }).length, 1)
 })
 
-t.test('what is no budget is refused, and says which it is', async (t) => {
+t.test('an invalid budget is refused, naming its position', async (t) => {
   for (const [said, param] of [
     [{ timeZone: 'Mars/Olympus' }, 'time_zone'],
     [{ timeZone: '+05:30' }, 'time_zone'],

@@ -54,7 +54,7 @@ t.test('a tenant is opened once', async (t) => {
   t.throws(() => after(open).when({ ...open, name: 'Other' }), { code: 'tenant_exists' })
 })
 
-t.test('tenant_not_found for anything before opening', async (t) => {
+t.test('tenant_not_found for any command before opening', async (t) => {
   for (const command of [addUser, grant, setLimit, adjust])
     t.throws(() => after().when(command), { code: 'tenant_not_found', details: { tenantId } })
 })
@@ -118,7 +118,7 @@ t.test('a credit limit under an id is set once, whatever was set since', async (
   t.throws(() => after(open, raise).when({ ...raise, currency: 'CNY' }), { code: 'limit_id_taken' })
 })
 
-t.test('what came under a key is done once, and the key takes nothing else', async (t) => {
+t.test('a command under a key is done once, and the key accepts no other command', async (t) => {
   const keyed = { ...grant, keyHash: 'k' }
   t.match(after(open).when(keyed), [{ data: { keyHash: 'k' } }])
   t.strictSame(after(open, keyed).when({ ...keyed, amount: '10000' }), [])
@@ -156,7 +156,7 @@ t.test('an adjustment names the line it corrects and is posted once per id', asy
   t.throws(() => after(open, grant, adjust).when(ofGrant), { code: 'posting_id_taken' })
 })
 
-t.test('a line costs in the end between nothing and what it was settled at', async (t) => {
+t.test('an adjusted line costs from zero up to its settled amount', async (t) => {
   const more = (amount: string) => ({ ...adjust, adjustmentId: 'adj_2', amount })
   const given = after(open, adjust)
   for (const amount of ['0.500000000001', '-1.5', '-0.000000000001'])
@@ -177,7 +177,7 @@ t.test('a line costs in the end between nothing and what it was settled at', asy
   t.equal(back.when({ ...adjust, adjustmentId: 'adj_3', amount: '2' }).length, 1, 'given anew')
 })
 
-t.test('a grant is taken back by at most all of it', async (t) => {
+t.test('a grant is taken back up to its amount', async (t) => {
   const back = (amount: string, adjustmentId = 'adj_2') =>
     ({
       ...adjust,
@@ -214,7 +214,7 @@ t.test('adjustment_source_invalid for a line of another tenant or currency', asy
     })
 })
 
-t.test('amount_invalid for amounts out of shape, and for signs that make no sense', async (t) => {
+t.test('amount_invalid for malformed amounts and for impossible signs', async (t) => {
   for (const amount of ['', 'x', '1e3', '0.0000000000001', '0', '-1', '-0', '01', '00.5'])
     t.throws(() => after(open).when({ ...grant, amount }), { code: 'amount_invalid' }, amount)
   for (const limit of ['-1', 'x'])
@@ -224,7 +224,7 @@ t.test('amount_invalid for amounts out of shape, and for signs that make no sens
 })
 
 t.test(
-  'amount_invalid beyond 15 digits before the point, also of all postings together',
+  'amount_invalid beyond 15 digits before the point, also for the sum of postings',
   async (t) => {
     const largest = '999999999999999.999999999999'
     const full: AccountCommand = { ...grant, currency: 'USD', amount: largest }

@@ -39,7 +39,7 @@ const after = (...commands: readonly SetSetting[]) =>
 const decide = (command: SetSetting, state = after()) => accountDecider.decide(command, state)
 const both = set({ limits: [ofTenant, ofUser] })
 
-t.test('all of them are said at once, counted from 1', async (t) => {
+t.test('limits are set as a whole, with a revision from 1', async (t) => {
   const [event] = decide(both)
   t.same(event, {
     type: 'LimitsSet',
@@ -50,14 +50,14 @@ t.test('all of them are said at once, counted from 1', async (t) => {
   t.same(valueOf(next), { revision: 2, limits: [ofUser] })
 })
 
-t.test('the same again, in whatever order, is nothing', async (t) => {
+t.test('equal limits in another order decide to no event', async (t) => {
   t.same(decide(set({ limits: [ofUser, ofTenant], basis: 0 }), after(both)), [])
   t.same(decide(set({ limits: [] })), [], 'none before, none now')
   const unlimited = { ...ofTenant, tokensPerMinute: undefined }
   t.same(decide(set({ limits: [unlimited, ofUser] }), after(both)), [])
 })
 
-t.test('what was looked at is what is changed', async (t) => {
+t.test('setting_changed when limits changed since they were read', async (t) => {
   t.throws(() => decide(set({ limits: [ofUser], basis: 0 }), after(both)), {
     code: 'setting_changed',
     details: { setting: 'limits', revision: 1 },
@@ -65,7 +65,7 @@ t.test('what was looked at is what is changed', async (t) => {
   t.equal(decide(set({ limits: [ofUser], basis: 1 }), after(both)).length, 1)
 })
 
-t.test('what is no limit is refused, and where', async (t) => {
+t.test('an invalid limit is refused, naming its position', async (t) => {
   const refused = (limits: readonly SubjectLimits[], param: string, message: RegExp) =>
     t.throws(() => decide(set({ limits })), {
       code: 'setting_invalid',
@@ -88,6 +88,6 @@ t.test('what is no limit is refused, and where', async (t) => {
   t.equal(decide(set({ limits: many.slice(1) })).length, 1)
 })
 
-t.test('there are none of a tenant that is not there', async (t) => {
+t.test('tenant_not_found for limits of an unknown tenant', async (t) => {
   t.throws(() => decide(both, accountDecider.initial), { code: 'tenant_not_found' })
 })

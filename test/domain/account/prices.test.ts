@@ -39,7 +39,7 @@ function after(...commands: readonly SetSetting[]) {
   return { when: (said: Said) => accountDecider.decide(set(said), state) }
 }
 
-t.test('prices are set as a whole, canonical, and counted', async (t) => {
+t.test('prices are set as a whole, canonical, with a revision', async (t) => {
   t.strictSame(after().when({ multiplier: '0.850', prices: [entry] }), [
     {
       type: 'AccountPricesSet',
@@ -60,7 +60,7 @@ t.test('prices are set as a whole, canonical, and counted', async (t) => {
   ])
 })
 
-t.test('the same again, in any order or spelling, changes nothing', async (t) => {
+t.test('equal prices in another order or spelling decide to no event', async (t) => {
   const other = { ...entry, sku: 'b' }
   const known = after(set({ multiplier: '0.85', prices: [entry, other] }))
   t.strictSame(
@@ -79,7 +79,7 @@ t.test('a tenant without account prices has nothing to clear', async (t) => {
   t.match(cleared.when({ multiplier: '1' }), [{ data: { revision: 3 } }], 'counted on')
 })
 
-t.test('setting_changed when they were set since they were read', async (t) => {
+t.test('setting_changed when prices changed since they were read', async (t) => {
   const known = after(set({ multiplier: '0.9' }))
   t.throws(() => known.when({ multiplier: '0.8', basis: 0 }), {
     code: 'setting_changed',
@@ -89,7 +89,7 @@ t.test('setting_changed when they were set since they were read', async (t) => {
   t.strictSame(known.when({ multiplier: '0.90', basis: 0 }), [], 'sent again it overwrites nothing')
 })
 
-t.test('setting_invalid names what is wrong', async (t) => {
+t.test('setting_invalid names the faulty entry', async (t) => {
   const invalid = (said: Said, where: string) =>
     t.throws(() => after().when(said), {
       code: 'setting_invalid',
@@ -108,7 +108,7 @@ t.test('setting_invalid names what is wrong', async (t) => {
   })
 })
 
-t.test('a file says them as a price book does, and nothing else', async (t) => {
+t.test('a file of account prices is read like a price book, and strictly', async (t) => {
   t.same(accountPricesFromDocument({ multiplier: '0.85', prices: [entry] }), {
     multiplier: '0.85',
     prices: [{ ...entry, price: '1.5' }],

@@ -80,7 +80,7 @@ t.test('a group is created before upstream is asked, and accepted once', (t) => 
   t.end()
 })
 
-t.test('a person’s is created with what upstream calls it, in one append', (t) => {
+t.test('the group of a person is created and accepted in one append', (t) => {
   t.strictSame(after().when(createPerson), [
     { type: 'AssetGroupCreated', data: group },
     {
@@ -92,7 +92,7 @@ t.test('a person’s is created with what upstream calls it, in one append', (t)
   t.end()
 })
 
-t.test('one that upstream never took reads like none', (t) => {
+t.test('a group that upstream refused is answered as unknown', (t) => {
   t.strictSame(after(create).when(refuse), [
     { type: 'AssetGroupRefused', data: { groupId, ...fault, refusedAt: at } },
   ])
@@ -104,7 +104,7 @@ t.test('one that upstream never took reads like none', (t) => {
   t.end()
 })
 
-t.test('what is not named in an update stays', (t) => {
+t.test('an update keeps the members that it does not name', (t) => {
   const updated = (name: string, description: string) => [
     { type: 'AssetGroupUpdated', data: { groupId, ...by, name, description, updatedAt: at } },
   ]
@@ -118,7 +118,7 @@ t.test('what is not named in an update stays', (t) => {
   t.end()
 })
 
-t.test('it is withdrawn once and deleted once, and nothing follows', (t) => {
+t.test('a group is withdrawn once and deleted once, and no event follows', (t) => {
   t.strictSame(after(createPerson).when(withdraw()), [
     { type: 'AssetGroupWithdrawn', data: { groupId, ...by, withdrawnAt: at } },
   ])
@@ -135,7 +135,7 @@ t.test('it is withdrawn once and deleted once, and nothing follows', (t) => {
   t.end()
 })
 
-t.test('a person’s is its user’s alone, the general library’s every user’s of the tenant', (t) => {
+t.test('a group of a person is its user’s, a general one every user’s of the tenant', (t) => {
   for (const by of [another, foreign])
     for (const command of [withdraw(by), update({ name: 'x' }, by)]) {
       t.throws(() => after(createPerson).when(command), notFound)

@@ -93,7 +93,7 @@ function demand(condition: boolean, what: string, steps: readonly Step[]): void 
   if (!condition) throw new Error(`${what}: ${typesOf(steps).join(', ')}`)
 }
 
-t.test('nothing follows a deletion, and nothing comes before the creation', (t) => {
+t.test('no event follows a deletion or precedes the creation', (t) => {
   always(
     t,
     (steps) => {
@@ -107,7 +107,7 @@ t.test('nothing follows a deletion, and nothing comes before the creation', (t) 
   )
 })
 
-t.test('once it is withdrawn nothing uses, changes or activates it', (t) => {
+t.test('a withdrawn asset is not used, changed or activated', (t) => {
   always(
     t,
     (steps) => {
@@ -122,7 +122,7 @@ t.test('once it is withdrawn nothing uses, changes or activates it', (t) => {
   )
 })
 
-t.test('each step is taken once at most, whatever is repeated or late', (t) => {
+t.test('each step is recorded at most once, whatever is repeated or late', (t) => {
   const once = ['AssetCreated', 'AssetAccepted', 'AssetWithdrawn', 'AssetDeleted'] as const
   const ends = ['AssetRefused', 'AssetActivated', 'AssetFailed'] as const
   always(
@@ -140,7 +140,7 @@ t.test('each step is taken once at most, whatever is repeated or late', (t) => {
 })
 
 t.test(
-  'a use is taken exactly while it is active: the first of a use and a withdrawal wins',
+  'a use is recorded only while an asset is active: the first of use and withdrawal wins',
   (t) => {
     always(
       t,
@@ -167,7 +167,7 @@ t.test(
   },
 )
 
-t.test('what is of a person is asked for by another in vain, as if there were none', (t) => {
+t.test('an asset of a person is answered as unknown to every other user', (t) => {
   always(
     t,
     (steps) => {

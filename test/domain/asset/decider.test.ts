@@ -38,7 +38,7 @@ t.test('an asset is created once, and an id is never used again', (t) => {
   t.end()
 })
 
-t.test('upstream’s answer says what it calls it, whether heard or found', (t) => {
+t.test('an acceptance records the upstream id, from the answer or from a list', (t) => {
   t.strictSame(after(create).when(accept), [
     {
       type: 'AssetAccepted',
@@ -50,7 +50,7 @@ t.test('upstream’s answer says what it calls it, whether heard or found', (t) 
   t.end()
 })
 
-t.test('an asset withdrawn before its id was known is still found, to be deleted', (t) => {
+t.test('an asset withdrawn before its upstream id was known is still found', (t) => {
   t.match(after(create, withdraw()).when(find), [{ type: 'AssetAccepted' }])
   t.match(given(create, withdraw(), find), { phase: 'withdrawn', nativeId: 'n-1' })
   t.strictSame(after(create, withdraw(), find).when(find), [], 'once')
@@ -58,7 +58,7 @@ t.test('an asset withdrawn before its id was known is still found, to be deleted
   t.end()
 })
 
-t.test('what upstream makes of it is said once', (t) => {
+t.test('the outcome of an asset is recorded once', (t) => {
   t.strictSame(after(create, accept).when(seeActive), [
     { type: 'AssetActivated', data: { assetId, activatedAt: at } },
   ])
@@ -73,7 +73,7 @@ t.test('what upstream makes of it is said once', (t) => {
   t.end()
 })
 
-t.test('words of upstream that are late or come again decide to nothing', (t) => {
+t.test('late or repeated observations decide to no event', (t) => {
   const late = [accept, find, refuse, seeActive, seeFailed, confirmDeleted]
   for (const past of [[], active, [create, accept, seeFailed], [create, refuse], deleted])
     for (const command of late)
@@ -90,7 +90,7 @@ t.test('words of upstream that are late or come again decide to nothing', (t) =>
   t.end()
 })
 
-t.test('a use of what can be deleted is written down, of the general library it is not', (t) => {
+t.test('the use of an asset of a person is recorded, of the general library it is not', (t) => {
   t.strictSame(after(...active).when(use()), [
     { type: 'AssetUsed', data: { assetId, requestId: 'req_1', usedAt: at } },
   ])
@@ -101,7 +101,7 @@ t.test('a use of what can be deleted is written down, of the general library it 
   t.end()
 })
 
-t.test('only what is active is used', (t) => {
+t.test('only an active asset can be used', (t) => {
   const pasts = [
     [create],
     [create, accept],
@@ -116,13 +116,13 @@ t.test('only what is active is used', (t) => {
   t.end()
 })
 
-t.test('of a use and a withdrawal the first in the stream has won', (t) => {
+t.test('of a use and a withdrawal the first in the stream wins', (t) => {
   t.match(after(...active, use()).when(withdraw()), [{ type: 'AssetWithdrawn' }])
   t.throws(() => after(...active, withdraw()).when(use()), { code: 'asset_not_active' })
   t.end()
 })
 
-t.test('it is withdrawn once, from wherever it stands, then deleted once', (t) => {
+t.test('an asset is withdrawn once, from any state, then deleted once', (t) => {
   for (const past of [[create], [create, accept], active, [create, accept, seeFailed]])
     t.strictSame(after(...past).when(withdraw()), [
       { type: 'AssetWithdrawn', data: { assetId, ...by, withdrawnAt: at } },
@@ -136,7 +136,7 @@ t.test('it is withdrawn once, from wherever it stands, then deleted once', (t) =
   t.end()
 })
 
-t.test('it is renamed where its name changes, and not any more once it is withdrawn', (t) => {
+t.test('an asset is renamed when its name changes, and not after its withdrawal', (t) => {
   t.strictSame(after(...active).when(rename()), [
     { type: 'AssetUpdated', data: { assetId, ...by, name: 'hero-left', updatedAt: at } },
   ])
@@ -148,7 +148,7 @@ t.test('it is renamed where its name changes, and not any more once it is withdr
   t.end()
 })
 
-t.test('what is of a person is its user’s alone: to others it reads like none', (t) => {
+t.test('an asset of a person is answered as unknown to other users', (t) => {
   for (const by of [another, foreign])
     for (const command of [use(by), withdraw(by), rename('x', by)]) {
       t.throws(() => after(...active).when(command), notFound, command.kind)
@@ -160,7 +160,7 @@ t.test('what is of a person is its user’s alone: to others it reads like none'
   t.end()
 })
 
-t.test('the general library is every user’s of its tenant', (t) => {
+t.test('an asset of the general library is visible to every user of its tenant', (t) => {
   const general = [createGeneral, accept, seeActive]
   t.equal(ownAsset(given(...general), another).phase, 'active')
   t.doesNotThrow(() => after(...general).when(use(another)))
@@ -171,7 +171,7 @@ t.test('the general library is every user’s of its tenant', (t) => {
   t.end()
 })
 
-t.test('an event of what never began changes nothing', (t) => {
+t.test('an event without a creation leaves the state unchanged', (t) => {
   const [event] = after(create).when(accept)
   t.ok(event)
   if (event) t.strictSame(assetDecider.evolve(assetDecider.initial, event), assetDecider.initial)

@@ -46,7 +46,7 @@ t.test('a file is uploaded once and deleted once', (t) => {
   t.end()
 })
 
-t.test('what is not there, not any more, or another tenant’s is not found', (t) => {
+t.test('file_not_found for absent, deleted and foreign files', (t) => {
   const foreign = { ...deletion, tenantId: 'tenant_2' }
   const cases = [
     [deletion, given()],
@@ -58,7 +58,7 @@ t.test('what is not there, not any more, or another tenant’s is not found', (t
   t.end()
 })
 
-t.test('a file is called by a name that can be shown, and by no path', (t) => {
+t.test('a filename is printable and is no path', (t) => {
   const longest = 'x'.repeat(MAX_FILENAME_CHARACTERS)
   for (const name of ['a', '.hidden', '...', 'größe 大.png', 'a b (1).tar.gz', '🛶.png', longest])
     t.doesNotThrow(() => checkFilename(name, 'file'), name)

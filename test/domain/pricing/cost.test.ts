@@ -4,7 +4,7 @@ import { formatAmount, parseAmount } from '../../../src/kernel/money.ts'
 
 const frozen = { currency: 'USD', priceBookVersion: '2026-01' } as const
 
-t.test('lines of one SKU are one part, in the order of the lines', (t) => {
+t.test('the cost of one SKU is one part, in the order of the lines', (t) => {
   const lines = [
     { sku: 'b', amount: '0.1' },
     { sku: 'a', amount: '0.000000000001' },
@@ -17,7 +17,7 @@ t.test('lines of one SKU are one part, in the order of the lines', (t) => {
   t.end()
 })
 
-t.test('more SKUs than are named are one part, and nothing of the amount is lost', (t) => {
+t.test('SKUs beyond the named ones are summed as one part', (t) => {
   const lines = Array.from({ length: 40 }, (_, n) => ({ sku: `sku-${n}`, amount: '0.01' }))
   const { split } = costOf({ ...frozen, amount: '0.4', lines })
   t.equal(split.length, MAX_COST_PARTS + 1)
@@ -27,7 +27,7 @@ t.test('more SKUs than are named are one part, and nothing of the amount is lost
   t.end()
 })
 
-t.test('what cost nothing has no parts', (t) => {
+t.test('a free result has no cost parts', (t) => {
   t.same(costOf({ ...frozen, amount: '0', lines: [] }), { ...frozen, amount: '0', split: [] })
   t.end()
 })

@@ -13,7 +13,7 @@ import { shippedBook, shippedDocument } from './books.ts'
 const price = { sku: 'a-sku', currency: 'USD', unit: 'token', per: 1_000_000, price: '4.30' }
 const document = { version: 'v1', effective_from: '2026-01-01T00:00:00Z', prices: [price] }
 
-t.test('the shipped book has every figure that providers publish', async (t) => {
+t.test('the shipped book has every price that providers publish', async (t) => {
   const tiers = ['480p', '720p', '1080p', '4k', 'fast', 'mini']
   const figures: readonly (readonly [
     'domestic' | 'overseas',
@@ -49,7 +49,7 @@ t.test('the shipped book has every figure that providers publish', async (t) => 
   t.ok(listed.every((entry) => entry.unit === 'token' && entry.per === 1_000_000))
 })
 
-t.test('what they do not publish has marked demonstration prices', async (t) => {
+t.test('SKUs without a published price have marked demonstration prices', async (t) => {
   const models = ['text-basic', 'text-cache', 'text-reason', 'text-tools', 'gen-3-pro-preview-file']
   const kinds = ['input', 'cached-input', 'cache-write-5m', 'cache-write-1h', 'output']
   const skus = models.flatMap((model) => kinds.map((kind) => `${model}-${kind}-token`))
@@ -63,7 +63,7 @@ t.test('the shipped entries fit the persisted schema', async (t) => {
   for (const entry of shippedDocument.entries) t.ok(Value.Check(PriceEntrySchema, entry), entry.sku)
 })
 
-t.test('entries come out canonical and in the order of their SKUs', async (t) => {
+t.test('entries are canonical and in the order of their SKUs', async (t) => {
   const { entries } = priceBookFromDocument({
     ...document,
     prices: [
@@ -82,7 +82,7 @@ t.test('entries come out canonical and in the order of their SKUs', async (t) =>
   )
 })
 
-t.test('the digest is of the prices, whatever their order or spelling', async (t) => {
+t.test('the digest covers the prices, whatever their order or spelling', async (t) => {
   const digest = priceBookDigest(shippedDocument.entries)
   t.match(digest, /^[0-9a-f]{64}$/)
   t.equal(priceBookDigest(shippedDocument.entries.toReversed()), digest)

@@ -47,7 +47,7 @@ t.test('publishing the same book again decides to no event while it is in effect
   t.strictSame(publish(both, upcoming), [])
 })
 
-t.test('price_book_replaced for a book another has taken the place of', async (t) => {
+t.test('price_book_replaced for a book that a later one replaced', async (t) => {
   const replaced = published(book({}), book({ version: 'v2', price: '2' }))
   t.throws(() => publish(replaced, book({})), {
     code: 'price_book_replaced',
@@ -58,7 +58,7 @@ t.test('price_book_replaced for a book another has taken the place of', async (t
   t.throws(() => publish(never, book(hidden)), { code: 'price_book_replaced' })
 })
 
-t.test('price_books_changed when another was published since it was looked at', async (t) => {
+t.test('price_books_changed when another book was published since the preview', async (t) => {
   const state = published(book({})).reduce(priceBookDecider.evolve, priceBookDecider.initial)
   const decide = (document: PriceBookDocument, basis: number) =>
     priceBookDecider.decide({ kind: 'publish', book: document, basis, at: AT }, state)
@@ -68,13 +68,10 @@ t.test('price_books_changed when another was published since it was looked at', 
   t.strictSame(decide(book({}), 0), [], 'the same book was published already')
 })
 
-t.test(
-  'price_book_version_taken for the same version with other prices or another time',
-  async (t) => {
-    for (const other of [book({ price: '2' }), book({ effectiveFrom: '2027-01-01T00:00:00Z' })])
-      t.throws(() => publish(published(book({})), other), { code: 'price_book_version_taken' })
-  },
-)
+t.test('price_book_version_taken for one version with other prices or another time', async (t) => {
+  for (const other of [book({ price: '2' }), book({ effectiveFrom: '2027-01-01T00:00:00Z' })])
+    t.throws(() => publish(published(book({})), other), { code: 'price_book_version_taken' })
+})
 
 t.test('going back to earlier prices takes a new version', async (t) => {
   const events = published(book({}), book({ version: 'v2', price: '2' }), book({ version: 'v3' }))
@@ -95,7 +92,7 @@ t.test('the book in effect is the latest one already effective', async (t) => {
   t.equal(at([], '2026-01-01T00:00:00Z'), undefined)
 })
 
-t.test('price_not_configured names the SKU; a price in the other currency is none', async (t) => {
+t.test('price_not_configured names the SKU, also if only the other currency has it', async (t) => {
   t.strictSame(rate(shippedBook, 'overseas-video-2-5-video', 'USD', 'r'), {
     sku: 'overseas-video-2-5-video',
     rule: 'r',

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { percentOf, priceChangePercent } from '../../../src/domain/pricing/price-change.ts'
 
-t.test('prices are compared per unit, whatever they are quoted for', async (t) => {
+t.test('prices are compared per unit, whatever their quantity', async (t) => {
   const change = (before: string, after: string) =>
     priceChangePercent({ price: before, per: 1_000_000 }, { price: after, per: 1_000_000 })
   t.equal(change('46', '46.5'), '+1.09')
@@ -17,7 +17,7 @@ t.test('prices are compared per unit, whatever they are quoted for', async (t) =
   t.equal(priceChangePercent({ price: '0.001', per: 1 }, { price: '1.5', per: 1_000 }), '+50.00')
 })
 
-t.test('up and down by the same are the same but for the sign', async () => {
+t.test('equal steps up and down have one percentage, but for the sign', async () => {
   fc.assert(
     fc.property(fc.bigInt(1n, 10n ** 20n), fc.bigInt(0n, 10n ** 20n), (before, by) => {
       const [up = '', down = ''] = [percentOf(before, before + by), percentOf(before, before - by)]

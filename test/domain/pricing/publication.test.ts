@@ -35,7 +35,7 @@ const current = published(book('now', '2026-01-01T00:00:00Z', ...text, entry('go
 const served = [{ family: 'chat', model: 'm' }]
 const LATER = '2026-06-01T00:00:00Z'
 
-t.test('a difference names what comes, goes and changes, in either currency apart', async (t) => {
+t.test('a difference names added, removed and changed prices, by currency', async (t) => {
   const yuan: PriceEntry = { ...entry('a'), currency: 'CNY' }
   const dearer = entry('b', '2')
   t.strictSame(
@@ -56,14 +56,14 @@ t.test('a difference names what comes, goes and changes, in either currency apar
     t.equal(priceBookDifference([entry('a')], [{ ...entry('a'), ...other }]).changed.length, 1)
 })
 
-t.test('a later book that only adds is no conflict', async (t) => {
+t.test('a later book that only adds prices needs no confirmation', async (t) => {
   const next = book('next', LATER, ...current.entries, entry('new'))
   const look = publicationOf(catalog, next, [current], served, nowMs)
   t.match(look, { takesEffect: 'later', replaces: 'now', published: false, basis: 1, unpriced: [] })
   t.strictSame(reasonsToConfirm(look), [])
 })
 
-t.test('asked about: prices that are lost, in the book and of what is served', async (t) => {
+t.test('a book that loses prices of its own or of served models is confirmed', async (t) => {
   const look = publicationOf(
     catalog,
     book('next', LATER, entry('m-input-token')),
@@ -81,7 +81,7 @@ t.test('asked about: prices that are lost, in the book and of what is served', a
   t.match(reasonsToConfirm(unknown), [/lacks 1 of the prices/], 'the book alone says it')
 })
 
-t.test('a model that has no price as it is does not lose it', async (t) => {
+t.test('a model without a price today is not reported as losing one', async (t) => {
   const other = [...served, { family: 'chat', model: 'never' }]
   const look = publicationOf(
     catalog,
@@ -94,7 +94,7 @@ t.test('a model that has no price as it is does not lose it', async (t) => {
   t.strictSame(reasonsToConfirm(look), [])
 })
 
-t.test('asked about: what takes effect at once, and what never does', async (t) => {
+t.test('a book that takes effect at once, or never, needs confirmation', async (t) => {
   const past = publicationOf(
     catalog,
     book('next', NOW, ...current.entries),
@@ -113,21 +113,18 @@ t.test('asked about: what takes effect at once, and what never does', async (t) 
   t.strictSame(reasonsToConfirm(first), [])
 })
 
-t.test(
-  'a book is held against the one in effect when it begins, not against today’s',
-  async (t) => {
-    const upcoming = published(book('soon', '2026-05-15T00:00:00Z', ...text))
-    const look = publicationOf(
-      catalog,
-      book('next', LATER, ...text),
-      [current, upcoming],
-      served,
-      nowMs,
-    )
-    t.match(look, { replaces: 'soon', difference: { removed: [], unchanged: 2 } })
-    t.strictSame(reasonsToConfirm(look), [])
-  },
-)
+t.test('a book is compared with the one in effect when it begins, not with today’s', async (t) => {
+  const upcoming = published(book('soon', '2026-05-15T00:00:00Z', ...text))
+  const look = publicationOf(
+    catalog,
+    book('next', LATER, ...text),
+    [current, upcoming],
+    served,
+    nowMs,
+  )
+  t.match(look, { replaces: 'soon', difference: { removed: [], unchanged: 2 } })
+  t.strictSame(reasonsToConfirm(look), [])
+})
 
 t.test('the shipped book prices every video model; without demonstrations no text', async (t) => {
   const videos = videoAModels.map(({ name }) => ({ family: 'video-a', model: name }))

@@ -294,7 +294,7 @@ t.test('any sequence of commands keeps P2, P4 and P5 and fits the persisted sche
   t.ok(seen.ended > seen.settled, `ended in ${seen.ended}`)
 })
 
-t.test('folding the events again gives the same state', async (t) => {
+t.test('folding the events again gives an equal state', async (t) => {
   fc.assert(
     fc.property(fc.array(command, { maxLength: 20 }), (commands) => {
       const real: Real = { state: catalog.taskDecider.initial, events: [] }
@@ -308,7 +308,7 @@ t.test('folding the events again gives the same state', async (t) => {
   t.pass('500 histories')
 })
 
-t.test('commands before any request record nothing', async (t) => {
+t.test('commands before any request record no event', async (t) => {
   fc.assert(
     fc.property(fc.array(command, { maxLength: 20 }), (commands) => {
       const real: Real = { state: catalog.taskDecider.initial, events: [] }

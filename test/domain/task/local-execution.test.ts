@@ -82,7 +82,7 @@ t.test('a start is recorded once: the second worker must not send', async (t) =>
     t.throws(() => after(...past).when(start), { code: 'task_state_conflict' })
 })
 
-t.test('a result is settled with its success, also out of doubt; past the end never', async (t) => {
+t.test('a result is settled with its success, also after doubt, never past the end', async (t) => {
   for (const past of [started, doubted]) {
     const events = after(...past).when(succeed())
     t.match(events, [
@@ -103,7 +103,7 @@ t.test('a result is settled with its success, also out of doubt; past the end ne
   t.match(given(...started, succeed()).state, { phase: 'ended', nativeId: platformId })
 })
 
-t.test('a result that cannot be settled is a failure that may have cost us', async (t) => {
+t.test('a result that cannot be settled is a failure with a possible cost leak', async (t) => {
   const { model: byTokens, facts: theirs } = readImageOrder(order({}, { model: 'image-2.5-flare' }))
   const quote = catalog.taskFamily('image').quote(byTokens, theirs, shippedBook)
   const other = requestCommand({ ...asked, model: byTokens, facts: theirs, quote })
@@ -127,7 +127,7 @@ t.test('a failure is recorded before and after the start, and in doubt', async (
     t.throws(() => after(...past).when(fail()), { code: 'task_state_conflict' })
 })
 
-t.test('doubt begins with the start, and ends at the time the start named', async (t) => {
+t.test('doubt begins with the start, and ends at the time that the start named', async (t) => {
   t.strictSame(after(...requested).when(uncertain), [])
   t.strictSame(types(after(...started).when(uncertain)), ['TaskSubmissionUncertain'])
   t.strictSame(after(...doubted).when(uncertain), [])
@@ -141,7 +141,7 @@ t.test('doubt begins with the start, and ends at the time the start named', asyn
   t.strictSame(after(...requested).when(expire(asked.expiresAt)), [])
 })
 
-t.test('what is said of tasks upstream means nothing here', async (t) => {
+t.test('observations of an upstream task are refused or ignored for local tasks', async (t) => {
   for (const past of [requested, started, doubted]) {
     t.throws(() => after(...past).when(submitted), { code: 'task_state_conflict' })
     t.strictSame(after(...past).when(observe('succeeded')), [])
@@ -153,13 +153,13 @@ t.test('what is said of tasks upstream means nothing here', async (t) => {
   for (const past of [started, doubted]) t.strictSame(after(...past).when(notAccepted), [])
 })
 
-t.test('no worker of ours makes what upstream has tasks of', async (t) => {
+t.test('local execution is refused for tasks of an upstream', async (t) => {
   for (const past of [[requestCommand()], [requestCommand(), uncertain], active])
     for (const command of [start, succeed(), fail()])
       t.throws(() => after(...past).when(command), { code: 'task_state_conflict' })
 })
 
-t.test('whatever comes in whatever order keeps P2, P4 and P5', async (t) => {
+t.test('any commands in any order keep P2, P4 and P5', async (t) => {
   const commands = [
     start,
     succeed(),

@@ -35,7 +35,7 @@ t.test('queued → running is recorded once; running → queued never', async (t
   t.strictSame(after(...active).when(observe('queued')), [])
 })
 
-t.test('what was counted when it was taken is settled, where its end says nothing', async (t) => {
+t.test('usage reported at submission is settled when the end reports none', async (t) => {
   const counted = { ...submitted, usage }
   t.match(after(request()).when(counted), [{ type: 'TaskSubmitted', data: { usage } }])
   const silent = observe('succeeded')
@@ -54,7 +54,7 @@ t.test('what was counted when it was taken is settled, where its end says nothin
 })
 
 t.test(
-  'a success above four times its hold is withheld, noted once and asked for again',
+  'a success above four times its hold is withheld, recorded once and queried again',
   async (t) => {
     const told = (completion_tokens: number) =>
       observe('succeeded', { usage: { completion_tokens, total_tokens: completion_tokens } })
@@ -122,7 +122,7 @@ t.test('success and settlement are one decision (P2), from queued too', async (t
     ])
 })
 
-t.test('a filter-off task settles with its base SKU and keeps its own name', async (t) => {
+t.test('a filter-off task settles with its base SKU and keeps its own model name', async (t) => {
   const data = requestOf('overseas-video-2-0-filter-off')
   t.match(after(request(data), submitted).when(succeeded), [
     {},
@@ -222,7 +222,7 @@ t.test('upstream expiry and cancellation end a task', async (t) => {
   }
 })
 
-t.test('an unknown word is noted once each, boundedly, and is never a failure (P5)', async (t) => {
+t.test('an unknown status is recorded once each, within a bound, as no failure (P5)', async (t) => {
   const paused = observe('unknown', { upstreamStatus: 'paused' })
   t.strictSame(after(...active).when(paused), [
     {
@@ -244,13 +244,13 @@ t.test('an observation of another upstream task is ignored', async (t) => {
   t.strictSame(types(after(...active).when(observe('failed', { nativeId }))), ['TaskFailed'])
 })
 
-t.test('an observation without a submission decides to nothing', async (t) => {
+t.test('an observation without a submission decides to no event', async (t) => {
   for (const past of [[], [request()], [request(), uncertain], [request(), refuse]])
     for (const command of [succeeded, observe('failed'), observe('running'), observe('cancelled')])
       t.strictSame(after(...past).when(command), [])
 })
 
-t.test('the deadline expires whatever has not ended, as a possible cost leak', async (t) => {
+t.test('the deadline expires any open task, as a possible cost leak', async (t) => {
   const cases = [
     [undefined, [request()]],
     [undefined, [request(), uncertain]],
@@ -273,7 +273,7 @@ t.test('the deadline expires whatever has not ended, as a possible cost leak', a
   }
 })
 
-t.test('a task adopted since it was looked for is not expired by that look', async (t) => {
+t.test('a task adopted since a search is not expired by that search', async (t) => {
   const adopted = [request(), uncertain, { ...submitted, via: 'reconciliation' as const }]
   t.strictSame(after(...adopted).when(expireUnsubmitted), [])
   t.strictSame(types(after(...adopted).when(expire)), ['TaskExpired'])

@@ -19,11 +19,11 @@ import {
   uncertain,
 } from './tasks.ts'
 
-t.test('given nothing, a request is recorded as it came', async (t) => {
+t.test('given no event, a request is recorded unchanged', async (t) => {
   t.strictSame(after().when(request()), [{ type: 'TaskRequested', data: requestOf() }])
 })
 
-t.test('given a task, the same request again is a retry and another is a conflict', async (t) => {
+t.test('given a task, an equal request is a retry and another is a conflict', async (t) => {
   for (const past of [[request()], active, [request(), refuse], ends.succeeded]) {
     t.strictSame(after(...past).when(request()), [])
     t.throws(() => after(...past).when(request({ ...requestOf(), requestId: 'req_2' })), {
@@ -64,7 +64,7 @@ t.test('given an uncertain submission, reconciliation may adopt it', async (t) =
 })
 
 t.test(
-  'given a submission, the same again decides to nothing and another id is a conflict',
+  'given a submission, an equal one decides to no event and another id is a conflict',
   async (t) => {
     for (const past of [active, running, ...Object.values(ends)]) {
       t.strictSame(after(...past).when({ ...submitted, via: 'reconciliation' }), [])
@@ -77,14 +77,14 @@ t.test(
 )
 
 t.test(
-  'a submission of nothing, of a refused task or after the deadline is a conflict',
+  'a submission without a request, after a refusal or past the deadline is a conflict',
   async (t) => {
     for (const past of [[], [request(), refuse], [request(), uncertain, expireUnsubmitted]])
       t.throws(() => after(...past).when(submitted), { code: 'task_state_conflict' })
   },
 )
 
-t.test('a refusal ends a request, also an uncertain one, and nothing else', async (t) => {
+t.test('a refusal ends a request, also an uncertain one, and no later state', async (t) => {
   for (const past of [[request()], [request(), uncertain]])
     t.strictSame(after(...past).when(refuse), [
       {
@@ -97,7 +97,7 @@ t.test('a refusal ends a request, also an uncertain one, and nothing else', asyn
     t.throws(() => after(...past).when(refuse), { code: 'task_state_conflict' })
 })
 
-t.test('doubt is recorded once, and comes too late when the outcome is known', async (t) => {
+t.test('doubt is recorded once, and not after the outcome is known', async (t) => {
   t.strictSame(after(request()).when(uncertain), [
     { type: 'TaskSubmissionUncertain', data: { platformId, reason: 'timeout', uncertainAt: at } },
   ])
@@ -106,7 +106,7 @@ t.test('doubt is recorded once, and comes too late when the outcome is known', a
   t.throws(() => after().when(uncertain), { code: 'task_state_conflict' })
 })
 
-t.test('a submission that upstream certainly lacks ends as failed, and says why', async (t) => {
+t.test('a submission certainly absent upstream ends as failed, with the reason', async (t) => {
   t.strictSame(after(request(), uncertain).when(notAccepted), [
     {
       type: 'TaskFailed',
@@ -125,7 +125,7 @@ t.test('a submission that upstream certainly lacks ends as failed, and says why'
   ])
 })
 
-t.test('what was found meanwhile, or has no marker of ours, is not given up', async (t) => {
+t.test('a submission found meanwhile, or without a marker, is not given up', async (t) => {
   const adopted = { ...submitted, via: 'reconciliation' as const }
   const theirs = request({ ...requestOf(), markerIsOurs: false })
   for (const past of [
@@ -140,41 +140,38 @@ t.test('what was found meanwhile, or has no marker of ours, is not given up', as
     t.strictSame(after(...past).when(notAccepted), [])
 })
 
-t.test(
-  'one that appears after it was given up is written down once, and nothing else',
-  async (t) => {
-    const past = [request(), uncertain, notAccepted]
-    t.strictSame(after(...past).when(appeared), [
-      {
-        type: 'TaskAppearedLate',
-        data: {
-          platformId,
-          nativeId,
-          channelId: 'channel-1',
-          upstreamStatus: 'running',
-          possibleCostLeak: true,
-          appearedAt: '2026-01-02T04:00:00.000Z',
-        },
+t.test('a task that appears after it was given up is recorded once', async (t) => {
+  const past = [request(), uncertain, notAccepted]
+  t.strictSame(after(...past).when(appeared), [
+    {
+      type: 'TaskAppearedLate',
+      data: {
+        platformId,
+        nativeId,
+        channelId: 'channel-1',
+        upstreamStatus: 'running',
+        possibleCostLeak: true,
+        appearedAt: '2026-01-02T04:00:00.000Z',
       },
-    ])
-    t.strictSame(after(...past, appeared).when(appeared), [])
-    t.match(given(...past, appeared).state, {
-      phase: 'ended',
-      status: 'failed',
-      nativeId: undefined,
-      settlement: undefined,
-      appearedLate: true,
-    })
-    // Its caller got the answer that it failed: neither a late answer nor a poll can make it a
-    // success.
-    for (const state of [past, [...past, appeared]])
-      t.throws(() => after(...state).when(submitted), { code: 'task_state_conflict' })
-    for (const other of [
-      [],
-      active,
-      [request(), uncertain, expireUnsubmitted],
-      ...Object.values(ends),
-    ])
-      t.strictSame(after(...other).when(appeared), [])
-  },
-)
+    },
+  ])
+  t.strictSame(after(...past, appeared).when(appeared), [])
+  t.match(given(...past, appeared).state, {
+    phase: 'ended',
+    status: 'failed',
+    nativeId: undefined,
+    settlement: undefined,
+    appearedLate: true,
+  })
+  // Its caller got the answer that it failed: neither a late answer nor a poll can make it a
+  // success.
+  for (const state of [past, [...past, appeared]])
+    t.throws(() => after(...state).when(submitted), { code: 'task_state_conflict' })
+  for (const other of [
+    [],
+    active,
+    [request(), uncertain, expireUnsubmitted],
+    ...Object.values(ends),
+  ])
+    t.strictSame(after(...other).when(appeared), [])
+})

@@ -54,7 +54,7 @@ const allows = (token: Bounds, use: (typeof uses)[number]): boolean =>
     },
   )
 
-t.test('what lies within the bounds of a token may be used for nothing more', async (t) => {
+t.test('bounds within a token’s bounds allow no further use', async (t) => {
   let compared = 0
   fc.assert(
     fc.property(bounds, bounds, (outer, inner) => {
@@ -68,7 +68,7 @@ t.test('what lies within the bounds of a token may be used for nothing more', as
   t.ok(compared > 0)
 })
 
-t.test('what a request leaves open is inherited, and is always within', async (t) => {
+t.test('bounds left open by a request are inherited, and always within', async (t) => {
   fc.assert(
     fc.property(bounds, bounds, (issuer, other) => {
       if (!isWithin(issuer, inheritedBounds(issuer, {}))) throw new Error('wider than its issuer')

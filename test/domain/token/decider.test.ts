@@ -51,7 +51,7 @@ t.test('a token is issued once', async (t) => {
     })
 })
 
-t.test('a query token has a scope, an admin token that of its tenant or of all', async (t) => {
+t.test('a query token has a scope, an admin token covers its tenant or all tenants', async (t) => {
   const scope = { level: 'all_users' } as const
   t.equal(after().when({ kind: 'issue', data: { ...issued, kind: 'query', scope } }).length, 1)
   t.equal(after().when({ kind: 'issue', data: { ...issued, kind: 'query' } }).length, 1)
@@ -72,14 +72,14 @@ t.test('a query token has a scope, an admin token that of its tenant or of all',
     })
 })
 
-t.test('a token expires after it is issued', async (t) => {
+t.test('a token expires later than it is issued', async (t) => {
   t.equal(after().when({ kind: 'issue', data: { ...issued, expiresAt: later } }).length, 1)
   t.throws(() => after().when({ kind: 'issue', data: { ...issued, expiresAt: at } }), {
     code: 'token_expiry_invalid',
   })
 })
 
-t.test('a rotation needs a new secret and an end of the old one that is not past', async (t) => {
+t.test('a rotation needs a new secret and a future end of the old one', async (t) => {
   const { kind: _, at: rotatedAt, ...data } = rotate
   t.strictSame(after(issue).when(rotate), [{ type: 'TokenRotated', data: { ...data, rotatedAt } }])
   t.strictSame(after(issue, rotate).when(rotate), [], 'the same again is a repetition')
@@ -97,7 +97,7 @@ const change = (
 ): TokenCommand => ({ kind: 'change', tokenId, changes, at, ...part })
 const limit = (limits: TokenLimitChanges): TokenCommand => change({ limits })
 
-t.test('limits are changed one by one; what is not named stays', async (t) => {
+t.test('limits are changed one by one, unnamed limits stay', async (t) => {
   const limits = { requestsPerMinute: 60, concurrentTasks: 5 }
   const limited: TokenCommand = { kind: 'issue', data: { ...issued, limits } }
   t.strictSame(after().when(limited), [{ type: 'TokenIssued', data: { ...issued, limits } }])
@@ -137,7 +137,7 @@ t.test('a limit is a whole number from one to a billion, and of a model token', 
   }
 })
 
-t.test('name, models and expiry are changed together; what is not named stays', async (t) => {
+t.test('name, models and expiry are changed together, unnamed ones stay', async (t) => {
   const changed = (now: object) => [
     { type: 'TokenUpdated', data: { tokenId, updatedAt: at, ...now } },
   ]
@@ -178,7 +178,7 @@ t.test('name, models and expiry are changed together; what is not named stays', 
   )
 })
 
-t.test('addresses bind any kind of token, each as it is written', async (t) => {
+t.test('addresses bind any kind of token, each as written', async (t) => {
   const addresses = ['203.0.113.0/24', '2001:db8::7']
   for (const kind of ['model', 'query', 'profile', 'admin'] as const) {
     const scope = kind === 'admin' ? { scope: { level: 'all_users' as const } } : {}
@@ -253,12 +253,12 @@ t.test('a disabled token stays disabled', async (t) => {
     t.throws(() => after(issue, disable).when(command), { code: 'token_disabled' })
 })
 
-t.test('token_not_found for what was never issued', async (t) => {
+t.test('token_not_found for a token that was never issued', async (t) => {
   for (const command of [rotate, disable, limit({ requestsPerMinute: 1 })])
     t.throws(() => after().when(command), { code: 'token_not_found', details: { tokenId } })
 })
 
-t.test('a token is changed a bounded number of times, and can be ended then', async (t) => {
+t.test('the changes of a token are bounded, and it can still be disabled', async (t) => {
   const full = after(
     issue,
     ...Array.from({ length: MAX_TOKEN_CHANGES }, (_, n) => change({ name: `name ${n}` })),

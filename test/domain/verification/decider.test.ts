@@ -41,7 +41,7 @@ function given(...commands: readonly VerificationCommand[]): VerificationState {
 const decided = (past: readonly VerificationCommand[], command: VerificationCommand) =>
   verificationDecider.decide(command, given(...past))
 
-t.test('it is started once, then confirmed with the person’s group', (t) => {
+t.test('a verification is started once, then confirmed with the person’s group', (t) => {
   t.strictSame(decided([], start), [{ type: 'VerificationStarted', data: verification }])
   t.strictSame(decided([start], confirm), [
     {
@@ -59,7 +59,7 @@ t.test('it is started once, then confirmed with the person’s group', (t) => {
   t.end()
 })
 
-t.test('whichever of its ends is first stays', (t) => {
+t.test('the first end of a verification is final', (t) => {
   t.strictSame(decided([start], expire), [
     { type: 'VerificationExpired', data: { verificationId: 'v1', expiredAt: at } },
   ])
@@ -73,7 +73,7 @@ t.test('whichever of its ends is first stays', (t) => {
   t.end()
 })
 
-t.test('it is the user’s who started it: to others, and once expired, it reads like none', (t) => {
+t.test('a verification is unknown to other users, and to all once expired', (t) => {
   const own = { tenantId: 'tenant_1', userId: 'user_1' }
   t.equal(ownVerification(given(start), own).phase, 'started')
   t.equal(ownVerification(given(start, confirm), own).phase, 'confirmed')

@@ -32,7 +32,7 @@ const file = {
   uploadedAt: at,
 } as const
 
-t.test('a name leads to one voice for ever', (t) => {
+t.test('a name belongs to one voice for ever', (t) => {
   const given: VoiceState = { phase: 'cloned', voice }
   const clone = (more: Partial<VoiceCommand['voice']> = {}): VoiceCommand => ({
     kind: 'clone',
@@ -54,7 +54,7 @@ t.test('a name leads to one voice for ever', (t) => {
   t.end()
 })
 
-t.test('two tenants may use one name, and none is taken for another', (t) => {
+t.test('two tenants may use one name, for separate voices', (t) => {
   const keys = ['tenant_1', 'tenant_2', 'tenant_1/x'].map((tenantId) =>
     voiceKey({ tenantId, voiceId: 'MyVoice_001' }),
   )
@@ -63,7 +63,7 @@ t.test('two tenants may use one name, and none is taken for another', (t) => {
   t.end()
 })
 
-t.test('what can name a voice', (t) => {
+t.test('the names that a voice may have', (t) => {
   for (const name of ['MyVoice1', 'a-b_c-d-9', `v${'x'.repeat(255)}`]) t.ok(isVoiceName(name), name)
   const refused = [
     '',
@@ -81,7 +81,7 @@ t.test('what can name a voice', (t) => {
   t.end()
 })
 
-t.test('an id of an upload is taken once, and is its tenant’s alone', (t) => {
+t.test('an upload id is used once, and belongs to its tenant only', (t) => {
   const given: UploadState = { phase: 'uploaded', file }
   const command = { kind: 'upload', file } as const
   t.same(uploadDecider.decide(command, uploadDecider.initial), [
@@ -102,7 +102,7 @@ t.test('an id of an upload is taken once, and is its tenant’s alone', (t) => {
   t.end()
 })
 
-t.test('ids are integers of 64 bits, and those of ours such that a double holds them', (t) => {
+t.test('ids are 64-bit integers, and the gateway’s are exact as doubles', (t) => {
   const largest = (2n ** 63n - 1n).toString()
   for (const id of ['1', '9007199254740993', largest]) t.ok(isPositiveInt64(id), id)
   const none = [
