@@ -53,7 +53,7 @@ function switchedLog(log: EventLog) {
   }
 }
 
-void t.test('once the log answers, new records go there while others wait', async (t) => {
+void t.test('once the log answers, new records are appended while spooled ones wait', async (t) => {
   const { log, spool, calls, streams } = await journalPlace(t, server)
   const switched = switchedLog(log)
   const journal = journalOf(switched.log, {
@@ -98,7 +98,7 @@ void t.test('no caller waits for a log that is known to be away', async (t) => {
   await journal.close()
 })
 
-void t.test('a log that says it is unhealthy is not asked at all', async (t) => {
+void t.test('a log that is known to be unhealthy gets no append', async (t) => {
   const { log, spool, calls } = await journalPlace(t, server)
   let healthy = false
   const switched = switchedLog({ ...log, healthy: () => healthy })
@@ -146,7 +146,7 @@ void t.test('an append of spooled batches is bounded in bytes', async (t) => {
   await next.close()
 })
 
-void t.test('batches that others had joined in another way are each there once', async (t) => {
+void t.test('batches drained earlier in other groups are each in the log once', async (t) => {
   const { log, spool, calls, streams } = await journalPlace(t, server)
   const switched = switchedLog(log)
   switched.turn('away')
@@ -182,7 +182,7 @@ void t.test('batches that others had joined in another way are each there once',
   await last.close()
 })
 
-void t.test('what holds up the drain does not hold up the journal', async (t) => {
+void t.test('a failing drain does not delay the journal', async (t) => {
   const { log, spool, calls } = await journalPlace(t, server)
   const switched = switchedLog(log)
   const journal = journalOf(switched.log, {
@@ -202,22 +202,19 @@ void t.test('what holds up the drain does not hold up the journal', async (t) =>
   await journal.close()
 })
 
-void t.test(
-  'a disk that takes nothing: a log thought to be away is asked all the same',
-  async (t) => {
-    const { log, spool, calls } = await journalPlace(t, server)
-    const full: Spool = {
-      ...(await spool('I')),
-      append: () => Promise.reject(new Error('ENOSPC: no space left on device')),
-    }
-    const journal = journalOf({ ...log, healthy: () => false }, { spool: full })
-    await Promise.all(names(3).map((name) => record(journal, name)))
-    t.same(await calls(), names(3))
-    await journal.close()
-  },
-)
+void t.test('with a full disk, a log thought to be away is tried all the same', async (t) => {
+  const { log, spool, calls } = await journalPlace(t, server)
+  const full: Spool = {
+    ...(await spool('I')),
+    append: () => Promise.reject(new Error('ENOSPC: no space left on device')),
+  }
+  const journal = journalOf({ ...log, healthy: () => false }, { spool: full })
+  await Promise.all(names(3).map((name) => record(journal, name)))
+  t.same(await calls(), names(3))
+  await journal.close()
+})
 
-void t.test('at its bound the spool refuses, and the caller gets an error', async (t) => {
+void t.test('a spool at its bound refuses, and the caller gets an error', async (t) => {
   const { log, spool, calls } = await journalPlace(t, server)
   const switched = switchedLog(log)
   switched.turn('away')
@@ -233,7 +230,7 @@ void t.test('at its bound the spool refuses, and the caller gets an error', asyn
   await journal.close()
 })
 
-void t.test('a stop drains what it can', async (t) => {
+void t.test('a stop drains as much as it can', async (t) => {
   const { log, spool, spoolDirectory, calls } = await journalPlace(t, server)
   const switched = switchedLog(log)
   switched.turn('away')
@@ -277,7 +274,7 @@ interface Life {
   readonly livesMs: number
 }
 
-void t.test('lives that end at any moment: what was durable is there once', async (t) => {
+void t.test('processes that end at any moment: a durable record is in the log once', async (t) => {
   const { log, spool, calls } = await journalPlace(t, server)
   const durable = new Set<string>()
   const tried: string[] = []
@@ -353,7 +350,7 @@ void t.test('a batch of unknown outcome is repeated at the same revision', async
 
 /** The spool cannot say whether it holds a record: what the next process finds there lands once. */
 for (const log of ['answers', 'is away'] as const)
-  void t.test(`a record that may be in the spool is in the log once; it ${log}`, async (t) => {
+  void t.test(`a record that may be spooled is in the log once; it ${log}`, async (t) => {
     const place = await journalPlace(t, server)
     let state: 'up' | 'unhealthy' | 'away' = 'unhealthy'
     const append: EventLog['append'] = async (...args) => {
@@ -382,7 +379,7 @@ for (const log of ['answers', 'is away'] as const)
     await next.close()
   })
 
-void t.test('what may be in the spool outlives an orderly stop', async (t) => {
+void t.test('a record that may be spooled survives an orderly stop', async (t) => {
   const place = await journalPlace(t, server)
   let away = true
   const append: EventLog['append'] = async (...args) => {

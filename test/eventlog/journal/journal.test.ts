@@ -26,7 +26,7 @@ function countingLog(log: EventLog) {
   return { counting: { ...log, append }, sizes }
 }
 
-void t.test('what arrives while an append is in flight shares the next one', async (t) => {
+void t.test('records that arrive during an append share the next one', async (t) => {
   const { log, calls } = await journalPlace(t, server)
   const { counting, sizes } = countingLog(log)
   const journal = journalOf(counting)
@@ -71,7 +71,7 @@ void t.test('a full queue refuses as log_unavailable', async (t) => {
   await journal.close()
 })
 
-void t.test('it rotates, each stream from revision 0', async (t) => {
+void t.test('the journal rotates, each stream from revision 0', async (t) => {
   const { log, streams } = await journalPlace(t, server)
   const journal = journalOf(log, {
     instanceId: 'I',
@@ -82,7 +82,7 @@ void t.test('it rotates, each stream from revision 0', async (t) => {
   await journal.close()
 })
 
-void t.test('the same record twice is written once', async (t) => {
+void t.test('a record given twice is written once', async (t) => {
   const { log, calls } = await journalPlace(t, server)
   const journal = journalOf(log)
   const [one, two] = await Promise.all([record(journal, 'call_0'), record(journal, 'call_0')])
@@ -92,7 +92,7 @@ void t.test('the same record twice is written once', async (t) => {
   await journal.close()
 })
 
-void t.test('an invalid event is refused alone', async (t) => {
+void t.test('an invalid event is refused without its neighbours', async (t) => {
   const { log, calls } = await journalPlace(t, server)
   const journal = journalOf(log)
   const broken = { type: 'CallFailed', data: { callId: 'bad' } } as unknown as CallEvent
@@ -119,7 +119,7 @@ void t.test('a closed journal has flushed and refuses', async (t) => {
   await t.rejects(record(journal, 'late'), { code: 'log_unavailable' })
 })
 
-void t.test('log away, no spool: refused; then it goes on', async (t) => {
+void t.test('records without log and spool are refused, then accepted', async (t) => {
   const { log, calls } = await journalPlace(t, server)
   const { log: faulty } = faultyLog(log, ['none', 'unavailable', 'lose-ack', 'none'])
   const journal = journalOf(faulty)
@@ -132,7 +132,7 @@ void t.test('log away, no spool: refused; then it goes on', async (t) => {
 })
 
 void t.test(
-  'log killed after the provider succeeded: spooled, then drained in order',
+  'a log killed after the provider’s success: spooled, then drained in order',
   async (t) => {
     const { log, spool, calls } = await journalPlace(t, server)
     const outcomes: string[] = []
@@ -158,7 +158,7 @@ void t.test(
   },
 )
 
-void t.test('the process dies with a spool: the next one drains it, exactly once', async (t) => {
+void t.test('a process that dies with a spool: the next one drains it exactly once', async (t) => {
   const { log, spool, calls, streams } = await journalPlace(t, server)
   const { log: faulty } = faultyLog(log, ['none', 'lose-ack', 'unavailable', 'unavailable'])
   const dying = journalOf(faulty, { spool: undrained(await spool('I')), instanceId: 'I' })
@@ -205,7 +205,7 @@ void t.test(
   },
 )
 
-void t.test('log away and disk full: refused, and nothing is written twice after', async (t) => {
+void t.test('a record refused with log away and disk full is never written twice', async (t) => {
   const { log, spool, calls } = await journalPlace(t, server)
   const full: Spool = {
     ...(await spool('I')),
@@ -221,7 +221,7 @@ void t.test('log away and disk full: refused, and nothing is written twice after
   await journal.close()
 })
 
-void t.test('whatever befalls the appends, every record is in the log exactly once', async (t) => {
+void t.test('for any faults of the appends, every record is in the log exactly once', async (t) => {
   const { log, spool, calls } = await journalPlace(t, server)
   const expected: string[] = []
   let runs = 0

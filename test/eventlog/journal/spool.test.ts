@@ -80,7 +80,7 @@ void t.test('batches come back in order, and the files go when they are empty', 
   t.same(await readdir(path), [])
 })
 
-void t.test('what an earlier process left comes first', async (t) => {
+void t.test('batches of an earlier process come first', async (t) => {
   const path = fresh()
   const first = await open(path, 'a')
   await first.spool.append(batch(0))
@@ -94,7 +94,7 @@ void t.test('what an earlier process left comes first', async (t) => {
   t.same(await readdir(path), [])
 })
 
-void t.test('a batch is there again until it is taken off', async (t) => {
+void t.test('a batch is read again until it is removed', async (t) => {
   const path = fresh()
   const first = await open(path, 'a')
   for (const index of range(3)) await first.spool.append(batch(index))
@@ -136,7 +136,7 @@ void t.test('a torn last record is kept aside, cut off and reported', async (t) 
   }
 })
 
-void t.test('a last record that lacks its line feed alone is whole', async (t) => {
+void t.test('a last record that lacks only its line feed is whole', async (t) => {
   const path = fresh()
   const bytes = await writtenWith(path, 2)
   await writeFile(join(path, FILE), bytes.subarray(0, -1))
@@ -146,7 +146,7 @@ void t.test('a last record that lacks its line feed alone is whole', async (t) =
   t.same(await keptIn(path), [])
 })
 
-void t.test('a damaged record in the middle is reported and kept for a person', async (t) => {
+void t.test('a damaged record in the middle is reported and kept for an operator', async (t) => {
   const path = fresh()
   const text = (await writtenWith(path, 3)).toString()
   const changed = text.replace('video_c1', 'video_cX')
@@ -163,7 +163,7 @@ void t.test('a damaged record in the middle is reported and kept for a person', 
   t.equal(await readFile(join(path, names[0]!), 'utf8'), `${changed.split('\n')[1]}\n`)
 })
 
-void t.test('whatever a disk changes, whole records land and the rest is kept', async (t) => {
+void t.test('for any change of the disk, whole records land and the rest is kept', async (t) => {
   const bytes = await writtenWith(fresh(), 5)
   const lines = bytes.toString('latin1').split(/(?<=\n)/)
   const dice = diceOf('spool')
@@ -196,7 +196,7 @@ void t.test('whatever a disk changes, whole records land and the rest is kept', 
   }
 })
 
-void t.test('what cannot be kept is not cut off', async (t) => {
+void t.test('a torn record is not cut off unless it is saved first', async (t) => {
   const path = fresh()
   const bytes = await writtenWith(path, 3)
   const torn = bytes.subarray(0, -20)
@@ -216,32 +216,29 @@ void t.test('what cannot be kept is not cut off', async (t) => {
   t.ok((await readFile(join(path, FILE))).equals(torn))
 })
 
-void t.test(
-  'a record that changes while the process runs does not hold up the others',
-  async (t) => {
-    const path = fresh()
-    const { spool, complaints } = await open(path, 'a')
-    for (const index of range(4)) await spool.append(batch(index))
-    const text = await readFile(join(path, FILE), 'utf8')
-    for (const changed of ['video_c0', 'video_c2'])
-      await writeFile(
-        join(path, FILE),
-        (await readFile(join(path, FILE), 'utf8')).replace(changed, 'video_cX'),
-        { flag: 'r+' },
-      )
-    const { sizeBytes } = spool.state()
-    const taken: PlacedBatch[] = []
-    while (spool.state().batches > 0) taken.push(...(await take(spool, sizeBytes)))
-    t.same(taken, [batch(1), batch(3)])
-    t.same(complaints, ['spool has a damaged record', 'spool has a damaged record'])
-    t.equal(spool.state().records, 0)
-    const kept = (await keptIn(path)).map(String).sort()
-    const changed = [0, 2].map((index) => text.split('\n')[index]!.replace(/video_c\d/, 'video_cX'))
-    t.same(kept, changed.sort())
-  },
-)
+void t.test('a record damaged while the process runs delays no other record', async (t) => {
+  const path = fresh()
+  const { spool, complaints } = await open(path, 'a')
+  for (const index of range(4)) await spool.append(batch(index))
+  const text = await readFile(join(path, FILE), 'utf8')
+  for (const changed of ['video_c0', 'video_c2'])
+    await writeFile(
+      join(path, FILE),
+      (await readFile(join(path, FILE), 'utf8')).replace(changed, 'video_cX'),
+      { flag: 'r+' },
+    )
+  const { sizeBytes } = spool.state()
+  const taken: PlacedBatch[] = []
+  while (spool.state().batches > 0) taken.push(...(await take(spool, sizeBytes)))
+  t.same(taken, [batch(1), batch(3)])
+  t.same(complaints, ['spool has a damaged record', 'spool has a damaged record'])
+  t.equal(spool.state().records, 0)
+  const kept = (await keptIn(path)).map(String).sort()
+  const changed = [0, 2].map((index) => text.split('\n')[index]!.replace(/video_c\d/, 'video_cX'))
+  t.same(kept, changed.sort())
+})
 
-void t.test('garbage is no record', async (t) => {
+void t.test('garbage is not a record', async (t) => {
   const path = fresh()
   const empty = await open(path, 'a')
   await empty.spool.append(batch(0))
@@ -281,7 +278,7 @@ void t.test('many batches are read at once, up to a size', async (t) => {
   await spool.close()
 })
 
-void t.test('space is given back while more is written', async (t) => {
+void t.test('segments are deleted while more is written', async (t) => {
   const path = fresh()
   const { spool } = await open(path, 'a', { segmentBytes: 700, maxBytes: 5_000 })
   for (const index of range(8)) await spool.append(batch(index))
@@ -312,7 +309,7 @@ void t.test('files of one process are read in the order they were written', asyn
   t.same(await takeAll(next), range(12).map(batch))
 })
 
-void t.test('its state shows how much waits, and since when', async (t) => {
+void t.test('the state shows how many records wait, and since when', async (t) => {
   const path = fresh()
   let nowMs = 1_000
   const clock = { nowMs: () => nowMs }
@@ -332,7 +329,7 @@ void t.test('its state shows how much waits, and since when', async (t) => {
   t.same(next.state(), empty)
 })
 
-void t.test('one file that does not say since when is as old as it is', async (t) => {
+void t.test('a file without a start time is as old as its modification time', async (t) => {
   const path = fresh()
   await mkdir(path)
   const body = JSON.stringify({ ...batch(0), expected: 'no_stream' })
@@ -346,7 +343,7 @@ void t.test('one file that does not say since when is as old as it is', async (t
   t.same(await readdir(path), [])
 })
 
-void t.test('what a full disk cut off is no record, and the file goes on', async (t) => {
+void t.test('a record cut off by a full disk is no record, and the file goes on', async (t) => {
   const path = fresh()
   const child = nodeArguments(new URL('spool-on-a-full-disk.ts', import.meta.url))
   // The shell counts in blocks of 512 or of 1024 bytes: some large batches fit, not all ten.

@@ -8,7 +8,7 @@ const ARRIVED_MS = 50
 /** No healthy close comes near it. */
 const CLOSED_WITHIN_MS = 10_000
 
-t.test('who stops reading early holds up no close, however much has arrived', async (t) => {
+t.test('a reader that stops early does not delay a close, however much has arrived', async (t) => {
   for (const count of [1, 40, 64, 65, 70, 80, 200]) {
     const { log, close } = await testEventLog()
     const events = range(count).map((n) => cancelled('task-many', 'cmd_1', n))

@@ -73,7 +73,7 @@ for (const how of ['lead', 'error', 'connection'] as const)
     await eachOnce(t, log, written)
   })
 
-void t.test('an append committed on a call that then ends is not taken for absent', async (t) => {
+void t.test('an append committed on a call that then ends is not reported as absent', async (t) => {
   const log = open(t)
   await log.append('task-1', [cancelled('task-1', 'c0')], 'no_stream')
   await cluster.loseAnswers()
@@ -112,7 +112,7 @@ const ENDS = {
 } as const
 
 for (const end of ['not leader', 'not ready'] as const)
-  void t.test(`what was written to a call that ends by "${end}" is never absent`, async (t) => {
+  void t.test(`an append on a call that ends by "${end}" is never absent`, async (t) => {
     await cluster.lead(0)
     const log = open(t)
     await cluster.loseAnswers()
@@ -132,7 +132,7 @@ for (const end of ['not leader', 'not ready'] as const)
     t.equal((await log.readStream('task-1')).length, 1, 'tried again exactly, it is there once')
   })
 
-void t.test('what was never written to a call is absent for certain', async (t) => {
+void t.test('an append never written to a call is certainly absent', async (t) => {
   const log = open(t)
   await cluster.silence('all', 'refuse')
   const append = log.append('task-1', [cancelled('task-1', 'c0')], 'no_stream', { deadlineMs: 600 })
@@ -141,7 +141,7 @@ void t.test('what was never written to a call is absent for certain', async (t) 
 })
 
 for (const away of ['notReady', 'nobodyLeads'] as const)
-  void t.test(`an append begun under "${away}" goes to the next leader in its time`, async (t) => {
+  void t.test(`an append begun under "${away}" reaches the next leader in time`, async (t) => {
     const log = open(t)
     await log.append('task-1', [cancelled('task-1', 'c0')], 'no_stream')
     await cluster[away]()
@@ -159,7 +159,7 @@ for (const away of ['notReady', 'nobodyLeads'] as const)
 
 // Its connections stay, and nothing on them ends: only silence says so. Within their deadlines the
 // calls below would otherwise have nowhere else to go.
-void t.test('calls that a frozen leader keeps go to the next one', async (t) => {
+void t.test('calls kept by a frozen leader are sent to the next one', async (t) => {
   const log = open(t, { limits: { appendTryMs: 8_000, readTryMs: 8_000 } })
   await log.append('task-1', [cancelled('task-1', 'c0')], 'no_stream')
   await cluster.silence(0, 'freeze')
@@ -178,7 +178,7 @@ void t.test('calls that a frozen leader keeps go to the next one', async (t) => 
   await cluster.lead(0)
 })
 
-void t.test('a right that is missing is named, and so is the account', async (t) => {
+void t.test('a missing right is reported with its account', async (t) => {
   const log = open(t)
   t.teardown(() => cluster.deny())
   await log.checkAccess()
@@ -195,7 +195,7 @@ void t.test('a right that is missing is named, and so is the account', async (t)
 })
 
 void t.test(
-  'a right taken away later is distinguished from an outage, and given back ends it',
+  'a revoked right is distinguished from an outage, and restoring it ends the refusal',
   async (t) => {
     const warnings: string[] = []
     const note = (_: object, message: string) => void warnings.push(message)
@@ -260,7 +260,7 @@ void t.test('the whole log is read from the leader, also by a client of a follow
   t.same(await streamsOf(near.readAll()), tasks)
 })
 
-void t.test('a read that its node ends early, having lost the lead, goes on', async (t) => {
+void t.test('a read that its node ends, having lost the lead, continues elsewhere', async (t) => {
   await cluster.lead(0)
   t.teardown(() => cluster.recover())
   const log = open(t)

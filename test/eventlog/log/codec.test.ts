@@ -33,7 +33,7 @@ interface Fixture {
 const json = (value: unknown) => Buffer.from(JSON.stringify(value))
 const event = cancelled('task-1', 'c1')
 
-void t.test('an event decodes to what was encoded', async (t) => {
+void t.test('an event decodes to the encoded event', async (t) => {
   t.same(decodeEvent(wireOf(event)), {
     ...event,
     stream: 'task-1',
@@ -88,13 +88,13 @@ void t.test('event_invalid on read of data or metadata that do not match', async
     t.throws(() => decodeEvent(wireOf(event, change)), { code: 'event_invalid' }, title)
 })
 
-void t.test('the current version is left as it is, unknown versions are refused', async (t) => {
+void t.test('the current version is not changed, unknown versions are refused', async (t) => {
   const data = { a: 1 }
   t.equal(upcast('TaskCancelled', 1, data), data)
   for (const version of [0, 2, 1.5]) t.throws(() => upcast('TaskCancelled', version, data))
 })
 
-void t.test('every event ever recorded decodes, and every type has one', async (t) => {
+void t.test('every recorded event decodes, and every type has a recorded one', async (t) => {
   const directory = new URL('../../fixtures/events/', import.meta.url)
   const names = (await readdir(directory)).filter((name) => name.endsWith('.json'))
   const types = new Set<string>()

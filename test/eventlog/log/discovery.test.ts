@@ -9,7 +9,7 @@ import { until } from '../../helpers/eventually.ts'
 const server = await startEventStore()
 t.teardown(() => server.stop())
 
-void t.test('what the URL says about giving up is overruled, the rest of it is not', (t) => {
+void t.test('discovery options of the URL are overruled, other options stay', (t) => {
   t.match(withDiscovery('esdb://a,b'), /^esdb:\/\/a,b\?maxDiscoverAttempts=1&gossipTimeout=\d$/)
   t.equal(
     withDiscovery('esdb://a,b?tls=false&gossipTimeout=9&maxDiscoverAttempts=3'),
@@ -19,7 +19,7 @@ void t.test('what the URL says about giving up is overruled, the rest of it is n
 })
 
 void t.test(
-  'without a node for long, every call ends in time and no promise is left',
+  'without a node for long, every call ends in time and leaves no pending promise',
   async (t) => {
     const unhandled: unknown[] = []
     const note = (reason: unknown) => unhandled.push(reason)

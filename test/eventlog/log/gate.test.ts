@@ -3,7 +3,7 @@ import t from 'tap'
 import { createGate } from '../../../src/eventlog/log/append.ts'
 import { range } from '../support/sample-events.ts'
 
-void t.test('no more inside than places, first come first served', async (t) => {
+void t.test('concurrency is bounded by the places, first come first served', async (t) => {
   const gate = createGate(2, 10)
   const order: number[] = []
   let inside = 0

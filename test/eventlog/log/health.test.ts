@@ -15,7 +15,7 @@ function healthOf(probe: (call: LogCall) => Promise<void>, limits: Partial<Event
 }
 const silence = () => new Promise<void>(() => undefined)
 
-void t.test('one failure is none, two of a kind in a row are', (t) => {
+void t.test('one failure keeps the log healthy, two of a kind in a row do not', (t) => {
   const { health, changes } = healthOf(silence)
   health.failed('read')
   health.succeeded('read')
@@ -29,7 +29,7 @@ void t.test('one failure is none, two of a kind in a row are', (t) => {
   t.end()
 })
 
-void t.test('only an append shows that appends work, however well reads do', async (t) => {
+void t.test('only an append shows that appends work, reads do not', async (t) => {
   const probed: LogCall[] = []
   const { health } = healthOf((call) => {
     probed.push(call)
@@ -45,7 +45,7 @@ void t.test('only an append shows that appends work, however well reads do', asy
   health.close()
 })
 
-void t.test('it probes what failed until the log answers', async (t) => {
+void t.test('the failed kind of call is probed until the log answers', async (t) => {
   const probed: LogCall[] = []
   const { health, changes } = healthOf((call) => {
     probed.push(call)
@@ -60,25 +60,22 @@ void t.test('it probes what failed until the log answers', async (t) => {
   health.close()
 })
 
-void t.test(
-  'in the first moments of an outage callers wait for its end, not for ever',
-  async (t) => {
-    const { health } = healthOf(silence, { outagePatienceMs: 400, maxWaitingCallers: 2 })
-    await health.admit()
-    for (const _ of [1, 2]) health.failed('append')
-    const waiting = [health.admit(), health.admit()]
-    await t.rejects(health.admit(), { code: 'log_unavailable' }, 'no more than a bounded number')
-    health.succeeded('append')
-    await Promise.all(waiting)
+void t.test('early in an outage callers wait for its end, within a bound', async (t) => {
+  const { health } = healthOf(silence, { outagePatienceMs: 400, maxWaitingCallers: 2 })
+  await health.admit()
+  for (const _ of [1, 2]) health.failed('append')
+  const waiting = [health.admit(), health.admit()]
+  await t.rejects(health.admit(), { code: 'log_unavailable' }, 'no more than a bounded number')
+  health.succeeded('append')
+  await Promise.all(waiting)
 
-    for (const _ of [1, 2]) health.failed('append')
-    await t.rejects(health.admit(), { code: 'log_unavailable' }, 'its patience ends')
-    const startedMs = performance.now()
-    await t.rejects(health.admit(), { code: 'log_unavailable' })
-    t.ok(performance.now() - startedMs < 100, 'and then no caller waits')
-    health.close()
-  },
-)
+  for (const _ of [1, 2]) health.failed('append')
+  await t.rejects(health.admit(), { code: 'log_unavailable' }, 'its patience ends')
+  const startedMs = performance.now()
+  await t.rejects(health.admit(), { code: 'log_unavailable' })
+  t.ok(performance.now() - startedMs < 100, 'and then no caller waits')
+  health.close()
+})
 
 void t.test('closing rejects the callers that wait', async (t) => {
   const { health } = healthOf(silence, { outagePatienceMs: 60_000 })
@@ -88,7 +85,7 @@ void t.test('closing rejects the callers that wait', async (t) => {
   await t.rejects(waiting, { code: 'log_unavailable' })
 })
 
-void t.test('an account that is refused is said until it is not', (t) => {
+void t.test('a refused account is reported until it is accepted', (t) => {
   const { health } = healthOf(silence)
   health.denied('append', 'no right to write')
   t.equal(health.healthy(), false, 'at once: no further try changes it')

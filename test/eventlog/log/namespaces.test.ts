@@ -26,7 +26,7 @@ async function streamsIn(log: EventLog): Promise<readonly string[]> {
   return streams
 }
 
-void t.test('a namespace that begins like another reads nothing of it', async (t) => {
+void t.test('a namespace that is a prefix of another reads none of its events', async (t) => {
   const outer = newNamespace()
   const [production, staging] = [open(outer), open(`${outer}staging.`)]
   await production.append('task-1', [cancelled('task-1', 'c')], 'no_stream')
@@ -37,7 +37,7 @@ void t.test('a namespace that begins like another reads nothing of it', async (t
   t.equal(await production.endPosition(), end)
 })
 
-void t.test('only streams of our own kinds are taken', async (t) => {
+void t.test('only streams with a known prefix are read', async (t) => {
   const namespace = newNamespace()
   const log = open(namespace)
   await log.append('task-1', [cancelled('task-1', 'c')], 'no_stream')
@@ -50,7 +50,7 @@ void t.test('only streams of our own kinds are taken', async (t) => {
   t.same(await streamsIn(log), ['task-1', ...streamPrefixes.map((prefix) => `${prefix}2`)])
 })
 
-void t.test('the end is ours, however much others write, and known again at once', async (t) => {
+void t.test('the end position ignores other namespaces, and is found at once', async (t) => {
   const [log, crowd] = [open(newNamespace()), open(newNamespace())]
   t.equal(await log.endPosition(), undefined)
   await log.append('task-1', [cancelled('task-1', 'c')], 'no_stream')
@@ -67,7 +67,7 @@ void t.test('the end is ours, however much others write, and known again at once
 })
 
 void t.test(
-  'what was passed is not searched again: with nothing behind it, it is the end',
+  'a passed position is not searched again, and is the end if no event follows',
   async (t) => {
     const namespace = newNamespace()
     await open(namespace).append('task-1', [cancelled('task-1', 'c')], 'no_stream')

@@ -66,7 +66,7 @@ void t.test('health falls with the server and comes back with it', async (t) => 
   t.same(changes, [false, true])
 })
 
-void t.test('a server that holds still: unknown outcome, then it works again', async (t) => {
+void t.test('a frozen server leaves outcomes unknown, and works again when resumed', async (t) => {
   const log = createEventLog({
     url: server.url,
     namespace: newNamespace(),

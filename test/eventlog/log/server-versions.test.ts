@@ -55,27 +55,24 @@ async function suite(t: Test, version: ServerVersion) {
   }
 
   // First, while the log is short: later a checkpoint has a place to name.
-  await t.test(
-    'before anything of ours is there, what comes first is not overlooked',
-    async (t) => {
-      const [log, crowd] = [open(newNamespace()), open(newNamespace())]
-      const noise = range(40).map((index) => cancelled('task-n', 'n', index))
-      await crowd.append('task-n', noise, 'no_stream')
-      const changed: string[] = []
-      const stopping = new AbortController()
-      const following = (async () => {
-        const options = { streamPrefix: 'token-', signal: stopping.signal } as const
-        for await (const message of log.subscribe(options))
-          if (message.kind === 'event') changed.push(message.event.stream)
-      })()
-      await sleep(300)
-      await log.append('token-1', [cancelled('token-1', 'c')], 'no_stream')
-      await until(() => changed.length > 0)
-      t.same(changed, ['token-1'])
-      stopping.abort()
-      await following
-    },
-  )
+  await t.test('the first event of a namespace is not overlooked', async (t) => {
+    const [log, crowd] = [open(newNamespace()), open(newNamespace())]
+    const noise = range(40).map((index) => cancelled('task-n', 'n', index))
+    await crowd.append('task-n', noise, 'no_stream')
+    const changed: string[] = []
+    const stopping = new AbortController()
+    const following = (async () => {
+      const options = { streamPrefix: 'token-', signal: stopping.signal } as const
+      for await (const message of log.subscribe(options))
+        if (message.kind === 'event') changed.push(message.event.stream)
+    })()
+    await sleep(300)
+    await log.append('token-1', [cancelled('token-1', 'c')], 'no_stream')
+    await until(() => changed.length > 0)
+    t.same(changed, ['token-1'])
+    stopping.abort()
+    await following
+  })
 
   await t.test('no event is lost at any distance behind the start', async (t) => {
     const lost: string[] = []
@@ -107,7 +104,7 @@ async function suite(t: Test, version: ServerVersion) {
     await Promise.all(readers.map((reader) => reader.stop()))
   })
 
-  await t.test('a subscription that resumes from a stored position misses nothing', async (t) => {
+  await t.test('a subscription that resumes from a stored position skips no event', async (t) => {
     for (const others of [0, 1, 31, 32, 63, 64, 255, 256, 1_100]) {
       const [log, crowd] = [open(newNamespace()), open(newNamespace())]
       await log.append('task-1', [cancelled('task-1', 'c')], 'no_stream')
@@ -124,21 +121,18 @@ async function suite(t: Test, version: ServerVersion) {
     }
   })
 
-  await t.test(
-    'a burst beyond what the server keeps for a live reader arrives whole',
-    async (t) => {
-      const log = open(newNamespace())
-      const reader = follow(log, undefined)
-      await until(() => reader.caughtUp() > 0)
-      const bulk = range(500).map((index) => cancelled('task-bulk', 'b', index))
-      await log.append('task-bulk', bulk, 'no_stream')
-      await Promise.all(
-        range(20).map((n) => log.append(`task-${n}`, [cancelled(`task-${n}`, 'c')], 'no_stream')),
-      )
-      await until(() => reader.events.length >= 520)
-      t.equal(reader.events.length, 520)
-      t.equal(new Set(reader.events).size, 21)
-      await reader.stop()
-    },
-  )
+  await t.test('a burst beyond the server’s live buffer arrives completely', async (t) => {
+    const log = open(newNamespace())
+    const reader = follow(log, undefined)
+    await until(() => reader.caughtUp() > 0)
+    const bulk = range(500).map((index) => cancelled('task-bulk', 'b', index))
+    await log.append('task-bulk', bulk, 'no_stream')
+    await Promise.all(
+      range(20).map((n) => log.append(`task-${n}`, [cancelled(`task-${n}`, 'c')], 'no_stream')),
+    )
+    await until(() => reader.events.length >= 520)
+    t.equal(reader.events.length, 520)
+    t.equal(new Set(reader.events).size, 21)
+    await reader.stop()
+  })
 }

@@ -74,7 +74,7 @@ t.test('an event is read as the generated classes wrote it', async (t) => {
   )
 })
 
-t.test('every other answer is distinguished', async (t) => {
+t.test('every kind of answer is distinguished', async (t) => {
   const answerOf = (fill: (response: streamsPb.ReadResp) => void) => {
     const response = new ReadResp()
     fill(response)
@@ -114,7 +114,7 @@ t.test('every other answer is distinguished', async (t) => {
   )
 })
 
-t.test('a message that is cut off is refused, wherever it is cut', async (t) => {
+t.test('a truncated message is refused, at any length', async (t) => {
   const checkpoint = new ReadResp.Checkpoint()
   checkpoint.setCommitPosition('123456789012345')
   checkpoint.setPreparePosition('123456789012345')
@@ -125,7 +125,7 @@ t.test('a message that is cut off is refused, wherever it is cut', async (t) => 
     t.throws(() => readAnswer(whole.subarray(0, length)), RangeError, `${length} bytes`)
 })
 
-t.test('an append is what the generated classes read', async (t) => {
+t.test('the generated classes read an encoded append', async (t) => {
   fc.assert(
     fc.property(
       fc.array(fc.record({ id: fc.uuid(), type: text, data: bytes, metadata: bytes }), {
