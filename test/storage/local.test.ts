@@ -18,7 +18,7 @@ t.teardown(() => rm(root, { recursive: true, force: true }))
 
 const options = { clock: systemClock, secret: 'a secret', baseUrl: () => undefined }
 
-void t.test('a full disk refuses an object and leaves nothing of it', async (t) => {
+void t.test('a full disk refuses an object and keeps no part of it', async (t) => {
   const directory = join(root, 'full')
   const child = nodeArguments(new URL('store-on-a-full-disk.ts', import.meta.url))
   // The shell counts in blocks of 512 or of 1024 bytes: the large object fits in neither.
@@ -33,30 +33,27 @@ void t.test('a full disk refuses an object and leaves nothing of it', async (t) 
   ])
 })
 
-void t.test(
-  'what a process that died had not finished is gone at a start a day later',
-  async (t) => {
-    const directory = join(root, 'died')
-    await mkdir(join(directory, '.incoming'), { recursive: true })
-    for (const name of ['half', 'young']) {
-      const path = join(directory, '.incoming', name)
-      await writeFile(path, 'half of it')
-      const hoursOld = name === 'half' ? 25 : 23
-      const at = new Date(Date.now() - hoursOld * 3_600_000)
-      await utimes(path, at, at)
-    }
-    const store = await openLocalStore({ ...options, directory })
-    t.same(await readdir(join(directory, '.incoming')), ['young'], 'which may be another process’s')
-    const hanging = store.put('files/a', new Readable({ read: () => undefined }))
-    hanging.catch(() => undefined)
-    const listed = []
-    for await (const { key } of store.list('')) listed.push(key)
-    t.same(listed, [], 'what is under way is in no list')
-  },
-)
+void t.test('unfinished files of a dead process are removed at a start a day later', async (t) => {
+  const directory = join(root, 'died')
+  await mkdir(join(directory, '.incoming'), { recursive: true })
+  for (const name of ['half', 'young']) {
+    const path = join(directory, '.incoming', name)
+    await writeFile(path, 'half of it')
+    const hoursOld = name === 'half' ? 25 : 23
+    const at = new Date(Date.now() - hoursOld * 3_600_000)
+    await utimes(path, at, at)
+  }
+  const store = await openLocalStore({ ...options, directory })
+  t.same(await readdir(join(directory, '.incoming')), ['young'], 'which may be another process’s')
+  const hanging = store.put('files/a', new Readable({ read: () => undefined }))
+  hanging.catch(() => undefined)
+  const listed = []
+  for await (const { key } of store.list('')) listed.push(key)
+  t.same(listed, [], 'what is under way is in no list')
+})
 
 void t.test(
-  'a file stands in the list where its key does, beside folders of like names',
+  'a file is listed at the place of its key, next to folders of similar names',
   async (t) => {
     const store = await openLocalStore({ ...options, directory: join(root, 'order') })
     const keys = ['a/b-c', 'a/b/x', 'a/b.x', 'a/b0', 'a-b/c', 'a.b/c']
@@ -70,18 +67,18 @@ void t.test(
   },
 )
 
-void t.test('objects of a gateway without an address cannot be reached from outside', async (t) => {
+void t.test('an object of a gateway without an address has no public URL', async (t) => {
   const store = await openLocalStore({ ...options, directory: join(root, 'address') })
   t.equal(await store.publicUrl('files/a', Date.now()), undefined)
 })
 
-void t.test('a folder that cannot be used ends the start, and is named', async (t) => {
+void t.test('an unusable folder ends the start, and is named', async (t) => {
   const directory = join(root, 'taken')
   await writeFile(directory, 'a file')
   await t.rejects(openLocalStore({ ...options, directory }), new RegExp(directory))
 })
 
-void t.test('an object is read as it was written, or the damage is named', async (t) => {
+void t.test('an object is read as it was written, or its damage is named', async (t) => {
   const directory = join(root, 'damaged')
   const store = await openLocalStore({ ...options, directory })
   const dice = diceOf('objects')

@@ -87,7 +87,7 @@ void t.test('errors of the service are distinguished by their kind', async (t) =
   }
 })
 
-void t.test('a service that is not there, or says nothing, is away', async (t) => {
+void t.test('an unreachable or silent service is away', async (t) => {
   const away = { code: 'storage_unavailable', details: { trouble: 'away' } }
   const nowhere = storeOn(t, { ...account, endpoint: 'http://127.0.0.1:1' })
   const soon = { exchangeTimeoutMs: 100, silenceTimeoutMs: 100, tries: 2 }
@@ -96,7 +96,7 @@ void t.test('a service that is not there, or says nothing, is away', async (t) =
     await Promise.all(Object.entries(asked).map(([name, ask]) => t.rejects(ask(store), away, name)))
 })
 
-void t.test('storage is opened as the operator says', async (t) => {
+void t.test('storage is opened as configured', async (t) => {
   const server = await startS3Server()
   t.teardown(() => server.stop())
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-open-'))
@@ -118,7 +118,7 @@ void t.test('storage is opened as the operator says', async (t) => {
   }
 })
 
-void t.test('what fails once is tried again', async (t) => {
+void t.test('a request that fails once is retried', async (t) => {
   let requests = 0
   const store = await faulty(t, (request, response) => {
     requests += 1
@@ -131,7 +131,7 @@ void t.test('what fails once is tried again', async (t) => {
   t.equal(requests, 3)
 })
 
-void t.test('an object that breaks off is not taken for a whole one', async (t) => {
+void t.test('an object that breaks off is not taken for a complete one', async (t) => {
   const store = await faulty(t, (_request, response) => {
     response.writeHead(200, { 'content-length': '1000' }).write('the beginning')
     setTimeout(() => response.destroy(), 20)

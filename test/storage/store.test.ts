@@ -72,7 +72,7 @@ for (const [name, open] of Object.entries({ local, s3 }))
   void t.test(`a store: ${name}`, async (t) => {
     const store = await open(t)
 
-    await t.test('what was put is there whole, as its key says', async (t) => {
+    await t.test('an object is read whole, with the type of its key', async (t) => {
       const key = resultKey(Date.parse('2026-11-22T13:59:59Z'), 'a_random-name', 'image/png')
       t.equal(key, 'results/2026-11-22T13/a_random-name.png')
       for (const bytes of [pattern(70_000), Buffer.alloc(0), pattern(10)]) {
@@ -94,7 +94,7 @@ for (const [name, open] of Object.entries({ local, s3 }))
       left?.body.destroy()
     })
 
-    await t.test('a stream of any size is kept, also one without a stated size', async (t) => {
+    await t.test('a stream of any size is stored, also without a stated size', async (t) => {
       for (const sizeBytes of [
         0,
         5,
@@ -110,7 +110,7 @@ for (const [name, open] of Object.entries({ local, s3 }))
     })
 
     await t.test(
-      'what breaks off, is too large or not as large as said leaves no trace',
+      'an upload that breaks off, is too large or misses its size leaves no object',
       async (t) => {
         const key = fileKey('file-2')
         const broken = async function* () {
@@ -136,7 +136,7 @@ for (const [name, open] of Object.entries({ local, s3 }))
       },
     )
 
-    await t.test('what was removed is gone, and may be removed again', async (t) => {
+    await t.test('a removed object is gone, and may be removed again', async (t) => {
       const key = payloadKey('image_1')
       await store.put(key, pattern(9))
       await store.remove(key)
@@ -146,7 +146,7 @@ for (const [name, open] of Object.entries({ local, s3 }))
       t.same(await bytesOf(store, key), pattern(3))
     })
 
-    await t.test('a list is in the order of keys, from any place in it', async (t) => {
+    await t.test('a list is in the order of keys, from any start', async (t) => {
       const keys = [
         'results/2026-11-22T13/b',
         'results/2026-11-22T13/a.b',
@@ -165,14 +165,14 @@ for (const [name, open] of Object.entries({ local, s3 }))
         t.match(one, { sizeBytes: 8, modifiedAtMs: Number })
     })
 
-    await t.test('two at once under one key leave one of them, whole', async (t) => {
+    await t.test('two uploads at once under one key leave one of them, complete', async (t) => {
       const bodies = [pattern(50_000), pattern(90_000)]
       await Promise.all(bodies.map((body) => store.put('files/file-3', body)))
       const kept = await bytesOf(store, 'files/file-3')
       t.ok(bodies.some((body) => body.equals(kept!)))
     })
 
-    await t.test('what is no key leads nowhere', async (t) => {
+    await t.test('an invalid key is refused by every operation', async (t) => {
       const parts = ['..', '.', '', '.hidden', 'a b', 'a\0', 'ä', 'x'.repeat(300), '%2e%2e', '\\']
       const names = parts.flatMap((part) => [`files/${part}`, `files/${part}/a`, `${part}/files`])
       for (const key of [...names, 'files', '/files/a', 'a/b/c/d/e', 'files/a\n']) {
@@ -183,7 +183,7 @@ for (const [name, open] of Object.entries({ local, s3 }))
       }
     })
 
-    await t.test('what is sealed only we can read, and only as it was', async (t) => {
+    await t.test('a sealed object is readable by the gateway only, and if unchanged', async (t) => {
       const sealed = createSealedObjects(store, 'the secret', 'payload')
       const key = payloadKey('image_2')
       for (const sizeBytes of [0, 1, 65_536, 65_537, 300_000]) {

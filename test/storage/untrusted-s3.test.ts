@@ -62,7 +62,7 @@ const page = (keys: readonly string[], token?: string): string =>
       : `<IsTruncated>true</IsTruncated><NextContinuationToken>${token}</NextContinuationToken>`
   }</ListBucketResult>`
 
-t.test('a redirect is an error, and nothing follows it to another host', async (t) => {
+t.test('a redirect is an error, and is not followed to another host', async (t) => {
   let followed = 0
   const other = await listening(t, (request, response) => {
     followed += 1
@@ -80,7 +80,7 @@ t.test('a redirect is an error, and nothing follows it to another host', async (
   t.equal(followed, 0)
 })
 
-t.test('a list ends, whatever its tokens and keys are', async (t) => {
+t.test('a list ends, for any tokens and keys', async (t) => {
   const cases: Readonly<Record<string, (asked: number) => string>> = {
     'the same token': () => page([], 'again'),
     'always another token': (asked) => page([], `token-${asked}`),
@@ -107,7 +107,7 @@ t.test('a list ends, whatever its tokens and keys are', async (t) => {
   t.same(await listed(honest), ['results/a', 'results/b', 'results/c'])
 })
 
-t.test('an answer without an end is not read to its end', async (t) => {
+t.test('an endless answer is not read to its end', async (t) => {
   for (const status of [200, 403]) {
     let sentBytes = 0
     const store = await storeAt(t, (request, response) => {
@@ -158,7 +158,7 @@ t.test('an object has the bytes that were announced and asked for', async (t) =>
     await t.rejects(buffer((await store.open(at(name), range))!.body), away, name)
 })
 
-t.test('XML that the library would read in quadratic time is no answer', async (t) => {
+t.test('XML that would take quadratic time is refused', async (t) => {
   const times = (text: string): string => text.repeat(Math.floor(1_000_000 / text.length))
   for (const bad of ['<a>', '<a', '<a ', '</a>', '<a><b></a>', '<!--', '<![CDATA[', '<?', '<'])
     t.equal(plainXml(times(bad)), undefined, bad)

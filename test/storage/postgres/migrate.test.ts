@@ -171,7 +171,7 @@ t.test('replicas that start at once apply each migration once', async (t) => {
   t.equal((await applied(pool)).length, EVERY_ONE.length)
 })
 
-t.test('a database from before migrations were numbered keeps its rows', async (t) => {
+t.test('a database older than numbered migrations keeps its rows', async (t) => {
   const [fresh, pool] = [await emptyDatabase(t), await emptyDatabase(t)]
   await migrateOps(fresh)
   await pool.query(UNNUMBERED_DDL)
@@ -191,7 +191,7 @@ t.test('a database from before migrations were numbered keeps its rows', async (
   t.same(await shape(pool), await shape(fresh))
 })
 
-t.test('and so does one from before admissions named their token', async (t) => {
+t.test('a database older than named tokens of admissions keeps its rows', async (t) => {
   const [fresh, pool] = [await emptyDatabase(t), await emptyDatabase(t)]
   await migrateOps(fresh)
   await pool.query(
@@ -206,7 +206,7 @@ t.test('and so does one from before admissions named their token', async (t) => 
   t.same(await shape(pool), await shape(fresh))
 })
 
-t.test('what is new is applied in order, all of it or nothing', async (t) => {
+t.test('new migrations are applied in order, all or none', async (t) => {
   const pool = await emptyDatabase(t)
   const create = 'create table ops.notes (n int primary key)'
   const add = 'insert into ops.notes values (1)'

@@ -24,7 +24,7 @@ const { perToken } = shareFairly(pool)
 const as = <Result>(tokenId: string, work: () => Promise<Result>): Promise<Result> =>
   new Promise((resolve, reject) => runForToken(tokenId, () => void work().then(resolve, reject)))
 
-void t.test('one token on 64 connections holds no more than its share of the pool', async (t) => {
+void t.test('one token on 64 connections holds at most its share of the pool', async (t) => {
   t.equal(perToken, 4)
   const noisy = Array.from({ length: 64 }, () =>
     as('noisy', () => pool.query('select pg_sleep(0.05)')),
@@ -42,7 +42,7 @@ void t.test('one token on 64 connections holds no more than its share of the poo
   t.equal(most, perToken, 'exactly its share was in use')
 })
 
-void t.test('what fails or is given back twice leaves the share whole', async (t) => {
+void t.test('failed queries and double releases leave the share whole', async (t) => {
   for (let times = 0; times < 2 * perToken; times += 1) {
     await t.rejects(as('failing', () => pool.query('select nothing from nowhere')))
     await as('failing', async () => {
@@ -66,7 +66,7 @@ void t.test('what fails or is given back twice leaves the share whole', async (t
   ;(await fifth).release()
 })
 
-void t.test('work that tokens share is in no share, whichever of them began it', async (t) => {
+void t.test('work shared by tokens counts in no token’s share', async (t) => {
   const balance = { tenantId: 'tenant_shared', currency: 'CNY' } as const
   const write = createBatchedWriter<number>(pool, (batch) => ({
     text: 'select unnest($1::int[])',
@@ -96,7 +96,7 @@ void t.test('work that tokens share is in no share, whichever of them began it',
   for (const client of clients) client.release()
 })
 
-void t.test('a share is waited for as long as the pool is, and no longer', async (t) => {
+void t.test('the wait for a share is bounded like the wait for the pool', async (t) => {
   const hasty = new Pool({ connectionString: database.url, max: 2, connectionTimeoutMillis: 200 })
   t.teardown(() => hasty.end())
   t.same(shareFairly(hasty), { perToken: 1 })

@@ -3,7 +3,7 @@ import t from 'tap'
 import { surviveLostConnections } from '../../../src/storage/postgres/pool.ts'
 import { acquireDatabase } from '../../helpers/postgres.ts'
 
-t.test('a connection lost between two queries of its user ends nothing but itself', async (t) => {
+t.test('a connection lost between two queries ends no other and not the process', async (t) => {
   const database = await acquireDatabase()
   const pool = new Pool({ connectionString: database.url, max: 2 })
   t.teardown(async () => {
@@ -21,7 +21,7 @@ t.test('a connection lost between two queries of its user ends nothing but itsel
   t.match(await pool.query('select 1 as one'), { rows: [{ one: 1 }] })
 })
 
-t.test('an idle connection lost is said', async (t) => {
+t.test('a lost idle connection is logged', async (t) => {
   const database = await acquireDatabase()
   const pool = new Pool({ connectionString: database.url, max: 2 })
   const others = new Pool({ connectionString: database.url, max: 1 })
