@@ -175,7 +175,7 @@ function agree<T>(
   t.ok(agreed > RUNS, `${agreed} rows agree`)
 }
 
-t.test('of a recorded history, every table folds as its oracle says', (t) => {
+t.test('every table of a recorded history folds as its oracle says', (t) => {
   const streams = new Map<string, RecordedEvent[]>()
   for (const event of history(new Recorder(), 200, 20))
     streams.set(event.stream, [...(streams.get(event.stream) ?? []), event])
@@ -195,7 +195,7 @@ t.test('of a recorded history, every table folds as its oracle says', (t) => {
   t.end()
 })
 
-t.test('the timeline has the rows of every event that its oracle has', (t) => {
+t.test('the timeline has the rows of its oracle for every event', (t) => {
   const owners = new Map<string, Owner>()
   const timeline = allProjections.find(({ name }) => name === 'timeline')
   const [ofEvents, ofSources] = timeline?.eventTables ?? []
@@ -247,7 +247,7 @@ t.test('every event of a task is a step of its histories', (t) => {
   t.end()
 })
 
-t.test('whatever happens to a task, its row and its poll are as their oracles say', (t) => {
+t.test('for any events of a task, its row and its poll equal their oracles', (t) => {
   const lives = fc.record({
     n: fc.nat(50),
     first: fc.constantFrom(...beginnings),
@@ -263,7 +263,7 @@ t.test('whatever happens to a task, its row and its poll are as their oracles sa
   t.end()
 })
 
-t.test('so are assets, groups and verifications', (t) => {
+t.test('for any events of assets, groups and verifications, rows equal their oracles', (t) => {
   const shapes = fc.record({
     n: fc.nat(50),
     userId: fc.constantFrom('user_0', 'user_1'),
@@ -284,7 +284,7 @@ t.test('so are assets, groups and verifications', (t) => {
   t.end()
 })
 
-t.test('so are tenants and users, tokens and their secrets', (t) => {
+t.test('for any events of tenants, users and tokens, rows equal their oracles', (t) => {
   const at = fc.integer({ min: 0, max: 9 }).map((s) => new Date(START_MS + s * 1_000).toISOString())
   const text = fc.string({ maxLength: 5 })
   const may = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined })

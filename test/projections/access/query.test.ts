@@ -144,7 +144,7 @@ t.test('tokens are found by the hash of any of their secrets', async (t) => {
   t.equal((await users({ limit: 1 })).length, 1)
 })
 
-t.test('tokens are found in tables of version 1 too, while those are rebuilt', async (t) => {
+t.test('tokens are found in tables of version 1 too, during their rebuild', async (t) => {
   const pool = await testPool(t)
   await applied(t, pool, openTenant(new Recorder(), 'tenant_1'), [accessProjection], 2)
   await pool.query('alter table access.tokens drop column limits')

@@ -62,7 +62,7 @@ const expected = (holds: (row: (typeof everything)[number]) => boolean): readonl
     .sort()
     .reverse()
 
-t.test('each filter narrows to what it says, and the total with it', async (t) => {
+t.test('each filter narrows the list and its total', async (t) => {
   const own = (row: (typeof everything)[number]): boolean =>
     row['tenant_id'] === 'tenant_1' &&
     row['group_type'] === 'LivenessFace' &&
@@ -113,7 +113,7 @@ t.test('each filter narrows to what it says, and the total with it', async (t) =
   t.ok(found > 40, `${found} found`)
 })
 
-t.test('the general library is seen by every user of its tenant, and by no other', async (t) => {
+t.test('the general library is listed for every user of its tenant only', async (t) => {
   const ofTenant = (tenantId: string) =>
     expected((row) => row['tenant_id'] === tenantId && row['group_type'] === 'AIGC')
   const ids = ofTenant('tenant_0')
@@ -124,44 +124,41 @@ t.test('the general library is seen by every user of its tenant, and by no other
   t.same(await idsOf({ tenantId: 'tenant_1', userId: 'user_9', groupType: 'LivenessFace' }), [])
 })
 
-t.test(
-  'pages join up in every order, from either end, the id deciding between equals',
-  async (t) => {
-    const of = { ...all, tenantId: 'tenant_0' }
-    const keys = {
-      CreateTime: (row: AssetRow) => row.createdAtMs,
-      UpdateTime: (row: AssetRow) => row.updatedAtMs,
-      GroupId: (row: AssetRow) => row.groupId,
-    } as const
-    for (const sortBy of ['CreateTime', 'UpdateTime', 'GroupId'] as const)
-      for (const sortOrder of ['Asc', 'Desc'] as const) {
-        const seen: AssetRow[] = []
-        for (let pageNumber = 1; ; pageNumber += 1) {
-          const listing = { ...of, sortBy, sortOrder, pageNumber, pageSize: 7 }
-          const { rows, total } = await findAssets(pool, listing, counted)
-          seen.push(...rows)
-          t.ok(rows.length === 7 || seen.length === total, `page ${pageNumber}`)
-          if (rows.length === 0 || seen.length >= total) break
-        }
-        const sorted = [...seen].sort((a, b) => {
-          const [left, right] = [keys[sortBy](a), keys[sortBy](b)]
-          const order = left === right ? (a.assetId < b.assetId ? -1 : 1) : left < right ? -1 : 1
-          return sortOrder === 'Asc' ? order : -order
-        })
-        t.same(
-          seen.map(({ assetId }) => assetId),
-          sorted.map(({ assetId }) => assetId),
-          `${sortBy} ${sortOrder}`,
-        )
-        t.equal(new Set(seen.map(({ assetId }) => assetId)).size, seen.length)
+t.test('pages join up in every order, from either end, with ties ordered by id', async (t) => {
+  const of = { ...all, tenantId: 'tenant_0' }
+  const keys = {
+    CreateTime: (row: AssetRow) => row.createdAtMs,
+    UpdateTime: (row: AssetRow) => row.updatedAtMs,
+    GroupId: (row: AssetRow) => row.groupId,
+  } as const
+  for (const sortBy of ['CreateTime', 'UpdateTime', 'GroupId'] as const)
+    for (const sortOrder of ['Asc', 'Desc'] as const) {
+      const seen: AssetRow[] = []
+      for (let pageNumber = 1; ; pageNumber += 1) {
+        const listing = { ...of, sortBy, sortOrder, pageNumber, pageSize: 7 }
+        const { rows, total } = await findAssets(pool, listing, counted)
+        seen.push(...rows)
+        t.ok(rows.length === 7 || seen.length === total, `page ${pageNumber}`)
+        if (rows.length === 0 || seen.length >= total) break
       }
-    const beyond = await findAssets(pool, { ...of, pageNumber: 2 ** 31, pageSize: 500 }, counted)
-    t.same(beyond.rows, [])
-    t.ok(beyond.total > 40, 'beyond the end there is still a total')
-  },
-)
+      const sorted = [...seen].sort((a, b) => {
+        const [left, right] = [keys[sortBy](a), keys[sortBy](b)]
+        const order = left === right ? (a.assetId < b.assetId ? -1 : 1) : left < right ? -1 : 1
+        return sortOrder === 'Asc' ? order : -order
+      })
+      t.same(
+        seen.map(({ assetId }) => assetId),
+        sorted.map(({ assetId }) => assetId),
+        `${sortBy} ${sortOrder}`,
+      )
+      t.equal(new Set(seen.map(({ assetId }) => assetId)).size, seen.length)
+    }
+  const beyond = await findAssets(pool, { ...of, pageNumber: 2 ** 31, pageSize: 500 }, counted)
+  t.same(beyond.rows, [])
+  t.ok(beyond.total > 40, 'beyond the end there is still a total')
+})
 
-t.test('a name is what it begins with, letter by letter', async (t) => {
+t.test('a name filter matches a literal prefix', async (t) => {
   const named = async (name: string) =>
     (await idsOf({ tenantId: 'tenant_names', name })).map((id) => Number(id.slice(-3)) - 500)
   t.same(await named('100%'), [0])
@@ -183,7 +180,7 @@ t.test('a name is what it begins with, letter by letter', async (t) => {
   t.same([groups.total, groups.rows.map((row) => row.groupId)], [1, [groupId(500)]])
 })
 
-t.test('a row has all that is known, times in milliseconds', async (t) => {
+t.test('a row has every known column, times in milliseconds', async (t) => {
   const { rows } = await findAssets(
     pool,
     { ...all, tenantId: 'tenant_0', sortOrder: 'Asc' },
@@ -213,7 +210,7 @@ t.test('a row has all that is known, times in milliseconds', async (t) => {
   t.equal(typeof position, 'bigint')
 })
 
-t.test('groups are listed the same way, none that was refused or deleted', async (t) => {
+t.test('groups are listed with the same filters, without refused and deleted ones', async (t) => {
   const ids = async (listing: Partial<GroupListing>) => {
     const { rows, total } = await findGroups(pool, { ...asked, ...listing }, counted)
     t.equal(rows.length, total, JSON.stringify(listing))
@@ -242,7 +239,7 @@ t.test('groups are listed the same way, none that was refused or deleted', async
   )
 })
 
-t.test('a list that is too long to be put in order by itself has the same pages', async (t) => {
+t.test('a list too long to sort has the same pages', async (t) => {
   const many = 12_000
   await pool.query(
     `insert into assets.assets

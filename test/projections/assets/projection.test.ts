@@ -33,7 +33,7 @@ const left: Readonly<Record<AssetLife, readonly [string, boolean, string | null]
   deletedUnsaid: ['deleted', true, null],
 }
 
-t.test('an asset’s row says where its life has left it', async (t) => {
+t.test('an asset’s row has the state at the end of its events', async (t) => {
   const recorder = new Recorder()
   const lives = Object.keys(assetLives) as AssetLife[]
   const pool = await testPool(t)
@@ -60,7 +60,7 @@ t.test('an asset’s row says where its life has left it', async (t) => {
   }
 })
 
-t.test('each column says what the events say', async (t) => {
+t.test('each column has the values of the events', async (t) => {
   const recorder = new Recorder()
   const shape = { n: 1, groupType: 'LivenessFace', group: 1, name: 'größe "1"' } as const
   const person = [
@@ -133,7 +133,7 @@ t.test('each column says what the events say', async (t) => {
   )
 })
 
-t.test('in any batches it is the same, and the counts follow from the rows', async (t) => {
+t.test('rows are equal for any batches, and counts equal the rows', async (t) => {
   const events = libraryHistory(new Recorder())
   const digests = []
   for (const batch of [events.length, 7, 1]) {
@@ -149,7 +149,7 @@ t.test('in any batches it is the same, and the counts follow from the rows', asy
   t.equal(new Set(digests).size, 1)
 })
 
-t.test('a rebuild beside what is live gives the same rows', async (t) => {
+t.test('a rebuild next to live tables gives equal rows', async (t) => {
   const pool = await testPool(t)
   const log = new ScriptedLog(libraryHistory(new Recorder()))
   await applied(t, pool, log.events, [assetsProjection], 13)
@@ -160,7 +160,7 @@ t.test('a rebuild beside what is live gives the same rows', async (t) => {
   t.same(await digestOf(pool, assetsProjection), before)
 })
 
-t.test('what Postgres cannot hold of a text stands as a sign of that', async (t) => {
+t.test('text that Postgres cannot store has replacement characters', async (t) => {
   const recorder = new Recorder()
   const pool = await testPool(t)
   const shape = { n: 1, name: 'a\u0000b', projectName: 'p\ud800' }
@@ -171,7 +171,7 @@ t.test('what Postgres cannot hold of a text stands as a sign of that', async (t)
   t.same(await differingAssetCounts(pool, 'tenant_1', 1n << 62n, 10), [])
 })
 
-t.test('names of the longest characters are taken, and listed', async (t) => {
+t.test('names of the largest characters are stored and listed', async (t) => {
   const recorder = new Recorder()
   const pool = await testPool(t)
   const words = { name: '\u{10fffd}'.repeat(64), projectName: '\u{10fffd}'.repeat(128) }
@@ -184,7 +184,7 @@ t.test('names of the longest characters are taken, and listed', async (t) => {
   t.same(rows, [{ name: words.name, project_name: words.projectName }])
 })
 
-t.test('1,000 events are one batch, and of an asset twice in it the last counts', async (t) => {
+t.test('1,000 events are one batch, and the last event of an asset counts', async (t) => {
   const recorder = new Recorder()
   const pool = await testPool(t)
   const events = Array.from({ length: 250 }, (_, n) =>

@@ -36,7 +36,7 @@ const groups = async (search: Partial<GroupSearch>) => {
   return items.map((group) => group.groupId)
 }
 
-t.test('pages of whatever there was join up, newest first', async (t) => {
+t.test('pages of all assets join up, newest first', async (t) => {
   const seen: string[] = []
   let after: string | undefined
   do {
@@ -50,7 +50,7 @@ t.test('pages of whatever there was join up, newest first', async (t) => {
   )
 })
 
-t.test('a scope and every filter narrow', async (t) => {
+t.test('a scope and every filter narrow the list', async (t) => {
   const cases: readonly (readonly [Partial<AssetSearch>, string, string | undefined])[] = [
     [{ tenantId: 'tenant_1' }, 'tenantId', 'tenant_1'],
     [{ userIds: ['user_2'] }, 'userId', 'user_2'],
@@ -77,7 +77,7 @@ t.test('a scope and every filter narrow', async (t) => {
   t.same(await assets({ nativeId: 'x\u0000' }), [])
 })
 
-t.test('groups are found the same way, refused and deleted ones too', async (t) => {
+t.test('groups are listed with the same filters, including refused and deleted ones', async (t) => {
   t.same(await groups({}), [7, 6, 3, 2, 1, 0].map(groupId))
   t.same(await groups({ tenantId: 'tenant_0' }), [6, 2, 0].map(groupId))
   t.same(await groups({ userIds: ['user_0', 'user_1'] }), [7, 6, 3, 1, 0].map(groupId))

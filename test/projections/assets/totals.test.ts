@@ -21,7 +21,7 @@ const asked = {
   sortOrder: 'Desc',
 } as const
 
-t.test('what had to be counted is counted again once its list has changed', async (t) => {
+t.test('a counted total is counted again once its list has changed', async (t) => {
   const pool = await testPool(t)
   const recorder = new Recorder()
   const log: RecordedEvent[] = []

@@ -49,7 +49,7 @@ const lease = async (nowMs: number, askedBeforeMs: number) => {
 }
 
 t.test(
-  'what its caller is still asking for is left to them, what goes with its group too',
+  'work that its caller still does is not leased, nor is that of a deleted group',
   async (t) => {
     t.same(await lease(LATER_MS, START_MS - 1), [['look', assetId(1), 1]])
     t.same(await lease(LATER_MS, START_MS + 1_000), [['find-asset', assetId(0), 1]])
@@ -61,7 +61,7 @@ t.test(
   },
 )
 
-t.test('looks do not count as tries of what comes after them', async (t) => {
+t.test('looks do not count as attempts of later work', async (t) => {
   const again = LATER_MS + 2_000
   t.same(
     (await lease(again, again)).map(([, , attempts]) => attempts),
@@ -77,7 +77,7 @@ t.test('looks do not count as tries of what comes after them', async (t) => {
   ])
 })
 
-t.test('what another process is just leasing is passed over', async (t) => {
+t.test('rows that another process is leasing are skipped', async (t) => {
   const at = LATER_MS + 10_000
   const wish = { lane: 'video-a-1', leaseMs: 1_000, nowMs: at, askedBeforeMs: at }
   const client = await pool.connect()
@@ -91,11 +91,11 @@ t.test('what another process is just leasing is passed over', async (t) => {
   t.same(await leaseAssetWork(pool, { ...wish, owner: 'three', limit: 100 }), [])
 })
 
-t.test('of a group everything goes that is not gone, what was refused too', async (t) => {
+t.test('the assets of a group to delete include refused ones, not deleted ones', async (t) => {
   t.same(await assetsOfGroup(pool, groupId(0)), [0, 1, 2, 4].map(assetId))
 })
 
-t.test('a person without a group is looked for in a time, not for ever', async (t) => {
+t.test('a person without a group is looked for within a period', async (t) => {
   const open = (confirmedFromMs: number) =>
     openVerifications(pool, {
       expiredAtMs: START_MS,

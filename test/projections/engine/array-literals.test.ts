@@ -29,7 +29,7 @@ const anyText = fc.oneof(
   }),
 )
 
-t.test('columns arrive as they were sent, but for what Postgres cannot hold', async (t) => {
+t.test('columns arrive unchanged, but for text that Postgres cannot store', async (t) => {
   const pool = await testPool(t, 2)
   await fc.assert(
     fc.asyncProperty(
@@ -65,7 +65,7 @@ t.test('columns arrive as they were sent, but for what Postgres cannot hold', as
   t.pass('for every column')
 })
 
-t.test('what cannot be stored becomes the replacement character', async (t) => {
+t.test('text that cannot be stored becomes the replacement character', async (t) => {
   const pool = await testPool(t, 2)
   t.equal(storable('a\u0000b\ud800c😀'), 'a\ufffdb\ufffdc😀')
   const { rows } = await pool.query<{ documents: unknown[] }>(

@@ -42,7 +42,7 @@ function history(tasks: number) {
   }
 }
 
-t.test('every read model follows the log, and goes on with what comes later', async (t) => {
+t.test('every read model follows the log and its later events', async (t) => {
   const pool = await testPool(t)
   const { recorder, events } = history(50)
   const log = new ScriptedLog(events)
@@ -95,7 +95,7 @@ t.test('every read model follows the log, and goes on with what comes later', as
 })
 
 t.test(
-  'two engines at once: one leads, each event is applied once, the other takes over',
+  'two engines at once: one leads, each event is applied once, the second takes over',
   async (t) => {
     const pool = await testPool(t, 30)
     const { recorder, events } = history(200)
@@ -133,7 +133,7 @@ t.test('tables exist before an engine runs, also where several create them at on
   t.equal((await listTasks(pool, { ...page, tenantId: 'tenant_1' })).total, 3)
 })
 
-t.test('a leader that lost its connections steps back and nothing is applied twice', async (t) => {
+t.test('a leader that lost its connections steps back, and applies no event twice', async (t) => {
   const pool = await testPool(t, 30)
   const { recorder, events } = history(300)
   const log = new ScriptedLog(events)
@@ -182,7 +182,7 @@ async function testKiller(t: Test, pool: Pool): Promise<() => Promise<void>> {
   }
 }
 
-t.test('the log going away is survived from the checkpoints', async (t) => {
+t.test('after an outage of the log the engine continues from its checkpoints', async (t) => {
   const pool = await testPool(t)
   const log = new ScriptedLog(history(100).events)
   log.breakAfter = 120
@@ -193,7 +193,7 @@ t.test('the log going away is survived from the checkpoints', async (t) => {
   t.equal((await chainHead(pool)).seq, 102n)
 })
 
-t.test('a poison event stops its projection at that event and no other', async (t) => {
+t.test('a poison event stops only its own projection, at that event', async (t) => {
   const pool = await testPool(t)
   const { recorder, events } = history(20)
   const log = new ScriptedLog(events)
@@ -237,7 +237,7 @@ t.test('a poison event stops its projection at that event and no other', async (
   t.equal((await listLines(pool, {}, { limit: 100 })).items.length, 22)
 })
 
-t.test('events of other namespaces move the checkpoints, though not at every one', async (t) => {
+t.test('events of other namespaces move the checkpoints, now and then', async (t) => {
   const pool = await testPool(t)
   const log = new ScriptedLog()
   startEngine(t, { pool, log, projections: [ledgerProjection] })
@@ -252,7 +252,7 @@ t.test('events of other namespaces move the checkpoints, though not at every one
   t.ok(moved !== undefined && moved < position)
 })
 
-t.test('an event that lands exactly where a checkpoint lies is applied', async (t) => {
+t.test('an event exactly at a checkpoint’s position is applied', async (t) => {
   const pool = await testPool(t)
   const { events } = history(3)
   const [last] = events.slice(-1)
@@ -275,46 +275,43 @@ t.test('an event that lands exactly where a checkpoint lies is applied', async (
   t.equal(stored?.events, BigInt(events.length), 'every event was considered, none twice')
 })
 
-t.test(
-  'before a log older than the read models everything stands still and says why',
-  async (t) => {
-    const pool = await testPool(t)
-    const { recorder, events } = history(3)
-    const newer = new ScriptedLog(events)
-    const first = startEngine(t, { pool, log: newer, projections: allProjections })
-    await caughtUp(pool, newer, allProjections)
-    await first.stop()
+t.test('a log older than the read models stops them all, with the reason', async (t) => {
+  const pool = await testPool(t)
+  const { recorder, events } = history(3)
+  const newer = new ScriptedLog(events)
+  const first = startEngine(t, { pool, log: newer, projections: allProjections })
+  await caughtUp(pool, newer, allProjections)
+  await first.stop()
 
-    // Restored from a backup, and written to since: what is new stands where read models have been.
-    const older = new ScriptedLog(events.slice(0, 4))
-    const errors: object[] = []
-    const logger = { ...silentLog, error: (fields: object) => errors.push(fields) }
-    const second = startEngine(t, { pool, log: older, projections: allProjections, logger })
-    await eventually('all stand still', () => {
-      const { projections } = second.status()
-      return (
-        projections.length === allProjections.length &&
-        projections.every(({ stopped }) => stopped?.kind === 'log_older')
-      )
-    })
-    t.match(second.status().projections[0]?.stopped?.reason, /Restore the newer log.*--force/)
-    t.equal(errors.length, allProjections.length)
-    t.equal(older.subscriptions, 0, 'nothing is followed')
-    const seen = await readStatus(pool, allProjections, undefined, Date.now())
-    t.ok(
-      seen.every(({ stopped }) => stopped?.kind === 'log_older'),
-      'other processes see it too',
+  // Restored from a backup, and written to since: what is new stands where read models have been.
+  const older = new ScriptedLog(events.slice(0, 4))
+  const errors: object[] = []
+  const logger = { ...silentLog, error: (fields: object) => errors.push(fields) }
+  const second = startEngine(t, { pool, log: older, projections: allProjections, logger })
+  await eventually('all stand still', () => {
+    const { projections } = second.status()
+    return (
+      projections.length === allProjections.length &&
+      projections.every(({ stopped }) => stopped?.kind === 'log_older')
     )
-    await second.stop()
+  })
+  t.match(second.status().projections[0]?.stopped?.reason, /Restore the newer log.*--force/)
+  t.equal(errors.length, allProjections.length)
+  t.equal(older.subscriptions, 0, 'nothing is followed')
+  const seen = await readStatus(pool, allProjections, undefined, Date.now())
+  t.ok(
+    seen.every(({ stopped }) => stopped?.kind === 'log_older'),
+    'other processes see it too',
+  )
+  await second.stop()
 
-    startEngine(t, { pool, log: newer, projections: allProjections })
-    newer.push(recordCall(recorder, 2))
-    await eventually('the newer log is followed again', async () => {
-      const status = await readStatus(pool, allProjections, undefined, Date.now())
-      return status.every(({ stopped }) => stopped === undefined)
-    })
-  },
-)
+  startEngine(t, { pool, log: newer, projections: allProjections })
+  newer.push(recordCall(recorder, 2))
+  await eventually('the newer log is followed again', async () => {
+    const status = await readStatus(pool, allProjections, undefined, Date.now())
+    return status.every(({ stopped }) => stopped === undefined)
+  })
+})
 
 t.test('waits for positions share one query at a time', async (t) => {
   const pool = await testPool(t)
@@ -354,7 +351,7 @@ t.test('waits for positions share one query at a time', async (t) => {
   await t.rejects(waitForPosition(broken, 'tasks', 1n, 1_000), /away/, 'and is asked again')
 })
 
-t.test('events that follow each other share a batch, unless a reader waits', async (t) => {
+t.test('consecutive events share a batch, unless a reader waits', async (t) => {
   const pool = await testPool(t)
   const { recorder, events } = history(10)
   const log = new ScriptedLog(events)
@@ -441,7 +438,7 @@ t.test('all read models share one subscription once they have caught up', async 
   t.equal(log.subscriptions, subscriptions)
 })
 
-t.test('a stalled timeline never holds the ledger, and catches up', async (t) => {
+t.test('a stalled timeline never delays the ledger, and catches up', async (t) => {
   const pool = await testPool(t)
   const { recorder, events } = history(10)
   const log = new ScriptedLog(events)

@@ -6,7 +6,7 @@ import t from 'tap'
 import { isTransient } from '../../../projections/engine/failures.ts'
 import { isOutage } from '../../../src/api/kit/drain.ts'
 
-t.test('a Postgres that is away is one, on a port and on a socket', async (t) => {
+t.test('an unreachable Postgres is recognised, by port and by socket', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'away-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   for (const host of ['127.0.0.1:1', encodeURIComponent(folder)]) {

@@ -43,7 +43,7 @@ async function followed(t: Test): Promise<{ readonly pool: Pool; readonly log: E
 /** The leader shows the log without its last events, as one does that was cut off from the others. */
 const BEHIND = 4
 
-t.test('a rebuild swaps nothing when the node that answered was behind', async (t) => {
+t.test('a rebuild from a node that was behind swaps no table', async (t) => {
   const { pool, log } = await followed(t)
   const before = await digestOf(pool, ledgerProjection)
   const checkpoint = await readCheckpoint(pool, 'ledger')
@@ -65,7 +65,7 @@ t.test('a rebuild swaps nothing when the node that answered was behind', async (
   t.same(await digestOf(pool, ledgerProjection), before, 'and nothing was passed over even so')
 })
 
-t.test('what the live tables applied during the rebuild has to be met as well', async (t) => {
+t.test('a rebuild must also reach the events that the live tables applied meanwhile', async (t) => {
   const pool = await testPool(t)
   const events = [...mixedHistory(20)]
   const log = new ScriptedLog(events.slice(0, -6))
@@ -124,35 +124,32 @@ t.test('an audit ends without a verdict when the node that answered was behind',
   t.match(await audit({ ...options, log }), { ok: false }, 'nor is what was not read ever clean')
 })
 
-t.test(
-  'the log is shorter for good: only by force, and nothing later is passed over',
-  async (t) => {
-    const pool = await testPool(t)
-    const events = [...mixedHistory(20)]
-    const newer = new ScriptedLog(events)
-    const engine = startEngine(t, { pool, log: newer, projections: [ledgerProjection] })
-    await caughtUp(pool, newer, [ledgerProjection])
-    await engine.stop()
-    const kept = events.slice(0, -6)
-    const log = new ScriptedLog(kept)
-    const rebuild = (force: boolean) =>
-      rebuildProjection({ pool, log, projection: ledgerProjection, force })
-    await t.rejects(rebuild(false), { code: 'log_older', message: /--force/ })
-    t.equal((await rebuild(true)).outcome, 'swapped')
-    const last = kept.at(-1)
-    t.match(await readCheckpoint(pool, 'ledger'), {
-      at: placeOf(last?.position ?? -1n),
-      lastEvent: { id: last?.id },
-    })
-    log.push(...events.slice(-6, -3))
-    startEngine(t, { pool, log, projections: [ledgerProjection] })
-    await caughtUp(pool, log, [ledgerProjection])
-    const rebuilt = await rebuildProjection({ pool, log, projection: ledgerProjection })
-    t.equal(rebuilt.comparison?.equal, true, 'what the log was given next was applied')
-  },
-)
+t.test('a shorter log is accepted by force only, and later events are applied', async (t) => {
+  const pool = await testPool(t)
+  const events = [...mixedHistory(20)]
+  const newer = new ScriptedLog(events)
+  const engine = startEngine(t, { pool, log: newer, projections: [ledgerProjection] })
+  await caughtUp(pool, newer, [ledgerProjection])
+  await engine.stop()
+  const kept = events.slice(0, -6)
+  const log = new ScriptedLog(kept)
+  const rebuild = (force: boolean) =>
+    rebuildProjection({ pool, log, projection: ledgerProjection, force })
+  await t.rejects(rebuild(false), { code: 'log_older', message: /--force/ })
+  t.equal((await rebuild(true)).outcome, 'swapped')
+  const last = kept.at(-1)
+  t.match(await readCheckpoint(pool, 'ledger'), {
+    at: placeOf(last?.position ?? -1n),
+    lastEvent: { id: last?.id },
+  })
+  log.push(...events.slice(-6, -3))
+  startEngine(t, { pool, log, projections: [ledgerProjection] })
+  await caughtUp(pool, log, [ledgerProjection])
+  const rebuilt = await rebuildProjection({ pool, log, projection: ledgerProjection })
+  t.equal(rebuilt.comparison?.equal, true, 'what the log was given next was applied')
+})
 
-t.test('a new version is not put in the place of an older one that has come further', async (t) => {
+t.test('a new version does not replace an older one that is further along', async (t) => {
   const pool = await testPool(t)
   const events = [...mixedHistory(20)]
   const whole = new ScriptedLog(events)

@@ -16,7 +16,7 @@ import { caughtUp, digestOf, startEngine, testPool } from '../support/database.t
 import { mixedHistory } from '../support/history.ts'
 import { ScriptedLog } from '../support/memory-log.ts'
 
-t.test('a rebuild killed at any time leaves the live tables and can be run again', async (t) => {
+t.test('a rebuild killed at any time leaves the live tables and can be repeated', async (t) => {
   const pool = await testPool(t)
   const events = mixedHistory(400)
   const log = new ScriptedLog(events)
@@ -63,7 +63,7 @@ async function killedRebuild(pool: Pool, delayMs: number, ...more: readonly stri
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
 }
 
-t.test('a check killed at any time swaps nothing, and the next one begins again', async (t) => {
+t.test('a check killed at any time swaps no table, and the next check starts over', async (t) => {
   const pool = await testPool(t)
   const log = new ScriptedLog(mixedHistory(400))
   const engine = startEngine(t, { pool, log, projections: [ledgerProjection] })

@@ -22,7 +22,7 @@ import {
 } from '../support/history.ts'
 import { ScriptedLog } from '../support/memory-log.ts'
 
-t.test('a rebuild beside a live projection gives the same rows, hashes and balances', async (t) => {
+t.test('a rebuild next to a live projection gives equal rows, hashes and balances', async (t) => {
   const pool = await testPool(t)
   const log = new ScriptedLog(mixedHistory(80))
   startEngine(t, {
@@ -48,7 +48,7 @@ t.test('a rebuild beside a live projection gives the same rows, hashes and balan
   }
 })
 
-t.test('a live projection goes on across the swap', async (t) => {
+t.test('a live projection continues across the swap', async (t) => {
   const pool = await testPool(t)
   const recorder = new Recorder()
   const log = new ScriptedLog([...openTenant(recorder, 'tenant_1')])
@@ -75,7 +75,7 @@ t.test('a live projection goes on across the swap', async (t) => {
   )
 })
 
-t.test('a difference is reported and nothing is swapped, unless forced', async (t) => {
+t.test('a difference is reported without a swap, unless forced', async (t) => {
   const pool = await testPool(t)
   const log = new ScriptedLog(mixedHistory(30))
   const engine = startEngine(t, { pool, log, projections: [ledgerProjection] })
@@ -93,7 +93,7 @@ t.test('a difference is reported and nothing is swapped, unless forced', async (
   t.equal((await balances(pool, 'tenant_1'))[0]?.settled, honest)
 })
 
-t.test('a check compares and swaps nothing; without live tables it says so', async (t) => {
+t.test('a check compares without a swap; without live tables it is refused', async (t) => {
   const pool = await testPool(t)
   const log = new ScriptedLog(mixedHistory(30))
   const checked = { pool, log, projection: ledgerProjection, check: true }
@@ -112,7 +112,7 @@ t.test('a check compares and swaps nothing; without live tables it says so', asy
   t.match({ outcome, tables: comparison?.tables }, { outcome: 'different', tables: ['holds'] })
 })
 
-t.test('what differs is said by table, and in lines and money by tenant and SKU', async (t) => {
+t.test('differences are reported by table, and lines and money by tenant and SKU', async (t) => {
   const pool = await testPool(t)
   const log = new ScriptedLog(mixedHistory(30))
   const engine = startEngine(t, { pool, log, projections: [ledgerProjection] })
@@ -152,7 +152,7 @@ t.test('what differs is said by table, and in lines and money by tenant and SKU'
   t.equal(Number(raised?.live.amount) - Number(raised?.rebuilt.amount), 2 * Number(tampered?.lines))
 })
 
-t.test('leases and poll times are no difference', async (t) => {
+t.test('leases and poll times are not compared', async (t) => {
   const pool = await testPool(t)
   const log = new ScriptedLog(mixedHistory(40))
   const engine = startEngine(t, { pool, log, projections: [tasksProjection] })
@@ -164,7 +164,7 @@ t.test('leases and poll times are no difference', async (t) => {
   t.equal((await rebuildProjection({ pool, log, projection: tasksProjection })).outcome, 'swapped')
 })
 
-t.test('dropped tables come back byte for byte', async (t) => {
+t.test('dropped tables are rebuilt byte for byte', async (t) => {
   const pool = await testPool(t)
   const log = new ScriptedLog(mixedHistory(60))
   const first = startEngine(t, { pool, log, projections: allProjections })
@@ -188,7 +188,7 @@ t.test('dropped tables come back byte for byte', async (t) => {
   t.same(await Promise.all(allProjections.map((projection) => digestOf(pool, projection))), before)
 })
 
-t.test('a projection of an older version is rebuilt at start while the others go on', async (t) => {
+t.test('a projection of an older version is rebuilt at start while others go on', async (t) => {
   const pool = await testPool(t)
   const log = new ScriptedLog(mixedHistory(30))
   const first = startEngine(t, { pool, log, projections: [tasksProjection, ledgerProjection] })
@@ -215,7 +215,7 @@ t.test('a projection of an older version is rebuilt at start while the others go
 })
 
 t.test(
-  'the old version serves whole until the new one is in its place, and older code keeps off',
+  'the old version serves until the new one replaces it, and older code does not write',
   async (t) => {
     const pool = await testPool(t)
     const recorder = new Recorder()
@@ -259,52 +259,49 @@ t.test(
   },
 )
 
-t.test(
-  'a newer program beside an older one builds while that leads, then leads itself',
-  async (t) => {
-    const pool = await testPool(t)
-    const recorder = new Recorder()
-    const log = new ScriptedLog([
-      ...openTenant(recorder, 'tenant_1'),
-      ...overlappingTasks(recorder, { tasks: 10, width: 2 }),
-    ])
-    const projections = [tasksProjection, ledgerProjection]
-    const older = startEngine(t, { pool, log, projections })
-    await caughtUp(pool, log, projections)
-    const next: Projection = {
-      ...ledgerProjection,
-      version: ledgerProjection.version + 1,
-      tablesSql: `${ledgerProjection.tablesSql}; create table of_next_version (a int);`,
-      // While it is being built, what comes is still in the old tables for whoever reads.
-      apply: async (client, batch) => {
-        if (!shown) {
-          log.push(recordCall(recorder, 1))
-          await caughtUp(pool, log, projections)
-          shown = true
-        }
-        await ledgerProjection.apply(client, batch)
-      },
-    }
-    let shown = false
-    const newer = startEngine(t, { pool, log, projections: [tasksProjection, next] })
-    await eventually(
-      'the new version is live',
-      async () => (await readCheckpoint(pool, 'ledger'))?.version === next.version,
-    )
-    t.ok(shown)
-    t.ok(!newer.status().leading, 'it was built without leading')
-    log.push(recordCall(recorder, 2))
-    await caughtUp(pool, log, [tasksProjection, next])
-    t.ok(newer.status().leading && !older.status().leading, 'the older one has given way')
-    t.same(
-      newer.status().projections.map(({ state }) => state),
-      ['following', 'following'],
-    )
-    t.equal((await chainHead(pool)).seq, 14n)
-  },
-)
+t.test('a newer program builds next to an older leader, then leads', async (t) => {
+  const pool = await testPool(t)
+  const recorder = new Recorder()
+  const log = new ScriptedLog([
+    ...openTenant(recorder, 'tenant_1'),
+    ...overlappingTasks(recorder, { tasks: 10, width: 2 }),
+  ])
+  const projections = [tasksProjection, ledgerProjection]
+  const older = startEngine(t, { pool, log, projections })
+  await caughtUp(pool, log, projections)
+  const next: Projection = {
+    ...ledgerProjection,
+    version: ledgerProjection.version + 1,
+    tablesSql: `${ledgerProjection.tablesSql}; create table of_next_version (a int);`,
+    // While it is being built, what comes is still in the old tables for whoever reads.
+    apply: async (client, batch) => {
+      if (!shown) {
+        log.push(recordCall(recorder, 1))
+        await caughtUp(pool, log, projections)
+        shown = true
+      }
+      await ledgerProjection.apply(client, batch)
+    },
+  }
+  let shown = false
+  const newer = startEngine(t, { pool, log, projections: [tasksProjection, next] })
+  await eventually(
+    'the new version is live',
+    async () => (await readCheckpoint(pool, 'ledger'))?.version === next.version,
+  )
+  t.ok(shown)
+  t.ok(!newer.status().leading, 'it was built without leading')
+  log.push(recordCall(recorder, 2))
+  await caughtUp(pool, log, [tasksProjection, next])
+  t.ok(newer.status().leading && !older.status().leading, 'the older one has given way')
+  t.same(
+    newer.status().projections.map(({ state }) => state),
+    ['following', 'following'],
+  )
+  t.equal((await chainHead(pool)).seq, 14n)
+})
 
-t.test('only one rebuild of a projection at a time', async (t) => {
+t.test('at most one rebuild of a projection runs at a time', async (t) => {
   const pool = await testPool(t)
   const log = new ScriptedLog(mixedHistory(200))
   const both = await Promise.allSettled(
@@ -315,7 +312,7 @@ t.test('only one rebuild of a projection at a time', async (t) => {
   t.ok(failed?.reason instanceof RebuildRunningError)
 })
 
-t.test('a projection that stopped over damaged tables goes on once it is rebuilt', async (t) => {
+t.test('a projection stopped by damaged tables continues after a rebuild', async (t) => {
   const pool = await testPool(t)
   const recorder = new Recorder()
   const log = new ScriptedLog([
@@ -335,7 +332,7 @@ t.test('a projection that stopped over damaged tables goes on once it is rebuilt
   t.equal((await chainHead(pool)).seq, 7n)
 })
 
-t.test('a reader that takes its time delays neither the swap nor other readers', async (t) => {
+t.test('a slow reader delays neither the swap nor other readers', async (t) => {
   const pool = await testPool(t)
   const log = new ScriptedLog(mixedHistory(20))
   const engine = startEngine(t, { pool, log, projections: [ledgerProjection] })

@@ -87,7 +87,7 @@ const thing = {
   models: ['x"y', 'z'],
 }
 
-t.test('every kind of column is stored as it was given', async (t) => {
+t.test('every kind of column is stored as given', async (t) => {
   const pool = await testPool(t, 2)
   await createTable(pool, things)
   await within(pool, (client) =>
@@ -135,40 +135,37 @@ t.test('every kind of column is stored as it was given', async (t) => {
   })
 })
 
-t.test(
-  'an upsert adds, replaces, keeps the greatest or fills in, as the record says',
-  async (t) => {
-    const pool = await testPool(t, 2)
-    const counts = table('shop.counts', {
-      columns: {
-        kind: text(),
-        part: text(),
-        n: whole(),
-        position: operational(bigint()),
-        name: nullable(text()),
-        first: text(),
-      },
-      key: ['kind', 'part'],
-      onConflict: { n: 'add', position: 'greatest', name: 'fill' },
-    })
-    await createTable(pool, counts)
-    const row = { kind: 'a', part: '', n: 2, position: 7n, first: 'once' }
-    await within(pool, async (client) => {
-      await counts.upsert(client, [row, { ...row, part: 'b', name: 'known' }])
-      await counts.upsert(client, [
-        { ...row, n: -5n, position: 3n, name: 'late', first: 'again' },
-        { ...row, part: 'b', position: 9n },
-      ])
-    })
-    const { rows } = await pool.query('select * from shop.counts order by part')
-    t.same(rows, [
-      { kind: 'a', part: '', n: '-3', position: '7', name: 'late', first: 'once' },
-      { kind: 'a', part: 'b', n: '4', position: '9', name: 'known', first: 'once' },
+t.test('an upsert adds, replaces, keeps the greatest or fills in, as declared', async (t) => {
+  const pool = await testPool(t, 2)
+  const counts = table('shop.counts', {
+    columns: {
+      kind: text(),
+      part: text(),
+      n: whole(),
+      position: operational(bigint()),
+      name: nullable(text()),
+      first: text(),
+    },
+    key: ['kind', 'part'],
+    onConflict: { n: 'add', position: 'greatest', name: 'fill' },
+  })
+  await createTable(pool, counts)
+  const row = { kind: 'a', part: '', n: 2, position: 7n, first: 'once' }
+  await within(pool, async (client) => {
+    await counts.upsert(client, [row, { ...row, part: 'b', name: 'known' }])
+    await counts.upsert(client, [
+      { ...row, n: -5n, position: 3n, name: 'late', first: 'again' },
+      { ...row, part: 'b', position: 9n },
     ])
-  },
-)
+  })
+  const { rows } = await pool.query('select * from shop.counts order by part')
+  t.same(rows, [
+    { kind: 'a', part: '', n: '-3', position: '7', name: 'late', first: 'once' },
+    { kind: 'a', part: 'b', n: '4', position: '9', name: 'known', first: 'once' },
+  ])
+})
 
-t.test('without a word of conflicts an upsert replaces all but the key', async (t) => {
+t.test('an upsert without conflict rules replaces all columns but the key', async (t) => {
   const pool = await testPool(t, 2)
   const notes = table('shop.notes', {
     columns: { note_id: text(), words: nullable(text()) },
@@ -188,43 +185,38 @@ t.test('without a word of conflicts an upsert replaces all but the key', async (
   ])
 })
 
-t.test(
-  'a merge changes what is given of rows that exist, and says how many those were',
-  async (t) => {
-    const pool = await testPool(t, 2)
-    const holds = table('shop.holds', {
-      columns: { source_id: text(), state: text(), closed_at: nullable(time()), amount: decimal() },
-      key: ['source_id'],
-    })
-    const close = holds.merging('close', ['state', 'closed_at'])
-    await createTable(pool, holds)
-    const changed = await within(pool, async (client) => {
-      await holds.insert(
-        client,
-        [
-          { state: 'placed', amount: '1' },
-          { state: 'placed', amount: '2' },
-        ],
-        { sourceId: ['a', 'b'] },
-      )
-      return close(client, [
-        { sourceId: 'a', state: 'closed', closedAt: '2026-03-01T00:00:00Z' },
-        { sourceId: 'b', closedAt: '2026-03-02T00:00:00Z' },
-        { sourceId: 'absent', state: 'closed' },
-      ])
-    })
-    t.equal(changed, 2)
-    const { rows } = await pool.query(
-      'select source_id, state, closed_at from shop.holds order by 1',
+t.test('a merge changes given columns of existing rows, and returns their number', async (t) => {
+  const pool = await testPool(t, 2)
+  const holds = table('shop.holds', {
+    columns: { source_id: text(), state: text(), closed_at: nullable(time()), amount: decimal() },
+    key: ['source_id'],
+  })
+  const close = holds.merging('close', ['state', 'closed_at'])
+  await createTable(pool, holds)
+  const changed = await within(pool, async (client) => {
+    await holds.insert(
+      client,
+      [
+        { state: 'placed', amount: '1' },
+        { state: 'placed', amount: '2' },
+      ],
+      { sourceId: ['a', 'b'] },
     )
-    t.same(rows, [
-      { source_id: 'a', state: 'closed', closed_at: new Date('2026-03-01') },
-      { source_id: 'b', state: 'placed', closed_at: new Date('2026-03-02') },
+    return close(client, [
+      { sourceId: 'a', state: 'closed', closedAt: '2026-03-01T00:00:00Z' },
+      { sourceId: 'b', closedAt: '2026-03-02T00:00:00Z' },
+      { sourceId: 'absent', state: 'closed' },
     ])
-  },
-)
+  })
+  t.equal(changed, 2)
+  const { rows } = await pool.query('select source_id, state, closed_at from shop.holds order by 1')
+  t.same(rows, [
+    { source_id: 'a', state: 'closed', closed_at: new Date('2026-03-01') },
+    { source_id: 'b', state: 'placed', closed_at: new Date('2026-03-02') },
+  ])
+})
 
-t.test('the definition, the indexes and what is compared follow from the record', async (t) => {
+t.test('the definition, the indexes and the compared columns follow from the record', async (t) => {
   const pool = await testPool(t, 2)
   const polls = table('shop.polls', {
     columns: {
@@ -273,7 +265,7 @@ t.test('the definition, the indexes and what is compared follow from the record'
   t.not((await within(pool, digest)).hash, before.hash)
 })
 
-t.test('what events set is folded over a batch, and over rows that exist', async (t) => {
+t.test('columns set by events are folded over a batch, and over existing rows', async (t) => {
   const pool = await testPool(t, 2)
   const uploads = rowsOf<FileEvent>()({
     table: table('shop.uploads', {

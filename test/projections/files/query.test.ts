@@ -43,7 +43,7 @@ const events = [
   uploaded(4, 'tenant_1'),
 ]
 
-t.test('files are listed for their tenant, in any batches the same', async (t) => {
+t.test('files are listed for their tenant, equally for any batches', async (t) => {
   const digests = []
   for (const slice of [events.length, 1]) {
     const pool = await testPool(t)

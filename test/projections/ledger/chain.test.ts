@@ -64,7 +64,7 @@ const audited = {
   position: line.position,
 }
 
-t.test('a line at the price of the book keeps the hash it always had', async (t) => {
+t.test('a line at the list price keeps its hash of earlier releases', async (t) => {
   t.equal(canonicalBytes(line), FIRST_BYTES)
   const hash = createHash('sha256').update(GENESIS).update(FIRST_BYTES).digest('hex')
   t.equal(chainHash(GENESIS, line).toString('hex'), hash)
@@ -72,7 +72,7 @@ t.test('a line at the price of the book keeps the hash it always had', async (t)
     t.equal(chained(NO_LINES, row), hash)
 })
 
-t.test('which account prices a line came of is part of its hash', async (t) => {
+t.test('the account prices of a line are part of its hash', async (t) => {
   const hashes = [1, 2].map((accountPrices) => {
     const hash = chainHash(GENESIS, { ...line, accountPrices }).toString('hex')
     // A row that stands has it as text, an expected one as a number.

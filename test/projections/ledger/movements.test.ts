@@ -6,7 +6,7 @@ import { movingTypes } from '../../../src/domain/any-event.ts'
 import { formatAmount } from '../../../src/kernel/money.ts'
 import { mixedHistory } from '../support/history.ts'
 
-t.test('these events move money, and no other', (t) => {
+t.test('exactly these events move money', (t) => {
   t.same([...movingTypes].sort(), [
     'AdjustmentPosted',
     'CallSettled',

@@ -79,7 +79,7 @@ function* nodesOf(plan: Plan): Generator<Plan> {
   for (const inner of plan.Plans ?? []) yield* nodesOf(inner)
 }
 
-t.test('every query of finance and support goes by an index, whatever it narrows by', async (t) => {
+t.test('every query of finance and support uses an index, with any filter', async (t) => {
   const pool = await testPool(t)
   for (const projection of [ledgerProjection, timelineProjection])
     await prepareTables(pool, projection)

@@ -30,7 +30,7 @@ import { ScriptedLog } from '../support/memory-log.ts'
 const TASKS = 130
 const DAY_MS = 86_400_000
 
-t.test('the ledger as it is read', async (t) => {
+t.test('reads of the ledger', async (t) => {
   const pool = await testPool(t)
   const recorder = new Recorder()
   const lifeOf = (n: number): Life => (n % 10 === 9 ? 'failed' : n % 10 === 8 ? 'stuck' : 'settled')
@@ -59,7 +59,7 @@ t.test('the ledger as it is read', async (t) => {
     return items
   }
 
-  await t.test('pages give every line once, newest first, whatever their size', async (t) => {
+  await t.test('pages give every line once, newest first, at any page size', async (t) => {
     const lines = await all({}, 7)
     const settled = events.filter(({ type }) => type === 'TaskSettled').length
     t.equal(lines.length, settled + 2)
@@ -77,7 +77,7 @@ t.test('the ledger as it is read', async (t) => {
     }
   })
 
-  await t.test('equal lines are rated together, and every line once', async (t) => {
+  await t.test('equal lines are priced together, and every line once', async (t) => {
     const lines = await all({ tenantId: 'tenant_1' }, 1_000)
     const sumOf = async (pageLines: number) => {
       let amountPico = 0n
@@ -95,7 +95,7 @@ t.test('the ledger as it is read', async (t) => {
       t.same(await sumOf(pageLines), { count: lines.length, amount }, `${pageLines} at once`)
   })
 
-  await t.test('a line explains itself', async (t) => {
+  await t.test('a line has every member that explains it', async (t) => {
     const [line] = await all({ tenantId: 'tenant_1', sku: 'gpt-x-input-token' })
     t.match(line, {
       lineId: 'call_3:1',
@@ -117,7 +117,7 @@ t.test('the ledger as it is read', async (t) => {
     })
   })
 
-  await t.test('filters narrow', async (t) => {
+  await t.test('every filter narrows the list', async (t) => {
     const lines = await all({})
     const check = async (filter: LedgerFilter, test: (line: (typeof lines)[number]) => boolean) =>
       t.same(
@@ -188,7 +188,7 @@ t.test('the ledger as it is read', async (t) => {
     t.match(one, { key: 'tenant_1', lines: 2, unit: 'token', quantity: 110 })
   })
 
-  await t.test('balances: credit, limit, holds and what was settled', async (t) => {
+  await t.test('balances: credit, limit, holds and settled amounts', async (t) => {
     const found = await balances(pool, 'tenant_0')
     const mine = (await all({ tenantId: 'tenant_0' })).reduce(
       (sum, line) => sum + parseAmount(line.amount),
@@ -212,7 +212,7 @@ t.test('the ledger as it is read', async (t) => {
     t.same(await balances(pool, 'nobody'), [])
   })
 
-  await t.test('the chain can be recomputed from the lines that are read', async (t) => {
+  await t.test('the chain can be recomputed from the listed lines', async (t) => {
     const lines = (await all({}, 500)).sort((a, b) => (BigInt(a.seq) < BigInt(b.seq) ? -1 : 1))
     let hash: Buffer = GENESIS
     for (const { seq, hash: stored, settledAtMs, position, ...line } of lines) {
@@ -227,61 +227,58 @@ t.test('the ledger as it is read', async (t) => {
   })
 })
 
-t.test(
-  'an adjustment stands beside its line, in the balance and by whom it was posted',
-  async (t) => {
-    const pool = await testPool(t)
-    const recorder = new Recorder()
-    const tenantId = 'tenant_1'
-    const adjusted = (adjustmentId: string, amount: string, lineId: string) => {
-      const event = recorder.record(`account-${tenantId}`, {
-        type: 'AdjustmentPosted',
-        data: {
-          tenantId,
-          adjustmentId,
-          currency: 'USD',
-          amount,
-          corrects: { kind: 'line', lineId },
-          reason: 'broken "twice"\u0000',
-          postedAt: toTimestamp(START_MS),
-        },
-      })
-      return { ...event, metadata: { ...event.metadata, actor: 'Zoë' } }
-    }
-    const events = [
-      ...openTenant(recorder, tenantId),
-      recordCall(recorder, 3, tenantId),
-      adjusted('adj_1', '0.0004', 'call_3:1'),
-      adjusted('adj_2', '-0.0001', 'call_3:1'),
-    ]
-    await applied(t, pool, events, [ledgerProjection])
-    const { items } = await listLines(pool, {}, { limit: 10 })
-    t.same(
-      items.map(({ lineId, amount, adjusted: sum }) => [lineId, amount, sum]),
-      [
-        ['call_3:2', '0.000084', '0'],
-        ['call_3:1', '0.0004429', '0.0003'],
-      ],
-    )
-    t.match(await balances(pool, tenantId), [
-      { currency: 'CNY', credit: '9999.75' },
-      { currency: 'USD', credit: '0.0003', settled: '0.0005269' },
-    ])
-    t.match(await listAdjustments(pool, { tenantId, limit: 2 }), [
-      { adjustmentId: 'adj_2', amount: '-0.0001', lineId: 'call_3:1', grantId: null },
-      { adjustmentId: 'adj_1', actor: 'Zoë', reason: 'broken "twice"\ufffd' },
-    ])
-    t.same(await lineFacts(pool, 'call_3:1'), {
-      lineId: 'call_3:1',
-      tenantId,
-      currency: 'USD',
-      amount: '0.0004429',
+t.test('an adjustment is shown with its line, in the balance and with its actor', async (t) => {
+  const pool = await testPool(t)
+  const recorder = new Recorder()
+  const tenantId = 'tenant_1'
+  const adjusted = (adjustmentId: string, amount: string, lineId: string) => {
+    const event = recorder.record(`account-${tenantId}`, {
+      type: 'AdjustmentPosted',
+      data: {
+        tenantId,
+        adjustmentId,
+        currency: 'USD',
+        amount,
+        corrects: { kind: 'line', lineId },
+        reason: 'broken "twice"\u0000',
+        postedAt: toTimestamp(START_MS),
+      },
     })
-    t.equal(await lineFacts(pool, 'call_3:9'), undefined)
-  },
-)
+    return { ...event, metadata: { ...event.metadata, actor: 'Zoë' } }
+  }
+  const events = [
+    ...openTenant(recorder, tenantId),
+    recordCall(recorder, 3, tenantId),
+    adjusted('adj_1', '0.0004', 'call_3:1'),
+    adjusted('adj_2', '-0.0001', 'call_3:1'),
+  ]
+  await applied(t, pool, events, [ledgerProjection])
+  const { items } = await listLines(pool, {}, { limit: 10 })
+  t.same(
+    items.map(({ lineId, amount, adjusted: sum }) => [lineId, amount, sum]),
+    [
+      ['call_3:2', '0.000084', '0'],
+      ['call_3:1', '0.0004429', '0.0003'],
+    ],
+  )
+  t.match(await balances(pool, tenantId), [
+    { currency: 'CNY', credit: '9999.75' },
+    { currency: 'USD', credit: '0.0003', settled: '0.0005269' },
+  ])
+  t.match(await listAdjustments(pool, { tenantId, limit: 2 }), [
+    { adjustmentId: 'adj_2', amount: '-0.0001', lineId: 'call_3:1', grantId: null },
+    { adjustmentId: 'adj_1', actor: 'Zoë', reason: 'broken "twice"\ufffd' },
+  ])
+  t.same(await lineFacts(pool, 'call_3:1'), {
+    lineId: 'call_3:1',
+    tenantId,
+    currency: 'USD',
+    amount: '0.0004429',
+  })
+  t.equal(await lineFacts(pool, 'call_3:9'), undefined)
+})
 
-t.test('the history that cannot be stops the ledger', async (t) => {
+t.test('an impossible history stops the ledger', async (t) => {
   const pool = await testPool(t)
   const recorder = new Recorder()
   const first = recordCall(recorder, 1)
@@ -298,7 +295,7 @@ t.test('the history that cannot be stops the ledger', async (t) => {
   t.equal((await chainHead(pool)).seq, 2n, 'only the first is there')
 })
 
-t.test('a call settled twice is settled once, by its first settlement', async (t) => {
+t.test('a call settled twice is counted once, by its first settlement', async (t) => {
   const recorder = new Recorder()
   const events = [1, 2, 1, 3, 3, 1].map((n) => recordCall(recorder, n))
   const once = [0, 1, 3].flatMap((at) => events[at] ?? [])

@@ -113,7 +113,7 @@ t.test('usage by the days of any zone', async (t) => {
   const positions = lines.map(({ position }) => BigInt(position))
   const keys: readonly UsageKey[] = ['day', 'model', 'token', 'user', 'sku', 'surface']
 
-  await t.test('is what the lines sum to, in every range and as of every position', async (t) => {
+  await t.test('is the sum of the lines, in every range and as of every position', async (t) => {
     const times = fc.integer({
       min: FROM_MS - 50 * HOUR_MS,
       max: FROM_MS + LENGTH_MS + 50 * HOUR_MS,
@@ -170,12 +170,12 @@ t.test('usage by the days of any zone', async (t) => {
     )
   })
 
-  await t.test('days of UTC need no ends', async (t) => {
+  await t.test('days of UTC are summed from daily totals only', async (t) => {
     const groups = await usage(pool, { filter: {}, groupBy: ['day', 'sku'] })
     t.same(shown(groups, ['day', 'sku']), summed({}, ['day', 'sku'], 'UTC'))
   })
 
-  await t.test('pages by number are the whole list, wherever they begin', async (t) => {
+  await t.test('pages by number join up to the whole list, from any start', async (t) => {
     const asOf = positions.toSorted((a, b) => (a < b ? -1 : 1))[CALLS]
     const filter = { kinds: ['consume', 'topup', 'adjust', 'refund'] as const, asOf }
     const all = await listLogs(pool, filter, { offset: 0, limit: 10_000 })

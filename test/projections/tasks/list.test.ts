@@ -85,7 +85,7 @@ t.test('task lists', async (t) => {
   const pool = await testPool(t)
   await applied(t, pool, events, [tasksProjection], 700)
 
-  await t.test('any page of any filter is what a plain scan gives, with the total', async (t) => {
+  await t.test('any page of any filter equals a plain scan, with the total', async (t) => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom('tenant_a', 'tenant_b', 'tenant_none'),
@@ -117,7 +117,7 @@ t.test('task lists', async (t) => {
   })
 
   await t.test(
-    'read page behind page, tasks of all tenants come once each, whatever comes',
+    'tasks of all tenants are listed once each across pages, while tasks are added',
     async (t) => {
       const all = {
         tenantId: undefined,
@@ -159,7 +159,7 @@ t.test('task lists', async (t) => {
     },
   )
 
-  await t.test('read on from task to task, a list has every visible one once', async (t) => {
+  await t.test('a list continued task by task has every visible task once', async (t) => {
     const families = ['video-a', 'none']
     for (const order of ['asc', 'desc'] as const) {
       const wanted = await pool.query<{ platform_id: string }>(
@@ -210,7 +210,7 @@ t.test('task lists', async (t) => {
     t.equal(new Set(sums.map(({ n }) => n)).size, 1)
   })
 
-  await t.test('by ids of either kind, only the tenant’s own and visible ones', async (t) => {
+  await t.test('ids of either kind find only the tenant’s own visible tasks', async (t) => {
     const visible = expected('tenant_a', 'succeeded')
     const mine = visible.slice(0, 2)
     const page = await listTasks(pool, {
@@ -242,7 +242,7 @@ t.test('task lists', async (t) => {
   })
 })
 
-t.test('finding a task', async (t) => {
+t.test('finding one task', async (t) => {
   const pool = await testPool(t)
   const recorder = new Recorder()
   const steps = (n: number, life: Life) =>

@@ -23,7 +23,7 @@ function history(all: Readonly<Record<number, Life>>) {
   )
 }
 
-t.test('what is open upstream is due, what has ended is not', async (t) => {
+t.test('tasks open upstream are due, ended ones are not', async (t) => {
   const pool = await testPool(t)
   const events = history({
     1: 'settled',
@@ -91,7 +91,7 @@ t.test('a lease is exclusive, ends by itself, and only its owner can reschedule'
   t.equal(same?.observedAtMs, LATER + 7, 'an earlier one does not')
 })
 
-t.test('what was given up is shown as failed, and watched until its watch is ended', async (t) => {
+t.test('a task that was given up is failed, and watched until its watch ends', async (t) => {
   const pool = await testPool(t)
   await applied(t, pool, history({ 1: 'neverAccepted' }), [tasksProjection], 3)
   const key = { tenantId: 'tenant_1', families: ['video-a'], id: platformId(1) }
@@ -124,7 +124,7 @@ t.test('the first look that proves an absence is kept, whichever worker looks ne
   t.equal(await looked('b', LATER, undefined), LATER - 3)
 })
 
-t.test('only who has leased an open task still has it, and channels may be left out', async (t) => {
+t.test('the owner of a lease on an open task still has it; channels may be left out', async (t) => {
   const pool = await testPool(t)
   await applied(t, pool, history({ 1: 'stuck', 2: 'stuck', 3: 'begun' }), [tasksProjection], 3)
   await pool.query(`update tasks.polls set channel_id = 'busy' where platform_id = $1`, [
@@ -148,7 +148,7 @@ t.test('only who has leased an open task still has it, and channels may be left 
 })
 
 t.test(
-  'what is begun stays leased to its maker, or is ended at once where that is gone',
+  'a begun task stays leased to its worker, or is ended at once if that is gone',
   async (t) => {
     const pool = await testPool(t)
     const recorder = new Recorder()
@@ -179,7 +179,7 @@ t.test(
   },
 )
 
-t.test('what another process is just leasing is passed over, whichever goes first', async (t) => {
+t.test('rows that another process is leasing are skipped, in either order', async (t) => {
   const pool = await testPool(t)
   const events = history({ 1: 'stuck', 2: 'stuck', 3: 'waiting', 4: 'waiting' })
   await applied(t, pool, events, [tasksProjection], 3)

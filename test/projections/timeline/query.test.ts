@@ -16,7 +16,7 @@ import {
 } from '../support/history.ts'
 import { assetId, recordAsset } from '../support/library.ts'
 
-t.test('the timeline', async (t) => {
+t.test('reads of the timeline', async (t) => {
   const pool = await testPool(t)
   const itemsOf = async (id: string, scope: TimelineScope = {}) =>
     (await historyOf(pool, id, scope, { limit: 100 })).items
@@ -59,7 +59,7 @@ t.test('the timeline', async (t) => {
   ]
   await applied(t, pool, events, [timelineProjection], 13)
 
-  await t.test('a task’s history is every event of it, oldest first, by either id', async (t) => {
+  await t.test('a history has every event of its task, oldest first, by either id', async (t) => {
     const items = await itemsOf(platformId(7))
     const mine = events.filter(({ stream }) => stream === `task-${platformId(7)}`)
     t.same(
@@ -87,7 +87,7 @@ t.test('the timeline', async (t) => {
     t.equal((await itemsOf('call_5')).length, 1)
   })
 
-  await t.test('outside the scope there is nothing', async (t) => {
+  await t.test('a history outside the scope is empty', async (t) => {
     const scopes = [{ tenantId: 'tenant_0' }, { userIds: ['user_0'] }, { userIds: [] }]
     for (const scope of scopes) t.same(await itemsOf(platformId(7), scope), [])
     const inside = { tenantId: 'tenant_1', userIds: ['user_1'] }
@@ -118,7 +118,7 @@ t.test('the timeline', async (t) => {
       )
   })
 
-  await t.test('by time, type and source', async (t) => {
+  await t.test('filters by time, type and source', async (t) => {
     const fromMs = events[30]!.recordedAt.getTime()
     const toMs = events[60]!.recordedAt.getTime()
     const page = await tenantTimeline(
@@ -148,7 +148,7 @@ t.test('the timeline', async (t) => {
     t.equal(one.items.length, 5)
   })
 
-  await t.test('text that Postgres cannot hold stops nothing', async (t) => {
+  await t.test('text that Postgres cannot store does not stop the timeline', async (t) => {
     const page = await tenantTimeline(
       pool,
       { tenantId: 'tenant_0', types: ['TokenDisabled'] },
@@ -158,7 +158,7 @@ t.test('the timeline', async (t) => {
   })
 })
 
-t.test('an event that names no user is of the user who began its source', async (t) => {
+t.test('an event without a user belongs to the user who began its source', async (t) => {
   const recorder = new Recorder()
   const events = [
     ...recordAsset(recorder, { n: 1, userId: 'user_1' }, 'created', 'accepted', 'activated'),

@@ -45,7 +45,7 @@ const events = [
   cloned('tenant_1', 'req_3'),
 ]
 
-t.test('a name is one row of its tenant, as it was cloned last, in any batches', async (t) => {
+t.test('a name is one row of its tenant, with its last clone, for any batches', async (t) => {
   const digests = []
   for (const slice of [events.length, 1]) {
     const pool = await testPool(t)
