@@ -1,13 +1,13 @@
 import t from 'tap'
 import { crashPointFrom } from '../../src/app/crash-points.ts'
 
-t.test('without a setting nothing dies', async (t) => {
+t.test('without the setting no crash point kills the process', async (t) => {
   crashPointFrom(undefined)('create.after-provider')
   crashPointFrom('')('create.after-provider')
   t.pass('still here')
 })
 
-t.test('it dies at the n-th hit of its own point only', async (t) => {
+t.test('a crash point kills at the n-th hit of its own name only', async (t) => {
   let deaths = 0
   const point = crashPointFrom('create.after-provider:2', () => {
     deaths += 1

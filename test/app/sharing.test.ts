@@ -27,7 +27,7 @@ t.test('calls for one key that overlap share one run and its failure', async (t)
   t.equal(flight.size(), 0)
 })
 
-t.test('a caller that asks for a catch-up gets one that began after it asked', async (t) => {
+t.test('a caller that asks for a catch-up gets one that began afterwards', async (t) => {
   const begun: number[] = []
   let asked = 0
   const catchUp = createSharedCatchUp(async () => {
@@ -42,7 +42,7 @@ t.test('a caller that asks for a catch-up gets one that began after it asked', a
   t.same(begun, [1, 4], 'the first at once, the others together after it')
 })
 
-t.test('a failed catch-up fails those who shared it and no later caller', async (t) => {
+t.test('a failed catch-up fails the callers that shared it and no later caller', async (t) => {
   let runs = 0
   const catchUp = createSharedCatchUp(async () => {
     runs += 1
@@ -53,7 +53,7 @@ t.test('a failed catch-up fails those who shared it and no later caller', async 
   t.equal(runs, 2)
 })
 
-t.test('a tenant waits for the furthest of its writes until it was seen', async (t) => {
+t.test('a tenant’s reads wait for the last of its writes until it is projected', async (t) => {
   const recent = createRecentWrites()
   recent.note('a', 5n)
   recent.note('a', 3n)
@@ -66,7 +66,7 @@ t.test('a tenant waits for the furthest of its writes until it was seen', async 
   t.equal(recent.of('a'), undefined)
 })
 
-t.test('an outage is waited out, a refusal is not', async (t) => {
+t.test('an outage is retried, a refusal is not', async (t) => {
   const background = createBackgroundAppends({ clock: systemClock, logger: silentLog })
   let tries = 0
   background.keepTrying('outage', 'video_1', async () => {

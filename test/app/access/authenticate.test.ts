@@ -56,7 +56,7 @@ async function authenticatorOf(
 
 const wanted = { tenantId: TENANT, userId: 'user_1', kind: 'model', name: 'test' } as const
 
-t.test('tokens', async (t) => {
+t.test('authentication of tokens', async (t) => {
   const world = await startWorld(t, { prices: false })
   const access = {
     log: world.log,
@@ -67,7 +67,7 @@ t.test('tokens', async (t) => {
   }
 
   await t.test(
-    'a token works right after it was issued, also if it was tried before',
+    'a token is valid right after it was issued, also if it was tried before',
     async (t) => {
       const { authenticate } = await authenticatorOf(t, world)
       const { secret, tokenId } = await issueToken(access, {
@@ -90,7 +90,7 @@ t.test('tokens', async (t) => {
     const [issued] = await world.log.readStream(tokenStream(tokenId))
     t.same(issued?.data, { ...issued?.data, models: names }, 'written under its external name')
 
-    await t.test('also one whose alias stands in the log as it was written', async (t) => {
+    await t.test('a token whose recorded models name an alias may use its model', async (t) => {
       const old = newSecret('sk-')
       const oldId = newId('token', Date.now())
       const data = {
@@ -112,14 +112,14 @@ t.test('tokens', async (t) => {
     })
   })
 
-  await t.test('what was never issued is unknown, whatever its shape', async (t) => {
+  await t.test('a token that was never issued is unknown, whatever its shape', async (t) => {
     const { authenticate } = await authenticatorOf(t, world)
     const secrets = [newSecret('sk-'), 'sk-', '', 'x'.repeat(10_000), 'sk-\u0000', 'bearer']
     for (const secret of secrets)
       t.same(await authenticate(secret), { ok: false, reason: 'unknown' })
   })
 
-  await t.test('many unknown tokens at once cost the log few questions', async (t) => {
+  await t.test('many unknown tokens at once cost few reads of the log', async (t) => {
     let questions = 0
     const log = {
       ...world.log,
@@ -303,11 +303,11 @@ t.test('tokens', async (t) => {
   await t.test('a read that began before a token was disabled does not revive it', (t) =>
     revives(t, true),
   )
-  await t.test('nor does one that began before a change that is not understood', (t) =>
+  await t.test('a read that began before an unreadable change does not revive a token', (t) =>
     revives(t, false),
   )
 
-  await t.test('a change that is not notified counts after a bounded delay', async (t) => {
+  await t.test('a change that is not notified applies after a bounded delay', async (t) => {
     let nowMs = 1_000_000
     // Nothing is followed: it hears of no change.
     const { authenticate } = createAuthenticator({

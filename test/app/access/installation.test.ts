@@ -126,7 +126,7 @@ t.test('of two empty logs that start at once with a database, one is refused', a
   )
 })
 
-t.test('another log is refused, empty or not, and nothing is written to it', async (t) => {
+t.test('a second log is refused, empty or not, and no event is written to it', async (t) => {
   const [pool, log] = [await newPool(t), await newLog(t)]
   await start(pool, log)
   await refused(

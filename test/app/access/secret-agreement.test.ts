@@ -18,7 +18,7 @@ t.teardown(async () => {
 /** As long as a secret must be. */
 const long = (text: string): string => text.padEnd(32, '.')
 
-t.test('of several that start at once with different secrets, one has its way', async (t) => {
+t.test('of processes that start at once with different secrets, one wins', async (t) => {
   const secrets = ['one', 'two', 'three', 'four'].map(long)
   const tried = await Promise.allSettled(secrets.map((secret) => agreeOnSecret(pool, secret)))
   const winner = secrets[tried.findIndex(({ status }) => status === 'fulfilled')]
@@ -28,7 +28,7 @@ t.test('of several that start at once with different secrets, one has its way', 
     else await t.rejects(agreeOnSecret(pool, secret), MarkerSecretError)
 })
 
-t.test('it is replaced on purpose, and the stored row does not reveal it', async (t) => {
+t.test('a secret is replaced on purpose, and its stored row does not reveal it', async (t) => {
   t.equal(await replaceSecret(pool, long('a new secret')), true)
   t.equal(await replaceSecret(pool, long('a new secret')), false)
   await agreeOnSecret(pool, long('a new secret'))

@@ -4,7 +4,7 @@ import { TokenCache } from '../../../src/app/access/token-cache.ts'
 
 const token = (tokenId: string, name = 'first') => ({ tokenId, name }) as FoundToken
 
-t.test('what was read serves, then is looked at again, then serves no more', async (t) => {
+t.test('a cached token is used, then looked up again, then not used any more', async (t) => {
   let nowMs = 1_000_000
   const cache = new TokenCache({ nowMs: () => nowMs })
   t.equal(cache.get('a'), undefined)
@@ -26,7 +26,7 @@ t.test('what was read serves, then is looked at again, then serves no more', asy
   t.match(cache.get('a'), { token: { name: 'second' }, isOld: false })
 })
 
-t.test('a token is forgotten with all its secrets, and no other', async (t) => {
+t.test('forgetting a token removes all its secrets and no other token', async (t) => {
   const cache = new TokenCache({ nowMs: () => 0 })
   for (const [hash, tokenId] of [
     ['a', 'tok_1'],
@@ -49,7 +49,7 @@ t.test('a token is forgotten with all its secrets, and no other', async (t) => {
   t.equal(cache.get('d'), undefined)
 })
 
-t.test('guesses push out no token, and changes stay quick', async (t) => {
+t.test('guesses evict no token, and changes stay quick', async (t) => {
   const cache = new TokenCache({ nowMs: () => 0 })
   cache.set('a', token('tok_a'))
   for (let n = 0; n < 50_000; n += 1) cache.set(`guess ${n}`, undefined)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { Registry } from 'prom-client'
 import { UnknownSecrets } from '../../../src/app/access/unknown-secrets.ts'
 
-t.test('so many a minute of one address, each flowing back evenly', (t) => {
+t.test('unknown tokens of an address are limited a minute, and the limit refills evenly', (t) => {
   let nowMs = 0
   const guesses = new UnknownSecrets(6, { nowMs: () => nowMs })
   for (let n = 0; n < 6; n += 1) {
@@ -21,7 +21,7 @@ t.test('so many a minute of one address, each flowing back evenly', (t) => {
   t.end()
 })
 
-t.test('both answers are counted', async (t) => {
+t.test('the metric counts unknown tokens by their answer, 401 and 429', async (t) => {
   const registry = new Registry()
   const guesses = new UnknownSecrets(1, { nowMs: () => 0 }, registry)
   guesses.waitMs('192.0.2.1')
@@ -33,7 +33,7 @@ t.test('both answers are counted', async (t) => {
   t.match(text, 'tollgate_unknown_tokens_total{answer="429"} 2')
 })
 
-t.test('who has a network of IPv6 is one', (t) => {
+t.test('addresses of one IPv6 /64 network share a limit', (t) => {
   const guesses = new UnknownSecrets(1, { nowMs: () => 0 })
   t.equal(guesses.tried('2001:db8:1:2::1'), 0)
   t.equal(guesses.waitMs('2001:db8:1:2:ffff::9'), 60_000)
@@ -43,7 +43,7 @@ t.test('who has a network of IPv6 is one', (t) => {
   t.end()
 })
 
-t.test('addresses are remembered within a bound, those that go on the longest', (t) => {
+t.test('remembered addresses are bounded, and the least recent go first', (t) => {
   const guesses = new UnknownSecrets(1, { nowMs: () => 0 })
   guesses.tried('192.0.2.1')
   guesses.tried('192.0.2.2')

@@ -64,7 +64,7 @@ function scene() {
   return { facts, record, revisions, state, hold, expire }
 }
 
-t.test('one read finds every setting, and a cached account is not read again', async (t) => {
+t.test('one read loads every setting, and a cached account is not read again', async (t) => {
   const { record, revisions, state } = scene()
   for (const set of sets) record(set(1))
   t.same(await Promise.all([revisions(), revisions()]), [
@@ -96,7 +96,7 @@ for (const [index, set] of sets.entries())
     t.same(await revisions(), changed)
   })
 
-t.test('an event of one setting hides no earlier event of another', async (t) => {
+t.test('an event of one setting hides no earlier event of another setting', async (t) => {
   const { facts, record, revisions, expire } = scene()
   await revisions()
   // The subscription missed all but the last.
@@ -109,7 +109,7 @@ t.test('an event of one setting hides no earlier event of another', async (t) =>
   t.same(await revisions(), [1, 1, 1, 1])
 })
 
-t.test('an event that comes late brings no old setting back', async (t) => {
+t.test('an event that arrives late restores no old setting', async (t) => {
   const { facts, record, revisions } = scene()
   const old = sets.map((set) => record(set(1)))
   for (const set of sets) record(set(2))

@@ -75,7 +75,7 @@ async function oldAccount(tenantId: string, times: number): Promise<void> {
     await store.log.append(accountStream(tenantId), events.slice(from, from + 500), BigInt(from))
 }
 
-void t.test('a command reads what was appended since, however old the account is', async (t) => {
+void t.test('a command reads only the events appended since the last read', async (t) => {
   const tenantId = 'tenant_old'
   await oldAccount(tenantId, 1_700)
   const { deps, read } = processOn(store.log)
@@ -94,7 +94,7 @@ void t.test('a command reads what was appended since, however old the account is
   t.match(budgets, { revision: 1_711, budgets: [{ hard: '11' }] })
 })
 
-void t.test('a process that has not read an account reads what the read model lacks', async (t) => {
+void t.test('a process reads an account from the read model and the events after it', async (t) => {
   const tenantId = 'tenant_stored'
   await oldAccount(tenantId, 1_200)
   const pool = await testPool(t)
@@ -120,7 +120,7 @@ void t.test('a process that has not read an account reads what the read model la
   t.equal(without.read.events, 1_202)
 })
 
-void t.test('what another process appends is seen at once, by commands and reads', async (t) => {
+void t.test('commands and reads see the appends of another process at once', async (t) => {
   const tenantId = 'tenant_shared'
   const [one, two] = [processOn(store.log).deps, processOn(other).deps]
   await openTenant(one, { tenantId, name: tenantId })
@@ -143,7 +143,7 @@ void t.test('what another process appends is seen at once, by commands and reads
   t.same(await readAccountState(two, tenantId), await readAccountState(fresh.deps, tenantId))
 })
 
-void t.test('a remembered account that the log does not have is read again', async (t) => {
+void t.test('a cached account that the log does not have is read again', async (t) => {
   const tenantId = 'tenant_restored'
   const { deps } = processOn(store.log)
   await openTenant(deps, { tenantId, name: tenantId })
@@ -156,7 +156,7 @@ void t.test('a remembered account that the log does not have is read again', asy
   )
 })
 
-void t.test('a refused command leaves what is remembered as it was', async (t) => {
+void t.test('a refused command leaves the cached account unchanged', async (t) => {
   const tenantId = 'tenant_refused'
   const { deps } = processOn(store.log)
   await openTenant(deps, { tenantId, name: tenantId })

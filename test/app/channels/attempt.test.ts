@@ -64,7 +64,7 @@ async function outcome(kind: ProviderErrorKind, acceptance: Acceptance) {
 }
 
 t.test(
-  'another channel is asked only after a certain refusal that is not the caller’s',
+  'another channel is tried only after a certain refusal not caused by the caller',
   async (t) => {
     const both = ['a', 'b']
     for (const kind of ['account', 'rate_limited', 'unavailable', 'timeout'] as const) {
@@ -77,7 +77,7 @@ t.test(
   },
 )
 
-t.test('only a channel that does not work is closed', async (t) => {
+t.test('failures of a provider close its channel, refusals do not', async (t) => {
   const open = { unavailable: true, timeout: true, malformed: true }
   for (const kind of [
     'invalid',
@@ -92,7 +92,7 @@ t.test('only a channel that does not work is closed', async (t) => {
   }
 })
 
-t.test('a busy channel rests, for the model alone, as long as it asked for', async (t) => {
+t.test('a rate-limited channel rests for that model, as long as it asked for', async (t) => {
   const { deps, plan, failures, pass } = setUp('a')
   await attempt(deps, plan, failing('rate_limited', 'ruled_out', 500))
   t.equal((await attempt(deps, plan, () => Promise.resolve('never'))).kind, 'untried')
@@ -110,7 +110,7 @@ t.test('a busy channel rests, for the model alone, as long as it asked for', asy
   t.equal(deps.channels.restingForMs(TENANT, channelQuery), undefined)
 })
 
-t.test('a rate limit that one tenant meets rests for all once it refuses another', async (t) => {
+t.test('a rate limit rests one tenant, and all once it refuses another tenant', async (t) => {
   const { deps, plan, pass } = setUp('a')
   const { channels } = deps
   const limited = failing('rate_limited', 'ruled_out', 500)
@@ -130,14 +130,14 @@ t.test('a rate limit that one tenant meets rests for all once it refuses another
   t.equal(channels.restingForMs('tenant_3', channelQuery), 700)
 })
 
-t.test('an attempt that the gateway ended shows nothing about the channel', async (t) => {
+t.test('an attempt that the gateway ended does not count against the channel', async (t) => {
   const { deps, plan } = setUp('a')
   const own = new ProviderError('malformed', 'unknown', 'no', { endedByGateway: true })
   await attempt(deps, plan, () => Promise.reject(own))
   t.equal(deps.channels.health()[0]?.breaker, 'closed')
 })
 
-t.test('at most so many channels are asked, and the first may be given', async (t) => {
+t.test('at most three channels are tried, beginning with a given one', async (t) => {
   const { deps, plan, failures } = setUp('a', 'b', 'c', 'd')
   const first = deps.channels.lease(TENANT, { ...channelQuery, channelId: 'c' })
   t.ok(first)
@@ -150,7 +150,7 @@ t.test('at most so many channels are asked, and the first may be given', async (
   t.match(ended, { kind: 'failed', channel: { id: 'b' } })
 })
 
-t.test('an answer keeps its lease until its end is known', async (t) => {
+t.test('an answer keeps its channel lease until its end is known', async (t) => {
   const { deps, plan } = setUp('a')
   const answered = await attempt(deps, plan, ({ id }) => Promise.resolve(`of ${id}`))
   if (answered.kind !== 'answered') throw new Error('it was not answered')
@@ -171,7 +171,7 @@ t.test('an answer keeps its lease until its end is known', async (t) => {
   })
 })
 
-t.test('what is no failure of a provider is thrown, and says nothing of its channel', async (t) => {
+t.test('an error that is no provider failure is thrown and affects no channel', async (t) => {
   const { deps, plan, failures } = setUp('a', 'b')
   await t.rejects(
     attempt(deps, plan, () => Promise.reject(new Error('a defect'))),
@@ -184,7 +184,7 @@ t.test('what is no failure of a provider is thrown, and says nothing of its chan
   )
 })
 
-t.test('a channel that is merely full is said to be busy', async (t) => {
+t.test('a full channel is reported as overloaded', async (t) => {
   const { deps, plan } = setUp('a')
   while (deps.channels.lease(TENANT, channelQuery) !== undefined);
   t.equal((await attempt(deps, plan, () => Promise.resolve('never'))).kind, 'untried')

@@ -28,7 +28,7 @@ function failing(times: number, state: BreakerState = closedBreaker(0), atMs = 0
   )
 }
 
-t.test('it opens at enough failures that are a large enough share', async (t) => {
+t.test('a breaker opens at enough failures that are a large enough share', async (t) => {
   t.equal(failing(2).kind, 'closed')
   t.equal(failing(3).kind, 'open')
   let mostlyGood = closedBreaker(0)
@@ -42,7 +42,7 @@ t.test('failures older than the window are forgotten', async (t) => {
   t.equal(onFailure(early, 2_500, settings).kind, 'closed')
 })
 
-t.test('open, it lets nothing through until the pause is over, then one probe', async (t) => {
+t.test('an open breaker refuses calls during the pause, then admits one probe', async (t) => {
   const open = failing(3)
   t.equal(mayCall(open, 99, settings), false)
   t.equal(mayCall(open, 100, settings), true)
@@ -51,12 +51,12 @@ t.test('open, it lets nothing through until the pause is over, then one probe', 
   t.equal(mayCall(probing, 101, settings), false)
 })
 
-t.test('a probe that never reports does not block it for ever', async (t) => {
+t.test('a probe that never reports does not block the breaker for ever', async (t) => {
   const probing = onCall(failing(3), 100, settings)
   t.equal(mayCall(probing, 100 + settings.longestPauseMs, settings), true)
 })
 
-t.test('it closes after enough good probes in a row', async (t) => {
+t.test('a breaker closes after enough good probes in a row', async (t) => {
   let state = onCall(failing(3), 100, settings)
   state = onSuccess(state, 110, settings)
   t.equal(state.kind, 'half_open')
@@ -75,7 +75,7 @@ t.test('a failed probe doubles the pause, up to the longest', async (t) => {
   t.same(pauses, [200, 300, 300])
 })
 
-t.test('a late answer while open changes nothing', async (t) => {
+t.test('a late answer leaves an open breaker unchanged', async (t) => {
   const open = failing(3)
   t.equal(onSuccess(open, 50, settings), open)
   t.equal(onFailure(open, 50, settings), open)

@@ -47,24 +47,21 @@ t.test('only channels of the family, region and model are used', async (t) => {
   )
 })
 
-t.test(
-  'a call that is bound to a channel, or to what an account has, goes nowhere else',
-  async (t) => {
-    const has = (channel: Channel): boolean => channel.settings === 'has it'
-    const { lease, serving } = directory([
-      channel('first'),
-      channel('second', { priority: 1, settings: 'has it' }),
-      channel('third', { priority: 2, settings: 'has it' }),
-    ])
-    t.equal(lease(TENANT, { ...channelQuery, channelId: 'third' })?.channel.id, 'third')
-    t.equal(lease(TENANT, { ...channelQuery, channelId: 'third' }, new Set(['third'])), undefined)
-    t.equal(lease(TENANT, { ...channelQuery, channelId: 'gone' }), undefined)
-    t.equal(lease(TENANT, { ...channelQuery, suits: has })?.channel.id, 'second')
-    const ids = (more: object) => serving({ ...channelQuery, ...more }).map(({ id }) => id)
-    t.same(ids({ suits: has }), ['second', 'third'])
-    t.same(ids({ suits: has, channelId: 'first' }), [])
-  },
-)
+t.test('a call bound to a channel, or to an account’s data, uses no other channel', async (t) => {
+  const has = (channel: Channel): boolean => channel.settings === 'has it'
+  const { lease, serving } = directory([
+    channel('first'),
+    channel('second', { priority: 1, settings: 'has it' }),
+    channel('third', { priority: 2, settings: 'has it' }),
+  ])
+  t.equal(lease(TENANT, { ...channelQuery, channelId: 'third' })?.channel.id, 'third')
+  t.equal(lease(TENANT, { ...channelQuery, channelId: 'third' }, new Set(['third'])), undefined)
+  t.equal(lease(TENANT, { ...channelQuery, channelId: 'gone' }), undefined)
+  t.equal(lease(TENANT, { ...channelQuery, suits: has })?.channel.id, 'second')
+  const ids = (more: object) => serving({ ...channelQuery, ...more }).map(({ id }) => id)
+  t.same(ids({ suits: has }), ['second', 'third'])
+  t.same(ids({ suits: has, channelId: 'first' }), [])
+})
 
 t.test('the lowest priority wins while it is healthy', async (t) => {
   const { lease, advance, health } = directory([
@@ -86,14 +83,14 @@ t.test('the lowest priority wins while it is healthy', async (t) => {
   t.equal(lease(TENANT, channelQuery)?.channel.id, 'spare', 'one probe at a time')
 })
 
-t.test('within a priority chance follows the weights', async (t) => {
+t.test('within a priority, channels are chosen at random by weight', async (t) => {
   const channels = [channel('light', { weight: 1 }), channel('heavy', { weight: 3 })]
   t.equal(directory(channels, 0.24).lease(TENANT, channelQuery)?.channel.id, 'light')
   t.equal(directory(channels, 0.26).lease(TENANT, channelQuery)?.channel.id, 'heavy')
   t.equal(directory(channels, 0.999).lease(TENANT, channelQuery)?.channel.id, 'heavy')
 })
 
-t.test('a channel with too many calls waiting is left out until one ends', async (t) => {
+t.test('a channel with too many pending calls is skipped until one ends', async (t) => {
   const { lease } = directory([channel('busy', { maxConcurrent: 1 })])
   const taken = [1, 2, 3, 4].map(() => lease(TENANT, channelQuery))
   t.ok(taken.every((one) => one !== undefined))
@@ -104,7 +101,7 @@ t.test('a channel with too many calls waiting is left out until one ends', async
   t.equal(lease(TENANT, channelQuery), undefined, 'releasing twice frees one place')
 })
 
-t.test('one tenant leaves an eighth of the places of a channel to the others', async (t) => {
+t.test('one tenant may take seven eighths of the places of a channel', async (t) => {
   const { lease } = directory([channel('shared', { maxConcurrent: 4 })])
   const taken = Array.from({ length: 16 }, () => lease('noisy', channelQuery))
   t.equal(taken.filter((one) => one !== undefined).length, 14)

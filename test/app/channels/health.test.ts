@@ -26,7 +26,7 @@ function setUp() {
   }
 }
 
-t.test('failures of one tenant shut the channel to that tenant only', async (t) => {
+t.test('failures of one tenant close the channel to that tenant only', async (t) => {
   const { call, health, mayCall, pass, kind } = setUp()
   for (let times = 0; times < 20; times += 1) call('attacker', 'failure')
   t.equal(mayCall('attacker'), false)
@@ -42,7 +42,7 @@ t.test('failures of one tenant shut the channel to that tenant only', async (t) 
   t.equal(kind(), 'closed')
 })
 
-t.test('a tenant that is alone is kept from a dead channel as before', async (t) => {
+t.test('the only tenant of a channel is kept from it while it is dead', async (t) => {
   const { call, kind, pass } = setUp()
   for (let times = 0; times < settings.minimumFailures; times += 1) t.ok(call('only', 'failure'))
   t.notOk(call('only', 'failure'))
@@ -52,7 +52,7 @@ t.test('a tenant that is alone is kept from a dead channel as before', async (t)
   t.equal(kind(), 'closed')
 })
 
-t.test('a channel that fails several tenants is left with one probe for each', async (t) => {
+t.test('a channel that fails several tenants admits one probe for each', async (t) => {
   const { call, kind, mayCall, begin, health } = setUp()
   for (let times = 0; times < 3; times += 1) call('first', 'failure')
   t.equal(kind(), 'closed')
@@ -73,7 +73,7 @@ t.test('a channel that fails several tenants is left with one probe for each', a
   t.notOk(mayCall('fourth'), 'but no tenant whose own calls failed')
 })
 
-t.test('a channel on which most calls succeed is not suspected', async (t) => {
+t.test('a channel on which most calls succeed stays open to new tenants', async (t) => {
   const { call, mayCall, begin } = setUp()
   for (let times = 0; times < 40; times += 1) call('large', 'success')
   for (const tenant of ['a', 'b', 'c', 'd', 'e', 'f'])
@@ -82,7 +82,7 @@ t.test('a channel on which most calls succeed is not suspected', async (t) => {
   t.ok(mayCall('new'))
 })
 
-t.test('what the gateway or a caller ended counts as nothing, a broken answer half', async (t) => {
+t.test('a neutral outcome counts as no failure, a broken answer as half of one', async (t) => {
   const { call, kind, mayCall } = setUp()
   for (let times = 0; times < 50; times += 1) call('only', 'neutral')
   t.equal(kind(), 'closed')
@@ -102,14 +102,14 @@ t.test('a neutral probe makes room for the next one', async (t) => {
   t.ok(call('only', 'success'))
 })
 
-t.test('the states of a thousand tenants are kept, and no more', async (t) => {
+t.test('the states of a thousand tenants are kept at most', async (t) => {
   const { health } = setUp()
   for (let tenant = 0; tenant < 3_000; tenant += 1)
     for (let times = 0; times < 6; times += 1) health.onOutcome(`tenant_${tenant}`, 'failure', 0)
   t.equal(health.shutTenants(), 1_000)
 })
 
-t.test('whatever other tenants do, one whose calls succeed is served', async () => {
+t.test('a tenant whose calls succeed is served, whatever other tenants do', async () => {
   const step = fc.record({
     tenant: fc.constantFrom('a', 'b', 'c', 'd'),
     outcome: fc.constantFrom('success', 'failure', 'failure', 'broken_answer', 'neutral'),

@@ -35,24 +35,21 @@ function faultsOf(text: string, secretOf = secrets): readonly string[] {
   return []
 }
 
-t.test(
-  'a channel has its library, its secrets trimmed; persons only where it is said',
-  async (t) => {
-    const [channel] = parseChannels(channelFamilies, file(KEYS), secrets)
-    t.same(channel?.library, {
-      baseUrl: 'https://library.example.test',
-      signingRegion: 'test-region-1',
-      accessKeyId: 'LIBRARY_KEY_ID-value',
-      secretAccessKey: 'SKTEST+secret/==',
-      verifiesPersons: false,
-    })
-    const more = '\n      verifies_persons: true\n      project_name: films'
-    const [whole] = parseChannels(channelFamilies, file(KEYS + more), secrets)
-    t.match(whole?.library, { verifiesPersons: true, projectName: 'films' })
-  },
-)
+t.test('a channel has its library, its secrets trimmed; persons only if configured', async (t) => {
+  const [channel] = parseChannels(channelFamilies, file(KEYS), secrets)
+  t.same(channel?.library, {
+    baseUrl: 'https://library.example.test',
+    signingRegion: 'test-region-1',
+    accessKeyId: 'LIBRARY_KEY_ID-value',
+    secretAccessKey: 'SKTEST+secret/==',
+    verifiesPersons: false,
+  })
+  const more = '\n      verifies_persons: true\n      project_name: films'
+  const [whole] = parseChannels(channelFamilies, file(KEYS + more), secrets)
+  t.match(whole?.library, { verifiesPersons: true, projectName: 'films' })
+})
 
-t.test('every fault of a library is said at once, with those of its channel', async (t) => {
+t.test('every fault of a library is reported at once, with those of its channel', async (t) => {
   const text = file(KEYS)
     .replace('https://library.example.test', 'ftp://user:pass@library.example.test/?a=1')
     .replace('domestic-video-2-0', 'nothing')
@@ -71,7 +68,7 @@ t.test('every fault of a library is said at once, with those of its channel', as
   ])
 })
 
-t.test('a key written into the file itself is refused, and not said again', async (t) => {
+t.test('a key written into the file itself is refused and not repeated', async (t) => {
   const faults = faultsOf(
     file('\n      access_key_id: AKWRITTEN\n      secret_access_key: SKWRITTEN'),
   )
@@ -81,7 +78,7 @@ t.test('a key written into the file itself is refused, and not said again', asyn
   t.notMatch(text, /WRITTEN/)
 })
 
-t.test('what a library does not have, or lacks, is a fault', async (t) => {
+t.test('unknown, missing or invalid settings of a library are faults', async (t) => {
   for (const wrong of [
     '',
     `${KEYS}\n      verify_persons: true`,

@@ -138,7 +138,7 @@ ${more}`
   )
 })
 
-t.test('an account that speaks may say in which form', async (t) => {
+t.test('a speech account may set the form of its speech', async (t) => {
   const speech = (more: string) => `
 channels:
   - id: speech-1
@@ -198,7 +198,7 @@ t.test('without a file the sandbox serves every text wire', async (t) => {
   )
 })
 
-t.test('all faults are said at once, and never a credential', async (t) => {
+t.test('all faults are reported at once, and never a credential', async (t) => {
   const faults = faultsOf(
     `
 channels:
@@ -232,12 +232,12 @@ channels:
   t.notMatch(text, /user:pass/)
 })
 
-t.test('the same id twice is a fault', async (t) => {
+t.test('a channel id used twice is a fault', async (t) => {
   const entry = minimal.split('channels:')[1] ?? ''
   t.match(faultsOf(`${minimal}${entry}`).join(), /id main is used twice/)
 })
 
-t.test('what is not a channel list is said plainly', async (t) => {
+t.test('a file without a channel list is refused with a plain message', async (t) => {
   t.match(faultsOf('channels: [').join(), /not YAML/)
   t.match(faultsOf('').join(), /must have a list/)
   t.match(faultsOf('channels: []').join(), /at least one/)

@@ -4,7 +4,7 @@ import { systemClock } from '../../../src/kernel/clock.ts'
 
 const forever = new AbortController().signal
 
-t.test('no more run at once than allowed, and all get their turn', async (t) => {
+t.test('concurrency is bounded, and every waiting call gets its turn', async (t) => {
   const pace = createPace({ concurrent: 2, perSecond: 1_000 }, systemClock)
   let running = 0
   let most = 0
@@ -31,7 +31,7 @@ t.test('calls are spaced after the burst', async (t) => {
   t.ok(performance.now() - startedMs >= 5 * 20 - 10, 'five of seven had to wait their turn')
 })
 
-t.test('tryRun runs now or not at all', async (t) => {
+t.test('tryRun runs at once or refuses', async (t) => {
   let nowMs = 0
   const pace = createPace({ concurrent: 1, perSecond: 10 }, { nowMs: () => nowMs })
   const first = pace.tryRun(async () => 'done')
@@ -59,7 +59,7 @@ t.test('a failed call frees its place', async (t) => {
   t.equal(await pace.run(forever, async () => 'next'), 'next')
 })
 
-t.test('a caller that is stopped while waiting leaves the others their turn', async (t) => {
+t.test('a waiting caller that is stopped leaves its turn to the next', async (t) => {
   const pace = createPace({ concurrent: 1, perSecond: 1_000 }, systemClock)
   const stop = new AbortController()
   let release: () => void = () => undefined

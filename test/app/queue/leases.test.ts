@@ -10,7 +10,7 @@ import { type Job, LEASE_MS, leasesOf, startWork, work } from './support/work.ts
 
 const NOW = 1_000_000
 
-t.test('a lease ends by itself, and only its owner says when the job is due next', async (t) => {
+t.test('a lease ends by itself, and only its owner reschedules the job', async (t) => {
   const { pool, row } = await startWork(t, { job: NOW })
   const [one, two] = [leasesOf(pool, 'one'), leasesOf(pool, 'two')]
   t.equal((await one.take({ nowMs: NOW - 1, limit: 5 })).length, 0, 'not before its time')
@@ -27,7 +27,7 @@ t.test('a lease ends by itself, and only its owner says when the job is due next
   t.match(await row('job'), { due_at_ms: NOW + 7 }, 'nor one that has given it back')
 })
 
-t.test('of two that lease at once each job goes to one', async (t) => {
+t.test('of two workers that lease at once, each job goes to one', async (t) => {
   const jobs = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`job-${n}`, NOW]))
   const { pool } = await startWork(t, jobs)
   const takes = Array.from({ length: 6 }, (_, n) =>
@@ -37,7 +37,7 @@ t.test('of two that lease at once each job goes to one', async (t) => {
   t.equal(new Set(ids).size, ids.length)
 })
 
-t.test('locked rows are passed over by every statement, and none waits for them', async (t) => {
+t.test('locked rows are skipped by every statement, without waiting', async (t) => {
   const { pool, row, lock } = await startWork(t, { locked: NOW, other: NOW })
   const leases = leasesOf(pool, 'one')
   const letGo = await lock('locked')
@@ -57,7 +57,7 @@ t.test('locked rows are passed over by every statement, and none waits for them'
   t.match(await row('locked'), { lease_owner: null, due_at_ms: NOW })
 })
 
-t.test('what a locked row kept from being written is written before the next lease', async (t) => {
+t.test('a change that a locked row prevented is written before the next lease', async (t) => {
   const { pool, row, lock } = await startWork(t, { again: NOW, over: NOW, left: NOW })
   const leases = leasesOf(pool, 'one')
   await leases.take({ nowMs: NOW, limit: 5 })
@@ -82,7 +82,7 @@ t.test('what a locked row kept from being written is written before the next lea
   t.match(await leases.take({ nowMs: NOW + 5, limit: 5 }), [{ id: 'again', attempts: 1 }])
 })
 
-t.test('what was not written of a locked row is forgotten once another leases it', async (t) => {
+t.test('a change that a locked row prevented is dropped on the next lease', async (t) => {
   const { pool, row, lock } = await startWork(t, { job: NOW })
   const [one, two] = [leasesOf(pool, 'one'), leasesOf(pool, 'two')]
   await one.take({ nowMs: NOW, limit: 5 })
@@ -95,7 +95,7 @@ t.test('what was not written of a locked row is forgotten once another leases it
   t.match(await row('job'), { lease_owner: 'two', due_at_ms: laterMs + LEASE_MS })
 })
 
-t.test('the first of some times stays, the last of others', async (t) => {
+t.test('a note keeps its first time or its last time, as declared', async (t) => {
   const { pool, row } = await startWork(t, { job: NOW })
   const leases = leasesOf(pool, 'one')
   const note = async (notes: Rescheduled<'first_at_ms' | 'last_at_ms'>['notes']) => {
@@ -108,7 +108,7 @@ t.test('the first of some times stays, the last of others', async (t) => {
   t.match(await note(undefined), { first_at_ms: 1, last_at_ms: 4, attempts: 3 })
 })
 
-t.test('only jobs of its lane that are leased to it are confirmed', async (t) => {
+t.test('only jobs of the worker’s own lane and lease are confirmed', async (t) => {
   const { pool, add } = await startWork(t, { mine: NOW, taken: NOW, ended: NOW, moved: NOW })
   await add('elsewhere', NOW, 'b')
   const leases = leasesOf(pool, 'one')
@@ -122,7 +122,7 @@ t.test('only jobs of its lane that are leased to it are confirmed', async (t) =>
   t.same([...(await stillLeased(pool, work, { owner: 'one', lane: 'a' }, ['elsewhere']))], [])
 })
 
-t.test('what is not worked on any more is due again before anything else is leased', async (t) => {
+t.test('abandoned jobs are due again before the next job is leased', async (t) => {
   const { pool, row } = await startWork(t, { kept: NOW, left: NOW })
   const leases = leasesOf(pool, 'one')
   await leases.take({ nowMs: NOW, limit: 5 })
@@ -144,7 +144,7 @@ const roundOf = (
   })
 const { signal } = new AbortController()
 
-t.test('a round says of each job when it is due again, or ends it', async (t) => {
+t.test('a round reschedules each job or ends it', async (t) => {
   const { pool, row } = await startWork(t, { again: NOW, over: NOW, left: NOW, later: NOW + 1 })
   const leases = leasesOf(pool, 'one')
   const round = roundOf(leases, async () => ({
@@ -159,7 +159,7 @@ t.test('a round says of each job when it is due again, or ends it', async (t) =>
   t.equal(await round(signal), 'idle')
 })
 
-t.test('a round that fails puts all of it off, at the latest when it begins again', async (t) => {
+t.test('a failed round postpones all its jobs, at the latest when the next begins', async (t) => {
   const { pool, row } = await startWork(t, { job: NOW })
   const leases = leasesOf(pool, 'one')
   const round = roundOf(leases, () => Promise.reject(new Error('failed')))

@@ -28,7 +28,7 @@ function running(policy: Partial<Policy>, outcome: (round: number) => RoundOutco
   }
 }
 
-t.test('while nothing is found the rests grow, up to the longest', async (t) => {
+t.test('idle pauses grow up to the longest pause', async (t) => {
   const growing = running({ longestIdleMs: 60_000 }, () => 'idle')
   await sleep(400)
   await growing.stop()
@@ -54,7 +54,7 @@ t.test(
   },
 )
 
-t.test('as long as there is more there is no rest', async (t) => {
+t.test('a loop does not pause while there is more work', async (t) => {
   const busy = running({ idleMs: 60_000 }, (round) => (round < 500 ? 'more' : 'some'))
   await until(() => busy.rounds() === 500)
   await busy.stop()

@@ -8,7 +8,7 @@ const ahead = { a: { leaseMs: LEASE_MS, waitMs: 1_000 } }
 const NOW = 1_000_000_000
 const HOUR_MS = 3_600_000
 
-t.test('what a worker leases while another one recalls is not worked on twice', async (t) => {
+t.test('jobs leased while another worker recalls are not processed twice', async (t) => {
   const jobs = Array.from({ length: 40 }, (_, n) => [`job-${n}`, NOW - n] as const)
   const { pool } = await startWork(t, Object.fromEntries(jobs))
   const worked: string[] = []
@@ -30,7 +30,7 @@ t.test('what a worker leases while another one recalls is not worked on twice', 
   t.equal(new Set(worked).size, jobs.length, 'each once')
 })
 
-t.test('a lease that is not committed yet is passed over, not waited for', async (t) => {
+t.test('an uncommitted lease is skipped, not waited for', async (t) => {
   const { pool, row } = await startWork(t, { stray: NOW + HOUR_MS })
   const client = await pool.connect()
   await client.query('begin')
@@ -44,7 +44,7 @@ t.test('a lease that is not committed yet is passed over, not waited for', async
   t.match(await row('stray'), { lease_owner: 'other', due_at_ms: NOW + LEASE_MS })
 })
 
-t.test('what a clock set back has left far ahead is due now, leased or not', async (t) => {
+t.test('a job left far ahead by a clock set back is due now, leased or not', async (t) => {
   const { pool, row, add } = await startWork(t, { free: NOW + HOUR_MS, leased: NOW + HOUR_MS })
   await add('lane-without-bound', NOW + HOUR_MS, 'b')
   await add('soon', NOW + LEASE_MS, 'a')
@@ -68,7 +68,7 @@ function delayed(answers: readonly Promise<'lost' | 'through'>[]) {
   }
 }
 
-t.test('a round that recalls what it lost leaves what another one has leased', async (t) => {
+t.test('a recall of lost leases leaves the leases of other workers', async (t) => {
   const { pool, add, row } = await startWork(t, { lost: NOW })
   let letThrough: (outcome: 'through') => void = () => undefined
   const waiting = new Promise<'through'>((resolve) => (letThrough = resolve))
@@ -92,7 +92,7 @@ t.test('a round that recalls what it lost leaves what another one has leased', a
   )
 })
 
-t.test('while one lease is not answered, no other round of the process recalls', async (t) => {
+t.test('while a lease request is unanswered, the process recalls no lease', async (t) => {
   const { pool, add, row } = await startWork(t, { lost: NOW })
   let lose: (outcome: 'lost') => void = () => undefined
   let letThrough: (outcome: 'through') => void = () => undefined

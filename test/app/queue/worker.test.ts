@@ -53,7 +53,7 @@ function startCounting(t: Test, pool: Pool, monotonic = monotonicClock) {
   return rounds
 }
 
-t.test('nothing is leased unless its own heartbeat is fresh', async (t) => {
+t.test('a worker leases no job until its heartbeat is recorded', async (t) => {
   const { pool } = await startWork(t)
   const { pool: shaky, state } = muted(pool)
   state.isMute = true
@@ -78,7 +78,7 @@ t.test('nothing is leased unless its own heartbeat is fresh', async (t) => {
   await until(() => rounds.leased > leased + 3)
 })
 
-t.test('silence is an unchanged heartbeat, whatever time it says', async (t) => {
+t.test('silence is an unchanged heartbeat, whatever time it states', async (t) => {
   const { pool, row } = await startWork(t, { job: NOW })
   await leasesOf(pool, 'other').take({ nowMs: NOW, limit: 1 })
   let elapsedMs = 0
@@ -107,7 +107,7 @@ t.test('silence is an unchanged heartbeat, whatever time it says', async (t) => 
   await presence.leave()
 })
 
-t.test('a worker is forgotten once all tables are free of its leases', async (t) => {
+t.test('a worker is deleted once no table has a lease of it', async (t) => {
   const { pool, row, lock } = await startWork(t, { job: NOW })
   await pool.query(`create table work.others (like work.jobs including all)`)
   await pool.query(`insert into work.others select * from work.jobs`)

@@ -10,7 +10,7 @@ const message = (body: string) => ({
   body,
 })
 
-t.test('what is sent is what libraries of Standard Webhooks accept', async (t) => {
+t.test('libraries of Standard Webhooks accept the signed alerts', async (t) => {
   const secret = webhookSecret(marker, 'tenant_1', 1)
   t.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
   for (const body of ['{}', '{"name":"Zoë 🐢"}', '{"a.b":"."}']) {

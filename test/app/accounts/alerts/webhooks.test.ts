@@ -47,7 +47,7 @@ async function sendDue(deps: { pool: Queryable; post: PostPublic }, signal: Abor
 }
 const leaving = () => new AbortController()
 
-t.test('what was sent and could not be written down is sent again under its id', async (t) => {
+t.test('an alert that was sent but not recorded is sent again under its id', async (t) => {
   const { ids, post } = receiver(() => Promise.resolve(204))
   const forgetful: Queryable = {
     query: (async (text: { readonly name?: string }, ...rest: unknown[]) => {
@@ -61,7 +61,7 @@ t.test('what was sent and could not be written down is sent again under its id',
   t.same(await sendDue({ pool, post }, leaving().signal), [], 'and then no more')
 })
 
-t.test('what was broken off because the process leaves is another’s to try, at once', async (t) => {
+t.test('an alert that a leaving process broke off is free at once for another', async (t) => {
   const stopping = leaving()
   const { post } = receiver(() => {
     stopping.abort()
@@ -72,7 +72,7 @@ t.test('what was broken off because the process leaves is another’s to try, at
   t.same(rows, [{ tries: 0, last_failure: null }])
 })
 
-t.test('an alert that was over while it was sent is nothing', async (t) => {
+t.test('an alert whose row is deleted while it is sent is not reported', async (t) => {
   const { post } = receiver(async () => {
     await pool.query('delete from ops.low_balances')
     return 500
@@ -82,7 +82,7 @@ t.test('an alert that was over while it was sent is nothing', async (t) => {
 
 const tenants = Array.from({ length: 70 }, (_, index) => `tenant_${index}`)
 
-t.test('no alert waits for the slow receiver of another tenant', async (t) => {
+t.test('the slow receiver of one tenant delays no alert of another', async (t) => {
   await pool.query(
     `insert into access.tenants (tenant_id, name, opened_at, position, webhook_url)
      select id, id, now(), 1, 'https://hooks.example.com/' || id from unnest($1::text[]) id
