@@ -26,7 +26,7 @@ const upstreamNames = (): readonly string[] => sandbox.assets().map(({ name }) =
 const timesUpstream = (id: string): number => upstreamNames().filter((name) => name === id).length
 const statusOf = async (id: string): Promise<string> => (await library.getAsset(naming(id))).status
 
-t.test('an asset is recorded before upstream is asked, and watched to its end', async (t) => {
+t.test('an asset is recorded before upstream is asked, and followed to its end', async (t) => {
   const groupId = await newGroup(library)
   const assetId = await newAsset(library, groupId)
   t.match(groupId, /^group-[0-9A-Z]{26}$/)
@@ -45,7 +45,7 @@ t.test('an asset is recorded before upstream is asked, and watched to its end', 
   t.match(shown.url, /^http/, 'where it can be looked at comes from upstream, at that moment')
 })
 
-t.test('what a caller’s look found out is of that caller’s request', async (t) => {
+t.test('an event found by a caller’s read names that caller’s request', async (t) => {
   // A world where nobody else looks.
   const quiet = await startWorld(t)
   const idle = quiet.replica()
@@ -63,7 +63,7 @@ t.test('what a caller’s look found out is of that caller’s request', async (
   })
 })
 
-t.test('an asset that upstream makes nothing of has failed, with the reason', async (t) => {
+t.test('an asset that upstream fails to process is Failed, with the reason', async (t) => {
   const groupId = await newGroup(library)
   const assetId = await newAsset(library, groupId, { switches: 'fail=DownloadFailed' })
   await eventually('it failed', async () => (await statusOf(assetId)) === 'Failed')
@@ -86,7 +86,7 @@ t.test('an upload of unknown outcome is found by its name and never sent twice',
   }
 })
 
-t.test('what upstream refuses is answered, recorded and shown as failed', async (t) => {
+t.test('a refusal by upstream is answered, recorded and shown as failed', async (t) => {
   const groupId = await newGroup(library)
   const order = { ...placing(), groupId, assetType: 'Image', name: '' } as const
   const url = address('refuse=InvalidParameter.DownloadFailed')
@@ -106,7 +106,7 @@ t.test('what upstream refuses is answered, recorded and shown as failed', async 
     t.equal(error?.code, 'UploadRefused', 'what is wrong with the account is nobody else’s')
 })
 
-t.test('whatever dies between two steps, the asset is made once or said to be lost', async (t) => {
+t.test('after a crash at any step an asset is made once or reported as lost', async (t) => {
   const points: readonly CrashPointName[] = [
     'asset.after-created',
     'asset.after-provider',
@@ -145,7 +145,7 @@ async function listed() {
 }
 
 t.test(
-  'a group of unknown outcome is found by its name before anything is put into it',
+  'a group of unknown outcome is found by its name before an asset is put into it',
   async (t) => {
     sandbox.faults.add({
       faults: ['drop-after-accept'],
@@ -174,7 +174,7 @@ t.test('a caller does not wait long for a library that hangs', async (t) => {
   sandbox.faults.clear()
 })
 
-t.test('region follows the model, the project its group, and both are checked', async (t) => {
+t.test('the region of the model and the project of the group are checked', async (t) => {
   const groupId = await newGroup(library, { projectName: 'films' })
   const assetId = await newAsset(library, groupId, { projectName: 'films' })
   t.match(await library.getAsset(naming(assetId)), { projectName: 'films', region: 'domestic' })
@@ -200,7 +200,7 @@ t.test('region follows the model, the project its group, and both are checked', 
 })
 
 t.test(
-  'the general library is neither changed nor deleted, and a foreign id is an unknown one',
+  'the general library cannot be changed or deleted, and foreign ids are unknown',
   async (t) => {
     const groupId = await newGroup(library)
     const assetId = await newAsset(library, groupId)
@@ -225,7 +225,7 @@ t.test(
   },
 )
 
-t.test('without an asset library of the region nothing is begun', async (t) => {
+t.test('channel_not_available where no channel of the region has an asset library', async (t) => {
   const channels = world.channels.map(({ library: _library, ...channel }) => channel)
   const without = world.replica({ channels })
   t.equal(await codeOf(newGroup(without.assets)), 'channel_not_available')

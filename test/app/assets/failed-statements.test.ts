@@ -6,7 +6,7 @@ import { assetEventsOf, newAsset, newGroup } from './support/library.ts'
 const world = await startWorld(t)
 const { log } = world
 
-t.test('work that cannot be put off is done again soon, long before its lease ends', async (t) => {
+t.test('work whose postponement failed is done soon, long before its lease ends', async (t) => {
   const replica = world.replica({ policies: true })
   await world.pool.query(`
     create function public.refuse() returns trigger language plpgsql as

@@ -40,7 +40,7 @@ const rowOf = async (id: string) => {
   return rows[0]
 }
 
-t.test('what a worker that died had leased is done by the next within seconds', async (t) => {
+t.test('work leased by a dead worker is done by the next worker in seconds', async (t) => {
   const assetId = await newAssetUpstream()
   t.same(
     (await leasedBy('dead')).map(({ id }) => id),
@@ -53,7 +53,7 @@ t.test('what a worker that died had leased is done by the next within seconds', 
   await working.stop()
 })
 
-t.test('what another process has just leased is left to it, what strays is not', async (t) => {
+t.test('work leased by a live process is left to it, stray leases are not', async (t) => {
   const assetId = await newAssetUpstream()
   t.equal((await leasedBy('other', 20_000)).length, 1)
   const leased = await rowOf(assetId)
@@ -72,7 +72,7 @@ t.test('what another process has just leased is left to it, what strays is not',
   await working.stop()
 })
 
-t.test('a process that was only slow says nothing of what another one has leased', async (t) => {
+t.test('a slow process records no event of work that another one has leased', async (t) => {
   const slow = world.replica({ policies: true })
   const slowly = { faults: ['first-byte-ms=1500'], match: { family: 'assets', op: 'get' } }
   const fault = world.sandbox.faults.add(slowly)

@@ -24,7 +24,7 @@ const isUpstream = (name: string): boolean =>
 const lastOf = async (assetId: string): Promise<string | undefined> =>
   typesOf(await assetEventsOf(log, assetId)).at(-1)
 
-t.test('what is of a person can be renamed, and names are kept here alone', async (t) => {
+t.test('groups and assets of a person can be renamed, in the gateway only', async (t) => {
   const groupId = await newPerson(library)
   const assetId = await activeAsset(library, groupId)
   await library.updateAsset({ ...naming(assetId), name: 'front' })
@@ -40,7 +40,7 @@ t.test('what is of a person can be renamed, and names are kept here alone', asyn
   t.ok(isUpstream(assetId), 'upstream knows it by our id')
 })
 
-t.test('a deleted asset is gone upstream and here, for good', async (t) => {
+t.test('a deleted asset is deleted upstream and in the gateway, for good', async (t) => {
   const groupId = await newPerson(library)
   const assetId = await activeAsset(library, groupId)
   await library.deleteAsset(naming(assetId))
@@ -51,7 +51,7 @@ t.test('a deleted asset is gone upstream and here, for good', async (t) => {
 })
 
 t.test(
-  'where upstream fails nothing uses it any more, and it is deleted by the same request or by us',
+  'an asset whose deletion fails upstream is unusable, and is deleted later by a retry or the gateway',
   async (t) => {
     const groupId = await newPerson(library)
     for (const fault of ['http=500', 'drop-after-accept', 'http=429']) {
@@ -69,7 +69,7 @@ t.test(
   },
 )
 
-t.test('whatever fails after the withdrawal, the caller may ask again', async (t) => {
+t.test('a deletion that fails after the withdrawal can be requested again', async (t) => {
   const groupId = await newPerson(library)
   const assetId = await activeAsset(library, groupId)
   const failing = world.replica({
@@ -85,7 +85,7 @@ t.test('whatever fails after the withdrawal, the caller may ask again', async (t
   t.equal(await lastOf(assetId), 'AssetDeleted')
 })
 
-t.test('with a group goes every asset of it', async (t) => {
+t.test('deleting a group deletes every asset of it', async (t) => {
   const groupId = await newPerson(library)
   const active = await activeAsset(library, groupId)
   const processing = await newAsset(library, groupId, { switches: 'running-ms=600000' })
@@ -105,7 +105,7 @@ t.test('with a group goes every asset of it', async (t) => {
   ])
 })
 
-t.test('whatever dies half way through a deletion, it is carried to its end', async (t) => {
+t.test('a deletion interrupted at any step is completed', async (t) => {
   const points: readonly CrashPointName[] = [
     'asset.after-group-withdrawn',
     'asset.after-withdrawn',
@@ -136,7 +136,7 @@ t.test('whatever dies half way through a deletion, it is carried to its end', as
   }
 })
 
-t.test('what is put into a group beside its deletion is refused or deleted with it', async (t) => {
+t.test('an asset created during the deletion of its group is refused or deleted', async (t) => {
   for (let round = 0; round < 12; round += 1) {
     const groupId = await newPerson(library)
     const before = new Set(sandbox.assets().map(({ name }) => name))
@@ -156,7 +156,7 @@ t.test('what is put into a group beside its deletion is refused or deleted with 
   }
 })
 
-t.test('an asset that may have arrived is found and deleted by the request itself', async (t) => {
+t.test('an asset of uncertain creation is found and deleted by the deletion request', async (t) => {
   const groupId = await newPerson(library)
   const idle = world.replica().assets
   const assetId = await newAsset(idle, groupId, { switches: 'drop-after-accept' })
@@ -166,7 +166,7 @@ t.test('an asset that may have arrived is found and deleted by the request itsel
   t.notOk(isUpstream(assetId))
 })
 
-t.test('one that may still arrive is not called deleted before it cannot any more', async (t) => {
+t.test('an asset that may still arrive upstream is not reported as deleted', async (t) => {
   const groupId = await newPerson(library)
   const idle = world.replica().assets
   const assetId = await newAsset(idle, groupId, { switches: 'drop-before-accept' })
@@ -178,7 +178,7 @@ t.test('one that may still arrive is not called deleted before it cannot any mor
   t.equal(await lastOf(assetId), 'AssetDeleted')
 })
 
-t.test('what upstream refused is deleted at once', async (t) => {
+t.test('an asset that upstream refused is deleted at once', async (t) => {
   const groupId = await newPerson(library)
   const before = new Set((await listed(groupId)).map(({ assetId }) => assetId))
   const refused = newAsset(library, groupId, { switches: 'refuse=InvalidParameter.DownloadFailed' })

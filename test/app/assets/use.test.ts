@@ -35,7 +35,7 @@ const using = (
 const nativeOf = (name: string): string | undefined =>
   sandbox.assets().find((asset) => asset.name === name)?.id
 
-t.test('an active asset is used under the name that upstream has for it', async (t) => {
+t.test('an active asset is used under its upstream name', async (t) => {
   const assetId = await activeAsset(library, await newGroup(library))
   // Upstream takes what it knows alone.
   t.match(await tasks.createTask(using(assetId)), { nativeId: /^cgt-/ })
@@ -48,7 +48,7 @@ t.test('an active asset is used under the name that upstream has for it', async 
 })
 
 t.test(
-  'an asset that cannot be used is refused by name before anything is written or sent',
+  'an unusable asset is refused by name before any event is written or request sent',
   async (t) => {
     const groupId = await newGroup(library, { projectName: 'films' })
     const assetId = await activeAsset(library, groupId, { projectName: 'films' })
@@ -77,7 +77,7 @@ t.test(
   },
 )
 
-t.test('what is turned away by its token’s rate uses nothing', async (t) => {
+t.test('a creation refused by its token’s rate limit records no use of an asset', async (t) => {
   const assetId = await activeAsset(library, await newPerson(library))
   const { principal } = createInput({ limits: { requestsPerMinute: 1 } })
   const limited = { ...principal, tokenId: 'token_of_one_a_minute' }
@@ -87,7 +87,7 @@ t.test('what is turned away by its token’s rate uses nothing', async (t) => {
   t.equal((await assetEventsOf(log, assetId)).length, before)
 })
 
-t.test('a repeated creation is answered as before, whatever became of its asset', async (t) => {
+t.test('a repeated creation is answered as before, after its asset was deleted', async (t) => {
   const groupId = await newPerson(library)
   const assetId = await activeAsset(library, groupId)
   const input = using(assetId, { idempotencyKey: 'with an asset' })
@@ -98,38 +98,35 @@ t.test('a repeated creation is answered as before, whatever became of its asset'
   t.equal(await codeOf(tasks.createTask(using(assetId))), 'asset_not_found')
 })
 
-t.test(
-  'of a creation and a deletion at the same time one wins, and the log says which',
-  async (t) => {
-    const groupId = await newPerson(library)
-    const outcomes = { used: 0, refused: 0 }
-    for (let round = 0; round < 12; round += 1) {
-      const assetId = await activeAsset(library, groupId)
-      const [created] = await Promise.allSettled([
-        tasks.createTask(using(assetId)),
-        library.deleteAsset(naming(assetId)),
-      ])
-      const types = typesOf(await assetEventsOf(log, assetId))
-      const used = types.indexOf('AssetUsed')
-      const withdrawn = types.indexOf('AssetWithdrawn')
-      t.ok(withdrawn > 0)
-      if (created.status === 'fulfilled') {
-        t.ok(used > 0 && used < withdrawn, 'the use was first')
-        outcomes.used += 1
-      } else if (used === -1) {
-        t.match(created.reason, { code: /^asset_not_(?:active|found)$/ })
-        outcomes.refused += 1
-      } else {
-        // Upstream had let go of it before the task, which was first in the log, came there.
-        t.ok(used < withdrawn)
-        t.match(created.reason, { code: 'submission_refused' })
-      }
+t.test('of a creation and a deletion at once one wins, and the log records which', async (t) => {
+  const groupId = await newPerson(library)
+  const outcomes = { used: 0, refused: 0 }
+  for (let round = 0; round < 12; round += 1) {
+    const assetId = await activeAsset(library, groupId)
+    const [created] = await Promise.allSettled([
+      tasks.createTask(using(assetId)),
+      library.deleteAsset(naming(assetId)),
+    ])
+    const types = typesOf(await assetEventsOf(log, assetId))
+    const used = types.indexOf('AssetUsed')
+    const withdrawn = types.indexOf('AssetWithdrawn')
+    t.ok(withdrawn > 0)
+    if (created.status === 'fulfilled') {
+      t.ok(used > 0 && used < withdrawn, 'the use was first')
+      outcomes.used += 1
+    } else if (used === -1) {
+      t.match(created.reason, { code: /^asset_not_(?:active|found)$/ })
+      outcomes.refused += 1
+    } else {
+      // Upstream had let go of it before the task, which was first in the log, came there.
+      t.ok(used < withdrawn)
+      t.match(created.reason, { code: 'submission_refused' })
     }
-    t.comment(outcomes)
-  },
-)
+  }
+  t.comment(outcomes)
+})
 
-t.test('from the first moment of a deletion nothing uses what is withdrawn', async (t) => {
+t.test('a withdrawn asset is refused from the first moment of its deletion', async (t) => {
   const groupId = await newPerson(library)
   const assetId = await activeAsset(library, groupId)
   sandbox.faults.add({ faults: ['http=500'], match: { family: 'assets', op: 'delete' } })
@@ -146,7 +143,7 @@ t.test('from the first moment of a deletion nothing uses what is withdrawn', asy
   sandbox.faults.clear()
 })
 
-t.test('what is kept at two accounts is not used together', async (t) => {
+t.test('assets kept at two accounts cannot be used in one task', async (t) => {
   const [first] = world.channels.filter(
     ({ region, family }) => region === 'domestic' && family === 'video-a',
   )

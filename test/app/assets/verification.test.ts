@@ -25,7 +25,7 @@ const started = (wish = {}) =>
     callbackUrl: 'https://caller.example.com/done?order=1',
   })
 
-t.test('a person is verified in seven steps, and their group is bound to who did it', async (t) => {
+t.test('a person is verified in seven steps, and the group is their user’s', async (t) => {
   const { credential, link } = await started()
   const key = { ...placing(), credential }
   t.same(await library.verificationResult(key), { groupId: undefined }, 'not verified yet')
@@ -83,29 +83,26 @@ async function allEvents(): Promise<readonly unknown[]> {
   return events
 }
 
-t.test(
-  'a redirect proves nothing, a failed verification is none, and neither is an unknown one',
-  async (t) => {
-    const failed = await started()
-    await passVerification(failed.link, 'fail')
-    const key = { ...placing(), credential: failed.credential }
-    t.equal(await codeOf(library.verificationResult(key)), 'verification_not_found')
-    const unknown = { ...placing(), credential: 'made up' }
-    t.equal(await codeOf(library.verificationResult(unknown)), 'verification_not_found')
-    const other = await started()
-    const asked = { ...placing(), credential: other.credential }
-    t.equal(
-      await codeOf(library.verificationResult({ ...asked, model: OVERSEAS })),
-      'asset_region_mismatch',
-    )
-    t.equal(
-      await codeOf(library.verificationResult({ ...asked, projectName: 'another' })),
-      'verification_not_found',
-    )
-  },
-)
+t.test('404 for a redirect without a verification, a failed one and an unknown one', async (t) => {
+  const failed = await started()
+  await passVerification(failed.link, 'fail')
+  const key = { ...placing(), credential: failed.credential }
+  t.equal(await codeOf(library.verificationResult(key)), 'verification_not_found')
+  const unknown = { ...placing(), credential: 'made up' }
+  t.equal(await codeOf(library.verificationResult(unknown)), 'verification_not_found')
+  const other = await started()
+  const asked = { ...placing(), credential: other.credential }
+  t.equal(
+    await codeOf(library.verificationResult({ ...asked, model: OVERSEAS })),
+    'asset_region_mismatch',
+  )
+  t.equal(
+    await codeOf(library.verificationResult({ ...asked, projectName: 'another' })),
+    'verification_not_found',
+  )
+})
 
-t.test('what was not confirmed in time has expired, for good', async (t) => {
+t.test('a verification that is not confirmed in time is expired, for good', async (t) => {
   const brief = world.replica({ assetLimits: { verificationMs: 200 } })
   const { credential, link } = await brief.assets.startVerification({
     ...placing(),
@@ -120,7 +117,7 @@ t.test('what was not confirmed in time has expired, for good', async (t) => {
   t.equal(await codeOf(library.verificationResult(key)), 'verification_not_found')
 })
 
-t.test('whatever dies between two steps, a verified person has one group', async (t) => {
+t.test('after a crash at any step a verified person has exactly one group', async (t) => {
   const points: readonly CrashPointName[] = [
     'verification.after-result',
     'verification.after-confirmed',
@@ -140,23 +137,20 @@ t.test('whatever dies between two steps, a verified person has one group', async
   }
 })
 
-t.test(
-  'the gateway makes a group that its verification left unmade, without a request',
-  async (t) => {
-    const dying = world.replica({
-      crashPoint: (name) => {
-        if (name === 'verification.after-confirmed') throw new Error('died')
-      },
-    })
-    const before = await persons()
-    const { credential, link } = await started()
-    await passVerification(link)
-    await t.rejects(dying.assets.verificationResult({ ...placing(), credential }), {
-      message: 'died',
-    })
-    await eventually('the group is there', async () => (await persons()) === before + 1)
-  },
-)
+t.test('the gateway creates a group that its verification left unmade, unasked', async (t) => {
+  const dying = world.replica({
+    crashPoint: (name) => {
+      if (name === 'verification.after-confirmed') throw new Error('died')
+    },
+  })
+  const before = await persons()
+  const { credential, link } = await started()
+  await passVerification(link)
+  await t.rejects(dying.assets.verificationResult({ ...placing(), credential }), {
+    message: 'died',
+  })
+  await eventually('the group is there', async () => (await persons()) === before + 1)
+})
 
 async function persons(): Promise<number> {
   const page = { pageNumber: 1, pageSize: 1, sortBy: 'CreateTime', sortOrder: 'Desc' } as const

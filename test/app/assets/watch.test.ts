@@ -9,7 +9,7 @@ const { log, sandbox } = world
 const COUNT = 250
 const requestsOf = (op: string): number => sandbox.requests().routes[`assets.${op}`]?.count ?? 0
 
-t.test('many at once are followed by few lists, by several workers, each to one end', async (t) => {
+t.test('few list requests follow many assets, each to exactly one end', async (t) => {
   const creating = world.replica()
   const groupId = await newGroup(creating.assets)
   const ids: string[] = []
@@ -39,7 +39,7 @@ t.test('many at once are followed by few lists, by several workers, each to one 
   await Promise.all(workers.map((worker) => worker.stop()))
 })
 
-t.test('what no list shows is asked for by itself', async (t) => {
+t.test('assets that no list shows are requested one by one', async (t) => {
   sandbox.faults.add({ faults: ['empty-list'], match: { family: 'assets', op: 'list' } })
   const replica = world.replica({ policies: true })
   const groupId = await newGroup(replica.assets)
@@ -55,21 +55,18 @@ t.test('what no list shows is asked for by itself', async (t) => {
   await replica.stop()
 })
 
-t.test(
-  'a library that fails for a while is asked again, and an end is only what upstream says',
-  async (t) => {
-    const replica = world.replica({ policies: true })
-    const groupId = await newGroup(replica.assets)
-    const assetId = await newAsset(replica.assets, groupId, { switches: 'running-ms=200' })
-    sandbox.faults.add({ faults: ['http=503'], match: { family: 'assets', op: 'get' } })
-    await new Promise((resolve) => setTimeout(resolve, 600))
-    t.match(await replica.assets.getAsset(naming(assetId)), { status: 'Processing' })
-    sandbox.faults.clear()
-    await eventually('it is active', async () => (await assetEventsOf(log, assetId)).length === 3)
-  },
-)
+t.test('a failing library is asked again, and an asset ends only by upstream’s word', async (t) => {
+  const replica = world.replica({ policies: true })
+  const groupId = await newGroup(replica.assets)
+  const assetId = await newAsset(replica.assets, groupId, { switches: 'running-ms=200' })
+  sandbox.faults.add({ faults: ['http=503'], match: { family: 'assets', op: 'get' } })
+  await new Promise((resolve) => setTimeout(resolve, 600))
+  t.match(await replica.assets.getAsset(naming(assetId)), { status: 'Processing' })
+  sandbox.faults.clear()
+  await eventually('it is active', async () => (await assetEventsOf(log, assetId)).length === 3)
+})
 
-t.test('what is worked on without end has failed once its time is over', async (t) => {
+t.test('an asset that stays in processing too long is Failed', async (t) => {
   const replica = world.replica({ policies: true, assetLimits: { longestProcessingMs: 500 } })
   const groupId = await newGroup(replica.assets)
   const assetId = await newAsset(replica.assets, groupId, { switches: 'stall' })
@@ -81,7 +78,7 @@ t.test('what is worked on without end has failed once its time is over', async (
   await replica.stop()
 })
 
-t.test('what upstream does not show yet may only be behind; later it is gone', async (t) => {
+t.test('an asset that upstream does not show is Processing, later Failed', async (t) => {
   const patient = world.replica()
   const groupId = await newGroup(patient.assets)
   const assetId = await newAsset(patient.assets, groupId, { switches: 'gone' })
@@ -96,7 +93,7 @@ t.test('what upstream does not show yet may only be behind; later it is gone', a
   await strict.stop()
 })
 
-t.test('work that a clock set back since has put off is done again', async () => {
+t.test('work postponed before a clock was set back is done', async () => {
   const creating = world.replica()
   const groupId = await newGroup(creating.assets)
   const assetId = await newAsset(creating.assets, groupId)

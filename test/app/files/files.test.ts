@@ -72,29 +72,26 @@ async function keptKeys(): Promise<readonly string[]> {
   return keys
 }
 
-void t.test(
-  'a file is seen as soon as it is uploaded, and gone as soon as it is deleted',
-  async (t) => {
-    const file = await upload('a.png')
-    t.match(file, { filename: 'a.png', purpose: 'vision', sizeBytes: 18 })
-    t.same(await namesOf(), ['a.png'], 'in the lists of who uploaded it')
-    const elsewhere = createFileUseCases(deps)
-    const key = { principal: mine, fileId: file.fileId }
-    t.same(await elsewhere.find(key), file, 'in every process')
-    const { body } = await elsewhere.open(key)
-    t.equal(await text(body), 'the bytes of a.png')
-    await elsewhere.remove({ ...key, requestId: requestId() })
-    for (const of of [files, elsewhere]) {
-      await t.rejects(of.find(key), { code: 'file_not_found' })
-      await t.rejects(of.open(key), { code: 'file_not_found' })
-    }
-    await t.rejects(files.remove({ ...key, requestId: requestId() }), { code: 'file_not_found' })
-    t.same(await namesOf({}, elsewhere), [])
-    t.same(await keptKeys(), [])
-  },
-)
+void t.test('a file is found as soon as it is uploaded, and not after its deletion', async (t) => {
+  const file = await upload('a.png')
+  t.match(file, { filename: 'a.png', purpose: 'vision', sizeBytes: 18 })
+  t.same(await namesOf(), ['a.png'], 'in the lists of who uploaded it')
+  const elsewhere = createFileUseCases(deps)
+  const key = { principal: mine, fileId: file.fileId }
+  t.same(await elsewhere.find(key), file, 'in every process')
+  const { body } = await elsewhere.open(key)
+  t.equal(await text(body), 'the bytes of a.png')
+  await elsewhere.remove({ ...key, requestId: requestId() })
+  for (const of of [files, elsewhere]) {
+    await t.rejects(of.find(key), { code: 'file_not_found' })
+    await t.rejects(of.open(key), { code: 'file_not_found' })
+  }
+  await t.rejects(files.remove({ ...key, requestId: requestId() }), { code: 'file_not_found' })
+  t.same(await namesOf({}, elsewhere), [])
+  t.same(await keptKeys(), [])
+})
 
-void t.test('another tenant has none of it', async (t) => {
+void t.test('another tenant can neither find, open, delete nor list a file', async (t) => {
   const { fileId } = await upload('mine.png')
   const key = { principal: theirs, fileId }
   await t.rejects(files.find(key), { code: 'file_not_found' })
@@ -112,7 +109,7 @@ void t.test('another tenant has none of it', async (t) => {
   await files.remove({ principal: mine, fileId, requestId: requestId() })
 })
 
-void t.test('pages go on where one ended, whatever was deleted meanwhile', async (t) => {
+void t.test('pages continue after the last file, whatever was deleted meanwhile', async (t) => {
   const made: FileView[] = []
   for (const name of ['1', '2', '3', '4', '5'])
     made.push(await upload(name, name === '3' ? 'user_data' : 'vision'))
@@ -131,7 +128,7 @@ void t.test('pages go on where one ended, whatever was deleted meanwhile', async
     if (filename !== '2') await files.remove({ principal: mine, fileId, requestId: requestId() })
 })
 
-void t.test('what cannot be recorded is not kept, unless it may have been', async (t) => {
+void t.test('bytes of an upload that is certainly not recorded are deleted', async (t) => {
   const failing = (code: 'log_unavailable' | 'log_outcome_unknown') =>
     createFileUseCases({
       ...deps,
@@ -158,7 +155,7 @@ void t.test('what cannot be recorded is not kept, unless it may have been', asyn
   for (const key of await keptKeys()) await store.remove(key)
 })
 
-void t.test('a process that dies on the way leaves a whole file or bytes to purge', async (t) => {
+void t.test('a process that dies during an upload leaves a file or bytes to purge', async (t) => {
   const points = ['file.after-object', 'file.after-uploaded', 'file.after-deleted']
   for (const crashAt of points) {
     const child = spawn(process.execPath, nodeArguments(CHILD), {
@@ -207,7 +204,7 @@ void t.test('a process that dies on the way leaves a whole file or bytes to purg
   )
 })
 
-void t.test('the log explains every row', async (t) => {
+void t.test('the audit finds no difference between the log and the files', async (t) => {
   await world.settle()
   const report = await audit({ pool: world.pool, log: world.log, models: allProjections })
   t.same(report.findings, [])

@@ -16,7 +16,7 @@ import { createInput, startWorld, taskKey } from '../../support/world.ts'
 const HOUR_MS = 3_600_000
 const going = new AbortController().signal
 
-void t.test('objects are purged once they cannot be asked for', async (t) => {
+void t.test('objects are purged once no caller can request them', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 600_000 } })
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-purge-'))
   t.teardown(() => rm(directory, { recursive: true, force: true }))
@@ -50,7 +50,7 @@ void t.test('objects are purged once they cannot be asked for', async (t) => {
   await roundOf()(going)
   nowMs += CLAIM_SETTLES_MS
 
-  await t.test('results after their life and an hour, the oldest first', async (t) => {
+  await t.test('results are purged an hour after their life, the oldest first', async (t) => {
     const ages = [0, 1, 23, 24, 25, 26, 48, 24 * 40]
     const keys: string[] = []
     for (const hours of ages)
@@ -68,7 +68,7 @@ void t.test('objects are purged once they cannot be asked for', async (t) => {
     t.match(await registry.metrics(), 'tollgate_objects_purged_total{purpose="results"} 3')
   })
 
-  await t.test('payloads that no open task has, once their task must be known', async (t) => {
+  await t.test('payloads without an open task are purged after the claim window', async (t) => {
     const open = await tasks.createTask(createInput())
     const ended = await tasks.createTask(createInput())
     await tasks.deleteTask(taskKey(ended.platformId))
@@ -86,7 +86,7 @@ void t.test('objects are purged once they cannot be asked for', async (t) => {
     t.same(await kept(), [payloadKey(open.platformId)])
   })
 
-  await t.test('by one at a time, and not by who is to stop', async (t) => {
+  await t.test('one process purges at a time, and none that is stopping', async (t) => {
     await put(resultKey(nowMs - 48 * HOUR_MS, 'old', 'image/png'))
     const before = await kept()
     const leader = await tryLead(world.pool, `purge ${store.name}`)

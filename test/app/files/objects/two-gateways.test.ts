@@ -101,7 +101,7 @@ for (const [name, openPlace] of Object.entries({ folder, bucket }))
     const a = await gatewayOn(worldA, open, 'first.')
     const b = await gatewayOn(worldB, open, 'second.')
 
-    await t.test('each purges its own and nothing of the other', async (t) => {
+    await t.test('each gateway purges its own objects only', async (t) => {
       const mine = await a.upload(a.files, 'of the first')
       const theirs = await b.upload(b.files, 'of the second')
       const payload = payloadKey(newPlatformId('image', Date.now()))
@@ -130,7 +130,7 @@ for (const [name, openPlace] of Object.entries({ folder, bucket }))
       }
     })
 
-    await t.test('of two logs in one namespace only the one that is named purges', async (t) => {
+    await t.test('of two logs in one namespace, only the named one purges', async (t) => {
       const c = await gatewayOn(worldB, open, 'first.')
       const mine = await a.upload(a.files, 'again')
       await c.purge(CLAIM_SETTLES_MS + 2 * HOUR_MS)
@@ -150,7 +150,7 @@ for (const [name, openPlace] of Object.entries({ folder, bucket }))
     })
 
     await t.test(
-      'objects of before there were namespaces are read and purged by who had them',
+      'objects older than namespaces are read and purged by their own gateway',
       async (t) => {
         const { place } = a
         const [oldA, oldB] = [a.filesOf(place), b.filesOf(place)]
@@ -213,7 +213,7 @@ for (const [name, openPlace] of Object.entries({ folder, bucket }))
     )
 
     await t.test(
-      'a gateway older than its first claim also claims what has no namespace',
+      'a gateway older than its first claim also claims objects without a namespace',
       async (t) => {
         const late = await gatewayOn(worldA, open, 'late.')
         await late.purge(HOUR_MS)

@@ -90,7 +90,7 @@ async function taken(uploads: readonly Promise<unknown>[]): Promise<number> {
   return ended.filter(({ status }) => status === 'fulfilled').length
 }
 
-void t.test('however many uploads run at once, together they never pass the quota', async (t) => {
+void t.test('concurrent uploads never exceed the quota together', async (t) => {
   let tenants = 0
   await assert(
     asyncProperty(
@@ -116,7 +116,7 @@ void t.test('however many uploads run at once, together they never pass the quot
   )
 })
 
-void t.test('two at once of which one fits: one is kept, and nothing of the other', async (t) => {
+void t.test('of two uploads that fit only alone, at most one is kept', async (t) => {
   const tenantId = 'tenant_last_byte'
   const [a, b] = [0, 1].map(() => filesOf({ maxBytes: 10 * MIB }, { tenantId })) as [
     ReturnType<typeof filesOf>,
@@ -131,7 +131,7 @@ void t.test('two at once of which one fits: one is kept, and nothing of the othe
   await t.rejects(b.upload(1), { code: 'upload_quota_reached', details: { limitedBy: 'bytes' } })
 })
 
-void t.test('files count until they are deleted or expire, also those of before', async (t) => {
+void t.test('files count until they are deleted or expire, also older ones', async (t) => {
   const tenantId = 'tenant_life'
   const lifeMs = 60_000
   const one = filesOf({ maxFiles: 2, lifeMs }, { tenantId })
@@ -165,7 +165,7 @@ void t.test('files count until they are deleted or expire, also those of before'
   t.same(await brief.use(), { files: 0, bytes: 0 }, 'what has expired is not counted')
 })
 
-void t.test('an upload that breaks off, or whose process dies, gives its room back', async (t) => {
+void t.test('an upload that breaks off, or whose process dies, frees its quota', async (t) => {
   const tenantId = 'tenant_broken'
   const one = filesOf({ maxFiles: 1 }, { tenantId })
   const broken = function* () {
@@ -184,14 +184,14 @@ void t.test('an upload that breaks off, or whose process dies, gives its room ba
   t.equal((await one.use()).files, 1)
 })
 
-void t.test('uploads are under the rate limits of the token', async (t) => {
+void t.test('uploads count against the rate limits of the token', async (t) => {
   const one = filesOf({}, { tenantId: 'tenant_rate', rate: 2 })
   await allSettledOrThrow([one.upload(1), one.upload(1)])
   await t.rejects(one.upload(1), { code: 'rate_limited', details: { limitedBy: 'requests' } })
 })
 
 void t.test(
-  'uploads stop while the disk has less free than its floor, also under way',
+  'uploads are refused and broken off while free disk space is below its floor',
   async (t) => {
     let freeBytes = 100
     const checkDisk = createDiskFloor({
@@ -220,7 +220,7 @@ void t.test(
   },
 )
 
-void t.test('uploads of a day are bounded, however many are deleted', async (t) => {
+void t.test('uploads a day are bounded, however many are deleted', async (t) => {
   const tenantId = 'tenant_day'
   const replicas = [0, 1].map(() => filesOf({ maxPerDay: 3 }, { tenantId }))
   const [one, two] = replicas

@@ -33,7 +33,7 @@ function bestMs(work: () => unknown): number {
   return Math.min(...tries)
 }
 
-t.test('no step of publishing the largest price book holds other callers up', (t) => {
+t.test('publishing the largest price book blocks the event loop only briefly', (t) => {
   const [one, two] = [documentAt('1'), documentAt('2')].map((each) => priceBookFromDocument(each))
   if (one === undefined || two === undefined) throw new Error('there are two')
   t.equal(priceBookDifference(one.entries, two.entries).changed.length, maxPriceEntries)

@@ -72,7 +72,7 @@ t.test('publishing and reading prices', async (t) => {
   t.equal(await codeOf(publish(book('v3', '50'), false)), 'price_book_replaced')
 })
 
-t.test('of two operators who looked at the same prices the second looks again', async (t) => {
+t.test('of two operators who previewed the same prices, the second is refused', async (t) => {
   const world = await startWorld(t, { prices: false })
   const deps = { log: world.log, catalog, clock: systemClock }
   const file = (version: string) => ({ yamlText: book(version, '1'), demonstrations: true })
@@ -90,7 +90,7 @@ t.test('of two operators who looked at the same prices the second looks again', 
   t.equal((await world.log.readStream('pricebook')).length, 1)
 })
 
-t.test('a start takes no price away from what is sold', async (t) => {
+t.test('a start withholds a price book that lacks a price in use', async (t) => {
   const world = await startWorld(t, { prices: false })
   const deps = { log: world.log, catalog, clock: systemClock }
   const start = (yamlText: string, demonstrations = false) =>
@@ -115,7 +115,7 @@ t.test('a start takes no price away from what is sold', async (t) => {
   t.equal(await published(), 2)
 })
 
-t.test('from the sandbox to real accounts and back, each start has its prices', async (t) => {
+t.test('each start has its prices, from the sandbox to real accounts and back', async (t) => {
   const world = await startWorld(t, { prices: false })
   const deps = { log: world.log, catalog, clock: systemClock }
   const start = async (demonstrations: boolean) =>
@@ -126,7 +126,7 @@ t.test('from the sandbox to real accounts and back, each start has its prices', 
   t.equal(await start(true), 'known')
 })
 
-t.test('readiness names served models without a price, and a book that was withheld', async (t) => {
+t.test('readiness names models without a price, and a withheld price book', async (t) => {
   const world = await startWorld(t, { prices: false })
   const registry = new Registry()
   let nowMs = Date.now()
@@ -169,7 +169,7 @@ t.test('readiness names served models without a price, and a book that was withh
   ])
 })
 
-t.test('the book that is named is the one that was looked at', async (t) => {
+t.test('readiness names the price book that it checked', async (t) => {
   let asked = 0
   // Another book comes into effect with every look at the prices.
   const prices: PriceBookSource = {

@@ -73,7 +73,7 @@ function scene() {
   }
 }
 
-t.test('a tenant without account prices has the price book itself', async (t) => {
+t.test('a tenant without account prices has the list prices', async (t) => {
   const { prices, noticed, setTo, state } = scene()
   t.equal(await prices.of('t1'), await prices.current())
   t.equal(await prices.of('unknown'), await prices.current())
@@ -85,7 +85,7 @@ t.test('a tenant without account prices has the price book itself', async (t) =>
   t.equal(await prices.of('t1'), await prices.current(), 'and again after they were cleared')
 })
 
-t.test('those who ask at once share a reading, and quotes are kept by one view', async (t) => {
+t.test('concurrent reads of a tenant’s prices are one read of the log', async (t) => {
   const { prices, setTo, state, priceOf } = scene()
   setTo(1, '0.5')
   const views = await Promise.all(Array.from({ length: 20 }, () => prices.of('t1')))
@@ -95,7 +95,7 @@ t.test('those who ask at once share a reading, and quotes are kept by one view',
   t.equal(await priceOf('t2'), '2', 'another tenant pays the list')
 })
 
-t.test('a price event of the log counts at once, and for another book too', async (t) => {
+t.test('a price event applies at once, and also to another price book', async (t) => {
   const { noticed, setTo, priceOf, publish, state } = scene()
   t.equal(await priceOf(), '2')
   noticed(setTo(1, '0.25'))
@@ -107,7 +107,7 @@ t.test('a price event of the log counts at once, and for another book too', asyn
   t.equal(state.reads, 1, 'the event says all of it')
 })
 
-t.test('a change that was not notified counts after half a minute at most', async (t) => {
+t.test('a change that was not notified applies within half a minute', async (t) => {
   const { setTo, priceOf, pass } = scene()
   t.equal(await priceOf(), '2')
   setTo(1, '0.5')
@@ -117,7 +117,7 @@ t.test('a change that was not notified counts after half a minute at most', asyn
   t.equal(await priceOf(), '1')
 })
 
-t.test('what is notified during a read is not lost', async (t) => {
+t.test('a change that is notified during a read is not lost', async (t) => {
   const { noticed, setTo, priceOf, state } = scene()
   let go = (): void => undefined
   state.hold = new Promise<void>((resolve) => (go = resolve))
@@ -128,7 +128,7 @@ t.test('what is notified during a read is not lost', async (t) => {
   t.equal(await priceOf(), '1')
 })
 
-t.test('an event that arrives late does not bring old prices back', async (t) => {
+t.test('an event that arrives late restores no old prices', async (t) => {
   const { noticed, setTo, priceOf } = scene()
   const first = setTo(1, '0.5')
   setTo(2, '0.25')
@@ -137,7 +137,7 @@ t.test('an event that arrives late does not bring old prices back', async (t) =>
   t.equal(await priceOf(), '0.5')
 })
 
-t.test('prices that cannot be read refuse, and never become the list', async (t) => {
+t.test('unreadable account prices refuse the call instead of using list prices', async (t) => {
   const { setTo, priceOf, pass, state } = scene()
   setTo(1, '0.5')
   state.failure = new Error('the log is away')
