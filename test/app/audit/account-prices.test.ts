@@ -100,7 +100,7 @@ function begin(recorder: Recorder): readonly RecordedEvent[] {
   return [publishBook(recorder), ...openTenant(recorder, tenantId)]
 }
 
-t.test('prices that the book and the tenant’s own give are clean', async (t) => {
+t.test('lines at the prices of the book or of the tenant have no finding', async (t) => {
   const recorder = new Recorder()
   const { pool, log } = await takenIn(t, [
     ...begin(recorder),
@@ -125,7 +125,7 @@ t.test('prices that the book and the tenant’s own give are clean', async (t) =
   )
 })
 
-t.test('what neither the book nor the tenant’s prices explain is named', async (t) => {
+t.test('a line that neither the book nor the tenant’s prices explain is named', async (t) => {
   const recorder = new Recorder()
   const { pool, log } = await takenIn(t, [
     ...begin(recorder),
@@ -171,7 +171,7 @@ t.test('what neither the book nor the tenant’s prices explain is named', async
   )
 })
 
-t.test('an audit that goes on knows what was set before it began', async (t) => {
+t.test('an audit that resumes knows the prices set before it began', async (t) => {
   const run = await startAudited(t, (recorder) => [
     ...begin(recorder),
     set(recorder, 1, 0, { multiplier: '0.5' }),
@@ -194,7 +194,7 @@ t.test('an audit that goes on knows what was set before it began', async (t) => 
   t.match(second.findings, [{ code: 'account_price_wrong', message: /do not give .* at 7 per/ }])
 })
 
-t.test('which prices a line came of is bound by the chain of hashes', async (t) => {
+t.test('the hash of a line covers the price set that it came from', async (t) => {
   const recorder = new Recorder()
   const { pool, log } = await takenIn(t, [
     ...begin(recorder),

@@ -16,7 +16,7 @@ async function value(sql: string): Promise<string> {
   return String(rows[0]?.value)
 }
 
-t.test('read models that are as the log says are clean, every row compared', async (t) => {
+t.test('read models that equal the log have no finding, every row compared', async (t) => {
   const report = await audited.audit()
   t.same(report.findings, [])
   const count = async (table: string): Promise<number> =>
@@ -70,7 +70,7 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     },
   ],
   [
-    'a line that belongs to somebody else, its daily total too',
+    'a line moved to another tenant, with its daily total',
     `update ledger.lines set tenant_id = 'tenant_0' where line_id = '${call}:1'`,
     {
       code: 'row_differs',
@@ -94,7 +94,7 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     { code: 'row_missing', table: 'ledger.lines', key: 'call_11:2' },
   ],
   [
-    'a line nobody settled, in the midst of the others',
+    'a line without a settlement, in the midst of other lines',
     `insert into ledger.lines select (jsonb_populate_record(l, jsonb_build_object(
        'line_id', 'call_forged:1', 'source_id', 'call_forged', 'seq', 1000000))).*
      from ledger.lines l where line_id = '${call}:1'`,
@@ -115,7 +115,7 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     { code: 'row_unexplained', table: 'ledger.lines', key: 'call_forged:1' },
   ],
   [
-    'whom an adjustment names',
+    'the reason of an adjustment',
     `update ledger.adjustments set reason = 'because' where tenant_id = 'tenant_1'`,
     {
       code: 'row_differs',
@@ -204,7 +204,7 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     { code: 'row_missing', table: 'ledger.balances', key: 'tenant_0 CNY' },
   ],
   [
-    'a balance of nobody',
+    'a balance of an unknown tenant',
     `insert into ledger.balances values ('tenant_nobody', 'USD', 7, 0, 0, 0, 0, 1)`,
     { code: 'row_unexplained', table: 'ledger.balances', key: 'tenant_nobody USD' },
   ],
@@ -237,7 +237,7 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     { code: 'row_differs', table: 'ledger.quarters', key: /^tenant_1 2026-03-04T05:00 USD/ },
   ],
   [
-    'when credit was given',
+    'the time of a grant',
     `update ledger.grants set granted_at = granted_at + interval '1 day' where tenant_id = 'tenant_1'`,
     { code: 'row_differs', table: 'ledger.grants', differences: [{ field: 'granted_at' }] },
   ],
@@ -247,7 +247,7 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     { code: 'row_missing', table: 'ledger.grants' },
   ],
   [
-    'a daily total of a tenant that has none',
+    'a daily total of a tenant without lines',
     `insert into ledger.days values ('tenant_x', '2026-03-04', 'USD', 's', 'u', 'm', 'u', 't', 'f', 1, 1, 1)`,
     { code: 'row_differs', table: 'ledger.days', key: /^tenant_x/ },
   ],
@@ -271,7 +271,7 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     },
   ],
   [
-    'what a task gave',
+    'the output and the usage of a task',
     `update tasks.tasks set output = jsonb_set(output, '{seed}', '99'), usage = usage - 'total_tokens'
      where platform_id = '${task}'`,
     {
@@ -300,7 +300,7 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     { code: 'row_differs', table: 'tasks.counts', key: /^scope 0 level 2 bucket 0 queued/ },
   ],
   [
-    'what all lines of a surface sum to',
+    'the total of a surface',
     `update ledger.totals set amount = amount + 1 where kind = 'settled' and currency = 'USD'`,
     {
       code: 'row_differs',
@@ -310,12 +310,12 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     },
   ],
   [
-    'how many holds are placed',
+    'the number of placed holds',
     `update ledger.totals set n = n + 1 where kind = 'held'`,
     { code: 'row_differs', table: 'ledger.totals', key: 'held CNY', differences: [{ field: 'n' }] },
   ],
   [
-    'what an account sums to, that is gone',
+    'the total of an account that is gone',
     `delete from ledger.totals where kind = 'account' and currency = 'USD' and part = 'revenue'`,
     { code: 'row_differs', table: 'ledger.totals', key: 'account USD revenue' },
   ],
@@ -334,12 +334,12 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     { code: 'row_differs', table: 'tasks.counts', key: /^scope 0 level 0 bucket 0 queued/ },
   ],
   [
-    'how many tasks a list had',
+    'the number of tasks of a list',
     `update tasks.scopes set next_seq = next_seq + 1 where scope_id = 0`,
     { code: 'row_differs', table: 'tasks.scopes', differences: [{ field: 'next_seq' }] },
   ],
   [
-    'what an event of the timeline holds',
+    'the data of an event of the timeline',
     `update timeline.events
      set data = jsonb_set(data::jsonb, '{settlement,lines,0,amount}', '"9.99"') where position = ${position}`,
     {
@@ -350,7 +350,7 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     },
   ],
   [
-    'whose an event of the timeline is',
+    'the tenant and the time of an event of the timeline',
     `update timeline.events set tenant_id = 'tenant_x', at = at + interval '1 hour'
      where source_id = '${task}' and type = 'TaskStatusChanged'`,
     {
@@ -380,7 +380,7 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     },
   ],
   [
-    'a count that says it changed before what it counts did',
+    'a count with a time before that of its rows',
     `update assets.counts set position = 0 where tenant_id = 'tenant_0' and kind = 'asset'
        and group_id = '' and status = 'Active' and region = 'domestic' and project_name = 'other'`,
     {
@@ -392,7 +392,7 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
   ...['tok_tenant_1', 'file-1', '4503599627370491', verificationId(5), groupId(3)].map(
     (source) =>
       [
-        `what upstream calls ${source}, in the timeline`,
+        `the native id of ${source}, in the timeline`,
         `update timeline.sources set native_id = 'other' where source_id = '${source}'`,
         {
           code: 'row_differs',
@@ -412,7 +412,7 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     },
   ],
   [
-    'a voice that is as it was first cloned',
+    'a voice with the data of its first clone',
     `update voices.voices set request_id = 'req_voice_2'`,
     {
       code: 'row_differs',
@@ -432,7 +432,7 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     },
   ],
   [
-    'a verification that is confirmed of nobody',
+    'a verification confirmed in the table only',
     `update assets.verifications set state = 'confirmed' where verification_id = '${verificationId(5)}'`,
     {
       code: 'row_differs',
@@ -442,7 +442,7 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     },
   ],
   [
-    'how many assets a list has',
+    'the number of assets of a list',
     `update assets.counts set n = n + 1 where tenant_id = 'tenant_0' and kind = 'asset'
        and group_id = '' and status = 'Active' and region = 'domestic' and project_name = 'other'`,
     {
@@ -453,12 +453,12 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     },
   ],
   [
-    'a count of a tenant that has nothing',
+    'a count of a tenant without assets',
     `insert into assets.counts values ('tenant_x', 'AIGC', '', 'group', '', 'domestic', 'p', '', 1, 1)`,
     { code: 'row_differs', table: 'assets.counts', key: 'tenant_x AIGC  group  domestic p ' },
   ],
   [
-    'what upstream calls an asset, in the timeline',
+    'the native id of an asset, in the timeline',
     `update timeline.sources set native_id = 'other' where source_id = '${assetId(2)}'`,
     {
       code: 'row_differs',
@@ -468,7 +468,7 @@ const cases: readonly (readonly [what: string, sql: string, finding: object])[] 
     },
   ],
   [
-    'whose an event of an asset is, in the timeline',
+    'the tenant of an event of an asset, in the timeline',
     `update timeline.events set tenant_id = 'tenant_x'
      where source_id = '${assetId(2)}' and type = 'AssetAccepted'`,
     {
@@ -501,14 +501,14 @@ const lost = `
   delete from ledger.settlements where source_id = '${call}';
   delete from ledger.entries where source_id = '${call}'`
 
-t.test('a settlement the ledger never took in is one finding', async (t) => {
+t.test('a settlement missing from the ledger is one finding', async (t) => {
   const { findings, findingsInAll } = await changed(lost)
   t.match(findings, [{ code: 'event_not_applied', table: 'ledger', key: call, position }])
   t.match(findings[0]?.message, /CallSettled: 2 line\(s\), 0.0005269 USD of tenant_1/)
   t.equal(findingsInAll, 1, JSON.stringify(findings))
 })
 
-t.test('a chain that left the log’s says so once, however many lines follow', async (t) => {
+t.test('a broken chain is one finding, however many lines follow', async (t) => {
   const { rows } = await pool.query<{ seq: string }>(
     `select seq from ledger.lines where source_id = '${call}' order by seq`,
   )
@@ -538,7 +538,7 @@ t.test('a chain that left the log’s says so once, however many lines follow', 
   t.not(chain.head, chain.standing)
 })
 
-t.test('put back, it is clean again', async (t) => {
+t.test('restored read models have no finding', async (t) => {
   t.same((await audited.audit()).findings, [])
   t.ok(await log.endPosition())
 })

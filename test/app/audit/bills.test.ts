@@ -84,7 +84,7 @@ function lifeOf(rules: TaskFamilyRules, model: string): readonly TaskEvent[] | u
   return ends && [{ type: 'TaskRequested', data: request }, ...ends]
 }
 
-t.test('what each family settles has no fault; another quantity, rule or figure has one', (t) => {
+t.test('the bill of each family has no finding, and each change of it has one', (t) => {
   const settled = new Map<string, readonly TaskEvent[]>()
   for (const rules of catalog.taskFamilies.values())
     for (const { name } of rules.models) {
@@ -134,7 +134,7 @@ t.test('what each family settles has no fault; another quantity, rule or figure 
   t.end()
 })
 
-t.test('the book of a settlement was in effect when it began, within two minutes', (t) => {
+t.test('the price book of a settlement was in effect within two minutes of its start', (t) => {
   const call = recordCall(new Recorder(), 0)
   if (call.type !== 'CallSettled') return t.fail('a call is settled')
   const codes = (startedMs: number, version: string): readonly string[] => {

@@ -6,7 +6,7 @@ import { append, startAudited } from './support/audited.ts'
 const AUDITS = 4
 const LIFE_NAMES = Object.keys(lives) as Life[]
 
-t.test('nothing is found that is not there while tasks and calls go on', async (t) => {
+t.test('an audit has no finding while tasks and calls go on', async (t) => {
   const run = await startAudited(t)
   const writing = new AbortController()
   let written = 0

@@ -2,7 +2,7 @@ import { canonicalTime } from '../../../projections/engine/audited-rows.ts'
 import t from 'tap'
 import { differencesOf, plain } from '../../../src/app/audit/compare.ts'
 
-t.test('a row as the log says it has no differences, whatever the types', (t) => {
+t.test('a row that equals the log has no differences, whatever the types', (t) => {
   const expected = {
     position: 2n ** 53n + 1n,
     settled: true,
@@ -23,7 +23,7 @@ t.test('a row as the log says it has no differences, whatever the types', (t) =>
   t.end()
 })
 
-t.test('both values are shown, of JSON by member', (t) => {
+t.test('a difference shows both values, of JSON by member', (t) => {
   const expected = { position: 2n ** 53n + 1n, data: { a: [1, { b: 'x' }], gone: 1 }, usage: null }
   const row = { position: '9007199254740992', data: { a: [1, { b: 'y' }], new: true }, usage: {} }
   t.same(differencesOf(expected, row), [
@@ -36,14 +36,14 @@ t.test('both values are shown, of JSON by member', (t) => {
   t.end()
 })
 
-t.test('text is compared as Postgres can hold it', (t) => {
+t.test('text is compared in the form that Postgres can store', (t) => {
   t.equal(plain('a\0b\ud800c\u{1f600}'), 'a\ufffdb\ufffdc\u{1f600}')
   const expected = { name: 'a\0', data: { 'k\ud800': 'v\0' } }
   t.same(differencesOf(expected, { name: 'a\ufffd', data: { 'k\ufffd': 'v\ufffd' } }), [])
   t.end()
 })
 
-t.test('what is shown is bounded', (t) => {
+t.test('the differences of a row are bounded in number and length', (t) => {
   const many = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`c${n}`, 'x'.repeat(500)]))
   const found = differencesOf(many, {})
   t.ok(found.length < 20)
@@ -51,7 +51,7 @@ t.test('what is shown is bounded', (t) => {
   t.end()
 })
 
-t.test('a time is said as a date says it, also one that is written in another way', (t) => {
+t.test('a time equals itself in any notation, and is shown as a date', (t) => {
   for (const time of [
     '2026-03-04T05:06:07.089Z',
     '0001-01-01T00:00:00.000Z',

@@ -54,7 +54,7 @@ function balanceOf(moves: readonly Movement[]): Omit<BalanceChange, 'tenantId' |
   return sums
 }
 
-t.test('the audit and the facts of every event agree on what moves money', (t) => {
+t.test('the audit and the facts of every event agree on which events move money', (t) => {
   let moving = 0
   for (const event of events) {
     const moves = movementsOf(event)
@@ -140,7 +140,7 @@ t.test('the audit expects no hold to end of a task that has ended', (t) => {
   t.end()
 })
 
-t.test('a task is settled for the tenant, the user and the token that requested it', (t) => {
+t.test('a task is settled for the tenant, user and token that requested it', (t) => {
   const requested = events.find(({ type }) => type === 'TaskRequested')
   const settlement = events.find(({ type }) => type === 'TaskSettled')
   if (requested === undefined || settlement?.type !== 'TaskSettled')

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { type Finding, Findings, MAX_FINDINGS } from '../../../src/app/audit/findings.ts'
 
-t.test('the first findings are kept, the others counted', (t) => {
+t.test('the first findings are kept, later ones are counted only', (t) => {
   const findings = new Findings()
   const finding = (n: number): Finding => ({
     code: 'row_missing',
@@ -19,7 +19,7 @@ t.test('the first findings are kept, the others counted', (t) => {
   t.end()
 })
 
-t.test('what was found beside is added: counted, and kept while there is room', (t) => {
+t.test('merged findings are counted, and kept while there is room', (t) => {
   const finding = (table: string, n: number): Finding => ({
     code: 'row_differs',
     table,

@@ -26,7 +26,7 @@ void t.test('lines taken together leave the chain as lines taken one by one do',
   t.end()
 })
 
-void t.test('a chain that left the log’s cannot be predicted', (t) => {
+void t.test('the hash after a broken chain cannot be predicted', (t) => {
   const [first, ...rest] = lines
   if (first === undefined) return t.end()
   const broken = begun()
@@ -38,7 +38,7 @@ void t.test('a chain that left the log’s cannot be predicted', (t) => {
   t.end()
 })
 
-void t.test('a line has its number of the log, or follows from the line before it', (t) => {
+void t.test('a line has its number from the log, or follows the line before it', (t) => {
   const links = begun().ahead(lines) ?? []
   const rows = lines.map((line, at) => ({ ...line, ...links[at] }))
   const moved = begun()

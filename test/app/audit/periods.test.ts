@@ -22,7 +22,7 @@ async function anyLine(pool: Pool): Promise<AuditedRow> {
   return line
 }
 
-t.test('totals by time against lines of which some are known to be wrong', async (t) => {
+t.test('totals by time are checked when some of their lines are wrong', async (t) => {
   const { pool } = await takenIn(t, history(new Recorder()))
   const missing = new LineCorrections()
   missing.add(await anyLine(pool), 1n)

@@ -39,7 +39,7 @@ async function kept(
   return { report, state }
 }
 
-t.test('an audit goes on where an earlier one ended', async (t) => {
+t.test('an audit resumes where an earlier one ended', async (t) => {
   const run = await startAudited(t)
   const first = await kept(run)
   t.ok(first.report.ok)
@@ -65,7 +65,7 @@ t.test('an audit goes on where an earlier one ended', async (t) => {
   t.match(whole, { ok: true, chain: third.report.chain })
   t.equal(third.state?.position, whole.position)
 
-  await t.test('a line audited before and changed since is found by its hash', async (t) => {
+  await t.test('a line changed after it was audited is found by its hash', async (t) => {
     await run.pool.query(`update ledger.lines set amount = amount + 1 where line_id = 'call_2:2'`)
     const { report, state } = await kept(run, third.state)
     t.match(report.findings, [
@@ -76,7 +76,7 @@ t.test('an audit goes on where an earlier one ended', async (t) => {
     await run.pool.query(`update ledger.lines set amount = amount - 1 where line_id = 'call_2:2'`)
   })
 
-  await t.test('so is a line that was put among them', async (t) => {
+  await t.test('a line inserted among audited lines is found by the chain of hashes', async (t) => {
     await run.pool.query(`insert into ledger.lines select (jsonb_populate_record(l,
         '{"line_id": "call_forged:1", "source_id": "call_forged", "seq": 1000000}')).*
       from ledger.lines l where line_id = 'call_2:1'`)
@@ -86,7 +86,7 @@ t.test('an audit goes on where an earlier one ended', async (t) => {
     await run.pool.query(`delete from ledger.lines where line_id = 'call_forged:1'`)
   })
 
-  await t.test('so are lines that were changed together with all later hashes', async (t) => {
+  await t.test('lines changed together with all later hashes are found', async (t) => {
     const { items } = await listLines(run.pool, {}, { limit: 500 })
     const lines = [...items].sort((a, b) => Number(BigInt(a.seq) - BigInt(b.seq)))
     let hash: Buffer = Buffer.alloc(32)
@@ -111,20 +111,17 @@ t.test('an audit goes on where an earlier one ended', async (t) => {
   })
 })
 
-t.test(
-  'another table is compared as far as it changed; a full audit compares all of it',
-  async (t) => {
-    const run = await startAudited(t)
-    const { state } = await kept(run)
-    await run.pool.query(
-      `update tasks.tasks set marker = 'forged' where platform_id = '${platformId(1)}'`,
-    )
-    t.match((await kept(run, state)).report, { ok: true, tasks: 0 })
-    t.match((await run.audit()).findings, [{ table: 'tasks.tasks', key: platformId(1) }])
-  },
-)
+t.test('other tables are compared as far as they changed, and whole by a full audit', async (t) => {
+  const run = await startAudited(t)
+  const { state } = await kept(run)
+  await run.pool.query(
+    `update tasks.tasks set marker = 'forged' where platform_id = '${platformId(1)}'`,
+  )
+  t.match((await kept(run, state)).report, { ok: true, tasks: 0 })
+  t.match((await run.audit()).findings, [{ table: 'tasks.tasks', key: platformId(1) }])
+})
 
-t.test('a state is of one log', async (t) => {
+t.test('the state of an audit is valid for one log only', async (t) => {
   const run = await startAudited(t)
   const { state } = await kept(run)
   if (!state) return t.fail('it was clean')
@@ -135,7 +132,7 @@ t.test('a state is of one log', async (t) => {
 })
 
 t.test(
-  'a call settled again is found, though its first settlement was audited before; the first counts',
+  'a second settlement of a call is found after the first was audited; the first counts',
   async (t) => {
     const run = await startAudited(t)
     const { report: before, state } = await kept(run)
@@ -187,7 +184,7 @@ async function killed(t: Test, url: string, path: string, keeps: number): Promis
   return said
 }
 
-t.test('an audit killed anywhere goes on where it was, to the same end', async (t) => {
+t.test('an audit killed at any position resumes there and ends the same way', async (t) => {
   const { pool, log } = await takenIn(t, history(new Recorder(), TASKS))
   const url = pool.options.connectionString ?? ''
   const whole = await audit({ pool, log, models: allProjections })
@@ -212,7 +209,7 @@ t.test('an audit killed anywhere goes on where it was, to the same end', async (
   t.ok(walked, 'it was killed among the tasks too')
 })
 
-t.test('the work behind one native id that is settled for two tasks is found', async (t) => {
+t.test('two settled tasks with one native id are found', async (t) => {
   const run = await startAudited(t)
   const { state } = await kept(run)
   const [first] = (
@@ -242,7 +239,7 @@ t.test('the work behind one native id that is settled for two tasks is found', a
 })
 
 t.test(
-  'rows of events that the log does not have are named: a log older than its read models',
+  'rows of events that the log does not have are named: the log is older than the read models',
   async (t) => {
     const events = history(new Recorder())
     const { pool, log } = await takenIn(t, events)

@@ -83,7 +83,7 @@ async function match(db: Pool, expected: readonly Expected[]): Promise<Matched> 
   return matchStretch({ db, digests, ...stretch }, standing, expected, new Set(), expected)
 }
 
-void t.test('rows that are as they must be are not read', async (t) => {
+void t.test('rows that equal the expected digest are not read', async (t) => {
   const db = await openTable(t)
   t.match(await match(db, rows), { agreed: 4, pairs: [], missing: [], unexplained: [] })
   const reads: string[] = []
@@ -103,7 +103,7 @@ void t.test('rows that are as they must be are not read', async (t) => {
   t.equal(reads.length, 3, 'and so is everything once a row was found elsewhere')
 })
 
-void t.test('whatever of a row is another is found, column by column', async (t) => {
+void t.test('any changed column of a row is found by name', async (t) => {
   const db = await openTable(t)
   const changes: Readonly<Record<string, string>> = {
     note: `'n a '`,
@@ -125,7 +125,7 @@ void t.test('whatever of a row is another is found, column by column', async (t)
   t.equal((await match(db, rows)).agreed, 4)
 })
 
-void t.test('null is not an empty text, nor is one row’s another’s', async (t) => {
+void t.test('a null differs from an empty text, and a row from its neighbour', async (t) => {
   const db = await openTable(t)
   for (const change of [
     `update standing set note = '' where id = 'c'`,
@@ -147,7 +147,7 @@ void t.test('null is not an empty text, nor is one row’s another’s', async (
   t.match(await match(db, []), { agreed: 0, unexplained: { length: 4 } })
 })
 
-void t.test('JSON that was written in another order is read, and is the same', async (t) => {
+void t.test('JSON written in another key order is read, and equal', async (t) => {
   const db = await openTable(t)
   await db.query(
     `update standing set data = '{"list": [1, null], "text": "boat a"}' where id = 'a'`,

@@ -20,7 +20,7 @@ const line = (rule: string, quantity: number): SettlementLine => ({
 const codes = (usage: Readonly<Record<string, number>>, ...lines: SettlementLine[]) =>
   usageFaults(usage, { lines }).map(({ code }) => code)
 
-t.test('a call is billed what it used, by the rule of each line', (t) => {
+t.test('a call is billed for its usage, by the rule of each line', (t) => {
   const usage = { ...noTextUsage, input: 10 }
   const input = 'text/chat/input'
   t.same(codes(usage, line(input, 10)), [])
@@ -40,7 +40,7 @@ t.test('a call is billed what it used, by the rule of each line', (t) => {
   t.end()
 })
 
-t.test('what the gateway settles has no fault', (t) => {
+t.test('settlements made by the gateway have no finding', (t) => {
   const used = { input: 3, 'cached-input': 4, 'cache-write-5m': 5, 'cache-write-1h': 6, output: 7 }
   const usage = { ...noTextUsage, ...used, 'web-search-call': 2 }
   const bare = priceBookFromPublished({
