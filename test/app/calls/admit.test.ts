@@ -106,7 +106,7 @@ type World = ReturnType<typeof world>
 const steps: Readonly<
   Record<string, (given: World) => Partial<World> & { family?: typeof family }>
 > = {
-  'what is asked cannot be had': () => ({ family: { ...family, resolve: refuses } }),
+  'the family refuses the order': () => ({ family: { ...family, resolve: refuses } }),
   'the log is away': ({ deps }) => ({
     deps: { ...deps, log: { healthy: () => false, ready: rejects } },
   }),
@@ -120,12 +120,12 @@ const steps: Readonly<
   'a budget is reached': ({ deps }) => ({
     deps: { ...deps, budgets: { ...deps.budgets, reserve: rejects } },
   }),
-  'the balance does not cover it': ({ deps }) => ({
+  'the balance does not cover the call': ({ deps }) => ({
     deps: { ...deps, funds: { ...deps.funds, reserve: rejects } },
   }),
 }
 
-t.test('an admitted call has reserved everything, and gives it back once it failed', async (t) => {
+t.test('an admitted call has reserved everything, and releases it once it failed', async (t) => {
   const { deps, input, reserved } = world()
   const { call } = await admit(deps, family, input, false)
   t.same(reserved(), { claims: 1, budget: 5n, funds: 5n, calls: 1, requests: 9, tokens: 960 })
@@ -139,7 +139,7 @@ t.test('an admitted call has reserved everything, and gives it back once it fail
 })
 
 for (const [name, failing] of Object.entries(steps))
-  t.test(`nothing stays reserved where ${name}`, async (t) => {
+  t.test(`no reservation remains where ${name}`, async (t) => {
     const given = world()
     const before = given.reserved()
     const { deps, family: asked } = { deps: given.deps, family, ...failing(given) }
@@ -147,7 +147,7 @@ for (const [name, failing] of Object.entries(steps))
     t.same(given.reserved(), before)
   })
 
-t.test('a fourth call at a time is refused and reserves nothing', async (t) => {
+t.test('a fourth concurrent call is refused and reserves no budget or funds', async (t) => {
   const { deps, input, reserved } = world()
   for (let calls = 0; calls < 3; calls += 1) await admit(deps, family, input, false)
   const before = reserved()
@@ -155,7 +155,7 @@ t.test('a fourth call at a time is refused and reserves nothing', async (t) => {
   t.same(reserved(), before)
 })
 
-t.test('a call whose tokens are used up is refused and keeps no place', async (t) => {
+t.test('a call without tokens left is refused and keeps no place', async (t) => {
   const { deps, input, reserved } = world()
   const large: typeof family = {
     ...family,

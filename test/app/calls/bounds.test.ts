@@ -249,7 +249,7 @@ async function readAll(frames: AsyncIterable<{ readonly data: string }>): Promis
 const charged = { code: 'upstream_unavailable', message: /What was delivered is charged/ }
 
 for (const [name, wire] of Object.entries(surfaces)) {
-  t.test(`${name}: a frame beyond its bound ends what is billed by its figures`, async (t) => {
+  t.test(`${name}: a frame beyond its bound ends the stream, billed by its figures`, async (t) => {
     const { stream, events } = gateway(t, name, { text: filler(3_000) })
     script = async (send, response) => {
       await send(wire.piece(1_000))
@@ -285,7 +285,7 @@ for (const [name, wire] of Object.entries(surfaces)) {
       t.match(events, [{ type: 'CallSettled', data: { endedBy: 'length' } }])
     })
 
-  t.test(`${name}: a provider that breaks off while it was held back is paid`, async (t) => {
+  t.test(`${name}: a provider that breaks off while held back by the caller is paid`, async (t) => {
     const { stream, events } = gateway(t, name)
     let blocked = false
     script = async (send, response) => {
@@ -304,7 +304,7 @@ for (const [name, wire] of Object.entries(surfaces)) {
     t.match(events, [{ type: 'CallSettled', data: { endedBy: 'pause' } }])
   })
 
-  t.test(`${name}: a provider that breaks off by itself costs the caller nothing`, async (t) => {
+  t.test(`${name}: a provider that breaks off unprovoked costs the caller nothing`, async (t) => {
     const { stream, events } = gateway(t, name)
     script = async (send, response) => {
       for (let n = 0; n < 20; n += 1) await send(wire.piece(1_000))
@@ -316,7 +316,7 @@ for (const [name, wire] of Object.entries(surfaces)) {
     t.match(events, [{ type: 'CallFailed', data: { absorbed: { settlement: Object } } }])
   })
 
-  t.test(`${name}: the bound on reading on for a caller who left is billed`, async (t) => {
+  t.test(`${name}: a caller who left is billed up to the bound on reading on`, async (t) => {
     const settings = { drainTimeoutMs: 200 }
     const { stream, events, gone, running } = gateway(t, name, { settings, timeoutMs: 200 })
     script = async (send, response) => {
@@ -334,7 +334,7 @@ for (const [name, wire] of Object.entries(surfaces)) {
     t.ok(settled?.type === 'CallSettled' && settled.data.settlement.amount !== '0')
   })
 
-  t.test(`${name}: the end of the token is billed, and ends the stream at once`, async (t) => {
+  t.test(`${name}: disabling its token ends a stream at once, billed`, async (t) => {
     const { stream, events, running } = gateway(t, name)
     script = async (send) => {
       await send(wire.piece(1_000))
@@ -349,7 +349,7 @@ for (const [name, wire] of Object.entries(surfaces)) {
     t.match(events, [{ type: 'CallSettled', data: { endedBy: 'token' } }])
   })
 
-  t.test(`${name}: the end of the process is billed, read or not`, async (t) => {
+  t.test(`${name}: a stream that the process ends is billed, read or not`, async (t) => {
     for (const reads of [true, false]) {
       const { stream, events, running } = gateway(t, name)
       script = async (send) => {
@@ -368,7 +368,7 @@ for (const [name, wire] of Object.entries(surfaces)) {
 
 for (const name of ['chat', 'native'])
   t.test(
-    `${name}: what comes after the end of a result is bounded, and it is billed`,
+    `${name}: frames after the end of a result are bounded, and the result is billed`,
     async (t) => {
       const { stream, events } = gateway(t, name, { limits: { maxWithheldBytes: 10_000 } })
       const wire = surfaces[name]!
@@ -386,7 +386,7 @@ for (const name of ['chat', 'native'])
     },
   )
 
-t.test('an estimate is never above what the request allows', async (t) => {
+t.test('an estimate is never above the bounds of the request', async (t) => {
   const bounds = { chat: { max_tokens: 100, n: 2 }, responses: { max_output_tokens: 100 } }
   for (const [name, body] of Object.entries(bounds)) {
     const settings = { drainMaxBytes: 2 * MEBIBYTE }
@@ -403,7 +403,7 @@ t.test('an estimate is never above what the request allows', async (t) => {
   }
 })
 
-t.test('speech: what one answer cannot hold is refused by name, or streamed', async (t) => {
+t.test('speech: a sound too long for one answer is refused, and streamed instead', async (t) => {
   const text = filler(9_900)
   const audio_setting = { format: 'pcm', sample_rate: 44_100, channel: 2 }
   const asked = { model: 'speech-2.8-hd', text, voice_id: 'nova', audio_setting }

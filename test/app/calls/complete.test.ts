@@ -75,7 +75,7 @@ const wishes: Readonly<Record<string, TextWish>> = {
 }
 
 for (const [index, [name, wish]] of Object.entries(wishes).entries())
-  t.test(`${name} is settled for what its provider counted`, async (t) => {
+  t.test(`${name} is settled for the usage that its provider counted`, async (t) => {
     const marker = `complete-${index}`
     const prompt = `${wish.prompt ?? 'hello'} [[client=${marker}]]`
     const answer = await calls.complete(textInput({ ...wish, prompt }))
@@ -126,7 +126,7 @@ t.test('an explicit zero is settled as zero, reported, without lines', async (t)
 })
 
 for (const family of ['chat', 'responses', 'native'] as const) {
-  t.test(`${family}: missing usage is estimated from what was said, and marked`, async (t) => {
+  t.test(`${family}: missing usage is estimated from the delivered text, and marked`, async (t) => {
     const prompt = `[[sandbox no-usage words=40]] [[client=none-${family}]]`
     const answer = await calls.complete(textInput({ family, prompt }))
     const settled = await settledOf(answer.callId)
@@ -138,7 +138,7 @@ for (const family of ['chat', 'responses', 'native'] as const) {
     t.equal(settled?.usage['input'], Math.ceil(Buffer.byteLength(prompt) / 4))
   })
 
-  t.test(`${family}: an error after acceptance costs nothing and is noted`, async (t) => {
+  t.test(`${family}: an error after acceptance costs nothing and is recorded`, async (t) => {
     const prompt = `[[sandbox http-after-accept=500]] [[client=broken-${family}]]`
     const input = textInput({ family, prompt })
     await t.rejects(calls.complete(input), { code: 'upstream_unavailable' })
@@ -153,7 +153,7 @@ for (const family of ['chat', 'responses', 'native'] as const) {
     t.notMatch(JSON.stringify(ours[0]?.data), /sandbox http-after/)
   })
 
-  t.test(`${family}: an answer that cannot be read costs nothing and is noted`, async (t) => {
+  t.test(`${family}: an unreadable answer costs nothing and is recorded`, async (t) => {
     for (const fault of ['malformed', 'garbage', 'truncated', 'bad-http', 'drop-after-accept']) {
       const input = textInput({ family, prompt: `[[sandbox ${fault}]]` })
       const error = await calls.complete(input).catch((thrown: unknown) => thrown)
@@ -168,7 +168,7 @@ for (const family of ['chat', 'responses', 'native'] as const) {
   })
 }
 
-t.test('a response that failed costs nothing; what it reported is noted as our cost', async (t) => {
+t.test('a failed response costs nothing; the usage it reports is our cost', async (t) => {
   const prompt = '[[sandbox fail=server_error usage-in-failed]]'
   const input = textInput({ family: 'responses', prompt })
   const answer = await calls.complete(input).catch((error: unknown) => error)
@@ -186,7 +186,7 @@ t.test('a response that failed costs nothing; what it reported is noted as our c
     })
 })
 
-t.test('refusals say what the caller may know', async (t) => {
+t.test('a refusal shows only the details that callers may see', async (t) => {
   const refusal = (marker: string, model = 'text-basic') =>
     calls.complete(textInput({ prompt: `[[sandbox ${marker}]]`, model })).then(
       () => undefined,
@@ -215,7 +215,7 @@ t.test('a token bound to models may use no other', async (t) => {
   )
 })
 
-t.test('a tool without a price is refused before anything is sent', async (t) => {
+t.test('a tool without a price is refused before the provider is asked', async (t) => {
   const { calls: unpriced } = await world.text({
     deps: {
       prices: {
@@ -245,7 +245,7 @@ t.test('a tool without a price is refused before anything is sent', async (t) =>
   t.ok(await unpriced.complete(textInput({ family: 'chat' })), 'what offers no search is sold')
 })
 
-t.test('a chat model that searches by itself is billed for it, asked or not', async (t) => {
+t.test('a chat model with built-in search is billed for it, requested or not', async (t) => {
   const book = await createPriceBookSource(world.pool, { nowMs: Date.now }).current()
   const prices = {
     of: () =>
@@ -281,7 +281,7 @@ t.test('a chat model that searches by itself is billed for it, asked or not', as
   }
 })
 
-t.test('a caller who left an unstreamed call has it settled all the same', async (t) => {
+t.test('an unstreamed call whose caller left is settled as disconnected', async (t) => {
   const gone = new AbortController()
   const input = textInput({ prompt: '[[sandbox first-byte-ms=150]]', callerGone: gone.signal })
   const answer = calls.complete(input)
@@ -289,7 +289,7 @@ t.test('a caller who left an unstreamed call has it settled all the same', async
   t.equal((await settledOf((await answer).callId))?.outcome, 'disconnected')
 })
 
-t.test('every call is counted as ended once, however it ended', async (t) => {
+t.test('every call is counted as ended once, whatever its outcome', async (t) => {
   const { calls: counted, deps } = await world.text()
   const prompts = [
     'fine',

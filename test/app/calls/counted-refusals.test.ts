@@ -52,7 +52,7 @@ t.test('refusals of a token beyond the first of a minute are one event with a co
   )
 })
 
-t.test('a failure that may have cost something is recorded each time', async (t) => {
+t.test('a failure that may have cost money is recorded each time', async (t) => {
   const { recorded, fail, flush } = recorder()
   for (let call = 0; call < 3; call += 1)
     await fail({ callId: `call_${call}`, ...(absorbed === undefined ? {} : { absorbed }) })

@@ -46,21 +46,18 @@ const END = /"finish_reason":"|"finishReason":|"type":"response.completed"/
 const isWhole = (seen: readonly { readonly frame?: string; readonly ended?: boolean }[]) =>
   seen.some(({ frame, ended }) => ended === true || END.test(frame ?? ''))
 
-t.test(
-  'a process killed between provider and journal delivers nothing and bills nothing',
-  async (t) => {
-    for (const crashAt of ['call.after-provider', 'call.before-append'])
-      for (const streamed of [false, true]) {
-        const { signal, seen, accepted, settled } = await die({ family: 'chat', streamed, crashAt })
-        t.equal(signal, 'SIGKILL')
-        t.ok(accepted, `${crashAt}: the provider was asked`)
-        t.equal(isWhole(seen), false)
-        t.same(settled, [], 'what was not delivered whole is our loss, not the caller’s')
-      }
-  },
-)
+t.test('a process killed between provider and journal delivers and bills nothing', async (t) => {
+  for (const crashAt of ['call.after-provider', 'call.before-append'])
+    for (const streamed of [false, true]) {
+      const { signal, seen, accepted, settled } = await die({ family: 'chat', streamed, crashAt })
+      t.equal(signal, 'SIGKILL')
+      t.ok(accepted, `${crashAt}: the provider was asked`)
+      t.equal(isWhole(seen), false)
+      t.same(settled, [], 'what was not delivered whole is our loss, not the caller’s')
+    }
+})
 
-t.test('a process killed between journal and delivery has billed once, exactly', async (t) => {
+t.test('a process killed between journal and delivery has billed exactly once', async (t) => {
   const { seen, accepted, settled } = await die({
     family: 'responses',
     streamed: true,

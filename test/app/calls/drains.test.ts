@@ -10,7 +10,7 @@ function drainOf(drains: ReturnType<typeof createDrains>, tokenId: string) {
 }
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-void t.test('a token has its share of the places, and the others find room', async (t) => {
+void t.test('a token has its share of the drains, and other tokens get a place', async (t) => {
   const drains = createDrains(3, 2)
   const noisy = Array.from({ length: 5 }, () => drainOf(drains, 'noisy'))
   const quiet = drainOf(drains, 'quiet')
@@ -26,7 +26,7 @@ void t.test('a token has its share of the places, and the others find room', asy
   t.equal(ready(), '1110011', 'then to the other token, before the next of the same one')
 })
 
-void t.test('who stops waiting leaves no place behind, and gives none back twice', async (t) => {
+void t.test('a drain that stops waiting holds no place and frees none twice', async (t) => {
   const drains = createDrains(1, 1)
   const first = drainOf(drains, 'a')
   const second = drainOf(drains, 'a')

@@ -18,7 +18,11 @@ interface Ending {
   /** How it ends: with what is billed, the title of a test. */
   readonly when: string
   /** What the caller pays; of `nothing`, what is noted as our own cost. */
-  readonly billed: 'reported' | 'estimated' | 'nothing, ours reported' | 'nothing, ours estimated'
+  readonly billed:
+    | 'billed as reported'
+    | 'billed as estimated'
+    | 'not billed, our cost is reported'
+    | 'not billed, our cost is estimated'
   /** Switches of the sandbox. */
   readonly switches: string
   readonly families?: readonly TextFamily[]
@@ -35,72 +39,76 @@ const SILENCE_MS = 250
 const STOP_MS = 100
 
 const streams: readonly Ending[] = [
-  { when: 'the result is whole, with its usage', billed: 'reported', switches: 'words=20' },
   {
-    when: 'the result is whole and says nothing of usage',
-    billed: 'estimated',
+    when: 'the result is whole, with its usage',
+    billed: 'billed as reported',
+    switches: 'words=20',
+  },
+  {
+    when: 'the result is whole, without its usage',
+    billed: 'billed as estimated',
     switches: 'no-usage',
   },
   {
     when: 'the provider breaks off the connection',
-    billed: 'nothing, ours estimated',
+    billed: 'not billed, our cost is estimated',
     switches: 'words=80 cut-after=10',
   },
   {
     when: 'the provider ends in order before its end',
-    billed: 'nothing, ours estimated',
+    billed: 'not billed, our cost is estimated',
     switches: 'words=80 end-after=10',
   },
   {
     when: 'the provider breaks off after figures of a part',
-    billed: 'nothing, ours estimated',
+    billed: 'not billed, our cost is estimated',
     families: ['chat', 'native'],
     switches: 'words=80 chunk-usage cut-after=40',
   },
   {
     when: 'the provider breaks off in its last frame',
-    billed: 'nothing, ours estimated',
+    billed: 'not billed, our cost is estimated',
     families: ['responses', 'native'],
     switches: 'words=20 truncated',
   },
   {
     when: 'the provider breaks off between the end of its result and its usage',
-    billed: 'estimated',
+    billed: 'billed as estimated',
     families: ['chat'],
     switches: 'words=20 cut-before-usage',
   },
   {
     when: 'the provider breaks off after its usage',
-    billed: 'reported',
+    billed: 'billed as reported',
     families: ['chat'],
     switches: 'words=20 no-done',
   },
   {
     when: 'one of two alternatives is whole when the provider breaks off',
-    billed: 'nothing, ours estimated',
+    billed: 'not billed, our cost is estimated',
     families: ['chat'],
     body: { n: 2 },
     switches: 'words=30 cut-after=40',
   },
   {
     when: 'the provider writes an error into the stream',
-    billed: 'nothing, ours estimated',
+    billed: 'not billed, our cost is estimated',
     switches: 'words=40 error-after=7',
   },
   {
     when: 'the provider ends with a failed result and its usage',
-    billed: 'nothing, ours reported',
+    billed: 'not billed, our cost is reported',
     families: ['responses'],
     switches: 'words=20 fail=server_error usage-in-failed',
   },
   {
     when: 'the provider sends a frame that cannot be read',
-    billed: 'nothing, ours estimated',
+    billed: 'not billed, our cost is estimated',
     switches: 'words=30 malformed',
   },
   {
-    when: 'the provider falls silent in the midst of it',
-    billed: 'nothing, ours estimated',
+    when: 'the provider falls silent in the midst of the stream',
+    billed: 'not billed, our cost is estimated',
     bounds: { idleTimeoutMs: SILENCE_MS },
     switches: 'words=20 stall-after=5',
   },
@@ -110,13 +118,13 @@ const streams: readonly Ending[] = [
 const attended: readonly Ending[] = [
   {
     when: 'the provider sends no first byte in time',
-    billed: 'nothing, ours estimated',
+    billed: 'not billed, our cost is estimated',
     bounds: { firstByteTimeoutMs: SILENCE_MS },
     switches: 'hang-after-accept',
   },
   {
     when: 'the process stops',
-    billed: 'estimated',
+    billed: 'billed as estimated',
     endedBy: 'stop',
     switches: 'words=40 stall-after=12',
     stopAfterFrames: 12,
@@ -126,21 +134,21 @@ const attended: readonly Ending[] = [
 const abandoned: readonly Ending[] = [
   {
     when: 'our own bound in time ends the reading',
-    billed: 'estimated',
+    billed: 'billed as estimated',
     endedBy: 'drain',
     bounds: { drainTimeoutMs: SILENCE_MS },
     switches: 'words=40 stall-after=12',
   },
   {
     when: 'our own bound in bytes ends the reading',
-    billed: 'estimated',
+    billed: 'billed as estimated',
     endedBy: 'drain',
     bounds: { drainMaxBytes: 1_000 },
     switches: 'words=5000',
   },
   {
-    when: 'the process stops, which bounds the reading as well',
-    billed: 'estimated',
+    when: 'the process stops, which also bounds the reading',
+    billed: 'billed as estimated',
     endedBy: 'stop',
     switches: 'words=40 stall-after=12',
     stopAfterFrames: 12,
@@ -149,47 +157,47 @@ const abandoned: readonly Ending[] = [
 
 /** Of calls that are not streamed; a caller who leaves changes nothing. */
 const plain: readonly Ending[] = [
-  { when: 'the result is whole, with its usage', billed: 'reported', switches: '' },
+  { when: 'the result is whole, with its usage', billed: 'billed as reported', switches: '' },
   {
-    when: 'the result is whole and says nothing of usage',
-    billed: 'estimated',
+    when: 'the result is whole, without its usage',
+    billed: 'billed as estimated',
     switches: 'no-usage',
   },
   {
     when: 'the provider breaks off the connection',
-    billed: 'nothing, ours estimated',
+    billed: 'not billed, our cost is estimated',
     switches: 'drop-after-accept',
   },
   {
     when: 'the provider breaks off in the midst of the answer',
-    billed: 'nothing, ours estimated',
+    billed: 'not billed, our cost is estimated',
     switches: 'truncated',
   },
   {
-    when: 'the provider answers what cannot be read',
-    billed: 'nothing, ours estimated',
+    when: 'the provider answers bytes that cannot be read',
+    billed: 'not billed, our cost is estimated',
     switches: 'garbage',
   },
   {
     when: 'the provider answers with an error',
-    billed: 'nothing, ours estimated',
+    billed: 'not billed, our cost is estimated',
     switches: 'http-after-accept=500',
   },
   {
     when: 'the provider answers a failed result with its usage',
-    billed: 'nothing, ours reported',
+    billed: 'not billed, our cost is reported',
     families: ['responses'],
     switches: 'fail=server_error usage-in-failed',
   },
   {
     when: 'the provider does not answer in time',
-    billed: 'nothing, ours estimated',
+    billed: 'not billed, our cost is estimated',
     timeoutMs: SILENCE_MS,
     switches: 'hang-after-accept',
   },
   {
     when: 'the process stops',
-    billed: 'nothing, ours estimated',
+    billed: 'not billed, our cost is estimated',
     switches: 'hang-after-accept',
     stopAfterFrames: 0,
   },
@@ -261,8 +269,8 @@ function measured(settlement: Settlement | undefined): string {
 
 function billOf(written: CallEvent): string {
   return written.type === 'CallSettled'
-    ? measured(written.data.settlement)
-    : `nothing, ours ${measured(written.data.absorbed?.settlement)}`
+    ? `billed as ${measured(written.data.settlement)}`
+    : `not billed, our cost is ${measured(written.data.absorbed?.settlement)}`
 }
 
 async function check(t: Test, ending: Ending, streamed: boolean, leaves: boolean): Promise<void> {
@@ -274,7 +282,7 @@ async function check(t: Test, ending: Ending, streamed: boolean, leaves: boolean
       t.equal(endedBy, ending.endedBy, family)
       t.equal(outcome, leaves || endedBy !== undefined ? 'disconnected' : 'completed', family)
     }
-    if (ending.billed === 'reported' && written.type === 'CallSettled')
+    if (ending.billed === 'billed as reported' && written.type === 'CallSettled')
       t.same(written.data.usage, accepted && unitsOf(accepted), family)
   }
 }

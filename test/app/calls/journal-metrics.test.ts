@@ -19,7 +19,7 @@ function metricsOf(state: () => SpoolState, nowMs: () => number = () => 0) {
   return { registry, valueOf }
 }
 
-void t.test('a scrape shows how much waits, and for how long', async (t) => {
+void t.test('a scrape shows how many records wait in the spool, and how long', async (t) => {
   let state = empty
   const { valueOf } = metricsOf(
     () => state,
@@ -34,12 +34,12 @@ void t.test('a scrape shows how much waits, and for how long', async (t) => {
   t.equal(await valueOf('tollgate_spool_oldest_seconds'), 2.5)
 })
 
-void t.test('a clock that was set back makes nothing younger than now', async (t) => {
+void t.test('a clock that was set back gives no negative age', async (t) => {
   const { valueOf } = metricsOf(() => ({ ...empty, batches: 1, oldestAtMs: 5_000 }))
   t.equal(await valueOf('tollgate_spool_oldest_seconds'), 0)
 })
 
-void t.test('a scrape counts what waits for an operator, also where it cannot', async (t) => {
+void t.test('a scrape counts records that wait for an operator, or NaN on failure', async (t) => {
   const registry = new Registry()
   let count = async () => Promise.resolve({ refused: 3, damaged: 2 })
   useSetAsideMetrics(registry, async () => count())

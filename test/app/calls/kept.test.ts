@@ -87,7 +87,7 @@ t.test('a response is continued under our id, at the account that keeps it', asy
   t.notOk(sent.includes(begun.id), 'upstream never sees ours')
 })
 
-t.test('a stream names its response the same in every event, and never by another', async (t) => {
+t.test('a stream names its response by one id in every event, never by upstream’s', async (t) => {
   const begun = await answered()
   const mark = marker()
   const prompt = `[[sandbox thoughts unknown-events]] [[client=${mark}]]`
@@ -113,7 +113,7 @@ t.test('a stream names its response the same in every event, and never by anothe
   t.ok((await first.calls.complete(ask({ body: { previous_response_id: id } }))).body['id'])
 })
 
-t.test('an id of another caller is not found', async (t) => {
+t.test('the id of another caller’s response is not found', async (t) => {
   const begun = await answered()
   const foreign = await refusedUnsent(t, first, {
     tenantId: OTHER_TENANT,
@@ -135,7 +135,7 @@ t.test('an id of another caller is not found', async (t) => {
   t.same(gone, foreign)
 })
 
-t.test('without the account that keeps it, a call waits and goes nowhere else', async (t) => {
+t.test('without the account that keeps it, a response is not continued elsewhere', async (t) => {
   const begun = await answered()
   const body = { previous_response_id: begun.id }
   const without = await world.text({ channels: [two] })
@@ -166,7 +166,7 @@ t.test('without the account that keeps it, a call waits and goes nowhere else', 
 
 const reasons = { model: 'text-reason' }
 
-t.test('whole items come back as input; reasoning is found by our id of it alone', async (t) => {
+t.test('whole items are accepted as input; reasoning is found by its id alone', async (t) => {
   const begun = await answered(reasons)
   const [reasoning, message] = begun.body['output'] as readonly Record<string, unknown>[]
   t.match(reasoning, { type: 'reasoning', id: /^rs_[\w-]{40,}$/ })
@@ -185,7 +185,7 @@ t.test('whole items come back as input; reasoning is found by our id of it alone
     t.same(await refusedUnsent(t, first, input(asked, { ...reasoning, id })), foreign)
 })
 
-t.test('items are named by our ids of them, at the account that keeps them', async (t) => {
+t.test('items are referenced by the gateway’s ids, at the account that keeps them', async (t) => {
   const begun = await answered()
   const [message] = begun.body['output'] as readonly Record<string, unknown>[]
   t.match(message, { type: 'message', id: /^msg_[\w-]{40,}$/ })
@@ -227,7 +227,7 @@ t.test('items are named by our ids of them, at the account that keeps them', asy
 })
 
 t.test(
-  'whole items need no account: what kept them knows them, others get them nameless',
+  'whole items need no account, and only the account that keeps them gets their ids',
   async (t) => {
     const begun = await answered()
     const [message] = begun.body['output'] as readonly Record<string, unknown>[]
@@ -248,7 +248,7 @@ t.test(
   },
 )
 
-t.test('reasoning that brings its content along needs no id', async (t) => {
+t.test('reasoning with encrypted content needs no id', async (t) => {
   const body = { include: ['reasoning.encrypted_content'], store: false }
   const begun = await answered({ ...reasons, body })
   const [reasoning] = begun.body['output'] as readonly Record<string, unknown>[]
@@ -270,7 +270,7 @@ t.test('reasoning that brings its content along needs no id', async (t) => {
   t.ok((await first.calls.complete(ask({ body: { input } }))).body['id'])
 })
 
-t.test('two accounts cannot be continued at once', async (t) => {
+t.test('responses kept at two accounts cannot be continued together', async (t) => {
   const here = await answered()
   const there = await answered(reasons, turned)
   const [reasoning] = there.body['output'] as readonly Record<string, unknown>[]

@@ -25,7 +25,7 @@ async function fresh() {
 }
 
 for (const family of families)
-  t.test(`${family}: beyond its requests nothing is sent and nothing written`, async (t) => {
+  t.test(`${family}: a call beyond its request limit is neither sent nor recorded`, async (t) => {
     const { calls } = await fresh()
     const marker = `requests-${family}`
     const wish = { family, prompt: `x [[client=${marker}]]`, limits: { requestsPerMinute: 3 } }
@@ -48,7 +48,7 @@ const budget = 1_000_000
 
 for (const family of families)
   for (const streamed of [false, true])
-    t.test(`${family}${streamed ? ', streamed' : ''}: tokens end up as settled`, async (t) => {
+    t.test(`${family}${streamed ? ', streamed' : ''}: the limit counts settled use`, async (t) => {
       const { calls, limitStatusesOf } = await fresh()
       const marker = `tokens-${family}-${streamed}`
       const wish = {
@@ -71,7 +71,7 @@ for (const family of families)
       t.equal(used(), reported)
     })
 
-t.test('429 when the tokens expected are not there; a small call still goes', async (t) => {
+t.test('429 when the expected tokens are not left; a smaller call is admitted', async (t) => {
   const { calls } = await fresh()
   const limits = { tokensPerMinute: 10_000 }
   const slow = { limits, prompt: 'x [[sandbox first-byte-ms=400]]', body: { max_tokens: 8_000 } }
@@ -85,7 +85,7 @@ t.test('429 when the tokens expected are not there; a small call still goes', as
   t.equal(await codeOf(calls.complete(textInput(slow))), 'no error', 'what was not used is free')
 })
 
-t.test('what a caller left behind is counted as it is settled', async (t) => {
+t.test('the tokens of a caller who left are counted as settled', async (t) => {
   const { calls, limitStatusesOf } = await fresh()
   const gone = new AbortController()
   const limits = { tokensPerMinute: budget, requestsPerMinute: 60 }
@@ -108,7 +108,7 @@ t.test('what a caller left behind is counted as it is settled', async (t) => {
   })
 })
 
-t.test('what is refused for another reason counts nothing', async (t) => {
+t.test('a call refused for another reason counts neither request nor tokens', async (t) => {
   const { calls, limitStatusesOf } = await fresh()
   const limits = { requestsPerMinute: 5, tokensPerMinute: 5_000 }
   const untouched = { requests: { remaining: 5 }, tokens: { remaining: 5_000 } }
@@ -120,7 +120,7 @@ t.test('what is refused for another reason counts nothing', async (t) => {
   t.match(limitStatusesOf(unknown), untouched)
 })
 
-t.test('a call that upstream fails is a request and no tokens', async (t) => {
+t.test('a call that upstream fails counts as a request without tokens', async (t) => {
   const { calls, limitStatusesOf } = await fresh()
   const limits = { requestsPerMinute: 5, tokensPerMinute: budget }
   for (const fault of ['http=503', 'drop-after-accept', 'malformed']) {
@@ -133,7 +133,7 @@ t.test('a call that upstream fails is a request and no tokens', async (t) => {
   })
 })
 
-t.test('tokens are all there are, in and out, caches included', async (t) => {
+t.test('the tokens of a call are all of input, output and caches', async (t) => {
   const none = { 'web-search-call': 9, 'code-interpreter-session': 9, 'file-search-call': 9 }
   const usage = {
     input: 1,

@@ -89,7 +89,7 @@ const { signal } = new AbortController()
 const world = () =>
   memoryCallDeps({ family: 'pictures', models: { painter: 'upstream-painter' }, book })
 
-t.test('another family goes the same way: held, asked, settled, delivered', async (t) => {
+t.test('a call of another family is held, sent, settled and delivered', async (t) => {
   const { deps, events, ends } = world()
   const { family, asked } = pictures(new ProviderError('account', 'ruled_out', 'no'), 'whole')
   const call = await answerCall(deps, family, input, signal)
@@ -112,7 +112,7 @@ t.test('another family goes the same way: held, asked, settled, delivered', asyn
   t.equal(events.length, 1)
 })
 
-t.test('a settlement that may be in the log counts, although nothing is delivered', async (t) => {
+t.test('a settlement of unknown outcome is committed without an answer', async (t) => {
   const { deps, ends } = world()
   const unknown = new DomainError('log_outcome_unknown', 'it is unknown', {})
   const journal = { ...deps.journal, record: () => Promise.reject(unknown) }
@@ -123,7 +123,7 @@ t.test('a settlement that may be in the log counts, although nothing is delivere
   t.same(ends, ['hold 1000000000000 USD', 'commit 1000000000000 at undefined'])
 })
 
-t.test('what is sent is got at hand once admitted, before a channel is held for it', async (t) => {
+t.test('inputs are fetched after admission, before a channel is leased', async (t) => {
   const { deps, events, ends } = world()
   const { family, asked } = pictures('whole')
   const prepare = () => {
@@ -145,22 +145,19 @@ t.test('what is sent is got at hand once admitted, before a channel is held for 
   t.same([asked, events], [[], []], 'upstream was not asked, and it cost nothing')
 })
 
-t.test(
-  'a result that says too little to settle on is not delivered, and is our cost',
-  async (t) => {
-    const { deps, events, ends } = world()
-    const { family } = pictures('uncounted')
-    await t.rejects(answerCall(deps, family, input, signal), { code: 'upstream_malformed' })
-    t.same(ends.slice(1), ['failed'])
-    t.equal(events.length, 1)
-    t.match(events[0], {
-      type: 'CallFailed',
-      data: { code: 'malformed', absorbed: { usage: { image: 2 }, settlement: { amount: '1' } } },
-    })
-  },
-)
+t.test('a result without enough usage to settle is not delivered, and is our cost', async (t) => {
+  const { deps, events, ends } = world()
+  const { family } = pictures('uncounted')
+  await t.rejects(answerCall(deps, family, input, signal), { code: 'upstream_malformed' })
+  t.same(ends.slice(1), ['failed'])
+  t.equal(events.length, 1)
+  t.match(events[0], {
+    type: 'CallFailed',
+    data: { code: 'malformed', absorbed: { usage: { image: 2 }, settlement: { amount: '1' } } },
+  })
+})
 
-t.test('a failed result is delivered free, and noted with what it cost', async (t) => {
+t.test('a failed result is delivered free, and recorded with its cost', async (t) => {
   const { deps, events, ends } = world()
   const call = await answerCall(deps, pictures('failed').family, input, signal)
   t.match(call, { body: 'failed', settlement: { amount: '0', lines: [] } })
@@ -168,7 +165,7 @@ t.test('a failed result is delivered free, and noted with what it cost', async (
   t.match(events[0], { type: 'CallFailed', data: { code: 'no_image', absorbed: {} } })
 })
 
-t.test('an answer that never came is our cost unless it is ruled out', async (t) => {
+t.test('a call without an answer is our cost, unless acceptance is ruled out', async (t) => {
   const lost = world()
   const gone = new ProviderError('timeout', 'unknown', 'no answer')
   await t.rejects(answerCall(lost.deps, pictures(gone).family, input, signal), {
@@ -186,7 +183,7 @@ t.test('an answer that never came is our cost unless it is ruled out', async (t)
   t.same(refused.ends.slice(1), ['failed'])
 })
 
-t.test('families share the room there is, and the end at a shutdown', async (t) => {
+t.test('families share the limit of concurrent calls and the end at a shutdown', async (t) => {
   const { deps } = world()
   const running = createRunningCalls({ ...deps, limits: { ...deps.limits, maxCalls: 1 } })
   let finish = (): void => undefined

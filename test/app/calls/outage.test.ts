@@ -10,7 +10,7 @@ const world = await startTextWorld(t, {
 })
 
 t.test(
-  'a log that dies in the midst of streams loses nothing: spooled, refused, drained',
+  'a log that dies amid streams loses no settlement: spooled, refused or drained',
   async (t) => {
     const { calls, journal } = await world.text({ journal: { spoolAfterMs: 300 } })
     const families = ['chat', 'responses', 'native'] as const
@@ -43,7 +43,7 @@ t.test(
   },
 )
 
-t.test('without a log and without room to spool, nothing is delivered as success', async (t) => {
+t.test('without log and spool no call is delivered as a success', async (t) => {
   const made = await world.text()
   const failing = {
     ...made.journal,
@@ -66,7 +66,7 @@ const twoChannels = (first: string) => {
   ]
 }
 
-t.test('a channel that cannot be reached is passed over, and then left alone', async (t) => {
+t.test('an unreachable channel is skipped, then closed by its breaker', async (t) => {
   const { calls, deps } = await world.text({
     channels: twoChannels('http://127.0.0.1:9/v1'),
     breaker: { ...defaultBreakerSettings, minimumFailures: 3 },
@@ -79,7 +79,7 @@ t.test('a channel that cannot be reached is passed over, and then left alone', a
   t.equal(deps.channels.health().find(({ id }) => id === 'first')?.breaker, 'open')
 })
 
-t.test('calls of one tenant that make a provider fail shut it to no other tenant', async (t) => {
+t.test('failures of one tenant’s calls close a provider to no other tenant', async (t) => {
   const other = 'tenant_of_others'
   await world.tenant(other, '10000')
   const { calls, deps } = await world.text({ breaker: defaultBreakerSettings })
@@ -95,7 +95,7 @@ t.test('calls of one tenant that make a provider fail shut it to no other tenant
   t.match(shown, { breaker: 'closed', shutTenants: 1 })
 })
 
-t.test('what our own bounds end shuts no channel', async (t) => {
+t.test('ends by the gateway’s own bounds close no channel', async (t) => {
   const fragile = { ...defaultBreakerSettings, minimumFailures: 1, pauseMs: 60_000 }
   const { calls, deps } = await world.text({ breaker: fragile, limits: { maxWithheldBytes: 1 } })
   const { frames } = await calls.stream(textInput({ prompt: '[[sandbox words=5]]' }))
@@ -104,7 +104,7 @@ t.test('what our own bounds end shuts no channel', async (t) => {
   t.ok(deps.channels.health().every(({ breaker }) => breaker === 'closed'))
 })
 
-t.test('what may have been accepted is never sent to another channel', async (t) => {
+t.test('a call of uncertain acceptance is never sent to another channel', async (t) => {
   for (const fault of ['drop-after-accept', 'http-after-accept=503', 'http-after-accept=500']) {
     const marker = `once-${fault.replace('=', '-')}`
     const { calls } = await world.text({ channels: twoChannels(`${world.sandbox.url}/v1`) })
@@ -115,7 +115,7 @@ t.test('what may have been accepted is never sent to another channel', async (t)
   }
 })
 
-t.test('a model whose limit is used up rests, and no other', async (t) => {
+t.test('a rate-limited model rests, and other models do not', async (t) => {
   const { calls } = await world.text()
   await calls.complete(textInput({ prompt: '[[sandbox remaining=0 reset-ms=60000]]' }))
   await t.rejects(calls.complete(textInput()), {
@@ -135,7 +135,7 @@ t.test('a failing account closes no channel for calls', async (t) => {
   await calls.complete(textInput())
 })
 
-t.test('a channel without a free place is not waited for', async (t) => {
+t.test('a channel without a free place is skipped without waiting', async (t) => {
   const [chat] = sandboxTextChannels({ baseUrl: world.sandbox.url })
   if (chat === undefined) throw new Error('no chat channel')
   const { calls } = await world.text({ channels: [{ ...chat, maxConcurrent: 1 }] })
@@ -151,7 +151,7 @@ t.test('a channel without a free place is not waited for', async (t) => {
   await t.rejects(narrow.complete(textInput()), { code: 'overloaded' })
 })
 
-t.test('silence has bounds: before the first byte and within a stream', async (t) => {
+t.test('silence has bounds, before the first byte and within a stream', async (t) => {
   const channels = sandboxTextChannels({ baseUrl: world.sandbox.url, timeoutMs: 200 }).map(
     (channel) => withTextSettings(channel, { firstByteTimeoutMs: 200, idleTimeoutMs: 200 }),
   )

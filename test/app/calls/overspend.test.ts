@@ -28,7 +28,7 @@ async function priceOfOne(): Promise<bigint> {
 }
 
 t.test(
-  'three replicas against a balance that covers half of what they try: the overspend is within its bound',
+  'three replicas and a balance for half of their calls: the overspend is within its bound',
   async (t) => {
     const onePico = await priceOfOne()
     const creditPico = (onePico * BigInt(REPLICAS * CALLS_EACH)) / 2n

@@ -28,7 +28,7 @@ async function replica(settings: TextSettings) {
 const refusal = (error: unknown) =>
   isDomainError(error) ? { code: error.code, param: error.details['param'] } : { error }
 
-t.test('what no channel lists is refused by name, and nothing is sent', async (t) => {
+t.test('a member that no channel passes on is refused by name, unsent', async (t) => {
   const { calls } = await replica({})
   const sent = () => world.sandbox.calls().length
   const before = sent()
@@ -49,7 +49,7 @@ t.test('what no channel lists is refused by name, and nothing is sent', async (t
   t.equal(sent(), before)
 })
 
-t.test('what a channel lists is passed on, and only such a channel is used', async (t) => {
+t.test('a member that a channel passes on is sent, through such a channel only', async (t) => {
   const { calls } = await replica({ passes: ['provider'] })
   await calls.complete(textInput({ body: { provider: { order: ['a'] } } }))
   const both = { provider: { order: ['a'] }, plugins: [{ id: 'web' }] }
@@ -57,40 +57,37 @@ t.test('what a channel lists is passed on, and only such a channel is used', asy
   t.same(refused, { code: 'invalid_request', param: 'plugins' })
 })
 
-t.test(
-  'a tier that is offered is priced by its own SKUs; one without a price is refused',
-  async (t) => {
-    const { calls, deps } = await replica({ serviceTiers: ['flex', 'priority'] })
-    for (const streamed of [false, true]) {
-      const input = textInput({ body: { service_tier: 'flex' } })
-      if (streamed) await collect((await calls.stream(input)).frames)
-      else await calls.complete(input)
-      await world.settle()
-      const settled = (await world.callEvents()).at(-1)
-      t.match(settled?.data, {
-        settlement: {
-          lines: [
-            { sku: 'text-basic-input-token-flex', rule: 'text/chat/flex/input', price: '0.5' },
-            { sku: 'text-basic-output-token-flex', rule: 'text/chat/flex/output', price: '1' },
-          ],
-        },
-        // The sandbox has one tier alone, and says so.
-        answeredOtherwise: { serviceTier: 'default' },
-      })
-    }
-    const { values } = await deps.metrics.answeredOtherwise.get()
-    t.match(values, [{ value: 2, labels: { family: 'chat', what: 'service_tier' } }])
-    const unpriced = await calls
-      .complete(textInput({ body: { service_tier: 'priority' } }))
-      .then(() => 'made', refusal)
-    t.match(unpriced, { code: 'price_not_configured' })
-    const two = { service_tier: 'flex', serviceTier: 'priority' }
-    const torn = await calls.complete(textInput({ body: two })).then(() => 'made', refusal)
-    t.match(torn, { code: 'invalid_request' }, 'which of two counts is not known')
-  },
-)
+t.test('an offered tier is priced by its own SKUs, an unpriced tier is refused', async (t) => {
+  const { calls, deps } = await replica({ serviceTiers: ['flex', 'priority'] })
+  for (const streamed of [false, true]) {
+    const input = textInput({ body: { service_tier: 'flex' } })
+    if (streamed) await collect((await calls.stream(input)).frames)
+    else await calls.complete(input)
+    await world.settle()
+    const settled = (await world.callEvents()).at(-1)
+    t.match(settled?.data, {
+      settlement: {
+        lines: [
+          { sku: 'text-basic-input-token-flex', rule: 'text/chat/flex/input', price: '0.5' },
+          { sku: 'text-basic-output-token-flex', rule: 'text/chat/flex/output', price: '1' },
+        ],
+      },
+      // The sandbox has one tier alone, and says so.
+      answeredOtherwise: { serviceTier: 'default' },
+    })
+  }
+  const { values } = await deps.metrics.answeredOtherwise.get()
+  t.match(values, [{ value: 2, labels: { family: 'chat', what: 'service_tier' } }])
+  const unpriced = await calls
+    .complete(textInput({ body: { service_tier: 'priority' } }))
+    .then(() => 'made', refusal)
+  t.match(unpriced, { code: 'price_not_configured' })
+  const two = { service_tier: 'flex', serviceTier: 'priority' }
+  const torn = await calls.complete(textInput({ body: two })).then(() => 'made', refusal)
+  t.match(torn, { code: 'invalid_request' }, 'which of two counts is not known')
+})
 
-t.test('an ordinary answer says nothing of it', async (t) => {
+t.test('the settlement of an ordinary answer records no differing answer', async (t) => {
   const { calls } = await replica({})
   for (const family of ['chat', 'responses', 'native'] as const) {
     const body = family === 'native' ? {} : { service_tier: 'auto', modalities: ['text'] }

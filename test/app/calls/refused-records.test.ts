@@ -90,47 +90,41 @@ async function startRefused(t: Test, callIds: readonly string[]) {
   return { place, log, refused, directory, deps, listed, refusedOf, writtenOff }
 }
 
-t.test(
-  'a batch that the log refuses for good is set aside, and those behind it land',
-  async (t) => {
-    const place = await journalPlace(t, server)
-    const { log, refused } = refusing(place.log)
-    refused.add('call_1')
-    await spooled(
-      place,
-      names(3).map((name, n) => batchOf([name], journalStream('I', n))),
-    )
-    const setAside = createSetAsideCount(place.spoolDirectory)
-    const count = async () => (await setAside()).refused
-    t.equal(await count(), 0)
-    await drained(place, log, 'J')
-    t.same(await place.calls(), ['call_0', 'call_2'])
-    t.equal(await count(), 1)
-    t.match(await listRefused(place.spoolDirectory), [
-      { event: { data: { callId: 'call_1' } }, isBegun: false },
-    ])
-  },
-)
+t.test('a batch that the log refuses for good is set aside, and later ones land', async (t) => {
+  const place = await journalPlace(t, server)
+  const { log, refused } = refusing(place.log)
+  refused.add('call_1')
+  await spooled(
+    place,
+    names(3).map((name, n) => batchOf([name], journalStream('I', n))),
+  )
+  const setAside = createSetAsideCount(place.spoolDirectory)
+  const count = async () => (await setAside()).refused
+  t.equal(await count(), 0)
+  await drained(place, log, 'J')
+  t.same(await place.calls(), ['call_0', 'call_2'])
+  t.equal(await count(), 1)
+  t.match(await listRefused(place.spoolDirectory), [
+    { event: { data: { callId: 'call_1' } }, isBegun: false },
+  ])
+})
 
-t.test(
-  'one that lost its place and is refused elsewhere does not hold up the others',
-  async (t) => {
-    const place = await journalPlace(t, server)
-    const { log, refused } = refusing(place.log)
-    await place.log.append(journalStream('I', 0), [eventOf('call_other')], 'no_stream')
-    const append: EventLog['append'] = async (stream, events, ...rest) =>
-      stream === journalStream('I', 0)
-        ? place.log.append(stream, events, ...rest)
-        : log.append(stream, events, ...rest)
-    refused.add('call_0')
-    await spooled(place, [batchOf(['call_0']), batchOf(['call_1'], journalStream('I', 1))])
-    await drained(place, { ...log, append }, 'J')
-    t.same(await place.calls(), ['call_other', 'call_1'])
-    t.match(await listRefused(place.spoolDirectory), [{ event: { data: { callId: 'call_0' } } }])
-  },
-)
+t.test('a batch that lost its place and is then refused delays no later batch', async (t) => {
+  const place = await journalPlace(t, server)
+  const { log, refused } = refusing(place.log)
+  await place.log.append(journalStream('I', 0), [eventOf('call_other')], 'no_stream')
+  const append: EventLog['append'] = async (stream, events, ...rest) =>
+    stream === journalStream('I', 0)
+      ? place.log.append(stream, events, ...rest)
+      : log.append(stream, events, ...rest)
+  refused.add('call_0')
+  await spooled(place, [batchOf(['call_0']), batchOf(['call_1'], journalStream('I', 1))])
+  await drained(place, { ...log, append }, 'J')
+  t.same(await place.calls(), ['call_other', 'call_1'])
+  t.match(await listRefused(place.spoolDirectory), [{ event: { data: { callId: 'call_0' } } }])
+})
 
-t.test('a batch that was set aside twice is listed once, each of its events alone', async (t) => {
+t.test('a batch that was set aside twice is listed once, by its events', async (t) => {
   const place = await journalPlace(t, server)
   const { log, refused } = refusing(place.log)
   refused.add('call_1')
@@ -145,7 +139,7 @@ t.test('a batch that was set aside twice is listed once, each of its events alon
   )
 })
 
-t.test('what is refused still stays listed; once the log takes it, it is there once', async (t) => {
+t.test('a refused batch stays listed on retry, and is settled once when accepted', async (t) => {
   const { place, refused, deps, listed, refusedOf } = await startRefused(t, names(2))
   t.match(await retryRefused(deps, await refusedOf('call_0')), {
     kind: 'refused',
@@ -162,7 +156,7 @@ t.test('what is refused still stays listed; once the log takes it, it is there o
   await t.resolveMatch(listed(), ['call_1'], 'nothing was given up')
 })
 
-t.test('what is given up is an event that says who, why and what, once', async (t) => {
+t.test('a write-off is one event with the actor, the reason and the settlement', async (t) => {
   const { place, refused, deps, listed, refusedOf, writtenOff } = await startRefused(t, names(1))
   const found = await refusedOf('call_0')
   t.match(await writeOffRefused(deps, found, 'agreed with the tenant'), {
@@ -189,25 +183,22 @@ t.test('what is given up is an event that says who, why and what, once', async (
   ])
 })
 
-t.test(
-  'a damaged file that is drained again settles nothing that an operator decided on',
-  async (t) => {
-    const { place, log, refused, deps, refusedOf, directory } = await startRefused(t, names(2))
-    await writeOffRefused(deps, await refusedOf('call_0'), 'given up')
-    refused.clear()
-    await retryRefused(deps, await refusedOf('call_1'))
-    await spooled(
-      place,
-      names(3).map((name, n) => batchOf([name], journalStream('I', n))),
-    )
-    await drained(place, log, 'K')
-    t.same([...(await place.calls())].sort(), ['call_1', 'call_2'])
-    t.notOk((await readdir(directory)).includes('rejected.batches'), 'and its disk is given back')
-  },
-)
+t.test('a damaged file drained again settles no event that an operator decided on', async (t) => {
+  const { place, log, refused, deps, refusedOf, directory } = await startRefused(t, names(2))
+  await writeOffRefused(deps, await refusedOf('call_0'), 'given up')
+  refused.clear()
+  await retryRefused(deps, await refusedOf('call_1'))
+  await spooled(
+    place,
+    names(3).map((name, n) => batchOf([name], journalStream('I', n))),
+  )
+  await drained(place, log, 'K')
+  t.same([...(await place.calls())].sort(), ['call_1', 'call_2'])
+  t.notOk((await readdir(directory)).includes('rejected.batches'), 'and its disk is given back')
+})
 
 for (const what of ['retry', 'resolve'] as const)
-  t.test(`a ${what} that dies anywhere comes to the same end when it is said again`, async (t) => {
+  t.test(`a ${what} that dies at any step has one outcome when it is repeated`, async (t) => {
     const { place, refused, deps, listed, refusedOf, writtenOff } = await startRefused(t, names(1))
     refused.clear()
     const run = async (log: EventLog) => {
@@ -232,7 +223,7 @@ for (const what of ['retry', 'resolve'] as const)
     t.equal(given.length, what === 'retry' ? 0 : 1)
   })
 
-t.test('two operators at once: the log takes one of them', async (t) => {
+t.test('of two operators at once, the log accepts one decision', async (t) => {
   for (let round = 0; round < 5; round += 1) {
     const { place, refused, deps, refusedOf, writtenOff } = await startRefused(t, names(1))
     refused.clear()
@@ -246,7 +237,7 @@ t.test('two operators at once: the log takes one of them', async (t) => {
   }
 })
 
-t.test('an event that a drain settled before is recognised at its own place', async (t) => {
+t.test('an event that an earlier drain settled is recognised at its place', async (t) => {
   const { place, refused, deps, refusedOf } = await startRefused(t, names(1))
   refused.clear()
   const found = await refusedOf('call_0')
@@ -256,7 +247,7 @@ t.test('an event that a drain settled before is recognised at its own place', as
   t.same(await place.calls(), ['call_0'])
 })
 
-t.test('lines that a crash or the disk spoiled are passed over, or counted', async (t) => {
+t.test('lines damaged by a crash or the disk are skipped, or counted', async (t) => {
   const { deps, directory, refusedOf, listed } = await startRefused(t, names(2))
   await appendFile(
     join(directory, 'rejected.handled'),

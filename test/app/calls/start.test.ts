@@ -12,7 +12,7 @@ import { startTextWorld } from './support/text-world.ts'
 const directory = await mkdtemp(join(tmpdir(), 'tollgate-start-'))
 t.teardown(() => rm(directory, { recursive: true, force: true }))
 
-t.test('a spool has one name as long as its disk lasts', async (t) => {
+t.test('the identity of a spool lasts as long as its disk', async (t) => {
   const id = await spoolIdentity(directory, 1)
   t.equal(await spoolIdentity(directory, 2), id)
   await writeFile(join(directory, 'spool-id'), 'torn')
@@ -21,39 +21,36 @@ t.test('a spool has one name as long as its disk lasts', async (t) => {
   t.equal(await spoolIdentity(directory, 4), other)
 })
 
-t.test(
-  'a process that finds its spool empty ends the wait for what a dead one spooled',
-  async (t) => {
-    const world = await startTextWorld(t)
-    const { deps } = await world.text()
-    const spooledAt = async () => {
-      const { rows } = await world.pool.query<{ replica: string }>(
-        'select replica from ops.text_spending where spool is not null order by replica',
-      )
-      return rows.map(({ replica }) => replica)
-    }
-    const report = async (replica: string, spool: string) =>
-      reportSpending(world.pool, { replica, turn: 1 }, [
-        {
-          name: 'tenant_1',
-          unit: 'USD',
-          held: 0n,
-          settled: 5n,
-          position: undefined,
-          spool,
-        },
-      ])
-    await report('dead', await spoolIdentity(directory, 1))
-    await report('elsewhere', 'another spool')
-    const { journal: _journal, ...rest } = deps
-    const started = await startCalls({
-      ...rest,
-      log: world.log,
-      registry: new Registry(),
-      spoolDirectory: directory,
-    })
-    t.teardown(() => started.stop(1_000))
-    await until(async () => !(await spooledAt()).includes('dead'))
-    t.same(await spooledAt(), ['elsewhere'])
-  },
-)
+t.test('a process with an empty spool ends the wait for records of a dead process', async (t) => {
+  const world = await startTextWorld(t)
+  const { deps } = await world.text()
+  const spooledAt = async () => {
+    const { rows } = await world.pool.query<{ replica: string }>(
+      'select replica from ops.text_spending where spool is not null order by replica',
+    )
+    return rows.map(({ replica }) => replica)
+  }
+  const report = async (replica: string, spool: string) =>
+    reportSpending(world.pool, { replica, turn: 1 }, [
+      {
+        name: 'tenant_1',
+        unit: 'USD',
+        held: 0n,
+        settled: 5n,
+        position: undefined,
+        spool,
+      },
+    ])
+  await report('dead', await spoolIdentity(directory, 1))
+  await report('elsewhere', 'another spool')
+  const { journal: _journal, ...rest } = deps
+  const started = await startCalls({
+    ...rest,
+    log: world.log,
+    registry: new Registry(),
+    spoolDirectory: directory,
+  })
+  t.teardown(() => started.stop(1_000))
+  await until(async () => !(await spooledAt()).includes('dead'))
+  t.same(await spooledAt(), ['elsewhere'])
+})

@@ -32,7 +32,7 @@ const FAULTS = [
 const world = await startTextWorld(t)
 
 t.test(
-  'many streams, hang-ups at random frames, faults, then a shutdown: every call is accounted for once',
+  'many streams, hang-ups, faults and a shutdown: every call is settled or failed once',
   async (t) => {
     const chance = chanceOf(SEED)
     const { calls, journal } = await world.text()

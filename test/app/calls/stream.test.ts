@@ -125,7 +125,7 @@ for (const family of families) {
     t.ok(frames.length > 80)
   })
 
-  t.test(`${family}: a stream cut in the middle costs nothing, and says so`, async (t) => {
+  t.test(`${family}: a stream cut in the middle costs nothing and ends in an error`, async (t) => {
     for (const cut of ['cut-after=10', 'end-after=10']) {
       const { callId, error, frames } = await run({
         family,
@@ -139,7 +139,7 @@ for (const family of families) {
     }
   })
 
-  t.test(`${family}: a stream cut before it said anything costs nothing`, async (t) => {
+  t.test(`${family}: a stream cut before its first frame costs nothing`, async (t) => {
     const { callId, error, frames } = await run({ family, prompt: '[[sandbox cut-after=0]]' })
     t.match(error, { code: 'upstream_unavailable' })
     t.equal(frames.length, 0)
@@ -186,7 +186,7 @@ for (const family of families) {
     )
   })
 
-  t.test(`${family}: a frame that is no JSON breaks the stream off`, async (t) => {
+  t.test(`${family}: a frame that is not JSON ends the stream with an error`, async (t) => {
     const { callId, error } = await run({ family, prompt: '[[sandbox words=30 malformed]]' })
     t.match(error, { code: 'upstream_malformed' })
     await until(async () => (await recorded(callId)).length > 0)
@@ -194,35 +194,28 @@ for (const family of families) {
   })
 }
 
-t.test(
-  'the end of a stream stays away from its caller until the settlement is durable',
-  async (t) => {
-    const order: string[] = []
-    const made = await world.text()
-    const journal = {
-      ...made.journal,
-      record: async (...args: Parameters<typeof made.journal.record>) => {
-        const result = await made.journal.record(...args)
-        order.push('settled')
-        return result
-      },
-    }
-    for (const family of families) {
-      order.length = 0
-      const slow = await world.text({ deps: { journal } })
-      const { frames } = await slow.calls.stream(
-        textInput({ family, prompt: '[[sandbox words=5]]' }),
-      )
-      for await (const { data } of frames)
-        if (
-          /"finish_reason":"|"finishReason":|"type":"response.completed"|"choices":\[\]/.test(data)
-        )
-          order.push('end')
-      t.equal(order[0], 'settled', family)
-      t.ok(order.includes('end'), family)
-    }
-  },
-)
+t.test('the end of a stream is withheld until the settlement is durable', async (t) => {
+  const order: string[] = []
+  const made = await world.text()
+  const journal = {
+    ...made.journal,
+    record: async (...args: Parameters<typeof made.journal.record>) => {
+      const result = await made.journal.record(...args)
+      order.push('settled')
+      return result
+    },
+  }
+  for (const family of families) {
+    order.length = 0
+    const slow = await world.text({ deps: { journal } })
+    const { frames } = await slow.calls.stream(textInput({ family, prompt: '[[sandbox words=5]]' }))
+    for await (const { data } of frames)
+      if (/"finish_reason":"|"finishReason":|"type":"response.completed"|"choices":\[\]/.test(data))
+        order.push('end')
+    t.equal(order[0], 'settled', family)
+    t.ok(order.includes('end'), family)
+  }
+})
 
 t.test('responses: every terminal event is read and forwarded', async (t) => {
   const incomplete = await run({ family: 'responses', prompt: '[[sandbox incomplete words=9]]' })
@@ -258,7 +251,7 @@ const searching: readonly TextWish[] = [
   { family: 'native', body: { tools: [{ googleSearch: {} }] } },
 ]
 for (const wish of searching)
-  t.test(`${wish.family}: searches are counted from what the answer shows`, async (t) => {
+  t.test(`${wish.family}: searches are counted from the answer’s content`, async (t) => {
     const plain = await run(wish)
     t.same((await settledOf(plain.callId))?.usage['web-search-call'], 0)
     const prompt = '[[sandbox tool=web_search tool-searches=4]]'
@@ -270,7 +263,7 @@ for (const wish of searching)
     t.match(frames.map(({ data }) => data).join('\n'), /url_citation|webSearchQueries/)
   })
 
-t.test('chat: the usage chunk is marked, so that a surface can keep it to itself', async (t) => {
+t.test('chat: the usage chunk is marked, so that a surface can withhold it', async (t) => {
   const { frames } = await run({ family: 'chat' })
   t.same(
     frames.map((frame) => frame.usageOnly),
@@ -288,7 +281,7 @@ t.test('chat: cumulative usage of a cut stream is a lower bound', async (t) => {
   t.equal(absorbed?.settlement.lines[0]?.measurement, 'estimated')
 })
 
-t.test('chat: an alternative goes on, however long, after another one has ended', async (t) => {
+t.test('chat: an alternative is read to its end after another one ended', async (t) => {
   const { calls: small } = await world.text({ limits: { maxWithheldBytes: 2_000 } })
   const input = textInput({ prompt: '[[sandbox words=60]]', body: { n: 2 } })
   const { callId, frames } = await small.stream(input)

@@ -26,7 +26,7 @@ const media = mediaOf({
 })
 t.teardown(() => media.stop())
 
-t.test('a file is an upload once the account has taken the whole of it', async (t) => {
+t.test('a file is recorded as an upload once the account has received all of it', async (t) => {
   takes = Infinity
   const fileId = await sampleIn(media)
   const events = (await log.readStream(uploadStream(fileId))) as readonly UploadEvent[]
@@ -35,7 +35,7 @@ t.test('a file is an upload once the account has taken the whole of it', async (
   t.equal(taken, 1)
 })
 
-t.test('what was answered before the file had come is no answer to it', async (t) => {
+t.test('an upload answered before all bytes were sent fails as malformed', async (t) => {
   const before = await log.endPosition()
   for (const early of [0, 1]) {
     takes = early

@@ -67,27 +67,24 @@ t.test('a slow holder whose key was taken over does not settle', async (t) => {
   t.ok((await make(here, key)) instanceof RepeatedAnswer)
 })
 
-t.test(
-  'where Postgres goes away under a call nothing is settled, and its key is free',
-  async (t) => {
-    const key = 'away'
-    const calling = make(here, key, 'hello [[sandbox first-byte-ms=300]]')
-    await sent(key)
-    await world.pool.query('alter table ops.call_claims rename to away')
-    const refused = await calling
-    t.match(refused, { code: 'database_unavailable', details: { callId: /^call_/ } })
-    await world.pool.query('alter table ops.away rename to call_claims')
-    const made = await eventually('its holder frees it, without the end of its lease', async () => {
-      const answered = await make(there, key)
-      if (!isDomainError(answered)) return answered
-      t.match(answered, { code: 'idempotency_in_progress' })
-      return undefined
-    })
-    t.match(made, { callId: /^call_/ })
-  },
-)
+t.test('a call during which Postgres goes away settles nothing and frees its key', async (t) => {
+  const key = 'away'
+  const calling = make(here, key, 'hello [[sandbox first-byte-ms=300]]')
+  await sent(key)
+  await world.pool.query('alter table ops.call_claims rename to away')
+  const refused = await calling
+  t.match(refused, { code: 'database_unavailable', details: { callId: /^call_/ } })
+  await world.pool.query('alter table ops.away rename to call_claims')
+  const made = await eventually('its holder frees it, without the end of its lease', async () => {
+    const answered = await make(there, key)
+    if (!isDomainError(answered)) return answered
+    t.match(answered, { code: 'idempotency_in_progress' })
+    return undefined
+  })
+  t.match(made, { callId: /^call_/ })
+})
 
-t.test('a settled call whose end could not be noted is soon known as settled', async (t) => {
+t.test('a settled call whose claim could not be ended is soon known as settled', async (t) => {
   const claims = createCallClaims({
     pool: world.pool,
     secret: 'a secret of the tests',
@@ -121,7 +118,7 @@ t.test('a settlement that was certainly not written frees the key', async (t) =>
   t.match(await make(here, 'unwritten'), { callId: /^call_/ })
 })
 
-t.test('one of unknown outcome does not', async (t) => {
+t.test('a settlement of unknown outcome does not free the key', async (t) => {
   const record = () => Promise.reject(new DomainError('log_outcome_unknown', 'late', {}))
   const unsure = await world.text({ deps: { journal: { record, pending: () => 0 } } })
   t.match(await make(unsure, 'unsure'), { code: 'log_outcome_unknown' })
@@ -132,13 +129,13 @@ t.test('one of unknown outcome does not', async (t) => {
   })
 })
 
-t.test('a kept answer that cannot be opened is none', async (t) => {
+t.test('a kept answer that cannot be decrypted counts as not kept', async (t) => {
   await make(here, 'damaged')
   await world.pool.query(`update ops.call_claims set answer = 'x' where answer is not null`)
   t.match(await make(there, 'damaged'), { code: 'idempotency_answer_not_kept' })
 })
 
-t.test('leases are renewed while they are held, and no longer', async (t) => {
+t.test('leases are renewed while they are held, and not after', async (t) => {
   const secondsLeft = async (): Promise<number> => {
     const { rows } = await world.pool.query<{ left: number }>(
       `select extract(epoch from lease_until - clock_timestamp())::float8 as left
@@ -173,7 +170,7 @@ t.test('a lease from before the clock was set back blocks no caller', async (t) 
   t.match(await calling, { code: 'idempotency_in_progress' }, 'and makes no second settlement')
 })
 
-t.test('keys that have lived their time are purged, unless their call is under way', async (t) => {
+t.test('expired keys are purged, unless their call is in flight', async (t) => {
   await world.pool.query('delete from ops.call_claims')
   for (const [key, leaseUntil, expiresAt] of [
     ['old', '-infinity', 'yesterday'],
@@ -196,7 +193,7 @@ t.test('keys that have lived their time are purged, unless their call is under w
 })
 
 t.test(
-  'beyond the bytes of its tenant an answer is not kept, and nothing is made again',
+  'an answer beyond its tenant’s bytes is not kept, and its call is not repeated',
   async (t) => {
     const claims = createCallClaims({
       pool: world.pool,

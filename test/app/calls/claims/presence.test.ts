@@ -85,7 +85,7 @@ t.test('a key whose process was killed is free within seconds', async (t) => {
   t.equal((await settledOf()).length, 1)
 })
 
-t.test('a key of a call that lives is taken for as long as it takes', async (t) => {
+t.test('the key of a running call stays claimed as long as the call runs', async (t) => {
   const { prompt, child } = begin('slow', 'first-byte-ms=12000')
   child.output.resume()
   await sent('slow')
@@ -97,7 +97,7 @@ t.test('a key of a call that lives is taken for as long as it takes', async (t) 
   t.equal(await again('slow', prompt), 'repeated')
 })
 
-t.test('a frozen process that comes back finds its key taken, and settles nothing', async (t) => {
+t.test('a frozen process that resumes finds its key taken and settles nothing', async (t) => {
   const before = (await settledOf()).length
   const { prompt, child } = begin('frozen', 'first-byte-ms=1000')
   const said = text(child.output)

@@ -60,7 +60,7 @@ async function codeOf(work: Promise<unknown>): Promise<string> {
 }
 
 void t.test(
-  'what cannot be fetched is refused by its place, and the others are not waited for',
+  'an image that cannot be fetched is refused by its index, without waiting for others',
   async (t) => {
     const faults = [
       ['not_public', 'invalid_request image_urls[a]'],
@@ -82,7 +82,7 @@ void t.test(
   },
 )
 
-void t.test('what comes is a picture by its bytes, whatever leads to it', async (t) => {
+void t.test('fetched bytes are accepted as a picture by their content only', async (t) => {
   const fetchPublic = fetching({ a: png, b: new Uint8Array(Buffer.from('<html>')) })
   const deps = { catalog, fetchPublic, openImageFile: noFile }
   const ready = await readyImages(deps, asked([remote('a')], sized), room(), never)
@@ -93,7 +93,7 @@ void t.test('what comes is a picture by its bytes, whatever leads to it', async 
   )
 })
 
-void t.test('a file of the caller’s is bounded like what it sends', async (t) => {
+void t.test('an uploaded file is bounded by size like inline image data', async (t) => {
   const bytes = new Uint8Array(UNDER_BYTES)
   const deps = {
     catalog,
@@ -110,7 +110,7 @@ void t.test('a file of the caller’s is bounded like what it sends', async (t) 
   t.match(await readyImages(deps, asked([file], sized), room(), never), { inputs: [{ bytes }] })
 })
 
-void t.test('the size that is left to the base picture is read from its head', async (t) => {
+void t.test('a size left to the base picture is read from the picture’s header', async (t) => {
   const bytes = await sharp({
     create: { width: 1600, height: 1200, channels: 3, background: 'red' },
   })

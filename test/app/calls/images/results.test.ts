@@ -64,7 +64,7 @@ void t.test('a small file with more pixels than a model makes is refused undecod
     )
 })
 
-void t.test('pictures are delivered as asked, with what is shown beside', async (t) => {
+void t.test('pictures are delivered as requested, with the metadata of the answer', async (t) => {
   const bytes = await picture('#345')
   const answer = answerOf(item(bytes, { revised_prompt: 'a boat at sea' }))
   t.strictSame(await body('b64_json', answer), {
@@ -79,7 +79,7 @@ void t.test('pictures are delivered as asked, with what is shown beside', async 
   t.strictSame(kept, [`image/png ${bytes.length}`])
 })
 
-void t.test('black all over is refused in every format; nearly black is not', async (t) => {
+void t.test('an all-black picture is refused in every format; a nearly black is not', async (t) => {
   for (const format of ['png', 'jpeg', 'webp'] as const) {
     const answer = answerOf(item(await picture('black', format)))
     await t.rejects(body('b64_json', answer), {
@@ -100,7 +100,7 @@ void t.test('black all over is refused in every format; nearly black is not', as
   t.match(await body('b64_json', dark), { created: 7 })
 })
 
-void t.test('what is no picture is not delivered', async (t) => {
+void t.test('bytes that are no picture are not delivered', async (t) => {
   for (const bytes of [Buffer.from('GIF89a'), Buffer.from('<svg/>'), Buffer.alloc(0)])
     await t.rejects(body('b64_json', answerOf(item(bytes))), {
       message: /cannot be read/,
@@ -108,7 +108,7 @@ void t.test('what is no picture is not delivered', async (t) => {
 })
 
 void t.test(
-  'a URL without a place to keep images is refused before anything is sent',
+  'a URL answer without image storage is refused before the provider is asked',
   async (t) => {
     // Nothing else of it is reached.
     const { deps } = memoryCallDeps({
@@ -140,7 +140,7 @@ void t.test(
 )
 
 void t.test(
-  'a store is waited for by a call as long as was said, not by the picture',
+  'a call waits for the store as long in total as configured, not per picture',
   async (t) => {
     let nowMs = 0
     const clock = { nowMs: () => nowMs }
@@ -165,7 +165,7 @@ void t.test(
   },
 )
 
-void t.test('a store that failed is not relied on for a while', async (t) => {
+void t.test('a store that failed is not used for a while', async (t) => {
   let nowMs = 0
   const clock = { nowMs: () => nowMs }
   const store = {

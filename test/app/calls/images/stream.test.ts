@@ -157,7 +157,7 @@ void t.test('pictures are fetched, looked at and kept before their frames go on'
   t.match(s.ends.at(-1), /^commit 500000000000 at/)
 })
 
-void t.test('in base64 as asked, although upstream answered with a URL', async (t) => {
+void t.test('a URL from upstream is streamed in base64, as requested', async (t) => {
   const s = scene(upstream(made('fine'), whole), { fields: { response_format: 'b64_json' } })
   await s.read()
   t.match(JSON.parse(s.seen[0] ?? ''), { b64_json: pictures['fine']?.toString('base64') })
@@ -183,7 +183,7 @@ void t.test('the last frame waits until the settlement is durable (P3)', async (
   t.same(types(s.seen), ['made', 'made', 'whole'])
 })
 
-void t.test('what could not be recorded is withheld', async (t) => {
+void t.test('frames are withheld when the settlement could not be recorded', async (t) => {
   const away = new DomainError('log_unavailable', 'away', {})
   const s = scene(upstream(made('fine', true), whole), {
     deps: { journal: { pending: () => 0, record: () => Promise.reject(away) } },
@@ -193,25 +193,20 @@ void t.test('what could not be recorded is withheld', async (t) => {
   t.match(s.error(), { code: 'log_unavailable' })
 })
 
-void t.test(
-  'a picture that cannot be delivered is reported as not made, and not billed',
-  async (t) => {
-    const s = scene(upstream(made('black'), made('text'), made('gone'), made('fine'), whole))
-    await s.read()
-    t.same(types(s.seen), ['lost', 'lost', 'lost', 'made', 'whole'])
-    t.same(
-      s.seen
-        .slice(0, 3)
-        .map((data) => (JSON.parse(data) as { error: { code: string } }).error.code),
-      ['suspected_black_image_from_upstream', 'upstream_unavailable', 'upstream_unavailable'],
-    )
-    t.match(s.events, [
-      { type: 'CallSettled', data: { usage: { image: 1, 'undelivered-image': 3 } } },
-    ])
-  },
-)
+void t.test('an undeliverable picture is reported as not made, and not billed', async (t) => {
+  const s = scene(upstream(made('black'), made('text'), made('gone'), made('fine'), whole))
+  await s.read()
+  t.same(types(s.seen), ['lost', 'lost', 'lost', 'made', 'whole'])
+  t.same(
+    s.seen.slice(0, 3).map((data) => (JSON.parse(data) as { error: { code: string } }).error.code),
+    ['suspected_black_image_from_upstream', 'upstream_unavailable', 'upstream_unavailable'],
+  )
+  t.match(s.events, [
+    { type: 'CallSettled', data: { usage: { image: 1, 'undelivered-image': 3 } } },
+  ])
+})
 
-void t.test('where none could be delivered nothing is billed, and all is our cost', async (t) => {
+void t.test('a call without a deliverable picture bills nothing, and is our cost', async (t) => {
   const s = scene(upstream(made('black'), whole))
   await s.read()
   t.same(types(s.seen), ['lost', 'whole'])
@@ -227,7 +222,7 @@ void t.test('where none could be delivered nothing is billed, and all is our cos
   t.equal(s.ends.at(-1), 'failed')
 })
 
-void t.test('a picture of other sides than upstream says is none', async (t) => {
+void t.test('a picture with other sides than upstream states is not delivered', async (t) => {
   const other = { ...pictures, fine: await paint('red') }
   const s = scene(upstream(made('fine'), whole), {
     deps: {
@@ -239,7 +234,7 @@ void t.test('a picture of other sides than upstream says is none', async (t) => 
   t.same(types(s.seen), ['lost', 'whole'])
 })
 
-void t.test('a URL that led nowhere is asked a second time', async (t) => {
+void t.test('a URL that could not be fetched is fetched a second time', async (t) => {
   let asked = 0
   const s = scene(upstream(made('fine'), whole), {
     deps: {
@@ -255,7 +250,7 @@ void t.test('a URL that led nowhere is asked a second time', async (t) => {
   t.same(types(s.seen), ['made', 'whole'])
 })
 
-void t.test('a caller who leaves: read to the end, settled as left', async (t) => {
+void t.test('a stream whose caller leaves is read to its end and settled', async (t) => {
   const source = upstream(made('fine'), 'wait', made('fine'), whole)
   const s = scene(source)
   const reading = s.read()
@@ -272,7 +267,7 @@ void t.test('a caller who leaves: read to the end, settled as left', async (t) =
 })
 
 void t.test(
-  'a process that stops waits no longer than it may, and settles what came',
+  'a stopping process waits within its bound and settles the pictures so far',
   async (t) => {
     const s = scene(upstream(made('fine'), 'wait', made('fine'), whole))
     const reading = s.read()
@@ -286,7 +281,7 @@ void t.test(
   },
 )
 
-void t.test('upstream breaks off: a failure that costs nothing and is noted as ours', async (t) => {
+void t.test('a stream that upstream breaks off costs nothing and is our cost', async (t) => {
   const broken = [
     ['unavailable', upstream(made('fine'), new ProviderError('unavailable', 'certain', 'cut'))],
     ['unavailable', upstream(made('fine'))],
@@ -303,7 +298,7 @@ void t.test('upstream breaks off: a failure that costs nothing and is noted as o
   }
 })
 
-void t.test('moderation in the midst of a stream is called by its name', async (t) => {
+void t.test('a refusal by moderation in the midst of a stream has its error code', async (t) => {
   const policy = new ProviderError('unavailable', 'certain', 'no', {
     code: 'content_policy_violation',
   })
@@ -312,7 +307,7 @@ void t.test('moderation in the midst of a stream is called by its name', async (
   t.match(s.error(), { code: 'content_policy_violation' })
 })
 
-void t.test('without a place to keep them nothing is asked for, by default neither', async (t) => {
+void t.test('a stream without image storage is refused before the provider is asked', async (t) => {
   for (const fields of [{}, { response_format: 'url' }]) {
     const s = scene(upstream(made('fine'), whole), { fields, deps: { imagePlace: undefined } })
     await s.read()
