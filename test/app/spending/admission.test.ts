@@ -36,7 +36,7 @@ t.test('two replicas at once never admit more than the balance covers', async (t
   )
 })
 
-t.test('a hold that was given back can be spent again', async (t) => {
+t.test('a released hold can be spent again', async (t) => {
   const world = await startWorld(t)
   const { tasks } = world.replica({ policies: true })
   const probe = await tasks.createTask(createInput())
@@ -63,7 +63,7 @@ t.test('a hold that was given back can be spent again', async (t) => {
   t.equal(await codeOf(tasks.createTask(createInput({ tenantId: 'tenant_once' }))), 'no error')
 })
 
-t.test('a hold counts once when the ledger has it before its place is noted', async (t) => {
+t.test('a hold counts once when the ledger has it before its position is recorded', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
   const { tasks } = world.replica()
   const probe = await tasks.createTask(createInput())
@@ -88,7 +88,7 @@ t.test('a hold counts once when the ledger has it before its place is noted', as
   t.equal(await codeOf(tasks.createTask(input)), 'insufficient_balance')
 })
 
-t.test('reservations of a process that died are kept only if the log has their task', async (t) => {
+t.test('reservations of a dead process are kept only if the log has their task', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
   const { tasks } = world.replica()
   const { platformId } = await tasks.createTask(createInput())
@@ -133,7 +133,7 @@ t.test('reservations of a process that died are kept only if the log has their t
   t.same(await reserved(), [], 'what is projected, and what never came')
 })
 
-t.test('who waits behind others is refused after a while, not after each of them', async (t) => {
+t.test('a request behind others is refused after one waiting time in all', async (t) => {
   const world = await startWorld(t)
   const { deps } = world.replica()
   const holder = await world.pool.connect()

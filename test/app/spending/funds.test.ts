@@ -30,7 +30,7 @@ t.test('holds in flight count against the balance until they end', async (t) => 
   second.release('failed')
 })
 
-t.test('many at once that do not fit together: as many are admitted as fit', async (t) => {
+t.test('of concurrent holds that do not fit together, as many as fit are admitted', async (t) => {
   const { hold } = await tenantOf(100n)
   const ends = await Promise.allSettled(Array.from({ length: 10 }, () => hold(30n)))
   t.equal(ends.filter(({ status }) => status === 'fulfilled').length, 3)
@@ -49,7 +49,7 @@ t.test('a settlement counts until the ledger has it, and only once', async (t) =
   ;(await hold(70n)).release('failed')
 })
 
-t.test('a settlement whose place is not known counts for a minute', async (t) => {
+t.test('a settlement without a position counts for a minute', async (t) => {
   const { hold, pass } = await tenantOf(100n)
   ;(await hold(50n)).commit({ amountPico: 50n, tokens: 0, position: undefined })
   pass(30_000)
@@ -58,7 +58,7 @@ t.test('a settlement whose place is not known counts for a minute', async (t) =>
   ;(await hold(51n)).release('failed')
 })
 
-t.test('a settlement that may wait in the spool counts until that is empty', async (t) => {
+t.test('a settlement that may be spooled counts until the spool is empty', async (t) => {
   const { hold, pass, exchange } = await tenantOf(100n)
   ;(await hold(50n)).commit({ amountPico: 50n, tokens: 0, position: undefined })
   pass(59_000)
@@ -69,7 +69,7 @@ t.test('a settlement that may wait in the spool counts until that is empty', asy
   ;(await hold(51n)).release('failed')
 })
 
-t.test('a reply that cost more than its hold leaves a debt, and nothing is started', async (t) => {
+t.test('an answer dearer than its hold leaves a debt, and further calls are refused', async (t) => {
   const { hold, exchange } = await tenantOf(100n)
   ;(await hold(50n)).commit({ amountPico: 180n, tokens: 0, position: 9n })
   await t.rejects(hold(1n), { ...broke, details: { available: '-0.00000000008' } })
@@ -85,7 +85,7 @@ t.test('new credit is seen before a call is refused', async (t) => {
   ;(await hold(50n)).release('failed')
 })
 
-t.test('nothing is started with exactly nothing, in debt, or in another currency', async (t) => {
+t.test('calls without balance, in debt or in another currency are refused', async (t) => {
   for (const creditPico of [0n, -5n]) {
     const { hold } = await tenantOf(creditPico)
     await t.rejects(hold(0n), broke)
@@ -96,13 +96,13 @@ t.test('nothing is started with exactly nothing, in debt, or in another currency
   await t.rejects(funds.reserve('tenant-nobody', 'USD', 0n), broke)
 })
 
-t.test('a credit limit is there to be spent, to its end and no further', async (t) => {
+t.test('a credit limit can be spent to its end and not beyond', async (t) => {
   const { hold } = await tenantOf(-20n, 100n)
   await hold(80n)
   await t.rejects(hold(1n), broke)
 })
 
-t.test('calls that are small beside the balance do not ask the database', async (t) => {
+t.test('a call that is small against the balance needs no query', async (t) => {
   const { hold, pass } = await tenantOf(10_000n)
   ;(await hold(1n)).release('failed')
   let asked = 0
@@ -116,7 +116,7 @@ t.test('calls that are small beside the balance do not ask the database', async 
   pool.off('acquire', count)
 })
 
-t.test('a tenant whose call waits or holds is not forgotten for another', async (t) => {
+t.test('a tenant with a waiting call or a hold is not evicted', async (t) => {
   const [waiting, ...others] = [0, 1, 2].map(() => `tenant-${(tenants += 1)}`)
   for (const tenantId of [waiting!, ...others]) await project({ tenantId, creditPico: 100n })
   const { funds } = book.replica({ maxTenants: 2 })
@@ -131,7 +131,7 @@ t.test('a tenant whose call waits or holds is not forgotten for another', async 
   await t.rejects(funds.reserve(waiting!, 'USD', 60n), broke)
 })
 
-t.test('a call that holds nothing is not forgotten before it is settled', async (t) => {
+t.test('a tenant with an unpriced call in flight is not evicted', async (t) => {
   const [free, ...others] = [0, 1, 2].map(() => `tenant-${(tenants += 1)}`)
   for (const tenantId of [free!, ...others]) await project({ tenantId, creditPico: 100n })
   const { funds } = book.replica({ maxTenants: 2 })
@@ -141,7 +141,7 @@ t.test('a call that holds nothing is not forgotten before it is settled', async 
   await t.rejects(funds.reserve(free!, 'USD', 60n), broke)
 })
 
-t.test('with the database away a twentieth of the last balance serves for 30 s', async (t) => {
+t.test('without the database a twentieth of the last balance serves for 30 s', async (t) => {
   const tenantId = `tenant-${(tenants += 1)}`
   await project({ tenantId, creditPico: 1_000n })
   const own = new Pool(pool.options)
@@ -159,7 +159,7 @@ t.test('with the database away a twentieth of the last balance serves for 30 s',
   await t.rejects(never.funds.reserve(tenantId, 'USD', 1n), { code: 'database_unavailable' })
 })
 
-t.test('past 30 s of lag nothing is spent from the ledger, and within it everything', async (t) => {
+t.test('the whole balance is spendable up to 30 s of lag, and none beyond', async (t) => {
   const { hold, lag } = await tenantOf(1_000n)
   lag(30_000)
   ;(await hold(900n)).release('failed')

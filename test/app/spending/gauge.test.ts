@@ -13,7 +13,7 @@ function gaugeOf() {
   return { gauge, pass: (ms: number) => void (nowMs += ms) }
 }
 
-t.test('a reading that a later one overtook changes nothing', async (t) => {
+t.test('a reading that a later one overtook is ignored', async (t) => {
   const { gauge } = gaugeOf()
   gauge.learn(reading(50n), { sentAtMs: 0, turn: 2, era: 0 })
   gauge.learn(reading(100n), { sentAtMs: 0, turn: 1, era: 0 })
@@ -23,7 +23,7 @@ t.test('a reading that a later one overtook changes nothing', async (t) => {
   t.equal(gauge.available('USD'), 40n, 'the ledger was further along')
 })
 
-t.test('a report is repeated until it is known that the others have it', async (t) => {
+t.test('a report is repeated until it is acknowledged', async (t) => {
   const { gauge } = gaugeOf()
   t.same(gauge.report().reported, [], 'nothing was used')
   const hold = gauge.place('USD', 60n)
@@ -37,7 +37,7 @@ t.test('a report is repeated until it is known that the others have it', async (
   t.same(gauge.report().reported, [])
 })
 
-t.test('what is acknowledged of an earlier report is not taken for the last', async (t) => {
+t.test('an acknowledgement of an earlier report does not acknowledge the last', async (t) => {
   const { gauge } = gaugeOf()
   gauge.place('USD', 60n)
   const first = gauge.report()
@@ -48,7 +48,7 @@ t.test('what is acknowledged of an earlier report is not taken for the last', as
   t.equal(gauge.unreported('USD'), 0n)
 })
 
-t.test('a settlement without a position counts for a minute, from when it was made', async (t) => {
+t.test('a settlement without a position counts for a minute since it was made', async (t) => {
   const { gauge, pass } = gaugeOf()
   gauge.learn(reading(100n), { sentAtMs: 0, turn: 1, era: 0 })
   pass(10_000)
@@ -60,7 +60,7 @@ t.test('a settlement without a position counts for a minute, from when it was ma
   t.equal(gauge.available('USD'), 100n)
 })
 
-t.test('each end of a hold but the first does nothing', async (t) => {
+t.test('the first end of a hold counts, later ends are ignored', async (t) => {
   const { gauge } = gaugeOf()
   const hold = gauge.place('USD', 60n)
   hold.commit({ amountPico: 50n, tokens: 0, position: 3n })

@@ -227,7 +227,7 @@ const reportOvertaken: Step[] = [
 ]
 
 t.test(
-  'however holds, exchanges, settlements and the ledger interleave on three replicas, no more is spent than there is, and nothing is lost',
+  'for any interleaving of holds, exchanges, settlements and ledger on three replicas, the overspend is bounded and no settlement is lost',
   async (t) => {
     let [heldPico, settledPico] = [0n, 0n]
     await fc.assert(

@@ -11,7 +11,7 @@ function floorOf() {
   }
 }
 
-t.test('a reading that another one overtook is none of a ledger that went back', async (t) => {
+t.test('an older reading answered late is not taken for a ledger that went back', async (t) => {
   const { floor, read } = floorOf()
   const sent = floor.mark()
   t.ok(read(10n))
@@ -19,7 +19,7 @@ t.test('a reading that another one overtook is none of a ledger that went back',
   t.ok(read(10n))
 })
 
-t.test('a ledger that went back counts again once it has passed where it was', async (t) => {
+t.test('a ledger that went back is trusted once it has passed its earlier position', async (t) => {
   const { floor, read, pass } = floorOf()
   floor.appended(14n)
   t.ok(read(10n), 'that it has not reached what was just appended is no sign')
@@ -33,7 +33,7 @@ t.test('a ledger that went back counts again once it has passed where it was', a
   t.ok(read(14n))
 })
 
-t.test('one that does not get there counts as it is after 30 s', async (t) => {
+t.test('a ledger that stays back is trusted as it is after 30 s', async (t) => {
   const { floor, read, pass } = floorOf()
   read(10n)
   t.notOk(read(7n))

@@ -26,14 +26,14 @@ function startLag() {
   }
 }
 
-t.test('a ledger that was never seen complete lags without end', async (t) => {
+t.test('a ledger that was never complete has an infinite lag', async (t) => {
   const { at, lagMs } = startLag()
   t.equal(lagMs(), Infinity)
   t.equal(await at({ ms: 1_000, end: 5n, reached: 4n }), Infinity)
   t.equal(await at({ ms: 2_000, end: 9n, reached: 5n }), 1_000, 'it has what was there then')
 })
 
-t.test('an empty log lacks nothing', async (t) => {
+t.test('an empty log has no lag', async (t) => {
   t.equal(await startLag().at({ ms: 1_000, reached: -1n }), 0)
 })
 
@@ -44,7 +44,7 @@ t.test('a ledger that is always a little behind lags a little', async (t) => {
     t.equal(await at({ ms: Number(n) * 1_000, end: n * 10n, reached: (n - 1n) * 10n }), 1_000)
 })
 
-t.test('a ledger that stands still lags more and more, and none once it is back', async (t) => {
+t.test('the lag of a stopped ledger grows, and ends when it caught up', async (t) => {
   const { at } = startLag()
   await at({ ms: 0, end: 10n, reached: 10n })
   for (let n = 1; n < 300; n += 1)
@@ -53,7 +53,7 @@ t.test('a ledger that stands still lags more and more, and none once it is back'
   t.equal(await at({ ms: 301_000, end: 400n, reached: 400n }), 0)
 })
 
-t.test('a log that cannot be asked counts as lag', async (t) => {
+t.test('a log that cannot be read counts as lag', async (t) => {
   const { at, fail, pass, look, lagMs } = startLag()
   await at({ ms: 0, end: 10n, reached: 10n })
   fail(true)

@@ -28,7 +28,7 @@ async function twoReplicas(creditPico: bigint) {
   return { tenantId, at, one, two }
 }
 
-t.test('no two replicas spend one balance by what they knew before', async (t) => {
+t.test('no two replicas spend one balance twice after the ledger went back', async (t) => {
   const { tenantId, at, one, two } = await twoReplicas(100n)
   await project({ tenantId, creditPico: 100n, position: at - 5n })
   one.pass(3_000)
@@ -42,7 +42,7 @@ t.test('no two replicas spend one balance by what they knew before', async (t) =
   t.same(ends.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected'])
 })
 
-t.test('a ledger that stays back counts as it is after 30 s', async (t) => {
+t.test('a ledger that stays back is trusted as it is after 30 s', async (t) => {
   const { tenantId, at, one } = await twoReplicas(1_000n)
   await project({ tenantId, creditPico: 50n, position: at - 5n })
   one.pass(3_000)
@@ -52,7 +52,7 @@ t.test('a ledger that stays back counts as it is after 30 s', async (t) => {
   await one.funds.reserve(tenantId, 'USD', 50n)
 })
 
-t.test('a tenant that the ledger lacks again is not refused for its balance', async (t) => {
+t.test('503, not 402, for a tenant that a ledger that went back lacks', async (t) => {
   const { tenantId, at, one } = await twoReplicas(1_000n)
   await pool.query('delete from ledger.balances where tenant_id = $1', [tenantId])
   one.pass(3_000)
@@ -61,14 +61,14 @@ t.test('a tenant that the ledger lacks again is not refused for its balance', as
   await one.funds.reserve(tenantId, 'USD', 60n)
 })
 
-t.test('a refresh that succeeds and teaches nothing does not make a reading young', async (t) => {
+t.test('a refresh that answers an older ledger does not renew a reading', async (t) => {
   const { tenantId, at, one } = await twoReplicas(1_000n)
   await project({ tenantId, creditPico: 1_000n, position: at - 5n })
   one.pass(600_000)
   await t.rejects(one.funds.reserve(tenantId, 'USD', 1n), behind, 'however small the hold is')
 })
 
-t.test('tasks are not admitted on a ledger that went back', async (t) => {
+t.test('503 for tasks on a ledger that went back', async (t) => {
   const { tenantId, at } = await twoReplicas(100n)
   let nowMs = 0
   const floor = new LedgerFloor({ nowMs: () => nowMs })
@@ -102,7 +102,7 @@ t.test('tasks are not admitted on a ledger that went back', async (t) => {
   nowMs += 1
 })
 
-t.test('prices or tokens that stay behind count as the ledger does', async (t) => {
+t.test('prices or tokens that stay behind count as a ledger that went back', async (t) => {
   await project({ tenantId: 'tenant-x', creditPico: 1n, position: 900_000n })
   const at = (name: string, position: bigint) =>
     pool.query('update engine.checkpoints set commit = $1, prepare = $1 where name = $2', [

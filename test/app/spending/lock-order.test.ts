@@ -45,7 +45,7 @@ async function locksInOrder(t: Test, { write, lock }: Locked, order: readonly st
 const reporter = { replica: 'one' }
 let turn = 0
 
-t.test('reports of what replicas hold lock in the order of their names', (t) =>
+t.test('reports of holds lock rows in the order of their names', (t) =>
   locksInOrder(
     t,
     {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createOpenFiles } from '../../../src/app/spending/open-files.ts'
 
-t.test('the downloads of one tenant leave room for those of others', async (t) => {
+t.test('the downloads of one tenant leave places for other tenants', async (t) => {
   const { take } = createOpenFiles(4)
   const full = { code: 'overloaded' }
   const places = [take('one'), take('one')]

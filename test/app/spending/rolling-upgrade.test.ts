@@ -16,7 +16,7 @@ const before = replicaBefore(pool, 'the release before')
 const broke = { code: 'insufficient_balance' }
 const PICO = 10n ** 12n
 
-t.test('what a replica of the release before holds and settled, a new one counts', async (t) => {
+t.test('a new replica counts the holds and settlements of the previous release', async (t) => {
   await project({ tenantId: 'counted', creditPico: 100n * PICO })
   await before.tellSpending({ name: 'counted', held: '20', settled: '40', position: 8n })
   const { funds, pass } = book.replica()
@@ -31,7 +31,7 @@ t.test('what a replica of the release before holds and settled, a new one counts
   ;(await hold(60n)).release('failed')
 })
 
-t.test('what a new replica holds and settled, one of the release before counts', async (t) => {
+t.test('the previous release counts the holds and settlements of a new replica', async (t) => {
   await project({ tenantId: 'counts', creditPico: 100n * PICO })
   const { funds, exchange } = book.replica()
   const hold = await funds.reserve('counts', 'USD', 60n * PICO)
@@ -42,7 +42,7 @@ t.test('what a new replica holds and settled, one of the release before counts',
   t.equal(await before.spokenFor('counts', 9n), '0.000000000000', 'the ledger has it')
 })
 
-t.test('each counts what the other holds of a budget', async (t) => {
+t.test('old and new replicas count each other’s holds of a budget', async (t) => {
   const nowMs = Date.parse('2026-03-04T18:00:00.000Z')
   const clock = { nowMs: () => nowMs }
   const gauges = createReplicaGauges({ db: pool, replica: 'the new one', clock })
@@ -72,7 +72,7 @@ t.test('each counts what the other holds of a budget', async (t) => {
   t.match(await before.toldOfBudgets(name), [{ held: formatAmount(70n * PICO) }])
 })
 
-t.test('each counts the calls in flight of the other', async (t) => {
+t.test('old and new replicas count each other’s calls in flight', async (t) => {
   const gauges = createReplicaGauges({ db: pool, replica: 'new', clock: { nowMs: () => 0 } })
   const calls = createCallsUnderWay(gauges)
   const who: Holder = { whose: 'token', id: 'both', limits: { ...noLimits, concurrentCalls: 5 } }

@@ -49,7 +49,7 @@ async function reservedOf(tenantId: string): Promise<readonly bigint[]> {
   return rows.map(({ hold }) => parseAmount(hold))
 }
 
-t.test('of two holds under one key the greater is reserved, whichever comes first', async (t) => {
+t.test('of two holds under one key the greater is reserved, in either order', async (t) => {
   for (const [first, second] of [
     [10n, 60n],
     [60n, 10n],
@@ -63,7 +63,7 @@ t.test('of two holds under one key the greater is reserved, whichever comes firs
   }
 })
 
-t.test('the same request again needs no more than it has reserved', async (t) => {
+t.test('a repeated request needs no more than it has reserved', async (t) => {
   const { admit, reserved } = await tenantOf()
   const codes = await Promise.all(
     [0, 1, 2, 3, 4, 5].map((n) => admit('k', 60n, { replica: n % 2 === 0 ? 0 : 1 })),
@@ -89,7 +89,7 @@ t.test(
   },
 )
 
-t.test('a key that is asked for in two currencies at once is reserved in one', async (t) => {
+t.test('a key used in two currencies at once is reserved in one', async (t) => {
   for (let round = 0; round < 20; round += 1) {
     const { admit, reserved } = await tenantOf()
     const codes = await Promise.all([
@@ -101,7 +101,7 @@ t.test('a key that is asked for in two currencies at once is reserved in one', a
   }
 })
 
-t.test('what is in the log already stays as it is', async (t) => {
+t.test('a reservation whose task is in the log is not changed', async (t) => {
   const { tenantId, admit, reserved } = await tenantOf()
   t.equal(await admit('k', 10n), 'no error')
   await pool.query('update ops.admissions set position = 7 where tenant_id = $1', [tenantId])
@@ -110,7 +110,7 @@ t.test('what is in the log already stays as it is', async (t) => {
   t.same(await reserved(), [10n])
 })
 
-t.test('a task that cannot be read keeps no other reservation from being swept', async (t) => {
+t.test('a task that cannot be read does not stop the sweep of other reservations', async (t) => {
   const { tenantId, admit, reserved } = await tenantOf()
   await admit('unreadable', 10n)
   await admit('other', 60n)
@@ -147,7 +147,7 @@ t.test('a task that cannot be read keeps no other reservation from being swept',
   await pool.query('delete from ops.admissions where tenant_id = $1', [tenantId])
 })
 
-t.test('a sweep withdraws only the reservation that it looked at', async (t) => {
+t.test('a sweep withdraws only the reservation that it read', async (t) => {
   const { tenantId, admit, reserved } = await tenantOf()
   let nowMs = 0
   /** Done while the sweep asks the log. */
@@ -199,7 +199,7 @@ const attempt = fc.record({
   tokenId: fc.constantFrom('token_1', 'token_1', 'token_2'),
 })
 
-t.test('however requests share keys, what the log may take of them is covered', async () => {
+t.test('however requests share keys, the greatest hold of each key is reserved', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(attempt, { minLength: 2, maxLength: 12 }), async (all) => {
       const { tenantId, admit } = await tenantOf()

@@ -59,7 +59,7 @@ t.test('large holds of three replicas at once are decided exactly', async (t) =>
   t.equal(admitted.length, 10)
 })
 
-t.test('what one replica holds or settled, another cannot spend', async (t) => {
+t.test('holds and settlements of one replica cannot be spent by another', async (t) => {
   const { one, two, hold } = await sharedTenant(100n)
   const first = await hold(one, 60n)
   await t.rejects(hold(two, 41n), broke)
@@ -70,44 +70,39 @@ t.test('what one replica holds or settled, another cannot spend', async (t) => {
   ;(await hold(two, 40n)).release('failed')
 })
 
-t.test(
-  'a replica that exchanges while it waits for the lock decides by what the lock shows',
-  async (t) => {
-    const { tenantId, one, hold } = await sharedTenant(100n)
-    await hold(one, 1n)
-    const other = await pool.connect()
-    t.teardown(() => other.release())
-    await other.query(
-      `begin; select pg_advisory_xact_lock(7207002, hashtext($$${tenantId}\nUSD$$))`,
-    )
-    const refused = t.rejects(hold(one, 90n), {
-      ...broke,
-      details: { available: formatAmount(9n) },
-    })
-    await until(async () => {
-      const { rows } = await pool.query(
-        `select from pg_locks where locktype = 'advisory' and not granted
+t.test('a replica that waits for the lock decides by the state under the lock', async (t) => {
+  const { tenantId, one, hold } = await sharedTenant(100n)
+  await hold(one, 1n)
+  const other = await pool.connect()
+  t.teardown(() => other.release())
+  await other.query(`begin; select pg_advisory_xact_lock(7207002, hashtext($$${tenantId}\nUSD$$))`)
+  const refused = t.rejects(hold(one, 90n), {
+    ...broke,
+    details: { available: formatAmount(9n) },
+  })
+  await until(async () => {
+    const { rows } = await pool.query(
+      `select from pg_locks where locktype = 'advisory' and not granted
        and database = (select oid from pg_database where datname = current_database())`,
-      )
-      return rows.length > 0
-    })
-    one.pass(10)
-    await one.exchange()
-    const held = {
-      name: tenantId,
-      unit: 'USD' as const,
-      held: 90n,
-      settled: 0n,
-      position: 0n,
-      spool: undefined,
-    }
-    await reportSpending(other, { replica: 'the other', turn: 1 }, [held])
-    await other.query('commit')
-    await refused
-  },
-)
+    )
+    return rows.length > 0
+  })
+  one.pass(10)
+  await one.exchange()
+  const held = {
+    name: tenantId,
+    unit: 'USD' as const,
+    held: 90n,
+    settled: 0n,
+    position: 0n,
+    spool: undefined,
+  }
+  await reportSpending(other, { replica: 'the other', turn: 1 }, [held])
+  await other.query('commit')
+  await refused
+})
 
-t.test('what ended is free for the others once it is reported', async (t) => {
+t.test('a released hold is free for other replicas once it is reported', async (t) => {
   const { one, two, hold } = await sharedTenant(100n)
   const first = await hold(one, 60n)
   await t.rejects(hold(two, 60n), broke)
@@ -117,7 +112,7 @@ t.test('what ended is free for the others once it is reported', async (t) => {
   ;(await hold(two, 100n)).release('failed')
 })
 
-t.test('a settlement is counted once: reported until the ledger has it', async () => {
+t.test('a settlement is reported until the ledger has it, and counted once', async () => {
   const { tenantId, one, two, hold } = await sharedTenant(100n)
   ;(await hold(one, 60n)).commit({ amountPico: 60n, tokens: 0, position: 8n })
   await one.exchange()
@@ -125,27 +120,24 @@ t.test('a settlement is counted once: reported until the ledger has it', async (
   ;(await hold(two, 40n)).release('failed')
 })
 
-t.test(
-  'small holds against a balance that covers half: what is held too much is within the bound',
-  async (t) => {
-    const CREDIT = 3_000n
-    const { tenantId, replicas } = await sharedTenant(CREDIT)
-    // All have read the whole balance, and none has reported anything.
-    for (const { funds } of replicas) (await funds.reserve(tenantId, 'USD', 1n)).release('failed')
-    const admitted: Reservation[] = []
-    for (let round = 0; round < 100; round += 1) {
-      admitted.push(...(await holdAll(replicas, tenantId, { each: 10, pico: 2n })))
-      if (round % 10 === 9) for (const { exchange } of replicas) await exchange()
-    }
-    const held = BigInt(admitted.length) * 2n
-    const bound = (2n * 2n * CREDIT) / UNREPORTED_SHARE
-    t.comment(`${held} of ${CREDIT} held, ${held - CREDIT} too much; the bound is ${bound}`)
-    t.ok(held <= CREDIT + bound)
-    t.ok(held >= CREDIT - 2n, 'and hardly anything is left')
-  },
-)
+t.test('small holds against half a balance: the overspend is within its bound', async (t) => {
+  const CREDIT = 3_000n
+  const { tenantId, replicas } = await sharedTenant(CREDIT)
+  // All have read the whole balance, and none has reported anything.
+  for (const { funds } of replicas) (await funds.reserve(tenantId, 'USD', 1n)).release('failed')
+  const admitted: Reservation[] = []
+  for (let round = 0; round < 100; round += 1) {
+    admitted.push(...(await holdAll(replicas, tenantId, { each: 10, pico: 2n })))
+    if (round % 10 === 9) for (const { exchange } of replicas) await exchange()
+  }
+  const held = BigInt(admitted.length) * 2n
+  const bound = (2n * 2n * CREDIT) / UNREPORTED_SHARE
+  t.comment(`${held} of ${CREDIT} held, ${held - CREDIT} too much; the bound is ${bound}`)
+  t.ok(held <= CREDIT + bound)
+  t.ok(held >= CREDIT - 2n, 'and hardly anything is left')
+})
 
-t.test('a replica that died holds nothing after 30 s of the database’s clock', async (t) => {
+t.test('a dead replica holds nothing after 30 s of the database’s clock', async (t) => {
   const { tenantId, one, two, hold } = await sharedTenant(100n)
   await hold(one, 60n)
   const aged = (seconds: number) =>
@@ -164,7 +156,7 @@ t.test('a replica that died holds nothing after 30 s of the database’s clock',
   ;(await hold(two, 100n)).release('failed')
 })
 
-t.test('a replica that died holds nothing where that clock was set back since', async (t) => {
+t.test('a dead replica holds nothing after the database’s clock was set back', async (t) => {
   const { tenantId, one, two, hold } = await sharedTenant(100n)
   await hold(one, 60n)
   await t.rejects(hold(two, 41n), broke)
@@ -199,7 +191,7 @@ async function die(tenantId: string): Promise<void> {
 /** A sweep notes how far the log reaches. */
 const closeSilent = (logEnd: bigint) => closeSilentReplicas(pool, () => Promise.resolve(logEnd))
 
-t.test('what a replica settled before it died counts until the ledger has it', async (t) => {
+t.test('a reported settlement of a dead replica counts until the ledger has it', async (t) => {
   const { tenantId, one, two, hold } = await sharedTenant(100n)
   ;(await hold(one, 60n)).commit({ amountPico: 60n, tokens: 0, position: 20n })
   await one.exchange()
@@ -214,7 +206,7 @@ t.test('what a replica settled before it died counts until the ledger has it', a
   t.same(await heldAsReported(tenantId), [])
 })
 
-t.test('what a replica settled and did not report is held until the ledger has it', async (t) => {
+t.test('an unreported settlement of a dead replica is held until the ledger has it', async (t) => {
   const { tenantId, one, two, hold } = await sharedTenant(100n)
   ;(await hold(one, 60n)).commit({ amountPico: 60n, tokens: 0, position: 20n })
   await die(tenantId)
@@ -238,7 +230,7 @@ t.test('what a replica settled and did not report is held until the ledger has i
 })
 
 t.test(
-  'a settlement of a dead replica without a place counts until the ledger has the log of then',
+  'a settlement of a dead replica without a position counts until the ledger passed that time',
   async (t) => {
     const { tenantId, one, two, hold } = await sharedTenant(100n)
     ;(await hold(one, 60n)).commit({ amountPico: 60n, tokens: 0, position: undefined })
@@ -253,7 +245,7 @@ t.test(
 )
 
 t.test(
-  'what waits in the spool of a dead replica counts until it was placed and the ledger has it',
+  'spooled settlements of a dead replica count until they are in the log and the ledger',
   async (t) => {
     const { tenantId, one, two, hold } = await sharedTenant(100n)
     const inFlight = await hold(one, 10n)
@@ -280,7 +272,7 @@ t.test(
   },
 )
 
-t.test('a spool that was lost is waited for a week', async (t) => {
+t.test('a lost spool is waited for a week', async (t) => {
   const { tenantId, one, hold } = await sharedTenant(100n)
   ;(await hold(one, 60n)).commit({ amountPico: 60n, tokens: 0, position: undefined })
   await one.exchange('the lost spool')
@@ -326,7 +318,7 @@ t.test('a spool that was lost is waited for a week', async (t) => {
   t.same(await giveUpLostSpools(pool, log), [])
 })
 
-t.test('a replica that was only frozen is none that died', async (t) => {
+t.test('a frozen replica that resumes does not count as dead', async (t) => {
   const { tenantId, one, two, hold } = await sharedTenant(100n)
   const inFlight = await hold(one, 60n)
   await die(tenantId)
@@ -344,7 +336,7 @@ t.test('a replica that was only frozen is none that died', async (t) => {
   inFlight.release('failed')
 })
 
-t.test('a purge leaves what is reported at the same moment', async (t) => {
+t.test('a purge leaves rows that are reported at that moment', async (t) => {
   const { tenantId, one, hold } = await sharedTenant(100n)
   await hold(one, 60n)
   await die(tenantId)
@@ -363,14 +355,14 @@ t.test('a purge leaves what is reported at the same moment', async (t) => {
   t.same(await heldAsReported(tenantId), [60n])
 })
 
-t.test('what replicas report outlives a crash of Postgres', async (t) => {
+t.test('reports of replicas survive a crash of Postgres', async (t) => {
   const { rows } = await pool.query<{ kept: string }>(
     `select relpersistence as kept from pg_class where oid = 'ops.text_spending'::regclass`,
   )
   t.same(rows, [{ kept: 'p' }])
 })
 
-t.test('a report that was overtaken changes nothing', async (t) => {
+t.test('a report that a later one overtook is ignored', async (t) => {
   const { tenantId } = await sharedTenant(100n)
   const report = (held: bigint) => [
     {
@@ -387,7 +379,7 @@ t.test('a report that was overtaken changes nothing', async (t) => {
   t.same(await heldAsReported(tenantId), [5n])
 })
 
-t.test('tasks are not admitted on what calls hold, nor the other way round', async (t) => {
+t.test('tasks and calls cannot spend each other’s holds', async (t) => {
   const { tenantId, one, hold } = await sharedTenant(100n)
   const admissions = createAdmissions(pool)
   const admit = (platformId: string, pico: bigint) =>
@@ -409,7 +401,7 @@ t.test('tasks are not admitted on what calls hold, nor the other way round', asy
   ;(await hold(one, 60n)).release('failed')
 })
 
-t.test('tasks and calls at once never hold more than there is', async (t) => {
+t.test('tasks and calls at once never hold more than the balance', async (t) => {
   const { tenantId, replicas } = await sharedTenant(300n)
   const admissions = createAdmissions(pool)
   const tasks = Array.from({ length: 20 }, (_, index) =>
@@ -431,7 +423,7 @@ t.test('tasks and calls at once never hold more than there is', async (t) => {
   t.equal(admitted.length + some, 10)
 })
 
-t.test('a replica reports what it holds before it reads what the others hold', async (t) => {
+t.test('a replica reports its holds before it reads those of other replicas', async (t) => {
   const tenantId = `tenant-${(tenants += 1)}`
   const clock = { nowMs: () => 0 }
   const reported: (readonly bigint[])[] = []
@@ -450,7 +442,7 @@ t.test('a replica reports what it holds before it reads what the others hold', a
   t.same(reported, [[60n]], 'of two that do so at once, one sees the other')
 })
 
-t.test('a hold whose decision was not committed does not count as reported', async (t) => {
+t.test('a hold whose decision was not committed is not reported', async (t) => {
   const tenantId = `tenant-${(tenants += 1)}`
   await project({ tenantId, creditPico: 100n })
   let isFailing = true

@@ -56,7 +56,7 @@ const unlessDear: Deciding<Asked>['tryAdmitAll'] = (batch) => ({
   values: [batch.map(({ name }) => name)],
 })
 
-t.test('those that all pass are decided by one statement', async (t) => {
+t.test('requests that all pass are decided by one statement', async (t) => {
   t.same(await ask(unlessDear, ['a', 'b', 'c']), {
     codes: ['no error', 'no error', 'no error'],
     decided: [],
@@ -64,7 +64,7 @@ t.test('those that all pass are decided by one statement', async (t) => {
   })
 })
 
-t.test('where not all pass it has done nothing, and each is decided', async (t) => {
+t.test('where not all pass, the statement has no effect and each is decided alone', async (t) => {
   // The first goes alone: the others come while it is decided.
   t.same(await ask(unlessDear, ['a', 'b', 'dear', 'c']), {
     codes: ['no error', 'no error', 'insufficient_balance', 'no error'],
@@ -73,7 +73,7 @@ t.test('where not all pass it has done nothing, and each is decided', async (t) 
   })
 })
 
-t.test('without a statement, each reservation is decided by itself', async (t) => {
+t.test('without a statement, each reservation is decided alone', async (t) => {
   t.same(await ask(() => undefined, ['a', 'dear']), {
     codes: ['no error', 'insufficient_balance'],
     decided: ['a', 'dear'],
@@ -81,7 +81,7 @@ t.test('without a statement, each reservation is decided by itself', async (t) =
   })
 })
 
-t.test('a statement that fails admits no one, and delays no one', async (t) => {
+t.test('a failed statement admits no request and delays none', async (t) => {
   const failing = { text: `insert into passed values ('a') returning 1 / 0` }
   t.same(await ask(() => failing, ['a', 'b']), {
     codes: ['database_unavailable', 'database_unavailable'],
@@ -91,7 +91,7 @@ t.test('a statement that fails admits no one, and delays no one', async (t) => {
   t.same((await ask(unlessDear, ['a'])).codes, ['no error'])
 })
 
-t.test('the lock is waited for no longer where it is taken twice', async (t) => {
+t.test('the bound on waiting for the lock covers a second wait', async (t) => {
   const other = await pool.connect()
   t.teardown(() => other.release())
   /** Takes three seconds, and then somebody else is quicker. */

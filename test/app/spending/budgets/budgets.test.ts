@@ -97,12 +97,12 @@ function tenantOf(budgets: readonly Budget[], timeZone = 'UTC') {
   return { tenantId, replica, settled, set, warned, pass: (ms: number) => void (nowMs += ms) }
 }
 
-t.test('who has no budget is not held', async (t) => {
+t.test('a user without a budget has no budget hold', async (t) => {
   const { replica } = tenantOf([ofUser('user_2', '1'), ofTenant({ currency: 'CNY', hard: '1' })])
   t.equal(await replica().hold(1_000n), undefined)
 })
 
-t.test('what is held and what was spent is taken off, until it ends', async (t) => {
+t.test('a budget is reduced by holds and spending until its period ends', async (t) => {
   const { replica, settled, pass } = tenantOf([ofTenant()])
   await settled(30n)
   const { hold } = replica()
@@ -124,13 +124,13 @@ t.test('what is held and what was spent is taken off, until it ends', async (t) 
   ;(await hold(50n))?.release('failed')
 })
 
-t.test('many at once that do not fit together: as many are admitted as fit', async (t) => {
+t.test('of concurrent holds that do not fit together, as many as fit are admitted', async (t) => {
   const { hold } = tenantOf([ofTenant()]).replica()
   const ends = await Promise.allSettled(Array.from({ length: 20 }, () => hold(30n)))
   t.equal(ends.filter(({ status }) => status === 'fulfilled').length, 3)
 })
 
-t.test('every budget of who spends is kept, and no other', async (t) => {
+t.test('the budgets of the spending user, token and tenant apply, and no other', async (t) => {
   const { replica, settled } = tenantOf([
     ofTenant(),
     ofUser('user_1', '50'),
@@ -155,7 +155,7 @@ t.test('every budget of who spends is kept, and no other', async (t) => {
   await t.rejects(hold(0n, { userId: 'user_2', tokenId: 'tok_9' }), reached, 'nothing at all')
 })
 
-t.test('what tasks hold counts, also before their token is known', async (t) => {
+t.test('holds of tasks count against budgets, also before their token is known', async (t) => {
   const { replica, tenantId } = tenantOf([ofToken('tok_1', '20')])
   const hold = `insert into ledger.holds values ($1, $2, 'USD', 15, $3, now(), null, 1)`
   await pool.query(hold, [`task-${tenantId}`, tenantId, 'placed'])
@@ -182,7 +182,7 @@ t.test('a budget starts again with its day and its month', async (t) => {
   ;(await hold(100n))?.release('failed')
 })
 
-t.test('a budget that is changed counts at once', async (t) => {
+t.test('a changed budget applies at once', async (t) => {
   const { replica, set } = tenantOf([ofTenant()])
   const { hold, noticed } = replica()
   ;(await hold(90n))?.commit({ amountPico: 90n * PICO, tokens: 0, position: undefined })
@@ -194,7 +194,7 @@ t.test('a budget that is changed counts at once', async (t) => {
   t.equal(await hold(5_000n), undefined)
 })
 
-t.test('replicas keep one budget, but for what each admits within a second', async (t) => {
+t.test('replicas share one budget, but for the holds admitted within a second', async (t) => {
   const { replica, pass } = tenantOf([ofTenant()])
   const [here, there] = [replica(), replica()]
   const holdsHere = await Promise.all([here.hold(60n), here.hold(40n)])
@@ -220,7 +220,7 @@ t.test('replicas keep one budget, but for what each admits within a second', asy
   for (const { hold } of three) await t.rejects(hold(30n), reached)
 })
 
-t.test('what a dead replica held is over after a while', async (t) => {
+t.test('holds of a dead replica end after a while', async (t) => {
   const { replica, pass, tenantId } = tenantOf([ofTenant()])
   const dead = replica()
   await dead.hold(90n)
@@ -242,7 +242,7 @@ t.test('what a dead replica held is over after a while', async (t) => {
   ;(await hold(20n))?.release('failed')
 })
 
-t.test('a budget that a request waits for is not forgotten for another', async (t) => {
+t.test('a budget that a request waits for is not evicted', async (t) => {
   const { replica, pass } = tenantOf([ofUser('user_1', '100'), ofUser('user_2', '100')])
   const { hold } = replica(1)
   ;(await hold(1n))?.release('failed')
@@ -253,7 +253,7 @@ t.test('a budget that a request waits for is not forgotten for another', async (
   await t.rejects(hold(60n), reached)
 })
 
-t.test('nothing is started while the budget cannot be read', async (t) => {
+t.test('503 while budgets cannot be read', async (t) => {
   const { replica, pass } = tenantOf([ofTenant()])
   const { hold } = replica()
   await hold(1n)

@@ -3,7 +3,7 @@ import { periodAt } from '../../../../src/app/spending/budgets/spent.ts'
 
 const at = (text: string): number => Date.parse(text)
 
-t.test('days and months begin at midnight there', async (t) => {
+t.test('days and months begin at midnight of the budget’s time zone', async (t) => {
   for (const [kind, zone, now, from, to] of [
     ['day', 'UTC', '2026-03-04T05:06:07Z', '2026-03-04T00:00:00Z', '2026-03-05T00:00:00Z'],
     ['month', 'UTC', '2026-12-31T23:59:59Z', '2026-12-01T00:00:00Z', '2027-01-01T00:00:00Z'],

@@ -12,7 +12,7 @@ function tryTake(allowance: Allowance, amount: number, perMinute: number, nowMs:
   return true
 }
 
-t.test('an unused limit may be taken at once, and no more', async (t) => {
+t.test('an unused limit may be used at once, and not exceeded', async (t) => {
   for (const perMinute of [1, 3, 7, 60, 1_000]) {
     const allowance = new Allowance(START_MS)
     for (let taken = 0; taken < perMinute; taken += 1) {
@@ -25,7 +25,7 @@ t.test('an unused limit may be taken at once, and no more', async (t) => {
   }
 })
 
-t.test('what is used flows back evenly', async (t) => {
+t.test('a used allowance refills evenly', async (t) => {
   const allowance = new Allowance(START_MS)
   allowance.take(60, 60, START_MS)
   t.equal(allowance.waitMs(1, 60, START_MS), 1_000)
@@ -46,7 +46,7 @@ const steps = fc.array(
 )
 const limit = fc.integer({ min: 1, max: 500 })
 
-t.test('in no stretch of time is more taken than the limit and what flowed back', async (t) => {
+t.test('in any interval no more is used than the limit and its refill', async (t) => {
   fc.assert(
     fc.property(steps, limit, (given, perMinute) => {
       const allowance = new Allowance(START_MS)
@@ -72,7 +72,7 @@ t.test('in no stretch of time is more taken than the limit and what flowed back'
 })
 
 t.test(
-  'after the wait it names an amount is there, and a millisecond before it is not',
+  'after the stated wait an amount is available, and a millisecond before it is not',
   async (t) => {
     fc.assert(
       fc.property(steps, limit, (given, perMinute) => {
@@ -100,7 +100,7 @@ t.test(
   },
 )
 
-t.test('what comes back can be taken again, and never becomes more than the limit', async (t) => {
+t.test('a returned amount can be used again, and never exceeds the limit', async (t) => {
   const allowance = new Allowance(START_MS)
   allowance.take(80, 100, START_MS)
   allowance.take(-50, 100, START_MS)
@@ -109,7 +109,7 @@ t.test('what comes back can be taken again, and never becomes more than the limi
   t.equal(allowance.remaining(100, START_MS), 100)
 })
 
-t.test('use beyond the limit is paid back, for a further minute at most', async (t) => {
+t.test('use beyond the limit is paid back within one further minute', async (t) => {
   const allowance = new Allowance(START_MS)
   allowance.take(150, 100, START_MS)
   t.equal(allowance.remaining(100, START_MS), 0)
@@ -118,7 +118,7 @@ t.test('use beyond the limit is paid back, for a further minute at most', async 
   t.equal(allowance.resetMs(100, START_MS), 2 * MINUTE_MS)
 })
 
-t.test('a limit that is changed holds at once for what is used already', async (t) => {
+t.test('a changed limit applies at once to earlier use', async (t) => {
   const allowance = new Allowance(START_MS)
   allowance.take(10, 10, START_MS)
   t.equal(allowance.remaining(100, START_MS), 90)
@@ -127,14 +127,14 @@ t.test('a limit that is changed holds at once for what is used already', async (
   t.equal(allowance.remaining(5, START_MS + 2 * MINUTE_MS), 5)
 })
 
-t.test('a clock that steps back neither takes nor gives', async (t) => {
+t.test('a clock that steps back neither uses nor refills the allowance', async (t) => {
   const allowance = new Allowance(START_MS)
   allowance.take(10, 60, START_MS)
   t.equal(allowance.remaining(60, START_MS - 3_600_000), 50)
   t.equal(allowance.remaining(60, START_MS - 3_600_000 + 1_000), 51)
 })
 
-t.test('reported use is not reported again; a failed report is', async (t) => {
+t.test('reported use is not reported again; a failed report is repeated', async (t) => {
   const allowance = new Allowance(START_MS)
   allowance.take(5, 60, START_MS)
   const told = allowance.report(60, START_MS)
@@ -149,7 +149,7 @@ t.test('reported use is not reported again; a failed report is', async (t) => {
   t.equal(allowance.report(60, START_MS + MINUTE_MS), 0, 'what has flowed back meanwhile is not')
 })
 
-t.test('what others used counts, and what was taken since it was asked as well', async (t) => {
+t.test('the use of other replicas counts, and so does use since the report', async (t) => {
   const allowance = new Allowance(START_MS)
   allowance.take(5, 60, START_MS)
   allowance.report(60, START_MS)

@@ -11,7 +11,7 @@ const holder = (
   requestsPerMinute: number | undefined,
 ): Holder => ({ whose, id, limits: { ...noLimits, requestsPerMinute } })
 
-t.test('requests that are refused are bounded by the limit of the token', (t) => {
+t.test('refused requests are bounded by the limit of the token', (t) => {
   let nowMs = 1_000
   const { begin } = createAttempts({ nowMs: () => nowMs })
   const token = [holder('token', 'a', 60)]
@@ -28,7 +28,7 @@ t.test('requests that are refused are bounded by the limit of the token', (t) =>
   t.end()
 })
 
-t.test('one that is given back counts nothing, however many there are', (t) => {
+t.test('a released attempt does not count, however many there are', (t) => {
   const { begin } = createAttempts({ nowMs: () => 1_000 })
   const token = [holder('token', 'a', 10)]
   for (let n = 0; n < 1_000; n += 1) begin(token)?.release()
@@ -37,7 +37,7 @@ t.test('one that is given back counts nothing, however many there are', (t) => {
   t.end()
 })
 
-t.test('a low limit leaves room for a few errors, none leaves all', (t) => {
+t.test('a low limit allows a few errors; without a limit none is counted', (t) => {
   const { begin } = createAttempts({ nowMs: () => 1_000 })
   const slow = [holder('token', 'slow', 1)]
   for (let n = 0; n < LEAST_ATTEMPTS_PER_MINUTE; n += 1) t.ok(begin(slow))
@@ -49,7 +49,7 @@ t.test('a low limit leaves room for a few errors, none leaves all', (t) => {
   t.end()
 })
 
-t.test('a refusal for one holder takes nothing of the others', (t) => {
+t.test('a refusal for one holder uses no attempt of another', (t) => {
   const { begin } = createAttempts({ nowMs: () => 1_000 })
   const [token, tenant] = [holder('token', 'a', 100), holder('tenant', 't', 10)]
   for (let n = 0; n < 10; n += 1) begin([tenant])

@@ -44,7 +44,7 @@ function enter(calls: CallsUnderWay, who: Holder, tries: number): readonly Reser
   })
 }
 
-t.test('places are taken of all holders or of none, and come back once', async (t) => {
+t.test('places are reserved of all holders or of none, and released once', async (t) => {
   const { calls } = replica(away)
   const [token, tenant] = [of(3), of(2, 'tenant_1', 'tenant')]
   t.equal(calls.enter([{ ...token, limits: noLimits }]), undefined, 'nobody limits')
@@ -66,7 +66,7 @@ t.test('places are taken of all holders or of none, and come back once', async (
   })
 })
 
-t.test('a call that was settled leaves its place, whatever it cost', async (t) => {
+t.test('a settled call releases its place, whatever it cost', async (t) => {
   const { calls } = replica(away)
   const place = calls.enter([of(1)])
   place?.commit({ amountPico: 5n, tokens: 7, position: 1n })
@@ -74,7 +74,7 @@ t.test('a call that was settled leaves its place, whatever it cost', async (t) =
   t.ok(calls.enter([of(1)]))
 })
 
-t.test('in any order of calls, no place is lost and none is added', async (t) => {
+t.test('in any order of calls no place is lost and none is added', async (t) => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.boolean(), fc.nat(9)), { maxLength: 200 }),
@@ -94,7 +94,7 @@ t.test('in any order of calls, no place is lost and none is added', async (t) =>
   t.pass('over all that was tried')
 })
 
-t.test('what was learnt of others counts for ten seconds', async (t) => {
+t.test('reported calls of other replicas count for ten seconds', async (t) => {
   let nowMs = 0
   let isAway = false
   const written: unknown[] = []
@@ -122,32 +122,27 @@ t.test('what was learnt of others counts for ten seconds', async (t) => {
   t.same(written.slice(1), [[['token_1'], [1]]], 'what could not be reported is reported later')
 })
 
-t.test(
-  'a number whose report was answered with an error is reported until it is known',
-  async (t) => {
-    const written: unknown[] = []
-    let isLost = true
-    const db = answering((values) => {
-      if (!Array.isArray(values.at(-1))) return Promise.resolve({ rows: [] })
-      written.push(values.at(-1))
-      // Postgres has it, and the answer did not arrive.
-      return isLost
-        ? Promise.reject(new Error('the answer was lost'))
-        : Promise.resolve({ rows: [] })
-    })
-    const { calls, exchange } = replica(db)
-    const place = calls.enter([of(4)])
-    await t.rejects(exchange())
-    place?.release('failed')
-    await t.rejects(exchange())
-    isLost = false
-    await exchange()
-    await exchange()
-    t.same(written, [[1], [0], [0]], 'and then no more')
-  },
-)
+t.test('a number whose report failed is reported until it is acknowledged', async (t) => {
+  const written: unknown[] = []
+  let isLost = true
+  const db = answering((values) => {
+    if (!Array.isArray(values.at(-1))) return Promise.resolve({ rows: [] })
+    written.push(values.at(-1))
+    // Postgres has it, and the answer did not arrive.
+    return isLost ? Promise.reject(new Error('the answer was lost')) : Promise.resolve({ rows: [] })
+  })
+  const { calls, exchange } = replica(db)
+  const place = calls.enter([of(4)])
+  await t.rejects(exchange())
+  place?.release('failed')
+  await t.rejects(exchange())
+  isLost = false
+  await exchange()
+  await exchange()
+  t.same(written, [[1], [0], [0]], 'and then no more')
+})
 
-t.test('shared through Postgres', async (t) => {
+t.test('concurrent calls shared through Postgres', async (t) => {
   const database = await acquireDatabase()
   const pool = new Pool({ connectionString: database.url, max: 4 })
   t.teardown(async () => {
@@ -165,7 +160,7 @@ t.test('shared through Postgres', async (t) => {
     CallsUnderWay,
   ]
 
-  await t.test('together at most the limit once more for each, then nothing more', async (t) => {
+  await t.test('replicas together admit at most the limit each, then no call', async (t) => {
     const who = of(10, 'shared')
     const open = [one, two, three].map((calls) => enter(calls, who, 50))
     t.same(
@@ -185,7 +180,7 @@ t.test('shared through Postgres', async (t) => {
     t.equal(enter(two, who, 50).length, 10)
   })
 
-  await t.test('what a dead replica had is over after ten seconds', async (t) => {
+  await t.test('calls of a dead replica end after ten seconds', async (t) => {
     const who = of(4, 'dead')
     enter(three, who, 4)
     await exchange()

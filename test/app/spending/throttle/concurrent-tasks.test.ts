@@ -12,7 +12,7 @@ const queued = { prompt: 'x [[sandbox stall-queued]]', limits }
 const create = (tasks: TaskUseCases, wish: Wish = {}) =>
   tasks.createTask(createInput({ ...queued, ...wish }))
 
-t.test('fifty at once on two replicas admit exactly as many as the limit', async (t) => {
+t.test('fifty concurrent tasks on two replicas: exactly the limit is admitted', async (t) => {
   const world = await startWorld(t)
   const replicas = [world.replica(), world.replica()]
   const models = ['domestic-video-2-0', 'overseas-video-2-0']
@@ -39,7 +39,7 @@ t.test('fifty at once on two replicas admit exactly as many as the limit', async
   t.equal(await codeOf(create(replicas[0]!.tasks, { limits: {} })), 'no error', 'another has none')
 })
 
-t.test('a task that ended makes room at once, however it ended', async (t) => {
+t.test('a task that ended frees its place at once, however it ended', async (t) => {
   const world = await startWorld(t)
   const { tasks } = world.replica({ policies: true })
   const one = { limits: { concurrentTasks: 1 } }
@@ -56,7 +56,7 @@ t.test('a task that ended makes room at once, however it ended', async (t) => {
   t.equal(await codeOf(create(tasks, one)), 'no error')
 })
 
-t.test('it says which limit, and when to try again; nothing is there to be found', async (t) => {
+t.test('429 names the limit and the wait, and no task is left behind', async (t) => {
   const world = await startWorld(t)
   const { tasks, deps } = world.replica()
   const both = { limits: { concurrentTasks: 1, requestsPerMinute: 10 } }
@@ -88,7 +88,7 @@ t.test('a task counts once, also while its position in the log is unknown', asyn
   t.equal(await codeOf(create(tasks, two)), 'rate_limited')
 })
 
-t.test('the same Idempotency-Key twice at once takes one place', async (t) => {
+t.test('one Idempotency-Key used twice at once takes one place', async (t) => {
   const world = await startWorld(t)
   const { tasks } = world.replica()
   const wish = {
@@ -102,7 +102,7 @@ t.test('the same Idempotency-Key twice at once takes one place', async (t) => {
   t.equal(world.sandbox.accepted().length, 1)
 })
 
-t.test('creations count as requests once they are begun, repetitions do not', async (t) => {
+t.test('created tasks count as requests, repetitions do not', async (t) => {
   const world = await startWorld(t, { credit: '0.01' })
   await world.tenant('tenant_rich', '10000')
   await world.settle()

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createFreeRequests } from '../../../../src/app/spending/throttle/free-requests.ts'
 
-t.test('a token is refused once it had its free requests of a minute, and no other', async (t) => {
+t.test('a token is refused after its free requests of a minute, others are not', async (t) => {
   let nowMs = 1_000
   const free = createFreeRequests({ nowMs: () => nowMs }, 60, 1)
   for (let request = 0; request < 60; request += 1) {
@@ -18,7 +18,7 @@ t.test('a token is refused once it had its free requests of a minute, and no oth
   t.equal(free.begin('noisy'), undefined, 'one comes back each second')
 })
 
-t.test('a request that is served gives one back, so that some refusals never count', async (t) => {
+t.test('a served request returns a free one, so that some refusals never count', async (t) => {
   const free = createFreeRequests({ nowMs: () => 1_000 }, 10, 1)
   for (let request = 0; request < 1_000; request += 1) {
     if (free.begin('busy') !== undefined) t.fail('refused')

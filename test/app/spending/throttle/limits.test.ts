@@ -3,7 +3,7 @@ import { limitsInForce, noLimits } from '../../../../src/app/spending/throttle/l
 
 const defaults = { ...noLimits, requestsPerMinute: 60, tokensPerMinute: 9_000 }
 
-t.test('what was said for a token goes before the defaults, no limit included', async (t) => {
+t.test('the limits set for a token override the defaults, also with no limit', async (t) => {
   t.same(limitsInForce(undefined, defaults), defaults)
   t.same(limitsInForce({}, defaults), defaults)
   t.same(limitsInForce({ requestsPerMinute: 5, tokensPerMinute: null }, defaults), {
@@ -13,7 +13,7 @@ t.test('what was said for a token goes before the defaults, no limit included', 
   t.same(limitsInForce({ concurrentTasks: 2 }, noLimits), { ...noLimits, concurrentTasks: 2 })
 })
 
-t.test('a token without any limit has none', async (t) => {
+t.test('limits without any value are undefined', async (t) => {
   t.equal(limitsInForce(undefined, noLimits), undefined)
   t.equal(limitsInForce({}, noLimits), undefined)
   t.equal(limitsInForce({ requestsPerMinute: null, tokensPerMinute: null }, defaults), undefined)

@@ -4,7 +4,7 @@ import { createOwnRequests } from '../../../../src/app/spending/throttle/throttl
 const noisy = { tokenId: 'noisy', kind: 'model' } as const
 
 void t.test(
-  'a second of looks begins at once, the next waits, and what is later is refused',
+  'a second’s worth of requests begins at once, the next waits, later ones get 429',
   async (t) => {
     let nowMs = 1_000
     // One each 100 ms.
@@ -31,7 +31,7 @@ void t.test(
   },
 )
 
-void t.test('one a minute is one a minute', async (t) => {
+void t.test('a limit of one a minute admits one a minute', async (t) => {
   let nowMs = 0
   const turn = createOwnRequests({ nowMs: () => nowMs }, 1, 10)
   t.equal(turn(noisy), undefined)

@@ -55,7 +55,7 @@ t.test('requests are refused at the limit, with the time until the next', async 
   rates.take([rpm(60, 'token_2')])
 })
 
-t.test('tokens are reserved as expected and corrected to what was used', async (t) => {
+t.test('tokens are reserved as expected and corrected to the usage', async (t) => {
   const { rates } = withClock()
   const who = tpm(1_000)
   const remaining = () => rates.statuses(who).tokens?.remaining
@@ -71,7 +71,7 @@ t.test('tokens are reserved as expected and corrected to what was used', async (
   t.equal(remaining(), 100, 'more than expected counts as well')
 })
 
-t.test('a call that needs more than the limit starts once nothing is used', async (t) => {
+t.test('a call beyond the token limit is admitted once no other use is left', async (t) => {
   const { rates, pass } = withClock()
   const who = tpm(1_000)
   const first = rates.take([who], expecting(50_000))
@@ -83,7 +83,7 @@ t.test('a call that needs more than the limit starts once nothing is used', asyn
   t.ok(rates.take([who], expecting(50_000)))
 })
 
-t.test('what is refused by one limit takes nothing of the other', async (t) => {
+t.test('a request refused by one limit uses no other limit', async (t) => {
   const { rates } = withClock()
   const who = holder({ requestsPerMinute: 10, tokensPerMinute: 100 })
   rates.take([who], expecting(90))
@@ -92,7 +92,7 @@ t.test('what is refused by one limit takes nothing of the other', async (t) => {
   t.throws(() => rates.take([who], expecting(100)), breach('tokens', 100, 54_000))
 })
 
-t.test('what the limit of one holder refuses takes nothing of another', async (t) => {
+t.test('a request refused for one holder uses no limit of another holder', async (t) => {
   const { rates } = withClock()
   const token = rpm(5, 'token_1')
   const tenant: Holder = { ...rpm(1, 'tenant_1'), whose: 'tenant' }
@@ -106,7 +106,7 @@ t.test('what the limit of one holder refuses takes nothing of another', async (t
   }
 })
 
-t.test('what was taken for nothing comes back: the request, and its tokens', async (t) => {
+t.test('a request that was not sent is returned with its tokens', async (t) => {
   const { rates } = withClock()
   const who = holder({ requestsPerMinute: 2, tokensPerMinute: 100 })
   rates.take([who], expecting(100))?.release('not_started')
@@ -117,7 +117,7 @@ t.test('what was taken for nothing comes back: the request, and its tokens', asy
   t.match(rates.statuses(who), { requests: { remaining: 1 }, tokens: { remaining: 100 } })
 })
 
-t.test('standings say limit, rest and time, also of a token that did nothing yet', async (t) => {
+t.test('a limit status has limit, rest and reset time, also for an unused token', async (t) => {
   const { rates, pass } = withClock()
   const who = rpm(6)
   t.same(rates.statuses(who), { requests: { limit: 6, remaining: 6, resetMs: 0 } })
@@ -149,7 +149,7 @@ function board(): { share: Share; told: Use[][]; fail: (now: boolean) => void } 
   }
 }
 
-t.test('replicas that exchange what they used keep one limit', async (t) => {
+t.test('replicas that exchange their use share one limit', async (t) => {
   const [one, two] = [withClock(), withClock()]
   const { share } = board()
   const who = rpm(10)
@@ -167,7 +167,7 @@ t.test('replicas that exchange what they used keep one limit', async (t) => {
   t.throws(() => two.rates.take([who]), { code: 'rate_limited' })
 })
 
-t.test('a failed report is repeated; meanwhile the limit holds in this process', async (t) => {
+t.test('a failed report is repeated; meanwhile the limit applies in this process', async (t) => {
   const { rates } = withClock()
   const { share, fail, told } = board()
   const who = rpm(3)
@@ -183,7 +183,7 @@ t.test('a failed report is repeated; meanwhile the limit holds in this process',
   t.equal(rates.statuses(who).requests?.remaining, 0)
 })
 
-t.test('use that has flowed back is no longer reported, unless a call is still open', async (t) => {
+t.test('use that has refilled is not reported, unless a call is still open', async (t) => {
   const { rates, pass } = withClock()
   const { share, told } = board()
   rates.take([rpm(60, 'brief')])
@@ -198,7 +198,7 @@ t.test('use that has flowed back is no longer reported, unless a call is still o
   t.match(told[1], [{ holderId: 'long', used: 200 }], 'the correction of a long call counts')
 })
 
-t.test('however many tokens there are, no more than a bound are remembered', async (t) => {
+t.test('the number of remembered tokens is bounded', async (t) => {
   const { rates } = withClock()
   const { share, told } = board()
   const open = rates.take([tpm(1_000, 'open')], expecting(10))
@@ -214,7 +214,7 @@ t.test('however many tokens there are, no more than a bound are remembered', asy
   open?.commit(usedTokens(20))
 })
 
-t.test('whatever is taken, settled and given back, use is never negative nor lost', async (t) => {
+t.test('for any order of use, settlement and return, use is never negative or lost', async (t) => {
   const step = fc.record({
     expected: fc.integer({ min: 1, max: 400 }),
     used: fc.option(fc.integer({ min: 0, max: 800 }), { nil: undefined }),

@@ -60,7 +60,7 @@ t.test('limits shared through Postgres', async (t) => {
     return rows[0]?.used as number | undefined
   }
 
-  await t.test('what one used, the other has no longer', async (t) => {
+  await t.test('requests used at one replica are not available at another', async (t) => {
     const [one, two] = [rates(), rates()]
     const who = rpm(10, 'shared')
     t.equal(admitted(one, who, 7), 7)
@@ -73,7 +73,7 @@ t.test('limits shared through Postgres', async (t) => {
     t.equal(admitted(one, who, 20), 0)
   })
 
-  await t.test('a process that restarts learns what was used before', async (t) => {
+  await t.test('a process that restarts learns of earlier use', async (t) => {
     const who = rpm(10, 'restarted')
     const first = rates()
     admitted(first, who, 9)
@@ -84,7 +84,7 @@ t.test('limits shared through Postgres', async (t) => {
     t.equal(second.statuses(who).requests?.remaining, 0)
   })
 
-  await t.test('it flows back by Postgres’ clock', async (t) => {
+  await t.test('use refills by the clock of Postgres', async (t) => {
     const who = rpm(600, 'flowing')
     const one = rates()
     admitted(one, who, 300)
@@ -97,7 +97,7 @@ t.test('limits shared through Postgres', async (t) => {
     t.ok(remaining >= 400 && remaining < 420, `${remaining} of 600, 10 s after 300 were used`)
   })
 
-  await t.test('a clock of Postgres that is set back an hour stops no caller', async (t) => {
+  await t.test('a Postgres clock that is set back an hour refuses no caller', async (t) => {
     const who = rpm(600, 'set-back')
     const one = rates()
     admitted(one, who, 600)
@@ -109,7 +109,7 @@ t.test('limits shared through Postgres', async (t) => {
     t.equal(one.statuses(who).requests?.remaining, 600)
   })
 
-  await t.test('use by both beyond the limit is paid back by both', async (t) => {
+  await t.test('use by both replicas beyond the limit is paid back by both', async (t) => {
     const who = rpm(100, 'overshot')
     const [one, two] = [rates(), rates()]
     t.equal(admitted(one, who, 200) + admitted(two, who, 200), 200)
@@ -122,7 +122,7 @@ t.test('limits shared through Postgres', async (t) => {
   })
 
   await t.test(
-    'at the limit, two admit what flows back and about a second’s worth more',
+    'at the limit, two replicas admit the refill and about a second’s worth more',
     async (t) => {
       const who = rpm(1_200, 'saturated')
       const [first, second] = [rates(), rates()]
@@ -173,7 +173,7 @@ t.test('limits shared through Postgres', async (t) => {
     t.ok(remaining >= 700 && remaining < 720, `${remaining} of 1000 after 300`)
   })
 
-  await t.test('many replicas that report the same tokens at once all succeed', async (t) => {
+  await t.test('many replicas that report many tokens at once all succeed', async (t) => {
     const replicas = Array.from({ length: 6 }, rates)
     const tokens = Array.from({ length: 200 }, (_, n) => rpm(1_000, `many_${n}`))
     for (let round = 0; round < 5; round += 1) {
@@ -186,7 +186,7 @@ t.test('limits shared through Postgres', async (t) => {
     t.ok(remaining >= 970 && remaining < 1_000, `${remaining} of 1000 after 30`)
   })
 
-  await t.test('a row that was not used for minutes is deleted', async (t) => {
+  await t.test('a row unused for minutes is deleted', async (t) => {
     const one = rates()
     one.take([rpm(60, 'old')])
     one.take([rpm(60, 'young')])
@@ -198,32 +198,29 @@ t.test('limits shared through Postgres', async (t) => {
   })
 })
 
-t.test(
-  'it is shared in the background, a last time at the end, and survives outages',
-  async (t) => {
-    const pool = await testPool(t)
-    const warnings: string[] = []
-    const logger = {
-      ...silentLog,
-      warn: (_: object, message: string) => void warnings.push(message),
-    }
-    let isAway = true
-    const through = shareThrough(pool)
-    const tries: number[] = []
-    const one = rates()
-    const share: Share = (uses) => {
-      tries.push(uses.length)
-      return isAway ? Promise.reject(new Error('connection refused')) : through(uses)
-    }
-    const sharing = sharingOf(one, share, logger)
-    const who = rpm(5)
-    t.equal(admitted(one, who, 4), 4)
-    while (tries.length < 2) await sleep(50)
-    t.equal(warnings.length, 1, 'an outage is said once')
-    t.equal(admitted(one, who, 4), 1, 'and here the limit holds')
-    isAway = false
-    await sharing.stop()
-    const { rows } = await pool.query('select used from ops.rate_use')
-    t.ok(rows[0]?.used > 4, `${rows[0]?.used} told`)
-  },
-)
+t.test('use is shared in the background and once at the end, across outages', async (t) => {
+  const pool = await testPool(t)
+  const warnings: string[] = []
+  const logger = {
+    ...silentLog,
+    warn: (_: object, message: string) => void warnings.push(message),
+  }
+  let isAway = true
+  const through = shareThrough(pool)
+  const tries: number[] = []
+  const one = rates()
+  const share: Share = (uses) => {
+    tries.push(uses.length)
+    return isAway ? Promise.reject(new Error('connection refused')) : through(uses)
+  }
+  const sharing = sharingOf(one, share, logger)
+  const who = rpm(5)
+  t.equal(admitted(one, who, 4), 4)
+  while (tries.length < 2) await sleep(50)
+  t.equal(warnings.length, 1, 'an outage is said once')
+  t.equal(admitted(one, who, 4), 1, 'and here the limit holds')
+  isAway = false
+  await sharing.stop()
+  const { rows } = await pool.query('select used from ops.rate_use')
+  t.ok(rows[0]?.used > 4, `${rows[0]?.used} told`)
+})
