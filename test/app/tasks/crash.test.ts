@@ -30,7 +30,7 @@ const inCreation: readonly CrashPointName[] = [
   'create.after-submitted',
 ]
 
-t.test('a process dies between any two steps; the next one finishes the work', async (t) => {
+t.test('a process dies between any two steps; the next process completes the task', async (t) => {
   const world = await startWorld(t)
   const sent = ['create.after-provider', 'create.after-submitted']
 

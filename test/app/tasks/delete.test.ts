@@ -23,7 +23,7 @@ t.test('deletion', async (t) => {
   const typesOf = async (platformId: string): Promise<readonly string[]> =>
     (await world.eventsOf(platformId)).map((event) => event.type)
 
-  await t.test('a queued task is cancelled upstream and stays visible as such', async (t) => {
+  await t.test('a queued task is cancelled upstream and stays visible as cancelled', async (t) => {
     const { platformId, nativeId } = await one.tasks.createTask(createInput())
     t.same(await one.tasks.deleteTask(taskKey(platformId)), { platformId })
     t.equal((await one.tasks.getTask(taskKey(platformId))).status, 'cancelled')
@@ -33,7 +33,7 @@ t.test('deletion', async (t) => {
   })
 
   await t.test(
-    'ten DELETEs at once of a queued task cancel it once; one that comes late may hide it',
+    'ten DELETEs at once of a queued task cancel it once; a late one may hide it',
     async (t) => {
       const { platformId, nativeId } = await one.tasks.createTask(createInput())
       await world.settle()
@@ -88,7 +88,7 @@ t.test('deletion', async (t) => {
       t.equal(types.filter((one) => one === type).length, 1, type)
   })
 
-  await t.test('with upstream away a deletion is not confirmed and changes nothing', async (t) => {
+  await t.test('a deletion while upstream is away is refused without an event', async (t) => {
     const { platformId } = await one.tasks.createTask(createInput())
     const fault = world.sandbox.faults.add({
       faults: ['http=503'],
@@ -99,7 +99,7 @@ t.test('deletion', async (t) => {
     world.sandbox.faults.clear(fault.id)
   })
 
-  await t.test('a deletion whose answer is lost is confirmed by asking', async (t) => {
+  await t.test('a deletion whose answer is lost is confirmed by a query', async (t) => {
     const { platformId, nativeId } = await one.tasks.createTask(createInput())
     const fault = world.sandbox.faults.add({
       faults: ['drop-after-accept'],
@@ -111,7 +111,7 @@ t.test('deletion', async (t) => {
     world.sandbox.faults.clear(fault.id)
   })
 
-  await t.test('a running task is refused and goes on to its settlement', async (t) => {
+  await t.test('DELETE of a running task is refused, and the task is settled', async (t) => {
     const { tasks } = world.replica({ policies: true })
     const { platformId, nativeId } = await tasks.createTask(
       createInput({ prompt: 'x [[sandbox queued-ms=0 running-ms=1500]]' }),
@@ -123,7 +123,7 @@ t.test('deletion', async (t) => {
     t.equal(acceptedOf(world, nativeId)?.cancelled, false)
   })
 
-  await t.test('racing the end of rendering it leaves nothing rendered unsettled', async (t) => {
+  await t.test('deletions during the end of rendering leave no result unsettled', async (t) => {
     const prompt = 'x [[sandbox queued-ms=150 running-ms=400]]'
     const polling = world.replica({ policies: true })
     const made = await Promise.all(
@@ -151,7 +151,7 @@ t.test('deletion', async (t) => {
   })
 })
 
-t.test('a record that vanished is never called cancelled', async (t) => {
+t.test('a task that vanished upstream is never reported as cancelled', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 60_000, cancelledRetentionMs: 0 } })
   const { tasks } = world.replica()
   const { platformId } = await tasks.createTask(createInput())
@@ -161,7 +161,7 @@ t.test('a record that vanished is never called cancelled', async (t) => {
   t.equal((await tasks.getTask(taskKey(platformId))).status, 'queued')
 })
 
-t.test('a task is not called running on the word of a read model that is behind', async (t) => {
+t.test('503, not task_running, while the read model is behind', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
   const { deps, tasks } = world.replica()
   const platformId = await uncertain(tasks.createTask, {

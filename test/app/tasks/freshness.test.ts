@@ -1,7 +1,7 @@
 import t from 'tap'
 import { codeOf, createInput, startWorld } from '../support/world.ts'
 
-t.test('no task is created by what the projector left behind', async (t) => {
+t.test('creation is 503 while the projector lags more than 30 s', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
   let lagMs = 30_001
   const lag = { lagMs: () => lagMs, look: () => Promise.resolve() }

@@ -10,7 +10,7 @@ t.test('Idempotency-Key', async (t) => {
   await world.settle()
   const [one, two] = [world.replica(), world.replica()]
 
-  await t.test('the same request again is the same task', async (t) => {
+  await t.test('a repeated request returns the task of the first', async (t) => {
     const first = await one.tasks.createTask(createInput({ idempotencyKey: 'same' }))
     const again = await two.tasks.createTask(createInput({ idempotencyKey: 'same' }))
     t.same(again, { ...first, replayed: true })
@@ -48,7 +48,7 @@ t.test('Idempotency-Key', async (t) => {
     t.match(error, { details: { platformId: first.platformId } })
   })
 
-  await t.test("another tenant's key is another key", async (t) => {
+  await t.test('a key of another tenant is an independent key', async (t) => {
     const first = await one.tasks.createTask(createInput({ idempotencyKey: 'tenant' }))
     const other = await one.tasks.createTask(
       createInput({ idempotencyKey: 'tenant', tenantId: 'tenant_2' }),
@@ -57,7 +57,7 @@ t.test('Idempotency-Key', async (t) => {
     t.equal(other.replayed, false)
   })
 
-  await t.test('at once on two replicas only one is sent upstream', async (t) => {
+  await t.test('of two requests at once on two replicas one is sent upstream', async (t) => {
     const before = world.sandbox.accepted().length
     const codes = await Promise.all(
       Array.from({ length: 10 }, (_, index) =>
@@ -73,7 +73,7 @@ t.test('Idempotency-Key', async (t) => {
     )
   })
 
-  await t.test('a refused attempt frees the key', async (t) => {
+  await t.test('a refused creation frees the key', async (t) => {
     world.sandbox.faults.add({ faults: ['http=429'], once: true, match: { op: 'create' } })
     const input = createInput({ idempotencyKey: 'refused' })
     // The channel rests where it was refused, and what follows is not about that.
@@ -83,7 +83,7 @@ t.test('Idempotency-Key', async (t) => {
     t.equal(created.replayed, false)
   })
 
-  await t.test('an uncertain attempt is never sent again', async (t) => {
+  await t.test('an uncertain creation is never sent again', async (t) => {
     const prompt = 'x [[sandbox drop-after-accept]]'
     const id = await uncertain(one.tasks.createTask, { prompt, idempotencyKey: 'doubt' })
     const before = world.sandbox.accepted().length
@@ -92,7 +92,7 @@ t.test('Idempotency-Key', async (t) => {
     t.equal(world.sandbox.accepted().length, before)
   })
 
-  await t.test('nothing of the key itself is in the log', async (t) => {
+  await t.test('the log has only a hash of the key', async (t) => {
     const { platformId } = await one.tasks.createTask(
       createInput({ idempotencyKey: 'very-secret-key' }),
     )

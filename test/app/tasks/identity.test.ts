@@ -20,7 +20,7 @@ t.test('a marker is stable per tenant in its first part and unique per task', as
   t.match(one, /^[0-9a-f]{56}$/)
 })
 
-t.test('a keyed id is a platform id that follows from every part of the key', async (t) => {
+t.test('a keyed id is a platform id derived from every part of the key', async (t) => {
   const ids = [
     keyedPlatformId('secret', 'video', key, 0),
     keyedPlatformId('secret', 'video', key, 1),

@@ -3,7 +3,7 @@ import { createObserve } from '../../../src/app/tasks/observe.ts'
 import type { TaskObservation } from '../../../src/app/ports/provider.ts'
 import { createInput, startWorld, TENANT } from '../support/world.ts'
 
-t.test('what a replica knows of a task may be old: the log decides, once', async (t) => {
+t.test('a replica’s stale view of a task causes no second event', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
   const [one, other] = [world.replica(), world.replica()]
   const created = await one.tasks.createTask(createInput())

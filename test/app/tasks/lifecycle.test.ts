@@ -25,7 +25,7 @@ t.test('the life of a task', async (t) => {
   await world.settle()
   const { tasks } = world.replica({ policies: true })
 
-  await t.test('it is polled to its end, settled once and shown with its URLs', async (t) => {
+  await t.test('a task is polled to its end, settled once and shown with its URLs', async (t) => {
     const created = await tasks.createTask(createInput())
     t.match(created.platformId, /^video_/)
     t.match(created.nativeId, /^cgt-/)
@@ -56,7 +56,7 @@ t.test('the life of a task', async (t) => {
     t.equal(cny?.held, '0')
   })
 
-  await t.test('what a tenant created it finds at once, by either id and listed', async (t) => {
+  await t.test('tenants find created tasks at once, by either id and in lists', async (t) => {
     const made = await Promise.all(
       Array.from({ length: 5 }, () => tasks.createTask(createInput({ prompt: WAITING }))),
     )
@@ -80,7 +80,7 @@ t.test('the life of a task', async (t) => {
     t.equal(list.total, 5)
   })
 
-  await t.test("another tenant's task is not found, like one that does not exist", async (t) => {
+  await t.test('another tenant’s task is answered as an unknown task', async (t) => {
     const { platformId, nativeId } = await tasks.createTask(createInput({ prompt: WAITING }))
     for (const id of [platformId, nativeId, 'video_01ARZ3NDEKTSV4RRFFQ69G5FAV', 'cgt-none']) {
       t.equal(await codeOf(tasks.getTask(taskKey(id, 'tenant_2'))), 'task_not_found')
@@ -90,7 +90,7 @@ t.test('the life of a task', async (t) => {
     t.equal(accepted?.cancelled, false)
   })
 
-  await t.test('a refused creation is no task, costs nothing and says why', async (t) => {
+  await t.test('a refused creation leaves no task and costs nothing', async (t) => {
     const input = createInput({
       tenantId: 'tenant_refused',
       prompt: 'x [[sandbox refuse=InputTextSensitiveContentDetected]]',
@@ -114,7 +114,7 @@ t.test('the life of a task', async (t) => {
     t.equal(cny?.settled, '0')
   })
 
-  await t.test('an unknown status is no failure: the task goes on and settles', async (t) => {
+  await t.test('an unknown status is not a failure: the task goes on and settles', async (t) => {
     const { platformId } = await tasks.createTask(
       createInput({ prompt: 'x [[sandbox status=reticulating running-ms=3000]]' }),
     )
@@ -130,7 +130,7 @@ t.test('the life of a task', async (t) => {
   })
 
   // Last, because it moves the sandbox's clock.
-  await t.test('a failed and an expired task cost nothing', async (t) => {
+  await t.test('failed and expired tasks cost nothing', async (t) => {
     const create = async (fault: string) => {
       const prompt = `x [[sandbox ${fault}]]`
       return tasks.createTask(createInput({ tenantId: 'tenant_failed', prompt }))
@@ -154,7 +154,7 @@ t.test('the life of a task', async (t) => {
   })
 })
 
-t.test('a model, an allowed token and a price are needed before anything is sent', async (t) => {
+t.test('creation without a model, a permission or a price is refused, unsent', async (t) => {
   const world = await startWorld(t, { prices: false })
   const { tasks } = world.replica()
   const input = createInput()

@@ -6,7 +6,7 @@ const url =
   'https://x.test/a.mp4?X-Tos-Date=20260102T030600Z&X-Tos-Expires=86400&X-Tos-Signature=ab'
 const DAY_MS = 86_400_000
 
-t.test('a signed URL says itself when it ends', async (t) => {
+t.test('the expiry of a signed URL is read from the URL', async (t) => {
   t.equal(signedUntilMs(url), SIGNED_MS + DAY_MS)
   t.equal(signedUntilMs('https://x.test/a?expires=1767323160'), 1_767_323_160_000)
   t.equal(signedUntilMs('https://x.test/a.mp4'), undefined)
@@ -23,7 +23,7 @@ t.test('URLs are kept until shortly before the first of them ends', async (t) =>
   t.equal(cached.expiresAtMs, SIGNED_MS - 3_600_000 + DAY_MS - 60_000)
 })
 
-t.test('a URL that is over is not kept, and its absence only briefly', async (t) => {
+t.test('an expired URL is not cached, and a missing one only briefly', async (t) => {
   const nowMs = SIGNED_MS + DAY_MS
   t.same(cacheableUrls({ video_url: url }, { nowMs, renderedAtMs: undefined }), {
     urls: {},

@@ -12,25 +12,25 @@ function twoChannels(world: World, firstUrl: string): readonly Channel[] {
   ]
 }
 
-t.test('which channel a creation goes to', async (t) => {
+t.test('the choice of a channel for a creation', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
   const [domestic] = world.channels
 
-  await t.test('one that cannot be reached is passed over for the next', async (t) => {
+  await t.test('an unreachable channel is passed over for the next', async (t) => {
     const { tasks } = world.replica({ channels: twoChannels(world, 'http://127.0.0.1:9/api/v3') })
     const { platformId } = await tasks.createTask(createInput())
     const submitted = (await world.eventsOf(platformId)).at(-1)
     t.match(submitted, { type: 'TaskSubmitted', data: { channelId: 'second' } })
   })
 
-  await t.test('one at its limit is passed over for the next', async (t) => {
+  await t.test('a rate-limited channel is passed over for the next', async (t) => {
     const { tasks } = world.replica({ channels: twoChannels(world, domestic!.baseUrl) })
     world.sandbox.faults.add({ faults: ['http=429'], once: true, match: { op: 'create' } })
     const { platformId } = await tasks.createTask(createInput())
     t.match((await world.eventsOf(platformId)).at(-1), { data: { channelId: 'second' } })
   })
 
-  await t.test('one that is asked for is never replaced by another', async (t) => {
+  await t.test('a requested channel is never replaced by another', async (t) => {
     const channels = twoChannels(world, domestic!.baseUrl)
     const { tasks } = world.replica({ channels })
     const pinned = { ...createInput(), channelId: 'second' }
@@ -44,7 +44,7 @@ t.test('which channel a creation goes to', async (t) => {
     t.equal(await codeOf(tasks.createTask({ ...pinned, channelId: 'third' })), 'kept_unavailable')
   })
 
-  await t.test("the caller's own fault is not tried elsewhere", async (t) => {
+  await t.test('a fault of the caller is not tried on another channel', async (t) => {
     const { tasks } = world.replica({ channels: twoChannels(world, domestic!.baseUrl) })
     const before = world.sandbox.requests().routes['video-a.create']?.count ?? 0
     const prompt = 'x [[sandbox refuse=InvalidParameter]]'
@@ -52,7 +52,7 @@ t.test('which channel a creation goes to', async (t) => {
     t.equal(world.sandbox.requests().routes['video-a.create']?.count, before + 1)
   })
 
-  await t.test('one that a frozen process comes back with is not sent any more', async (t) => {
+  await t.test('a creation that a frozen process resumes is not sent', async (t) => {
     let heldMs = 0
     const { tasks } = world.replica({
       monotonic: { nowMs: () => performance.now() + heldMs },
@@ -66,7 +66,7 @@ t.test('which channel a creation goes to', async (t) => {
     heldMs = 0
   })
 
-  await t.test('an unknown outcome is never tried elsewhere', async (t) => {
+  await t.test('an unknown outcome is never tried on another channel', async (t) => {
     const { tasks } = world.replica({ channels: twoChannels(world, domestic!.baseUrl) })
     const before = world.sandbox.accepted().length
     const prompt = 'x [[sandbox drop-after-accept]]'
@@ -74,18 +74,13 @@ t.test('which channel a creation goes to', async (t) => {
     t.equal(world.sandbox.accepted().length, before + 1)
   })
 
-  await t.test(
-    'our credential refused upstream is an account matter, not the caller’s',
-    async (t) => {
-      const { tasks } = world.replica()
-      const prompt = 'x [[sandbox refuse=AccountOverdueError]]'
-      const error = await tasks
-        .createTask(createInput({ prompt }))
-        .catch((caught: unknown) => caught)
-      t.ok(isDomainError(error, 'submission_refused'))
-      t.match(error, { details: { kind: 'account' } })
-    },
-  )
+  await t.test('an upstream refusal of the gateway’s account is of kind account', async (t) => {
+    const { tasks } = world.replica()
+    const prompt = 'x [[sandbox refuse=AccountOverdueError]]'
+    const error = await tasks.createTask(createInput({ prompt })).catch((caught: unknown) => caught)
+    t.ok(isDomainError(error, 'submission_refused'))
+    t.match(error, { details: { kind: 'account' } })
+  })
 
   await t.test('a failing account closes no channel for creations', async (t) => {
     const { tasks } = world.replica({ channels: [domestic!] })
@@ -95,7 +90,7 @@ t.test('which channel a creation goes to', async (t) => {
     t.ok((await tasks.createTask(createInput())).nativeId)
   })
 
-  await t.test('one at its limit rests, and creations wait for nothing else', async (t) => {
+  await t.test('a rate-limited model rests, and other models are created at once', async (t) => {
     const { tasks } = world.replica({ channels: [domestic!] })
     world.sandbox.faults.add({ faults: ['http=429'], once: true, match: { op: 'create' } })
     t.equal(await codeOf(tasks.createTask(createInput())), 'submission_refused')
@@ -109,7 +104,7 @@ t.test('which channel a creation goes to', async (t) => {
     t.ok((await tasks.createTask(other)).nativeId, 'another model of the account goes on')
   })
 
-  await t.test('a model without a channel is refused before anything is written', async (t) => {
+  await t.test('a model without a channel is refused before an event is written', async (t) => {
     const { tasks } = world.replica({ channels: [domestic!] })
     const input = createInput({ model: 'overseas-video-2-0' })
     const error = await tasks.createTask(input).catch((caught: unknown) => caught)
@@ -119,7 +114,7 @@ t.test('which channel a creation goes to', async (t) => {
   })
 })
 
-t.test('what goes upstream', async (t) => {
+t.test('model, marker and end user as sent upstream', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
   const { tasks } = world.replica()
   const ours = await tasks.createTask(createInput())

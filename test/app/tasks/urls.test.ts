@@ -2,7 +2,7 @@ import t from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
 import { createInput, startWorld, taskKey } from '../support/world.ts'
 
-t.test('result URLs', async (t) => {
+t.test('the result URLs of a task', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 0, runningMs: 0 } })
   const { tasks } = world.replica()
   const input = createInput({ body: { return_last_frame: true } })
@@ -30,7 +30,7 @@ t.test('result URLs', async (t) => {
     t.equal(gets(), before)
   })
 
-  await t.test('are asked for again once they are over, by all at once in one query', async (t) => {
+  await t.test('are queried once after they expire, for all callers at once', async (t) => {
     await world.pool.query(`update ops.task_urls set expires_at = now() - interval '1 second'`)
     const before = gets()
     const views = await Promise.all(
@@ -42,19 +42,16 @@ t.test('result URLs', async (t) => {
     t.ok(gets() >= before + 1 && gets() <= before + 2, `${gets() - before} queries`)
   })
 
-  await t.test(
-    'that upstream no longer has are not shown, and not asked for each time',
-    async (t) => {
-      await world.pool.query('delete from ops.task_urls')
-      world.sandbox.advance(8 * 86_400_000)
-      const view = await tasks.getTask(taskKey(platformId))
-      t.equal(view.status, 'succeeded')
-      t.equal(view.urls, undefined)
-      const before = gets()
-      await tasks.getTask(taskKey(platformId))
-      t.equal(gets(), before)
-    },
-  )
+  await t.test('missing upstream are not shown, and not queried each time', async (t) => {
+    await world.pool.query('delete from ops.task_urls')
+    world.sandbox.advance(8 * 86_400_000)
+    const view = await tasks.getTask(taskKey(platformId))
+    t.equal(view.status, 'succeeded')
+    t.equal(view.urls, undefined)
+    const before = gets()
+    await tasks.getTask(taskKey(platformId))
+    t.equal(gets(), before)
+  })
 
   await t.test('are in no event', async (t) => {
     const text = JSON.stringify((await world.eventsOf(platformId)).map((event) => event.data))

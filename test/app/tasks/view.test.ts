@@ -34,7 +34,7 @@ const row = (part: Partial<TaskRow>): TaskRow => ({
 })
 const urls = { url: 'https://results.example.com/1' }
 
-t.test('a success is shown with its result once it is settled, and not before', async (t) => {
+t.test('a success is shown with its result once it is settled, not before', async (t) => {
   t.match(viewOf(row({}), urls), { status: 'succeeded', urls, usage: { tokens: 7 } })
   t.match(viewOf(row({ settled: false }), urls), {
     status: 'running',
@@ -44,7 +44,7 @@ t.test('a success is shown with its result once it is settled, and not before', 
   t.match(viewOf(row({}), {}), { status: 'succeeded', urls: undefined }, 'its links are over')
 })
 
-t.test('whatever else it is, it is shown as that', async (t) => {
+t.test('every status but success is shown as it is', async (t) => {
   for (const status of ['queued', 'running', 'failed', 'expired', 'cancelled'] as const)
     t.equal(viewOf(row({ status, settled: false }), undefined).status, status)
 })

@@ -47,7 +47,7 @@ t.test('a process dies between any two steps of a creation', async (t) => {
   t.match(await moneyOf(platformId), { lines: 1, state: 'captured' })
 })
 
-t.test('a process frozen past its reservation leaves no hold and no task to make', async (t) => {
+t.test('a process frozen past its reservation leaves no hold and no task to run', async (t) => {
   let heldMs = 0
   const taker = replica({
     monotonic: { nowMs: () => performance.now() + heldMs },
@@ -79,7 +79,7 @@ const inMaking: readonly (readonly [CrashPointName, number, 'completed' | 'faile
 ]
 
 t.test(
-  'a worker dies between any two steps; what may have been accepted is never sent again',
+  'after a crash at any step, a picture that may have been accepted is not sent again',
   async (t) => {
     const taker = replica()
     const ids = new Map<CrashPointName, string>()

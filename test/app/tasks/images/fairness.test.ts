@@ -48,7 +48,7 @@ const workers = (count: number): readonly Replica[] =>
   Array.from({ length: count }, () => replica({ policies: true, imageLimits }))
 
 for (const count of [1, 2])
-  t.test(`a single task is not behind another tenant's hundreds, ${count} making`, async (t) => {
+  t.test(`one task is not delayed by hundreds of another tenant, ${count} running`, async (t) => {
     await create(TENANT, CROWD)
     await world.settle()
     const making = workers(count)
@@ -64,7 +64,7 @@ for (const count of [1, 2])
     await world.pool.query(`delete from tasks.polls where kind in ('make', 'finish')`)
   })
 
-t.test('tenants that wait are taken in turn', async (t) => {
+t.test('waiting tenants are served in turn', async (t) => {
   const crowd = new Set(await create(TENANT, 60))
   const [some, others] = [await create(OTHER, 12), await create(THIRD, 12)]
   await world.settle()
@@ -80,7 +80,7 @@ t.test('tenants that wait are taken in turn', async (t) => {
   await world.pool.query(`delete from tasks.polls where kind in ('make', 'finish')`)
 })
 
-t.test('a tenant may have as many waiting as there are places left', async (t) => {
+t.test('a tenant may wait for at most half of the places left', async (t) => {
   const few = replica({ imageLimits: { maxWaiting: 8 } })
   const fill = async (tenantId: string): Promise<number> => {
     for (let count = 0; ; count += 1) {

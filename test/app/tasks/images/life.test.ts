@@ -18,7 +18,7 @@ const create = async (prompt: string, from: Replica = taker): Promise<string> =>
 /** A store that does something else first. */
 const storeWith = (changes: Partial<ObjectStore>): ObjectStore => ({ ...store, ...changes })
 
-t.test('without storage callers can reach nothing is written', async (t) => {
+t.test('without storage that callers can reach no event is written', async (t) => {
   const before = await world.log.endPosition()
   const unreachable = storeWith({ publicUrl: () => Promise.resolve(undefined) })
   const { images } = world.replica()
@@ -30,7 +30,7 @@ t.test('without storage callers can reach nothing is written', async (t) => {
   t.equal(await world.log.endPosition(), before)
 })
 
-t.test('beyond the longest queue an order is turned away, and leaves nothing', async (t) => {
+t.test('a creation beyond the longest queue is refused, without an event', async (t) => {
   const few = replica({ imageLimits: { maxWaiting: 1 } })
   const first = await create('x', few)
   await world.settle()
@@ -51,7 +51,7 @@ t.test('beyond the longest queue an order is turned away, and leaves nothing', a
   await worker.stop()
 })
 
-t.test('of two workers one makes it', async (t) => {
+t.test('two workers make each picture once', async (t) => {
   const ids = await Promise.all(
     Array.from({ length: 8 }, (_, n) => create(`x [[client=two-${n}]]`)),
   )
@@ -65,7 +65,7 @@ t.test('of two workers one makes it', async (t) => {
   t.same(await keys('payloads/'), [])
 })
 
-t.test('what there is no room for is left alone until there is', async (t) => {
+t.test('payloads are read only once there is a place to run them', async (t) => {
   const opened: string[] = []
   const watched = storeWith({
     open: (key, range) => {
@@ -84,7 +84,7 @@ t.test('what there is no room for is left alone until there is', async (t) => {
     t.equal(opened.filter((key) => key.includes(id)).length, 1, 'what was asked is read once')
 })
 
-t.test('who was only slow succeeds before the end, and after it nothing is billed', async (t) => {
+t.test('a slow worker settles before the deadline, and not after it', async (t) => {
   for (const isPast of [false, true]) {
     const marker = `slow-${isPast}`
     const id = await create(`x [[client=${marker}]] [[sandbox first-byte-ms=1500]]`)
@@ -133,38 +133,35 @@ t.test('an unknown outcome stays open until its deadline, and is never sent agai
   await later.stop()
 })
 
-t.test(
-  'a store that is away for a while costs nothing, one that stays away the result',
-  async (t) => {
-    let refusals = 0
-    const isResult = (key: string): boolean => key.startsWith('results/')
-    const away = (times: number): ObjectStore =>
-      storeWith({
-        put: (key, ...rest) => {
-          if (!isResult(key) || refusals >= times) return store.put(key, ...rest)
-          refusals += 1
-          return Promise.reject(storageUnavailable('away', undefined))
-        },
-      })
-    const kept = await create('x [[client=kept]]')
-    const patient = replica({ policies: true, store: away(2), scale: 0.01 })
-    await reaches(taker, kept, 'completed')
-    await patient.stop()
-    t.equal(refusals, 2)
-    t.match(await moneyOf(kept), { lines: 1 })
+t.test('a store that recovers delays a result, one that stays away costs the result', async (t) => {
+  let refusals = 0
+  const isResult = (key: string): boolean => key.startsWith('results/')
+  const away = (times: number): ObjectStore =>
+    storeWith({
+      put: (key, ...rest) => {
+        if (!isResult(key) || refusals >= times) return store.put(key, ...rest)
+        refusals += 1
+        return Promise.reject(storageUnavailable('away', undefined))
+      },
+    })
+  const kept = await create('x [[client=kept]]')
+  const patient = replica({ policies: true, store: away(2), scale: 0.01 })
+  await reaches(taker, kept, 'completed')
+  await patient.stop()
+  t.equal(refusals, 2)
+  t.match(await moneyOf(kept), { lines: 1 })
 
-    const gone = await create('x [[client=gone]]')
-    const hopeless = replica({ policies: true, store: away(Infinity), scale: 0.001 })
-    const failed = await reaches(taker, gone, 'failed')
-    await hopeless.stop()
-    t.match(failed, { error: { code: 'storage_unavailable' } })
-    t.match((await world.eventsOf(gone)).at(-1)?.data, { possibleCostLeak: true })
-    t.match(await moneyOf(gone), { lines: 0, state: 'released' })
-    t.equal(sent('kept') + sent('gone'), 2)
-  },
-)
+  const gone = await create('x [[client=gone]]')
+  const hopeless = replica({ policies: true, store: away(Infinity), scale: 0.001 })
+  const failed = await reaches(taker, gone, 'failed')
+  await hopeless.stop()
+  t.match(failed, { error: { code: 'storage_unavailable' } })
+  t.match((await world.eventsOf(gone)).at(-1)?.data, { possibleCostLeak: true })
+  t.match(await moneyOf(gone), { lines: 0, state: 'released' })
+  t.equal(sent('kept') + sent('gone'), 2)
+})
 
-t.test('what was never begun fails for nothing', async (t) => {
+t.test('a task that was never begun fails without a charge', async (t) => {
   const late = await create('x [[client=late]]')
   const lost = await create('x [[client=unread]]')
   for (const key of await keys(`payloads/${lost}`)) await store.remove(key)
@@ -190,7 +187,7 @@ t.test('while every channel is busy a task waits for one, then fails', async (t)
   await worker.stop()
 })
 
-t.test('its URLs end with it', async (t) => {
+t.test('the URLs of a task end with its results', async (t) => {
   const id = await create('x')
   const worker = replica({ policies: true })
   const { data } = (await reaches(worker, id, 'completed')) as { data?: readonly object[] }

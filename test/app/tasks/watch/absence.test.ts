@@ -65,21 +65,21 @@ t.test('a whole list, begun after the last moment of acceptance, proves an absen
   t.equal(LATEST_MS, SENT_MS + sendingTimeMs([channel]) + ACCEPTANCE_GRACE_MS)
 })
 
-t.test('a list begun too early or that does not reach back proves nothing', async (t) => {
+t.test('a list begun too early or not reaching back proves no absence', async (t) => {
   t.equal(proves(look([], { askedMs: LATEST_MS - 1 })), false)
   t.equal(proves(look([], { completeAfterMs: listFromMs(request) })), false)
   t.equal(proves(look([], { completeAfterMs: Infinity })), false)
   t.equal(proves({ ...look([]), listings: new Map() }), false)
 })
 
-t.test('a list that does not show what is there proves nothing', async (t) => {
+t.test('a list that lacks known tasks proves no absence', async (t) => {
   t.equal(proves(look([], { newest: [] })), false, 'an empty one')
   t.equal(proves(look([], { newest: [listed('cgt-foreign')] })), false, 'nothing we know')
   const unmarked = listed('cgt-known', { marker: 'something else' })
   t.equal(proves(look([], { newest: [unmarked] })), false, 'not by the marker it was sent with')
 })
 
-t.test('what may be ours without saying so is not ruled out', async (t) => {
+t.test('an unmarked task that may be the one prevents the proof of absence', async (t) => {
   const anonymous = { marker: undefined } as unknown as Partial<TaskObservation>
   t.equal(proves(look([listed('cgt-1', anonymous)])), false)
   t.equal(proves(look([listed('cgt-1', { marker: '' })])), false)
@@ -94,7 +94,7 @@ t.test('what may be ours without saying so is not ruled out', async (t) => {
     t.equal(proves(look([listed('cgt-1', { marker: '', ...over })])), true, JSON.stringify(over))
 })
 
-t.test('only a marker of ours, and every channel it may have gone through', async (t) => {
+t.test('only the gateway’s marker and all possible channels prove an absence', async (t) => {
   t.equal(proves(look([]), { ...request, markerIsOurs: false }), false)
   const { channelIds: _, ...unknown } = request
   t.equal(proves(look([]), unknown), false, 'never written down')
@@ -106,7 +106,7 @@ t.test('only a marker of ours, and every channel it may have gone through', asyn
   )
 })
 
-t.test('a second look agrees only some time after the first', async (t) => {
+t.test('a second look confirms an absence only some time after the first', async (t) => {
   t.equal(isConfirmed(undefined, LATEST_MS), false)
   t.equal(isConfirmed(LATEST_MS, LATEST_MS + LIST_INTERVAL_MS - 1), false)
   t.equal(isConfirmed(LATEST_MS, LATEST_MS + LIST_INTERVAL_MS), true)

@@ -33,7 +33,7 @@ async function heldAt(t: Test, op: string) {
   return { world, deps: held.deps, ended, hold, pass: (ms: number) => (nowMs += ms) }
 }
 
-t.test('a task seen gone before its deadline is asked for again after it', async (t) => {
+t.test('a task seen gone before its deadline is queried again after it', async (t) => {
   const { world, deps, ended, hold, pass } = await heldAt(t, 'get')
   const { platformId } = await world
     .replica()
@@ -54,7 +54,7 @@ t.test('a task seen gone before its deadline is asked for again after it', async
   t.equal(await ended(platformId), true)
 })
 
-t.test('a submission found nowhere before its deadline is looked for again after it', async (t) => {
+t.test('an uncertain submission absent before its deadline is searched again later', async (t) => {
   const { world, deps, ended, hold, pass } = await heldAt(t, 'list')
   const { tasks } = world.replica({ channels: shortChannels(world, 300) })
   const platformId = await uncertain(tasks.createTask, { prompt: 'x [[sandbox hang]]' })
@@ -70,7 +70,7 @@ t.test('a submission found nowhere before its deadline is looked for again after
   t.equal(await ended(platformId), true)
 })
 
-t.test('where nothing lists tasks, one that is uncertain ends after seven hours', async (t) => {
+t.test('an uncertain task of a family without lists ends after seven hours', async (t) => {
   const world = await startWorld(t)
   let nowMs = Date.now()
   const channels = sandboxSpeechChannels({ baseUrl: world.sandbox.url, timeoutMs: 300 })

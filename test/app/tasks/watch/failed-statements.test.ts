@@ -49,7 +49,7 @@ const looksAt = ({ sandbox }: World): number => {
   return (routes['video-a.get']?.count ?? 0) + (routes['video-a.list']?.count ?? 0)
 }
 
-t.test('a round whose lease fails still asks for what it had held', async (t) => {
+t.test('a round whose lease fails still polls the tasks that it held', async (t) => {
   const world = await startWorld(t)
   const { tasks, deps } = world.replica({ policies: true })
   await tasks.createTask(createInput({ prompt: 'x [[sandbox running-ms=3600000]]' }))
@@ -66,7 +66,7 @@ t.test('a round whose lease fails still asks for what it had held', async (t) =>
   t.pass('long before its lease ends')
 })
 
-t.test('tasks whose lease was never answered are leased again soon', async (t) => {
+t.test('tasks whose lease was not answered are leased again soon', async (t) => {
   const world = await startWorld(t)
   const { tasks, deps } = world.replica()
   const prompt = 'x [[sandbox running-ms=3600000]]'
@@ -93,7 +93,7 @@ t.test('tasks whose lease was never answered are leased again soon', async (t) =
   )
 })
 
-t.test('a search that cannot be put off is made again soon', async (t) => {
+t.test('a search whose postponement failed is repeated soon', async (t) => {
   const world = await startWorld(t)
   const { tasks } = world.replica()
   await uncertain(tasks.createTask, { prompt: 'x [[sandbox drop-after-accept]]' })
@@ -117,7 +117,7 @@ t.test('a search that cannot be put off is made again soon', async (t) => {
   )
 })
 
-t.test('an image that cannot be begun now is begun soon, whatever fails', async (t) => {
+t.test('a picture that cannot be begun now is begun soon, whichever statement fails', async (t) => {
   const scene = await startImageScene(t)
   const { world } = scene
   const { images } = scene.replica()

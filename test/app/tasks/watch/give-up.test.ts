@@ -21,7 +21,7 @@ import {
 } from './support/scene.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 
-t.test('what upstream certainly lacks ends after two looks, and gives its hold back', async (t) => {
+t.test('a submission absent in two looks is given up and its hold released', async (t) => {
   const { world, tasks, hasty, lost, look, pass, replica } = await startScene(t)
   const id = await lost({ idempotencyKey: 'order 1' })
   pass(ACCEPTED_BY_NOW_MS - 32_000)
@@ -52,7 +52,7 @@ t.test('what upstream certainly lacks ends after two looks, and gives its hold b
   t.not(again.platformId, id, 'its key is free for another try')
 })
 
-t.test('a list that errs, is empty or shows no markers is no proof', async (t) => {
+t.test('a list that fails, is empty or shows no markers is no proof', async (t) => {
   const { world, lost, twoLooks } = await startScene(t)
   const ids = [await lost(), await lost({ safetyIdentifier: 'user-1' })]
   for (const fault of ['http=500', 'drop-before-accept', 'malformed', 'empty-list', 'unmarked']) {
@@ -72,7 +72,7 @@ t.test('a list that errs, is empty or shows no markers is no proof', async (t) =
   )
 })
 
-t.test('a channel that was taken out of the configuration cannot be ruled out', async (t) => {
+t.test('a submission to a channel that was removed is not given up', async (t) => {
   const { world, lost, replica, look, pass } = await startScene(t)
   const channels = shortChannels(world, 300)
   const beside = channels.map((channel) => ({
@@ -94,26 +94,23 @@ t.test('a channel that was taken out of the configuration cannot be ruled out', 
   t.equal(typesOf(await world.eventsOf(id)).at(-1), 'TaskSubmissionUncertain')
 })
 
-t.test(
-  'one that is listed far behind later ones is found, one that is not is given up',
-  async (t) => {
-    const { world, lost, tasks, twoLooks } = await startScene(t)
-    const found = await uncertain(tasks.createTask, { prompt: 'x [[sandbox drop-after-accept]]' })
-    const absent = await lost()
-    // More pages of what was made since than the list of one account used to be read.
-    for (let batch = 0; batch < 11; batch += 1)
-      await Promise.all(Array.from({ length: 20 }, () => makeUpstream(world, 'another account’s')))
-    world.sandbox.faults.add({ faults: ['page-cap=2'], match: { op: 'list' } })
-    await twoLooks()
-    t.match((await world.eventsOf(found)).at(2), {
-      type: 'TaskSubmitted',
-      data: { via: 'reconciliation' },
-    })
-    t.equal(typesOf(await world.eventsOf(absent)).at(-1), 'TaskFailed')
-  },
-)
+t.test('a submission listed far behind later ones is found, an absent one given up', async (t) => {
+  const { world, lost, tasks, twoLooks } = await startScene(t)
+  const found = await uncertain(tasks.createTask, { prompt: 'x [[sandbox drop-after-accept]]' })
+  const absent = await lost()
+  // More pages of what was made since than the list of one account used to be read.
+  for (let batch = 0; batch < 11; batch += 1)
+    await Promise.all(Array.from({ length: 20 }, () => makeUpstream(world, 'another account’s')))
+  world.sandbox.faults.add({ faults: ['page-cap=2'], match: { op: 'list' } })
+  await twoLooks()
+  t.match((await world.eventsOf(found)).at(2), {
+    type: 'TaskSubmitted',
+    data: { via: 'reconciliation' },
+  })
+  t.equal(typesOf(await world.eventsOf(absent)).at(-1), 'TaskFailed')
+})
 
-t.test('who judged an absence does not end what was adopted at that moment', async (t) => {
+t.test('a task adopted during the judgement of its absence is not given up', async (t) => {
   const { world, lost, replica, twoLooks, look, pass } = await startScene(t)
   const adopt = (id: string, nativeId: string) => () =>
     executeTaskCommand(
@@ -139,7 +136,7 @@ t.test('who judged an absence does not end what was adopted at that moment', asy
   t.equal(await heldOf(world, expired), 'placed')
 })
 
-t.test('two replicas that find the same give it up once', async (t) => {
+t.test('two replicas that prove one absence give it up once', async (t) => {
   const { world, lost, replica, look, pass } = await startScene(t)
   const id = await lost()
   pass(ACCEPTED_BY_NOW_MS)
@@ -155,7 +152,7 @@ t.test('two replicas that find the same give it up once', async (t) => {
   t.same(types, ['TaskRequested', 'TaskSubmissionUncertain', 'TaskFailed'])
 })
 
-t.test('who dies just before or after giving up leaves it to the next', async (t) => {
+t.test('a process that dies around giving up leaves the task to the next', async (t) => {
   const { world, lost, replica, look, pass, twoLooks } = await startScene(t)
   for (const point of ['reconcile.before-give-up', 'reconcile.after-give-up']) {
     const id = await lost()

@@ -59,7 +59,7 @@ async function heldTask(t: Test, world: World): Promise<string> {
   return platformId
 }
 
-t.test('what is held is due at its time, until it is dropped', async (t) => {
+t.test('held polls are due at their time, until they are dropped', async (t) => {
   const held = new HeldPolls()
   const [one, other] = [task(1), task(2)]
   t.ok(held.keepSeen(one, 1_000, 1))
@@ -83,7 +83,7 @@ t.test('what is held is due at its time, until it is dropped', async (t) => {
   t.same(held.due(2_000, 10), [other])
 })
 
-t.test('what was never seen, and what is due when its lease ends, is not held', async (t) => {
+t.test('tasks never seen, or due after their lease, are not held', async (t) => {
   const held = new HeldPolls()
   t.notOk(held.keepSeen(task(1, { observedAtMs: undefined }), 1_000, 1))
   t.ok(held.keepSeen(task(2), 90_000, 1))
@@ -100,27 +100,24 @@ t.test('what was never seen, and what is due when its lease ends, is not held', 
   )
 })
 
-t.test(
-  'what answered and is not yet written is given out once, the longest unwritten first',
-  async (t) => {
-    const held = new HeldPolls()
-    t.ok(held.keepSeen(task(1), 1_000, 11))
-    t.ok(held.keepSeen(task(2), 1_000, 12))
-    held.drop([task(1), task(2)])
-    t.ok(held.keepSeen(task(3), 1_000, 13))
-    t.ok(held.keepSeen(task(1), 2_000, 21))
-    t.ok(held.keep(task(4), 2_000), 'it was not asked for')
-    t.notOk(held.keepSeen(task(5), 90_001, 22), 'its row is written at once')
-    t.same(held.takeSeen(2), [
-      { platformId: 'task-1', observedAtMs: 21 },
-      { platformId: 'task-2', observedAtMs: 12 },
-    ])
-    t.same(held.takeSeen(2), [{ platformId: 'task-3', observedAtMs: 13 }])
-    t.same(held.takeSeen(2), [])
-  },
-)
+t.test('observations not yet written are given out once, the oldest first', async (t) => {
+  const held = new HeldPolls()
+  t.ok(held.keepSeen(task(1), 1_000, 11))
+  t.ok(held.keepSeen(task(2), 1_000, 12))
+  held.drop([task(1), task(2)])
+  t.ok(held.keepSeen(task(3), 1_000, 13))
+  t.ok(held.keepSeen(task(1), 2_000, 21))
+  t.ok(held.keep(task(4), 2_000), 'it was not asked for')
+  t.notOk(held.keepSeen(task(5), 90_001, 22), 'its row is written at once')
+  t.same(held.takeSeen(2), [
+    { platformId: 'task-1', observedAtMs: 21 },
+    { platformId: 'task-2', observedAtMs: 12 },
+  ])
+  t.same(held.takeSeen(2), [{ platformId: 'task-3', observedAtMs: 13 }])
+  t.same(held.takeSeen(2), [])
+})
 
-t.test('a held task’s row says when upstream last answered, without a write a look', async (t) => {
+t.test('the row of a held task has its last answer, without a write a look', async (t) => {
   const world = await startWorld(t)
   const platformId = await heldTask(t, world)
   const first = await rowOf(world, platformId)
@@ -138,7 +135,7 @@ t.test('a held task’s row says when upstream last answered, without a write a 
   t.equal(last?.lease_owner, first?.lease_owner, 'and it is held all the while')
 })
 
-t.test('what cannot be written holds nothing up and is written with a later answer', async (t) => {
+t.test('an observation that cannot be written stops no poll and is written later', async (t) => {
   const world = await startWorld(t)
   const platformId = await heldTask(t, world)
   await world.pool.query(`
@@ -158,7 +155,7 @@ t.test('what cannot be written holds nothing up and is written with a later answ
   t.pass('written')
 })
 
-t.test('what was taken away is not asked for again', async (t) => {
+t.test('a held task that another worker leased is not polled any more', async (t) => {
   const world = await startWorld(t)
   const platformId = await heldTask(t, world)
   await world.pool.query(`update tasks.polls set lease_owner = 'another'`)
@@ -170,7 +167,7 @@ t.test('what was taken away is not asked for again', async (t) => {
   t.match(await rowOf(world, platformId), { lease_owner: 'replica-0' })
 })
 
-t.test('what could not be written down is looked at again before its lease ends', async (t) => {
+t.test('a task whose row cannot be written is polled again before its lease ends', async (t) => {
   const world = await startWorld(t)
   const slow = { faults: ['first-byte-ms=2000'], match: { op: ['get', 'list'] } }
   const fault = world.sandbox.faults.add(slow)

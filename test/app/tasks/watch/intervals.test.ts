@@ -9,7 +9,7 @@ import {
   reconcileIntervalMs,
 } from '../../../../src/app/tasks/watch/intervals.ts'
 
-t.test('a task is asked for less and less often, every second to every fifteen', async (t) => {
+t.test('polls of a task slow down, from every second to every fifteen', async (t) => {
   t.equal(pollIntervalMs(0, 1), 1_000)
   t.equal(pollIntervalMs(60_000, 1), 6_000)
   t.equal(pollIntervalMs(3_600_000, 1), 15_000)
@@ -29,7 +29,7 @@ t.test('the search for a submission slows down and never stops', async (t) => {
   )
 })
 
-t.test('a look is never planned past the deadline', async (t) => {
+t.test('a poll is never planned past the deadline', async (t) => {
   t.equal(nextLookMs(0, 15_000, 10_000), 10_000)
   t.equal(nextLookMs(0, 5_000, 10_000), 5_000)
   t.equal(nextLookMs(20_000, 5_000, 10_000), 25_000)
@@ -44,7 +44,7 @@ t.test('jitter stays within a tenth', async (t) => {
   t.ok(jittered(1_000, () => 0.999) < 1_100)
 })
 
-t.test('a task is given up at its deadline only if upstream has nothing of it', async (t) => {
+t.test('a task is given up at its deadline only if upstream does not have it', async (t) => {
   const family = 'video-a'
   const longestMs = 73 * 3_600_000
   const task = { family, requestedAtMs: 0, expiresAtMs: 4 * 3_600_000 }

@@ -48,7 +48,7 @@ t.test('a task that appears after it was given up is reported once, and not bill
   t.same(lines, [])
 })
 
-t.test('a watch ends after a day, and not before upstream could be asked', async (t) => {
+t.test('a watch ends after a day, and not before upstream could be queried', async (t) => {
   const { world, lost, twoLooks, watch, pass } = await startScene(t)
   const watched = async (): Promise<number> => {
     const { rows } = await world.pool.query<{ n: number }>(

@@ -58,7 +58,7 @@ async function settledOnce(world: World, ids: readonly string[]): Promise<true |
   return rows[0]?.n === ids.length && rows[0].sources === ids.length ? true : undefined
 }
 
-t.test('what a killed worker had leased is polled by the next within seconds', async (t) => {
+t.test('tasks leased by a killed worker are polled by the next within seconds', async (t) => {
   const world = await startWorld(t)
   const fault = world.sandbox.faults.add({ faults: ['hang'], match: { op: ['get', 'list'] } })
   const { tasks } = world.replica()
@@ -79,7 +79,7 @@ t.test('what a killed worker had leased is polled by the next within seconds', a
   )
 })
 
-t.test('a worker that stops in order leaves nothing leased', async (t) => {
+t.test('a worker that stops in order releases all its leases', async (t) => {
   const world = await startWorld(t)
   world.sandbox.faults.add({ faults: ['hang'], match: { op: ['get', 'list'] } })
   const worker = world.replica({ policies: true })
@@ -97,7 +97,7 @@ t.test('a worker that stops in order leaves nothing leased', async (t) => {
   t.same(rows, [{ due: true }])
 })
 
-t.test('a worker taken for dead that goes on changes nothing twice and works again', async (t) => {
+t.test('a worker taken for dead that resumes causes no second event and works again', async (t) => {
   const world = await startWorld(t)
   const slow = { faults: ['first-byte-ms=2000'], match: { op: ['get', 'list'] } }
   const fault = world.sandbox.faults.add(slow)
@@ -125,7 +125,7 @@ t.test('a worker taken for dead that goes on changes nothing twice and works aga
   }
 })
 
-t.test('only what these owners hold is released', async (t) => {
+t.test('only the leases of the given owners are released', async (t) => {
   const world = await startWorld(t)
   const { tasks } = world.replica()
   await Promise.all([1, 2, 3].map(() => tasks.createTask(createInput())))
@@ -149,7 +149,7 @@ t.test('only what these owners hold is released', async (t) => {
   ])
 })
 
-t.test('a lease that was locked when its owner left is freed all the same', async (t) => {
+t.test('a lease that was locked when its owner left is released all the same', async (t) => {
   const world = await startWorld(t)
   const { tasks, deps } = world.replica()
   await tasks.createTask(createInput())

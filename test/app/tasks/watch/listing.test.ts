@@ -95,7 +95,7 @@ function pagesOf(all: readonly TaskObservation[], size: number) {
   })
 }
 
-t.test('a list is read to its end, which leaves nothing out', async (t) => {
+t.test('a list is read to its end, without omission', async (t) => {
   for (const count of [1, 3, 4, 6, 1_200]) {
     const seen = await list(pagesOf(tasks(5_000, count), 3), { size: 3 })
     t.equal(seen.ids.length, count)
@@ -105,14 +105,14 @@ t.test('a list is read to its end, which leaves nothing out', async (t) => {
   t.equal(none.completeAfterMs, Number.NEGATIVE_INFINITY)
 })
 
-t.test('it goes back no further than a whole page older than what is looked for', async (t) => {
+t.test('a list is read back to a whole page older than the search', async (t) => {
   const seen = await list(pagesOf(tasks(100, 30), 3), { sinceMs: 92 })
   t.same(seen.read, [1, 2, 3, 4])
   t.equal(seen.completeAfterMs, 91)
   t.ok(seen.completeAfterMs < 92)
 })
 
-t.test('one task of a wrong time ends nothing', async (t) => {
+t.test('one task with a wrong time does not end the reading of a list', async (t) => {
   const all = tasks(100, 12)
   all[1] = task(99, { createdAtMs: 1 })
   const seen = await list(pagesOf(all, 3), { sinceMs: 95 })
@@ -125,13 +125,13 @@ t.test('one task of a wrong time ends nothing', async (t) => {
   t.equal((await list(pagesOf(untimed, 3), { sinceMs: 95 })).ids.length, 7)
 })
 
-t.test('an upstream may give smaller pages than it was asked for', async (t) => {
+t.test('a page may be smaller than requested', async (t) => {
   const seen = await list(pagesOf(tasks(100, 7), 2), { size: 500 })
   t.equal(seen.ids.length, 7)
   t.equal(seen.completeAfterMs, Number.NEGATIVE_INFINITY)
 })
 
-t.test('without a total only an empty page is the end', async (t) => {
+t.test('without a total only an empty page ends a list', async (t) => {
   const all = tasks(100, 7)
   const pages = pagesOf(all, 2)
   const seen = await list((page) => ({ items: pages(page).items ?? [] }), { size: 500 })
@@ -139,33 +139,30 @@ t.test('without a total only an empty page is the end', async (t) => {
   t.equal(seen.completeAfterMs, Number.NEGATIVE_INFINITY)
 })
 
-t.test('tasks made meanwhile hide none', async (t) => {
+t.test('tasks created during the reading of a list hide none', async (t) => {
   const seen = await list((page, read) => pagesOf(tasks(100 + 2 * read, 12 + 2 * read), 3)(page))
   for (const one of tasks(102, 14)) t.ok(seen.ids.includes(one.nativeId), one.nativeId)
   t.equal(seen.completeAfterMs, Number.NEGATIVE_INFINITY)
 })
 
-t.test(
-  'when tasks are taken out meanwhile, what slipped to a page that was read is seen',
-  async (t) => {
-    const before = tasks(100, 12)
-    // After the second page its first task goes: the first of the third page slips to the second.
-    const after = before.filter((_, index) => index !== 3)
-    const seen = await list((page, read) => pagesOf(read <= 2 ? before : after, 3)(page))
-    t.same(seen.read.slice(0, 5), [1, 2, 3, 2, 3])
-    for (const one of before) t.ok(seen.ids.includes(one.nativeId), one.nativeId)
-    t.equal(seen.completeAfterMs, Number.NEGATIVE_INFINITY)
-  },
-)
+t.test('a task that slips to a page already read is seen', async (t) => {
+  const before = tasks(100, 12)
+  // After the second page its first task goes: the first of the third page slips to the second.
+  const after = before.filter((_, index) => index !== 3)
+  const seen = await list((page, read) => pagesOf(read <= 2 ? before : after, 3)(page))
+  t.same(seen.read.slice(0, 5), [1, 2, 3, 2, 3])
+  for (const one of before) t.ok(seen.ids.includes(one.nativeId), one.nativeId)
+  t.equal(seen.completeAfterMs, Number.NEGATIVE_INFINITY)
+})
 
-t.test('when more are taken out than a page holds, nothing older is certain', async (t) => {
+t.test('when more tasks vanish than a page holds, older ones are uncertain', async (t) => {
   const before = tasks(100, 20)
   const after = before.filter((_, index) => index > 3)
   const seen = await list((page, read) => pagesOf(read <= 2 ? before : after, 3)(page))
   t.equal(seen.completeAfterMs, 97)
 })
 
-t.test('what cannot be read, or contradicts itself, leaves what is older uncertain', async (t) => {
+t.test('an unreadable or contradictory page leaves older tasks uncertain', async (t) => {
   const all = tasks(100, 12)
   const pages = pagesOf(all, 3)
   const cases: Record<string, (page: number) => Partial<Answer>> = {
@@ -181,7 +178,7 @@ t.test('what cannot be read, or contradicts itself, leaves what is older uncerta
   t.equal((await list(() => ({ unreadable: 3, total: 3 }))).completeAfterMs, Infinity)
 })
 
-t.test('a page that fails is tried again; a list that fails says how far it came', async (t) => {
+t.test('a failed page is retried; a failed list states how far it came', async (t) => {
   const pages = pagesOf(tasks(100, 12), 3)
   const broken = new ProviderError('unavailable', 'ruled_out', 'away')
   const once = await list((page, read) => (read === 2 ? broken : pages(page)))
@@ -194,7 +191,7 @@ t.test('a page that fails is tried again; a list that fails says how far it came
   t.equal(refused.completeAfterMs, Infinity)
 })
 
-t.test('there are no more pages than the wire has', async (t) => {
+t.test('the pages of a list are bounded as its wire states', async (t) => {
   const seen = await list(pagesOf(tasks(100, 90), 3), { pages: 4 })
   t.same(seen.read, [1, 2, 3, 4])
   t.equal(seen.completeAfterMs, 91)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { eventually } from '../../../helpers/eventually.ts'
 import { codeOf, createInput, startWorld, uncertain } from '../../support/world.ts'
 
-t.test('an accepted task the log could not take is uncertain, then recorded late', async (t) => {
+t.test('an accepted task that the log refused is uncertain, then recorded late', async (t) => {
   const world = await startWorld(t, {
     storeProcess: true,
     sandbox: { queuedMs: 60_000 },

@@ -70,7 +70,7 @@ function listed(over: Partial<TaskObservation> = {}): ListedTask {
   }
 }
 
-t.test('our own marker alone makes a match certain, whatever else differs', async (t) => {
+t.test('the gateway’s marker alone makes a match certain', async (t) => {
   const ours = request({ markerIsOurs: true })
   t.equal(certainMatches(ours, [listed({ output: {} }), listed({ marker: 'other' })]).length, 1)
   t.equal(certainMatches(request(), [listed()]).length, 0, "a caller's identifier proves nothing")
@@ -80,8 +80,8 @@ const different: readonly (readonly [string, Partial<TaskObservation>])[] = [
   ['another marker', { marker: 'marker-2' }],
   ['another model', { upstreamModel: 'upstream-2-0-fast-260128' }],
   ['another setting', { output: { duration: 10 } }],
-  ['made before the request', { createdAtMs: AT_MS - 60_000 }],
-  ['made long after it', { createdAtMs: AT_MS + 10 * WINDOW_MS }],
+  ['a creation time before the request', { createdAtMs: AT_MS - 60_000 }],
+  ['a creation time long after the request', { createdAtMs: AT_MS + 10 * WINDOW_MS }],
 ]
 for (const [title, over] of different) {
   t.test(`a listed task with ${title} is no match`, async (t) => {
@@ -90,7 +90,7 @@ for (const [title, over] of different) {
   })
 }
 
-t.test('a listed task that does not say its model, marker or time is no match', async (t) => {
+t.test('a listed task without model, marker or time is no match', async (t) => {
   for (const name of ['upstreamModel', 'marker', 'createdAtMs'] as const) {
     const { [name]: _left, ...task } = listed().task
     t.equal(possibleMatches(request(), [{ channel, task }], WINDOW_MS).length, 0, name)
@@ -102,7 +102,7 @@ t.test('an endpoint id is the account’s own name and is not compared', async (
   t.equal(possibleMatches(fast, [listed({ upstreamModel: 'anything' })], WINDOW_MS).length, 1)
 })
 
-t.test('only a pair that fits nothing else is taken', async (t) => {
+t.test('only a pair that fits no other request and no other task matches', async (t) => {
   const mine = request()
   const twin = request({ platformId: 'video_2' })
   const other = request({ platformId: 'video_3', marker: 'marker-3' })
@@ -116,7 +116,7 @@ t.test('only a pair that fits nothing else is taken', async (t) => {
   t.equal(onlyMatch(mine, [mine], [], WINDOW_MS), undefined)
 })
 
-t.test('the window covers every try of a creation', async (t) => {
+t.test('the window covers every attempt of a creation', async (t) => {
   t.ok(sendingTimeMs([channel, { ...channel, timeoutMs: 60_000 }]) >= 3 * 60_000)
 })
 

@@ -9,7 +9,7 @@ const HANGING = 15
 /** More tasks than one channel is asked for at once. */
 const CROWD = 1_500
 
-t.test('a channel that hangs does not hold up another', async (t) => {
+t.test('a channel that hangs does not delay another channel', async (t) => {
   const world = await startWorld(t)
   const silent = createServer()
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
@@ -51,7 +51,7 @@ t.test('a channel that hangs does not hold up another', async (t) => {
   t.same(warnings, [], 'so many queries under way are no leak')
 })
 
-t.test('what a channel cannot be asked for now is left as it is', async (t) => {
+t.test('tasks beyond a channel’s concurrency are neither leased nor changed', async (t) => {
   const world = await startWorld(t)
   const { tasks } = world.replica()
   const { platformId } = await tasks.createTask(createInput())
@@ -82,7 +82,7 @@ t.test('what a channel cannot be asked for now is left as it is', async (t) => {
   t.equal(await waiting(), left)
 })
 
-t.test('queries stay within the bound, callers’ own included', async (t) => {
+t.test('queries stay within the bound, including those of callers', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
   const { tasks } = world.replica({ policies: true, scale: 0.01, perSecond: 10 })
   const made = await Promise.all(Array.from({ length: 8 }, () => tasks.createTask(createInput())))

@@ -7,7 +7,7 @@ import { newPlatformId, newRequestId } from '../../../../src/kernel/ids.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 import { createInput, startWorld, taskKey, TENANT } from '../../support/world.ts'
 
-t.test('success is seen by two replicas at once and settled once', async (t) => {
+t.test('a success seen by two replicas at once is settled once', async (t) => {
   const world = await startWorld(t)
   const replicas = [world.replica({ policies: true }), world.replica({ policies: true })]
   const made = await Promise.all(
@@ -25,7 +25,7 @@ t.test('success is seen by two replicas at once and settled once', async (t) => 
   t.same(rows[0], { lines: '30', tasks: '30' })
 })
 
-t.test('a task the list leaves out is asked for by itself before it is thought gone', async (t) => {
+t.test('a task missing from a list is queried singly before it counts as gone', async (t) => {
   const world = await startWorld(t)
   const { tasks } = world.replica({ policies: true })
   world.sandbox.faults.add({ faults: ['malformed'], match: { op: 'list' } })
@@ -37,7 +37,7 @@ t.test('a task the list leaves out is asked for by itself before it is thought g
   t.ok((world.sandbox.requests().routes['video-a.get']?.count ?? 0) >= 3)
 })
 
-t.test('a success without usage waits; one that vanished is kept until its expiry', async (t) => {
+t.test('a success without usage waits; a vanished task stays open until its expiry', async (t) => {
   const world = await startWorld(t)
   let nowMs = Date.now()
   const { tasks } = world.replica()
@@ -72,7 +72,7 @@ t.test('a success without usage waits; one that vanished is kept until its expir
   t.notOk(silentTypes.includes('TaskExpired'), 'what upstream still shows is waited for')
 })
 
-t.test('upstream away for a while loses nothing', async (t) => {
+t.test('an outage of upstream loses no task', async (t) => {
   const world = await startWorld(t)
   const { tasks } = world.replica({ policies: true })
   const { platformId } = await tasks.createTask(createInput())
@@ -89,7 +89,7 @@ t.test('upstream away for a while loses nothing', async (t) => {
   t.pass('settled after the outage')
 })
 
-t.test('of two tasks that upstream gave one native id, the first is billed', async (t) => {
+t.test('of two tasks with one native id, the first is billed', async (t) => {
   const world = await startWorld(t)
   const { deps, tasks } = world.replica()
   const { platformId: first, nativeId } = await tasks.createTask(createInput())
@@ -130,7 +130,7 @@ t.test('of two tasks that upstream gave one native id, the first is billed', asy
   )
 })
 
-t.test('a result other than was asked for is billed as asked, and counted', async (t) => {
+t.test('a result that differs from the order is billed as ordered, and counted', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 600_000 } })
   const { deps, tasks } = world.replica()
   const observe = createObserve(deps)

@@ -23,7 +23,7 @@ function typesOf(events: readonly AnyEvent[]): readonly string[] {
   return events.map((event) => event.type).filter((type) => type !== 'TaskStatusChanged')
 }
 
-t.test('a creation whose answer is lost is found by our marker and settled once', async (t) => {
+t.test('a creation whose answer is lost is found by its marker and settled once', async (t) => {
   const world = await startWorld(t)
   const first = world.replica()
   world.replica({ policies: true, clock: ahead })
@@ -49,7 +49,7 @@ t.test('a creation whose answer is lost is found by our marker and settled once'
 })
 
 t.test(
-  'what an upstream that shows nothing may have stays open until its expiry, then is reported',
+  'a submission that upstream neither shows nor rules out is open until its expiry, then reported',
   async (t) => {
     const world = await startWorld(t)
     const hour = 3_600_000
@@ -164,7 +164,7 @@ t.test('the key of a creation whose process died names its task within 15 s', as
   t.equal(world.sandbox.accepted({ client_marker: 'left' }).length, 1)
 })
 
-t.test('a process that dies right after the provider accepted loses nothing', async (t) => {
+t.test('a process that dies right after the provider accepted loses no task', async (t) => {
   const world = await startWorld(t)
   const dying = world.replica({
     crashPoint: (name) => {
@@ -189,7 +189,7 @@ t.test('a process that dies right after the provider accepted loses nothing', as
   ])
 })
 
-t.test('a lost creation is found through every channel of the account, and once', async (t) => {
+t.test('a lost creation is found once, through every channel of the account', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
   const channels = world.channels.flatMap((channel) => [
     channel,
@@ -211,7 +211,7 @@ t.test('a lost creation is found through every channel of the account, and once'
     )
 })
 
-t.test('a task whose own request is only just being recorded is not adopted', async (t) => {
+t.test('a task whose own request is being recorded is not adopted by another', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
   const safetyIdentifier = 'user-1'
   const lost = await uncertain(
@@ -279,7 +279,7 @@ t.test(
   },
 )
 
-t.test('a request that cannot be read holds up no other and is tried again soon', async (t) => {
+t.test('an unreadable request delays no other and is tried again soon', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
   const { tasks } = world.replica()
   const [damaged, sound] = await Promise.all(
@@ -300,7 +300,7 @@ t.test('a request that cannot be read holds up no other and is tried again soon'
   t.ok((await waitOf(world, damaged!)) < 20_000)
 })
 
-t.test('a round that fails as a whole leaves nothing to its lease', async (t) => {
+t.test('a round that fails as a whole puts its tasks back soon', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
   const { tasks } = world.replica()
   const id = await uncertain(tasks.createTask, { prompt: 'x [[sandbox drop-after-accept]]' })
@@ -322,7 +322,7 @@ async function waitOf(world: World, platformId: string): Promise<number> {
 }
 
 t.test(
-  'where lists show no marker, only what agrees in everything and fits nothing else is adopted',
+  'where lists show no marker, only an unambiguous match in every member is adopted',
   async (t) => {
     const world = await startWorld(t, { sandbox: { queuedMs: 60_000 } })
     await world.tenant('tenant_2', '100')

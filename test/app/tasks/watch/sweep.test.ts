@@ -7,13 +7,13 @@ import { createInput, startWorld } from '../../support/world.ts'
 
 const HOUR_MS = 3_600_000
 
-t.test('one process sweeps for all, and clocks that were set stall nothing', async (t) => {
+t.test('one process sweeps for all replicas, whatever their clocks', async (t) => {
   const world = await startWorld(t, { sandbox: { queuedMs: 600_000 } })
   const { tasks } = world.replica()
   await tasks.createTask(createInput())
   await world.settle()
 
-  await t.test('the first leads, and another one only after it', async (t) => {
+  await t.test('the first process leads, another one only after it', async (t) => {
     const [one, two] = [world.replica(), world.replica()]
     const [first, second] = [createSweep(one.deps), createSweep(two.deps)]
     t.teardown(() => Promise.all([first.stop(), second.stop()]))
@@ -30,7 +30,7 @@ t.test('one process sweeps for all, and clocks that were set stall nothing', asy
     t.equal(await shown(one), 0)
   })
 
-  await t.test('a leader that says nothing for long enough leads no more', async (t) => {
+  await t.test('a leader that is silent for too long loses the lead', async (t) => {
     const frozen = await tryLead(world.pool, 'a-test', { silentMs: 100 })
     t.equal(await tryLead(world.pool, 'a-test'), undefined)
     const next = await eventually('the lead', () => tryLead(world.pool, 'a-test'))
@@ -39,7 +39,7 @@ t.test('one process sweeps for all, and clocks that were set stall nothing', asy
     await next.release()
   })
 
-  await t.test('what is due further ahead than anything is put off is due now', async (t) => {
+  await t.test('a task due further ahead than any postponement is due now', async (t) => {
     const { deps } = world.replica()
     const sweep = createSweep(deps)
     t.teardown(() => sweep.stop())
@@ -63,33 +63,30 @@ t.test('one process sweeps for all, and clocks that were set stall nothing', asy
     t.ok((await dueIn('watch', 2 * HOUR_MS)) < 10_000)
   })
 
-  await t.test(
-    'who is silent is measured where it is heard, not by the time it says',
-    async (t) => {
-      let elapsedMs = 0
-      const { deps } = world.replica({ monotonic: { nowMs: () => elapsedMs } })
-      const presence = createPresence(deps, 'measuring', [])
-      const say = (at: string) =>
-        world.pool.query(
-          `insert into ops.workers values ('other', now() + $1::interval)
+  await t.test('silence of a worker is measured by the observer’s clock', async (t) => {
+    let elapsedMs = 0
+    const { deps } = world.replica({ monotonic: { nowMs: () => elapsedMs } })
+    const presence = createPresence(deps, 'measuring', [])
+    const say = (at: string) =>
+      world.pool.query(
+        `insert into ops.workers values ('other', now() + $1::interval)
          on conflict (owner) do update set seen_at = excluded.seen_at`,
-          [at],
-        )
-      const knows = async () => {
-        await presence.round()
-        const { rows } = await world.pool.query(`select 1 from ops.workers where owner = 'other'`)
-        return rows.length === 1
-      }
-      await say('-1 hour')
-      t.equal(await knows(), true)
-      elapsedMs += 4_000
-      t.equal(await knows(), true)
-      await say('1 hour')
-      elapsedMs += 4_000
-      t.equal(await knows(), true, 'it said something')
-      elapsedMs += 5_000
-      t.equal(await knows(), false, 'and then nothing')
-      await presence.leave()
-    },
-  )
+        [at],
+      )
+    const knows = async () => {
+      await presence.round()
+      const { rows } = await world.pool.query(`select 1 from ops.workers where owner = 'other'`)
+      return rows.length === 1
+    }
+    await say('-1 hour')
+    t.equal(await knows(), true)
+    elapsedMs += 4_000
+    t.equal(await knows(), true)
+    await say('1 hour')
+    elapsedMs += 4_000
+    t.equal(await knows(), true, 'it said something')
+    elapsedMs += 5_000
+    t.equal(await knows(), false, 'and then nothing')
+    await presence.leave()
+  })
 })
