@@ -42,7 +42,7 @@ async function fetchStream(body: object = plain) {
   }
 }
 
-void t.test('200 as an event stream that nothing on the way buffers', async (t) => {
+void t.test('200 as an event stream that proxies do not buffer', async (t) => {
   texts.steps = () => [frame(chunk('a'))]
   const { answer, cancel } = await fetchStream()
   t.equal(answer.status, 200)
@@ -54,7 +54,7 @@ void t.test('200 as an event stream that nothing on the way buffers', async (t) 
   await cancel()
 })
 
-void t.test('usage is only in a stream whose caller asked for it', async (t) => {
+void t.test('usage is in a stream only if its caller requested it', async (t) => {
   const written = {
     ...usage,
     prompt_tokens_details: { cached_write_tokens: 2, cached_write_5m_tokens: 2 },
@@ -90,12 +90,12 @@ void t.test('usage is only in a stream whose caller asked for it', async (t) => 
   t.same(texts.streams.at(-1)?.body, { messages: goodChat.messages })
 })
 
-void t.test('other stream options are upstream’s', async (t) => {
+void t.test('other stream options are passed upstream', async (t) => {
   await post(chatPath, { ...plain, stream_options: { include_obfuscation: false } })
   t.same(texts.streams.at(-1)?.body['stream_options'], { include_obfuscation: false })
 })
 
-void t.test('a frame is sent when it comes, not when the next one does', async (t) => {
+void t.test('a frame is sent when it arrives, not with the next one', async (t) => {
   const second = gate()
   texts.steps = () => [frame(chunk('first')), second.wait, frame(chunk('second'))]
   const { next } = await fetchStream()
@@ -142,7 +142,7 @@ void t.test('comments keep a silent stream alive', async (t) => {
   t.same(dataOf(text).length, 2, 'comments are no data')
 })
 
-void t.test('a call that is slow to begin is a stream already; then it fails within', async (t) => {
+void t.test('a call slow to begin opens the stream early, and fails within it', async (t) => {
   const begin = gate()
   texts.begin = begin.wait
   texts.steps = () => [frame(chunk('late'))]
@@ -197,26 +197,23 @@ void t.test('a stream that was read to its end reports no leaving caller', async
   t.equal(texts.streams.at(-1)?.callerGone.aborted, false)
 })
 
-void t.test(
-  'frames wait for a caller who reads slowly; one who reads nothing has gone',
-  async (t) => {
-    const big = 'x'.repeat(64 * 1024)
-    const total = 2_000
-    let made = 0
-    let madeWhenGone = 0
-    texts.steps = function* ({ callerGone }) {
-      callerGone.addEventListener('abort', () => (madeWhenGone = made))
-      for (; made < total; made += 1) yield frame(chunk(big))
-    }
-    const finished = texts.finished
-    const socket = sendRaw(harness, chatPath, plain)
-    await until(() => texts.finished === finished + 1)
-    t.ok(madeWhenGone > 0)
-    t.ok(madeWhenGone < total / 2, `${madeWhenGone} frames of 64 KiB were taken before it stalled`)
-    t.equal(made, total, 'and the rest is read all the same')
-    socket.destroy()
-  },
-)
+void t.test('frames wait for a slow reader; a reader that takes none counts as gone', async (t) => {
+  const big = 'x'.repeat(64 * 1024)
+  const total = 2_000
+  let made = 0
+  let madeWhenGone = 0
+  texts.steps = function* ({ callerGone }) {
+    callerGone.addEventListener('abort', () => (madeWhenGone = made))
+    for (; made < total; made += 1) yield frame(chunk(big))
+  }
+  const finished = texts.finished
+  const socket = sendRaw(harness, chatPath, plain)
+  await until(() => texts.finished === finished + 1)
+  t.ok(madeWhenGone > 0)
+  t.ok(madeWhenGone < total / 2, `${madeWhenGone} frames of 64 KiB were taken before it stalled`)
+  t.equal(made, total, 'and the rest is read all the same')
+  socket.destroy()
+})
 
 void t.test('a slow reader who does read gets every frame', async (t) => {
   const big = 'x'.repeat(64 * 1024)

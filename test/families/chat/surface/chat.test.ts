@@ -13,7 +13,7 @@ void t.test('200 with the answer of the use case, its ids as headers', async (t)
 })
 
 void t.test(
-  'the use case gets the body without model and streaming, all else as it came',
+  'the use case gets the body without model and streaming, otherwise unchanged',
   async (t) => {
     const body = {
       ...goodChat,
@@ -50,7 +50,7 @@ void t.test(
   },
 )
 
-void t.test('input is measured: text as it stands, media by decoded bytes', async (t) => {
+void t.test('input is measured: text by its length, media by decoded bytes', async (t) => {
   const image = `data:image/png;base64,${'A'.repeat(4_000)}`
   await post(chatPath, {
     model: 'text-basic',
@@ -138,7 +138,7 @@ void t.test('400 naming the field that is wrong', async (t) => {
   t.equal(texts.calls.length + texts.streams.length, made, 'nothing was asked of the use case')
 })
 
-void t.test('400 for ids that only an account of the provider could know', async (t) => {
+void t.test('400 for ids that belong to an account at the provider', async (t) => {
   const made = texts.calls.length
   const user = (part: object) => ({ role: 'user', content: [{ type: 'text', text: 'x' }, part] })
   const cases: readonly (readonly [object, string])[] = [

@@ -28,7 +28,7 @@ function shown(reported: object): unknown[] {
   return [bodyOf(whole)['usage'], parsed['usage']]
 }
 
-t.test('cache writes are spelled as this surface has them and left out when empty', async (t) => {
+t.test('cache writes are renamed for this surface and left out when empty', async (t) => {
   const cases: readonly (readonly [object, object])[] = [
     [{ cached_tokens: 4, cache_write_tokens: 0, cache_write_5m_tokens: 0 }, { cached_tokens: 4 }],
     [
@@ -51,26 +51,26 @@ t.test('cache writes are spelled as this surface has them and left out when empt
   }
 })
 
-t.test('cache writes beside the details move into them', async (t) => {
+t.test('cache writes next to the details move into them', async (t) => {
   const details = { cached_write_tokens: 2, cached_write_5m_tokens: 2 }
   const expected = { ...usage, prompt_tokens_details: details }
   t.same(shown({ ...usage, cache_creation_input_tokens: 2 }), [expected, expected])
 })
 
-t.test('what names no cache writes passes byte for byte', async (t) => {
+t.test('an answer without cache writes passes byte for byte', async (t) => {
   const data =
     '{"id":"c", "model":"text-basic","usage":{"prompt_tokens":1.0,"x":12345678901234567890}}'
   const chunk = chatWire.frameReader(request, scrub).read({ event: undefined, data })
   t.equal(chunk?.data, data)
 })
 
-t.test('what is shown changes nothing of what is billed', async (t) => {
+t.test('renaming usage does not change the billed usage', async (t) => {
   const reported = { ...usage, prompt_tokens_details: { cache_write_tokens: 9 } }
   const whole = chatWire.readAnswer({ choices, usage: reported }, request, scrub, '{}')
   t.match(whole?.tally().usage, { input: 21, 'cache-write-5m': 9, output: 2 })
 })
 
-t.test('an answer passes as it came, but for the name of its model', (t) => {
+t.test('an answer passes unchanged, but for the name of its model', (t) => {
   const read = (text: string) =>
     chatWire.readAnswer(JSON.parse(text) as JsonObject, request, scrub, text)?.body
   const rest = '"x": 1.50, "big": 12345678901234567890, "choices": [{"index": 0}]}\n'

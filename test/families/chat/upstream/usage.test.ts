@@ -36,7 +36,7 @@ t.test('cache hits and writes come out of the prompt, reasoning is output alread
 })
 
 t.test(
-  'every name upstreams have for cache writes is read, and all that is not of an hour is of five minutes',
+  'every upstream name of cache writes is read, and those not of one hour count as five minutes',
   async (t) => {
     const base = { prompt_tokens: 100, completion_tokens: 1 }
     const details = (more: object) => units({ ...base, prompt_tokens_details: more })
@@ -53,7 +53,7 @@ t.test(
   },
 )
 
-t.test('an explicit zero is a figure; what is none means that nothing was reported', async (t) => {
+t.test('an explicit zero is usage; invalid figures count as no report', async (t) => {
   t.same(units({ prompt_tokens: 0, completion_tokens: 0 }), [0, 0, 0, 0, 0])
   for (const usage of [
     {},
@@ -68,7 +68,7 @@ t.test('an explicit zero is a figure; what is none means that nothing was report
 const notesOf = (usage: object) =>
   chatUsage(usage).notes?.map(({ what, why }) => `${what} ${why}`) ?? []
 
-t.test('a side without a figure does not take the other with it', async (t) => {
+t.test('a missing figure of one side keeps the other side', async (t) => {
   for (const nothing of [undefined, null, -1, 1.5, '1', 2 ** 53]) {
     const output = { prompt_tokens: 7, completion_tokens: nothing }
     t.same(units(output), [7, 0, 0, 0, 0])
@@ -82,7 +82,7 @@ t.test('a side without a figure does not take the other with it', async (t) => {
   t.same(notesOf(rest), ['output elsewhere'])
 })
 
-t.test('what was read from a cache is found under every name that upstreams have', async (t) => {
+t.test('cache reads are found under every upstream name', async (t) => {
   const base = { prompt_tokens: 100, completion_tokens: 1 }
   for (const more of [
     { cache_read_input_tokens: 60 },
@@ -124,7 +124,7 @@ t.test('a part above its whole, or that is no count, is noted', async (t) => {
   )
 })
 
-t.test('an answer that cites pages is one search, unless upstream counts them', async (t) => {
+t.test('an answer with page citations is one search, unless upstream counts them', async (t) => {
   const cited = { annotations: [{ type: 'file' }, { type: 'url_citation', url_citation: {} }] }
   t.equal(citesPages(cited), true)
   for (const message of [undefined, {}, { annotations: [] }, { annotations: [{ type: 'file' }] }])

@@ -39,7 +39,7 @@ void t.test('200 with the answer of the use case, the model from the path', asyn
   })
 })
 
-void t.test('what the path says is not said to an account again', async (t) => {
+void t.test('members repeated from the path are not sent to the account', async (t) => {
   for (const more of [{ stream: true }, { stream: null, model: 'another' }]) {
     t.equal((await post(path, { ...good, ...more })).statusCode, 200)
     const { body = {} } = texts.calls.at(-1) ?? {}
@@ -112,7 +112,7 @@ void t.test('the role of an instruction is ignored, in either spelling', async (
       })
 })
 
-void t.test('both spellings are read; what is the caller’s own keeps its names', async (t) => {
+void t.test('both spellings are read; free-form members keep their names', async (t) => {
   const schema = { type: 'object', properties: { my_field: { type: 'string' } } }
   const body = await passed({
     system_instruction: { parts: [{ text: 'Be brief' }] },
@@ -164,7 +164,7 @@ void t.test('both spellings are read; what is the caller’s own keeps its names
   )
 })
 
-void t.test('tools that cost tokens alone and searches pass, in camel case', async (t) => {
+void t.test('tools that cost only tokens, and searches, pass in camel case', async (t) => {
   const tools = [
     { google_search: { time_range_filter: {} } },
     { code_execution: {} },
@@ -349,7 +349,7 @@ void t.test('400 INVALID_ARGUMENT naming the field that is wrong', async (t) => 
   t.equal(texts.calls.length, made)
 })
 
-void t.test('failures in the family’s shape, with the time to wait', async (t) => {
+void t.test('failures in the family’s shape, with the retry time', async (t) => {
   const cases: readonly (readonly [DomainCode, object, number, string, string | undefined])[] = [
     ['unknown_model', {}, 404, 'NOT_FOUND', undefined],
     ['model_not_allowed', {}, 403, 'PERMISSION_DENIED', undefined],
@@ -382,7 +382,7 @@ void t.test('failures in the family’s shape, with the time to wait', async (t)
   texts.failure = undefined
 })
 
-void t.test('the same below /v1, streams, failures and key headers too', async (t) => {
+void t.test('every route works below /v1, with streams, failures and key headers', async (t) => {
   const below = (url: string): string => url.replace('/v1beta/', '/v1/')
   t.same(await passed({ ...good, generation_config: { top_p: 1 } }, below(path)), {
     ...good,
@@ -421,7 +421,7 @@ void t.test('404 in this shape for uploads of official clients', async (t) => {
   }
 })
 
-void t.test('404 for what is no method of a model', async (t) => {
+void t.test('404 for paths that are no method of a model', async (t) => {
   for (const url of [
     '/v1beta/models/gen-3-pro:countTokens',
     '/v1beta/models/gen-3-pro',
@@ -437,7 +437,7 @@ void t.test('404 for what is no method of a model', async (t) => {
   t.equal((await post(`/v1beta/models/${'x'.repeat(300)}:generateContent`, good)).statusCode, 400)
 })
 
-void t.test('a stream is data frames alone, without [DONE]', async (t) => {
+void t.test('a stream has data frames only, without [DONE]', async (t) => {
   const chunks = [generated, { ...generated, candidates: [] }]
   texts.steps = () => [...chunks.map((each) => frame(each)), frame('[DONE]')]
   for (const url of [streamPath, streamPath.replace('?alt=sse', '')]) {

@@ -6,7 +6,7 @@ import {
 } from '../../../../src/families/native/upstream/wire.ts'
 import { readNativeError } from '../../../../src/families/kit/http/error-bodies.ts'
 
-t.test('thoughts are output, the prompt includes the cache, what tools add is input', async (t) => {
+t.test('thoughts are output, cached tokens are prompt, tool tokens are input', async (t) => {
   t.match(
     nativeUsage(
       {
@@ -22,7 +22,7 @@ t.test('thoughts are output, the prompt includes the cache, what tools add is in
   )
 })
 
-t.test('members that are zero are left out upstream; wrong figures are no figures', async (t) => {
+t.test('absent members count as zero; wrong figures count as missing', async (t) => {
   t.match(nativeUsage({ promptTokenCount: 3 }, 0).usage, { input: 3, output: 0 })
   t.match(nativeUsage({}, 0).usage, { input: 0, output: 0 })
   t.equal(nativeUsage(undefined, 0).usage, undefined)
@@ -33,24 +33,21 @@ t.test('members that are zero are left out upstream; wrong figures are no figure
   t.match(nativeUsage({ promptTokenCount: 3, totalTokenCount: 9 }, 0).usage, { output: 6 })
 })
 
-t.test(
-  'each distinct query that is not empty is one search, however often it is reported',
-  async (t) => {
-    const known = new Set<string>()
-    const tell = (...candidates: object[]) => {
-      addSearches({ candidates }, known)
-      return known.size
-    }
-    const grounded = (grounding: unknown) => ({ groundingMetadata: grounding })
-    t.equal(tell({}, grounded(null), grounded({}), grounded({ webSearchQueries: 'a' })), 0)
-    t.equal(tell(grounded({ webSearchQueries: ['', ' ', 7, null] })), 0)
-    t.equal(tell(grounded({ webSearchQueries: ['a', 'b', 'a'] })), 2)
-    t.equal(tell(grounded({ webSearchQueries: ['b'] }), grounded({ webSearchQueries: ['c'] })), 3)
-    t.equal(tell(grounded({ imageSearchQueries: ['a'] })), 4)
-    addSearches({}, known)
-    t.equal(known.size, 4)
-  },
-)
+t.test('each distinct non-empty query is one search, however often reported', async (t) => {
+  const known = new Set<string>()
+  const tell = (...candidates: object[]) => {
+    addSearches({ candidates }, known)
+    return known.size
+  }
+  const grounded = (grounding: unknown) => ({ groundingMetadata: grounding })
+  t.equal(tell({}, grounded(null), grounded({}), grounded({ webSearchQueries: 'a' })), 0)
+  t.equal(tell(grounded({ webSearchQueries: ['', ' ', 7, null] })), 0)
+  t.equal(tell(grounded({ webSearchQueries: ['a', 'b', 'a'] })), 2)
+  t.equal(tell(grounded({ webSearchQueries: ['b'] }), grounded({ webSearchQueries: ['c'] })), 3)
+  t.equal(tell(grounded({ imageSearchQueries: ['a'] })), 4)
+  addSearches({}, known)
+  t.equal(known.size, 4)
+})
 
 t.test('pictures and calls count as output', async (t) => {
   const parts = [{ text: 'é' }, { inlineData: { data: 'AA' } }, { functionCall: { name: 'f' } }]
@@ -60,7 +57,7 @@ t.test('pictures and calls count as output', async (t) => {
   )
 })
 
-t.test('errors are read wrapped or not, with the delay they ask for', async (t) => {
+t.test('errors are read wrapped or not, with their retry delay', async (t) => {
   const error = {
     code: 429,
     status: 'RESOURCE_EXHAUSTED',

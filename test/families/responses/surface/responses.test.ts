@@ -28,7 +28,7 @@ void t.test('200 with the answer of the use case', async (t) => {
   })
 })
 
-void t.test('what the surface does not name is passed on as it came', async (t) => {
+void t.test('members that the surface does not name are passed on unchanged', async (t) => {
   const body = { previous_response_id: 'r', store: false, include: ['x'], x_unknown: { a: [1] } }
   t.same(await passed({ ...good, ...body }), { input: 'Hello', ...body })
 })
@@ -76,7 +76,7 @@ void t.test('part types are rewritten by the role of their message', async (t) =
   ])
 })
 
-void t.test('an answer’s whole items may come back as they were given', async (t) => {
+void t.test('an answer’s items may come back unchanged as input', async (t) => {
   const cites = { type: 'file_citation', file_id: 'file-1', filename: 'a' }
   const said = { type: 'output_text', text: 'x', annotations: [cites], logprobs: [] }
   const input = [
@@ -89,7 +89,7 @@ void t.test('an answer’s whole items may come back as they were given', async 
   t.same((await passed({ ...good, input }))['input'], input)
 })
 
-void t.test('items that are only named are handed on as references', async (t) => {
+void t.test('items given by id only are passed on as references', async (t) => {
   const references = [
     { type: 'item_reference', id: 'msg_1' },
     { id: 'msg_1' },
@@ -99,7 +99,7 @@ void t.test('items that are only named are handed on as references', async (t) =
   t.same((await passed({ ...good, input: references }))['input'], [named, named, named])
 })
 
-void t.test('400 for ids that only an account of the provider could know', async (t) => {
+void t.test('400 for ids that belong to an account at the provider', async (t) => {
   const made = texts.calls.length + texts.streams.length
   const parts = (...content: unknown[]) => ({ input: [{ role: 'user', content }] })
   const items = (...input: unknown[]) => ({ input })
@@ -184,7 +184,7 @@ void t.test('response_format becomes text.format; an explicit text.format wins',
   )
 })
 
-void t.test('functions written as chat writes them are flattened, other tools kept', async (t) => {
+void t.test('functions in chat form are flattened, other tools are kept', async (t) => {
   const described = { name: 'f', parameters: { type: 'object' }, strict: true }
   const body = await passed({
     ...good,
@@ -253,7 +253,7 @@ const events = [
   { type: 'response.completed', sequence_number: 3, response: { id: 'resp_1', usage: {} } },
 ]
 
-void t.test('every event is forwarded as it came, unknown ones too, without [DONE]', async (t) => {
+void t.test('every event is forwarded unchanged, unknown ones too, without [DONE]', async (t) => {
   texts.steps = () => events.map((event) => frame(event, { event: event.type }))
   const answer = await post(path, { ...good, stream: true })
   t.equal(answer.headers['content-type'], 'text/event-stream; charset=utf-8')

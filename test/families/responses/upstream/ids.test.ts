@@ -39,7 +39,7 @@ const shown = {
   tool_calls: [{ ...call, id: 'item_our-fc_1' }],
 }
 
-t.test('an answer names what upstream keeps by our ids, and nothing else', async (t) => {
+t.test('an answer names kept objects by the gateway’s ids only', async (t) => {
   const answer = responsesWire.readAnswer(response, request, same, '')
   t.match(answer?.body, shown)
   const { id: _id, ...unnamed } = message
@@ -48,7 +48,7 @@ t.test('an answer names what upstream keeps by our ids, and nothing else', async
 })
 
 t.test(
-  'so do the events of a stream; those that name nothing kept pass as they came',
+  'stream events name kept objects by the gateway’s ids, other events pass unchanged',
   async (t) => {
     const reader = responsesFrameReader(request, same)
     const read = (event: object): { readonly data: string; readonly event: unknown } => {

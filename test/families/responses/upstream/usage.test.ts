@@ -39,7 +39,7 @@ t.test('usage by unit, with the cache taken out of the input', async (t) => {
   })
 })
 
-t.test('a response is shown with our model, its tool counts and its function calls', async (t) => {
+t.test('a response is shown with the external model, tool counts and function calls', async (t) => {
   const call = { type: 'function_call', name: 'f' }
   const view = responseView(
     {

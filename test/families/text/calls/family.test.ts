@@ -25,13 +25,13 @@ const family = createTextFamily({
 const heldOn = (channels: readonly Channel[]): bigint =>
   family.resolve(textInput(), channels).price(shippedBook).holdPico
 
-t.test('a call is held for wherever it may go', (t) => {
+t.test('a hold covers every channel that may be used', (t) => {
   t.equal(heldOn([channelOf(1_000), channelOf(128_000)]), heldOn([channelOf(128_000)]))
   t.ok(heldOn([channelOf(128_000)]) > heldOn([channelOf(1_000)]))
   t.end()
 })
 
-t.test('a model without a largest output is no model', (t) => {
+t.test('a model without a largest output is refused', (t) => {
   const without = withTextSettings(channelOf(1), { largestOutputTokens: {} })
   t.throws(() => heldOn([without]), /no largest output/)
   t.end()

@@ -40,14 +40,14 @@ t.test('metered tools are found on every wire, functions are not among them', as
   t.same(offeredTools(wires.native, { tools: [{ googleSearch: null }, { codeExecution: {} }] }), [])
 })
 
-t.test('a chat asks for a search in a separate member, or as a tool', async (t) => {
+t.test('a chat requests a search in a member, or as a tool', async (t) => {
   t.same(offeredTools(wires.chat, { web_search_options: {} }), ['web-search'])
   t.same(offeredTools(wires.chat, { tools: [{ type: 'web_search' }] }), ['web-search'])
   t.same(offeredTools(wires.chat, { web_search_options: null }), [])
   t.same(offeredTools(wires.responses, { web_search_options: {} }), [])
 })
 
-t.test('a tool is free, metered, or neither and then not to be offered', async (t) => {
+t.test('a tool is free, metered, or unmetered and then refused', async (t) => {
   const charge = (family: Parameters<typeof toolCharges>[0], tool: object) =>
     toolCharges(family, { ...tool }).map(({ member, charge: is }) => `${member} ${is}`)
   const ofType = (family: TextWireRules, type: string) => charge(family, { type })[0]
@@ -81,7 +81,7 @@ t.test('a tool is free, metered, or neither and then not to be offered', async (
   ])
 })
 
-t.test('the vector stores a request searches, and where it names them', async (t) => {
+t.test('the vector stores that a request searches, and their path', async (t) => {
   const search = (...ids: string[]) => ({ type: 'file_search', vector_store_ids: ids })
   t.equal(vectorStoresOf({}), undefined)
   t.equal(vectorStoresOf({ tools: [{ type: 'file_search' }, search()] }), undefined)

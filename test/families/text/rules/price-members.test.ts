@@ -8,7 +8,7 @@ import {
   serviceTierOf,
 } from '../../../../src/families/text/rules/price-members.ts'
 
-t.test('what changes price or model is found, however it is spelt', (t) => {
+t.test('members that change price or model are found in any spelling', (t) => {
   const bodies: readonly object[] = [
     { service_tier: 'priority' },
     { serviceTier: 'FLEX' },
@@ -51,7 +51,7 @@ t.test('what changes price or model is found, however it is spelt', (t) => {
   t.end()
 })
 
-t.test('what official clients write by themselves asks for nothing', (t) => {
+t.test('members that official clients send by default change no price', (t) => {
   const usual = {
     service_tier: 'auto',
     speed: null,
@@ -79,20 +79,17 @@ t.test('what official clients write by themselves asks for nothing', (t) => {
   t.end()
 })
 
-t.test(
-  'how many answers are made counts on the wire that has it, and is no member of others',
-  (t) => {
-    t.same(priceMembersOf(wires.chat, { n: 3 }), [])
-    t.same(priceMembersOf(wires.chat, { n: 1, candidateCount: 3 }), [
-      { name: 'candidate_count', path: 'candidateCount' },
-    ])
-    t.same(priceMembersOf(wires.responses, { n: 3 }), [{ name: 'n', path: 'n' }])
-    t.same(priceMembersOf(wires.native, { n: 3 }), [{ name: 'n', path: 'n' }])
-    t.match(priceMembersOf(wires.native, { candidateCount: 3 }), [{ path: 'candidateCount' }])
-    t.match(priceMembersOf(wires.chat, { N: 3 }), [{ path: 'N' }])
-    t.end()
-  },
-)
+t.test('the count of answers is a member on its own wire, and a foreign member on others', (t) => {
+  t.same(priceMembersOf(wires.chat, { n: 3 }), [])
+  t.same(priceMembersOf(wires.chat, { n: 1, candidateCount: 3 }), [
+    { name: 'candidate_count', path: 'candidateCount' },
+  ])
+  t.same(priceMembersOf(wires.responses, { n: 3 }), [{ name: 'n', path: 'n' }])
+  t.same(priceMembersOf(wires.native, { n: 3 }), [{ name: 'n', path: 'n' }])
+  t.match(priceMembersOf(wires.native, { candidateCount: 3 }), [{ path: 'candidateCount' }])
+  t.match(priceMembersOf(wires.chat, { N: 3 }), [{ path: 'N' }])
+  t.end()
+})
 
 t.test('tiers of service are named and compared', (t) => {
   t.equal(serviceTierOf({ serviceTier: 'FLEX' }), 'flex')

@@ -61,7 +61,7 @@ t.test('every unit is a line with its SKU, price and rule', async (t) => {
   t.equal(settled.currency, 'USD')
 })
 
-t.test('a cache without prices costs what input costs, under a rule that says so', async (t) => {
+t.test('a cache without prices is billed at the input price, under its own rule', async (t) => {
   const book = bookOf([entry('m-input-token', '2'), entry('m-output-token', '8')])
   const settled = settleText(quoteText('m', wires.native, [], book), usage, estimated)
   t.same(
@@ -76,7 +76,7 @@ t.test('a cache without prices costs what input costs, under a rule that says so
   )
 })
 
-t.test('without a price of input, of output or of an offered tool nothing starts', async (t) => {
+t.test('a call without a price of input, output or an offered tool is refused', async (t) => {
   const without = (sku: string) => bookOf(full.filter((one) => one.sku !== sku))
   for (const sku of ['m-input-token', 'm-output-token', 'web-search-call'])
     t.throws(() => quoteText('m', wires.chat, allTools, without(sku)), {
@@ -114,23 +114,20 @@ t.test(
   },
 )
 
-t.test(
-  'a chat that searched unasked is billed for it, without a hold for what may be',
-  async (t) => {
-    const searched = { ...noTextUsage, 'web-search-call': 1 }
-    const quote = quoteText('m', wires.chat, [], bookOf(full))
-    t.same(
-      settleText(quote, searched, reported).lines.map((line) => [line.sku, line.rule]),
-      [['web-search-call', 'text/chat/web-search-count']],
-    )
-    const asked = quoteText('m', wires.chat, ['web-search'], bookOf(full))
-    const expected = { inputTokens: 10, outputTokens: 10 }
-    t.equal(holdText(asked, expected) - holdText(quote, expected), parseAmount('0.03'))
-    const unpriced = bookOf(full.filter(({ sku }) => sku !== 'web-search-call'))
-    t.same(settleText(quoteText('m', wires.chat, [], unpriced), searched, reported).lines, [])
-    t.same(settleText(quoteText('m', wires.native, [], bookOf(full)), searched, reported).lines, [])
-  },
-)
+t.test('a chat that searched unasked is billed for it, without a hold for it', async (t) => {
+  const searched = { ...noTextUsage, 'web-search-call': 1 }
+  const quote = quoteText('m', wires.chat, [], bookOf(full))
+  t.same(
+    settleText(quote, searched, reported).lines.map((line) => [line.sku, line.rule]),
+    [['web-search-call', 'text/chat/web-search-count']],
+  )
+  const asked = quoteText('m', wires.chat, ['web-search'], bookOf(full))
+  const expected = { inputTokens: 10, outputTokens: 10 }
+  t.equal(holdText(asked, expected) - holdText(quote, expected), parseAmount('0.03'))
+  const unpriced = bookOf(full.filter(({ sku }) => sku !== 'web-search-call'))
+  t.same(settleText(quoteText('m', wires.chat, [], unpriced), searched, reported).lines, [])
+  t.same(settleText(quoteText('m', wires.native, [], bookOf(full)), searched, reported).lines, [])
+})
 
 // Larger amounts cannot be booked: see `settlementLine`.
 const count = fc.integer({ min: 0, max: 2 ** 36 })
@@ -169,7 +166,7 @@ t.test('lines are exact, sum to the amount, and each unit of usage is billed onc
 })
 
 t.test(
-  'a hold covers whatever the cache makes of the input, within the output expected',
+  'a hold covers any split of the input by the cache, within the expected output',
   async (t) => {
     const quote = quoteText('m', wires.chat, [], bookOf(full))
     fc.assert(

@@ -38,7 +38,7 @@ function held(family: TextFamily, body: TextCallRequest['body'], largest?: numbe
   return Number((heldFor(request(body, options)) - one) / perToken) + 1
 }
 
-t.test('a hold covers the output a caller bounds, times the answers it asks for', (t) => {
+t.test('a hold covers the caller’s output bound, times the answers', (t) => {
   t.equal(held('chat', { max_completion_tokens: 100 }), 100)
   t.equal(held('chat', { max_tokens: 100, n: 3 }), 300)
   t.equal(held('responses', { max_output_tokens: 100 }), 100)
@@ -47,7 +47,7 @@ t.test('a hold covers the output a caller bounds, times the answers it asks for'
   t.end()
 })
 
-t.test('of several bounds the largest is held, and those of other wires bound nothing', (t) => {
+t.test('the largest of several bounds is held, and bounds of other wires are ignored', (t) => {
   t.equal(held('chat', { max_completion_tokens: 1, max_tokens: 8_000 }), 8_000)
   t.equal(held('chat', { max_completion_tokens: 8_000, max_tokens: 1 }), 8_000)
   t.equal(held('chat', { max_output_tokens: 1 }), 8_192)
@@ -62,7 +62,7 @@ t.test('of several bounds the largest is held, and those of other wires bound no
   t.end()
 })
 
-t.test('upstream gets the bound that was held, in every member that bounds', (t) => {
+t.test('upstream gets the held bound, in every member that bounds', (t) => {
   const figure = fc.option(fc.integer({ min: 1, max: 200_000 }), { nil: undefined })
   const members = fc.record({
     max_completion_tokens: figure,
@@ -104,13 +104,13 @@ t.test('a hold without a limit covers the largest output of the model, for each 
   t.end()
 })
 
-t.test('a hold never covers more than the model can answer with', (t) => {
+t.test('a hold never covers more than the model’s largest output', (t) => {
   t.equal(held('chat', { max_tokens: Number.MAX_SAFE_INTEGER }), 8_192)
   t.equal(held('chat', { max_tokens: 100_000, n: 2 }), 2 * 8_192)
   t.end()
 })
 
-t.test('the bound that would fit a balance fits it, and one more token does not', (t) => {
+t.test('the suggested bound fits the balance, and one more token does not', (t) => {
   const cases: readonly (readonly [
     TextFamily,
     TextCallRequest['body'],
@@ -148,19 +148,19 @@ t.test('the bound that would fit a balance fits it, and one more token does not'
   t.end()
 })
 
-t.test('answers without number are held for, and nothing overflows', (t) => {
+t.test('an unbounded number of answers is held without overflow', (t) => {
   t.ok(heldFor(request({ n: Number.MAX_SAFE_INTEGER })) > 10n ** 20n)
   t.end()
 })
 
-t.test('the limit a minute counts a guess where nothing is said', (t) => {
+t.test('the token limit counts a default where no bound is given', (t) => {
   const expected = (body: TextCallRequest['body']) => chatText.expectedTokens(request(body))
   t.equal(expected({}), 1 + 2_048)
   t.equal(expected({ max_tokens: 10, n: 2 }), 1 + 20)
   t.end()
 })
 
-t.test('what was seen of an answer says what is settled, and what a failure cost', (t) => {
+t.test('the seen part of an answer gives its settlement, and the cost of a failure', (t) => {
   const terms = chatText.price(request({}), shippedBook)
   const seen = (more: Partial<TextSeen>): TextSeen => ({
     usage: undefined,
@@ -188,7 +188,7 @@ t.test('what was seen of an answer says what is settled, and what a failure cost
 
 const MOST = Number.MAX_SAFE_INTEGER
 
-t.test('a report above what a request can have used is an estimate, side by side', (t) => {
+t.test('usage above the possible maximum is settled as an estimate, member by member', (t) => {
   for (const wire of textFamilies) {
     const asked = request(boundedBy[wire](4_096), { family: wire })
     const terms = textRules(wires[wire]).price(asked, shippedBook)
@@ -235,7 +235,7 @@ t.test('a report above what a request can have used is an estimate, side by side
   t.end()
 })
 
-t.test('whatever is reported, a call is settled, and not above its ceiling', (t) => {
+t.test('for any reported usage a call is settled within its ceiling', (t) => {
   const figure = fc.oneof(fc.nat(10_000), fc.maxSafeNat(), fc.constant(MOST))
   const terms = chatText.price(request({ max_tokens: 100 }), shippedBook)
   const ceilingPico = chatText.price(
@@ -263,7 +263,7 @@ t.test('whatever is reported, a call is settled, and not above its ceiling', (t)
   t.end()
 })
 
-t.test('a quote is computed once a price book: a new book has other prices', (t) => {
+t.test('a quote is cached per price book: a new book has other prices', (t) => {
   const double = priceBookFromPublished({
     version: 'dearer',
     entries: ['input', 'output'].map((unit) => ({
@@ -282,7 +282,7 @@ t.test('a quote is computed once a price book: a new book has other prices', (t)
   t.end()
 })
 
-t.test('every family is listed once, and the wires of text are text', (t) => {
+t.test('every family is listed once, and the text wires belong to text', (t) => {
   const { familyNames } = catalog
   t.same([...new Set(familyNames)], familyNames)
   for (const wire of textFamilies) t.equal(catalog.callFamilyOf(wire)?.name, 'text')

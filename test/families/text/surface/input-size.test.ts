@@ -16,37 +16,34 @@ const chatImage = (url: string, detail?: string) => ({
   image_url: { url, ...(detail && { detail }) },
 })
 
-void t.test(
-  'an image counts by its level of detail, wherever it lies and however it is written',
-  (t) => {
-    for (const url of [web, pixel]) {
-      t.equal(held(chatImage(url)), 3_000)
-      t.equal(held(chatImage(url, 'low')), 512)
-      t.equal(held(chatImage(url, 'high')), 3_000)
-      t.equal(held(chatImage(url, 'original')), 12_000)
-      t.equal(held({ type: 'input_image', image_url: url, detail: 'low' }), 512)
-      t.equal(held(chatImage(url), chatImage(url, 'low')), 3_512)
-    }
-    t.equal(
-      held({ type: 'image', source: { type: 'url', url: web, media_type: 'image/png' } }),
-      3_000,
-    )
-    const screenshot = { type: 'computer_screenshot', image_url: web }
-    const called = [{ type: 'computer_call_output', call_id: 'c', output: screenshot }]
-    t.equal(measureInput([called], []).heldTokens, 3_000)
-    t.equal(
-      measureInput([[{ role: 'user', content: 'x', images: [web, web] }]], []).heldTokens,
-      6_000,
-    )
-    const inline = { inlineData: { mimeType: 'image/png', data: 'A'.repeat(80) } }
-    t.equal(nativeHeld(inline), 3_000)
-    t.equal(nativeHeld({ ...inline, mediaResolution: { level: 'MEDIA_RESOLUTION_LOW' } }), 512)
-    t.equal(nativeHeld(inline, 'MEDIA_RESOLUTION_ULTRA_HIGH'), 12_000)
-    t.end()
-  },
-)
+void t.test('an image counts by its level of detail, in every form and place', (t) => {
+  for (const url of [web, pixel]) {
+    t.equal(held(chatImage(url)), 3_000)
+    t.equal(held(chatImage(url, 'low')), 512)
+    t.equal(held(chatImage(url, 'high')), 3_000)
+    t.equal(held(chatImage(url, 'original')), 12_000)
+    t.equal(held({ type: 'input_image', image_url: url, detail: 'low' }), 512)
+    t.equal(held(chatImage(url), chatImage(url, 'low')), 3_512)
+  }
+  t.equal(
+    held({ type: 'image', source: { type: 'url', url: web, media_type: 'image/png' } }),
+    3_000,
+  )
+  const screenshot = { type: 'computer_screenshot', image_url: web }
+  const called = [{ type: 'computer_call_output', call_id: 'c', output: screenshot }]
+  t.equal(measureInput([called], []).heldTokens, 3_000)
+  t.equal(
+    measureInput([[{ role: 'user', content: 'x', images: [web, web] }]], []).heldTokens,
+    6_000,
+  )
+  const inline = { inlineData: { mimeType: 'image/png', data: 'A'.repeat(80) } }
+  t.equal(nativeHeld(inline), 3_000)
+  t.equal(nativeHeld({ ...inline, mediaResolution: { level: 'MEDIA_RESOLUTION_LOW' } }), 512)
+  t.equal(nativeHeld(inline, 'MEDIA_RESOLUTION_ULTRA_HIGH'), 12_000)
+  t.end()
+})
 
-void t.test('a file by its address counts by what it may be', (t) => {
+void t.test('a file by URL counts by its possible type', (t) => {
   t.equal(held({ type: 'input_file', file_url: web }), 64_000)
   t.equal(held({ type: 'file', file: { file_url: web } }), 64_000)
   t.equal(held({ type: 'video_url', video_url: { url: web } }), 300_000)
@@ -62,13 +59,13 @@ void t.test('a file by its address counts by what it may be', (t) => {
   t.end()
 })
 
-void t.test('a type that is no text, and cannot be written as one, is passed over', (t) => {
+void t.test('an item whose type is no text counts by its members', (t) => {
   t.equal(held({ type: [[{ toString: null }, web]] }), 64_000)
   t.equal(held({ type: { toString: null }, image_url: web }), 3_000)
   t.end()
 })
 
-void t.test('an address that is said, or was found before, is no file', (t) => {
+void t.test('URLs in text and in citations do not count as files', (t) => {
   t.equal(held({ type: 'text', text: web }), 0)
   t.equal(measureInput([[{ role: 'user', content: web }]], []).heldTokens, undefined)
   const annotations = [{ type: 'url_citation', url_citation: { url: web, title: 'A' } }]
@@ -78,7 +75,7 @@ void t.test('an address that is said, or was found before, is no file', (t) => {
   t.end()
 })
 
-void t.test('what only the model can read is text, and so is what a function answered', (t) => {
+void t.test('encrypted content and function results count as text', (t) => {
   const bytes = (value: unknown) => measureInput([value], []).textBytes
   const sealed = 'A'.repeat(4_000)
   t.equal(bytes([{ type: 'reasoning', id: 'rs_1', encrypted_content: sealed }]), 4_000)
@@ -91,7 +88,7 @@ void t.test('what only the model can read is text, and so is what a function ans
   t.end()
 })
 
-void t.test('members that are passed on are held for, and are no part of an estimate', (t) => {
+void t.test('passed-on members are held, and not part of an estimate', (t) => {
   const documents = [{ text: 'x'.repeat(4_000) }]
   const size = measureInput(['abcd'], [], { documents, temperature: 1 })
   t.ok((size.heldTokens ?? 0) >= 1_000)

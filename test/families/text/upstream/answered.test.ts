@@ -15,7 +15,7 @@ function otherModel(asked: string, answered: unknown): string | undefined {
   return said.otherwise().answeredOtherwise?.model
 }
 
-t.test('a version of the model that was asked for is that model', (t) => {
+t.test('a version of the requested model counts as that model', (t) => {
   for (const [asked, answered] of [
     ['gpt-5-mini', 'gpt-5-mini'],
     ['gpt-5-mini', 'gpt-5-mini-2025-08-07'],
@@ -32,7 +32,7 @@ t.test('a version of the model that was asked for is that model', (t) => {
   t.end()
 })
 
-t.test('another model is said in the words of upstream, of bounded length', (t) => {
+t.test('another model is reported in upstream’s words, shortened', (t) => {
   t.equal(otherModel('gpt-5', 'gpt-5-mini'), 'gpt-5-mini')
   t.equal(otherModel('gpt-5-mini', 'gpt-5'), 'gpt-5')
   t.equal(otherModel('gpt-5', 'other/GPT-4o'), 'other/GPT-4o')
@@ -40,16 +40,13 @@ t.test('another model is said in the words of upstream, of bounded length', (t) 
   t.end()
 })
 
-t.test(
-  'the last frame that says something counts, and a tier is compared with the one asked',
-  (t) => {
-    const said = answeredWith(request('gpt-5', { service_tier: 'flex' }))
-    t.same(said.otherwise(), {})
-    said.note({ model: 'gpt-5', serviceTier: 'default' })
-    t.same(said.otherwise(), { answeredOtherwise: { serviceTier: 'default' } })
-    said.note({ model: 'gpt-5', serviceTier: 'flex' })
-    said.note({})
-    t.same(said.otherwise(), {})
-    t.end()
-  },
-)
+t.test('the last frame with a model or tier counts, compared with the request', (t) => {
+  const said = answeredWith(request('gpt-5', { service_tier: 'flex' }))
+  t.same(said.otherwise(), {})
+  said.note({ model: 'gpt-5', serviceTier: 'default' })
+  t.same(said.otherwise(), { answeredOtherwise: { serviceTier: 'default' } })
+  said.note({ model: 'gpt-5', serviceTier: 'flex' })
+  said.note({})
+  t.same(said.otherwise(), {})
+  t.end()
+})

@@ -127,19 +127,16 @@ t.test('each wire goes to its own path with its own credential and upstream name
   t.equal(native.seen[1]?.headers['x-native-api-key'], 'secret-key')
 })
 
-t.test(
-  'a chat stream always asks for usage, and keeps what else the caller asks for',
-  async (t) => {
-    const { seen, channel } = await upstream(t, events('data: [DONE]\n\n'))
-    const provider = use(t, createTextProvider(chatWire))
-    const body = { stream_options: { include_obfuscation: false } }
-    await readAll(await provider.stream(channel, request(body), options()))
-    t.match(seen[0]?.body, {
-      stream: true,
-      stream_options: { include_usage: true, include_obfuscation: false },
-    })
-  },
-)
+t.test('a chat stream always requests usage, and keeps the caller’s other options', async (t) => {
+  const { seen, channel } = await upstream(t, events('data: [DONE]\n\n'))
+  const provider = use(t, createTextProvider(chatWire))
+  const body = { stream_options: { include_obfuscation: false } }
+  await readAll(await provider.stream(channel, request(body), options()))
+  t.match(seen[0]?.body, {
+    stream: true,
+    stream_options: { include_usage: true, include_obfuscation: false },
+  })
+})
 
 t.test('connections are used again after whole streams', async (t) => {
   const { seen, channel } = await upstream(t, events('data: [DONE]\n\n: bye\n\n'))
@@ -151,7 +148,7 @@ t.test('connections are used again after whole streams', async (t) => {
   t.equal(new Set(seen.map(({ port }) => port)).size, 1)
 })
 
-t.test('a stream that is answered with something else is refused or unreadable', async (t) => {
+t.test('a stream request answered otherwise is refused or malformed', async (t) => {
   const provider = use(t, createTextProvider(chatWire))
   const cases: readonly [(response: ServerResponse) => void, object][] = [
     [json(chatAnswer), { kind: 'malformed', acceptance: 'unknown' }],
@@ -187,7 +184,7 @@ t.test('messages are scrubbed of upstream names before a caller sees them', asyn
   t.match(error.message, /ours/)
 })
 
-t.test('an end without [DONE], and a last frame without its blank line, are ends', async (t) => {
+t.test('a stream without [DONE] or a last blank line is complete', async (t) => {
   const chunk = (more: object) => `data: ${JSON.stringify({ model: 'vendorish-1', ...more })}`
   const said = chunk({ choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: null }] })
   const end = chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })
@@ -216,7 +213,7 @@ t.test('frames before a broken one are delivered before the failure', async (t) 
   t.match(stream.tally(), { finished: false, failure: undefined })
 })
 
-t.test('a frame or an answer without end is cut off', async (t) => {
+t.test('a frame or an answer without an end is cut off', async (t) => {
   const piece = Buffer.alloc(1 << 20, 'x')
   const endless = (type: string) => (response: ServerResponse) => {
     response.writeHead(200, { 'content-type': type })
@@ -238,7 +235,7 @@ t.test('a frame or an answer without end is cut off', async (t) => {
   t.match(await failure(provider.complete(channel, request(), options())), { kind: 'malformed' })
 })
 
-t.test('a caller of the provider can stop a stream that waits', async (t) => {
+t.test('a waiting stream can be stopped', async (t) => {
   const { channel } = await upstream(t, (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
   })

@@ -37,7 +37,7 @@ const responses = (reports: unknown[]): TextTally =>
 
 const notesOf = ({ notes = [] }: TextTally) => notes.map(({ what, why }) => `${what} ${why}`)
 
-t.test('what a stream reports is cumulative on every wire: a later report completes', async (t) => {
+t.test('reports of a stream are cumulative on every wire: a later one completes', async (t) => {
   const told = { input: 30, output: 50 }
   const of = {
     chat: [{ prompt_tokens: 30, completion_tokens: 50 }, { prompt_tokens: 30 }, null, undefined],
@@ -55,7 +55,7 @@ t.test('what a stream reports is cumulative on every wire: a later report comple
   t.match(grown.usage, { input: 26, 'cached-input': 4, output: 7 }, 'also within an object')
 })
 
-t.test('a zero, or what is no count, does not undo a figure, and is noted', async (t) => {
+t.test('a later zero or invalid count does not undo a figure, and is noted', async (t) => {
   for (const none of [0, -1, 'x']) {
     const ended = [
       chat([

@@ -14,7 +14,7 @@ t.test('only the value of the member changes, byte for byte', async (t) => {
   t.equal(rewrite('{ "model" : "up-1" }'), '{ "model" : "ours" }')
 })
 
-t.test('what is not there, or is no text, stays', async (t) => {
+t.test('an absent member, or one that is no text, is unchanged', async (t) => {
   for (const json of [
     '{"a":1}',
     '{"model":null}',
@@ -25,7 +25,7 @@ t.test('what is not there, or is no text, stays', async (t) => {
     t.equal(rewrite(json), json)
 })
 
-t.test('the same key further in, or as a value, is left alone', async (t) => {
+t.test('a nested key, or a value equal to it, is unchanged', async (t) => {
   for (const json of [
     '{"args":{"model":"up-1"},"model":"up-1"}',
     '{"model":"up-1","args":{"model":"up-1"}}',
@@ -37,7 +37,7 @@ t.test('the same key further in, or as a value, is left alone', async (t) => {
   }
 })
 
-t.test('whatever the object, only its own member changes', async (t) => {
+t.test('in any object only its own member changes', async (t) => {
   const name = fc.constantFrom('model', 'a', 'b')
   const { tree } = fc.letrec((tie) => ({
     tree: fc.oneof(
