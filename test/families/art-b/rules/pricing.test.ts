@@ -15,7 +15,7 @@ const terms = (fields: Readonly<Record<string, unknown>> = {}, model?: string) =
 const linesOf = (made: ReturnType<ReturnType<typeof terms>['settle']>) =>
   made?.settlement.lines.map(({ sku, quantity, amount }) => [sku, quantity, amount])
 
-void t.test('a picture costs what its model costs, whatever its size, in CNY', async (t) => {
+void t.test('a picture costs its model’s price, whatever its size, in CNY', async (t) => {
   const prices = { 'artB-5.0': '0.25', 'artB-5.0-lite': '0.22', 'artB-5.0-pro': '0.4' }
   for (const [model, price] of Object.entries(prices)) {
     const priced = terms({}, model)
@@ -27,7 +27,7 @@ void t.test('a picture costs what its model costs, whatever its size, in CNY', a
   }
 })
 
-void t.test('a search costs by the count of searches made, not by its being offered', async (t) => {
+void t.test('searches are billed by the count made, not for being offered', async (t) => {
   const priced = terms(search)
   const made = (searches?: number) =>
     linesOf(
@@ -49,7 +49,7 @@ void t.test('an explicit zero is settled as zero', async (t) => {
   t.same(settled?.settlement, { ...settled?.settlement, amount: '0', lines: [] })
 })
 
-void t.test('held: every picture that may come, every layer, and some searches', async (t) => {
+void t.test('the hold covers every possible picture, every layer and some searches', async (t) => {
   const held = (fields?: Readonly<Record<string, unknown>>, model?: string) =>
     formatAmount(terms(fields, model).holdPico)
   const group = { sequential_image_generation: 'auto' }
@@ -62,7 +62,7 @@ void t.test('held: every picture that may come, every layer, and some searches',
 })
 
 void t.test(
-  'without a price of the picture nothing is sold; a search alone needs its own',
+  'a model without a picture price is not sold; only searches need the search price',
   async (t) => {
     const without = (gone: string) =>
       priceBookFromPublished({
@@ -87,7 +87,7 @@ void t.test(
   },
 )
 
-void t.test('what failed cost us what was seen of it, or else the dearest', async (t) => {
+void t.test('the cost of a failure is its seen usage, or the dearest outcome', async (t) => {
   const priced = terms({ sequential_image_generation: 'auto' })
   t.equal(priced.estimate({ usage: { image: 2 }, output: {} }).settlement.amount, '0.5')
   t.equal(priced.estimate(undefined).settlement.amount, '3.75')

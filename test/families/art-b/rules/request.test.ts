@@ -9,7 +9,7 @@ const OPTIONS = 'sequential_image_generation_options'
 const group = (more: Readonly<Record<string, unknown>> = {}, model?: string) =>
   order({ sequential_image_generation: 'auto', ...more }, model)
 
-void t.test('a model is taken by its name and by its version, and known by its name', async (t) => {
+void t.test('a model is accepted by name and by version, and recorded by name', async (t) => {
   const versions = {
     'artB-5-0-260128': 'artB-5.0',
     'artB-5-0-lite-260128': 'artB-5.0-lite',
@@ -25,7 +25,7 @@ void t.test('a model is taken by its name and by its version, and known by its n
 })
 
 void t.test(
-  'what is left out: a picture by URL, with the mark, its size to upstream',
+  'defaults: a picture by URL, with the watermark, its size left to upstream',
   async (t) => {
     const read = readArtBOrder(order())
     t.strictSame(read.body, { prompt: 'a boat', watermark: true })
@@ -48,7 +48,7 @@ void t.test('n, quality, style and response_format are not sent, other members a
   refused(t, order({ response_format: 'png' }), 'response_format')
 })
 
-void t.test('n above 1 is n_not_supported, anything but 1 is invalid', async (t) => {
+void t.test('n above 1 is n_not_supported, any value but 1 is invalid', async (t) => {
   refused(t, order({ n: 2 }), 'n', 'n_not_supported')
   refused(t, group({ n: 2 }), 'n', 'n_not_supported')
   for (const n of [0, -1, 1.5, '2', true]) refused(t, order({ n }), 'n')
@@ -114,7 +114,7 @@ void t.test('14 pictures at most, 10 with the pro model', async (t) => {
   t.match(refused(t, order(many(11), 'artB-5.0-pro'), 'image'), /at most 10/)
 })
 
-void t.test('a data URI says what its bytes are, complete and without a blank', async (t) => {
+void t.test('a data URI must match its bytes, be complete and have no blank', async (t) => {
   const bytes = png.slice(png.indexOf(',') + 1)
   const faults: Readonly<Record<string, RegExp>> = {
     [png.replace('image/png', 'image/jpeg')]: /says that it is image\/jpeg and is image\/png/,
@@ -131,7 +131,7 @@ void t.test('a data URI says what its bytes are, complete and without a blank', 
   }
 })
 
-void t.test('bare base64 and what is no URL: invalid url specified', async (t) => {
+void t.test('bare base64 and malformed URLs: invalid url specified', async (t) => {
   const bare = png.slice(png.indexOf(',') + 1)
   for (const image of [bare, bare.repeat(10_000), 'asset://a', 'ftp://x.example/a', '', 'https://'])
     t.match(
@@ -155,7 +155,7 @@ void t.test('watermark, output_format and optimize_prompt_options go upstream', 
   refused(t, order({ optimize_prompt_options: { mode: 'slow' } }), 'optimize_prompt_options.mode')
 })
 
-void t.test('a group: what is sent along and what is made are 15 at most', async (t) => {
+void t.test('in a group, input and output pictures are 15 at most', async (t) => {
   const most = ({ body, count }: ReturnType<typeof readArtBOrder>) => [count, body[OPTIONS]]
   t.same(most(readArtBOrder(group())), [15, { max_images: 15 }])
   t.same(most(readArtBOrder(group({ [OPTIONS]: { max_images: 4 } }))), [4, { max_images: 4 }])
@@ -176,7 +176,7 @@ void t.test('a group: what is sent along and what is made are 15 at most', async
   t.notOk('sequential_image_generation' in one.body || OPTIONS in one.body)
 })
 
-void t.test('web search is the one tool there is', async (t) => {
+void t.test('web search is the only tool', async (t) => {
   const read = readArtBOrder(order({ tools: [{ type: 'web_search' }] }))
   t.same(read.body['tools'], [{ type: 'web_search' }])
   t.same(read.facts.tools, ['web_search'])

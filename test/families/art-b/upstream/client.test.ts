@@ -64,7 +64,7 @@ async function fetched(item: ImageItem | undefined): Promise<string> {
   return `${width}x${height} ${format}`
 }
 
-void t.test('a picture by URL: a real one, with what upstream reports of it', async (t) => {
+void t.test('a picture by URL is real, with upstream’s report of it', async (t) => {
   const answer = await make('a boat')
   t.equal(await fetched(answer.items[0]), `${SIZE} jpeg`)
   t.match(answer, {
@@ -79,7 +79,7 @@ void t.test('a picture by URL: a real one, with what upstream reports of it', as
   t.match(sent?.url, '/api/v3/images/generations')
 })
 
-void t.test('in base64 without a prefix, the creation under its other name', async (t) => {
+void t.test('a picture in base64 without a prefix, and its creation time', async (t) => {
   const answer = await make(
     '[[sandbox created-at]]',
     { response_format: 'b64_json', output_format: 'png' },
@@ -94,7 +94,7 @@ void t.test('in base64 without a prefix, the creation under its other name', asy
   t.ok((answer.createdS ?? 0) > 1_700_000_000)
 })
 
-void t.test('pictures sent along: one as a text, several as a list', async (t) => {
+void t.test('one input picture is sent as text, several as a list', async (t) => {
   const image = await sharp({ create: { width: 8, height: 8, channels: 3, background: 'red' } })
     .png()
     .toBuffer()
@@ -106,7 +106,7 @@ void t.test('pictures sent along: one as a text, several as a list', async (t) =
     t.match((await make('a boat', { image: sent })).shown, { usage: { input_images: count } })
 })
 
-void t.test('a group partly made: errors among the pictures, only these are counted', async (t) => {
+void t.test('a partly made group has errors among pictures, and counts the pictures', async (t) => {
   const some = await make('[[sandbox some-fail=1]]', group(3))
   t.same(codes(some.items), ['content_policy_violation', 'made', 'made'])
   t.match(some.seen.usage, { image: 2, 'output-token': 2 * TOKENS })
@@ -117,7 +117,7 @@ void t.test('a group partly made: errors among the pictures, only these are coun
   t.equal(stopped.seen.usage['image'], 1)
 })
 
-void t.test('none made: why, in our words, and nothing to bill', async (t) => {
+void t.test('a call without a picture fails with a known code, and bills nothing', async (t) => {
   const cases = [
     ['some-fail=2', 'content_policy_violation'],
     ['group-stop=0', 'upstream_unavailable'],
@@ -131,7 +131,7 @@ void t.test('none made: why, in our words, and nothing to bill', async (t) => {
   }
 })
 
-void t.test('searches are counted by what was made of them', async (t) => {
+void t.test('searches are counted from upstream’s report', async (t) => {
   const search = { tools: [{ type: 'web_search' }] }
   const counted = async (prompt: string, fields = {}) =>
     (await make(prompt, fields)).seen.usage['web-search-call']
@@ -141,12 +141,12 @@ void t.test('searches are counted by what was made of them', async (t) => {
   t.equal(await counted('[[sandbox no-usage]]', search), undefined)
 })
 
-void t.test('without usage the pictures count themselves; an explicit zero is one', async (t) => {
+void t.test('without usage the pictures are counted; an explicit zero is kept', async (t) => {
   t.same((await make('[[sandbox no-usage]]', group(2))).seen.usage, { image: 2 })
   t.equal((await make('[[sandbox zero-usage]]', group(2))).seen.usage['image'], 0)
 })
 
-void t.test('layers say where they belong', async (t) => {
+void t.test('layers have their order and position', async (t) => {
   const { items, seen } = await make('[[sandbox layers=3]]', {}, 'artB-5.0-pro')
   t.equal(seen.usage['image'], 3)
   t.match(items[2], {
@@ -159,7 +159,7 @@ void t.test('layers say where they belong', async (t) => {
   })
 })
 
-void t.test('refusals: whose fault they are, in names that callers know', async (t) => {
+void t.test('refusals have a kind and a known code', async (t) => {
   const cases = [
     ['fail=InputTextSensitiveContentDetected', 'invalid', 'content_policy_violation'],
     ['fail=OutputImageSensitiveContentDetected', 'invalid', 'content_policy_violation'],
@@ -199,7 +199,7 @@ async function streamed(prompt: string, fields: Readonly<Record<string, unknown>
 const summaryOf = (events: readonly ImageEvent[]) =>
   events.map((event) => (event.kind === 'frame' ? event.frame.event : 'picture'))
 
-void t.test('a stream of a group: pictures, a failed one, the whole with its usage', async (t) => {
+void t.test('a streamed group has pictures, a failed one, and its usage at the end', async (t) => {
   for (const shape of ['', 'crlf', 'split-bytes', 'keep-alive', 'no-done']) {
     const { events, tally, error } = await streamed(`[[sandbox some-fail=1 ${shape}]]`, group(3))
     t.equal(error, undefined, shape)
@@ -233,13 +233,13 @@ void t.test('a stream of a group: pictures, a failed one, the whole with its usa
   }
 })
 
-void t.test('headers that come late are waited for', async (t) => {
+void t.test('late headers are waited for', async (t) => {
   const { events, error } = await streamed('[[sandbox first-byte-ms=300]]')
   t.equal(error, undefined)
   t.equal(events.length, 2)
 })
 
-void t.test('what is wrong with a stream before it begins comes as a plain refusal', async (t) => {
+void t.test('a fault before a stream begins is a plain refusal', async (t) => {
   const refused = await failing(streamed('[[sandbox fail=InvalidParameter]]').then(() => undefined))
   t.match(refused, { kind: 'invalid', acceptance: 'ruled_out', status: 400 })
 })
@@ -254,7 +254,7 @@ void t.test('a stream that fails, is cut, or ends before its end', async (t) => 
   }
 })
 
-void t.test('a stream of which nothing was made says why', async (t) => {
+void t.test('a stream without a picture has a failure code', async (t) => {
   const { tally } = await streamed('[[sandbox some-fail=2]]', group(2))
   t.match(tally, { finished: true, failure: { code: 'content_policy_violation' } })
   t.match(sandbox.calls({ client_marker: `stream-${marks}` }), [

@@ -20,7 +20,7 @@ function priced(fields: Readonly<Record<string, unknown>>, model: string, isEdit
   return rules.price(readGenOrder(order(fields, { model, ...(isEdit ? edited : {}) })), shippedBook)
 }
 
-t.test('a picture is its one line, at the size asked for, whatever tokens it took', async (t) => {
+t.test('a picture is one line, at the requested size, whatever its tokens', async (t) => {
   const usage = { image: 1, input: 500, output: 2_500 }
   for (const { name, tiers } of genModels)
     for (const size of tiers) {
@@ -46,7 +46,7 @@ t.test('no size is 1K, and one picture is one picture', async (t) => {
   t.equal(sku(PRO), `${PRO}-1k-image`)
 })
 
-t.test('an inferred size is billed as what it came to, and held as the largest', async (t) => {
+t.test('an inferred size is billed as made, and held as the largest', async (t) => {
   const terms = priced({}, PRO, true)
   t.equal(formatAmount(terms.holdPico), '0.24')
   t.match(terms.settle({ usage: { image: 1 }, output: { size: '2K' } })?.settlement.lines, [
@@ -56,23 +56,20 @@ t.test('an inferred size is billed as what it came to, and held as the largest',
   t.equal(terms.settle({ usage: { image: 1 }, output: { size: '9K' } }), undefined)
 })
 
-t.test(
-  'without a picture the input is billed, as upstream counted it, and nothing else',
-  async (t) => {
-    const terms = priced({ size: '4K' }, PRO)
-    const settled = terms.settle({ usage: { image: 0, input: 268, output: 0 }, output: {} })
-    t.match(settled?.settlement.lines, [
-      { sku: `${PRO}-input-token`, quantity: 268, rule: 'gen/input-tokens/no-picture' },
-    ])
-    t.same(terms.settle({ usage: { image: 0 }, output: {} })?.settlement.lines, [])
-  },
-)
+t.test('without a picture only the input is billed, as upstream counted it', async (t) => {
+  const terms = priced({ size: '4K' }, PRO)
+  const settled = terms.settle({ usage: { image: 0, input: 268, output: 0 }, output: {} })
+  t.match(settled?.settlement.lines, [
+    { sku: `${PRO}-input-token`, quantity: 268, rule: 'gen/input-tokens/no-picture' },
+  ])
+  t.same(terms.settle({ usage: { image: 0 }, output: {} })?.settlement.lines, [])
+})
 
 t.test('every SKU of every model has a price in the shipped book', async (t) => {
   for (const { name } of genModels) t.same(rules.unpricedSkus(name, shippedBook), [], name)
 })
 
-t.test('figures whose sum is no count are counts, and billed to no caller', (t) => {
+t.test('usage beyond exact integers is capped, and billed to no caller', (t) => {
   const most = Number.MAX_SAFE_INTEGER
   t.match(
     genUsage({ promptTokenCount: most, toolUsePromptTokenCount: most, thoughtsTokenCount: most }),

@@ -43,7 +43,7 @@ function refused(t: Test, asked: ImageOrder, param: string, code = 'invalid_requ
 }
 
 t.test(
-  'without a size the picture is 1K, and upstream gets that size unless it makes one only',
+  'without a size the picture is 1K, which is sent unless the model has one size',
   async (t) => {
     t.strictSame(read(order()).body, { prompt: 'a boat', size: '1K' })
     t.strictSame(read(of(FLASH, {})).body, { prompt: 'a boat' })
@@ -59,7 +59,7 @@ t.test(
   },
 )
 
-t.test('a tier is taken by the models that make it, in their own words', async (t) => {
+t.test('a tier is accepted by the models that have it, in their own words', async (t) => {
   for (const { name, tiers } of genModels) {
     for (const size of tiers) t.equal(read(of(name, { size })).facts.settings['size'], size)
     for (const size of ['512', '1K', '2K', '4K', '8K', '1k', 'large', ''])
@@ -69,28 +69,25 @@ t.test('a tier is taken by the models that make it, in their own words', async (
   refused(t, order({ size: 1024 }), 'size')
 })
 
-t.test(
-  'pixels come to the smallest tier that has as many, and to the nearest aspect ratio',
-  async (t) => {
-    const comes = (size: string, model = PRO) => {
-      const { settings } = read(of(model, { size })).facts
-      return `${settings['size']} ${settings['aspect_ratio']}`
-    }
-    t.equal(comes('1024x1024'), '1K 1:1')
-    t.equal(comes('1280x720'), '1K 16:9')
-    t.equal(comes('1536x1024'), '2K 3:2', 'never less than was asked for')
-    t.equal(comes('1792x1024'), '2K 16:9')
-    t.equal(comes('1920x1080'), '2K 16:9')
-    t.equal(comes('3840x2160'), '4K 16:9')
-    t.equal(comes('928x1152'), '1K 4:5', 'the real pixels of a tier are of it')
-    t.equal(comes('512x512', WIDE), '512 1:1')
-    t.equal(comes('3072x384', WIDE), '1K 8:1')
-    t.equal(comes('768x768', FLASH), '1K 1:1')
-    t.equal(comes('1536x1024', FLASH), '1K 3:2', 'but the largest there is')
-  },
-)
+t.test('pixels are mapped to the smallest sufficient tier and the nearest ratio', async (t) => {
+  const comes = (size: string, model = PRO) => {
+    const { settings } = read(of(model, { size })).facts
+    return `${settings['size']} ${settings['aspect_ratio']}`
+  }
+  t.equal(comes('1024x1024'), '1K 1:1')
+  t.equal(comes('1280x720'), '1K 16:9')
+  t.equal(comes('1536x1024'), '2K 3:2', 'never less than was asked for')
+  t.equal(comes('1792x1024'), '2K 16:9')
+  t.equal(comes('1920x1080'), '2K 16:9')
+  t.equal(comes('3840x2160'), '4K 16:9')
+  t.equal(comes('928x1152'), '1K 4:5', 'the real pixels of a tier are of it')
+  t.equal(comes('512x512', WIDE), '512 1:1')
+  t.equal(comes('3072x384', WIDE), '1K 8:1')
+  t.equal(comes('768x768', FLASH), '1K 1:1')
+  t.equal(comes('1536x1024', FLASH), '1K 3:2', 'but the largest there is')
+})
 
-t.test('pixels that are near no tier or no aspect ratio are refused', async (t) => {
+t.test('pixels far from every tier or aspect ratio are refused', async (t) => {
   for (const [model, size] of [
     [FLASH, '512x512'],
     [FLASH, '2048x2048'],
@@ -104,7 +101,7 @@ t.test('pixels that are near no tier or no aspect ratio are refused', async (t) 
   t.equal(read(of(WIDE, { size: '2048x500' })).body['aspect_ratio'], '4:1')
 })
 
-t.test('every size of a model in every ratio of it comes to itself, as pixels', async (t) => {
+t.test('the pixels of every size and ratio of a model map to themselves', async (t) => {
   const edges: Readonly<Record<string, number>> = { 512: 512, '1K': 1024, '2K': 2048, '4K': 4096 }
   for (const { tiers, aspectRatios } of genModels)
     for (const tier of tiers)
@@ -121,7 +118,7 @@ t.test('every size of a model in every ratio of it comes to itself, as pixels', 
       }
 })
 
-t.test('aspect ratios are those of the model, and go before those of pixels', async (t) => {
+t.test('aspect ratios are those of the model, and take precedence over pixels', async (t) => {
   for (const { name, aspectRatios } of genModels) {
     for (const ratio of aspectRatios)
       t.equal(read(of(name, { aspect_ratio: ratio })).body['aspect_ratio'], ratio)
@@ -134,7 +131,7 @@ t.test('aspect ratios are those of the model, and go before those of pixels', as
   t.match(read(of(PRO, { size: '3000x1000', aspect_ratio: '21:9' })).body, { size: '2K' })
 })
 
-t.test('n is 1 only', async (t) => {
+t.test('n must be 1', async (t) => {
   t.equal(read(order({ n: 1 })).count, 1)
   for (const n of [2, 10, 11, 1_000])
     t.match(refused(t, order({ n }), 'n', 'n_not_supported'), /must be 1/)
@@ -146,7 +143,7 @@ t.test('a prompt is required and not empty', async (t) => {
     refused(t, order({ prompt }), 'prompt')
 })
 
-t.test('what would go unheard is refused; what asks for nothing is taken', async (t) => {
+t.test('unsupported members are refused, their defaults are accepted', async (t) => {
   for (const member of ['quality', 'background', 'output_format', 'style', 'stream', 'seed'])
     t.match(
       refused(t, order({ [member]: 'x' }), member),
@@ -165,7 +162,7 @@ t.test('what would go unheard is refused; what asks for nothing is taken', async
   t.equal(read(order({ response_format: 'url' })).delivery, 'url')
 })
 
-t.test('pictures are of edits, and an edit has one', async (t) => {
+t.test('only an edit has pictures, and it needs one', async (t) => {
   for (const member of ['images', 'image', 'image_urls', 'image_urls[]', 'mask'])
     t.match(refused(t, order({ [member]: [] }), member), /edits alone/)
   t.match(refused(t, edit({}), 'images'), /needs a picture/)
@@ -174,7 +171,7 @@ t.test('pictures are of edits, and an edit has one', async (t) => {
 })
 
 t.test(
-  'a form: image, image[] and image_urls[] may be mixed; the base is the first of them',
+  'a form: image, image[] and image_urls[] may be mixed; the first of them is the base',
   async (t) => {
     const urls = ['https://media.example.com/a.png', 'http://media.example.com/b.png']
     const mixed = form(['image[]', 'mask', 'image'], { 'image_urls[]': urls })
@@ -196,7 +193,7 @@ t.test(
   },
 )
 
-t.test('at most 14 pictures in total, the mask besides', async (t) => {
+t.test('at most 14 pictures in total, not counting the mask', async (t) => {
   const ten = Array.from({ length: 10 }, () => 'image[]')
   const urls = (count: number) =>
     Array.from({ length: count }, (_, n) => `https://a.example.com/${n}`)
@@ -206,13 +203,13 @@ t.test('at most 14 pictures in total, the mask besides', async (t) => {
   refused(t, edit({ images: urls(15).map((image_url) => ({ image_url })) }), 'images')
 })
 
-t.test('URLs are of the web; a data URI is no URL of a list', async (t) => {
+t.test('a list takes web URLs only, no data URIs', async (t) => {
   for (const url of ['ftp://a/b', 'file:///etc/passwd', dataUri(png), 'a.png', 7, ''])
     refused(t, form([], { 'image_urls[]': [url] }), 'image_urls[0]')
   refused(t, edit({ image_urls: { a: 1 } }), 'image_urls')
 })
 
-t.test('parts that are not what they should be are named', async (t) => {
+t.test('a part of the wrong kind is refused by name', async (t) => {
   refused(t, form(['image', 'attachment']), 'attachment')
   refused(t, form(['image', 'mask', 'mask']), 'mask')
   for (const name of ['image', 'image[]', 'mask'])
@@ -260,30 +257,27 @@ t.test('a picture of 10 MB or more is too large, uploaded or in a data URI', asy
   refused(t, uri, 'images[0].image_url', 'image_too_large')
 })
 
-t.test(
-  'an edit by the pro model takes the size of its base picture when it names none',
-  async (t) => {
-    const image = { images: [{ file_id: 'file_1' }] }
-    const asked = of(PRO, image, { kind: 'edit' })
-    const fit = (width: number, height: number) =>
-      fitGenBase(read(asked))?.({ width, height }).body['size']
-    t.equal(fit(1024, 1024), '1K')
-    t.equal(fit(1600, 2400), '2K')
-    t.equal(fit(6000, 4000), '4K')
-    t.equal(fit(20, 20), '1K', 'the smallest there is, however far')
-    t.equal(read(asked).facts.settings['size'], 'inferred')
-    t.equal(read(asked).body['aspect_ratio'], undefined, 'upstream keeps that of the base picture')
-    for (const other of [
-      of(PRO, { ...image, size: '2K' }, { kind: 'edit' }),
-      of(WIDE, image, { kind: 'edit' }),
-      of(FLASH, image, { kind: 'edit' }),
-      of(PRO, {}),
-    ])
-      t.equal(fitGenBase(read(other)), undefined)
-  },
-)
+t.test('an edit by the pro model without a size takes that of its base picture', async (t) => {
+  const image = { images: [{ file_id: 'file_1' }] }
+  const asked = of(PRO, image, { kind: 'edit' })
+  const fit = (width: number, height: number) =>
+    fitGenBase(read(asked))?.({ width, height }).body['size']
+  t.equal(fit(1024, 1024), '1K')
+  t.equal(fit(1600, 2400), '2K')
+  t.equal(fit(6000, 4000), '4K')
+  t.equal(fit(20, 20), '1K', 'the smallest there is, however far')
+  t.equal(read(asked).facts.settings['size'], 'inferred')
+  t.equal(read(asked).body['aspect_ratio'], undefined, 'upstream keeps that of the base picture')
+  for (const other of [
+    of(PRO, { ...image, size: '2K' }, { kind: 'edit' }),
+    of(WIDE, image, { kind: 'edit' }),
+    of(FLASH, image, { kind: 'edit' }),
+    of(PRO, {}),
+  ])
+    t.equal(fitGenBase(read(other)), undefined)
+})
 
-t.test('whatever is sent, it is read or refused with a field', async () => {
+t.test('any body is read or refused with a field', async () => {
   const value = fc.oneof(
     fc.jsonValue(),
     fc.constantFrom('1K', 'auto', '16:9', '1024x768', dataUri(png)),

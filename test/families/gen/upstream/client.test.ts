@@ -61,7 +61,7 @@ const failing = async (call: ImageCall, on = channel()): Promise<ProviderError> 
 const lastSent = (): unknown => sandbox.requestLog().at(-1)?.body
 
 void t.test(
-  'a generation is one user turn with the picture’s shape, under the key’s own header',
+  'a generation is one user turn with the picture’s shape, under the native key header',
   async (t) => {
     const call = asked('a boat', { body: { prompt: 'a boat', size: '512', aspect_ratio: '4:1' } })
     const answer = await make(call)
@@ -96,7 +96,7 @@ void t.test(
   },
 )
 
-void t.test('a model of one size gets none', async (t) => {
+void t.test('a model of one size is sent no size', async (t) => {
   await make(asked('a boat', { model: 'gen-2.5-flash-image' }))
   t.same(lastSent(), {
     contents: [{ role: 'user', parts: [{ text: 'a boat' }] }],
@@ -105,7 +105,7 @@ void t.test('a model of one size gets none', async (t) => {
 })
 
 void t.test(
-  'the pictures of an edit follow in order, the mask last with what it is for',
+  'the pictures of an edit are sent in order, the mask last with its purpose',
   async (t) => {
     const jpeg = new Uint8Array(await sharp(picture).jpeg().toBuffer())
     const second = { from: 'upload', bytes: jpeg, mediaType: 'image/jpeg' } as const
@@ -132,7 +132,7 @@ void t.test(
   },
 )
 
-void t.test('thoughts are no picture and no words of the answer; they are output', async (t) => {
+void t.test('thoughts are neither pictures nor answer text, and count as output', async (t) => {
   const { items, seen } = await make(
     asked('x [[sandbox thoughts words=2]]', { model: 'gen-3-pro-image-preview', size: '2K' }),
   )
@@ -149,7 +149,7 @@ void t.test('thoughts are no picture and no words of the answer; they are output
 })
 
 void t.test(
-  'no picture: what policy refused is free, what else costs input is billed',
+  'an answer without a picture is free if policy refused it, else its input is billed',
   async (t) => {
     const of = async (fault: string) => (await make(asked(`x [[sandbox ${fault}]]`))).failure
     for (const reason of [
@@ -179,28 +179,25 @@ void t.test(
   },
 )
 
-void t.test(
-  'refusals say whose fault they are, in words callers of this surface know',
-  async (t) => {
-    const cases = [
-      ['fail=INVALID_ARGUMENT', { kind: 'invalid', code: 'invalid_request', status: 400 }],
-      ['refuse=RESOURCE_EXHAUSTED retry-after=7', { kind: 'rate_limited', retryAfterMs: 7_000 }],
-      ['refuse=UNAVAILABLE', { kind: 'unavailable', acceptance: 'ruled_out' }],
-      ['refuse=INTERNAL', { kind: 'unavailable', acceptance: 'unknown' }],
-      ['refuse=PERMISSION_DENIED', { kind: 'account' }],
-      ['malformed', { kind: 'malformed' }],
-      ['drop-after-accept', { kind: 'unavailable', acceptance: 'unknown' }],
-    ] as const
-    for (const [fault, expected] of cases)
-      t.match(await failing(asked(`x [[sandbox ${fault}]]`)), expected, fault)
-    const wrapped = asked('x [[sandbox refuse=RESOURCE_EXHAUSTED retry-after=3 wrap-error]]')
-    t.match(await failing(wrapped), { kind: 'rate_limited', retryAfterMs: 3_000 })
-    // A key that is not let in is a 400 on this wire, and not the caller's.
-    t.match(await failing(asked('x'), channel('wrong-key')), { kind: 'account' })
-  },
-)
+void t.test('refusals have a kind and a code that callers of this surface know', async (t) => {
+  const cases = [
+    ['fail=INVALID_ARGUMENT', { kind: 'invalid', code: 'invalid_request', status: 400 }],
+    ['refuse=RESOURCE_EXHAUSTED retry-after=7', { kind: 'rate_limited', retryAfterMs: 7_000 }],
+    ['refuse=UNAVAILABLE', { kind: 'unavailable', acceptance: 'ruled_out' }],
+    ['refuse=INTERNAL', { kind: 'unavailable', acceptance: 'unknown' }],
+    ['refuse=PERMISSION_DENIED', { kind: 'account' }],
+    ['malformed', { kind: 'malformed' }],
+    ['drop-after-accept', { kind: 'unavailable', acceptance: 'unknown' }],
+  ] as const
+  for (const [fault, expected] of cases)
+    t.match(await failing(asked(`x [[sandbox ${fault}]]`)), expected, fault)
+  const wrapped = asked('x [[sandbox refuse=RESOURCE_EXHAUSTED retry-after=3 wrap-error]]')
+  t.match(await failing(wrapped), { kind: 'rate_limited', retryAfterMs: 3_000 })
+  // A key that is not let in is a 400 on this wire, and not the caller's.
+  t.match(await failing(asked('x'), channel('wrong-key')), { kind: 'account' })
+})
 
-t.test('usage: what tools added is input, thoughts are output, absent is none', async (t) => {
+t.test('tool tokens are input, thoughts are output, absent members are zero', async (t) => {
   t.match(
     genUsage({
       promptTokenCount: 10,

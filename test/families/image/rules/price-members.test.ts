@@ -46,7 +46,7 @@ t.test('a member that changes the price of pictures is 400, naming it', (t) => {
   t.end()
 })
 
-t.test('a value that asks for nothing is taken, and other members are passed on or 400', (t) => {
+t.test('default values are accepted, and other members are passed on or refused', (t) => {
   for (const { family, kind } of orders) {
     const usual = { gif: false, svg: false, provider: false }
     t.doesNotThrow(() => read(family, kind, usual), `${family.name} ${kind}`)

@@ -26,7 +26,7 @@ function priced(fields: Readonly<Record<string, unknown>>, model = 'image-2') {
   return rules.price(readImageOrder(order(fields, { model })), book)
 }
 
-t.test('image-2 is billed by the pictures that came, at the quality asked for', async (t) => {
+t.test('image-2 is billed by the delivered pictures, at the requested quality', async (t) => {
   const terms = priced({ n: 3, quality: 'medium' })
   const rated = terms.settle({ usage: { image: 2 }, output: { quality: 'high' } })
   t.match(rated?.settlement, {
@@ -36,19 +36,16 @@ t.test('image-2 is billed by the pictures that came, at the quality asked for', 
   t.equal(terms.holdPico, 126_000_000_000n)
 })
 
-t.test(
-  'auto is billed as the quality upstream reports, else low, and held at the dearest',
-  async (t) => {
-    const terms = priced({ quality: 'auto' })
-    const sku = (quality?: string) =>
-      terms.settle({ usage: { image: 1 }, output: quality === undefined ? {} : { quality } })
-        ?.settlement.lines[0]?.sku
-    t.equal(sku('high'), 'image-2-high-image')
-    t.equal(sku('ultra'), 'image-2-low-image')
-    t.equal(sku(), 'image-2-low-image')
-    t.equal(terms.holdPico, 167_000_000_000n)
-  },
-)
+t.test('auto is billed at the reported quality, else low, and held at the dearest', async (t) => {
+  const terms = priced({ quality: 'auto' })
+  const sku = (quality?: string) =>
+    terms.settle({ usage: { image: 1 }, output: quality === undefined ? {} : { quality } })
+      ?.settlement.lines[0]?.sku
+  t.equal(sku('high'), 'image-2-high-image')
+  t.equal(sku('ultra'), 'image-2-low-image')
+  t.equal(sku(), 'image-2-low-image')
+  t.equal(terms.holdPico, 167_000_000_000n)
+})
 
 t.test('2.5 is billed by the tokens reported; without them there is no settlement', async (t) => {
   const terms = priced({ size: '1K' }, 'image-2.5-sunburst')

@@ -15,17 +15,14 @@ const edit = (fields: Readonly<Record<string, unknown>>, rest = {}) =>
 const upload = (name: string, bytes = png) => ({ name, bytes })
 const url = { image_url: 'https://media.example.com/a.png' }
 
-t.test(
-  'what upstream would choose by itself is always sent: quality low, one picture',
-  async (t) => {
-    const read = readImageOrder(order())
-    t.strictSame(read.body, { prompt: 'a boat', n: 1, size: '1024x1024', quality: 'low' })
-    t.match(read, { delivery: 'b64_json', streamed: false, count: 1, inputs: [], mask: undefined })
-    t.strictSame(readImageOrder(half({})).body['quality'], 'low')
-  },
-)
+t.test('defaults are always sent: quality low, one picture', async (t) => {
+  const read = readImageOrder(order())
+  t.strictSame(read.body, { prompt: 'a boat', n: 1, size: '1024x1024', quality: 'low' })
+  t.match(read, { delivery: 'b64_json', streamed: false, count: 1, inputs: [], mask: undefined })
+  t.strictSame(readImageOrder(half({})).body['quality'], 'low')
+})
 
-t.test('the 2.5 models stream one picture; of image-2 it is taken and not done', async (t) => {
+t.test('the 2.5 models stream one picture; image-2 accepts stream and does not', async (t) => {
   const { streamed, body } = readImageOrder(half({ stream: true, partial_images: 2 }))
   t.equal(streamed, true)
   t.equal(body['partial_images'], 2)
@@ -72,7 +69,7 @@ t.test('pixels: multiples of 16, edges, area and ratio within bounds', async (t)
 })
 
 t.test(
-  'tiers and aspect ratios are of the 2.5 models, and always come to legal pixels',
+  'tiers and aspect ratios are of the 2.5 models, and always map to legal pixels',
   async (t) => {
     refused(t, order({ size: '2K' }), 'size')
     refused(t, order({ aspect_ratio: '1:1' }), 'aspect_ratio')
@@ -91,7 +88,7 @@ t.test(
   },
 )
 
-t.test('quality: each model its own, and the per-picture models only theirs', async (t) => {
+t.test('each model has its own qualities', async (t) => {
   for (const quality of ['xhigh', 'max']) {
     t.match(refused(t, order({ quality }), 'quality'), /low, medium, high, auto/)
     t.equal(readImageOrder(half({ quality })).body['quality'], quality)
@@ -151,7 +148,7 @@ t.test('an edit as JSON: 1 to 14 pictures, each a URL or a file, never both', as
   t.match(readImageOrder(edit({ images: [{ image_url: true_ }] })).inputs, [{ url: true_ }])
 })
 
-t.test('an edit as a form: files by their bytes, a mask, nothing else', async (t) => {
+t.test('an edit as a form has files by their bytes, a mask, and no other part', async (t) => {
   const form = (uploads: readonly { name: string; bytes: Uint8Array }[]) =>
     edit({}, { form: 'multipart', uploads })
   const { inputs, mask } = readImageOrder(
@@ -167,7 +164,7 @@ t.test('an edit as a form: files by their bytes, a mask, nothing else', async (t
   refused(t, form([upload('image', new Uint8Array(50 * 1024 * 1024))]), 'image')
 })
 
-t.test('input_fidelity goes with edits of the 2.5 models alone; edits make no webp', async (t) => {
+t.test('input_fidelity is sent for edits of the 2.5 models only; edits make no webp', async (t) => {
   const asked = { images: [url], input_fidelity: 'high' }
   t.notOk('input_fidelity' in readImageOrder(edit(asked)).body)
   t.equal(readImageOrder(half(asked, { kind: 'edit' })).body['input_fidelity'], 'high')
