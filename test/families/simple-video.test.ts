@@ -37,7 +37,7 @@ function paramOf(changes: Partial<SimpleVideo>): unknown {
   return 'accepted'
 }
 
-t.test('an order becomes a request of its family', async (t) => {
+t.test('a simple order becomes a request of its family', async (t) => {
   const a = { model: 'overseas-video-2-5-260628', seconds: 8, resolution: '720p', ratio: '16:9' }
   t.match(accept({ ...a, generateAudio: true, references: [IMAGE] }), {
     model: 'overseas-video-2-5',
@@ -58,7 +58,7 @@ t.test('an order becomes a request of its family', async (t) => {
   t.equal(modeOf({ references: [IMAGE, IMAGE] }), 'reference2video')
 })
 
-t.test('what a family refuses is named as the order has it', async (t) => {
+t.test('a family’s refusal names the member of the order', async (t) => {
   const a = { model: 'overseas-video-2-0' }
   const video = { kind: 'video', url: 'https://media.example.test/in.mp4' } as const
   const cases = [
@@ -77,7 +77,7 @@ t.test('what a family refuses is named as the order has it', async (t) => {
   for (const [changes, param] of cases) t.equal(paramOf(changes), param, JSON.stringify(changes))
 })
 
-t.test('what each calls its settings is what it keeps of them', async (t) => {
+t.test('the mapped settings of each family are among its recorded settings', async (t) => {
   for (const { family, simpleVideo } of catalog.taskFamilies.values()) {
     if (simpleVideo === undefined) continue
     const { models } = catalog.taskFamily(family)

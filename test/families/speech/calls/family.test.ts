@@ -39,7 +39,7 @@ async function bodyOf(audio: SpeechAnswer['audio'], mode?: 'json' | 'hex', field
   ).body()
 }
 
-void t.test('audio is JSON, or its bytes where the account says so; a URL is JSON', async (t) => {
+void t.test('audio is JSON, or bytes by the account’s setting; a URL is JSON', async (t) => {
   t.same(await bodyOf('49FF'), { form: 'json', audio: '49FF', shown: { a: 1 } })
   const long = new RawString(Buffer.from('49ff'))
   t.same(await bodyOf(long, 'json'), { form: 'json', audio: long, shown: { a: 1 } })
@@ -49,7 +49,7 @@ void t.test('audio is JSON, or its bytes where the account says so; a URL is JSO
   t.match(await bodyOf(url, 'hex', { output_format: 'url' }), { form: 'json', audio: url })
 })
 
-void t.test('audio that cannot be played is our cost and not billed', async (t) => {
+void t.test('audio that cannot be decoded is our cost and not billed', async (t) => {
   const malformed = { name: 'ProviderError', kind: 'malformed', acceptance: 'certain' }
   for (const audio of ['', '4', '49f', '4g', 'https://x', new RawString(Buffer.from('4 ff'))])
     for (const mode of ['json', 'hex'] as const)
@@ -58,7 +58,7 @@ void t.test('audio that cannot be played is our cost and not billed', async (t) 
     await t.rejects(bodyOf(audio, 'json', { output_format: 'url' }), malformed, audio)
 })
 
-void t.test('a voice of a tenant’s own is asked for where it is, and under its name', async (t) => {
+void t.test('a tenant’s cloned voice is used at its account, by its upstream name', async (t) => {
   const family = answering('49')
   const { channelQuery, request } = family.resolve(
     asked({}, { voiceId: 'hash-1', channelId: 'there' }),
@@ -86,7 +86,7 @@ void t.test('a voice of a tenant’s own is asked for where it is, and under its
   t.match(errors[0], { code: 'voice_not_found', details: {} })
 })
 
-void t.test('upstream’s word for a voice it has not reads as ours', async (t) => {
+void t.test('upstream’s code for an unknown voice is voice_not_found', async (t) => {
   const refused = (code: string) =>
     answering('49').refusal(new ProviderError('invalid', 'ruled_out', 'no', { code }), 'call_1')
   t.match(refused('2042'), { code: 'voice_not_found', details: { callId: 'call_1' } })

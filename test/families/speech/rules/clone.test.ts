@@ -21,7 +21,7 @@ const book = priceBookFromPublished({
   ],
 })
 
-t.test('a request is read, ids as digits whichever way they come', (t) => {
+t.test('a request is read, with ids as numbers or digits', (t) => {
   t.match(readClone(least), { fileId: '4503599627370497', voiceId: 'MyVoice_001', settings: {} })
   t.equal(readClone({ ...least, file_id: 4503599627370497 }).fileId, '4503599627370497')
   t.equal(readClone({ ...least, file_id: '9223372036854775807' }).fileId, '9223372036854775807')
@@ -56,7 +56,7 @@ t.test('a request is read, ids as digits whichever way they come', (t) => {
   t.end()
 })
 
-t.test('what is wrong is refused by its name', (t) => {
+t.test('a faulty member is refused by name', (t) => {
   const ids = [
     '',
     '0',
@@ -108,7 +108,7 @@ t.test('what is wrong is refused by its name', (t) => {
   t.end()
 })
 
-t.test('a clone is rated by the piece, what it says at once as speech', (t) => {
+t.test('a clone is billed by the piece, its audition as speech', (t) => {
   const audition = { model: 'speech-2.8-hd', characters: 8 }
   const terms = priceClone(audition, book)
   t.equal(formatAmount(terms.holdPico), '1.5008')
@@ -143,7 +143,7 @@ t.test('a clone is rated by the piece, what it says at once as speech', (t) => {
   t.end()
 })
 
-t.test('every purpose has its place and its bound', (t) => {
+t.test('every upload purpose has an account and a size bound', (t) => {
   const [voice, prompt] = (['voice_clone', 'prompt_audio'] as const).map(catalog.uploadPlace)
   t.same(voice, prompt, 'at one account')
   t.equal(catalog.maxUploadBytes, 50 * 1024 * 1024)
@@ -152,7 +152,7 @@ t.test('every purpose has its place and its bound', (t) => {
   t.end()
 })
 
-t.test('an audition above four times its text is the text', (t) => {
+t.test('usage above four times the audition’s text is billed as the text', (t) => {
   const terms = priceClone({ model: 'speech-2.8-hd', characters: 7 }, book)
   t.match(terms.settle({ characters: 28 }), { measurement: 'reported', usage: { character: 28 } })
   t.match(terms.settle({ characters: Number.MAX_SAFE_INTEGER }), {

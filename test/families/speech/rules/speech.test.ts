@@ -33,7 +33,7 @@ function refused(t: Test, fields: Fields, param: string, way: SpeechMode = 'call
   }
 }
 
-t.test('flat members go where upstream has them, and what is in groups stays there', (t) => {
+t.test('flat members are moved into upstream’s groups, grouped ones stay', (t) => {
   const asked = read({
     emotion: 'sad',
     sound_effects: 'lofi_telephone',
@@ -64,7 +64,7 @@ t.test('flat members go where upstream has them, and what is in groups stays the
   t.end()
 })
 
-t.test('a task has its own word for the sampling rate, and no output format', (t) => {
+t.test('a task has its own member for the sampling rate, and no output format', (t) => {
   const asked = read(
     { output_format: 'whatever', audio_setting: { sample_rate: 8_000 }, stream: false },
     'task',
@@ -77,7 +77,7 @@ t.test('a task has its own word for the sampling rate, and no output format', (t
   t.end()
 })
 
-t.test('an alias is its voice, and brings its emotion where none is asked for', (t) => {
+t.test('an alias stands for a voice, with its emotion as a default', (t) => {
   for (const way of ['call', 'task'] as const) {
     const of = (fields: Fields) => {
       const { voiceId, body } = read(fields, way)
@@ -159,7 +159,7 @@ t.test('every range and choice is refused by name', (t) => {
   t.end()
 })
 
-t.test('whatever a body is, it is read or refused by a member', (t) => {
+t.test('any body is read or refused by a member', (t) => {
   const member = fc.oneof(
     fc.constantFrom(...Object.keys(good)),
     fc.constantFrom('voice_setting', 'audio_setting', 'voice_modify', 'emotion', 'stream'),
@@ -180,7 +180,7 @@ t.test('whatever a body is, it is read or refused by a member', (t) => {
   t.end()
 })
 
-t.test('what is held is what upstream will count, and what is settled is what it counted', (t) => {
+t.test('the hold counts characters as upstream does, and the reported count is settled', (t) => {
   t.equal(charactersOf('abc, 你好'), 9)
   t.equal(charactersOf('😀 𠮷'), 4, 'whole characters, however they are kept')
   for (const { name } of speechModels) {
@@ -210,7 +210,7 @@ t.test('what is held is what upstream will count, and what is settled is what it
   t.end()
 })
 
-t.test('characters above four times the text are those of the text', (t) => {
+t.test('usage above four times the text is billed as the text', (t) => {
   const { model, facts } = read()
   const terms = speechCallRules.price({ model, facts }, shippedBook)
   const told = (character: number) => ({ usage: { character } })

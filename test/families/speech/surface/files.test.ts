@@ -67,7 +67,7 @@ t.test('an upload that fails while its file still arrives is answered', async (t
   t.match(answer.json(), { base_resp: { status_code: 1033 } })
 })
 
-t.test('one that fails while the rest of its form comes brings nothing down', async (t) => {
+t.test('an upload that fails during the rest of its form is answered', async (t) => {
   media.takesAll = true
   media.failed = false
   let failedBefore = false

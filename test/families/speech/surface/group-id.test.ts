@@ -4,7 +4,7 @@ import { asModel, startApp } from '../../../api/support/app.ts'
 const { app } = await startApp()
 t.teardown(() => app.close())
 
-t.test('GroupId in the query of a GET changes nothing', async (t) => {
+t.test('GroupId in the query of a GET is ignored', async (t) => {
   for (const path of [
     '/provB/v1/files/retrieve?file_id=1',
     '/provB/v1/files/retrieve_content?file_id=1',

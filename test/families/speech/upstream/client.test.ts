@@ -48,7 +48,7 @@ async function failureOf(work: Promise<unknown>): Promise<ProviderError> {
   throw new Error('it did not fail')
 }
 
-void t.test('every format is sound as long as its text says', async (t) => {
+void t.test('audio of every format is as long as its text', async (t) => {
   for (const format of ['mp3', 'wav', 'flac'])
     for (const sample_rate of [8_000, 24_000, 44_100]) {
       const setting = { format, sample_rate, bitrate: 64_000, channel: 2 }
@@ -66,14 +66,14 @@ void t.test('every format is sound as long as its text says', async (t) => {
   t.equal(String(audio).length, 60 * 16 * 2 * 2, 'raw samples')
 })
 
-void t.test('a URL leads to the same audio', async (t) => {
+void t.test('a URL gives the audio of the answer', async (t) => {
   const { audio } = await speak('ten chars.', { output_format: 'url' })
   t.match(String(audio), sandbox.url)
   const bytes = Buffer.from(await (await fetch(String(audio))).arrayBuffer())
   t.ok(Math.abs(durationMs('mp3', bytes) - 600) <= 40)
 })
 
-void t.test('what upstream counts is settled on, and nothing where it does not say', async (t) => {
+void t.test('the usage that upstream counts is read, and missing usage is absent', async (t) => {
   t.same((await speak('你好 ok')).seen, { usage: { character: 7 } })
   t.same((await speak('[[sandbox tokens=5]]')).seen, { usage: { character: 5 } })
   t.same((await speak('[[sandbox zero-usage]]')).seen, { usage: { character: 0 } })
@@ -82,7 +82,7 @@ void t.test('what upstream counts is settled on, and nothing where it does not s
   t.ok(odd.audio.length > 100, 'a size of nothing is no sign of no audio')
 })
 
-void t.test('each code is what it means, whether anything was accepted included', async (t) => {
+void t.test('each code has a kind and an acceptance', async (t) => {
   const cases = [
     ['1002', 'rate_limited', 'ruled_out'],
     ['1039', 'rate_limited', 'ruled_out'],
@@ -116,7 +116,7 @@ void t.test('each code is what it means, whether anything was accepted included'
   })
 })
 
-void t.test('an exchange that fails says what may have been accepted', async (t) => {
+void t.test('a failed exchange has a kind and an acceptance', async (t) => {
   const cases = [
     ['http=503', 'unavailable', 'unknown'],
     ['http=429', 'rate_limited', 'ruled_out'],
@@ -143,7 +143,7 @@ async function streamed(text: string, more: JsonObject = {}, on = channel) {
   }
 }
 
-void t.test('a stream is JSON in pieces, its last frame the end with its figures', async (t) => {
+void t.test('a stream is JSON frames, the last one with its usage', async (t) => {
   const setting = { audio_setting: { format: 'mp3' } }
   const { audio } = await speak('x'.repeat(50), setting)
   const { chunks, source, error } = await streamed('x'.repeat(50), setting)
@@ -172,7 +172,7 @@ void t.test('a stream is JSON in pieces, its last frame the end with its figures
   t.match(JSON.parse(without.chunks.at(-1)?.data ?? ''), { data: { audio: '', status: 2 } })
 })
 
-void t.test('audio alone comes once, its last piece held until the end is known', async (t) => {
+void t.test('raw audio is sent once, its last piece held until the end is known', async (t) => {
   const raw: Channel = { ...channel, id: 'raw', settings: { audioMode: 'hex' } }
   const setting = { audio_setting: { format: 'mp3' } }
   const { audio } = await speak('x'.repeat(50), setting)
@@ -188,7 +188,7 @@ void t.test('audio alone comes once, its last piece held until the end is known'
   }
 })
 
-void t.test('a stream that breaks off is no result', async (t) => {
+void t.test('a stream that breaks off is not a result', async (t) => {
   for (const fault of ['cut-after=1', 'cut-before-usage', 'end-after=1', 'truncated']) {
     const { error, source } = await streamed(`[[sandbox ${fault}]]${'x'.repeat(50)}`)
     t.notOk(source.tally().finished, fault)
@@ -207,27 +207,24 @@ const submission = (text: string) => ({
   marker: 'unused',
 })
 
-void t.test(
-  'a task says what it counts when it is taken, and where its audio is at its end',
-  async (t) => {
-    const created = await tasks.create(channel, submission('你好'), options)
-    t.match(created, { nativeId: /^4\d{17}$/, usage: { character: 4 } })
-    const { nativeId } = created
-    const at = () => tasks.get(channel, nativeId, options)
-    t.match(await at(), { nativeId, status: 'running', upstreamStatus: 'Processing' })
-    sandbox.advance(3_000)
-    const seen = await at()
-    t.match(seen, { status: 'succeeded', output: { file_id: /^4\d{17}$/ } })
-    const { urls } = seen as { readonly urls?: Readonly<Record<string, string>> }
-    const bytes = Buffer.from(await (await fetch(urls?.['download_url'] ?? '')).arrayBuffer())
-    t.ok(Math.abs(durationMs('mp3', bytes) - 240) <= 40)
-    sandbox.faults.add({ faults: ['http=500'], match: { family: 'speech', op: 'retrieve' } })
-    const without = await at()
-    t.match(without, { status: 'succeeded' })
-    t.notOk('urls' in without, 'the task has ended all the same')
-    sandbox.faults.clear()
-  },
-)
+void t.test('a task reports usage when accepted, and its file at its end', async (t) => {
+  const created = await tasks.create(channel, submission('你好'), options)
+  t.match(created, { nativeId: /^4\d{17}$/, usage: { character: 4 } })
+  const { nativeId } = created
+  const at = () => tasks.get(channel, nativeId, options)
+  t.match(await at(), { nativeId, status: 'running', upstreamStatus: 'Processing' })
+  sandbox.advance(3_000)
+  const seen = await at()
+  t.match(seen, { status: 'succeeded', output: { file_id: /^4\d{17}$/ } })
+  const { urls } = seen as { readonly urls?: Readonly<Record<string, string>> }
+  const bytes = Buffer.from(await (await fetch(urls?.['download_url'] ?? '')).arrayBuffer())
+  t.ok(Math.abs(durationMs('mp3', bytes) - 240) <= 40)
+  sandbox.faults.add({ faults: ['http=500'], match: { family: 'speech', op: 'retrieve' } })
+  const without = await at()
+  t.match(without, { status: 'succeeded' })
+  t.notOk('urls' in without, 'the task has ended all the same')
+  sandbox.faults.clear()
+})
 
 void t.test('every end of a task is distinguished, and a missing task is gone', async (t) => {
   const ends = [

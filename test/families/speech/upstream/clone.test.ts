@@ -51,7 +51,7 @@ async function failing(work: Promise<unknown>): Promise<ProviderError> {
   throw new Error('it did not fail')
 }
 
-void t.test('ids keep every digit on their way there and back', async (t) => {
+void t.test('ids keep every digit in both directions', async (t) => {
   const ids = [await upload('a.mp3'), await upload('b "quoted".wav')]
   for (const { upstreamFileId } of ids) t.not(String(Number(upstreamFileId)), upstreamFileId)
   const { upstreamFileId } = await files.upload(
@@ -67,7 +67,7 @@ void t.test('ids keep every digit on their way there and back', async (t) => {
   t.match(sent?.body, { accuracy: 0.5, clone_prompt: { prompt_text: 'a "quoted" text' } })
 })
 
-void t.test('what is said of the sample, whichever way', async (t) => {
+void t.test('the flags of a sample are read in either form', async (t) => {
   const of = async (switches: string) => (await clone(`[[sandbox ${switches}]]`)).inputSensitive
   t.equal(await of('input-sensitive=6'), 6)
   t.equal(await of('input-sensitive=6 sensitive-flag'), 6)

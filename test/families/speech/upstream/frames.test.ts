@@ -18,7 +18,7 @@ const caught = (act: () => unknown): unknown => {
   }
 }
 
-t.test('audio that we decode is digits throughout, or no answer', async (t) => {
+t.test('decoded audio has hex digits only, or is malformed', async (t) => {
   t.doesNotThrow(() => read('audio', SOUND))
   for (const audio of [BROKEN, `${SOUND}a`])
     t.match(

@@ -46,7 +46,7 @@ void t.test('every action answers in its envelope, with and without the last sla
   t.equal(assets.asked.length, actionNames.length * 2)
 })
 
-void t.test('CreateAssetGroup passes its members on and answers the id', async (t) => {
+void t.test('CreateAssetGroup passes its members on and returns the id', async (t) => {
   const { Result } = await done('CreateAssetGroup', {
     model: domestic,
     Name: 'heroes',
@@ -67,7 +67,7 @@ void t.test('CreateAssetGroup passes its members on and answers the id', async (
   t.match(input(), { name: '', description: '', projectName: undefined })
 })
 
-void t.test('CreateAsset hands over the address as it was checked', async (t) => {
+void t.test('CreateAsset passes the address on as it was checked', async (t) => {
   const { Result } = await done('CreateAsset', {
     ...good.CreateAsset,
     URL: ' https://hooks.example.com/hero.png?x=1 ',
@@ -89,7 +89,7 @@ void t.test('CreateAsset hands over the address as it was checked', async (t) =>
   t.match(input(), { assetType: 'Audio', name: '' })
 })
 
-void t.test('GetAsset shows an asset: its address where known, why where it failed', async (t) => {
+void t.test('GetAsset shows an asset: its URL if known, its error if failed', async (t) => {
   const shown = {
     Id: assetId,
     Name: 'hero',
@@ -136,7 +136,7 @@ void t.test('GetAssetGroup shows a group', async (t) => {
   })
 })
 
-void t.test('updates hand over what is there and answer the id', async (t) => {
+void t.test('updates pass the given members on and return the id', async (t) => {
   t.same((await done('UpdateAsset', { Id: assetId, Name: 'villain' })).Result, { Id: assetId })
   t.match(input(), { ...asking, id: assetId, name: 'villain' })
   await done('UpdateAsset', { Id: assetId, Name: '' })
@@ -148,7 +148,7 @@ void t.test('updates hand over what is there and answer the id', async (t) => {
   t.match(input(), { name: 'villains', description: undefined, projectName: 'film-1' })
 })
 
-void t.test('deletions answer an empty result', async (t) => {
+void t.test('deletions return an empty result', async (t) => {
   t.same((await done('DeleteAsset', { Id: assetId, ProjectName: 'film-1' })).Result, {})
   t.match(assets.asked.at(-1), { of: 'deleteAsset', input: { id: assetId, projectName: 'film-1' } })
   t.same((await done('DeleteAssetGroup', { Id: groupId })).Result, {})
@@ -181,30 +181,27 @@ void t.test(
   },
 )
 
-void t.test('a dated name of a model is handed over as the name it is an alias of', async (t) => {
+void t.test('a dated model name is passed on as the name behind the alias', async (t) => {
   await done('CreateAssetGroup', { model: 'overseas-video-2-5-260628' })
   t.match(input(), { model: 'overseas-video-2-5' })
 })
 
-void t.test(
-  'Region says overseas where the thing is kept there, and nothing elsewhere',
-  async (t) => {
-    const regionOf = async (action: ActionName, body: object) =>
-      (await done(action, body)).ResponseMetadata.Region
-    t.equal(await regionOf('CreateAssetGroup', { model: overseas }), 'overseas')
-    t.equal(await regionOf('CreateAssetGroup', { model: domestic }), undefined)
-    t.equal(await regionOf('DeleteAsset', { Id: assetId, model: overseas }), 'overseas')
-    t.equal(await regionOf('DeleteAsset', { Id: assetId }), undefined, 'the region was not known')
-    const { asset, group } = assets
-    assets.asset = { ...asset, region: 'overseas' }
-    assets.group = { ...group, region: 'overseas' }
-    t.equal(await regionOf('GetAsset', { Id: assetId }), 'overseas')
-    t.equal(await regionOf('GetAssetGroup', { Id: groupId }), 'overseas')
-    Object.assign(assets, { asset, group })
-  },
-)
+void t.test('Region is overseas for overseas objects, and absent for others', async (t) => {
+  const regionOf = async (action: ActionName, body: object) =>
+    (await done(action, body)).ResponseMetadata.Region
+  t.equal(await regionOf('CreateAssetGroup', { model: overseas }), 'overseas')
+  t.equal(await regionOf('CreateAssetGroup', { model: domestic }), undefined)
+  t.equal(await regionOf('DeleteAsset', { Id: assetId, model: overseas }), 'overseas')
+  t.equal(await regionOf('DeleteAsset', { Id: assetId }), undefined, 'the region was not known')
+  const { asset, group } = assets
+  assets.asset = { ...asset, region: 'overseas' }
+  assets.group = { ...group, region: 'overseas' }
+  t.equal(await regionOf('GetAsset', { Id: assetId }), 'overseas')
+  t.equal(await regionOf('GetAssetGroup', { Id: groupId }), 'overseas')
+  Object.assign(assets, { asset, group })
+})
 
-void t.test('nothing of what was asked or answered is logged', async (t) => {
+void t.test('neither requests nor answers are logged', async (t) => {
   await done('CreateVisualValidateSession', good.CreateVisualValidateSession)
   await done('GetVisualValidateResult', good.GetVisualValidateResult)
   await done('CreateAsset', { ...good.CreateAsset, URL: 'https://hooks.example.com/s3cr3t.png' })

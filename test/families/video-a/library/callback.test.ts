@@ -14,7 +14,7 @@ const secret = 'ONETIMECREDENTIAL01'
 const query = `?providerToken=${secret}&resultCode=10000&verify_type=real_time&providerToken=<b>${secret}`
 
 void t.test(
-  'the page is the same for every caller, without a token, whatever its query',
+  'the page is identical for every caller, without a token, whatever its query',
   async (t) => {
     const plain = await app.inject({ url: path })
     t.equal(plain.statusCode, 200)
@@ -30,7 +30,7 @@ void t.test(
   },
 )
 
-void t.test('nothing of the page is kept, sent on, run, or framed', async (t) => {
+void t.test('the page is not cached, sends no referrer and runs no script', async (t) => {
   const { headers, body } = await app.inject({ url: path + query })
   t.equal(headers['cache-control'], 'no-store')
   t.equal(headers['referrer-policy'], 'no-referrer')
@@ -44,7 +44,7 @@ void t.test('nothing of the page is kept, sent on, run, or framed', async (t) =>
   t.notMatch(body, /<script|<form|<a |src=|href=/)
 })
 
-void t.test('HEAD answers the headers alone', async (t) => {
+void t.test('HEAD answers the headers only', async (t) => {
   const answer = await app.inject({ method: 'HEAD', url: path + query })
   t.equal(answer.statusCode, 200)
   t.equal(answer.body, '')
@@ -62,7 +62,7 @@ async function raw(bytes: string): Promise<string> {
   return text
 }
 
-void t.test('what comes with the page is in no log, however it is asked for', async (t) => {
+void t.test('the query of the page is in no log, for any method', async (t) => {
   for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS'] as const)
     await app.inject({ method, url: path + query })
   await app.inject({ url: `${path}/${query}` })
@@ -78,7 +78,7 @@ void t.test('what comes with the page is in no log, however it is asked for', as
   t.notMatch(lines, 'resultCode')
 })
 
-void t.test('a request that is logged whole is logged without its address', async (t) => {
+void t.test('a request object logged by other code is logged without its URL', async (t) => {
   const other = await startApp()
   t.teardown(async () => other.app.close())
   const request = { method: 'GET', url: path + query, query: { providerToken: secret } }

@@ -196,7 +196,7 @@ const actions: readonly ActionCase[] = [
 ]
 
 for (const { action, ask, body, result, expected } of actions)
-  t.test(`${action}: asked for as the wire has it, signed, and its answer read`, async (t) => {
+  t.test(`${action}: requested as on the wire, signed, and its answer read`, async (t) => {
     const { url, channel, asked } = await libraryWith(t, result)
     const calls = provider(t)
     t.same(await ask(calls, channel, options()), expected)
@@ -231,7 +231,7 @@ t.test('a request carries the time of the clock it is given', async (t) => {
   t.equal(asked[0]?.headers['x-date'], '20260102T030405Z')
 })
 
-t.test('an asset that failed says why, with what callers may not see taken out', async (t) => {
+t.test('the error of a failed asset is read, and scrubbed', async (t) => {
   const fault = async (error: unknown) => {
     const failed = { Id: asset.nativeId, GroupId: group.nativeId, Status: 'Failed', Error: error }
     const { channel } = await libraryWith(t, failed)
@@ -255,68 +255,62 @@ t.test('an asset that failed says why, with what callers may not see taken out',
     t.same(await fault(error), ['failed', nothing])
 })
 
-t.test(
-  'a status that is not known is unknown, never a failure; an old error does not count',
-  async (t) => {
-    for (const status of ['Frozen', undefined, 7]) {
-      const { channel } = await libraryWith(t, { Id: asset.nativeId, Status: status })
-      t.match(await provider(t).getAsset(channel, asset, options()), { status: 'unknown' })
-    }
-    const { channel } = await libraryWith(t, {
-      Id: asset.nativeId,
-      Status: 'Processing',
-      Error: { Code: 'FpsTooLow', Message: 'no' },
-      URL: 'file:///etc/passwd',
-    })
-    t.match(await provider(t).getAsset(channel, asset, options()), {
-      status: 'processing',
-      error: undefined,
-      url: undefined,
-    })
-  },
-)
+t.test('an unknown status is unknown, never a failure; an old error does not count', async (t) => {
+  for (const status of ['Frozen', undefined, 7]) {
+    const { channel } = await libraryWith(t, { Id: asset.nativeId, Status: status })
+    t.match(await provider(t).getAsset(channel, asset, options()), { status: 'unknown' })
+  }
+  const { channel } = await libraryWith(t, {
+    Id: asset.nativeId,
+    Status: 'Processing',
+    Error: { Code: 'FpsTooLow', Message: 'no' },
+    URL: 'file:///etc/passwd',
+  })
+  t.match(await provider(t).getAsset(channel, asset, options()), {
+    status: 'processing',
+    error: undefined,
+    url: undefined,
+  })
+})
 
 const page = { groupType: 'AIGC', projectName: 'films', pageNumber: 1, pageSize: 10 } as const
 
-t.test(
-  'a list by name holds what is called exactly so, whatever else upstream found',
-  async (t) => {
-    const { channel } = await libraryWith(t, {
-      Items: [
-        { Id: 'asset-1', Name: 'asset-ours-2', Status: 'Active' },
-        { Id: 'asset-2', Name: 'asset-ours', Status: 'Active' },
-        { Id: 'asset-3', Status: 'Active' },
-        { Name: 'asset-ours' },
-        'asset-ours',
-      ],
-      TotalCount: 5,
-    })
-    const { items } = await provider(t).listAssets(
-      channel,
-      { ...page, name: 'asset-ours' },
-      options(),
-    )
-    t.same(
-      items.map(({ nativeId }) => nativeId),
-      ['asset-2'],
-    )
-    const all = await provider(t).listAssets(channel, page, options())
-    t.same(
-      all.items.map(({ nativeId }) => nativeId),
-      ['asset-1', 'asset-2', 'asset-3'],
-      'what cannot be read is left out',
-    )
-  },
-)
+t.test('a list by name has exact matches only', async (t) => {
+  const { channel } = await libraryWith(t, {
+    Items: [
+      { Id: 'asset-1', Name: 'asset-ours-2', Status: 'Active' },
+      { Id: 'asset-2', Name: 'asset-ours', Status: 'Active' },
+      { Id: 'asset-3', Status: 'Active' },
+      { Name: 'asset-ours' },
+      'asset-ours',
+    ],
+    TotalCount: 5,
+  })
+  const { items } = await provider(t).listAssets(
+    channel,
+    { ...page, name: 'asset-ours' },
+    options(),
+  )
+  t.same(
+    items.map(({ nativeId }) => nativeId),
+    ['asset-2'],
+  )
+  const all = await provider(t).listAssets(channel, page, options())
+  t.same(
+    all.items.map(({ nativeId }) => nativeId),
+    ['asset-1', 'asset-2', 'asset-3'],
+    'what cannot be read is left out',
+  )
+})
 
-t.test('an empty list is empty however it is written', async (t) => {
+t.test('an empty list is read in any notation', async (t) => {
   for (const result of [{ Items: [], TotalCount: 0 }, { Items: null }, { TotalCount: 0 }]) {
     const { channel } = await libraryWith(t, result)
     t.match(await provider(t).listGroups(channel, page, options()), { items: [] })
   }
 })
 
-t.test('a page beyond what upstream lists is never asked for', async (t) => {
+t.test('a page beyond upstream’s bounds is never requested', async (t) => {
   const { channel, asked } = await libraryWith(t, { Items: [] })
   const calls = provider(t)
   const wrong = [

@@ -58,7 +58,7 @@ void t.test(
   },
 )
 
-void t.test('400 MissingParameter.Action names every action there is', async (t) => {
+void t.test('400 MissingParameter.Action names every action', async (t) => {
   for (const url of ['/provA/', '/provA', '/provA/?Version=2024-01-01', '/provA/?Action=']) {
     const { status, code, message = '' } = refused(await ask({ url }))
     t.same([status, code], [400, 'MissingParameter.Action'], url)
@@ -66,7 +66,7 @@ void t.test('400 MissingParameter.Action names every action there is', async (t)
   }
 })
 
-void t.test('404 InvalidActionOrVersion for an action that is none', async (t) => {
+void t.test('404 InvalidActionOrVersion for an unknown action', async (t) => {
   for (const action of ['CopyAsset', 'getasset', 'GetAsset%20', '__proto__', 'constructor']) {
     const answer = await ask({ url: urlOf(action) })
     t.match(refused(answer), { status: 404, code: 'InvalidActionOrVersion' }, action)
@@ -75,7 +75,7 @@ void t.test('404 InvalidActionOrVersion for an action that is none', async (t) =
   }
 })
 
-void t.test('400 InvalidParameter.Version for every other version, and for none', async (t) => {
+void t.test('400 InvalidParameter.Version for every other version, and without one', async (t) => {
   for (const action of actionNames)
     for (const version of ['', '&Version=', '&Version=2023-01-01', '&Version=2024-01-01&Version=1'])
       t.match(refused(await ask({ url: `/provA/?Action=${action}${version}` })), {
@@ -85,7 +85,7 @@ void t.test('400 InvalidParameter.Version for every other version, and for none'
       })
 })
 
-void t.test('400 for a query parameter that is not known, naming those that are', async (t) => {
+void t.test('400 for an unknown query parameter, naming the known ones', async (t) => {
   const cases = { Id: 'Id', 'filter.x': 'filter.x', action: 'action', '%22%3Cb%3E': undefined }
   for (const [name, shown] of Object.entries(cases)) {
     const { status, code, message } = refused(await ask({ url: `${urlOf('GetAsset')}&${name}=1` }))
@@ -97,25 +97,18 @@ void t.test('400 for a query parameter that is not known, naming those that are'
   t.match(refused(twice), { status: 400, code: 'InvalidParameter.Action' })
 })
 
-void t.test(
-  '404 in this shape for other methods, which says how actions are asked for',
-  async (t) => {
-    for (const method of ['GET', 'PUT', 'PATCH', 'DELETE'] as const)
-      for (const url of ['/provA', '/provA/', urlOf('GetAsset')]) {
-        const answer = await app.inject({
-          method,
-          url,
-          headers: { authorization: 'Bearer sk-one' },
-        })
-        t.match(
-          refused(answer),
-          { status: 404, code: 'InvalidActionOrVersion' },
-          `${method} ${url}`,
-        )
-        t.match(refused(answer).message, 'by POST /provA/?Action=')
-      }
-  },
-)
+void t.test('404 in this shape for other methods, naming how actions are called', async (t) => {
+  for (const method of ['GET', 'PUT', 'PATCH', 'DELETE'] as const)
+    for (const url of ['/provA', '/provA/', urlOf('GetAsset')]) {
+      const answer = await app.inject({
+        method,
+        url,
+        headers: { authorization: 'Bearer sk-one' },
+      })
+      t.match(refused(answer), { status: 404, code: 'InvalidActionOrVersion' }, `${method} ${url}`)
+      t.match(refused(answer).message, 'by POST /provA/?Action=')
+    }
+})
 
 void t.test('other paths below /provA keep the shape of tasks', async (t) => {
   for (const url of ['/provA/x', '/provA/x?Action=GetAsset', '/provA//?Action=GetAsset'])
@@ -150,7 +143,7 @@ void t.test('415 for a body of another type, 413 for one that is too large', asy
   t.equal(metadataOf(large.body).Action, 'GetAsset')
 })
 
-void t.test('a request that cannot be read is refused in this shape', async (t) => {
+void t.test('an unreadable request is refused in this shape', async (t) => {
   const small = await startApp({ limits: { headerBytes: 2_048 } })
   await small.app.listen({ port: 0, host: '127.0.0.1' })
   t.teardown(async () => small.app.close())
@@ -197,12 +190,12 @@ const failures: Readonly<
     status: 404,
     answers: 'ResourceNotFound.VisualValidateSession',
   },
-  'the general library does not allow it': {
+  'the general library does not allow the change': {
     code: 'asset_action_not_enabled',
     status: 403,
     answers: 'InvalidAction',
   },
-  'it is kept in another region': {
+  'the object is kept in another region': {
     code: 'asset_region_mismatch',
     status: 400,
     answers: 'asset_region_mismatch',
@@ -213,7 +206,7 @@ const failures: Readonly<
     answers: 'channel_not_available',
     retry: 'never',
   },
-  'no account can be asked now': {
+  'no account is available': {
     code: 'no_channel',
     status: 503,
     answers: 'ServiceUnavailableTemp',
@@ -273,7 +266,7 @@ const failures: Readonly<
     answers: 'FlowLimitExceeded',
     retry: '1',
   },
-  'upstream refused our account': {
+  'upstream refused the account': {
     code: 'submission_refused',
     details: { kind: 'account', upstreamCode: 'SignatureDoesNotMatch' },
     status: 503,
@@ -287,7 +280,7 @@ const failures: Readonly<
     answers: 'InternalServiceError',
     retry: '2',
   },
-  'upstream cannot be asked': {
+  'upstream cannot be queried': {
     code: 'upstream_unavailable',
     status: 502,
     answers: 'InternalServiceError',
@@ -299,7 +292,7 @@ const failures: Readonly<
     answers: 'InternalServiceTimeout',
     retry: 'never',
   },
-  'we broke something': {
+  'the gateway has an internal fault': {
     code: 'tenant_exists',
     status: 500,
     answers: 'InternalError',
@@ -320,20 +313,17 @@ for (const [when, failure] of Object.entries(failures))
     t.equal(answer.headers['cache-control'], 'no-store')
   })
 
-void t.test(
-  '503 when Postgres or the log cannot be reached, saying nothing of the inside',
-  async (t) => {
-    assets.failure = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:5432'), {
-      code: 'ECONNREFUSED',
-    })
-    const answer = await act('ListAssets', good.ListAssets)
-    assets.failure = undefined
-    t.match(refused(answer), { status: 503, code: 'ServiceUnavailableTemp' })
-    t.notMatch(answer.body, /5432|postgres|database/i)
-  },
-)
+void t.test('503 while Postgres or the log is down, without internal details', async (t) => {
+  assets.failure = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:5432'), {
+    code: 'ECONNREFUSED',
+  })
+  const answer = await act('ListAssets', good.ListAssets)
+  assets.failure = undefined
+  t.match(refused(answer), { status: 503, code: 'ServiceUnavailableTemp' })
+  t.notMatch(answer.body, /5432|postgres|database/i)
+})
 
-void t.test('another’s, an unknown one and what is no id at all read the same', async (t) => {
+void t.test('404, byte for byte, for another’s id, an unknown and an invalid one', async (t) => {
   const gone = async (action: 'GetAsset' | 'GetAssetGroup', Id: string, secret = 'sk-one') => {
     const answer = await act(action, { Id }, { authorization: `Bearer ${secret}` })
     const { RequestId: _, ...said } = metadataOf(answer.body)

@@ -110,7 +110,7 @@ t.test('429 with Retry-After keeps the time upstream asks for', async (t) => {
   t.equal((await failure(create(provider(t), channel))).retryAfterMs, 7_000)
 })
 
-t.test('what is signed with another key is refused as our account, for every action', async (t) => {
+t.test('a wrong signing key is refused as an account fault, for every action', async (t) => {
   const { url } = await libraryWith(t, {})
   const calls = provider(t)
   for (const secretAccessKey of ['SKOTHER', 'SKTEST+secret'])
@@ -135,7 +135,7 @@ for (const [status, code] of [
   [404, 'NotFound.Session'],
   [404, 'SessionUnknown'],
 ] as const)
-  t.test(`what upstream does not have is gone or deleted: ${status} ${code}`, async (t) => {
+  t.test(`an object missing upstream is gone or deleted: ${status} ${code}`, async (t) => {
     const { channel } = await refusing(t, status, code)
     const calls = provider(t)
     t.equal(await calls.getAsset(channel, key, options()), 'gone')
@@ -144,7 +144,7 @@ for (const [status, code] of [
     await t.resolves(calls.deleteGroup(channel, key, options()))
   })
 
-t.test('a 404 that does not speak of the thing says nothing about it', async (t) => {
+t.test('a 404 without a known code does not mean that the object is gone', async (t) => {
   const answers: readonly (readonly [string, () => ReturnType<typeof openLibrary>])[] = [
     ['bare', () => openLibrary(t, (_asked, response) => response.writeHead(404).end())],
     ['a page', () => openLibrary(t, (_asked, response) => answer(response, '<html>', 404))],
@@ -158,7 +158,7 @@ t.test('a 404 that does not speak of the thing says nothing about it', async (t)
   }
 })
 
-t.test('messages reveal nothing of upstream, of the account or of secrets', async (t) => {
+t.test('messages reveal no upstream, account or secret', async (t) => {
   const message = (host: string) =>
     `The BytedToken ${CREDENTIAL} of ${NATIVE} in ${NATIVE_GROUP} (AKTESTKEY, SKTEST+secret/==, ` +
     `account-project) cannot read ${MEDIA_URL} at ${host}, data.acmecloud.test, Acmecloud says ` +
@@ -186,7 +186,7 @@ for (const [title, text] of [
   ['an empty body', ''],
   ['a list', '[]'],
   ['another object', '{"ok":true}'],
-  ['an envelope of nothing', '{"ResponseMetadata":{},"Result":{}}'],
+  ['an empty envelope', '{"ResponseMetadata":{},"Result":{}}'],
   ['an id that is no text', '{"ResponseMetadata":{},"Result":{"Id":{},"Items":7,"H5Link":1}}'],
 ] as const)
   t.test(`a 200 with ${title} is malformed, acceptance unknown`, async (t) => {
@@ -242,7 +242,7 @@ for (const [title, onData, kind] of broken)
       t.match(await failure(ask(calls, channel)), { kind, acceptance: 'unknown' })
   })
 
-t.test('a call its caller no longer waits for ends', async (t) => {
+t.test('a call whose caller no longer waits ends', async (t) => {
   const channel = await openSocket(t, () => undefined)
   const abort = new AbortController()
   const work = provider(t).getAsset(channel, key, { ...options(), signal: abort.signal })

@@ -6,7 +6,7 @@ const { act, assets, refusal } = await startLibrary(t)
 const lists = ['ListAssets', 'ListAssetGroups'] as const
 const ofPersons = { GroupType: 'LivenessFace' }
 
-void t.test('a list is asked for by its type alone: the first ten, the newest first', async (t) => {
+void t.test('a list filtered by type only: the first ten, the newest first', async (t) => {
   for (const action of lists) {
     t.equal((await act(action, { Filter: ofPersons })).statusCode, 200)
     t.match(assets.asked.at(-1), {
@@ -58,23 +58,20 @@ void t.test('every filter, page and order reaches the use case', async (t) => {
   })
 })
 
-void t.test(
-  'naming no group is no filter, naming only impossible ones lists nothing',
-  async (t) => {
-    const groupIds = async (GroupIds: unknown) => {
-      await act('ListAssets', { Filter: { ...ofPersons, GroupIds, Statuses: [], Name: '' } })
-      const input = assets.asked.at(-1)?.input
-      t.match(input, { statuses: undefined, name: undefined })
-      return (input as { readonly groupIds: unknown }).groupIds
-    }
-    t.equal(await groupIds([]), undefined)
-    t.equal(await groupIds(null), undefined)
-    t.same(await groupIds(['group-1', "' or 1=1", groupId.toLowerCase()]), [])
-    t.same(await groupIds(['group-1', groupId]), [groupId])
-  },
-)
+void t.test('an empty list of groups is no filter, impossible groups match no asset', async (t) => {
+  const groupIds = async (GroupIds: unknown) => {
+    await act('ListAssets', { Filter: { ...ofPersons, GroupIds, Statuses: [], Name: '' } })
+    const input = assets.asked.at(-1)?.input
+    t.match(input, { statuses: undefined, name: undefined })
+    return (input as { readonly groupIds: unknown }).groupIds
+  }
+  t.equal(await groupIds([]), undefined)
+  t.equal(await groupIds(null), undefined)
+  t.same(await groupIds(['group-1', "' or 1=1", groupId.toLowerCase()]), [])
+  t.same(await groupIds(['group-1', groupId]), [groupId])
+})
 
-void t.test('a page shows its items and how many there are', async (t) => {
+void t.test('a page shows its items and the total count', async (t) => {
   const answer = await act('ListAssets', { ...good.ListAssets, PageNumber: 3, PageSize: 20 })
   const { Result } = answer.json<Said>()
   t.match(Result, {
@@ -92,7 +89,7 @@ void t.test('a page shows its items and how many there are', async (t) => {
   })
 })
 
-void t.test('400 names what is wrong with a filter, a page or an order', async (t) => {
+void t.test('400 names the fault of a filter, a page or an order', async (t) => {
   const filter = (part: object) => ({ Filter: { ...ofPersons, ...part } })
   const many = Array.from({ length: 101 }, () => groupId)
   const cases: readonly (readonly [object, string])[] = [
@@ -130,7 +127,7 @@ void t.test('400 names what is wrong with a filter, a page or an order', async (
       t.match(await refusal(action, body), { status: 400, code }, JSON.stringify(body).slice(0, 80))
 })
 
-void t.test('states are looked at where groups are listed, and leave none out', async (t) => {
+void t.test('Statuses are validated where groups are listed, and filter none out', async (t) => {
   const Filter = { ...ofPersons, Statuses: ['Active'] }
   t.equal((await act('ListAssetGroups', { Filter })).statusCode, 200)
 })

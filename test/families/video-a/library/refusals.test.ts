@@ -21,35 +21,32 @@ async function refuses(
   }
 }
 
-void t.test(
-  '400 MissingParameter names each member that an action cannot do without',
-  async (t) => {
-    const required: Readonly<Record<ActionName, readonly string[]>> = {
-      CreateAssetGroup: ['model'],
-      CreateAsset: ['model', 'GroupId', 'AssetType', 'URL'],
-      ListAssetGroups: ['Filter'],
-      ListAssets: ['Filter'],
-      GetAssetGroup: ['Id'],
-      GetAsset: ['Id'],
-      UpdateAsset: ['Id', 'Name'],
-      UpdateAssetGroup: ['Id', 'Name'],
-      DeleteAsset: ['Id'],
-      DeleteAssetGroup: ['Id'],
-      CreateVisualValidateSession: ['model', 'CallbackURL'],
-      GetVisualValidateResult: ['model', 'ProviderToken'],
-    }
-    for (const action of actionNames)
-      for (const name of required[action])
-        for (const value of [undefined, null])
-          t.match(
-            await refusal(action, { ...good[action], [name]: value }),
-            { status: 400, code: `MissingParameter.${name}` },
-            `${action} ${name}`,
-          )
-  },
-)
+void t.test('400 MissingParameter names each required member', async (t) => {
+  const required: Readonly<Record<ActionName, readonly string[]>> = {
+    CreateAssetGroup: ['model'],
+    CreateAsset: ['model', 'GroupId', 'AssetType', 'URL'],
+    ListAssetGroups: ['Filter'],
+    ListAssets: ['Filter'],
+    GetAssetGroup: ['Id'],
+    GetAsset: ['Id'],
+    UpdateAsset: ['Id', 'Name'],
+    UpdateAssetGroup: ['Id', 'Name'],
+    DeleteAsset: ['Id'],
+    DeleteAssetGroup: ['Id'],
+    CreateVisualValidateSession: ['model', 'CallbackURL'],
+    GetVisualValidateResult: ['model', 'ProviderToken'],
+  }
+  for (const action of actionNames)
+    for (const name of required[action])
+      for (const value of [undefined, null])
+        t.match(
+          await refusal(action, { ...good[action], [name]: value }),
+          { status: 400, code: `MissingParameter.${name}` },
+          `${action} ${name}`,
+        )
+})
 
-void t.test('a model must be one, of these; a project must be a name', async (t) => {
+void t.test('model must be a known name; ProjectName must be a name', async (t) => {
   for (const action of actionNames)
     await refuses(t, action, [
       [{ model: 7 }, 'InvalidParameter.model'],
@@ -102,7 +99,7 @@ void t.test('groups of persons are not created: they come from a verification', 
   t.match(message, 'comes from a verification (CreateVisualValidateSession)')
 })
 
-void t.test('CreateAsset takes a group, a type, and the moderation there is', async (t) => {
+void t.test('CreateAsset takes a group, a type, and a known moderation', async (t) => {
   await refuses(t, 'CreateAsset', [
     [{ GroupId: 7 }, 'InvalidParameter.GroupId'],
     [{ GroupId: '' }, 'InvalidParameter.GroupId'],
@@ -115,47 +112,44 @@ void t.test('CreateAsset takes a group, a type, and the moderation there is', as
   ])
 })
 
-void t.test(
-  'URL must be public, of any of the web’s forms, and never the media itself',
-  async (t) => {
-    hosts.set('inner.example.com', ['10.0.0.7'])
-    hosts.set('half.example.com', ['93.184.216.34', '192.168.1.1'])
-    hosts.set('six.example.com', ['fd00::1'])
-    const addresses = [
-      7,
-      '',
-      'hero.png',
-      'data:image/png;base64,iVBORw0KGgo=',
-      'iVBORw0KGgo=',
-      'ftp://hooks.example.com/x',
-      'asset://asset-1',
-      'file:///etc/passwd',
-      'https://user:pass@hooks.example.com/x',
-      'https://nowhere.example.com/x',
-      'https://inner.example.com/x',
-      'https://half.example.com/x',
-      'https://six.example.com/x',
-      'http://localhost/x',
-      'http://127.0.0.1/x',
-      'http://0x7f.1/x',
-      'http://169.254.169.254/latest',
-      'http://[::1]/x',
-      'http://[::ffff:10.0.0.1]/x',
-      'http://[fe80::1]/x',
-      'https://hooks.example.com\\@evil.example.com/',
-      `https://hooks.example.com/${'x'.repeat(3_000)}`,
-    ]
-    await refuses(
-      t,
-      'CreateAsset',
-      addresses.map((URL) => [{ URL }, 'InvalidParameter.URL'] as const),
-    )
-    const { message } = await refusal('CreateAsset', { ...good.CreateAsset, URL: addresses[3] })
-    t.match(message, 'neither Base64 nor a data: URI')
-    for (const URL of ['http://hooks.example.com/x', 'https://93.184.216.34:8443/x'])
-      t.equal((await act('CreateAsset', { ...good.CreateAsset, URL })).statusCode, 200, URL)
-  },
-)
+void t.test('URL must be public, in any form of a web URL, and no data URI', async (t) => {
+  hosts.set('inner.example.com', ['10.0.0.7'])
+  hosts.set('half.example.com', ['93.184.216.34', '192.168.1.1'])
+  hosts.set('six.example.com', ['fd00::1'])
+  const addresses = [
+    7,
+    '',
+    'hero.png',
+    'data:image/png;base64,iVBORw0KGgo=',
+    'iVBORw0KGgo=',
+    'ftp://hooks.example.com/x',
+    'asset://asset-1',
+    'file:///etc/passwd',
+    'https://user:pass@hooks.example.com/x',
+    'https://nowhere.example.com/x',
+    'https://inner.example.com/x',
+    'https://half.example.com/x',
+    'https://six.example.com/x',
+    'http://localhost/x',
+    'http://127.0.0.1/x',
+    'http://0x7f.1/x',
+    'http://169.254.169.254/latest',
+    'http://[::1]/x',
+    'http://[::ffff:10.0.0.1]/x',
+    'http://[fe80::1]/x',
+    'https://hooks.example.com\\@evil.example.com/',
+    `https://hooks.example.com/${'x'.repeat(3_000)}`,
+  ]
+  await refuses(
+    t,
+    'CreateAsset',
+    addresses.map((URL) => [{ URL }, 'InvalidParameter.URL'] as const),
+  )
+  const { message } = await refusal('CreateAsset', { ...good.CreateAsset, URL: addresses[3] })
+  t.match(message, 'neither Base64 nor a data: URI')
+  for (const URL of ['http://hooks.example.com/x', 'https://93.184.216.34:8443/x'])
+    t.equal((await act('CreateAsset', { ...good.CreateAsset, URL })).statusCode, 200, URL)
+})
 
 void t.test('CallbackURL must be https and public', async (t) => {
   await refuses(
@@ -188,7 +182,7 @@ void t.test('a refused credential is not repeated', async (t) => {
   t.notMatch(other.body, 'OTHERS')
 })
 
-void t.test('an id is spelt Id and no other way', async (t) => {
+void t.test('an id is spelt Id only', async (t) => {
   const byId = actionNames.filter((action) => Object.hasOwn(good[action], 'Id'))
   t.equal(byId.length, 6)
   for (const action of byId) {
@@ -212,7 +206,7 @@ void t.test('an id is spelt Id and no other way', async (t) => {
   }
 })
 
-void t.test('the address is spelt URL, of a model overseas in three ways', async (t) => {
+void t.test('the address is spelt URL, for overseas models in three ways', async (t) => {
   const { URL: address, ...rest } = good.CreateAsset
   for (const name of ['Url', 'url']) {
     const there = { ...rest, model: overseas, [name]: address }
@@ -277,7 +271,7 @@ void t.test('members of other actions and unknown ones are no typos', async (t) 
   }
 })
 
-void t.test('507 on a short disk for what creates or changes something', async (t) => {
+void t.test('507 on a short disk for actions that create or update', async (t) => {
   const short = await startLibrary(t, {
     checkDisk: () => Promise.reject(new DomainError('storage_full', 'short', {})),
   })

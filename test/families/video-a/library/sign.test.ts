@@ -29,7 +29,7 @@ const CANONICAL =
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-t.test('a request is signed byte for byte as upstream signs the same one', async (t) => {
+t.test('a request is signed byte for byte as upstream’s example', async (t) => {
   t.equal(canonicalRequest(request), CANONICAL)
   t.equal(
     sha256(canonicalRequest(request)),
@@ -51,7 +51,7 @@ t.test('a request is signed byte for byte as upstream signs the same one', async
   })
 })
 
-t.test('the day of the scope is that of the time, in UTC', async (t) => {
+t.test('the day of the scope is the time’s day in UTC', async (t) => {
   const late = { ...request, atMs: Date.parse('2026-12-31T23:59:59.999Z') }
   const headers = signedHeaders(late, key)
   t.equal(headers['x-date'], '20261231T235959Z')
@@ -73,7 +73,7 @@ t.test('a body is hashed as the bytes of its UTF-8', async (t) => {
   )
 })
 
-t.test('a usual port is no part of the host, any other is', async (t) => {
+t.test('a default port is not part of the host, any other is', async (t) => {
   for (const [host, signed] of [
     ['library.test:443', 'library.test'],
     ['library.test:80', 'library.test'],

@@ -66,7 +66,7 @@ t.test(
   },
 )
 
-t.test('a requested resolution is what is paid, whatever upstream reports', async (t) => {
+t.test('the requested resolution is billed, whatever upstream reports', async (t) => {
   const { lines } = settle('overseas-video-2-0', { resolution: '480p' }, tokens, {
     resolution: '1080p',
   })
@@ -196,7 +196,7 @@ t.test('price_not_configured when any SKU the settlement may need has no price',
   )
 })
 
-t.test('the hold covers what upstream arithmetic makes of any ratio', async (t) => {
+t.test('the hold covers upstream’s pixel arithmetic for any ratio', async (t) => {
   const renderings: readonly (readonly [string, Body, number, number])[] = [
     // model, request, largest frame in pixels, rendered plus reference seconds
     ['overseas-video-2-0', { resolution: '1080p', duration: 5 }, 1_920 * 1_088, 5],

@@ -68,7 +68,7 @@ t.test('the facts hold no prompt, no URL and no identifier of a person (P7)', as
   t.notMatch(facts, /secret/i)
 })
 
-t.test('a minimal body is accepted by every model, and nothing is added to it', async (t) => {
+t.test('a minimal body is accepted by every model and sent unchanged', async (t) => {
   for (const name of every)
     t.strictSame(accept(name).upstreamBody, { content: [prompt], duration: 5 }, name)
 })
@@ -79,7 +79,7 @@ t.test('400 model: absent, not a string, or not an external name', async (t) => 
     refused(t, { ...bodyFor('x'), model }, 'model')
 })
 
-t.test('what a reference is for is left to upstream', async (t) => {
+t.test('the task type of references is left to upstream', async (t) => {
   const name = 'omni_reference_task_type'
   for (const model of every) {
     t.notOk(name in accept(model, { [name]: 'auto' }).upstreamBody)
@@ -95,7 +95,7 @@ t.test('2.5 refuses seed, frames and frame-rate fields; null ones are not passed
     }
 })
 
-t.test('2.0 passes seed and camera_fixed on, checked, and refuses the rest', async (t) => {
+t.test('2.0 passes seed and camera_fixed on, checked, and refuses the others', async (t) => {
   for (const name of of20) {
     const { upstreamBody } = accept(name, { seed: -1, camera_fixed: true })
     t.match(upstreamBody, { seed: -1, camera_fixed: true }, name)
@@ -140,7 +140,7 @@ t.test('duration: required, an integer of the model’s range, or -1', async (t)
     refused(t, bodyFor('domestic-video-2-0', { duration }), 'duration')
 })
 
-t.test('resolution: what the model renders, spelled exactly', async (t) => {
+t.test('resolution: one that the model renders, spelled exactly', async (t) => {
   const all = ['480p', '720p', '1080p', '4k']
   for (const { name, resolutions } of videoAModels)
     for (const resolution of all)
@@ -223,7 +223,7 @@ t.test('tools: web search only on domestic 2.5 and only with text-only content',
     refused(t, bodyFor('domestic-video-2-5', { tools, content: [prompt, item] }), 'tools')
 })
 
-t.test('tools: exactly one web_search; an empty list is none', async (t) => {
+t.test('tools: exactly one web_search; an empty list counts as none', async (t) => {
   for (const name of every) {
     const accepted = accept(name, { tools: [] })
     t.strictSame(accepted.facts.tools, [], name)

@@ -21,7 +21,7 @@ async function refusal(payload: unknown, headers: Record<string, string> = {}) {
   return { status: answer.statusCode, ...answer.json<{ error: Record<string, string> }>().error }
 }
 
-void t.test('200 with the native id alone, and the platform id as a header', async (t) => {
+void t.test('200 with the native id only, and the platform id as a header', async (t) => {
   const answer = await create(goodBody)
   t.equal(answer.statusCode, 200)
   const task = tasks.owned[0]?.view
@@ -64,12 +64,12 @@ void t.test('the use case gets the external name, the facts and the normalised b
   t.notOk(Object.hasOwn(input?.upstreamBody ?? {}, 'CallbackURL'))
 })
 
-void t.test('a request id of the caller is never taken over', async (t) => {
+void t.test('a request id of the caller is never used', async (t) => {
   const answer = await create(goodBody, { 'x-request-id': 'mine', 'request-id': 'mine' })
   t.match(answer.headers['x-request-id'], /^req_/)
 })
 
-void t.test('an Idempotency-Key reaches the use case; a replay says so', async (t) => {
+void t.test('an Idempotency-Key reaches the use case; a replay is marked', async (t) => {
   await create(goodBody, { 'idempotency-key': 'order 7' })
   const first = tasks.created.at(-1)
   t.equal(first?.idempotencyKey, 'order 7')
@@ -186,28 +186,25 @@ void t.test('415 for any body that is not plain JSON in UTF-8', async (t) => {
   )
 })
 
-void t.test(
-  'assets are handed on by what they are named as, to be found for the tenant',
-  async (t) => {
-    const content = [
-      { type: 'text', text: 'x' },
-      { type: 'image_url', role: 'reference_image', image_url: { url: 'asset://asset-1' } },
-    ]
-    t.equal((await create({ ...goodBody, content, ProjectName: 'films' })).statusCode, 200)
-    const { assets, upstreamBody } = tasks.created.at(-1) ?? {}
-    t.match(assets, {
-      assets: [{ assetId: 'asset-1', assetType: 'Image', param: 'content' }],
-      projectName: 'films',
+void t.test('named assets are passed on by id and type, to be found for the tenant', async (t) => {
+  const content = [
+    { type: 'text', text: 'x' },
+    { type: 'image_url', role: 'reference_image', image_url: { url: 'asset://asset-1' } },
+  ]
+  t.equal((await create({ ...goodBody, content, ProjectName: 'films' })).statusCode, 200)
+  const { assets, upstreamBody } = tasks.created.at(-1) ?? {}
+  t.match(assets, {
+    assets: [{ assetId: 'asset-1', assetType: 'Image', param: 'content' }],
+    projectName: 'films',
+  })
+  t.notMatch(JSON.stringify(upstreamBody), 'films')
+  t.match(JSON.stringify(upstreamBody), 'asset://native-asset-1')
+  for (const projectName of [7, '', 'x'.repeat(65)])
+    t.match(await refusal({ ...goodBody, ProjectName: projectName }), {
+      status: 400,
+      param: 'ProjectName',
     })
-    t.notMatch(JSON.stringify(upstreamBody), 'films')
-    t.match(JSON.stringify(upstreamBody), 'asset://native-asset-1')
-    for (const projectName of [7, '', 'x'.repeat(65)])
-      t.match(await refusal({ ...goodBody, ProjectName: projectName }), {
-        status: 400,
-        param: 'ProjectName',
-      })
-  },
-)
+})
 
 void t.test('400 for a callback URL that is not public https', async (t) => {
   hosts.set('inside.example.com', ['93.184.216.34', '10.0.0.1'])
@@ -257,7 +254,7 @@ interface Failure {
 }
 
 const failures: Readonly<Record<string, Failure>> = {
-  'the balance does not cover it': {
+  'the balance does not cover the task': {
     code: 'insufficient_balance',
     status: 402,
     answers: 'insufficient_balance',
@@ -347,7 +344,7 @@ const failures: Readonly<Record<string, Failure>> = {
     type: 'TooManyRequests',
     retryAfter: '7',
   },
-  'the token has as many tasks as it may': {
+  'the token is at its limit of concurrent tasks': {
     code: 'rate_limited',
     details: { limitedBy: 'concurrent_tasks', limit: 5, retryAfterMs: 10_000 },
     status: 429,
@@ -362,7 +359,7 @@ const failures: Readonly<Record<string, Failure>> = {
     type: 'TooManyRequests',
     retryAfter: '1',
   },
-  'the model service refused our account': {
+  'the model service refused the account': {
     code: 'submission_refused',
     details: { platformId, kind: 'account' },
     status: 503,
@@ -416,7 +413,7 @@ void t.test('503 when Postgres or the log cannot be reached', async (t) => {
   }
 })
 
-void t.test('500 in the same shape, not to be retried, when we broke something', async (t) => {
+void t.test('500 in the family’s shape, not to be retried, for an internal fault', async (t) => {
   for (const error of [
     new Error('secret detail'),
     new DomainError('tenant_exists', 'secret detail', {}),

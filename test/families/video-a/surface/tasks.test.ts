@@ -74,7 +74,7 @@ void t.test('a succeeded task is shown with its content, usage and actual settin
   })
 })
 
-void t.test('the platform id finds the same task', async (t) => {
+void t.test('the platform id finds a task like its native id', async (t) => {
   const byNative = await get(`/${done.nativeId}`)
   const byPlatform = await get(`/${done.platformId}`)
   t.same(byPlatform.json(), byNative.json())
@@ -92,41 +92,38 @@ void t.test('a task not yet known upstream goes by its platform id', async (t) =
   t.match(answer.json(), { id: unsubmitted.platformId, status: 'queued' })
 })
 
-void t.test(
-  '404 task_not_found, byte for byte the same for unknown and foreign tasks',
-  async (t) => {
-    const unknown = await get('/cgt-20260101000000-zzzzz')
-    t.equal(unknown.statusCode, 404)
-    t.same(unknown.json(), {
-      error: {
-        code: 'task_not_found',
-        message: 'The specified task was not found',
-        param: '',
-        type: 'NotFound',
-      },
-    })
-    const headersOf = (answer: typeof unknown) =>
-      Object.fromEntries(
-        Object.entries(answer.headers).filter(([name]) => !['date', 'x-request-id'].includes(name)),
-      )
-    const others = [
-      await get(`/${foreign.nativeId}`),
-      await get(`/${foreign.platformId}`),
-      await get('/video_01JABCDEFGHJKMNPQRSTVWXY00'),
-      await get('/..%2f..'),
-      await get('/%F0%9F%92%A9'),
-      await get(`/${'a'.repeat(4_000)}`),
-      await del(foreign.nativeId ?? ''),
-      await del(foreign.platformId),
-      await del('cgt-20260101000000-zzzzz'),
-    ]
-    for (const other of others) {
-      t.equal(other.statusCode, 404)
-      t.equal(other.body, unknown.body)
-      t.same(headersOf(other), headersOf(unknown))
-    }
-  },
-)
+void t.test('404 task_not_found, byte for byte, for unknown and foreign tasks', async (t) => {
+  const unknown = await get('/cgt-20260101000000-zzzzz')
+  t.equal(unknown.statusCode, 404)
+  t.same(unknown.json(), {
+    error: {
+      code: 'task_not_found',
+      message: 'The specified task was not found',
+      param: '',
+      type: 'NotFound',
+    },
+  })
+  const headersOf = (answer: typeof unknown) =>
+    Object.fromEntries(
+      Object.entries(answer.headers).filter(([name]) => !['date', 'x-request-id'].includes(name)),
+    )
+  const others = [
+    await get(`/${foreign.nativeId}`),
+    await get(`/${foreign.platformId}`),
+    await get('/video_01JABCDEFGHJKMNPQRSTVWXY00'),
+    await get('/..%2f..'),
+    await get('/%F0%9F%92%A9'),
+    await get(`/${'a'.repeat(4_000)}`),
+    await del(foreign.nativeId ?? ''),
+    await del(foreign.platformId),
+    await del('cgt-20260101000000-zzzzz'),
+  ]
+  for (const other of others) {
+    t.equal(other.statusCode, 404)
+    t.equal(other.body, unknown.body)
+    t.same(headersOf(other), headersOf(unknown))
+  }
+})
 
 void t.test('text that cannot be an id is never looked up', async (t) => {
   tasks.asked.length = 0
@@ -138,32 +135,29 @@ void t.test('text that cannot be an id is never looked up', async (t) => {
   t.same(tasks.asked, [])
 })
 
-void t.test('502 service_error when the model service cannot be asked', async (t) => {
+void t.test('502 service_error when the model service cannot be queried', async (t) => {
   tasks.failure = new DomainError('upstream_unavailable', 'x', {})
   const answer = await get(`/${done.nativeId}`)
   t.equal(answer.statusCode, 502)
   t.match(answer.json(), { error: { code: 'service_error', type: 'BadGateway' } })
 })
 
-void t.test(
-  'a list shows the tenant’s own tasks, newest first, and how many there are',
-  async (t) => {
-    const answer = await get('')
-    t.equal(answer.statusCode, 200)
-    const { items, total } = answer.json<{ items: { id: string }[]; total: number }>()
-    t.same(
-      items.map((item) => item.id),
-      [unsubmitted.platformId, running.nativeId, failed.nativeId, done.nativeId],
-    )
-    t.equal(total, 4)
-    t.match(items[3], {
-      model: 'overseas-video-2-0',
-      status: 'succeeded',
-      created_at: 1_767_323_045,
-    })
-    t.same((await get('', 'sk-two')).json().total, 1)
-  },
-)
+void t.test('a list shows the tenant’s own tasks, newest first, and their count', async (t) => {
+  const answer = await get('')
+  t.equal(answer.statusCode, 200)
+  const { items, total } = answer.json<{ items: { id: string }[]; total: number }>()
+  t.same(
+    items.map((item) => item.id),
+    [unsubmitted.platformId, running.nativeId, failed.nativeId, done.nativeId],
+  )
+  t.equal(total, 4)
+  t.match(items[3], {
+    model: 'overseas-video-2-0',
+    status: 'succeeded',
+    created_at: 1_767_323_045,
+  })
+  t.same((await get('', 'sk-two')).json().total, 1)
+})
 
 void t.test('without parameters a list is the first ten, unfiltered', async (t) => {
   await get('?unknown=1&page=7&filter.service_tier=flex')
@@ -253,7 +247,7 @@ void t.test('filter.task_ids takes commas, repetition, both, and either kind of 
   t.same(tasks.listed.at(-1)?.ids, [done.nativeId])
 })
 
-void t.test('filter.task_ids that name nothing of ours list nothing', async (t) => {
+void t.test('filter.task_ids with foreign or invalid ids lists no task', async (t) => {
   t.same((await get(`?filter.task_ids=${foreign.nativeId}`)).json(), { items: [], total: 0 })
   t.same((await get('?filter.task_ids=%01,%27')).json(), { items: [], total: 0 })
   t.same(tasks.listed.at(-1)?.ids, [])
@@ -264,7 +258,7 @@ void t.test('filter.task_ids without an id is no filter', async (t) => {
   t.equal((await get('?filter.task_ids=,%20,')).json().total, 4)
 })
 
-void t.test('400 for more ids than one list takes', async (t) => {
+void t.test('400 for more ids than a list allows', async (t) => {
   const ids = (count: number) => Array.from({ length: count }, (_, n) => `c${n}`).join(',')
   t.equal((await get(`?filter.task_ids=${ids(500)}`)).statusCode, 200)
   t.match((await get(`?filter.task_ids=${ids(501)}`)).json(), {
@@ -272,14 +266,14 @@ void t.test('400 for more ids than one list takes', async (t) => {
   })
 })
 
-void t.test('a deletion answers an empty object', async (t) => {
+void t.test('a deletion returns an empty object', async (t) => {
   const answer = await del(done.nativeId ?? '')
   t.equal(answer.statusCode, 200)
   t.same(answer.json(), {})
   t.equal(answer.headers['x-platform-id'], done.platformId)
 })
 
-void t.test('a deletion may say JSON and send none', async (t) => {
+void t.test('a deletion may have a JSON content type without a body', async (t) => {
   const answer = await app.inject({
     method: 'DELETE',
     url: `${tasksPath}/${failed.nativeId}`,

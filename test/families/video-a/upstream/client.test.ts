@@ -86,7 +86,7 @@ async function failure(promise: Promise<unknown>): Promise<ProviderError> {
 }
 
 t.test(
-  'create sends body, model and marker with our credential and returns the native id',
+  'create sends body, model and marker with the account’s credential and returns the native id',
   async (t) => {
     let seen: { url: string | undefined; auth: string | undefined; body: string } | undefined
     const channel = await upstream(t, (request, body, response) => {
@@ -265,7 +265,7 @@ t.test('messages lose request ids, links, hosts and vendor words', async (t) => 
   t.equal(param, 'content[0]')
 })
 
-t.test('messages lose the words of the host of its asset library as well', async (t) => {
+t.test('messages lose the vendor words of the asset library’s host as well', async (t) => {
   const channel = await upstream(t, (_request, _body, response) =>
     json(response, 400, { error: { code: 'InvalidParameter', message: 'Acmecloud refused it' } }),
   )
@@ -340,7 +340,7 @@ t.test('usage that is not a count is left out, never guessed', async (t) => {
   }
 })
 
-t.test('a task upstream does not know is gone; an unknown path is not', async (t) => {
+t.test('a task unknown upstream is gone; an unknown path is not', async (t) => {
   const known = await upstream(t, (_request, _body, response) =>
     json(response, 404, {
       error: { code: 'ResourceNotFound', message: 'no', param: '', type: '' },

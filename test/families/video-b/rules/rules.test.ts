@@ -58,7 +58,7 @@ function refusedFor(t: Test, given: object, param: string, title = ''): void {
   t.equal(refusal(given)[1], param, title)
 }
 
-t.test('models: the two there are; the names of what is billed are none', (t) => {
+t.test('models: the two names; names of SKUs are unknown', (t) => {
   for (const name of ['h3-video', 'h3-video-max']) t.equal(catalog.findTaskModel(name)?.name, name)
   for (const model of [
     'h3-768p-second',
@@ -89,7 +89,7 @@ t.test('duration: an integer, from 4 or 5 to 15 by model', (t) => {
   t.end()
 })
 
-t.test('resolution: 768P unless said otherwise, and only what the model renders', (t) => {
+t.test('resolution: 768P by default, and only those that the model renders', (t) => {
   t.equal(accepted(body()).settings.resolution, '768P')
   t.equal(accepted(body({ resolution: '2K' })).settings.resolution, '2K')
   t.equal(accepted(body({ model: 'h3-video-max', resolution: '480P' })).settings.resolution, '480P')
@@ -118,7 +118,7 @@ t.test('content: one text that is not empty, without a role, of at most 7000 cha
   t.end()
 })
 
-t.test('content: at most 13 items and so many of each role', (t) => {
+t.test('content: at most 13 items, and a bound for each role', (t) => {
   const all = [
     ...many(9, media('image', 'reference_image')),
     ...many(3, media('video', 'reference_video')),
@@ -163,7 +163,7 @@ t.test('text to video: a concrete ratio is required', (t) => {
   t.end()
 })
 
-t.test('frames: adaptive is used, and nothing beside them', (t) => {
+t.test('frames: the ratio is adaptive, and references are refused', (t) => {
   const first = media('image', 'first_frame')
   const last = media('image', 'last_frame')
   for (const items of [[first], [last], [first, last], [media('image')]])
@@ -179,7 +179,7 @@ t.test('frames: adaptive is used, and nothing beside them', (t) => {
   t.end()
 })
 
-t.test('references: any ratio or none, and audio never alone', (t) => {
+t.test('references: any ratio or none, and never audio without a picture or video', (t) => {
   const image = media('image', 'reference_image')
   const video = media('video', 'reference_video')
   const audio = media('audio', 'reference_audio')
@@ -202,7 +202,7 @@ t.test('h3-video-max takes text and frames, and no references', (t) => {
   t.end()
 })
 
-t.test('locators: public https, strict data URIs, uploaded files, and nothing else', (t) => {
+t.test('locators: public https, strict data URIs and uploaded files only', (t) => {
   const at = 'content[1].image_url.url'
   const locatorOf = (url: unknown, kind: 'image' | 'video' | 'audio' = 'image') =>
     accepted(withMedia([media(kind, `reference_${kind}`, url), media('image', 'reference_image')]))
@@ -244,7 +244,7 @@ t.test('locators: public https, strict data URIs, uploaded files, and nothing el
   t.end()
 })
 
-t.test('data URIs: their type and what they come to decoded', (t) => {
+t.test('data URIs: their type and their decoded size', (t) => {
   const uri = (type: string, decodedBytes: number) => {
     const whole = Buffer.alloc(Math.ceil(decodedBytes / 3) * 4, 'A')
     const padding = (3 - (decodedBytes % 3)) % 3
@@ -277,7 +277,7 @@ t.test('data URIs: their type and what they come to decoded', (t) => {
   t.end()
 })
 
-t.test('data URIs: nothing but a type and strict base64', (t) => {
+t.test('data URIs: a type and strict base64 only', (t) => {
   for (const uri of [
     'data:image/png;base64,',
     'data:image/png;base64,QQ',
@@ -363,7 +363,7 @@ function settled(given: object, usage: Usage) {
   return settlement?.lines.map(({ sku, quantity, measurement }) => [sku, quantity, measurement])
 }
 
-t.test('a second is priced by model and resolution, and billed as upstream counts', (t) => {
+t.test('a second is priced by model and resolution, and billed as counted upstream', (t) => {
   for (const [model, resolution, sku] of [
     ['h3-video', '768P', 'h3-768p-second'],
     ['h3-video', '2K', 'h3-2k-second'],
@@ -400,7 +400,7 @@ t.test('images beyond the fifth are billed, as upstream counts them or as they w
   t.end()
 })
 
-t.test('the hold has the seconds asked for, those of reference videos, and extra images', (t) => {
+t.test('the hold has the requested seconds, those of reference videos, and extra images', (t) => {
   const hold = (given: object) => {
     const { model, facts } = accepted(given)
     return videoBRules.quote(model.name, facts, book).hold
@@ -415,7 +415,7 @@ t.test('the hold has the seconds asked for, those of reference videos, and extra
   t.end()
 })
 
-t.test('asked for as any video: what is left open has a default, refusals name the order', (t) => {
+t.test('a simple video order: open settings have defaults, refusals name the order', (t) => {
   const rules = videoBRules.simpleVideo
   const order = {
     model: 'h3-video',

@@ -69,7 +69,7 @@ t.test('ids may come as numbers of any length', (t) => {
   t.end()
 })
 
-t.test('a task is read the same from its envelope and from a list', (t) => {
+t.test('a task is read equally from its envelope and from a list', (t) => {
   const read = wire.readTask({ task: task(), base_resp: { status_code: 0 } }, scrub)
   t.strictSame(read, {
     nativeId: '424010985738629',
@@ -114,7 +114,7 @@ t.test('a task is read the same from its envelope and from a list', (t) => {
   t.end()
 })
 
-t.test('errors go by the number in their message', (t) => {
+t.test('errors are mapped by the number in their message', (t) => {
   const error = (message: string) => ({
     type: 'error',
     error: { type: 'x', message, http_code: '400' },

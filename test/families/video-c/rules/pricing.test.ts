@@ -20,7 +20,7 @@ t.test('every model has a price in the shipped book', async (t) => {
       t.equal(shippedBook.lookup(sku, currency)?.unit, 'credit', sku)
 })
 
-t.test('a success pays the credits upstream took; a zero writes no line', async (t) => {
+t.test('a success is billed the credits upstream took; a zero writes no line', async (t) => {
   t.match(settle({ duration: 5 }, { credits: 100 }), {
     currency: 'USD',
     amount: '0.5',
@@ -33,12 +33,12 @@ t.test('a success pays the credits upstream took; a zero writes no line', async 
   t.match(settle({}, { credits: 0 }), { amount: '0', lines: [] })
 })
 
-t.test('without a count of credits nothing is settled at a guess', async (t) => {
+t.test('a success without a valid count of credits is not settled', async (t) => {
   for (const usage of [{}, { credits: -1 }, { credits: 1.5 }, { completion_tokens: 5 }])
     t.equal(settle({}, usage), undefined)
 })
 
-t.test('what is held goes by seconds and resolution, and by half off-peak', async (t) => {
+t.test('the hold depends on seconds and resolution, and is halved off-peak', async (t) => {
   const hold = (model: string, settings: TaskFacts['settings']) =>
     videoCRules.quote(model, factsOf(settings), shippedBook).hold
   t.equal(hold('clipq3-pro', { duration: 16, resolution: '1080p' }), '3.2')

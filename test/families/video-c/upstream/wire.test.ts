@@ -10,7 +10,7 @@ const submission = {
   marker: 'marker-1',
 }
 
-t.test('a creation goes to the path of its mode, with our marker as its payload', async (t) => {
+t.test('a creation goes to the path of its mode, with the marker as its payload', async (t) => {
   t.equal(videoCWire.createPath(submission), '/ent/v2/start-end2video')
   t.same(videoCWire.createBody(submission), {
     prompt: 'a fox',
@@ -29,7 +29,7 @@ t.test('a creation goes to the path of its mode, with our marker as its payload'
     t.equal(videoCWire.readCreated(body), undefined)
 })
 
-t.test('ids of others cannot leave their place in a path', async (t) => {
+t.test('ids are escaped in paths', async (t) => {
   t.equal(videoCWire.taskPath('../a?b'), '/ent/v2/tasks/..%2Fa%3Fb/creations')
   t.same(videoCWire.cancelRequest?.('83'), {
     method: 'POST',
@@ -46,7 +46,7 @@ t.test('ids of others cannot leave their place in a path', async (t) => {
   )
 })
 
-t.test('states and their errors, and nothing that is not known is a failure', async (t) => {
+t.test('states and their errors; an unknown state is not a failure', async (t) => {
   const read = (state: string, err_code = '') => {
     const seen = videoCWire.readTask({ id: '83', state, err_code, creations: [] }, plain)
     return [seen?.status, seen?.error?.code]
@@ -67,7 +67,7 @@ t.test('states and their errors, and nothing that is not known is a failure', as
   t.equal(videoCWire.readTask({ state: 'success' }, plain, '83')?.nativeId, '83')
 })
 
-t.test('a success has its credits, its links, and what it was sent with', async (t) => {
+t.test('a success has its credits, its links and its marker', async (t) => {
   const seen = videoCWire.readTask(
     {
       id: '83',
@@ -112,7 +112,7 @@ t.test('a success has its credits, its links, and what it was sent with', async 
   t.equal(videoCWire.readList({ items: [] }), undefined)
 })
 
-t.test('whose fault a refusal is, and what it rules out', async (t) => {
+t.test('refusals have a kind, an acceptance and a code', async (t) => {
   const kindOf = (statusCode: number, reason?: string) => {
     const error = videoCWire.readError({ code: statusCode, reason, message: 'm', metadata: {} })
     const { kind, acceptance, code } = fromTaskResponse({ statusCode, headers: {} }, error, plain)
