@@ -98,7 +98,7 @@ function refusalOf(read: (value: string) => unknown, value: string): string | un
   }
 }
 
-t.test('a bound in characters counts characters, however many units each is', (t) => {
+t.test('a bound in characters counts code points, not code units', (t) => {
   for (const [what, most, read] of bounds)
     for (const character of ['a', '字', '🦊', '𠮷']) {
       t.equal(
@@ -115,7 +115,7 @@ t.test('a bound in characters counts characters, however many units each is', (t
   t.end()
 })
 
-t.test('a schema counts the same characters, of a body as of a header', (t) => {
+t.test('a schema counts code points in bodies, headers and queries', (t) => {
   const schema = Type.Object({ name: Type.String({ maxLength: 128 }) })
   for (const httpPart of ['body', 'headers', 'querystring'])
     for (const character of ['a', '🦊']) {
@@ -128,7 +128,7 @@ t.test('a schema counts the same characters, of a body as of a header', (t) => {
   t.end()
 })
 
-t.test('of any text the code points are counted', (t) => {
+t.test('the code points of any text are counted', (t) => {
   fc.assert(
     fc.property(
       fc.string({ unit: 'binary', maxLength: 40 }),

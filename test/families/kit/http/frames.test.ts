@@ -51,7 +51,7 @@ const stream = fc
     events.map(([lines, eol]) => [...lines, '', ''].join(eol).slice(0, -eol.length) + eol).join(''),
   )
 
-t.test('frames are what the standard says, however the text is cut', async (t) => {
+t.test('frames are split as the standard says, at any chunk boundary', async (t) => {
   fc.assert(
     fc.property(stream, fc.array(fc.nat(), { maxLength: 12 }), (text, at) => {
       // The reference waits for what may follow a last CR; a line of comment makes that moot.
@@ -90,7 +90,7 @@ t.test('a bare object outside any field is kept', async (t) => {
   t.equal(parser.end()?.data, '{"error":{"code":503}}')
 })
 
-t.test('what is left at the end is emitted once', async (t) => {
+t.test('the rest at the end is emitted once', async (t) => {
   const parser = createFrameParser(LIMIT)
   t.same(parser.feed('data: 1\n\ndata: 2'), [{ event: undefined, data: '1' }])
   t.same(parser.end(), { event: undefined, data: '2' })
@@ -117,7 +117,7 @@ const text = fc.oneof(
   fc.constantFrom(LONG, `${LONG}"`, `\\${LONG}`, `"${LONG}\\`),
 )
 
-t.test('a frame beyond its bound keeps all but its long strings, however it is cut', async (t) => {
+t.test('a frame beyond its bound loses only its long strings, at any boundary', async (t) => {
   const members = fc.dictionary(fc.string({ maxLength: 6 }), fc.oneof(text, fc.nat()))
   fc.assert(
     fc.property(members, fc.array(fc.nat(), { maxLength: 12 }), (object, at) => {
@@ -154,7 +154,7 @@ t.test('a large frame in small pieces takes time in proportion to its size', asy
   t.equal(frame?.data.length, 2_000 * 16_384)
 })
 
-t.test('a stream that the gateway ends shows nothing about its provider', async (t) => {
+t.test('a stream that the gateway ends does not count against its provider', async (t) => {
   const reader = {
     read: (frame: Frame) => frame,
     tally: () => ({ finished: false, failure: undefined }),

@@ -4,7 +4,7 @@ import { restOf } from '../../../../src/families/kit/http/refusals.ts'
 const rest = (remaining: string, reset: string) =>
   restOf({ 'x-ratelimit-remaining-requests': remaining, 'x-ratelimit-reset-requests': reset })
 
-t.test('only what is used up asks for rest, as long as it takes to come back', async (t) => {
+t.test('only an exhausted limit asks for a rest, until its reset', async (t) => {
   t.equal(rest('0', '12ms'), 12)
   t.equal(rest('0', '1.5s'), 1_500)
   t.equal(rest('0', '0m30s'), 30_000)
@@ -13,7 +13,7 @@ t.test('only what is used up asks for rest, as long as it takes to come back', a
   t.equal(restOf({}), undefined)
 })
 
-t.test('the longer of both limits counts; nonsense does not', async (t) => {
+t.test('the longer reset of both limits counts; nonsense does not', async (t) => {
   t.equal(
     restOf({
       'x-ratelimit-remaining-requests': '0',

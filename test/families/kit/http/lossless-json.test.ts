@@ -13,6 +13,6 @@ t.test('digits inside strings, fractions and safe integers stay as they are', as
   t.same(parseLossless(text), JSON.parse(text))
 })
 
-t.test('what is not JSON throws', async (t) => {
+t.test('text that is not JSON throws', async (t) => {
   t.throws(() => parseLossless('9007199254740993x'), SyntaxError)
 })

@@ -72,17 +72,14 @@ function sendEver(response: ServerResponse): void {
   response.on('close', () => clearInterval(timer))
 }
 
-void t.test(
-  'the bytes of a public host, asked by its name at the address that was judged',
-  async (t) => {
-    const net = await internet(t, say('bytes'))
-    t.equal(await net.outcome(net.at('/a?b=c')), 'bytes')
-    t.same(net.asked, ['pictures.example.com/a?b=c'])
-    t.same(net.located, [PUBLIC])
-  },
-)
+void t.test('a public host is requested by its name at the checked address', async (t) => {
+  const net = await internet(t, say('bytes'))
+  t.equal(await net.outcome(net.at('/a?b=c')), 'bytes')
+  t.same(net.asked, ['pictures.example.com/a?b=c'])
+  t.same(net.located, [PUBLIC])
+})
 
-void t.test('a host that resolves elsewhere a moment later is not asked there', async (t) => {
+void t.test('a host that resolves elsewhere later is requested where it was checked', async (t) => {
   const net = await internet(t, say('bytes'))
   const { fetchPublic } = net
   const original = net.hosts.get('pictures.example.com')
@@ -94,7 +91,7 @@ void t.test('a host that resolves elsewhere a moment later is not asked there', 
   t.match(await net.outcome(net.at('/a')), /^not_public/)
 })
 
-void t.test('what is no public place is not connected to', async (t) => {
+void t.test('a host that is not public is not connected to', async (t) => {
   const net = await internet(t, say('bytes'))
   for (const host of [
     '127.0.0.1',
@@ -121,7 +118,7 @@ void t.test('what is no public place is not connected to', async (t) => {
   t.same(net.asked, [])
 })
 
-void t.test('a redirect is followed, each place judged as the first', async (t) => {
+void t.test('a redirect is followed, each target checked as the first', async (t) => {
   const net = await internet(t, (request, response) => {
     const [, to = ''] = /^\/to\/(.*)$/.exec(request.url ?? '') ?? []
     if (to === '') return void response.end('there')
@@ -175,7 +172,7 @@ void t.test('a body that does not come in time is cut', async (t) => {
   t.match(await left, /^aborted/)
 })
 
-void t.test('an answer other than 200, or a broken one, is nothing', async (t) => {
+void t.test('a status other than 200 and a broken answer give no bytes', async (t) => {
   const net = await internet(t, (request, response) => {
     if (request.url === '/broken') {
       response.writeHead(200, { 'content-length': '100' }).write('half')
@@ -191,19 +188,16 @@ void t.test('an answer other than 200, or a broken one, is nothing', async (t) =
   t.equal(await net.outcome('http://pictures.example.com:9/'), 'unreachable: cannot be reached')
 })
 
-void t.test(
-  'an origin the operator named may be private; where it redirects may not',
-  async (t) => {
-    const net = await internet(t, (request, response) => {
-      if (request.url === '/away') response.writeHead(302, { location: 'http://127.0.0.1:9/' })
-      response.end('ours')
-    })
-    const trustedOrigin = `http://127.0.0.1:${net.port}`
-    t.equal(await net.outcome(`${trustedOrigin}/a`, { trustedOrigin }), 'ours')
-    t.match(await net.outcome(`${trustedOrigin}/away`, { trustedOrigin }), /^not_public/)
-    t.match(await net.outcome(`${trustedOrigin}/a`), /^not_public/)
-  },
-)
+void t.test('an origin named by the operator may be private, its redirects may not', async (t) => {
+  const net = await internet(t, (request, response) => {
+    if (request.url === '/away') response.writeHead(302, { location: 'http://127.0.0.1:9/' })
+    response.end('ours')
+  })
+  const trustedOrigin = `http://127.0.0.1:${net.port}`
+  t.equal(await net.outcome(`${trustedOrigin}/a`, { trustedOrigin }), 'ours')
+  t.match(await net.outcome(`${trustedOrigin}/away`, { trustedOrigin }), /^not_public/)
+  t.match(await net.outcome(`${trustedOrigin}/a`), /^not_public/)
+})
 
 const opening = {
   range: undefined,
@@ -212,63 +206,56 @@ const opening = {
   idleTimeoutMs: 5_000,
 }
 
-void t.test(
-  'what is opened comes as it is read, with its status and no other headers',
-  async (t) => {
-    const { at, openPublic } = await internet(t, ({ url, headers }, response) => {
-      if (url === '/moved') return void response.writeHead(302, { location: '/file' }).end()
-      const status = headers.range === 'bytes=0-1' ? 206 : url === '/file' ? 200 : 404
-      const said = {
-        'content-type': 'video/mp4',
-        'content-range': 'bytes 0-1/4',
-        'set-cookie': 'a=b',
-      }
-      response.writeHead(status, said).end('ab')
-    })
-    const moved = await openPublic(at('/moved'), opening)
-    t.equal(moved.status, 200)
-    t.same(Object.keys(moved.headers), ['content-type', 'content-range'])
-    t.equal((await moved.body.toArray()).join(''), 'ab')
-    const part = await openPublic(at('/file'), { ...opening, range: 'bytes=0-1' })
-    t.equal(part.status, 206)
-    part.body.destroy()
-    const none = await openPublic(at('/none'), opening)
-    t.equal(none.status, 404, 'the caller judges the status')
-    none.body.destroy()
-  },
-)
+void t.test('an opened body is streamed, with its status and allowed headers only', async (t) => {
+  const { at, openPublic } = await internet(t, ({ url, headers }, response) => {
+    if (url === '/moved') return void response.writeHead(302, { location: '/file' }).end()
+    const status = headers.range === 'bytes=0-1' ? 206 : url === '/file' ? 200 : 404
+    const said = {
+      'content-type': 'video/mp4',
+      'content-range': 'bytes 0-1/4',
+      'set-cookie': 'a=b',
+    }
+    response.writeHead(status, said).end('ab')
+  })
+  const moved = await openPublic(at('/moved'), opening)
+  t.equal(moved.status, 200)
+  t.same(Object.keys(moved.headers), ['content-type', 'content-range'])
+  t.equal((await moved.body.toArray()).join(''), 'ab')
+  const part = await openPublic(at('/file'), { ...opening, range: 'bytes=0-1' })
+  t.equal(part.status, 206)
+  part.body.destroy()
+  const none = await openPublic(at('/none'), opening)
+  t.equal(none.status, 404, 'the caller judges the status')
+  none.body.destroy()
+})
 
-void t.test(
-  'what is opened lies at a public address, and is closed when it is not read',
-  async (t) => {
-    let open = 0
-    const { asked, at, openPublic } = await internet(t, ({ url }, response) => {
-      if (url === '/away')
-        return void response.writeHead(302, { location: 'http://10.0.0.5/' }).end()
-      if (url === '/silent') return
-      open += 1
-      response.on('close', () => (open -= 1))
-      response.write('a')
-      if (url === '/ever') sendEver(response)
-    })
-    const reasonOf = (path: string, host?: string, changed = {}) =>
-      openPublic(at(path, host), { ...opening, ...changed }).then(
-        () => 'opened',
-        (error: unknown) => (error instanceof FetchFault ? error.reason : error),
-      )
-    t.equal(await reasonOf('/ever', 'inside.example.com'), 'not_public')
-    t.equal(await reasonOf('/away'), 'not_public')
-    t.same(asked, ['pictures.example.com/away'])
-    t.equal(await reasonOf('/silent', undefined, { firstByteTimeoutMs: 50 }), 'timeout')
-    const leaving = new AbortController()
-    const left = await openPublic(at('/ever'), { ...opening, signal: leaving.signal })
-    leaving.abort()
-    await t.rejects(left.body.toArray())
-    const stuck = await openPublic(at('/stuck'), { ...opening, idleTimeoutMs: 50 })
-    await t.rejects(stuck.body.toArray(), { code: 'UND_ERR_BODY_TIMEOUT' })
-    const dropped = await openPublic(at('/ever'), opening)
-    dropped.body.destroy()
-    await until(() => open === 0)
-    t.pass('no connection is left')
-  },
-)
+void t.test('an opened body comes from a public address, and is closed when unread', async (t) => {
+  let open = 0
+  const { asked, at, openPublic } = await internet(t, ({ url }, response) => {
+    if (url === '/away') return void response.writeHead(302, { location: 'http://10.0.0.5/' }).end()
+    if (url === '/silent') return
+    open += 1
+    response.on('close', () => (open -= 1))
+    response.write('a')
+    if (url === '/ever') sendEver(response)
+  })
+  const reasonOf = (path: string, host?: string, changed = {}) =>
+    openPublic(at(path, host), { ...opening, ...changed }).then(
+      () => 'opened',
+      (error: unknown) => (error instanceof FetchFault ? error.reason : error),
+    )
+  t.equal(await reasonOf('/ever', 'inside.example.com'), 'not_public')
+  t.equal(await reasonOf('/away'), 'not_public')
+  t.same(asked, ['pictures.example.com/away'])
+  t.equal(await reasonOf('/silent', undefined, { firstByteTimeoutMs: 50 }), 'timeout')
+  const leaving = new AbortController()
+  const left = await openPublic(at('/ever'), { ...opening, signal: leaving.signal })
+  leaving.abort()
+  await t.rejects(left.body.toArray())
+  const stuck = await openPublic(at('/stuck'), { ...opening, idleTimeoutMs: 50 })
+  await t.rejects(stuck.body.toArray(), { code: 'UND_ERR_BODY_TIMEOUT' })
+  const dropped = await openPublic(at('/ever'), opening)
+  dropped.body.destroy()
+  await until(() => open === 0)
+  t.pass('no connection is left')
+})

@@ -12,11 +12,11 @@ const scrub = createScrubber({
   fallback: 'Refused.',
 })
 
-t.test('words follow from host and model names, without everyday ones', async (t) => {
+t.test('vendor words are found in host and model names, without everyday words', async (t) => {
   t.same(words, ['acme', 'acmestore', 'megaseed', 'zed'])
 })
 
-t.test('what gives upstream away is taken out', async (t) => {
+t.test('vendor names, hosts, links, ids and keys are removed from messages', async (t) => {
   const cases: readonly (readonly [string, RegExp])[] = [
     ['Bad ratio. Request id: 0217abcdef', /^Bad ratio\.?$/],
     ['see https://docs.acme.com/x?y=1 now', /^see \[link\] now$/],
@@ -30,13 +30,13 @@ t.test('what gives upstream away is taken out', async (t) => {
   for (const [message, expected] of cases) t.match(scrub(message), expected, message)
 })
 
-t.test('plain messages stay, empty ones get the fallback, long ones an end', async (t) => {
+t.test('plain messages stay, empty ones get a fallback, long ones are cut', async (t) => {
   t.equal(scrub('The parameter `duration` must be 4-15.'), 'The parameter `duration` must be 4-15.')
   t.equal(scrub('Request id: 021712345'), 'Refused.')
   t.ok(scrub('a '.repeat(5_000)).length <= 500)
 })
 
-t.test('what is left reads as a sentence', async (t) => {
+t.test('a scrubbed message reads as a sentence', async (t) => {
   const cases: readonly (readonly [string, string])[] = [
     ['ACME refused the call.', 'The provider refused the call.'],
     ['Bad key. Acme refused it.', 'Bad key. The provider refused it.'],
@@ -66,7 +66,7 @@ t.test('what is left reads as a sentence', async (t) => {
   for (const [message, expected] of cases) t.equal(scrub(message), expected, message)
 })
 
-t.test('a word that the end of the searched part divides is left out', async (t) => {
+t.test('a word cut by the end of the searched part is left out', async (t) => {
   const key = 'abcdef0123456789abcdef0123456789abcdef'
   const link = `https://docs.acme.com/${'x'.repeat(3_985)}`
   for (let cut = 1; cut < key.length; cut += 1) {
@@ -78,7 +78,7 @@ t.test('a word that the end of the searched part divides is left out', async (t)
   t.equal(scrub(`Unknown member: ${'a-'.repeat(20_000)}`), 'Unknown member:')
 })
 
-t.test('the word of a kind of model is no vendor', (t) => {
+t.test('the kind of a model is not a vendor word', (t) => {
   t.same(vendorWords(['https://api.acme.example.com'], ['voice-clone', 'megavoice-2']), [
     'acme',
     'megavoice',
