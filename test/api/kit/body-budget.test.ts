@@ -70,7 +70,7 @@ for (const [kind, headers] of [
     t.equal((await send(headers)).status, 200, 'the room is free again')
   })
 
-void t.test('beyond ASCII a body takes more, which is not there beside another one', async (t) => {
+void t.test('503 for a body beyond ASCII while another leaves too little memory', async (t) => {
   const wide = JSON.stringify({ ...goodBody, pad: `${'x'.repeat(8_000)}語` })
   const sendWide = async () => {
     const request = open({ 'content-length': Buffer.byteLength(wide) })
@@ -92,7 +92,7 @@ void t.test('beyond ASCII a body takes more, which is not there beside another o
   t.equal((await answerOf(slow)).status, 200)
 })
 
-void t.test('what a large body comes to in memory is what is counted of it', async (t) => {
+void t.test('a large body reserves the memory that it was measured to take', async (t) => {
   // Media that stays what it came as is held twice while it is gathered, and then once.
   for (const [kind, perByte] of Object.entries({ ...MEMORY_PER_BYTE, media: 2 })) {
     const { stdout } = await promisify(execFile)(process.execPath, [
@@ -109,7 +109,7 @@ void t.test('what a large body comes to in memory is what is counted of it', asy
   }
 })
 
-void t.test('the room of a caller that hung up is free again', async (t) => {
+void t.test('the memory of a caller that hung up is free again', async (t) => {
   const slow = open(withLength)
   slow.on('error', () => undefined)
   slow.write(body.slice(0, 10))
@@ -130,7 +130,7 @@ void t.test('413 for a chunked body over its own limit', async (t) => {
   t.equal(tasks.created.length, before)
 })
 
-void t.test('a caller that hung up before it was let in takes no room', async (t) => {
+void t.test('a caller that hung up before its body was admitted reserves no memory', async (t) => {
   let letIn: () => void = () => undefined
   let asking: () => void = () => undefined
   const asked = new Promise<void>((resolve) => (asking = resolve))
@@ -176,7 +176,7 @@ for (const [kind, headers] of [
   ['of stated length', { 'content-length': form.length }],
   ['in chunks', inChunks],
 ] as const)
-  void t.test(`a form ${kind} counts while it is read, and no longer`, async (t) => {
+  void t.test(`a form ${kind} counts while it is read, and not after`, async (t) => {
     const slow = openForm(headers)
     slow.write(form.slice(0, 40_000))
     const send = async () => {
@@ -199,7 +199,7 @@ for (const [kind, headers] of [
 
 const MEBIBYTE = 1024 * 1024
 
-void t.test('who states a large body and sends none takes nothing, and is let go', async (t) => {
+void t.test('a caller that states a large body and sends none of it is closed', async (t) => {
   const memory = (bodies: number): number => bodies * MEBIBYTE * MEMORY_PER_BYTE.ascii
   const { app: shared } = await startApp({
     limits: {

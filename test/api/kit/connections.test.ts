@@ -82,7 +82,7 @@ void t.test('503 for all once the port is full; the operations port answers', as
   t.match(scraped, /^tollgate_http_connections_limit 6$/m)
 })
 
-void t.test('a refused request is not run, however it was sent', async (t) => {
+void t.test('a refused request is not run, whether sent alone or pipelined', async (t) => {
   const { app, open } = await listen(t, { limits: { connections: { all: 1, perAddress: 1 } } })
   await connected([open()])
   let requests = 0
@@ -98,7 +98,7 @@ void t.test('a refused request is not run, however it was sent', async (t) => {
   t.equal(requests, 0)
 })
 
-void t.test('the connections of a trusted proxy are those of many callers', async (t) => {
+void t.test('connections through a trusted proxy count as those of many callers', async (t) => {
   const { open, ask } = await listen(t, {
     limits: { connections: BOUNDS },
     trustedProxies: ['127.0.0.0/30'],
@@ -107,7 +107,7 @@ void t.test('the connections of a trusted proxy are those of many callers', asyn
   t.match(await ask(), /^HTTP\/1\.1 200 /)
 })
 
-void t.test('a connection that sends nothing is closed; one that was used is kept', async (t) => {
+void t.test('a connection that sends no byte is closed; a used one stays open', async (t) => {
   const { open, ask, refusals } = await listen(t, { limits: { firstByteTimeoutMs: 200 } })
   const silent = open()
   const used = open()

@@ -6,7 +6,7 @@ import { nativeDialect } from '../../../src/families/native/surface/envelope.ts'
 const cost = { amount: '0.5', currency: 'USD', priceBookVersion: '1', split: [] } as const
 const member = '{"amount":"0.5","currency":"USD","price_book":"1","split":[]}'
 
-t.test('a member is added to the text of an object, whose figures stay as they were', (t) => {
+t.test('the cost is added to the text of a JSON object, whose numbers keep their digits', (t) => {
   t.equal(withCost('{"n": 1.0}', cost), `{"n": 1.0,"cost":${member}}`)
   t.equal(
     withCost('{"n":12345678901234567890} \n', cost),
@@ -18,7 +18,7 @@ t.test('a member is added to the text of an object, whose figures stay as they w
   t.end()
 })
 
-t.test('the last frame shows it, whatever is left out after it', (t) => {
+t.test('the last frame shows the cost, whichever frames are left out after it', (t) => {
   const { frame, last } = costInLastFrame<string>((text, shown) =>
     text === 'drop' ? undefined : `${text}${shown?.amount ?? ''};`,
   )
@@ -28,7 +28,7 @@ t.test('the last frame shows it, whatever is left out after it', (t) => {
   t.end()
 })
 
-t.test('a native frame has it in its figures, and never inside a text that speaks of them', (t) => {
+t.test('a native frame has the cost in its usage, never inside a text that mentions usage', (t) => {
   const costOf = (data: string): unknown => {
     const dialect = nativeDialect()
     dialect.frame({ event: undefined, data, usageOnly: false }, cost)

@@ -39,7 +39,7 @@ async function tookMs(work: Promise<unknown>): Promise<number> {
   return performance.now() - startedMs
 }
 
-void t.test('a connection on which nothing was asked does not hold the shutdown up', async (t) => {
+void t.test('an idle connection that sent no request does not delay the shutdown', async (t) => {
   const app = await start(async () => Promise.resolve('ok'))
   const socket = await open(app)
   const closed = once(socket, 'close')
@@ -60,7 +60,7 @@ function pending() {
   return { handler, whenBegun, answer: (text: string) => answer(text) }
 }
 
-void t.test('what is in flight is answered first, then its connection is closed', async (t) => {
+void t.test('a request in flight is answered before its connection is closed', async (t) => {
   const { handler, whenBegun, answer } = pending()
   const app = await start(handler)
   const socket = await open(app)
@@ -76,7 +76,7 @@ void t.test('what is in flight is answered first, then its connection is closed'
   t.match(text, /late answer$/)
 })
 
-void t.test('what is not answered within the bound is cut off', async (t) => {
+void t.test('a request that is not answered within the bound is cut off', async (t) => {
   const { handler, whenBegun } = pending()
   const app = await start(handler)
   const socket = await open(app)
@@ -89,7 +89,7 @@ void t.test('what is not answered within the bound is cut off', async (t) => {
   t.equal(socket.bytesRead, 0, 'no answer was made up')
 })
 
-void t.test('while leaving, a connection ends with its answer and others still come', async (t) => {
+void t.test('while leaving, an answer ends its connection and new ones are accepted', async (t) => {
   let leaving = false
   const { handler, whenBegun, answer } = pending()
   const app = Fastify({ keepAliveTimeout: 60_000 })
@@ -135,7 +135,7 @@ void t.test('while leaving, a connection ends with its answer and others still c
   await ended
 })
 
-void t.test('connections made just before the end are taken and answered', async (t) => {
+void t.test('connections made just before the end are accepted and answered', async (t) => {
   const app = await start(async () => Promise.resolve('ok'))
   const { port } = app.server.address() as AddressInfo
   // Made by the system alone: this process takes none of them before it begins to leave.

@@ -28,7 +28,7 @@ async function leave(
   return logged.slice(arrived)
 }
 
-void t.test('a stream to a caller who has gone is no fault of ours', async (t) => {
+void t.test('a stream to a caller who has gone is not logged as a gateway error', async (t) => {
   const logged = await leave(t, (reply) => reply.send(Readable.from(['a', 'b'])))
   t.match(logged[0], { level: 30, msg: 'the caller left before it was answered' })
 })

@@ -82,7 +82,7 @@ function documented(prefix: string): number[] {
   return [...new Set(failures)].sort((a, b) => a - b)
 }
 
-t.test('every domain code has a row, and its words reveal nothing internal', (t) => {
+t.test('every domain code has a status and a message without internal names', (t) => {
   for (const code of domainCodes) {
     const { status, words } = failureTable[code]
     t.ok((status >= 400 && status <= 504) || status === 507, code)
@@ -114,7 +114,7 @@ t.test('every setting of an account fails under its own name', (t) => {
   t.end()
 })
 
-t.test('only what certainly did nothing may be sent again by itself', (t) => {
+t.test('a failure of unknown outcome is never marked as safe to retry', (t) => {
   const uncertain = [
     'submission_uncertain',
     'log_outcome_unknown',
@@ -127,7 +127,7 @@ t.test('only what certainly did nothing may be sent again by itself', (t) => {
 })
 
 t.test(
-  '/provB/v1 reports in its body what callers can correct, and the rest with a status too',
+  '/provB/v1 reports in its body what callers can correct, other failures with a status too',
   (t) => {
     const read = (error: Error) => {
       const { status, headers, body } = provBV1Envelope(error, 'req_1')
@@ -160,7 +160,7 @@ t.test(
   },
 )
 
-t.test('an asset that cannot be used is about the member that refers to it', (t) => {
+t.test('a failure of an asset names the member that refers to the asset', (t) => {
   const codes = {
     asset_not_found: [404, 'ResourceNotFound.Asset'],
     asset_not_active: [400, 'asset_not_active'],
@@ -218,7 +218,7 @@ for (const [prefix, envelope, errors] of surfaces)
     t.end()
   })
 
-void t.test('no status of a route is without an example in the shape of its surface', (t) => {
+void t.test('every failure status of a route has an example in the shape of its surface', (t) => {
   const shown = Object.entries(paths)
     .filter(([path]) => surfaces.some(([prefix]) => isBelow(path, prefix)))
     .flatMap(([path, methods]) =>

@@ -4,7 +4,7 @@ import Fastify from 'fastify'
 import { useHeadAnswers } from '../../../src/api/kit/head-answers.ts'
 import { startApp, tokensByScheme } from '../support/app.ts'
 
-t.test('HEAD reads nothing of a stream, and says its length', async (t) => {
+t.test('HEAD reads no byte of a stream and states its length', async (t) => {
   const app = Fastify()
   t.teardown(() => app.close())
   useHeadAnswers(app)

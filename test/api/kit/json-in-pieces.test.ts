@@ -75,7 +75,7 @@ const complains = (logged: readonly Line[]): boolean => logged.some(({ level }) 
 const jsonOf = (answer: Buffer): string =>
   answer.subarray(answer.indexOf('\r\n\r\n') + 4).toString('latin1')
 
-void t.test('what was sent is freed once a slow caller has all of it', async (t) => {
+void t.test('the bytes of an answer are freed once a slow caller has received them', async (t) => {
   const text = longText(256)
   const expected = JSON.stringify({ text: text.toString() })
   const { app, logged } = answering(t, text)
@@ -87,7 +87,7 @@ void t.test('what was sent is freed once a slow caller has all of it', async (t)
   t.notOk(complains(logged))
 })
 
-void t.test('a caller who goes while it is sent has it freed', async (t) => {
+void t.test('the bytes of an answer are freed when its caller leaves midway', async (t) => {
   const text = longText(256)
   const { app, logged } = answering(t, text)
   const socket = await call(app, post('/'))
@@ -100,7 +100,7 @@ void t.test('a caller who goes while it is sent has it freed', async (t) => {
 const connections = (app: FastifyInstance): Promise<number> =>
   new Promise((resolve) => app.server.getConnections((_error, count) => resolve(count)))
 
-void t.test('a caller who went before is no fault of ours', async (t) => {
+void t.test('an answer to a caller who has gone is not logged as a gateway error', async (t) => {
   const errors: unknown[] = []
   const text = longText(8)
   const { app, logged, answer } = answering(t, text, { waits: true })
@@ -115,7 +115,7 @@ void t.test('a caller who went before is no fault of ours', async (t) => {
   t.notOk(complains(logged))
 })
 
-void t.test('a caller who takes nothing has gone after a while', async (t) => {
+void t.test('an answer to a caller that reads nothing is ended after the stall time', async (t) => {
   const text = longText(256)
   const { app } = answering(t, text, { stallMs: 200 })
   const socket = (await call(app, post('/'))).pause()
@@ -125,7 +125,7 @@ void t.test('a caller who takes nothing has gone after a while', async (t) => {
   socket.destroy()
 })
 
-void t.test('what a caller asked for behind it may take as long as it takes', async (t) => {
+void t.test('a pipelined request behind a long answer has no stall time', async (t) => {
   const stallMs = 100
   const { app } = answering(t, longText(3), { stallMs })
   app.post('/slow', async () => {
@@ -136,7 +136,7 @@ void t.test('what a caller asked for behind it may take as long as it takes', as
   t.ok(answers.toString('latin1').endsWith('slow'))
 })
 
-void t.test('a hook may read the whole instead', async (t) => {
+void t.test('a hook may read the whole answer instead', async (t) => {
   const text = longText(3)
   const expected = JSON.stringify({ text: text.toString() })
   const app = Fastify()
@@ -148,7 +148,7 @@ void t.test('a hook may read the whole instead', async (t) => {
   await until(() => held(text) === (canFree ? 0 : 3))
 })
 
-void t.test('pieces that may lie in memory others use are left alone', (t) => {
+void t.test('bytes in memory shared with other buffers are not freed', (t) => {
   const shared = Buffer.allocUnsafeSlow(Buffer.poolSize).fill('x')
   const short = shared.subarray(0, Buffer.poolSize >>> 1)
   new RawString(short, short).free()

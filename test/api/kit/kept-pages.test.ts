@@ -4,7 +4,7 @@ import t from 'tap'
 import { useKeptPages } from '../../../src/api/kit/kept-pages.ts'
 import { startApp } from '../support/app.ts'
 
-void t.test('a page is written once, and sent compressed as the caller accepts', async (t) => {
+void t.test('a page is rendered once, and sent compressed as the caller accepts', async (t) => {
   const app = Fastify()
   t.teardown(() => app.close())
   const text = JSON.stringify({ text: 'a page '.repeat(10_000) })
@@ -47,7 +47,7 @@ void t.test('a page is written once, and sent compressed as the caller accepts',
   t.match(await get('/absent'), { statusCode: 404, body: text })
 })
 
-void t.test('the description and what its page loads are kept', async (t) => {
+void t.test('the OpenAPI document and the files of its page are kept compressed', async (t) => {
   const { app } = await startApp()
   t.teardown(() => app.close())
   for (const url of ['/openapi.json', '/docs/json', '/docs/static/swagger-ui-bundle.js']) {

@@ -89,7 +89,7 @@ function routesFor(principal: Principal, { isDiskShort = false } = {}) {
 
 const five = (status: number): number[] => Array.from({ length: 5 }, () => status)
 
-t.test('calls that are refused for what was sent are bounded, others are not', async (t) => {
+t.test('calls refused with 4xx for their content are bounded, other calls are not', async (t) => {
   for (const refused of [400, 404, 409, 422]) {
     const { ask } = routesFor(model)
     t.same(await ask('POST', `/answer/${refused}`, 6), [...five(refused), 429])
@@ -107,7 +107,7 @@ t.test('calls that are refused for what was sent are bounded, others are not', a
     )
 })
 
-t.test('a repeated answer pays no refusal back', async (t) => {
+t.test('a repeated answer gives no counted refusal back', async (t) => {
   const { ask } = routesFor(model)
   t.same(await ask('POST', '/answer/400', 4), [400, 400, 400, 400])
   t.same(await ask('POST', '/repeated', 9), [...five(200), 200, 200, 200, 200])
@@ -115,7 +115,7 @@ t.test('a repeated answer pays no refusal back', async (t) => {
   t.same(await ask('POST', '/repeated'), [429])
 })
 
-t.test('uploads and changes of accounts are bounded, those of operators are not', async (t) => {
+t.test('uploads and changes of accounts are bounded for tenants, not for operators', async (t) => {
   t.same(await routesFor(model).ask('POST', '/upload', 6), [...five(200), 429])
   const { ask } = routesFor(model)
   t.same(await ask('POST', '/action?keeps', 6), [...five(200), 429])
@@ -126,7 +126,7 @@ t.test('uploads and changes of accounts are bounded, those of operators are not'
   t.same(await routesFor(operator).ask('POST', '/answer/200', 6), [...five(200), 200])
 })
 
-t.test('on a short disk only what is free and kept is refused', async (t) => {
+t.test('507 on a short disk for free requests that store data, not for calls', async (t) => {
   const isDiskShort = true
   t.same(await routesFor(model, { isDiskShort }).ask('POST', '/upload'), [507])
   t.same(await routesFor(model, { isDiskShort }).ask('POST', '/action?keeps'), [507])
@@ -140,27 +140,24 @@ t.test('on a short disk only what is free and kept is refused', async (t) => {
   t.same(await routesFor(operator, { isDiskShort }).ask('POST', '/answer/200'), [200])
 })
 
-t.test(
-  'a token with a limit has that many requests refused, and is served as before',
-  async (t) => {
-    const limited: Principal = { ...model, limits: { ...noLimits, requestsPerMinute: 1 } }
-    for (const refused of ['/answer/400', '/answer/404', '/answer/429', '/quote?x=1']) {
-      const { ask } = routesFor(limited)
-      const status = refused === '/quote?x=1' ? 200 : Number(refused.slice(-3))
-      t.same(await ask('POST', refused, 5), five(status))
-      t.same(await ask('POST', refused), [status === 200 ? 200 : 429])
-      t.same(await ask('POST', '/answer/200'), [status === 200 ? 200 : 429])
-      t.same(await ask('GET', '/answer/200'), [200], 'reads have a pace of their own')
-    }
-    for (const served of ['/answer/200', '/answer/502', '/repeated']) {
-      const { ask } = routesFor(limited)
-      const statuses = await ask('POST', served, 20)
-      t.notOk(statuses.includes(429), `${served} is given back`)
-    }
-  },
-)
+t.test('a token with a request limit may have that many requests refused', async (t) => {
+  const limited: Principal = { ...model, limits: { ...noLimits, requestsPerMinute: 1 } }
+  for (const refused of ['/answer/400', '/answer/404', '/answer/429', '/quote?x=1']) {
+    const { ask } = routesFor(limited)
+    const status = refused === '/quote?x=1' ? 200 : Number(refused.slice(-3))
+    t.same(await ask('POST', refused, 5), five(status))
+    t.same(await ask('POST', refused), [status === 200 ? 200 : 429])
+    t.same(await ask('POST', '/answer/200'), [status === 200 ? 200 : 429])
+    t.same(await ask('GET', '/answer/200'), [200], 'reads have a pace of their own')
+  }
+  for (const served of ['/answer/200', '/answer/502', '/repeated']) {
+    const { ask } = routesFor(limited)
+    const statuses = await ask('POST', served, 20)
+    t.notOk(statuses.includes(429), `${served} is given back`)
+  }
+})
 
-t.test('a caller that leaves before it is refused is counted once all the same', async (t) => {
+t.test('a caller that leaves before its refusal is still counted once', async (t) => {
   const limited: Principal = { ...model, limits: { ...noLimits, requestsPerMinute: 1 } }
   for (const [principal, url] of [
     [model, '/looked-up/400'],
@@ -175,7 +172,7 @@ t.test('a caller that leaves before it is refused is counted once all the same',
   }
 })
 
-t.test('a caller that leaves pays no refusal back', async (t) => {
+t.test('a caller that leaves gives no counted refusal back', async (t) => {
   const { ask, leave, close } = routesFor(model)
   t.teardown(close)
   t.same(await ask('POST', '/answer/400', 4), [400, 400, 400, 400])

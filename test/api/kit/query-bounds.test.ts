@@ -47,7 +47,7 @@ async function startQueries() {
   }
 }
 
-void t.test('a token has three queries at once; others do not wait for it', async (t) => {
+void t.test('a token runs three queries at once and does not delay other tokens', async (t) => {
   const { app, running, most, ask, letGo } = await startQueries()
   t.teardown(() => app.close())
   const answers = Array.from({ length: 10 }, () => ask('busy'))
@@ -67,7 +67,7 @@ void t.test('a token has three queries at once; others do not wait for it', asyn
   for (const answer of await all) t.same(await answer.json(), { token: 'busy' })
 })
 
-void t.test('a caller who hangs up gives the place back', async (t) => {
+void t.test('the query slot of a caller who hangs up is free again', async (t) => {
   const { app, port, running, ask, letGo } = await startQueries()
   t.teardown(() => app.close())
   for (let times = 0; times < 4; times += 1) {

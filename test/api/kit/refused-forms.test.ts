@@ -63,7 +63,7 @@ t.test('requests refused for their form are paced by address and token', async (
   t.equal(await ask('known', good, '203.0.113.8'), 200, 'another user of the same token')
 })
 
-t.test('what is answered counts nothing', async (t) => {
+t.test('requests that are read and answered are not counted as refused forms', async (t) => {
   const ask = routes()
   for (let n = 0; n < 20; n += 1) t.equal(await ask('known', good), 200)
   t.equal(await ask('known', {}), 400)

@@ -39,11 +39,11 @@ void t.test('ordinary JSON is read as JSON.parse reads it', async (t) => {
   for (const text of texts) t.same(parseStrictJson(Buffer.from(text)), JSON.parse(text), text)
 })
 
-void t.test('an empty body is said to be empty', async (t) => {
+void t.test('an empty body is refused with a message that says it is empty', async (t) => {
   t.match(refusal(''), { fault: 'body_empty' })
 })
 
-void t.test('what is not JSON is refused', async (t) => {
+void t.test('text that is not JSON is refused', async (t) => {
   for (const text of [
     '{',
     '{"a":}',
@@ -101,33 +101,26 @@ void t.test('integers beyond 2^53 and numbers beyond every double are refused', 
     t.match(refusal(`{"a":[${number}]}`), { param: 'a[0]' }, number)
 })
 
-void t.test(
-  'of a body that is passed on, members of the caller keep larger integers',
-  async (t) => {
-    const read = (text: string): unknown => parseStrictJson(Buffer.from(text), true)
-    const large = '-9223372036854775808'
-    const free = [
-      `{"tools":[{"maximum":${large}}]}`,
-      `{"messages":[{"tool_calls":[{"function":{"arguments":{"id":[${large}]}}}]}]}`,
-      `{"contents":[{"parts":[{"functionResponse":{"response":{"id":${large}}}}]}]}`,
-      `{"metadata":{"id":${large}}}`,
-    ]
-    for (const text of free) {
-      t.throws(
-        () => parseStrictJson(Buffer.from(text)),
-        { message: /kept exactly/ },
-        'it is stored',
-      )
-      if (exactInteger === undefined) t.throws(() => read(text), { message: /Node 22/ })
-      else t.equal(JSON.stringify(read(text)), text)
-    }
-    for (const text of [`{"a":${large}}`, `{"metadata":${large}}`, `{"tools":${large}}`])
-      t.throws(() => read(text), { message: /kept exactly/ }, text)
-    t.throws(() => read(`{"tools":[${'9'.repeat(310)}]}`), { message: /kept exactly/ })
-  },
-)
+void t.test('members that are passed on to a provider keep integers beyond 2^53', async (t) => {
+  const read = (text: string): unknown => parseStrictJson(Buffer.from(text), true)
+  const large = '-9223372036854775808'
+  const free = [
+    `{"tools":[{"maximum":${large}}]}`,
+    `{"messages":[{"tool_calls":[{"function":{"arguments":{"id":[${large}]}}}]}]}`,
+    `{"contents":[{"parts":[{"functionResponse":{"response":{"id":${large}}}}]}]}`,
+    `{"metadata":{"id":${large}}}`,
+  ]
+  for (const text of free) {
+    t.throws(() => parseStrictJson(Buffer.from(text)), { message: /kept exactly/ }, 'it is stored')
+    if (exactInteger === undefined) t.throws(() => read(text), { message: /Node 22/ })
+    else t.equal(JSON.stringify(read(text)), text)
+  }
+  for (const text of [`{"a":${large}}`, `{"metadata":${large}}`, `{"tools":${large}}`])
+    t.throws(() => read(text), { message: /kept exactly/ }, text)
+  t.throws(() => read(`{"tools":[${'9'.repeat(310)}]}`), { message: /kept exactly/ })
+})
 
-void t.test('doubles are doubles, however large', async (t) => {
+void t.test('a number with a fraction or an exponent is read as a double', async (t) => {
   for (const number of [
     '0.1',
     '1.5e-300',
@@ -157,7 +150,7 @@ void t.test('the number of values is bounded', async (t) => {
 const membersOf = (count: number): string =>
   Array.from({ length: count }, (_, at) => `"m${at}":1`).join(',')
 
-void t.test('the members of an object are bounded, outside of what callers own', async (t) => {
+void t.test('the members of an object are bounded, except inside free-form members', async (t) => {
   const [most, more] = [membersOf(MAX_JSON_MEMBERS), membersOf(MAX_JSON_MEMBERS + 1)]
   const message = 'An object may have at most 1000 members'
   t.ok(parseStrictJson(Buffer.from(`{${most}}`)))
@@ -170,7 +163,7 @@ void t.test('the members of an object are bounded, outside of what callers own',
   t.match(refusal(`{"${'n'.repeat(100_000)}":1}`), { fault: 'body_invalid' })
 })
 
-void t.test('text is bounded, media are not', async (t) => {
+void t.test('text is bounded, media data is not', async (t) => {
   const base64 = 'AAAA'.repeat(MAX_TEXT_CHARACTERS / 4)
   for (const media of [base64, `data:image/png;base64,${base64}`])
     t.ok((parseStrictJson(Buffer.from(`{"a":"${media}"}`)) as { a: string }).a === media)
@@ -181,7 +174,7 @@ void t.test('text is bounded, media are not', async (t) => {
     t.match(refusal(`[${text}]`), { fault: 'body_too_large', message: /besides inline media/ })
 })
 
-void t.test('long strings are read as JSON.parse reads them, wherever a piece ends', async (t) => {
+void t.test('long strings are read as JSON.parse reads them, at any chunk boundary', async (t) => {
   const PIECE = 64 * 1024
   const ends = ['\\"', '\\\\', '\\u00e9', '\\ud83d\\ude00', '😀', '\\n\\\\\\"', 'é']
   for (const end of ends)
@@ -228,45 +221,42 @@ void t.test('whatever JSON.stringify writes of safe values is read back', async 
   t.equal(read, 2_000)
 })
 
-void t.test(
-  'any text is either read like JSON.parse does or refused, and never hangs',
-  async (t) => {
-    let read = 0
-    const token = fc.constantFrom(
-      '{',
-      '}',
-      '[',
-      ']',
-      ',',
-      ':',
-      '"a"',
-      '"b"',
-      '1',
-      '-1.5',
-      'true',
-      '"\\u0041"',
-      ' ',
-    )
-    const text = fc.oneof(
-      fc.array(token, { maxLength: 12 }).map((tokens) => tokens.join('')),
-      fc.string({ unit: 'binary', maxLength: 40 }),
-    )
-    fc.assert(
-      fc.property(text, (each) => {
-        const bytes = Buffer.from(each)
-        let value: unknown
-        try {
-          value = parseStrictJson(bytes)
-        } catch (error) {
-          if (error instanceof RequestError) return
-          throw error
-        }
-        read += 1
-        if (JSON.stringify(value) !== JSON.stringify(JSON.parse(bytes.toString())))
-          throw new Error(each)
-      }),
-      { numRuns: 5_000, seed: 13 },
-    )
-    t.ok(read > 50, `${read} read`)
-  },
-)
+void t.test('any text is read as JSON.parse reads it or refused, and never hangs', async (t) => {
+  let read = 0
+  const token = fc.constantFrom(
+    '{',
+    '}',
+    '[',
+    ']',
+    ',',
+    ':',
+    '"a"',
+    '"b"',
+    '1',
+    '-1.5',
+    'true',
+    '"\\u0041"',
+    ' ',
+  )
+  const text = fc.oneof(
+    fc.array(token, { maxLength: 12 }).map((tokens) => tokens.join('')),
+    fc.string({ unit: 'binary', maxLength: 40 }),
+  )
+  fc.assert(
+    fc.property(text, (each) => {
+      const bytes = Buffer.from(each)
+      let value: unknown
+      try {
+        value = parseStrictJson(bytes)
+      } catch (error) {
+        if (error instanceof RequestError) return
+        throw error
+      }
+      read += 1
+      if (JSON.stringify(value) !== JSON.stringify(JSON.parse(bytes.toString())))
+        throw new Error(each)
+    }),
+    { numRuns: 5_000, seed: 13 },
+  )
+  t.ok(read > 50, `${read} read`)
+})

@@ -87,7 +87,7 @@ const slips: readonly (readonly [string, object, path: string, meant: string])[]
 ]
 
 void t.test(
-  '400 naming what was meant by a misspelled member, in the shape of the surface',
+  '400 naming the intended member for a misspelled one, in the shape of the surface',
   async (t) => {
     const done = texts.calls.length + tasks.created.length
     for (const [url, body, path, meant] of slips) {
@@ -138,7 +138,7 @@ const { paths } = withSchemasInPlace(
   }>(),
 )
 
-void t.test('no name that is known to a route is taken for a slip of another', async (t) => {
+void t.test('a name that a route knows is never reported as a typo of another name', async (t) => {
   const { edit } = imageBodies(catalog)
   /** Of bodies that know more names than their description shows. */
   const schemas: Readonly<Record<string, unknown>> = {
@@ -178,7 +178,7 @@ void t.test('no name that is known to a route is taken for a slip of another', a
       }
 })
 
-void t.test('other members pass: short ones, far ones, those of objects left open', async (t) => {
+void t.test('unknown members pass: short or distant names, members of open objects', async (t) => {
   const others = { N: 1, nn: 1, url: 'x', tip: 1, strategy: 'x', x_resolution_hint: 1, '': 1 }
   const open = { tools: [{ type: 'function', function: { name: 'f', nmae: 1, paramters: {} } }] }
   t.equal((await post(chatPath, { ...goodChat, ...others, ...open })).statusCode, 200)
@@ -218,7 +218,7 @@ void t.test('a typo of one letter in a long name is always reported', async (t) 
   t.pass()
 })
 
-void t.test('what is compared is bounded', async (t) => {
+void t.test('the number of names compared for typos is bounded', async (t) => {
   const unlike = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`zzzzzzz${at}`, 1]))
   t.equal((await post(chatPath, { ...goodChat, ...unlike, mesages: 1 })).statusCode, 200)
 })
