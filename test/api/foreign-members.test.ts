@@ -64,7 +64,7 @@ const foreign: readonly (readonly [path: Path, name: string, counterpart: string
   ['/v1/responses', 'max_tokens', 'max_output_tokens'],
 ]
 
-t.test('a member of another interface is 400, naming what is used here', async (t) => {
+t.test('400 for a member of another interface, naming the member to use', async (t) => {
   for (const [path, name, counterpart] of foreign) {
     const said =
       counterpart === undefined
@@ -104,7 +104,7 @@ t.test('a member of another object within a creation is 400, naming its path', a
   }
 })
 
-t.test('a member of no interface is taken as before', async (t) => {
+t.test('a member that no interface has is accepted and ignored', async (t) => {
   for (const path of Object.keys(creations) as Path[]) {
     const plain = await post(path, creations[path])
     const answer = await post(path, { ...creations[path], quux_level: 1 })

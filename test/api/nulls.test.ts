@@ -93,7 +93,7 @@ function bothWays(
 }
 
 for (const [name, { path, bodies }] of Object.entries(creations))
-  t.test(`${name}: a null member is one that was left out`, async (t) => {
+  t.test(`${name}: a null member counts as left out`, async (t) => {
     for (const body of bodies)
       for (const at of pathsOf(body)) {
         if (typeof at.at(-1) === 'number') continue
@@ -114,7 +114,7 @@ const names = [
 ].flatMap((name) => [name, `${name}z`])
 
 for (const [name, { path, bodies }] of Object.entries(creations))
-  t.test(`${name}: null members of any name ask for nothing`, async (t) => {
+  t.test(`${name}: null members of any name change neither the order nor the answer`, async (t) => {
     for (const body of bodies) {
       const whole = await outcome('POST', path, body)
       t.match(whole, { answer: /^2/ })
@@ -172,7 +172,7 @@ const managed: readonly (readonly ['POST' | 'PUT', string, JsonObject])[] = [
 ]
 
 for (const [method, path, body] of managed)
-  t.test(`${method} ${path}: a null member is a value, or one that was left out`, async (t) => {
+  t.test(`${method} ${path}: a null member is a value, or counts as left out`, async (t) => {
     const token = path.startsWith('/api/user') ? 'pat-one' : 'adm-one'
     for (const at of pathsOf(body)) {
       if (typeof at.at(-1) === 'number') continue

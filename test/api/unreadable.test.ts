@@ -66,7 +66,7 @@ void t.test('400 for bytes that are not HTTP', async (t) => {
   }
 })
 
-void t.test('408 for a request that never comes to an end', async (t) => {
+void t.test('408 for a request that never ends', async (t) => {
   const answer = await raw(
     `POST ${tasksPath} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-one\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`,
   )
@@ -129,7 +129,7 @@ void t.test('a body that no handler reads leaves its connection to the next requ
   t.same(await statuses(`POST /v1/nope HTTP/1.1\r\n${chunked}\r\n${body}${next}`), [404, 200])
 })
 
-void t.test('what follows a request is not answered before the request is', async (t) => {
+void t.test('bytes after a request are not answered before that request is', async (t) => {
   const first = `GET ${tasksPath} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-one\r\n\r\n`
   t.same(
     await statuses(`${first}nonsense\r\n\r\n`),
@@ -150,7 +150,7 @@ const surfaces: readonly (readonly [path: string, code: object])[] = [
 ]
 
 void t.test(
-  '400 in the surface’s shape for heads that are ambiguous or cannot be met',
+  '400 in the surface’s shape for ambiguous heads and unsupported expectations',
   async (t) => {
     const wrong = {
       'Host must be sent once': 'Host: x\r\nHost: y\r\n',
@@ -173,14 +173,14 @@ void t.test(
   },
 )
 
-void t.test('what may be sent without Host, or with Expect, is answered', async (t) => {
+void t.test('HTTP/1.0 without Host is answered, and so is Expect: 100-continue', async (t) => {
   const old = await raw('GET /healthz HTTP/1.0\r\n\r\n')
   t.equal(old.status, 200)
   const expecting = 'Host: x\r\nExpect: 100-Continue\r\nConnection: close\r\n'
   t.same(await statuses(`GET /healthz HTTP/1.1\r\n${expecting}\r\n`), [100, 200])
 })
 
-void t.test('every header is read, also behind a thousand others', async (t) => {
+void t.test('the token is found behind a thousand other headers', async (t) => {
   const roomy = await startApp()
   await roomy.app.listen({ port: 0, host: '127.0.0.1' })
   t.teardown(() => roomy.app.close())

@@ -61,7 +61,7 @@ void t.test('200 with the object, its type, and for private caches only', async 
   t.equal(head.rawPayload.length, 0)
 })
 
-void t.test('what no page may show by itself is for a file', async (t) => {
+void t.test('content that a page must not render is served as an attachment', async (t) => {
   await store.put('files/plain', bytes)
   const answer = await get(await urlOf('files/plain'))
   t.match(answer.headers, {
@@ -70,7 +70,7 @@ void t.test('what no page may show by itself is for a file', async (t) => {
   })
 })
 
-void t.test('206 with the range asked for, 416 with how much there is', async (t) => {
+void t.test('206 with the range asked for, 416 with the length of the object', async (t) => {
   const cases = [
     ['bytes=0-9', 0, 10],
     ['bytes=190-', 190, 200],
@@ -94,59 +94,56 @@ void t.test('206 with the range asked for, 416 with how much there is', async (t
   t.equal((await get(url, { 'if-match': String(headers.etag) })).statusCode, 200)
 })
 
-void t.test(
-  '404, the same as for any route there is not, for what is no URL of ours',
-  async (t) => {
-    const [path = '', query = ''] = url.split('?')
-    const signature = new URLSearchParams(query).get('signature')!
-    const expires = new URLSearchParams(query).get('expires')!
-    const withQuery = (e: string, s: string): string => `${path}?expires=${e}&signature=${s}`
-    const elsewhere = await openLocalStore({
-      clock: systemClock,
-      directory: join(directory, 'other'),
-      secret: 'another secret',
-      baseUrl: () => 'http://gateway.example',
-    })
-    await store.put('results/2026-03-04T05/other.png', bytes)
-    const forged = [
-      path,
-      withQuery(expires, ''),
-      withQuery(expires, signature.slice(1)),
-      withQuery(expires, `${signature}A`),
-      withQuery(
-        expires,
-        signature.replace(/^./, (first) => (first === 'A' ? 'B' : 'A')),
-      ),
-      withQuery(expires, `${signature}&signature=${signature}`),
-      withQuery(String(Number(expires) + 1), signature),
-      withQuery(`0${expires}`, signature),
-      withQuery(`${expires}.0`, signature),
-      withQuery('Infinity', signature),
-      url.replace('a-random_name', 'other'),
-      url.replace('/results/', '/results//'),
-      url.replace('/results/', '/results%2f..%2fresults/'),
-      url.replace('/results/', '/%2e%2e/'),
-      url.replace('/objects/', '/objects/%01'),
-      `/objects/..%2f..%2fetc%2fpasswd?${query}`,
-      `/objects/.incoming/x?${query}`,
-      await urlOf(key, 0),
-      await urlOf(key, -60_000),
-      await urlOf('results/2026-03-04T05/none.png'),
-      await urlOf('results/2026-03-04T05'),
-      (await elsewhere.publicUrl(key, nowMs + 60_000))!.replace('http://gateway.example', ''),
-    ]
-    const none = await get('/nothing/here')
-    const withoutPath = (text: string): string => text.replace(/: GET [^"]*/, '')
-    for (const one of forged) {
-      const answer = await get(one)
-      t.equal(answer.statusCode, 404, one)
-      t.equal(withoutPath(answer.payload), withoutPath(none.payload))
-      const [ofNone, ofOne] = [none, answer].map(({ headers }) => Object.keys(headers).sort())
-      t.same(ofOne, ofNone)
-    }
-    t.equal((await get(await urlOf(key, 1_000))).statusCode, 200, 'until its last second')
-  },
-)
+void t.test('404, as for an unknown route, for a forged, expired or malformed URL', async (t) => {
+  const [path = '', query = ''] = url.split('?')
+  const signature = new URLSearchParams(query).get('signature')!
+  const expires = new URLSearchParams(query).get('expires')!
+  const withQuery = (e: string, s: string): string => `${path}?expires=${e}&signature=${s}`
+  const elsewhere = await openLocalStore({
+    clock: systemClock,
+    directory: join(directory, 'other'),
+    secret: 'another secret',
+    baseUrl: () => 'http://gateway.example',
+  })
+  await store.put('results/2026-03-04T05/other.png', bytes)
+  const forged = [
+    path,
+    withQuery(expires, ''),
+    withQuery(expires, signature.slice(1)),
+    withQuery(expires, `${signature}A`),
+    withQuery(
+      expires,
+      signature.replace(/^./, (first) => (first === 'A' ? 'B' : 'A')),
+    ),
+    withQuery(expires, `${signature}&signature=${signature}`),
+    withQuery(String(Number(expires) + 1), signature),
+    withQuery(`0${expires}`, signature),
+    withQuery(`${expires}.0`, signature),
+    withQuery('Infinity', signature),
+    url.replace('a-random_name', 'other'),
+    url.replace('/results/', '/results//'),
+    url.replace('/results/', '/results%2f..%2fresults/'),
+    url.replace('/results/', '/%2e%2e/'),
+    url.replace('/objects/', '/objects/%01'),
+    `/objects/..%2f..%2fetc%2fpasswd?${query}`,
+    `/objects/.incoming/x?${query}`,
+    await urlOf(key, 0),
+    await urlOf(key, -60_000),
+    await urlOf('results/2026-03-04T05/none.png'),
+    await urlOf('results/2026-03-04T05'),
+    (await elsewhere.publicUrl(key, nowMs + 60_000))!.replace('http://gateway.example', ''),
+  ]
+  const none = await get('/nothing/here')
+  const withoutPath = (text: string): string => text.replace(/: GET [^"]*/, '')
+  for (const one of forged) {
+    const answer = await get(one)
+    t.equal(answer.statusCode, 404, one)
+    t.equal(withoutPath(answer.payload), withoutPath(none.payload))
+    const [ofNone, ofOne] = [none, answer].map(({ headers }) => Object.keys(headers).sort())
+    t.same(ofOne, ofNone)
+  }
+  t.equal((await get(await urlOf(key, 1_000))).statusCode, 200, 'until its last second')
+})
 
 /** More than a few chunks, and not a whole number of them. */
 const LARGE_BYTES = 3_000_001
@@ -212,7 +209,7 @@ async function openFiles(): Promise<readonly string[]> {
   return Promise.all(fds.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')))
 }
 
-void t.test('who leaves leaves no file open, and who comes after gets its bytes', async (t) => {
+void t.test('a caller that leaves leaves no file open; the next gets its bytes', async (t) => {
   const path = await urlOf('results/2026-03-04T05/large.png')
   const { port } = app.server.address() as AddressInfo
   for (let n = 0; n < 20; n += 1) {
@@ -227,34 +224,31 @@ void t.test('who leaves leaves no file open, and who comes after gets its bytes'
   t.ok((await slowly(path, {}, 0)).equals(large))
 })
 
-void t.test('an empty object is one', async (t) => {
+void t.test('an empty object is served as an object of length 0', async (t) => {
   await store.put('results/2026-03-04T05/empty.png', Buffer.alloc(0))
   const answer = await get(await urlOf('results/2026-03-04T05/empty.png'))
   t.match(answer, { statusCode: 200, payload: '', headers: { 'content-length': '0' } })
 })
 
-void t.test(
-  'a damaged object is never served: 503, or the answer breaks off before it',
-  async (t) => {
-    const damagedKey = 'results/2026-03-04T05/damaged.png'
-    await store.put(damagedKey, large)
-    const path = await urlOf(damagedKey)
-    const file = await open(join(directory, `${damagedKey}~1`), 'r+')
-    const at = 1_000_000
-    await file.write(Buffer.from([large.readUInt8(at) ^ 1]), 0, 1, at)
-    await file.close()
-    const whole = await slowly(path, {}, 0).catch((error: unknown) => error)
-    t.match(whole, { code: 'ECONNRESET' }, 'its header had been sent')
-    const answer = await get(path, { range: `bytes=${at}-${at}` })
-    t.equal(answer.statusCode, 503)
-    t.notMatch(answer.headers, { etag: /./ }, 'nothing of the object')
-    t.equal(answer.json().error.code, 'storage_unavailable')
-    t.notMatch(answer.payload, /damaged|\//, 'no name of a file')
-    t.match(logged(), /damaged\.png~1 is not as it was written: the 65536 bytes from 983040 on/)
-    const before = await get(path, { range: 'bytes=5-700000' })
-    t.ok(before.rawPayload.equals(large.subarray(5, 700_001)), 'what is whole is served')
-  },
-)
+void t.test('a damaged object is never served whole: 503, or the answer breaks off', async (t) => {
+  const damagedKey = 'results/2026-03-04T05/damaged.png'
+  await store.put(damagedKey, large)
+  const path = await urlOf(damagedKey)
+  const file = await open(join(directory, `${damagedKey}~1`), 'r+')
+  const at = 1_000_000
+  await file.write(Buffer.from([large.readUInt8(at) ^ 1]), 0, 1, at)
+  await file.close()
+  const whole = await slowly(path, {}, 0).catch((error: unknown) => error)
+  t.match(whole, { code: 'ECONNRESET' }, 'its header had been sent')
+  const answer = await get(path, { range: `bytes=${at}-${at}` })
+  t.equal(answer.statusCode, 503)
+  t.notMatch(answer.headers, { etag: /./ }, 'nothing of the object')
+  t.equal(answer.json().error.code, 'storage_unavailable')
+  t.notMatch(answer.payload, /damaged|\//, 'no name of a file')
+  t.match(logged(), /damaged\.png~1 is not as it was written: the 65536 bytes from 983040 on/)
+  const before = await get(path, { range: 'bytes=5-700000' })
+  t.ok(before.rawPayload.equals(large.subarray(5, 700_001)), 'what is whole is served')
+})
 
 void t.test('no URL is logged', async (t) => {
   await get(url)

@@ -30,7 +30,7 @@ async function readiness(part: Partial<Health>) {
   return { status: answer.statusCode, ...answer.json<{ ready: boolean; reasons: string[] }>() }
 }
 
-void t.test('/ says where to go, and everything it names is there', async (t) => {
+void t.test('/ links to the entry points, and every linked path exists', async (t) => {
   const { app } = await startApp({ health: health() })
   t.teardown(async () => app.close())
   const answer = await app.inject('/')
@@ -48,7 +48,7 @@ void t.test('/ says where to go, and everything it names is there', async (t) =>
     t.equal((await app.inject(path)).statusCode, 200, path)
 })
 
-void t.test('/healthz is 200 whatever is away', async (t) => {
+void t.test('/healthz is 200 whichever dependency is down', async (t) => {
   const { app } = await startApp({ health: health({ accepting: () => false }) })
   t.teardown(async () => app.close())
   const answer = await app.inject('/healthz')
@@ -94,7 +94,7 @@ void t.test('/readyz does not wait for a probe that hangs', async (t) => {
   })
 })
 
-void t.test('a read model that lags or stands still is named; the replica serves on', async (t) => {
+void t.test('/readyz names a read model that lags or has stopped, and stays 200', async (t) => {
   const state = (part: Partial<ReadModelState>) => async () =>
     Promise.resolve([
       {
@@ -124,7 +124,7 @@ void t.test('a read model that lags or stands still is named; the replica serves
     t.match(await readiness({ projections }), { status: 200, ready: true, reasons: [], degraded })
 })
 
-void t.test('what is asked again and again is looked up once a second', async (t) => {
+void t.test('repeated requests of /readyz and /metrics probe at most once a second', async (t) => {
   let probes = 0
   let looks = 0
   let accepting = true
@@ -198,7 +198,7 @@ void t.test(
   },
 )
 
-void t.test('/readyz is 200 and names what it does without', async (t) => {
+void t.test('/readyz is 200 and names the degraded concerns', async (t) => {
   const concern = (name: string, look: () => Promise<readonly string[]>) => ({ name, look })
   const concerns = [
     concern('prices', async () => Promise.resolve(['no price for text-basic'])),
@@ -215,7 +215,7 @@ void t.test('/readyz is 200 and names what it does without', async (t) => {
   t.notMatch(JSON.stringify(answer), /password/)
 })
 
-void t.test('/readyz reports the spool, and what waits in it for too long', async (t) => {
+void t.test('/readyz reports the size of the spool, and records that wait too long', async (t) => {
   const spool = { batches: 2, records: 9, sizeBytes: 750, maxBytes: 1_000, ageMs: 60_000 }
   t.match(await readiness({ spool: () => spool }), { status: 200, degraded: [], spool })
   t.match(
@@ -420,7 +420,7 @@ void t.test('/openapi.json describes every route with its failures and its token
   t.match(JSON.stringify(deletion?.responses['409']), /InvalidAction\.RunningTaskDeletion/)
 })
 
-void t.test('the docs page and all it loads come from here', async (t) => {
+void t.test('the docs page and every file it loads come from the gateway', async (t) => {
   const page = await app.inject('/docs/')
   t.equal(page.statusCode, 200)
   const loaded = [...page.body.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => match[1] ?? '')
@@ -444,20 +444,17 @@ void t.test('404 in a plain shape for paths of no family', async (t) => {
   }
 })
 
-void t.test(
-  '/readyz names what of the spool waits for an operator; the replica serves on',
-  async (t) => {
-    const setAside = async (refused: number, damaged: number) =>
-      readiness({ concerns: [setAsideConcern(() => Promise.resolve({ refused, damaged }))] })
-    t.match(await setAside(0, 0), { status: 200, degraded: [] })
-    t.match(await setAside(2, 1), {
-      status: 200,
-      ready: true,
-      reasons: [],
-      degraded: [
-        'spool: the log refused 2 record(s) for good: see "tollgate spool list"',
-        'spool: 1 damaged record(s) are kept: see "tollgate spool list"',
-      ],
-    })
-  },
-)
+void t.test('/readyz names spooled records that wait for an operator, and stays 200', async (t) => {
+  const setAside = async (refused: number, damaged: number) =>
+    readiness({ concerns: [setAsideConcern(() => Promise.resolve({ refused, damaged }))] })
+  t.match(await setAside(0, 0), { status: 200, degraded: [] })
+  t.match(await setAside(2, 1), {
+    status: 200,
+    ready: true,
+    reasons: [],
+    degraded: [
+      'spool: the log refused 2 record(s) for good: see "tollgate spool list"',
+      'spool: 1 damaged record(s) are kept: see "tollgate spool list"',
+    ],
+  })
+})

@@ -62,7 +62,7 @@ t.beforeEach(() => {
   ledger.groups = [group(2, { tenantId: 'tenant_2', userId: 'user_9' }), group(1)]
 })
 
-void t.test('an asset is shown with why it failed, without what names our accounts', async (t) => {
+void t.test('an asset is listed with its failure, without names of our accounts', async (t) => {
   const answer = await get(`/assets?asset_id=${assetId(3)}`)
   const item = {
     asset_id: assetId(3),
@@ -95,7 +95,7 @@ void t.test('an asset is shown with why it failed, without what names our accoun
   ])
 })
 
-void t.test('a scope shows its own, and every filter narrows', async (t) => {
+void t.test('a scope shows its own assets only, and every filter narrows', async (t) => {
   const ids = (...numbers: readonly number[]) => numbers.map(assetId)
   t.same(await idsOf('', 'qak-user'), ids(1))
   t.same(await idsOf('', 'qak-some'), ids(2, 1))
@@ -126,7 +126,7 @@ void t.test('pages follow each other by cursor without gap or repetition', async
   )
 })
 
-void t.test('as CSV it is all of it, with a line of names', async (t) => {
+void t.test('a CSV export has all assets below one header line', async (t) => {
   ledger.assets = Array.from({ length: 1_200 }, (_, n) => asset(1_200 - n))
   const answer = await get('/assets', 'qak-all', { accept: 'text/csv' })
   t.match(answer.headers, {
@@ -143,7 +143,7 @@ void t.test('as CSV it is all of it, with a line of names', async (t) => {
   t.equal(limited.body.trimEnd().split('\r\n').length, 2)
 })
 
-void t.test('groups are found the same way', async (t) => {
+void t.test('groups of assets are listed with the same filters and cursors', async (t) => {
   const answer = await get('/asset-groups')
   t.strictSame(answer.json<Page>().data.items, [
     {
@@ -172,7 +172,7 @@ void t.test('groups are found the same way', async (t) => {
   t.match(next.json(), { data: { items: [{ group_id: groupId(1) }], next_cursor: null } })
 })
 
-void t.test('403 scope_denied for what lies outside of the scope', async (t) => {
+void t.test('403 scope_denied for a tenant or a user outside of the scope', async (t) => {
   for (const [query, secret, param] of [
     ['tenant_id=tenant_2', 'qak-all', 'tenant_id'],
     ['user_id=user_3', 'qak-user', 'user_id'],
@@ -247,7 +247,7 @@ ledger.histories.set(
   events.map((event) => ({ ...event, tenantId: 'tenant_2' })),
 )
 
-void t.test('what happened to an asset, without what upstream calls it', async (t) => {
+void t.test('the history of an asset has its events, without its upstream id', async (t) => {
   const answer = await history(assetId(1))
   t.equal(answer.statusCode, 200)
   t.same(
@@ -265,12 +265,12 @@ void t.test('what happened to an asset, without what upstream calls it', async (
   )
 })
 
-void t.test('a task’s own native id is shown as ever', async (t) => {
+void t.test('the history of a task shows its native id', async (t) => {
   const answer = await get('/tasks/req_task/history')
   t.match(answer.json(), { data: { items: [{ data: { nativeId: 'cgt-1' } }] } })
 })
 
-void t.test('404 byte for byte the same for unknown, foreign and other things', async (t) => {
+void t.test('404 with identical bytes for unknown and foreign assets and other ids', async (t) => {
   const unknown = await history('asset-none')
   t.equal(unknown.statusCode, 404)
   t.same(unknown.json(), {

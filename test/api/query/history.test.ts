@@ -42,7 +42,7 @@ ledger.histories.set('video_2', itemsOf('tenant_2', 'user_1'))
 ledger.histories.set('video_3', itemsOf('tenant_1', 'user_3'))
 
 void t.test(
-  'every event of a task, oldest first, without what only operators may know',
+  'every event of a task, oldest first, without the members for operators only',
   async (t) => {
     const answer = await history('video_1')
     t.equal(answer.statusCode, 200)
@@ -71,16 +71,16 @@ void t.test(
   },
 )
 
-void t.test('an operator sees the whole of it, of any tenant', async (t) => {
+void t.test('an operator sees every member of every event, of any tenant', async (t) => {
   for (const id of ['video_1', 'video_2'])
     t.same((await history(id, 'qak-operator')).json().data.items[0].data, items[0]?.data)
 })
 
-void t.test('the native id works as well', async (t) => {
+void t.test('the history of a task is also found by its native id', async (t) => {
   t.equal((await history('cgt-1')).statusCode, 200)
 })
 
-void t.test('404 byte for byte the same for unknown, foreign and out-of-scope tasks', async (t) => {
+void t.test('404 with identical bytes for unknown, foreign and out-of-scope tasks', async (t) => {
   const unknown = await history('video_none')
   t.equal(unknown.statusCode, 404)
   t.same(unknown.json(), {

@@ -148,7 +148,7 @@ void t.test('400 names the parameter that cannot be read', async (t) => {
   t.match((await get(`${summary}?group_by=user`)).json(), { error: { param: 'group_by' } })
 })
 
-void t.test('a filter that does not exist is refused, never left out', async (t) => {
+void t.test('an unknown filter is refused, never ignored', async (t) => {
   ledger.add()
   for (const name of ['start', 'token_id', 'Currency', 'a~b/c', '__proto__']) {
     const answer = await get(`${lines}?${encodeURIComponent(name)}=x`)
@@ -160,7 +160,7 @@ void t.test('a filter that does not exist is refused, never left out', async (t)
   t.match(history.json(), { message: /takes none/, error: { param: 'from' } })
 })
 
-void t.test('a token sees what its scope level opens, and no more', async (t) => {
+void t.test('a token sees the lines of its scope level only', async (t) => {
   ledger.add()
   ledger.add({ userId: 'user_2' })
   ledger.add({ userId: 'user_3' })

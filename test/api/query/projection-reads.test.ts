@@ -64,7 +64,7 @@ interface Page {
   }
 }
 
-void t.test('pages of real lines join up to the export, in the same order', async (t) => {
+void t.test('pages of projected lines join up to the export, in one order', async (t) => {
   const seen: string[] = []
   let cursor: string | null = ''
   while (cursor !== null) {
@@ -140,7 +140,7 @@ void t.test('a history has every event in order, by either id', async (t) => {
 })
 
 void t.test(
-  'a request shows all it began and did, in order, and to each only its own',
+  'the history of a request has its events in order, limited to each token’s scope',
   async (t) => {
     const positionsOf = async (secret: string) => {
       const answer = await get('/tasks/req_test/history', secret)
@@ -195,7 +195,7 @@ void t.test('assets and groups are listed with a cursor, inside the scope', asyn
   t.same(await idsOf('/asset-groups?native_id=native-group-3'), [groupId(3)])
 })
 
-void t.test('what happened to an asset, by either id or by its request', async (t) => {
+void t.test('the history of an asset, by either id or by its request', async (t) => {
   for (const id of [assetId(21), 'native-asset-21']) {
     const answer = await get(`/assets/${id}/history`, 'qak-all')
     t.same(
@@ -230,7 +230,7 @@ void t.test('a history of an asset is found as soon as the log has it', async (t
   t.equal(answer.statusCode, 200)
 })
 
-void t.test('404 for the history of another tenant, another user, a token, nothing', async (t) => {
+void t.test('404 for the history of another tenant, another user or an unknown id', async (t) => {
   const unknown = await get('/tasks/video_none/history', 'qak-all')
   t.equal(unknown.statusCode, 404)
   for (const [id, secret] of [
@@ -271,7 +271,7 @@ void t.test('a history is found as soon as the log has it', async (t) => {
   t.equal(answer.statusCode, 200)
 })
 
-void t.test('503 instead of a 404 that cannot be confirmed', async (t) => {
+void t.test('503 instead of a 404 while the read model lags behind the log', async (t) => {
   const { app } = await startApp({
     reads: projectionReads({
       db: pool,
@@ -391,7 +391,7 @@ void t.test(
   },
 )
 
-void t.test('tables of another version that lack what is read are a 503', async (t) => {
+void t.test('503 when a table of another version lacks a column that is read', async (t) => {
   await pool.query('alter table ledger.lines rename column sku to sku_of_another_version')
   t.equal((await get('/ledger/lines')).statusCode, 503)
   await pool.query('alter table ledger.lines rename column sku_of_another_version to sku')

@@ -52,7 +52,7 @@ void t.test('the examples of /openapi.json are accepted as they stand', async (t
   }
 })
 
-void t.test('the description names every form, header and credential', async (t) => {
+void t.test('the OpenAPI document names every form, header and credential', async (t) => {
   const answerOf = (path: string, method: string, status = '200') =>
     paths[path]?.[method]?.responses[status]
   const forms = (path: string, method: string) => Object.keys(answerOf(path, method)?.content ?? {})
@@ -101,7 +101,7 @@ interface Choice {
   readonly schema: { readonly enum?: readonly string[] }
 }
 
-void t.test('what is refused for not being one of the choices lists them', async (t) => {
+void t.test('the refusal of a value outside an enumeration lists the choices', async (t) => {
   const refusalOf = async (url: string, token: string, payload?: object): Promise<string> => {
     const headers = { authorization: `Bearer ${token}` }
     const method = payload === undefined ? 'GET' : 'POST'

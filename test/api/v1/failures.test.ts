@@ -63,7 +63,7 @@ const cases: Readonly<Record<string, Case>> = {
     type: 'invalid_request_error',
     param: 'previous_response_id',
   },
-  'what to continue is out of reach': {
+  'the account of the response to continue is unavailable': {
     code: 'kept_unavailable',
     details: { param: 'input[1].id' },
     status: 503,
@@ -87,7 +87,7 @@ const cases: Readonly<Record<string, Case>> = {
     type: 'server_error',
     retry: 'false',
   },
-  'it is unknown whether it was written': {
+  'it is unknown whether the settlement was written': {
     code: 'log_outcome_unknown',
     details: { callId },
     status: 503,
@@ -95,7 +95,7 @@ const cases: Readonly<Record<string, Case>> = {
     type: 'server_error',
     retry: 'false',
   },
-  'we are busy': {
+  'the gateway is busy': {
     code: 'overloaded',
     status: 503,
     answers: 'overloaded',
@@ -134,7 +134,7 @@ const cases: Readonly<Record<string, Case>> = {
     type: 'invalid_request_error',
     param: 'messages',
   },
-  'upstream cannot process it': {
+  'upstream cannot process the body': {
     code: 'call_refused',
     details: { ...refused, kind: 'invalid', status: 422 },
     status: 422,
@@ -155,7 +155,7 @@ const cases: Readonly<Record<string, Case>> = {
     answers: null,
     type: 'invalid_request_error',
   },
-  'upstream does not know the model we named': {
+  'upstream does not know the channel’s model': {
     code: 'call_refused',
     details: { ...refused, kind: 'invalid', status: 404, upstreamCode: 'model_not_found' },
     status: 503,
@@ -163,7 +163,7 @@ const cases: Readonly<Record<string, Case>> = {
     type: 'server_error',
     retry: 'false',
   },
-  'upstream refuses our credential': {
+  'upstream refuses the account’s credential': {
     code: 'call_refused',
     details: { ...refused, kind: 'account', status: 401, upstreamType: 'invalid_request_error' },
     status: 503,
@@ -179,7 +179,7 @@ const cases: Readonly<Record<string, Case>> = {
     type: 'server_error',
     after: '2',
   },
-  'upstream may have done it': {
+  'upstream may have accepted the call': {
     code: 'upstream_unavailable',
     details: { callId, acceptance: 'unknown' },
     status: 502,
@@ -229,7 +229,7 @@ for (const [title, each] of Object.entries(cases))
     texts.failure = undefined
   })
 
-void t.test('500 reveals nothing of an unexpected error', async (t) => {
+void t.test('500 reveals no detail of an unexpected error', async (t) => {
   texts.failure = new TypeError('secret internals')
   const answer = await post(chatPath, goodChat)
   texts.failure = undefined
@@ -292,7 +292,7 @@ void t.test('404, 413, 415 and 431 in the shape of the family', async (t) => {
   }
 })
 
-void t.test('503 overloaded when bodies fill the room there is', async (t) => {
+void t.test('503 overloaded when bodies take all of the reserved memory', async (t) => {
   const tight = await startText(t, { limits: { bodyMemoryBytes: 300 * MEMORY_PER_BYTE.ascii } })
   let let1: () => void = () => undefined
   tight.texts.answer = async () => {

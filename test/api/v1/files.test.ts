@@ -57,7 +57,7 @@ void t.test('the official client uploads, lists, shows, downloads and deletes', 
   await t.rejects(client.files.retrieve(made.id), { message: /^404 / })
 })
 
-void t.test('another tenant’s file is answered as one that never was', async (t) => {
+void t.test('another tenant’s file is answered as a file that never existed', async (t) => {
   const file = await toFile(bytes, 'mine')
   const { id } = await client.files.create({ file, purpose: 'vision' })
   const theirs = { authorization: 'Bearer sk-two' }
@@ -111,7 +111,7 @@ const post = (payload: string | Buffer, contentType = type) =>
 const purpose = { name: 'purpose', value: 'vision' }
 const file = { name: 'file', filename: 'a.png', value: 'bytes' }
 
-void t.test('400, 413 or 415 that names what is wrong with a form', async (t) => {
+void t.test('400, 413 or 415 that names the fault of a form', async (t) => {
   const named = (filename: string): readonly Part[] => [{ ...file, filename }, purpose]
   const large = 'x'.repeat(FILE_BYTES + 1)
   const cases: readonly [string, string, number, string | null, string?][] = [
@@ -171,7 +171,7 @@ void t.test('400, 413 or 415 that names what is wrong with a form', async (t) =>
   )
 })
 
-void t.test('names in any letters come back as they were', async (t) => {
+void t.test('file names in any script come back unchanged', async (t) => {
   for (const name of ['größe 大きさ.png', "it's (1) 100%.txt", 'a;b=c.png']) {
     const sent = await toFile(Buffer.from('x'), name)
     const made = await client.files.create({ file: sent, purpose: 'user_data' })
@@ -182,7 +182,7 @@ void t.test('names in any letters come back as they were', async (t) => {
   }
 })
 
-void t.test('queries of a list are checked', async (t) => {
+void t.test('the query parameters of a list are checked', async (t) => {
   for (const query of ['limit=0', 'limit=10001', 'limit=x', 'order=up', 'purpose=x', 'afterr=1']) {
     const answer = await harness.app.inject({ url: `/v1/files?${query}`, headers: asModel })
     t.equal(answer.statusCode, 400, query)
@@ -209,7 +209,7 @@ async function sendChunked(pieces: readonly string[], abort: boolean): Promise<n
   })
 }
 
-void t.test('a form of unknown length is taken, and bounded', async (t) => {
+void t.test('a form of unknown length is accepted, and bounded', async (t) => {
   const whole = formOf([{ ...file, value: 'y'.repeat(150_000) }, purpose])
   const pieces = whole.match(/[^]{1,9000}/g) ?? []
   t.equal(await sendChunked(pieces, false), 200)
@@ -217,7 +217,7 @@ void t.test('a form of unknown length is taken, and bounded', async (t) => {
   t.equal(await sendChunked(endless.match(/[^]{1,9000}/g) ?? [], false), 413)
 })
 
-void t.test('an upload its caller breaks off leaves nothing', async (t) => {
+void t.test('an upload that its caller breaks off leaves no file', async (t) => {
   const before = files.bytes.size
   const whole = formOf([{ ...file, value: 'y'.repeat(90_000) }, purpose])
   t.equal(await sendChunked([whole.slice(0, 80_000)], true), undefined)
@@ -225,7 +225,7 @@ void t.test('an upload its caller breaks off leaves nothing', async (t) => {
   t.equal(files.bytes.size, before + 1)
 })
 
-void t.test('503 that says whether to try again, where nothing can be kept', async (t) => {
+void t.test('503 that says whether to retry, while files cannot be stored', async (t) => {
   t.teardown(() => (files.broken = undefined))
   const cases = [
     [new DomainError('storage_not_configured', '', {}), 'storage_not_configured', 'false'],

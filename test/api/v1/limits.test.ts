@@ -28,7 +28,7 @@ const all = {
   'x-ratelimit-reset-tokens': '120ms',
 }
 
-void t.test('every answer to a limited token says how it stands', async (t) => {
+void t.test('every answer to a limited token has its rate limit headers', async (t) => {
   t.same(shown((await post(chatPath, goodChat, limited)).headers), all)
   const stream = await post(chatPath, { ...goodChat, stream: true }, limited)
   t.match(stream.headers['content-type'], /event-stream/)
@@ -40,7 +40,7 @@ void t.test('every answer to a limited token says how it stands', async (t) => {
   t.same(shown(models.headers), all)
 })
 
-void t.test('so do failures, whatever they are', async (t) => {
+void t.test('failures of any kind have the rate limit headers too', async (t) => {
   const refused = await post(chatPath, { ...goodChat, messages: [] }, limited)
   t.equal(refused.statusCode, 400)
   t.same(shown(refused.headers), all)
@@ -72,7 +72,7 @@ void t.test('a token without limits gets no rate limit headers', async (t) => {
   t.same(shown((await post(chatPath, { ...goodChat, stream: true })).headers), {})
 })
 
-void t.test('a stream that opens late says it when it opens', async (t) => {
+void t.test('a stream that opens late has the rate limit headers when it opens', async (t) => {
   const late = await startText(t, {
     limitStatusesOf: (who) => (who.limits === undefined ? {} : limitStatuses),
     streamLimits: { openAfterMs: 20 },
@@ -89,7 +89,7 @@ void t.test('a stream that opens late says it when it opens', async (t) => {
   limitStatuses = before
 })
 
-void t.test('only limits that a token has are named', async (t) => {
+void t.test('only the limits that a token has are in the headers', async (t) => {
   const only = { tokens: { limit: 5, remaining: 5, resetMs: 0 } }
   t.same(limitHeaders(only), {
     'x-ratelimit-limit-tokens': '5',
@@ -99,7 +99,7 @@ void t.test('only limits that a token has are named', async (t) => {
   t.same(limitHeaders({}), {})
 })
 
-void t.test('durations read as clients of this wire read them', async (t) => {
+void t.test('durations are written as the official clients read them', async (t) => {
   const examples = { 0: '0s', 12: '12ms', 999: '999ms', 1_000: '1s', 8_640: '8.64s' }
   for (const [ms, text] of Object.entries(examples)) t.equal(durationText(Number(ms)), text)
   t.equal(durationText(60_000), '1m0s')

@@ -24,7 +24,7 @@ async function get(path: string, headers: Record<string, string> = asModel) {
   return app.inject({ url: `/v1/models${path}`, headers })
 }
 
-void t.test('lists the models the token may use, by name', async (t) => {
+void t.test('lists the models that the token may use, by name', async (t) => {
   const answer = await get('')
   t.equal(answer.statusCode, 200)
   t.same(answer.json(), {
@@ -33,20 +33,20 @@ void t.test('lists the models the token may use, by name', async (t) => {
   })
 })
 
-void t.test('the query of a client is ignored: the list is whole', async (t) => {
+void t.test('query parameters of a list of models are ignored', async (t) => {
   const query = '?client_version=0.1.0&limit=1&after_id=x&limit=2'
   t.same((await get(query)).json(), (await get('')).json())
   t.same((await get(`/text-basic${query}`)).json(), basic)
   t.equal((await get(`/a/b%20c%25${query}`)).statusCode, 200)
 })
 
-void t.test('shows one, also with a slash in its name, encoded or not', async (t) => {
+void t.test('shows one model, also with a slash in its name, encoded or not', async (t) => {
   t.same((await get('/text-basic')).json(), basic)
   for (const path of ['/a%2Fb%20c%25', '/a/b%20c%25'])
     t.match((await get(path)).json(), { id: 'a/b c%' }, path)
 })
 
-void t.test('404 model_not_found for any other, the same for one it may not use', async (t) => {
+void t.test('404 model_not_found with identical bytes, unknown or forbidden', async (t) => {
   const forbidden = await get('/gen-3-pro')
   t.equal(forbidden.statusCode, 404)
   t.match(forbidden.json(), {
@@ -65,7 +65,7 @@ void t.test('401 without a token', async (t) => {
   t.equal((await get('/text-basic', {})).statusCode, 401)
 })
 
-void t.test('says where each kind of model is asked for', async (t) => {
+void t.test('names the route on which each kind of model is called', async (t) => {
   const wires = {
     'speech-x': ['speech', '/provB/v1/t2a_v2', '/provB/v1/t2a_async_v2'],
     'voice-clone': ['speech', '/provB/v1/voice_clone'],

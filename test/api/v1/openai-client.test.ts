@@ -202,7 +202,7 @@ void t.test('failures become the client’s own errors', async (t) => {
   t.ok((await failure(empty)) instanceof BadRequestError)
 })
 
-void t.test('the client repeats what may be repeated and nothing else', async (t) => {
+void t.test('the official client retries retryable failures only', async (t) => {
   const retrying = new OpenAI({ baseURL, apiKey: 'sk-one', maxRetries: 2 })
   const create = async () => retrying.chat.completions.create({ model, messages })
   let before = texts.calls.length

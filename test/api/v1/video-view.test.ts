@@ -85,7 +85,7 @@ t.test('a video of any family has every official member in every state, and its 
   t.end()
 })
 
-t.test('length and size are as asked for, by default, or as made', (t) => {
+t.test('seconds and size are those requested, the default, or those of the result', (t) => {
   const of = (model: string, settings: Settings, output: Row['output'] | null = null) => {
     const family = catalog.videoFamilies.find(({ resolve }) => resolve(model) !== undefined)
     const { seconds, size } = shown(
@@ -108,7 +108,7 @@ t.test('length and size are as asked for, by default, or as made', (t) => {
   t.end()
 })
 
-t.test('what a model makes by default is named as its settings are', (t) => {
+t.test('every default of a model is a member of the model’s settings', (t) => {
   for (const { family, models } of catalog.videoFamilies)
     for (const { name } of models) {
       const { settings, defaults } = videoRules(catalog, family)
