@@ -11,7 +11,7 @@ import { nodeArguments } from '../helpers/checkout.ts'
 const plain = loadConfig({})
 const withEnv = (env: Readonly<Record<string, string>>) => loadConfig(env)
 
-void t.test('the bounds leave room below the limit on open files', async (t) => {
+void t.test('the bounds leave spare files below the limit on open files', async (t) => {
   for (const limit of [1_024, 1_500, 20_000]) {
     const { bounds, warning } = chooseConnectionBounds(plain, limit)
     t.ok(bounds.all * 2 < limit - 150, `${limit}: ${bounds.all}`)
@@ -21,27 +21,24 @@ void t.test('the bounds leave room below the limit on open files', async (t) => 
   t.same(chooseConnectionBounds(plain, 1_048_576).bounds, { all: 10_000, perAddress: 2_500 })
 })
 
-void t.test(
-  'what is configured holds, except beyond the limit, of which the operator is warned',
-  async (t) => {
-    const some = withEnv({ MAX_CONNECTIONS: '300', MAX_CONNECTIONS_PER_ADDRESS: '400' })
-    const chosen = chooseConnectionBounds(some, 20_000)
-    t.same(chosen, { bounds: { all: 300, perAddress: 300 }, warning: undefined })
-    const many = chooseConnectionBounds(withEnv({ MAX_CONNECTIONS: '5000' }), 1_024)
-    t.ok(many.bounds.all < 500)
-    t.match(many.warning, /may open 1024 files/)
-    const few = chooseConnectionBounds(plain, 100)
-    t.equal(few.bounds.all, 16)
-    t.match(few.warning, /ulimit -n/)
-  },
-)
+void t.test('configured bounds apply, except beyond the limit, with a warning', async (t) => {
+  const some = withEnv({ MAX_CONNECTIONS: '300', MAX_CONNECTIONS_PER_ADDRESS: '400' })
+  const chosen = chooseConnectionBounds(some, 20_000)
+  t.same(chosen, { bounds: { all: 300, perAddress: 300 }, warning: undefined })
+  const many = chooseConnectionBounds(withEnv({ MAX_CONNECTIONS: '5000' }), 1_024)
+  t.ok(many.bounds.all < 500)
+  t.match(many.warning, /may open 1024 files/)
+  const few = chooseConnectionBounds(plain, 100)
+  t.equal(few.bounds.all, 16)
+  t.match(few.warning, /ulimit -n/)
+})
 
-void t.test('the limit of this process is read', async (t) => {
+void t.test('the open-file limit of this process is read', async (t) => {
   t.ok((openFilesLimit() ?? 1) > 0)
 })
 
 void t.test(
-  'more connections than files: others are refused, the operations port answers',
+  'connections beyond the open files are refused, the operations port answers',
   async (t) => {
     const child = spawn(
       'sh',
