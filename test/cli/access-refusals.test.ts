@@ -17,7 +17,7 @@ const tenant = 'tenant_acme'
 await openTenant(stack.access, { tenantId: tenant, name: 'Acme' })
 await addUser(stack.access, { tenantId: tenant, userId: 'user_second', name: 'Second' })
 
-t.test('1 with one line why for what cannot be', async (t) => {
+t.test('exit code 1 with one line of reason for impossible requests', async (t) => {
   const who = ['--tenant', tenant, '--user', 'user_second']
   const budget = ['--tenant', tenant, '--currency', 'CNY', '--period', 'day']
   for (const [args, why] of [

@@ -168,7 +168,7 @@ t.test(
   },
 )
 
-t.test('a token is bound to addresses, models and a time, and freed again', async (t) => {
+t.test('a token is bound to addresses, models and an expiry, and unbound', async (t) => {
   const [user] = await asked<{ userId: string }[]>('tenant', 'users', '--tenant', tenant)
   const who = ['--tenant', tenant, '--user', user?.userId ?? '']
   const issued = await asked<{ tokenId: string; secret: string }>(
@@ -262,7 +262,7 @@ t.test('limits of a tenant and of its users are set one by one', async (t) => {
   t.match((await run('limit', 'list', '--tenant', tenant)).stdout, /no limits \(revision 5\)/)
 })
 
-t.test('budgets are set one by one, and say how they stand', async (t) => {
+t.test('budgets are set one by one, and shown with their spending', async (t) => {
   const [user] = await asked<{ userId: string }[]>('tenant', 'users', '--tenant', tenant)
   const of = ['--tenant', tenant, '--currency', 'CNY', '--period', 'day']
   const userId = user?.userId ?? ''
@@ -287,7 +287,7 @@ t.test('budgets are set one by one, and say how they stand', async (t) => {
   t.match(await asked('budget', 'list', '--tenant', tenant), { revision: 4, budgets: [] })
 })
 
-t.test('config prints what is in effect and hides what is secret', async (t) => {
+t.test('config prints the settings in effect and hides secrets', async (t) => {
   const ended = await tollgate(['config'], { ...env, SANDBOX: 'on' })
   t.equal(ended.code, 0)
   t.match(ended.stdout, /^PORT=8080$/m)
@@ -296,7 +296,7 @@ t.test('config prints what is in effect and hides what is secret', async (t) => 
   t.notOk(ended.stdout.includes('a marker secret'))
 })
 
-t.test('without any gateway running, commands see and change the same', async (t) => {
+t.test('commands read and change the same state without a running gateway', async (t) => {
   await stack.gateway.stop()
   t.equal((await run('credit', 'grant', '1', '--tenant', tenant, '--currency', 'CNY')).code, 0)
   t.match(await asked('credit', 'balance', '--tenant', tenant), [{ credit: '101.5' }, {}])
@@ -304,7 +304,7 @@ t.test('without any gateway running, commands see and change the same', async (t
   t.match(await asked('rebuild', 'access'), { outcome: 'swapped' })
 })
 
-t.test('what was written is said although the read model stands still', async (t) => {
+t.test('a written event is reported although the read model does not advance', async (t) => {
   const pool = new Pool({ connectionString: stack.databaseUrl })
   t.teardown(() => pool.end())
   // As if a newer release had built it: this one does not go on with it.

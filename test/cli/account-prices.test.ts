@@ -35,7 +35,7 @@ const chat = () =>
     body: JSON.stringify({ model: 'text-basic', messages: [{ role: 'user', content: 'hello' }] }),
   })
 
-t.test('prices are set by options, shown, and changed some at a time', async (t) => {
+t.test('prices are set by options, shown, and changed one by one', async (t) => {
   t.match(await account('show'), { code: 0, stdout: `${tenant}: list prices\n` })
   const set = await account(
     'set',
@@ -79,7 +79,7 @@ t.test('prices are set by options, shown, and changed some at a time', async (t)
   t.match(again.stderr, /unchanged/)
 })
 
-t.test('a file says all of them, and clearing brings the list back', async (t) => {
+t.test('a file sets all account prices, and clearing restores the list prices', async (t) => {
   const file = join(directory, 'account.yaml')
   await writeFile(
     file,
@@ -116,7 +116,7 @@ t.test('a file says all of them, and clearing brings the list back', async (t) =
   )
 })
 
-t.test('what cannot be meant is refused in words', async (t) => {
+t.test('invalid price options are refused with a reason', async (t) => {
   const refused = async (words: RegExp, ...args: readonly string[]) => {
     const ended = await account('set', ...args)
     t.equal(ended.code, 1, args.join(' '))
@@ -149,7 +149,7 @@ t.test('what cannot be meant is refused in words', async (t) => {
 })
 
 t.test(
-  'what-if: nothing under the same book, the difference under another, what lacks',
+  'what-if shows no difference under one book, the difference under another, and lacking prices',
   async (t) => {
     const same = await whatIf('--book', VERSION)
     t.equal(same.code, 0, same.stderr)

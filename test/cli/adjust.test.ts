@@ -69,7 +69,7 @@ t.test('an adjustment reaches the line, the balance and the history, once', asyn
   t.same(rows, [{ actor: 'Ada L.' }])
 })
 
-t.test('two at once stay within the line together; the rest can still be given', async (t) => {
+t.test('two adjustments at once stay within the line; the rest can still be given', async (t) => {
   const both = await Promise.all(
     ['a', 'b'].map((id) => adjust('2', ...ofLine, '--id', `together_${id}`)),
   )
@@ -80,7 +80,7 @@ t.test('two at once stay within the line together; the rest can still be given',
   t.match(await lines(), [{ adjusted: '0' }])
 })
 
-t.test('a mistaken grant is taken back, at most all of it', async (t) => {
+t.test('a mistaken grant is taken back, up to its amount', async (t) => {
   t.equal((await run('credit', 'grant', '1000', ...who, '--id', 'grant_typo')).code, 0)
   t.equal((await adjust('-900', '--grant', 'grant_typo')).code, 0)
   t.match(await adjust('-101', '--grant', 'grant_typo'), { code: 1, stderr: /from -100 to 900/ })
@@ -88,7 +88,7 @@ t.test('a mistaken grant is taken back, at most all of it', async (t) => {
   t.match((await run('credit', 'adjustments', '--tenant', tenantId)).stdout, /grant grant_typo/)
 })
 
-t.test('1 with why for what is no line of this tenant and currency', async (t) => {
+t.test('exit code 1 with a reason for lines of other tenants and currencies', async (t) => {
   const foreign = ['--tenant', stack.other.tenantId, '--currency', 'CNY', '--reason', 'x']
   const more = (...args: readonly string[]) => run('credit', 'adjust', ...args)
   const cases = [
@@ -130,7 +130,7 @@ t.test('the actor is named: --actor, or else the operating-system user', async (
   for (const event of events.slice(2)) t.match(event, /\bby Eve$/)
 })
 
-t.test('the audit accepts it and a rebuild is identical', async (t) => {
+t.test('the audit accepts an adjustment, and a rebuild is identical', async (t) => {
   await stack.caughtUp()
   t.match(await run('audit'), { code: 0, stdout: /^clean/ })
   t.match(await run('rebuild', 'ledger'), { code: 0, stdout: /ledger: swapped/ })

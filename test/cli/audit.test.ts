@@ -51,7 +51,7 @@ const audit = async (
   return { ...ended, report: JSON.parse(ended.stdout) as Report }
 }
 
-t.test('read models that are as the log says are clean', async (t) => {
+t.test('read models that equal the log are clean', async (t) => {
   const { code, report, stderr } = await audit()
   t.equal(code, 0)
   t.equal(stderr, '', 'no progress for instant work')
@@ -60,7 +60,7 @@ t.test('read models that are as the log says are clean', async (t) => {
   t.match(await readLastAudit(pool), { ageSeconds: Number, findings: 0 }, 'metrics can tell of it')
 })
 
-t.test('what was changed by hand is named with both values, and the exit code is 1', async (t) => {
+t.test('a row changed by hand is named with both values, and the exit code is 1', async (t) => {
   const changed = `update tasks.tasks set status = 'failed' where platform_id = '${first}';
     update ledger.lines set amount = amount + 1 where source_id = '${second}'`
   await pool.query(changed)
@@ -82,7 +82,7 @@ t.test('what was changed by hand is named with both values, and the exit code is
     update ledger.lines set amount = amount - 1 where source_id = '${second}'`)
 })
 
-t.test('an audit goes on from the file it was given', async (t) => {
+t.test('an audit resumes from the given file', async (t) => {
   const path = join(t.testdir(), 'audit.json')
   const whole = await audit('--state', path)
   t.equal(whole.code, 0)
@@ -102,13 +102,13 @@ t.test('an audit goes on from the file it was given', async (t) => {
   t.match(refused, { code: 1, stderr: /is no audit state of this version/ })
 })
 
-t.test('put back, it is clean again, in words for people', async (t) => {
+t.test('restored read models are clean, in plain text', async (t) => {
   const ended = await tollgate(['audit'], env)
   t.match(ended, { code: 0, stdout: /^clean: \d+ events, 2 settled results, 2 lines/, stderr: '' })
   t.match(ended.stdout, `head ${(await chainHead(pool)).hash} as it stands`)
 })
 
-t.test('a rebuild of a read model that is as the log says is equal and swaps', async (t) => {
+t.test('a rebuild of a read model that equals the log swaps it', async (t) => {
   const ended = await tollgate(['rebuild', 'ledger', '--json'], env)
   t.equal(ended.code, 0)
   t.match(JSON.parse(ended.stdout), { outcome: 'swapped' })
@@ -118,7 +118,7 @@ t.test('a rebuild of a read model that is as the log says is equal and swaps', a
   t.match(unknown, { code: 1, stdout: '', stderr: /no read model is called no-such; there are/ })
 })
 
-t.test('a check of equal read models swaps nothing and leaves nothing behind', async (t) => {
+t.test('a check of equal read models swaps no schema and leaves none behind', async (t) => {
   const oids = async () =>
     (await pool.query(`select oid, nspname from pg_namespace where nspname ~ '^(ledger|access)'`))
       .rows
@@ -141,7 +141,7 @@ t.test('a check of a read model that differs names the table and exits 1', async
   t.equal((await tollgate(['rebuild', 'access', '--check'], env)).code, 0)
 })
 
-t.test('a rebuild that differs changes nothing, says so and exits 1', async (t) => {
+t.test('a rebuild that differs changes no table, shows both totals and exits 1', async (t) => {
   await pool.query(`update ledger.lines set amount = amount + 1 where source_id = '${first}'`)
   const ended = await tollgate(['rebuild', 'ledger'], env)
   t.equal(ended.code, 1)

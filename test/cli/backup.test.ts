@@ -50,7 +50,7 @@ async function pathOf(table: string, at: string): Promise<string> {
 }
 const audit = async (at: string) => tollgateProcess(['audit'], { DATA_DIR: at })
 
-t.test('backed up in traffic, lost, restored, and an older log after that', async (t) => {
+t.test('a log backed up in traffic and lost is restored, and so is an older log', async (t) => {
   const first = await started(dataDir)
   const { baseUrl, modelToken } = first.demo
   const tasks = tasksOf(baseUrl, modelToken)
@@ -115,7 +115,7 @@ t.test('a database that is damaged or lost is built from the log', async (t) => 
   t.match(await audit(restored), { code: 0, stdout: /^clean/ })
 })
 
-t.test('a backup goes to a new folder, and has its name only once it is whole', async (t) => {
+t.test('a backup goes to a new folder, which has its final name once it is whole', async (t) => {
   const env = { DATA_DIR: dataDir }
   const backup = async (to: string, ...more: readonly string[]) =>
     tollgateProcess(['backup', to, ...more], env)

@@ -41,7 +41,7 @@ t.test('every fault of the configuration is named at once', async (t) => {
   refused(t, config, /PORT must be a whole number/)
 })
 
-t.test('settings are taken from .env where it is started; the environment wins', async (t) => {
+t.test('settings are read from .env in the working directory; the environment wins', async (t) => {
   const cwd = await directory(t)
   const file = join(cwd, '.env')
   t.match(await tollgateProcess(['config'], {}, cwd), { code: 0, stdout: /^PORT=8080$/m })
@@ -84,7 +84,7 @@ t.test('a channel file that is missing or wrong is refused, every fault named', 
   refused(t, await serve(env), /channel/i)
 })
 
-t.test('a price book, an address or a data directory that cannot be used is named', async (t) => {
+t.test('an unusable price book, address or data directory is named', async (t) => {
   const path = await directory(t)
   const external = {
     DATA_DIR: join(path, 'data'),
@@ -110,7 +110,7 @@ t.test('a price book, an address or a data directory that cannot be used is name
   refused(t, await tollgateProcess(['config'], stores), /DATABASE_URL cannot be read/)
 })
 
-t.test('what is no command, option or role teaches what there is', async (t) => {
+t.test('an unknown command, option or role is refused with the known ones', async (t) => {
   for (const [args, why] of [
     [['sevre'], /unknown command/],
     [['audit', '--jsn'], /unknown option/],

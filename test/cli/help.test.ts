@@ -21,7 +21,7 @@ function helpOf(command: Command, typed: string): readonly string[] {
   return [`$ ${typed} --help\n${text}`, ...below]
 }
 
-t.test('every command teaches itself in these words', async (t) => {
+t.test('the help of every command is as recorded', async (t) => {
   const help = helpOf(await createProgram('1.2.3'), 'tollgate')
   t.ok(help.length > 25, `${help.length} commands`)
   const text = `${help.join('\n')}\n`

@@ -26,7 +26,7 @@ function logTo(name: string) {
   return { logger, flush, written, lines }
 }
 
-t.test('request lines wait, and stand before the line that is written at once', async (t) => {
+t.test('request lines are buffered, and written before the next immediate line', async (t) => {
   const { logger, written, lines } = logTo('order')
   logger.warn({ n: 0 }, 'before')
   await lines(1)
@@ -41,7 +41,7 @@ t.test('request lines wait, and stand before the line that is written at once', 
   )
 })
 
-t.test('request lines are written once they are many, after a second, or by flush', async (t) => {
+t.test('request lines are written when many, after a second, or on flush', async (t) => {
   const { logger, flush, lines } = logTo('many')
   logger.info({ text: 'a'.repeat(3_000) }, ANSWERED)
   logger.info({ text: 'a'.repeat(3_000) }, ANSWERED)
@@ -63,7 +63,7 @@ t.test('secrets are redacted', (t) => {
   t.end()
 })
 
-t.test('a process that ends by itself loses no line', (t) => {
+t.test('a process that ends by itself loses no log line', (t) => {
   const program = new URL('log-output-child.ts', import.meta.url)
   const output = execFileSync(process.execPath, [...nodeArguments(program)])
   t.match(JSON.parse(output.toString()), { n: 1, msg: ANSWERED })

@@ -139,7 +139,7 @@ async function withstands(t: Test, account: number): Promise<void> {
   t.equal(await gateway.end('SIGTERM'), 0)
 }
 
-t.test('a gateway of root, and another account of the machine', async (t) => {
+t.test('a gateway of root and commands of another account of the machine', async (t) => {
   if (!isRoot) {
     t.comment('NOT SHOWN HERE: this account is not root and cannot become another one')
     return
@@ -147,7 +147,7 @@ t.test('a gateway of root, and another account of the machine', async (t) => {
   await withstands(t, 0)
 })
 
-t.test('a gateway of an ordinary account, and another account of the machine', async (t) => {
+t.test('a gateway of an ordinary account and commands of another account', async (t) => {
   const { main } = await builtProduct()
   const reads = spawnSync(process.execPath, ['-e', `require('fs').accessSync('${main}')`], {
     uid: ORDINARY,

@@ -40,7 +40,7 @@ const degraded = async () => {
 }
 
 t.test(
-  'a book that adds for later is published at once; what changes now asks first',
+  'a book that only adds prices later is published; one with immediate changes asks first',
   async (t) => {
     await write('added', FUTURE, (text) =>
       text.concat("  - { sku: a-new-sku, currency: USD, unit: call, per: 1, price: '0.25' }\n"),
@@ -83,32 +83,23 @@ t.test(
   },
 )
 
-t.test(
-  'prices that would be lost are named, and --yes takes them away for all to see',
-  async (t) => {
-    await write('list', PAST)
-    const asked = await publish()
-    t.equal(asked.code, 1)
-    t.match(
-      asked.stdout,
-      /^removed +text-basic-input-token +USD +0\.5 per 1000000 token \(demonst/m,
-    )
-    t.match(
-      asked.stdout,
-      /^served without a price, though sold now: text-basic \(text-basic-input-/m,
-    )
-    t.match(asked.stderr, /it lacks \d+ of the prices of dearer; models sold now.*text-basic/)
-    t.same(await degraded(), [])
-    t.match(await publish('--yes'), { code: 0, stdout: /list-list: published/ })
-    const found = await eventually('readiness names the models', async () =>
-      (await degraded()).find((what) => what.includes('text-basic')),
-    )
-    t.match(found, /^prices: price book list-list has no price for .*text-basic \(text-basic-input/)
-    t.equal((await call(`${stack.url}/readyz`)).status, 200, 'what has prices is still sold')
-  },
-)
+t.test('prices that would be lost are named, and --yes removes them', async (t) => {
+  await write('list', PAST)
+  const asked = await publish()
+  t.equal(asked.code, 1)
+  t.match(asked.stdout, /^removed +text-basic-input-token +USD +0\.5 per 1000000 token \(demonst/m)
+  t.match(asked.stdout, /^served without a price, though sold now: text-basic \(text-basic-input-/m)
+  t.match(asked.stderr, /it lacks \d+ of the prices of dearer; models sold now.*text-basic/)
+  t.same(await degraded(), [])
+  t.match(await publish('--yes'), { code: 0, stdout: /list-list: published/ })
+  const found = await eventually('readiness names the models', async () =>
+    (await degraded()).find((what) => what.includes('text-basic')),
+  )
+  t.match(found, /^prices: price book list-list has no price for .*text-basic \(text-basic-input/)
+  t.equal((await call(`${stack.url}/readyz`)).status, 200, 'what has prices is still sold')
+})
 
-t.test('demonstrations after a book without them: a new book, or a refusal', async (t) => {
+t.test('demonstration prices after a book without them need a new version', async (t) => {
   t.match(await publish('--demonstrations', '--yes'), { code: 0, stdout: /^list: published$/m })
   await eventually('every model has its price again', async () =>
     (await degraded()).length === 0 ? true : undefined,
@@ -119,7 +110,7 @@ t.test('demonstrations after a book without them: a new book, or a refusal', asy
   t.equal(back.stdout, '')
 })
 
-t.test('list, show and diff, for people and for machines', async (t) => {
+t.test('list, show and diff print tables and JSON', async (t) => {
   const listed = await run('prices', 'list')
   t.match(listed.stdout, /^VERSION +STATE +EFFECTIVE FROM +PRICES +PUBLISHED +BY\nadded +upcoming /)
   t.match(listed.stdout, /^list +in effect +2026-01-01T00:00:00\.000Z +\d+ /m)
@@ -158,25 +149,22 @@ t.test('list, show and diff, for people and for machines', async (t) => {
     })
 })
 
-t.test(
-  'without the channels only the books are compared; a file that is wrong is refused',
-  async (t) => {
-    await write('unknown', FUTURE)
-    const { SANDBOX: _, ...stores } = env
-    const ended = await tollgate(['prices', 'publish', file], stores)
-    t.equal(ended.code, 1)
-    t.match(ended.stdout, /which models are served is not known here: CHANNELS_FILE is not set/)
-    await writeFile(file, 'version: [')
-    t.match(await publish(), { code: 1, stderr: /not YAML/ })
-    const events = (await run('events')).stdout.trim().split('\n')
-    const published = events.flatMap((line) => {
-      const { type, metadata } = JSON.parse(line) as { type: string; metadata: { actor?: string } }
-      return type === 'PriceBookPublished' ? [metadata.actor] : []
-    })
-    t.same(published.slice(0, 3), ['tollgate', 'Ada L.', 'Ada L.'])
-    t.match(
-      (await run('prices', 'publish', '--help')).stdout,
-      /--yes[\s\S]*--actor|--actor[\s\S]*--yes/,
-    )
-  },
-)
+t.test('without channels only books are compared; an invalid file is refused', async (t) => {
+  await write('unknown', FUTURE)
+  const { SANDBOX: _, ...stores } = env
+  const ended = await tollgate(['prices', 'publish', file], stores)
+  t.equal(ended.code, 1)
+  t.match(ended.stdout, /which models are served is not known here: CHANNELS_FILE is not set/)
+  await writeFile(file, 'version: [')
+  t.match(await publish(), { code: 1, stderr: /not YAML/ })
+  const events = (await run('events')).stdout.trim().split('\n')
+  const published = events.flatMap((line) => {
+    const { type, metadata } = JSON.parse(line) as { type: string; metadata: { actor?: string } }
+    return type === 'PriceBookPublished' ? [metadata.actor] : []
+  })
+  t.same(published.slice(0, 3), ['tollgate', 'Ada L.', 'Ada L.'])
+  t.match(
+    (await run('prices', 'publish', '--help')).stdout,
+    /--yes[\s\S]*--actor|--actor[\s\S]*--yes/,
+  )
+})

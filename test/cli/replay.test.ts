@@ -34,25 +34,22 @@ await stack.caughtUp()
 const replay = (...args: readonly string[]) => tollgate(['replay', ...args], env)
 const events = await log.readStream(taskStream(platformId))
 
-t.test(
-  'a task by native or platform id, or the request that created it: every event',
-  async (t) => {
-    const byNative = await replay(done, '--json')
-    t.equal(byNative.code, 0)
-    t.equal(byNative.stderr, '', 'no progress for instant work')
-    t.same(
-      typesOf(byNative.stdout),
-      events.map(({ type }) => type),
-    )
-    t.equal(typesOf(byNative.stdout).at(-1), 'TaskDeleted')
-    const request = events[0]?.metadata.correlationId ?? ''
-    for (const id of [platformId, request])
-      t.equal((await replay(id, '--json')).stdout, byNative.stdout, id)
-    t.same(typesOf((await replay(deletion, '--json')).stdout), ['TaskDeleted'])
-  },
-)
+t.test('every event of a task by native or platform id, or its request id', async (t) => {
+  const byNative = await replay(done, '--json')
+  t.equal(byNative.code, 0)
+  t.equal(byNative.stderr, '', 'no progress for instant work')
+  t.same(
+    typesOf(byNative.stdout),
+    events.map(({ type }) => type),
+  )
+  t.equal(typesOf(byNative.stdout).at(-1), 'TaskDeleted')
+  const request = events[0]?.metadata.correlationId ?? ''
+  for (const id of [platformId, request])
+    t.equal((await replay(id, '--json')).stdout, byNative.stdout, id)
+  t.same(typesOf((await replay(deletion, '--json')).stdout), ['TaskDeleted'])
+})
 
-t.test('a person reads when, how long after, what happened and what it cost', async (t) => {
+t.test('the table shows time, elapsed time, step, money and details', async (t) => {
   const { stdout } = await replay(done)
   const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}`
   const [subject, ...lines] = stdout.trimEnd().split('\n')
@@ -69,7 +66,7 @@ t.test('a person reads when, how long after, what happened and what it cost', as
   for (const line of lines) t.ok(line.length <= 200, line)
 })
 
-t.test('a call by its own id or that of its request', async (t) => {
+t.test('the events of a call by its id or its request id', async (t) => {
   const requestId = chat.headers.get('x-request-id') ?? ''
   const byRequest = await replay(requestId, '--json')
   t.same(typesOf(byRequest.stdout), ['CallSettled'])
@@ -85,7 +82,7 @@ t.test('a call by its own id or that of its request', async (t) => {
   t.match(words.stdout, /\n1 event, 0\.\d+ USD to pay\n$/)
 })
 
-t.test('from the log itself it is the same, with Postgres away', async (t) => {
+t.test('--from-log prints the same events while Postgres is away', async (t) => {
   const away = { ...env, DATABASE_URL: 'postgres://nobody@127.0.0.1:9/none' }
   const fromLog = (...args: readonly string[]) => tollgate(['replay', '--from-log', ...args], away)
   const chatRequest = chat.headers.get('x-request-id') ?? ''
@@ -111,7 +108,7 @@ t.test('from the log itself it is the same, with Postgres away', async (t) => {
   t.match(await fromLog(done, '--tenant', stack.other.tenantId), { code: 1 })
 })
 
-t.test('a task as of a position or a time is the state then', async (t) => {
+t.test('a task as of a position or a time has the state of that moment', async (t) => {
   const submitted = events.find(({ type }) => type === 'TaskSubmitted')
   const [early] = printedEvents(
     (await replay(done, '--as-of', `${submitted?.position}`, '--json')).stdout,
@@ -132,7 +129,7 @@ t.test('a task as of a position or a time is the state then', async (t) => {
   t.match(before, { code: 1, stderr: /did not exist then/ })
 })
 
-t.test('a tenant: its events and no other tenant’s, within a time range', async (t) => {
+t.test('--tenant prints its events in a time range, and no other tenant’s', async (t) => {
   const { tenantId } = stack.demo
   const all = await replay('--tenant', tenantId, '--json')
   t.equal(all.code, 0)
@@ -147,7 +144,7 @@ t.test('a tenant: its events and no other tenant’s, within a time range', asyn
   t.notOk(typesOf(early.stdout).includes('TaskDeleted'))
 })
 
-t.test('what happened to a token later belongs to its tenant too', async (t) => {
+t.test('later changes of a token are events of its tenant too', async (t) => {
   const { tenantId } = stack.other
   const issued = printedEvents((await replay('--tenant', tenantId, '--json')).stdout).find(
     ({ type }) => String(type) === 'TokenIssued',
@@ -161,7 +158,7 @@ t.test('what happened to a token later belongs to its tenant too', async (t) => 
   t.same(ofTokens.slice(-2), ['TokenLimitsChanged', 'TokenDisabled'])
 })
 
-t.test('a tenant as of a time: every task then, and what it could spend', async (t) => {
+t.test('a tenant as of a time: every task, and its balances', async (t) => {
   const { tenantId } = stack.demo
   const then = printedEvents(
     (await replay('--tenant', tenantId, '--as-of', middle, '--json')).stdout,
@@ -185,7 +182,7 @@ t.test('a tenant as of a time: every task then, and what it could spend', async 
   t.match(now.stdout, /\nCURRENCY +CREDIT .*\nCNY +10000 +5\.0094 +[1-9]/, 'what is queued is held')
 })
 
-t.test('1 with one line why for what cannot be replayed', async (t) => {
+t.test('exit code 1 with one line of reason for ids that cannot be replayed', async (t) => {
   for (const [args, why] of [
     [[], /say of which task, call or request, which --asset, or which --tenant/],
     [['cgt-20260101000000-aaaaa'], /nothing is known of cgt-2026/],
@@ -205,7 +202,7 @@ t.test('1 with one line why for what cannot be replayed', async (t) => {
   }
 })
 
-t.test('events: the whole log, after a position, and through head', async (t) => {
+t.test('events prints the whole log, after a position, and through head', async (t) => {
   // More than a pipe holds, so that head leaves while there is more to say.
   const stream = taskStream(`video_${'0'.repeat(26)}`)
   const metadata = { schemaVersion: 1, correlationId: 'x'.repeat(2_000), commandId: 'c' }

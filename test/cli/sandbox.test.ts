@@ -3,7 +3,7 @@ import t from 'tap'
 import { eventually } from '../helpers/eventually.ts'
 import { launch } from './support/tollgate.ts'
 
-t.test('a sandbox that dies comes back at the same address', async (t) => {
+t.test('a sandbox that dies restarts at the same address', async (t) => {
   const child = await launch(['sandbox'], {})
   t.teardown(() => child.kill('SIGKILL'))
   let said = ''

@@ -31,7 +31,7 @@ function firstCalls(baseUrl: string, id: string): string {
   return `curl() { command curl --silent --show-error --fail-with-body "$@"; }\n${written}`
 }
 
-t.test('first start, calls, commands beside it, kill -9, start again, SIGTERM', async (t) => {
+t.test('first start, calls, commands beside it, kill -9, restart, SIGTERM', async (t) => {
   const first = await serve(dataDir)
   const { demo } = first
   t.equal((await stat(join(dataDir, 'demo.json'))).mode & 0o777, 0o600)
@@ -101,7 +101,7 @@ t.test('first start, calls, commands beside it, kill -9, start again, SIGTERM', 
   await t.rejects(stat(join(dataDir, 'runtime.json')), { code: 'ENOENT' })
 })
 
-t.test('a secret that is lost is not replaced by itself', async (t) => {
+t.test('a lost secret is not replaced automatically', async (t) => {
   const path = join(dataDir, 'marker.secret')
   const kept = await readFile(path, 'utf8')
   const env = { DATA_DIR: dataDir, PORT: '0' }
@@ -124,7 +124,7 @@ t.test('a secret that is lost is not replaced by itself', async (t) => {
   t.equal(await (await serve(dataDir)).end('SIGTERM'), 0)
 })
 
-t.test('the files of the log are looked at while nothing runs', async (t) => {
+t.test('verify-log checks the files of the log while no gateway runs', async (t) => {
   const env = { DATA_DIR: dataDir }
   const whole = await tollgateProcess(['verify-log'], env)
   t.match(whole, { code: 0, stdout: /^whole: \d+ events\n$/, stderr: '' })

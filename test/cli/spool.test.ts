@@ -39,7 +39,7 @@ const listed = async (): Promise<readonly { callId: string }[]> => {
   return (JSON.parse(stdout) as { items: readonly { callId: string }[] }).items
 }
 
-t.test('refused settlements are listed, settled, given up, each once', async (t) => {
+t.test('refused settlements are listed, settled and written off, each once', async (t) => {
   t.match(await spool('list'), {
     code: 0,
     stdout: /2026-01-02T03:05:00.000Z\s+call_1\s+ten_1\s+text-1/,
@@ -69,7 +69,7 @@ t.test('refused settlements are listed, settled, given up, each once', async (t)
   t.same(written, ['CallFailed', 'CallWrittenOff by Ada L.', 'CallFailed'])
 })
 
-t.test('what the disk damaged is listed with what can be read of it', async (t) => {
+t.test('a damaged record is listed with its readable parts', async (t) => {
   const event = {
     ...callFailed('call_8'),
     id: eventId('journal', 'call_8', 0),

@@ -97,7 +97,7 @@ async function becomesReady(process: Starting, address: string): Promise<void> {
 }
 
 t.test(
-  'before Postgres: alive, not ready and why, 503 in each shape; then it serves',
+  'before Postgres: alive, not ready with the reason, 503 in each shape; then it serves',
   async (t) => {
     const store = await startEventStore()
     t.teardown(() => store.stop())
@@ -137,7 +137,7 @@ t.test(
   },
 )
 
-t.test('before the log, with readiness on a port of its own', async (t) => {
+t.test('before the log, with readiness on a separate port', async (t) => {
   const store = await startEventStore()
   t.teardown(() => store.stop())
   const database = await acquireGatewayDatabase()
@@ -202,7 +202,7 @@ t.test('before a cluster has a leader', async (t) => {
   for (const one of others) await one.logs('ready')
 })
 
-t.test('one that waits ends in order on SIGTERM, and logs no secret', async (t) => {
+t.test('a waiting process ends in order on SIGTERM and logs no secret', async (t) => {
   const process = await starting(t, [], {
     ...common,
     EVENTSTORE_URL: 'esdb://admin:log-secret@127.0.0.1:1?tls=false',
@@ -213,7 +213,7 @@ t.test('one that waits ends in order on SIGTERM, and logs no secret', async (t) 
   t.notMatch(JSON.stringify(process.lines), /log-secret|database-secret|marker-secret/)
 })
 
-t.test('what no waiting mends ends the start with a status of its own', async (t) => {
+t.test('a permanent fault ends the start with its own exit code', async (t) => {
   const database = await acquireGatewayDatabase()
   t.teardown(() => database.drop())
   const wrong = new URL(database.url)

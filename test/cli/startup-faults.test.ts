@@ -26,14 +26,14 @@ function refused(t: Test, ended: Ended, why: RegExp, code = 1): void {
 
 const serve = (env: Environment) => tollgateProcess(['serve'], { PORT: '0', ...env })
 
-t.test('a data directory that cannot be written is named', async (t) => {
+t.test('an unwritable data directory is named', async (t) => {
   const path = join(await directory(t), 'file')
   await writeFile(path, 'not a directory')
   const ended = await serve({ DATA_DIR: join(path, 'data') })
   refused(t, ended, /data directory .*file\/data cannot be written: .*set DATA_DIR/, 78)
 })
 
-t.test('a data directory of a newer release is named and left alone', async (t) => {
+t.test('a data directory of a newer release is named and not changed', async (t) => {
   const path = await directory(t)
   await writeFile(join(path, 'version'), '99\n')
   for (const args of [['serve'], ['audit']])
@@ -45,13 +45,13 @@ t.test('a data directory of a newer release is named and left alone', async (t) 
     )
 })
 
-t.test('a command beside no gateway does not make a data directory', async (t) => {
+t.test('a command without a gateway does not create a data directory', async (t) => {
   const path = join(await directory(t), 'none')
   refused(t, await tollgateProcess(['audit'], { DATA_DIR: path }), /nothing in .*none yet/)
   await t.rejects(mkdir(join(path, 'x')), { code: 'ENOENT' })
 })
 
-t.test('a taken port is named; what was started is stopped', async (t) => {
+t.test('a taken port is named, and started parts are stopped', async (t) => {
   const squatter = createServer().listen(0, '127.0.0.1')
   await once(squatter, 'listening')
   t.teardown(() => squatter.close())
@@ -62,33 +62,30 @@ t.test('a taken port is named; what was started is stopped', async (t) => {
   t.match(ended.stdout.trimEnd().split('\n').at(-1), /"msg":"stopped"/)
 })
 
-t.test(
-  'an account that lacks a right ends the start with its name and that of the right',
-  async (t) => {
-    const [cluster, database] = [await startPretendedCluster(), await acquireDatabase()]
-    t.teardown(() => Promise.all([cluster.stop(), database.drop()]))
-    const env = {
-      DATA_DIR: await directory(t),
-      MARKER_SECRET: 'a marker secret of the tests alone',
-      SANDBOX: 'on',
-      EVENTSTORE_URL: cluster.url.replace('esdb://', 'esdb://tollgate:log-secret@'),
-      DATABASE_URL: database.url,
-    }
-    for (const [denied, why] of [
-      ['read_all', /refuses the account tollgate: it needs the right to read \$all\. Grant it/],
-      ['append', /refuses the account tollgate: it needs the right to append to streams/],
-      ['authenticate', /refuses the account tollgate/],
-    ] as const) {
-      await cluster.deny(denied)
-      const ended = await serve(env)
-      refused(t, ended, why, 77)
-      t.notMatch(ended.stdout + ended.stderr, /log-secret/)
-    }
-  },
-)
+t.test('an account that lacks a right ends the start, with both names', async (t) => {
+  const [cluster, database] = [await startPretendedCluster(), await acquireDatabase()]
+  t.teardown(() => Promise.all([cluster.stop(), database.drop()]))
+  const env = {
+    DATA_DIR: await directory(t),
+    MARKER_SECRET: 'a marker secret of the tests alone',
+    SANDBOX: 'on',
+    EVENTSTORE_URL: cluster.url.replace('esdb://', 'esdb://tollgate:log-secret@'),
+    DATABASE_URL: database.url,
+  }
+  for (const [denied, why] of [
+    ['read_all', /refuses the account tollgate: it needs the right to read \$all\. Grant it/],
+    ['append', /refuses the account tollgate: it needs the right to append to streams/],
+    ['authenticate', /refuses the account tollgate/],
+  ] as const) {
+    await cluster.deny(denied)
+    const ended = await serve(env)
+    refused(t, ended, why, 77)
+    t.notMatch(ended.stdout + ended.stderr, /log-secret/)
+  }
+})
 
 t.test(
-  'another secret than the other replicas have is refused, and replaced on purpose',
+  'a secret that differs from other replicas’ is refused, and replaced on purpose',
   async (t) => {
     const store = await startLocalEventStore()
     t.teardown(() => store.stop())
@@ -140,7 +137,7 @@ t.test('an uncaught error is logged and ends the process with status 70', async 
   }
 })
 
-t.test('a key or tokens that are there and cannot be read are not replaced', async (t) => {
+t.test('unreadable keys or tokens are not replaced', async (t) => {
   const path = await directory(t)
   for (const name of ['marker.secret', 'demo.json']) {
     await symlink(name, join(path, name))

@@ -23,7 +23,7 @@ function faultsOf(given: {
   }
 }
 
-t.test('addresses that work are let through', async (t) => {
+t.test('valid addresses are accepted', async (t) => {
   t.same(faultsOf({}), [])
   for (const url of [
     'postgres://u:a%23b@h/x',
@@ -38,7 +38,7 @@ t.test('addresses that work are let through', async (t) => {
 })
 
 t.test(
-  'a mark in a password, a wrong port and a wrong file are named, and no password is',
+  'an unescaped password, a wrong port and a wrong file are named, without the password',
   async (t) => {
     const noPem = t.testdir({ 'ca.pem': 'no certificate' })
     const wrong: readonly (readonly ['databaseUrl' | 'eventStoreUrl', string, RegExp])[] = [

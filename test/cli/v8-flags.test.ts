@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { GROWTH, PRETENURING } from '../../src/cli/v8-flags.ts'
 
-void t.test('V8 knows what is set, and has it otherwise', async (t) => {
+void t.test('V8 knows the flags in use, with other defaults', async (t) => {
   const { stdout } = await promisify(execFile)(process.execPath, ['--v8-options'], {
     maxBuffer: 16 * 1024 * 1024,
   })

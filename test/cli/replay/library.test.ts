@@ -57,7 +57,7 @@ const ofAsset = [
   'AssetDeleted',
 ]
 
-t.test('an asset by its id, its native id or the request that created it', async (t) => {
+t.test('the events of an asset by its id, its native id or its request id', async (t) => {
   const whole = await replay(assetId(5), '--json')
   t.equal(whole.code, 0)
   t.same(typesOf(whole.stdout), ofAsset)
@@ -66,7 +66,7 @@ t.test('an asset by its id, its native id or the request that created it', async
   t.same(typesOf((await replay('req_task', '--json')).stdout), ['AssetUsed'])
 })
 
-t.test('a group by either id, and a verification by its hash', async (t) => {
+t.test('the events of a group by either id, and of a verification by its hash', async (t) => {
   for (const id of [groupId(1), 'native-group-1', 'req_result'])
     t.same(typesOf((await replay('--asset', id, '--json')).stdout), [
       'AssetGroupCreated',
@@ -79,7 +79,7 @@ t.test('a group by either id, and a verification by its hash', async (t) => {
     ])
 })
 
-t.test('a person reads what happened to it, and that it costs nothing', async (t) => {
+t.test('the table shows the life of an asset, and that it costs nothing', async (t) => {
   const { stdout } = await replay(assetId(5))
   const [subject, head, ...lines] = stdout.trimEnd().split('\n')
   t.equal(subject, `${assetId(5)} of ${tenantId}`)
@@ -96,7 +96,7 @@ t.test('a person reads what happened to it, and that it costs nothing', async (t
   ])
 })
 
-t.test('from the log itself it is the same, with Postgres away', async (t) => {
+t.test('--from-log prints the same events while Postgres is away', async (t) => {
   const away = { ...env, DATABASE_URL: 'postgres://nobody@127.0.0.1:9/none' }
   for (const args of [
     [assetId(5)],
@@ -121,7 +121,7 @@ t.test('from the log itself it is the same, with Postgres away', async (t) => {
   }
 })
 
-t.test('1 with one line why for what there is not', async (t) => {
+t.test('exit code 1 with one line of reason for unknown assets', async (t) => {
   for (const source of [[], ['--from-log']])
     for (const [args, why] of [
       [[assetId(7)], /nothing is known of asset-/],

@@ -2,7 +2,7 @@ import t from 'tap'
 import { EventTable, formatElapsed } from '../../../src/cli/replay/table.ts'
 import { platformId, Recorder, taskSteps } from '../../projections/support/history.ts'
 
-t.test('how long after the step before is said in what a person counts in', (t) => {
+t.test('elapsed time is shown in units that fit its length', (t) => {
   const hourMs = 3_600_000
   t.same([0, 999, 1_000, 59_990, 60_000, hourMs - 1, hourMs, 26 * hourMs, -70].map(formatElapsed), [
     '+0 ms',
@@ -18,7 +18,7 @@ t.test('how long after the step before is said in what a person counts in', (t) 
   t.end()
 })
 
-t.test('what a provider says stays in its row, cut, and orders no terminal about', (t) => {
+t.test('a provider’s message stays in its row, shortened, without control characters', (t) => {
   const recorder = new Recorder()
   const stream = `task-${platformId(1)}`
   const message = `\u001b[2J\nno\r\u202e${'x'.repeat(500)}`
