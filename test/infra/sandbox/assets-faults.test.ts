@@ -61,7 +61,7 @@ void t.test('fail=CODE: processed, then failed with that code', async (t) => {
   )
 })
 
-void t.test('FaceMismatch is of the groups of real persons alone', async (t) => {
+void t.test('FaceMismatch applies to groups of real persons only', async (t) => {
   const { url } = await sandboxFor(t)
   const marker = `sandbox fail=FaceMismatch ${NOW}`
   const Id = await newAsset(url, await verifiedPerson(url), marker)
@@ -73,7 +73,7 @@ void t.test('FaceMismatch is of the groups of real persons alone', async (t) => 
   })
 })
 
-void t.test('a marker stands in the path or in the query, encoded or not', async (t) => {
+void t.test('a marker is found in path and query, encoded or not', async (t) => {
   const { url } = await sandboxFor(t)
   const group = await newGroup(url)
   const marker = `[[sandbox fail=FpsTooLow ${NOW}]]`
@@ -97,7 +97,7 @@ void t.test('a marker stands in the path or in the query, encoded or not', async
 })
 
 void t.test(
-  'running-ms, stall, status, gone: how an asset can fail to become active',
+  'running-ms, stall, status, gone: ways in which an asset does not become active',
   async (t) => {
     const sandbox = await sandboxFor(t)
     const { url } = sandbox
@@ -130,7 +130,7 @@ void t.test(
   },
 )
 
-void t.test('refuse=CODE: the status of the code, and nothing is accepted', async (t) => {
+void t.test('refuse=CODE: the status of the code, without an accepted asset', async (t) => {
   const sandbox = await sandboxFor(t)
   const { url } = sandbox
   const group = await newGroup(url)
@@ -151,7 +151,7 @@ void t.test('refuse=CODE: the status of the code, and nothing is accepted', asyn
   t.same(sandbox.assets(), [])
 })
 
-void t.test('http=N: the service speaks, or a proxy in its place', async (t) => {
+void t.test('http=N: an error of the service, or of a proxy before it', async (t) => {
   const sandbox = await sandboxFor(t)
   const { url } = sandbox
   const group = await newGroup(url)
@@ -169,7 +169,7 @@ void t.test('http=N: the service speaks, or a proxy in its place', async (t) => 
   t.same(sandbox.assets(), [])
 })
 
-void t.test('envelope-200: every error comes as if it were none', async (t) => {
+void t.test('envelope-200: every error has status 200', async (t) => {
   const sandbox = await sandboxFor(t)
   const { url } = sandbox
   const group = await newGroup(url)
@@ -195,7 +195,7 @@ void t.test('envelope-200: every error comes as if it were none', async (t) => {
   t.match(await newGroup(url), /^group-/, 'a success stays one')
 })
 
-void t.test('drops and broken answers: the record says what was accepted', async (t) => {
+void t.test('drops and broken answers: the record has the accepted assets', async (t) => {
   const sandbox = await sandboxFor(t)
   const { url } = sandbox
   const group = await newGroup(url)
@@ -222,7 +222,7 @@ void t.test('drops and broken answers: the record says what was accepted', async
   t.equal(TotalCount, 1, 'who lost the answer finds it by its name')
 })
 
-void t.test('a rule strikes the operation it names, on both ends of a deletion', async (t) => {
+void t.test('a rule applies to the named operation, before or after a deletion', async (t) => {
   const sandbox = await sandboxFor(t)
   const { url } = sandbox
   const group = await verifiedPerson(url)
@@ -243,7 +243,7 @@ void t.test('a rule strikes the operation it names, on both ends of a deletion',
   t.match(routes['assets.delete'], { count: 3, by_status: { 500: 2, 200: 1 } })
 })
 
-void t.test('a rule may be for the thing of one name, and make it fail', async (t) => {
+void t.test('a rule may match one name, and make its asset fail', async (t) => {
   const sandbox = await sandboxFor(t)
   const { url } = sandbox
   const group = await newGroup(url)
@@ -257,7 +257,7 @@ void t.test('a rule may be for the thing of one name, and make it fail', async (
   t.match(await done(url, 'GetAsset', { Id: other }), { Status: 'Active' })
 })
 
-void t.test('a verification is struck by the marker in its CallbackURL', async (t) => {
+void t.test('a verification is matched by the marker in its CallbackURL', async (t) => {
   const sandbox = await sandboxFor(t)
   const { url } = sandbox
   const session = (word: string) => ({ CallbackURL: marked(`sandbox ${word}`) })

@@ -19,7 +19,7 @@ function using(id: string, model = DOMESTIC_MODEL, kind: keyof typeof kinds = 'i
   return video('x', { model, content: [{ type: 'text', text: 'x' }, reference] })
 }
 
-void t.test('an active asset of the region of the model is taken', async (t) => {
+void t.test('an active asset of the model’s region is accepted', async (t) => {
   const sandbox = await sandboxFor(t)
   const { url } = sandbox
   const here = await newAsset(url, await newGroup(url), NOW)
@@ -41,7 +41,7 @@ void t.test('an active asset of the region of the model is taken', async (t) => 
   t.equal(sandbox.accepted().length, 3)
 })
 
-void t.test('400 for an asset that is not there, not active, or no longer', async (t) => {
+void t.test('400 for an asset that is unknown, inactive or deleted', async (t) => {
   const sandbox = await sandboxFor(t)
   const { url } = sandbox
   const group = await verifiedPerson(url)
@@ -63,7 +63,7 @@ void t.test('400 for an asset that is not there, not active, or no longer', asyn
   t.same(sandbox.accepted(), [])
 })
 
-void t.test('400 for an asset of another kind than it is used as', async (t) => {
+void t.test('400 for an asset used as another kind', async (t) => {
   const { url } = await sandboxFor(t)
   const group = await newGroup(url)
   const types = { image: 'Image', video: 'Video', audio: 'Audio' } as const

@@ -10,7 +10,7 @@ interface Item {
 }
 const idsOf = ({ Items }: { readonly Items: readonly Item[] }) => Items.map(({ Id }) => Id)
 
-void t.test('lists have what fits: type, groups, states, the exact name', async (t) => {
+void t.test('lists filter by type, groups, states and exact name', async (t) => {
   const { url } = await sandboxFor(t)
   const [g1, g2] = [await newGroup(url, {}, { Name: 'one' }), await newGroup(url)]
   const person = await verifiedPerson(url)
@@ -42,7 +42,7 @@ void t.test('lists have what fits: type, groups, states, the exact name', async 
   t.same(await groups({ GroupIds: [g2] }), [g2])
 })
 
-void t.test('an item of a list is what a query shows', async (t) => {
+void t.test('an item of a list equals the answer of a query', async (t) => {
   const { url } = await sandboxFor(t)
   const Id = await newAsset(url, await newGroup(url), NOW, { Name: 'boat' })
   const list = await done(url, 'ListAssets', { Filter: { GroupType: 'AIGC' } })
@@ -52,7 +52,7 @@ void t.test('an item of a list is what a query shows', async (t) => {
   t.match(item, { Id, Name: 'boat', Status: 'Active', URL: String })
 })
 
-void t.test('pages: the newest first, or as is asked for', async (t) => {
+void t.test('pages: the newest first, or in the requested order', async (t) => {
   const sandbox = await sandboxFor(t)
   const { url } = sandbox
   const group = await newGroup(url)
@@ -77,7 +77,7 @@ void t.test('pages: the newest first, or as is asked for', async (t) => {
   t.same(idsOf(await page({ SortBy: 'UpdateTime', SortOrder: 'Asc' })), asLastChanged)
 })
 
-void t.test('sorted by group, assets and groups stand by its id', async (t) => {
+void t.test('sorted by group, assets and groups are ordered by group id', async (t) => {
   const { url } = await sandboxFor(t)
   const groups = [await newGroup(url), await newGroup(url), await newGroup(url)]
   const assets = await Promise.all(groups.map((group) => newAsset(url, group, NOW)))
@@ -104,7 +104,7 @@ const REFUSED: readonly (readonly [object, string])[] = [
   [{ NextToken: 'x' }, 'InvalidParameter.NextToken'],
 ]
 
-void t.test('400 for a list that asks for what there is not', async (t) => {
+void t.test('400 for a list with invalid parameters', async (t) => {
   const { url } = await sandboxFor(t)
   for (const [change, code] of REFUSED)
     for (const action of ['ListAssets', 'ListAssetGroups']) {
@@ -127,7 +127,7 @@ void t.test('lists reach 20000 assets and 10000 groups', async (t) => {
   t.same(await refusedWith(url, 'ListAssetGroups', page(101)), tooFar)
 })
 
-void t.test('page-cap, empty-list, unmarked: lists that hide what there is', async (t) => {
+void t.test('page-cap, empty-list, unmarked: lists that omit assets', async (t) => {
   const sandbox = await sandboxFor(t)
   const { url } = sandbox
   const group = await newGroup(url)

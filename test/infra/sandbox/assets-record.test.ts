@@ -25,7 +25,7 @@ function temporary(t: Test): string {
   return directory
 }
 
-void t.test('the record has what was accepted, by name and request id, page by page', async (t) => {
+void t.test('the record has the accepted assets, by name and request id, paged', async (t) => {
   const sandbox = await sandboxFor(t)
   const { url } = sandbox
   const group = await newGroup(url, { headers: { 'x-client-request-id': 'r-1' } }, { Name: 'g' })
@@ -101,7 +101,7 @@ void t.test('the record follows verifications to their end', async (t) => {
   )
 })
 
-void t.test('requests are counted by what they ask for', async (t) => {
+void t.test('requests are counted by operation', async (t) => {
   const sandbox = await sandboxFor(t)
   const { url } = sandbox
   const person = await verifiedPerson(url)
@@ -134,43 +134,40 @@ void t.test('reset forgets assets, groups and verifications', async (t) => {
   t.equal(sandbox.assetGroups()[0]?.seq, 4, 'sequence numbers are never used twice')
 })
 
-void t.test(
-  'what was answered is there again after a death, and no credential with it',
-  async (t) => {
-    const dataDirectory = temporary(t)
-    const first = await sandboxFor(t, { dataDirectory })
-    const group = await newGroup(first.url, {}, { Name: 'g' })
-    const asset = await newAsset(first.url, group, 'sandbox running-ms=3600000', { Name: 'a' })
-    const person = await verifiedPerson(first.url)
-    const deleted = await newAsset(first.url, person, NOW)
-    await done(first.url, 'DeleteAsset', { Id: deleted })
-    const { token, link } = await begin(first.url, 'https://gw.example.com/done')
-    const lost = picture(group, {
-      URL: `https://x.example/[[sandbox drop-after-accept]]`,
-      Name: 'l',
-    })
-    await t.rejects(act(first.url, 'CreateAsset', lost))
+void t.test('answered state survives a kill, without credentials', async (t) => {
+  const dataDirectory = temporary(t)
+  const first = await sandboxFor(t, { dataDirectory })
+  const group = await newGroup(first.url, {}, { Name: 'g' })
+  const asset = await newAsset(first.url, group, 'sandbox running-ms=3600000', { Name: 'a' })
+  const person = await verifiedPerson(first.url)
+  const deleted = await newAsset(first.url, person, NOW)
+  await done(first.url, 'DeleteAsset', { Id: deleted })
+  const { token, link } = await begin(first.url, 'https://gw.example.com/done')
+  const lost = picture(group, {
+    URL: `https://x.example/[[sandbox drop-after-accept]]`,
+    Name: 'l',
+  })
+  await t.rejects(act(first.url, 'CreateAsset', lost))
 
-    // As a process that dies leaves it: whatever was answered is in the file by then.
-    const remains = temporary(t)
-    cpSync(dataDirectory, remains, { recursive: true })
-    const kept = readFileSync(join(remains, 'library.jsonl'), 'utf8')
-    const ticket = new URL(link).searchParams.get('token') ?? ''
-    t.notOk([token, ticket].some((secret) => kept.includes(secret)))
+  // As a process that dies leaves it: whatever was answered is in the file by then.
+  const remains = temporary(t)
+  cpSync(dataDirectory, remains, { recursive: true })
+  const kept = readFileSync(join(remains, 'library.jsonl'), 'utf8')
+  const ticket = new URL(link).searchParams.get('token') ?? ''
+  t.notOk([token, ticket].some((secret) => kept.includes(secret)))
 
-    const second = await sandboxFor(t, { dataDirectory: remains })
-    t.strictSame(second.assets(), first.assets())
-    t.strictSame(second.assetGroups(), first.assetGroups())
-    t.strictSame(second.verifications(), first.verifications())
-    t.match(await done(second.url, 'GetAsset', { Id: asset }), { Name: 'a', Status: 'Processing' })
-    t.match(await refusedWith(second.url, 'GetAsset', { Id: deleted }), { status: 404 })
-    t.equal((await press(link.replace(first.url, second.url), 'pass')).status, 303)
-    const { json } = await act(second.url, 'GetVisualValidateResult', { BytedToken: token })
-    t.match(json.GroupId, /^group-/)
-    const next = await newAsset(second.url, group, NOW)
-    t.equal(second.assets().at(-1)?.id, next)
-  },
-)
+  const second = await sandboxFor(t, { dataDirectory: remains })
+  t.strictSame(second.assets(), first.assets())
+  t.strictSame(second.assetGroups(), first.assetGroups())
+  t.strictSame(second.verifications(), first.verifications())
+  t.match(await done(second.url, 'GetAsset', { Id: asset }), { Name: 'a', Status: 'Processing' })
+  t.match(await refusedWith(second.url, 'GetAsset', { Id: deleted }), { status: 404 })
+  t.equal((await press(link.replace(first.url, second.url), 'pass')).status, 303)
+  const { json } = await act(second.url, 'GetVisualValidateResult', { BytedToken: token })
+  t.match(json.GroupId, /^group-/)
+  const next = await newAsset(second.url, group, NOW)
+  t.equal(second.assets().at(-1)?.id, next)
+})
 
 void t.test('the oldest beyond a bound are forgotten', async (t) => {
   const sandbox = await sandboxFor(t, { maxTasks: 3 })
@@ -183,7 +180,7 @@ void t.test('the oldest beyond a bound are forgotten', async (t) => {
   )
 })
 
-void t.test('a group that goes while an asset of it comes leaves nothing behind', async (t) => {
+void t.test('an asset created while its group is deleted is not left behind', async (t) => {
   const sandbox = await sandboxFor(t, { dataDirectory: temporary(t) })
   const { url } = sandbox
   for (let i = 0; i < 10; i += 1) {

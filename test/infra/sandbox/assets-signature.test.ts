@@ -40,7 +40,7 @@ const REQUEST = {
   bodyHash: BODY_HASH,
 } as const
 
-void t.test('a signature is worked out as the real service works it out', async (t) => {
+void t.test('a signature equals that of the real service', async (t) => {
   t.equal(bodyHashOf(Buffer.from(BODY)), BODY_HASH)
   const canonical = canonicalRequest(REQUEST)
   t.equal(
@@ -63,7 +63,7 @@ void t.test('a signature is worked out as the real service works it out', async 
 })
 
 void t.test(
-  'queries are sorted and encoded, an empty path is a slash, default ports go',
+  'queries are sorted and encoded, an empty path is a slash, default ports are omitted',
   async (t) => {
     const canonical = canonicalRequest({
       ...REQUEST,
@@ -85,11 +85,11 @@ void t.test(
   },
 )
 
-void t.test('the key is the one the application knows', async (t) => {
+void t.test('the sandbox’s key is the application’s key', async (t) => {
   t.strictSame(KNOWN_KEY, sandboxLibraryKey)
 })
 
-void t.test('a right signature is let in, with and without a slash at the end', async (t) => {
+void t.test('a valid signature is accepted, with and without a trailing slash', async (t) => {
   const { url } = await sandboxFor(t)
   for (const path of ['/open', '/open/'])
     for (const region of [DOMESTIC, OVERSEAS]) {
@@ -132,43 +132,37 @@ for (const [what, signing, status, code] of REFUSED)
     t.same(await refusedWith(url, 'ListAssetGroups', LIST, signing), { status, code })
   })
 
-void t.test(
-  '400 for a header that must be signed and is not, or is signed and not sent',
-  async (t) => {
-    const { url } = await sandboxFor(t)
-    const address = '/open/?Action=ListAssetGroups&Version=2024-01-01'
-    const text = JSON.stringify(LIST)
-    const {
-      host: _host,
-      authorization = '',
-      ...headers
-    } = signedHeaders(new URL(url + address), text)
-    const withNames = async (names: string) => {
-      const changed = authorization.replace(/SignedHeaders=[^,]+/, `SignedHeaders=${names}`)
-      const reply = await call(url, 'POST', address, text, { ...headers, authorization: changed })
-      return [reply.status, reply.json.ResponseMetadata.Error.Code]
-    }
-    t.same(await withNames('content-type;host;x-date'), [400, 'InvalidAuthorization'])
-    const more = 'host;x-content-sha256;x-date;x-security-token'
-    t.same(await withNames(more), [400, 'MissingRequestInfo'])
-    t.same(await withNames('host;x-content-sha256;x-date'), [401, 'SignatureDoesNotMatch'])
-  },
-)
+void t.test('400 for a header that must be signed, or was signed and not sent', async (t) => {
+  const { url } = await sandboxFor(t)
+  const address = '/open/?Action=ListAssetGroups&Version=2024-01-01'
+  const text = JSON.stringify(LIST)
+  const {
+    host: _host,
+    authorization = '',
+    ...headers
+  } = signedHeaders(new URL(url + address), text)
+  const withNames = async (names: string) => {
+    const changed = authorization.replace(/SignedHeaders=[^,]+/, `SignedHeaders=${names}`)
+    const reply = await call(url, 'POST', address, text, { ...headers, authorization: changed })
+    return [reply.status, reply.json.ResponseMetadata.Error.Code]
+  }
+  t.same(await withNames('content-type;host;x-date'), [400, 'InvalidAuthorization'])
+  const more = 'host;x-content-sha256;x-date;x-security-token'
+  t.same(await withNames(more), [400, 'MissingRequestInfo'])
+  t.same(await withNames('host;x-content-sha256;x-date'), [401, 'SignatureDoesNotMatch'])
+})
 
-void t.test(
-  'a signature stands on the real clock, wherever the sandbox moved its own',
-  async (t) => {
-    const sandbox = await sandboxFor(t)
-    sandbox.advance(3_600_000)
-    t.match(await newGroup(sandbox.url), /^group-/)
-    const late = { atMs: Date.now() + 3_600_000 }
-    t.match(await refusedWith(sandbox.url, 'ListAssetGroups', LIST, late), {
-      code: 'InvalidTimestamp',
-    })
-  },
-)
+void t.test('signatures use the real clock, not the sandbox’s moved clock', async (t) => {
+  const sandbox = await sandboxFor(t)
+  sandbox.advance(3_600_000)
+  t.match(await newGroup(sandbox.url), /^group-/)
+  const late = { atMs: Date.now() + 3_600_000 }
+  t.match(await refusedWith(sandbox.url, 'ListAssetGroups', LIST, late), {
+    code: 'InvalidTimestamp',
+  })
+})
 
-void t.test('a test may let a clock go as far beside that as it likes', async (t) => {
+void t.test('a test may widen the allowed clock skew', async (t) => {
   const { url } = await sandboxFor(t, { signatureSkewMs: 10 * MINUTE_MS })
   const late = { atMs: Date.now() + 9 * MINUTE_MS }
   t.equal((await act(url, 'ListAssetGroups', LIST, late)).status, 200)

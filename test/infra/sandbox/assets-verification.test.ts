@@ -25,7 +25,7 @@ function resultOf(url: string, BytedToken: string, signing: Signing = {}) {
   return act(url, 'GetVisualValidateResult', { BytedToken }, signing)
 }
 
-void t.test('a person passes: a page, a way back, a separate group', async (t) => {
+void t.test('a passing person has a page, a redirect and a group', async (t) => {
   const { url } = await sandboxFor(t)
   const begun = await act(url, 'CreateVisualValidateSession', { CallbackURL: CALLBACK })
   t.strictSame(Object.keys(begun.json), ['BytedToken', 'H5Link', 'CallbackURL'], 'no envelope')
@@ -55,7 +55,7 @@ void t.test('a person passes: a page, a way back, a separate group', async (t) =
   t.match(await done(url, 'GetAssetGroup', { Id: GroupId }), { GroupType: 'LivenessFace' })
 })
 
-void t.test('a person fails: another resultCode, no group, 404', async (t) => {
+void t.test('a failing person has another resultCode, no group, and 404', async (t) => {
   const { url } = await sandboxFor(t)
   const { token, link } = await begin(url, `${CALLBACK}?mine=1`)
   const query = queryOf(await press(link, 'fail'))
@@ -68,30 +68,27 @@ void t.test('a person fails: another resultCode, no group, 404', async (t) => {
   t.equal(TotalCount, 0)
 })
 
-void t.test(
-  'a link is good for one check: 410 after that, 404 for a link that was never made',
-  async (t) => {
-    const { url } = await sandboxFor(t)
-    const { token, link } = await begin(url, CALLBACK)
-    const both = await Promise.all([press(link, 'pass'), press(link, 'pass')])
-    t.same(new Set(both.map(({ status }) => status)), new Set([303, 410]))
-    t.equal((await press(link, 'fail')).status, 410)
-    t.equal((await fetch(link)).status, 410)
-    t.match((await resultOf(url, token)).json.GroupId, /^group-/, 'the first one counts')
-    t.equal((await fetch(`${url}/verify?token=${token}`)).status, 404)
-    t.equal((await fetch(`${url}/verify`)).status, 404)
-    t.equal((await press(`${url}/verify?token=x`, 'pass')).status, 404)
-  },
-)
+void t.test('a link is valid for one check: 410 after it, 404 for an unknown link', async (t) => {
+  const { url } = await sandboxFor(t)
+  const { token, link } = await begin(url, CALLBACK)
+  const both = await Promise.all([press(link, 'pass'), press(link, 'pass')])
+  t.same(new Set(both.map(({ status }) => status)), new Set([303, 410]))
+  t.equal((await press(link, 'fail')).status, 410)
+  t.equal((await fetch(link)).status, 410)
+  t.match((await resultOf(url, token)).json.GroupId, /^group-/, 'the first one counts')
+  t.equal((await fetch(`${url}/verify?token=${token}`)).status, 404)
+  t.equal((await fetch(`${url}/verify`)).status, 404)
+  t.equal((await press(`${url}/verify?token=x`, 'pass')).status, 404)
+})
 
-void t.test('a press that says neither is a 400 and uses nothing up', async (t) => {
+void t.test('an invalid choice is a 400 and does not use up the link', async (t) => {
   const { url } = await sandboxFor(t)
   const { link } = await begin(url, CALLBACK)
   t.equal((await press(link, 'maybe')).status, 400)
   t.equal((await press(link, 'pass')).status, 303)
 })
 
-void t.test('the page speaks English, and Chinese in both scripts', async (t) => {
+void t.test('the page is in English, and Chinese in both scripts', async (t) => {
   const { url } = await sandboxFor(t)
   const { link } = await begin(url, CALLBACK)
   const cases = [
@@ -114,26 +111,23 @@ void t.test('the page speaks English, and Chinese in both scripts', async (t) =>
   }
 })
 
-void t.test(
-  'half an hour on the scaled clock, and the credential is good for nothing',
-  async (t) => {
-    const sandbox = await sandboxFor(t, { timeScale: 0.5 })
-    const { url } = sandbox
-    const passed = await begin(url, CALLBACK)
-    await press(passed.link, 'pass')
-    const pending = await begin(url, CALLBACK)
-    sandbox.advance(14 * MINUTE_MS)
-    t.match((await resultOf(url, passed.token)).json.GroupId, /^group-/)
-    t.equal((await fetch(pending.link)).status, 200)
-    sandbox.advance(MINUTE_MS)
-    for (const { token } of [passed, pending])
-      t.same(await refusedWith(url, 'GetVisualValidateResult', { BytedToken: token }), GONE)
-    t.equal((await fetch(pending.link)).status, 410)
-    t.equal((await press(pending.link, 'pass')).status, 410)
-    const { Items } = await done(url, 'ListAssetGroups', { Filter: { GroupType: 'LivenessFace' } })
-    t.equal(Items.length, 1, 'the group of who passed stays')
-  },
-)
+void t.test('a credential expires after half an hour of the scaled clock', async (t) => {
+  const sandbox = await sandboxFor(t, { timeScale: 0.5 })
+  const { url } = sandbox
+  const passed = await begin(url, CALLBACK)
+  await press(passed.link, 'pass')
+  const pending = await begin(url, CALLBACK)
+  sandbox.advance(14 * MINUTE_MS)
+  t.match((await resultOf(url, passed.token)).json.GroupId, /^group-/)
+  t.equal((await fetch(pending.link)).status, 200)
+  sandbox.advance(MINUTE_MS)
+  for (const { token } of [passed, pending])
+    t.same(await refusedWith(url, 'GetVisualValidateResult', { BytedToken: token }), GONE)
+  t.equal((await fetch(pending.link)).status, 410)
+  t.equal((await press(pending.link, 'pass')).status, 410)
+  const { Items } = await done(url, 'ListAssetGroups', { Filter: { GroupType: 'LivenessFace' } })
+  t.equal(Items.length, 1, 'the group of who passed stays')
+})
 
 void t.test('expire: the credential expires before its first use', async (t) => {
   const { url } = await sandboxFor(t)
@@ -142,7 +136,7 @@ void t.test('expire: the credential expires before its first use', async (t) => 
   t.equal((await press(link, 'pass')).status, 410)
 })
 
-void t.test('running-ms, stall: the way back says 10000 while nothing is known yet', async (t) => {
+void t.test('running-ms, stall: the redirect has 10000 while the result is pending', async (t) => {
   const sandbox = await sandboxFor(t)
   const { url } = sandbox
   const slow = await begin(url, marked('sandbox running-ms=60000'))
@@ -159,14 +153,14 @@ void t.test('running-ms, stall: the way back says 10000 while nothing is known y
   t.strictSame((await resultOf(url, never.token)).json, { GroupId: '' })
 })
 
-void t.test('fail=CODE: the way back has 10000 and the person is not verified', async (t) => {
+void t.test('fail=CODE: the redirect has 10000 and the person is not verified', async (t) => {
   const { url } = await sandboxFor(t)
   const { token, link } = await begin(url, marked('sandbox fail=FaceMismatch'))
   t.equal(queryOf(await press(link, 'pass'))['resultCode'], '10000')
   t.same(await refusedWith(url, 'GetVisualValidateResult', { BytedToken: token }), GONE)
 })
 
-void t.test('a verification is of its region and its project alone', async (t) => {
+void t.test('a verification is valid in its region and project only', async (t) => {
   const { url } = await sandboxFor(t)
   const { token, link } = await begin(url, CALLBACK, { region: OVERSEAS })
   await press(link, 'pass')
@@ -197,7 +191,7 @@ void t.test('400 naming the member at fault of a verification', async (t) => {
   t.same(sandbox.verifications(), [])
 })
 
-void t.test('a browser goes where callbacks of that host are mapped to', async (t) => {
+void t.test('a browser is redirected by the callback map', async (t) => {
   const { url } = await sandboxFor(t, {
     callbackMap: new Map([['gw.example.com', 'http://127.0.0.1:9999']]),
   })

@@ -16,7 +16,7 @@ const NOW = 'sandbox running-ms=0'
 const NO_ASSET = { status: 404, code: 'ResourceNotFound.Asset' }
 const NO_GROUP = { status: 404, code: 'ResourceNotFound.AssetGroup' }
 
-void t.test('a group and an asset: made, found, active after a while', async (t) => {
+void t.test('a group and an asset: created, found, active after a while', async (t) => {
   const sandbox = await sandboxFor(t, { runningMs: 60_000, timeScale: 0.5 })
   const { url } = sandbox
   const groupId = await newGroup(url, {}, { Name: 'g', Description: 'of mine' })
@@ -54,33 +54,30 @@ void t.test('a group and an asset: made, found, active after a while', async (t)
   t.ok(old.UpdateTime > young.UpdateTime)
 })
 
-void t.test(
-  'an active asset can be looked at for ten minutes, one address after the other',
-  async (t) => {
-    const sandbox = await sandboxFor(t)
-    const { url } = sandbox
-    const groupId = await newGroup(url)
-    const types = [
-      ['Image', 'image/png'],
-      ['Video', 'video/mp4'],
-      ['Audio', 'audio/mpeg'],
-    ] as const
-    for (const [AssetType, contentType] of types) {
-      const Id = await newAsset(url, groupId, NOW, { AssetType })
-      const { URL: link } = await done(url, 'GetAsset', { Id })
-      t.ok(link.startsWith(`${url}/media/assets/${Id}?X-Tos-`))
-      const file = await fetch(link)
-      t.equal(file.status, 200)
-      t.equal(file.headers.get('content-type'), contentType)
-      t.ok((await file.arrayBuffer()).byteLength > 100)
-      t.equal((await call(link.replace(/Signature=./, 'Signature=x'), 'GET', '')).status, 403)
-      sandbox.advance(600_000)
-      t.equal((await call(link, 'GET', '')).status, 403)
-      const later = (await done(url, 'GetAsset', { Id })).URL
-      t.equal((await fetch(later)).status, 200)
-    }
-  },
-)
+void t.test('an active asset can be downloaded for ten minutes, at changing URLs', async (t) => {
+  const sandbox = await sandboxFor(t)
+  const { url } = sandbox
+  const groupId = await newGroup(url)
+  const types = [
+    ['Image', 'image/png'],
+    ['Video', 'video/mp4'],
+    ['Audio', 'audio/mpeg'],
+  ] as const
+  for (const [AssetType, contentType] of types) {
+    const Id = await newAsset(url, groupId, NOW, { AssetType })
+    const { URL: link } = await done(url, 'GetAsset', { Id })
+    t.ok(link.startsWith(`${url}/media/assets/${Id}?X-Tos-`))
+    const file = await fetch(link)
+    t.equal(file.status, 200)
+    t.equal(file.headers.get('content-type'), contentType)
+    t.ok((await file.arrayBuffer()).byteLength > 100)
+    t.equal((await call(link.replace(/Signature=./, 'Signature=x'), 'GET', '')).status, 403)
+    sandbox.advance(600_000)
+    t.equal((await call(link, 'GET', '')).status, 403)
+    const later = (await done(url, 'GetAsset', { Id })).URL
+    t.equal((await fetch(later)).status, 200)
+  }
+})
 
 const BAD_ASSETS: readonly (readonly [object, number, string])[] = [
   [{ GroupId: undefined }, 400, 'MissingParameter.GroupId'],
@@ -99,7 +96,7 @@ const BAD_ASSETS: readonly (readonly [object, number, string])[] = [
   [{ ProjectName: 1 }, 400, 'InvalidParameter.ProjectName'],
 ]
 
-void t.test('400 naming the member at fault of an asset, and nothing is accepted', async (t) => {
+void t.test('400 naming the faulty member of an asset, without an accepted asset', async (t) => {
   const sandbox = await sandboxFor(t)
   const { url } = sandbox
   const groupId = await newGroup(url)
@@ -114,7 +111,7 @@ void t.test('400 naming the member at fault of an asset, and nothing is accepted
   t.equal((await act(url, 'CreateAsset', picture(groupId, taken))).status, 200)
 })
 
-void t.test('400 naming the member at fault of a group', async (t) => {
+void t.test('400 naming the faulty member of a group', async (t) => {
   const { url } = await sandboxFor(t)
   const cases: readonly (readonly [object, string])[] = [
     [{}, 'MissingParameter.Name'],
@@ -129,7 +126,7 @@ void t.test('400 naming the member at fault of a group', async (t) => {
   await done(url, 'CreateAssetGroup', { Name: 'x'.repeat(64), Description: 'x'.repeat(300) })
 })
 
-void t.test('what names no thing is a 400, what names none that is there a 404', async (t) => {
+void t.test('400 without an id, 404 for an unknown id', async (t) => {
   const { url } = await sandboxFor(t)
   const groupId = await newGroup(url)
   for (const of of ['Asset', 'AssetGroup'])
@@ -142,7 +139,7 @@ void t.test('what names no thing is a 400, what names none that is there a 404',
   t.same(await refusedWith(url, 'GetAsset', { Id: groupId }), NO_ASSET)
 })
 
-void t.test('neither another region nor another project has what is of one', async (t) => {
+void t.test('an asset is visible in its region and project only', async (t) => {
   const { url } = await sandboxFor(t)
   const at = { region: DOMESTIC }
   const ProjectName = 'mine'
@@ -167,7 +164,7 @@ void t.test('neither another region nor another project has what is of one', asy
   }
 })
 
-void t.test('the general library keeps what it has: 403 InvalidAction', async (t) => {
+void t.test('the general library cannot be changed: 403 InvalidAction', async (t) => {
   const { url } = await sandboxFor(t)
   const groupId = await newGroup(url)
   const id = await newAsset(url, groupId, NOW)
@@ -184,7 +181,7 @@ void t.test('the general library keeps what it has: 403 InvalidAction', async (t
 })
 
 void t.test(
-  'what is of a person is renamed and deleted, a group with every asset of it',
+  'assets of a person are renamed and deleted, a group with all its assets',
   async (t) => {
     const { url } = await sandboxFor(t)
     const groupId = await verifiedPerson(url)

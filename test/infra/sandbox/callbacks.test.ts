@@ -39,7 +39,7 @@ const HOOK = { callback_url: 'https://hooks.example.test/ark?task=1' }
 const mapTo = (origin: string) => new Map([['hooks.example.test', origin]])
 const statuses = (received: readonly Received[]): string[] => received.map((one) => one.body.status)
 
-void t.test('each change is posted to the mapped receiver with the body of a query', async (t) => {
+void t.test('each change is posted to the mapped receiver, as a query answers it', async (t) => {
   const { origin, received } = await receiver(t)
   const sandbox = await sandboxFor(t, { timeScale: 0.02, callbackMap: mapTo(origin) })
   const id = await create(sandbox.url, 'x', { ...HOOK, safety_identifier: 's' })
@@ -76,7 +76,7 @@ void t.test(
   },
 )
 
-void t.test('many deliveries that wait to be tried again leave no listeners', async (t) => {
+void t.test('many deliveries waiting for a retry leave no listeners', async (t) => {
   const warned: string[] = []
   const warn = ({ name }: Error): void => void warned.push(name)
   process.on('warning', warn)
@@ -150,7 +150,7 @@ void t.test('switches: duplicates, reordering, a storm', async (t) => {
   )
 })
 
-void t.test('a cancelled task posts nothing more', async (t) => {
+void t.test('a cancelled task posts no further callback', async (t) => {
   const { origin, received } = await receiver(t)
   const sandbox = await sandboxFor(t, { callbackMap: mapTo(origin) })
   const id = await create(sandbox.url, '[[sandbox queued-ms=400 running-ms=0]]', HOOK)
@@ -162,7 +162,7 @@ void t.test('a cancelled task posts nothing more', async (t) => {
   t.strictSame(statuses(received), ['queued'])
 })
 
-void t.test('a moved clock brings what is due', async (t) => {
+void t.test('a moved clock triggers due callbacks', async (t) => {
   const { origin, received } = await receiver(t)
   const sandbox = await sandboxFor(t, {
     queuedMs: 3_600_000,
@@ -187,40 +187,37 @@ void t.test('a moved clock brings what is due', async (t) => {
   t.strictSame(statuses(received), ['queued', 'running', 'succeeded'])
 })
 
-void t.test(
-  'an end that was not acknowledged is posted again after a restart, and only then',
-  async (t) => {
-    const dataDirectory = mkdtempSync(join(tmpdir(), 'sandbox-callbacks-'))
-    t.teardown(() => rmSync(dataDirectory, { recursive: true, force: true }))
-    const deaf = await receiver(t, (_count, response) => {
-      response.statusCode = 503
-      response.end()
-    })
-    const options = { dataDirectory, timeScale: 0.01 }
-    const one = await sandboxFor(t, { ...options, callbackMap: mapTo(deaf.origin) })
-    await create(one.url, 'x', HOOK)
-    await until(
-      () => deaf.received.length,
-      (count) => count >= 3,
-    )
-    await one.close()
+void t.test('an unacknowledged end is posted again after a restart, and only then', async (t) => {
+  const dataDirectory = mkdtempSync(join(tmpdir(), 'sandbox-callbacks-'))
+  t.teardown(() => rmSync(dataDirectory, { recursive: true, force: true }))
+  const deaf = await receiver(t, (_count, response) => {
+    response.statusCode = 503
+    response.end()
+  })
+  const options = { dataDirectory, timeScale: 0.01 }
+  const one = await sandboxFor(t, { ...options, callbackMap: mapTo(deaf.origin) })
+  await create(one.url, 'x', HOOK)
+  await until(
+    () => deaf.received.length,
+    (count) => count >= 3,
+  )
+  await one.close()
 
-    const { origin, received } = await receiver(t)
-    const two = await sandboxFor(t, { ...options, callbackMap: mapTo(origin) })
-    await until(
-      () => two.accepted()[0]?.callbacks.acknowledged,
-      (count) => count === 1,
-    )
-    t.strictSame(statuses(received), ['succeeded'])
-    await two.close()
-    const three = await sandboxFor(t, { ...options, callbackMap: mapTo(origin) })
-    await new Promise((resolve) => setTimeout(resolve, 300))
-    t.equal(received.length, 1)
-    t.match(three.accepted(), [{ callbacks: { attempts: 0 } }])
-  },
-)
+  const { origin, received } = await receiver(t)
+  const two = await sandboxFor(t, { ...options, callbackMap: mapTo(origin) })
+  await until(
+    () => two.accepted()[0]?.callbacks.acknowledged,
+    (count) => count === 1,
+  )
+  t.strictSame(statuses(received), ['succeeded'])
+  await two.close()
+  const three = await sandboxFor(t, { ...options, callbackMap: mapTo(origin) })
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  t.equal(received.length, 1)
+  t.match(three.accepted(), [{ callbacks: { attempts: 0 } }])
+})
 
-void t.test('a callback goes to a public address that was checked, and nowhere else', async (t) => {
+void t.test('a callback goes only to a public address that was checked', async (t) => {
   const { origin, received } = await receiver(t)
   const { port } = new URL(origin)
   let asked = 0

@@ -106,7 +106,7 @@ void t.test('the official client reads answers and streams', async (t) => {
   await t.rejects(client.models.retrieve('nothing'), { status: 404, code: 'model_not_found' })
 })
 
-void t.test('a tool is called when the switch says so or tool_choice forces it', async (t) => {
+void t.test('a tool is called when the switch or tool_choice forces it', async (t) => {
   const sandbox = await sandboxFor(t)
   const client = sdk(sandbox)
   const model = 'text-tools'
@@ -162,7 +162,7 @@ void t.test('a tool is called when the switch says so or tool_choice forces it',
   )
 })
 
-void t.test('functions of the older form are called in the older form', async (t) => {
+void t.test('functions of the older form are answered in the older form', async (t) => {
   const sandbox = await sandboxFor(t)
   const body = { functions: [WEATHER.function], function_call: { name: 'get_weather' } }
   const whole = await call(sandbox.url, 'POST', CHAT, chatBody('weather', body))
@@ -214,7 +214,7 @@ void t.test('an answer under a JSON schema fits it; max_tokens cuts it off', asy
   t.equal(cut.json.usage.completion_tokens, 7)
 })
 
-void t.test('what this upstream refuses has its status and envelope', async (t) => {
+void t.test('refusals have their status and envelope', async (t) => {
   const sandbox = await sandboxFor(t, { apiKeys: ['good-key'], models: ['mine-*'] })
   const ask = (body: unknown, key = 'good-key') =>
     call(sandbox.url, 'POST', CHAT, body, { authorization: `Bearer ${key}` })
@@ -256,7 +256,7 @@ void t.test('what this upstream refuses has its status and envelope', async (t) 
   t.equal(sandbox.calls().length, 2, 'nothing that was refused was accepted')
 })
 
-void t.test('a search is made when asked for, or always, and cited', async (t) => {
+void t.test('a search is made on request, or always, and cited', async (t) => {
   const sandbox = await sandboxFor(t, { models: ['text-search'] })
   const cited = { type: 'url_citation', url_citation: { url: /^https:/, start_index: 0 } }
   const post = async (model: string, prompt: string, more: object = {}) =>

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { call, create, query, sandboxFor, TASKS, video } from './client.ts'
 
-void t.test('accepted: every task with what a ledger is compared with, page by page', async (t) => {
+void t.test('accepted: every task with its billing facts, paged', async (t) => {
   const sandbox = await sandboxFor(t)
   const { url } = sandbox
   const id = await create(url, 'a [[client=c-1]] boat', {
@@ -47,7 +47,7 @@ void t.test('accepted: every task with what a ledger is compared with, page by p
   t.equal((await call(url, 'GET', '/__sandbox/accepted?after=x')).status, 400)
 })
 
-void t.test('requests: counts by route and status, and how many ran at once', async (t) => {
+void t.test('requests: counts by route and status, and the peak concurrency', async (t) => {
   const { url } = await sandboxFor(t)
   const made = await Promise.all(
     Array.from({ length: 5 }, () => create(url, '[[sandbox first-byte-ms=300]]')),
@@ -67,7 +67,7 @@ void t.test('requests: counts by route and status, and how many ran at once', as
   t.equal(all.count, 8, 'controls are not counted')
 })
 
-void t.test('log: what arrived, without the credential', async (t) => {
+void t.test('log: the requests received, without the credential', async (t) => {
   const { url } = await sandboxFor(t)
   await call(url, 'POST', TASKS, video('x', { callback_url: 'https://a.example/h' }), {
     'x-client-request-id': 'r-1',

@@ -34,7 +34,7 @@ function inside(list: readonly Box[], ...path: readonly string[]): Buffer {
 
 const TABLE = ['moov', 'trak', 'mdia', 'minf', 'stbl'] as const
 
-void t.test('the video is an MP4 whose tables point at whole H.264 frames', async (t) => {
+void t.test('the video is an MP4 whose tables point to whole H.264 frames', async (t) => {
   const bytes = mp4OfSeconds(5)
   const top = boxes(bytes)
   t.strictSame(
@@ -83,7 +83,7 @@ if (hasProbe) {
   })
 }
 
-void t.test('result URLs answer without a credential, the same ones each time', async (t) => {
+void t.test('result URLs answer without a credential, and stay unchanged', async (t) => {
   const sandbox = await sandboxFor(t, { queuedMs: 0, runningMs: 0 })
   const id = await create(sandbox.url, 'x', { return_last_frame: true, output_format: 'mov' })
   const { content } = (await query(sandbox.url, id)).json

@@ -5,7 +5,7 @@ import { callOf, eventsIn, native, nativeBody, read } from './text-client.ts'
 const GENERATE = 'generateContent'
 const STREAM = 'streamGenerateContent?alt=sse'
 
-void t.test('an answer leaves zero members out, and its total adds up', async (t) => {
+void t.test('an answer omits zero members, and its total adds up', async (t) => {
   const sandbox = await sandboxFor(t)
   const reply = await native(sandbox, `text-basic:${GENERATE}`, nativeBody('hello'))
   t.equal(reply.status, 200)
@@ -53,7 +53,7 @@ void t.test('a stream has CRLF frames, cumulative usage, no [DONE]', async (t) =
   t.ok(Array.isArray(array.json), 'without alt=sse it is one JSON array')
 })
 
-void t.test('thinking follows budget and level, and is shown when asked for', async (t) => {
+void t.test('thinking follows budget and level, and is shown on request', async (t) => {
   const sandbox = await sandboxFor(t)
   const think = async (config: object) => {
     const more = { generationConfig: { thinkingConfig: config } }
@@ -135,7 +135,7 @@ void t.test('a blocked prompt has feedback and no candidates', async (t) => {
   t.strictSame(events[0]!.json.promptFeedback, { blockReason: 'SAFETY' })
 })
 
-void t.test('media count by kind; files by URL are for the model that takes them', async (t) => {
+void t.test('media are counted by kind; a file by URL needs a model that reads it', async (t) => {
   const sandbox = await sandboxFor(t)
   const image = { inline_data: { mime_type: 'image/png', data: 'iVBORw0KGgo=' } }
   const audio = { inlineData: { mimeType: 'audio/mp3', data: 'SUQzBAA=' } }
@@ -156,7 +156,7 @@ void t.test('media count by kind; files by URL are for the model that takes them
 })
 
 void t.test(
-  'a schema is answered with JSON that fits it; the cache is read, never shown written',
+  'a schema is answered with fitting JSON; cache reads are reported, writes are not',
   async (t) => {
     const sandbox = await sandboxFor(t)
     const generationConfig = {
@@ -180,7 +180,7 @@ void t.test(
   },
 )
 
-void t.test('errors have this wire’s words, before and in the midst of a stream', async (t) => {
+void t.test('errors have this wire’s shape, before and within a stream', async (t) => {
   const sandbox = await sandboxFor(t, { apiKeys: ['test-key'] })
   const target = `text-basic:${GENERATE}`
   const bad = await native(sandbox, target, nativeBody('x'), { 'x-goog-api-key': 'wrong' })
@@ -226,29 +226,26 @@ void t.test('errors have this wire’s words, before and in the midst of a strea
   t.match(bare.text, /\r\n\r\n\{"error":\{"code":503/)
 })
 
-void t.test(
-  'usage may be absent, and a cut stream leaves only what it reported so far',
-  async (t) => {
-    const sandbox = await sandboxFor(t)
-    const silent = await native(
-      sandbox,
-      `text-basic:${STREAM}`,
-      nativeBody('x [[sandbox no-usage]] [[client=n]]'),
-    )
-    t.notMatch(silent.text, /usageMetadata/)
-    t.match(await callOf(sandbox, 'n'), { usage_sent: false, frames_written: 17 })
-    const cut = await read(
-      `${sandbox.url}/v1beta/models/text-basic:${STREAM}`,
-      nativeBody('x [[sandbox cut-before-usage]] [[client=c]]'),
-    )
-    t.equal(cut.complete, false)
-    t.equal(eventsIn(cut.text, '\r\n').length, 16)
-    t.match(await callOf(sandbox, 'c'), { usage_sent: false, ending: 'cut', family: 'native' })
-    const zero = await native(
-      sandbox,
-      `text-basic:${GENERATE}`,
-      nativeBody('x [[sandbox zero-usage]]'),
-    )
-    t.strictSame(zero.json.usageMetadata, {})
-  },
-)
+void t.test('usage may be absent, and a cut stream has only its last report', async (t) => {
+  const sandbox = await sandboxFor(t)
+  const silent = await native(
+    sandbox,
+    `text-basic:${STREAM}`,
+    nativeBody('x [[sandbox no-usage]] [[client=n]]'),
+  )
+  t.notMatch(silent.text, /usageMetadata/)
+  t.match(await callOf(sandbox, 'n'), { usage_sent: false, frames_written: 17 })
+  const cut = await read(
+    `${sandbox.url}/v1beta/models/text-basic:${STREAM}`,
+    nativeBody('x [[sandbox cut-before-usage]] [[client=c]]'),
+  )
+  t.equal(cut.complete, false)
+  t.equal(eventsIn(cut.text, '\r\n').length, 16)
+  t.match(await callOf(sandbox, 'c'), { usage_sent: false, ending: 'cut', family: 'native' })
+  const zero = await native(
+    sandbox,
+    `text-basic:${GENERATE}`,
+    nativeBody('x [[sandbox zero-usage]]'),
+  )
+  t.strictSame(zero.json.usageMetadata, {})
+})

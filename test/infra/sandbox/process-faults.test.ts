@@ -1,7 +1,7 @@
 import t from 'tap'
 import { call, create, query, sandboxFor, TASKS, video } from './client.ts'
 
-void t.test('a rule strikes the operations it names and is lifted by DELETE', async (t) => {
+void t.test('a rule applies to the named operations and is lifted by DELETE', async (t) => {
   const { url } = await sandboxFor(t)
   const id = await create(url, 'x')
   const added = await call(url, 'POST', '/__sandbox/faults', {
@@ -17,7 +17,7 @@ void t.test('a rule strikes the operations it names and is lifted by DELETE', as
   t.equal((await query(url, id)).status, 200)
 })
 
-void t.test('once: a rule is spent after so many strikes', async (t) => {
+void t.test('once: a rule ends after the given number of uses', async (t) => {
   const sandbox = await sandboxFor(t)
   const id = await create(sandbox.url, 'x')
   sandbox.faults.add({ faults: ['http=503'], match: { op: 'get' }, once: 2 })
@@ -26,7 +26,7 @@ void t.test('once: a rule is spent after so many strikes', async (t) => {
   t.strictSame(seen, [503, 503, 200, 200])
 })
 
-void t.test('rate: the same seed strikes the same requests', async (t) => {
+void t.test('rate: one seed selects the same requests', async (t) => {
   const strikes = async (): Promise<string> => {
     const sandbox = await sandboxFor(t)
     sandbox.faults.add({ faults: ['refuse=ServerOverloaded'], rate: 0.4, seed: 11 })
@@ -100,7 +100,7 @@ void t.test(
   },
 )
 
-void t.test('a deletion whose answer is lost was still done', async (t) => {
+void t.test('a deletion whose answer is lost has taken effect', async (t) => {
   const sandbox = await sandboxFor(t)
   const id = await create(sandbox.url, '[[sandbox stall-queued]]')
   sandbox.faults.add({ faults: ['drop-after-accept'], match: { op: 'delete' } })
@@ -108,7 +108,7 @@ void t.test('a deletion whose answer is lost was still done', async (t) => {
   t.equal((await query(sandbox.url, id)).json.status, 'cancelled')
 })
 
-void t.test('the prompt wins over a rule, and rules shape tasks as well', async (t) => {
+void t.test('the prompt overrides a rule, and rules shape tasks as well', async (t) => {
   const sandbox = await sandboxFor(t)
   sandbox.faults.add({ faults: ['queued-ms=0', 'running-ms=0', 'tokens=5'] })
   const one = await create(sandbox.url, 'x')
@@ -117,7 +117,7 @@ void t.test('the prompt wins over a rule, and rules shape tasks as well', async 
   t.equal((await query(sandbox.url, two)).json.usage.total_tokens, 9)
 })
 
-void t.test('400 naming the fault when a rule makes no sense', async (t) => {
+void t.test('400 naming the fault of an invalid rule', async (t) => {
   const { url } = await sandboxFor(t)
   const bad = [
     {},

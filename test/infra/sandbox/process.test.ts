@@ -99,7 +99,7 @@ void t.test('a parent that is killed takes the sandbox with it', async (t) => {
   t.equal(await until(answers, (answered) => !answered), false)
 })
 
-void t.test('every acknowledged task is there after kill -9, on the same clock', async (t) => {
+void t.test('every acknowledged task survives kill -9, on the same clock', async (t) => {
   const data = temporary(t)
   const first = await start(t, '--data', data, '--queued-ms', '600000')
   const ids = await Promise.all(
@@ -130,7 +130,7 @@ void t.test('every acknowledged task is there after kill -9, on the same clock',
   t.match(last, [{ client_marker: 'next', seq: 42 }])
 })
 
-void t.test('a line torn by the kill is cut off; damage before the end is refused', async (t) => {
+void t.test('a line torn by a kill is cut off; earlier damage is refused', async (t) => {
   const data = temporary(t)
   const file = join(data, 'accepted.jsonl')
   const one = await sandboxFor(t, { dataDirectory: data })
@@ -154,64 +154,54 @@ void t.test('a line torn by the kill is cut off; damage before the end is refuse
   await t.rejects(sandboxFor(t, { dataDirectory: data }), /damaged before its end/)
 })
 
-void t.test(
-  '500 while the log cannot be written, and nothing acknowledged is lost by it',
-  async (t) => {
-    const data = temporary(t)
-    // A limit on file size stands for a full disk: the write fails half way.
-    const survive = `--import=data:text/javascript,process.on('SIGXFSZ',()=>{})`
-    const command = 'ulimit -f 8; exec "$0" "$@"'
-    const child = spawn(
-      'bash',
-      ['-c', command, process.execPath, survive, ...MAIN, '--data', data],
-      {
-        stdio: ['ignore', 'pipe', 'ignore'],
-        env: { ...process.env, TSX_DISABLE_CACHE: '1' },
-      },
-    )
-    t.teardown(() => child.kill('SIGKILL'))
-    const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
-    const url = `http://127.0.0.1:${JSON.parse(line).port}`
-    const acknowledged: string[] = []
-    const refusals: string[] = []
-    for (let i = 0; i < 40; i += 1) {
-      const reply = await call(url, 'POST', TASKS, video('x'))
-      if (reply.status === 200) acknowledged.push(reply.json.id)
-      else refusals.push(`${reply.status} ${reply.json.error.code}`)
-    }
-    t.ok(acknowledged.length > 0)
-    t.ok(refusals.length > 0)
-    t.strictSame(new Set(refusals), new Set(['500 InternalServiceError']))
-    child.kill('SIGKILL')
-    await once(child, 'exit')
-    const again = await sandboxFor(t, { dataDirectory: data })
-    t.strictSame(
-      again.accepted().map((task) => task.id),
-      acknowledged,
-    )
-  },
-)
+void t.test('500 while the log cannot be written, without losing acknowledged tasks', async (t) => {
+  const data = temporary(t)
+  // A limit on file size stands for a full disk: the write fails half way.
+  const survive = `--import=data:text/javascript,process.on('SIGXFSZ',()=>{})`
+  const command = 'ulimit -f 8; exec "$0" "$@"'
+  const child = spawn('bash', ['-c', command, process.execPath, survive, ...MAIN, '--data', data], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    env: { ...process.env, TSX_DISABLE_CACHE: '1' },
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+  const url = `http://127.0.0.1:${JSON.parse(line).port}`
+  const acknowledged: string[] = []
+  const refusals: string[] = []
+  for (let i = 0; i < 40; i += 1) {
+    const reply = await call(url, 'POST', TASKS, video('x'))
+    if (reply.status === 200) acknowledged.push(reply.json.id)
+    else refusals.push(`${reply.status} ${reply.json.error.code}`)
+  }
+  t.ok(acknowledged.length > 0)
+  t.ok(refusals.length > 0)
+  t.strictSame(new Set(refusals), new Set(['500 InternalServiceError']))
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  const again = await sandboxFor(t, { dataDirectory: data })
+  t.strictSame(
+    again.accepted().map((task) => task.id),
+    acknowledged,
+  )
+})
 
-void t.test(
-  'bounded: the oldest beyond the limit and beyond retention are forgotten',
-  async (t) => {
-    const data = temporary(t)
-    const one = await sandboxFor(t, { dataDirectory: data, maxTasks: 3 })
-    for (let i = 0; i < 20; i += 1) await create(one.url, 'x')
-    t.strictSame(
-      one.accepted().map((task) => task.seq),
-      [18, 19, 20],
-    )
-    const lines = () => readFileSync(join(data, 'accepted.jsonl'), 'utf8').trim().split('\n').length
-    t.ok(lines() <= 16, 'the file is rewritten as it grows')
-    await one.close()
-    const two = await sandboxFor(t, { dataDirectory: data, retentionMs: 1 })
-    t.equal(two.accepted().length, 0)
-    t.equal(lines(), 1)
-  },
-)
+void t.test('bounded: the oldest beyond the limit and the retention are forgotten', async (t) => {
+  const data = temporary(t)
+  const one = await sandboxFor(t, { dataDirectory: data, maxTasks: 3 })
+  for (let i = 0; i < 20; i += 1) await create(one.url, 'x')
+  t.strictSame(
+    one.accepted().map((task) => task.seq),
+    [18, 19, 20],
+  )
+  const lines = () => readFileSync(join(data, 'accepted.jsonl'), 'utf8').trim().split('\n').length
+  t.ok(lines() <= 16, 'the file is rewritten as it grows')
+  await one.close()
+  const two = await sandboxFor(t, { dataDirectory: data, retentionMs: 1 })
+  t.equal(two.accepted().length, 0)
+  t.equal(lines(), 1)
+})
 
-void t.test('a bad command line exits 2, a taken port 1, each with its reason', async (t) => {
+void t.test('an invalid command line exits 2, a taken port 1, each with its reason', async (t) => {
   const [unknown, why] = await outputOf(t, '--no-such', '1')
   t.equal(unknown, 2)
   t.match(why, /unknown option --no-such/)

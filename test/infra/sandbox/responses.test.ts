@@ -133,7 +133,7 @@ void t.test('function calls are streamed in fragments', async (t) => {
   t.equal(done.item_id, of('response.output_item.added')[0].item.id)
 })
 
-void t.test('built-in tools are used when offered and asked for, and counted', async (t) => {
+void t.test('built-in tools are used when offered and requested, and counted', async (t) => {
   const sandbox = await sandboxFor(t)
   const tools = [
     { type: 'web_search_preview' },
@@ -171,7 +171,7 @@ void t.test('built-in tools are used when offered and asked for, and counted', a
   t.strictSame(tool_calls, { web_search: 2, code_interpreter: 2, file_search: 2 })
 })
 
-void t.test('an answer may end incomplete or failed, with usage where it says so', async (t) => {
+void t.test('an answer may end incomplete or failed, with its usage', async (t) => {
   const sandbox = await sandboxFor(t)
   const end = async (prompt: string, more: object = {}) => {
     const whole = await call(sandbox.url, 'POST', RESPONSES, body(prompt, more))
@@ -265,7 +265,7 @@ void t.test('members and parts of other wires are refused as this upstream does'
   t.equal((await call(sandbox.url, 'POST', RESPONSES, body(both))).status, 200)
 })
 
-void t.test('a response is continued by the account that keeps it, and by no other', async (t) => {
+void t.test('a response is continued only by the account that keeps it', async (t) => {
   const sandbox = await sandboxFor(t)
   const post = (asked: object, key = 'one') =>
     call(sandbox.url, 'POST', RESPONSES, asked, { authorization: `Bearer ${key}` })
@@ -286,7 +286,7 @@ void t.test('a response is continued by the account that keeps it, and by no oth
   await missing(first.id)
 })
 
-void t.test('reasoning is looked up by its id unless it brings its content along', async (t) => {
+void t.test('reasoning is looked up by its id unless it has its content', async (t) => {
   const sandbox = await sandboxFor(t)
   const post = (asked: object, key = 'one') =>
     call(sandbox.url, 'POST', RESPONSES, asked, { authorization: `Bearer ${key}` })

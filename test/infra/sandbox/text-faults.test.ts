@@ -4,7 +4,7 @@ import { callOf, CHAT, chatBody, chatStream, eventsIn, read, sdk } from './text-
 
 const FRAMES = 1 + 16 + 1 + 1 + 1
 
-void t.test('a stream cut after N frames gives exactly those, then breaks off', async (t) => {
+void t.test('a stream cut after N frames has exactly those, then breaks off', async (t) => {
   const sandbox = await sandboxFor(t)
   for (const n of [0, 1, 5]) {
     const got = await read(
@@ -33,7 +33,7 @@ void t.test('a stream cut after N frames gives exactly those, then breaks off', 
   t.equal(eventsIn(unasked.text).length, FRAMES - 2, 'without a usage chunk, before [DONE]')
 })
 
-void t.test('a stream may end in order without its end', async (t) => {
+void t.test('a stream may close in order without its end', async (t) => {
   const sandbox = await sandboxFor(t)
   const short = await read(sandbox.url + CHAT, chatStream('x [[sandbox end-after=3]]'))
   t.equal(short.complete, true)
@@ -116,7 +116,7 @@ void t.test('usage may be absent, zero, given as stated, or on every chunk', asy
   )
 })
 
-void t.test('answers may be damaged, with the call on record all the same', async (t) => {
+void t.test('a damaged answer has its call on record', async (t) => {
   const sandbox = await sandboxFor(t)
   const broken = await call(
     sandbox.url,
@@ -153,7 +153,7 @@ void t.test('answers may be damaged, with the call on record all the same', asyn
 })
 
 void t.test(
-  'a stream comes in odd pieces, with comments, with CRLF, with strange members',
+  'a stream arrives in odd chunks, with comments, CRLF and unknown members',
   async (t) => {
     const sandbox = await sandboxFor(t)
     const plain = await read(sandbox.url + CHAT, chatStream('x [[sandbox words=32]]'))
@@ -204,7 +204,7 @@ void t.test(
   },
 )
 
-void t.test('a caller that hangs up is on record with what it was sent', async (t) => {
+void t.test('a caller that hangs up is on record with the frames sent', async (t) => {
   const sandbox = await sandboxFor(t)
   await read(sandbox.url + CHAT, chatStream('x [[sandbox words=500 frame-ms=5]] [[client=gone]]'), {
     leaveAfter: 2000,
@@ -224,7 +224,7 @@ void t.test('a caller that hangs up is on record with what it was sent', async (
   t.equal(whole.bytes_written, Buffer.byteLength(slow.text))
 })
 
-void t.test('a caller that gives up before the first byte is on record too', async (t) => {
+void t.test('a caller that leaves before the first byte is on record too', async (t) => {
   const sandbox = await sandboxFor(t)
   for (const [name, body] of [
     ['whole', chatBody('x [[sandbox first-byte-ms=5000]] [[client=whole]]')],
@@ -242,7 +242,7 @@ void t.test('a caller that gives up before the first byte is on record too', asy
   t.match(sandbox.requests().all, { in_flight: 0, by_status: { none: 3 } })
 })
 
-void t.test('rules for the process strike by family, operation and model', async (t) => {
+void t.test('process rules match by family, operation and model', async (t) => {
   const sandbox = await sandboxFor(t)
   sandbox.faults.add({ faults: ['http=503'], match: { family: 'chat', op: 'stream' }, once: 1 })
   t.equal((await call(sandbox.url, 'POST', CHAT, chatBody('x'))).status, 200)

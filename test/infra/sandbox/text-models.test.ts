@@ -2,7 +2,7 @@ import t from 'tap'
 import { call, sandboxFor } from './client.ts'
 import { CHAT, chatBody, chatStream, read } from './text-client.ts'
 
-void t.test('a prompt that begins the same is read from the cache the second time', async (t) => {
+void t.test('a repeated prompt prefix is read from the cache the second time', async (t) => {
   const sandbox = await sandboxFor(t)
   const system = { role: 'system', content: 'a long system prompt '.repeat(20) }
   const usageOf = async (user: string, more: object = {}) => {
@@ -43,7 +43,7 @@ void t.test('a prompt that begins the same is read from the cache the second tim
   })
 })
 
-void t.test('a model that reasons counts it as output, and shows it when asked to', async (t) => {
+void t.test('a reasoning model counts reasoning as output, and shows it on request', async (t) => {
   const sandbox = await sandboxFor(t)
   const ask = (prompt: string, more: object = {}) =>
     call(sandbox.url, 'POST', CHAT, chatBody(prompt, { model: 'text-reason', ...more }))

@@ -46,7 +46,7 @@ void t.test('refuse=CODE: the proper status, type and all four members', async (
   t.equal(sandbox.accepted().length, 0)
 })
 
-void t.test('http=N and down: refused before anything is accepted', async (t) => {
+void t.test('http=N and down: refused before a task is accepted', async (t) => {
   const sandbox = await sandboxFor(t)
   for (const status of [429, 500, 502, 503]) {
     const reply = await call(sandbox.url, 'POST', TASKS, video(`[[sandbox http=${status}]]`))
@@ -58,7 +58,7 @@ void t.test('http=N and down: refused before anything is accepted', async (t) =>
   t.equal(sandbox.accepted().length, 0)
 })
 
-void t.test('drops and broken answers: the record says what was accepted', async (t) => {
+void t.test('drops and broken answers: the record has the accepted tasks', async (t) => {
   const sandbox = await sandboxFor(t)
   const attempt = (marker: string) =>
     call(sandbox.url, 'POST', TASKS, video(`[[sandbox ${marker}]] [[client=${marker}]]`))
@@ -81,23 +81,20 @@ void t.test('drops and broken answers: the record says what was accepted', async
   t.equal(taken('http-after-accept=500'), 1)
 })
 
-void t.test(
-  'hang and hang-after-accept: no answer, and only the second was accepted',
-  async (t) => {
-    const sandbox = await sandboxFor(t)
-    const attempt = (marker: string) =>
-      fetch(sandbox.url + TASKS, {
-        method: 'POST',
-        headers: { authorization: 'Bearer k' },
-        body: JSON.stringify(video(`[[sandbox ${marker}]] [[client=${marker}]]`)),
-        signal: AbortSignal.timeout(400),
-      })
-    await t.rejects(attempt('hang'), { name: 'TimeoutError' })
-    await t.rejects(attempt('hang-after-accept'), { name: 'TimeoutError' })
-    t.equal(sandbox.accepted({ client_marker: 'hang' }).length, 0)
-    t.equal(sandbox.accepted({ client_marker: 'hang-after-accept' }).length, 1)
-  },
-)
+void t.test('hang and hang-after-accept: no answer, and only the second is accepted', async (t) => {
+  const sandbox = await sandboxFor(t)
+  const attempt = (marker: string) =>
+    fetch(sandbox.url + TASKS, {
+      method: 'POST',
+      headers: { authorization: 'Bearer k' },
+      body: JSON.stringify(video(`[[sandbox ${marker}]] [[client=${marker}]]`)),
+      signal: AbortSignal.timeout(400),
+    })
+  await t.rejects(attempt('hang'), { name: 'TimeoutError' })
+  await t.rejects(attempt('hang-after-accept'), { name: 'TimeoutError' })
+  t.equal(sandbox.accepted({ client_marker: 'hang' }).length, 0)
+  t.equal(sandbox.accepted({ client_marker: 'hang-after-accept' }).length, 1)
+})
 
 void t.test('first-byte-ms: accepted at once, answered late', async (t) => {
   const sandbox = await sandboxFor(t)
@@ -113,7 +110,7 @@ void t.test('first-byte-ms: accepted at once, answered late', async (t) => {
   t.ok(Date.now() - begun >= 490)
 })
 
-void t.test('stall, stall-queued, expire, status: how a task can fail to end well', async (t) => {
+void t.test('stall, stall-queued, expire, status: a task that does not succeed', async (t) => {
   const sandbox = await sandboxFor(t)
   const statusOf = async (id: string) => (await query(sandbox.url, id)).json.status
   const stalled = await create(sandbox.url, '[[sandbox stall queued-ms=0]]')
@@ -163,15 +160,12 @@ void t.test('usage-missing, usage-changes, gone: successes that are hard to sett
   ])
 })
 
-void t.test(
-  'a marker that does not exist is refused, so that no test runs without its fault',
-  async (t) => {
-    const sandbox = await sandboxFor(t)
-    for (const marker of ['fial=X', 'stall=1', 'tokens', 'tokens=many', 'http=-1']) {
-      const reply = await call(sandbox.url, 'POST', TASKS, video(`[[sandbox ${marker}]]`))
-      t.equal(reply.status, 400, marker)
-      t.equal(reply.json.error.code, 'InvalidParameter.SandboxMarker')
-    }
-    t.equal(sandbox.accepted().length, 0)
-  },
-)
+void t.test('an unknown marker is refused, so that no test runs without its fault', async (t) => {
+  const sandbox = await sandboxFor(t)
+  for (const marker of ['fial=X', 'stall=1', 'tokens', 'tokens=many', 'http=-1']) {
+    const reply = await call(sandbox.url, 'POST', TASKS, video(`[[sandbox ${marker}]]`))
+    t.equal(reply.status, 400, marker)
+    t.equal(reply.json.error.code, 'InvalidParameter.SandboxMarker')
+  }
+  t.equal(sandbox.accepted().length, 0)
+})

@@ -32,7 +32,7 @@ void t.test('401 in the envelope without a Bearer credential, on every route', a
   t.equal(sandbox.accepted().length, 1)
 })
 
-void t.test('an unknown path or method answers 404 with nothing in it', async (t) => {
+void t.test('an unknown path or method answers 404 with an empty body', async (t) => {
   const sandbox = await sandboxFor(t)
   for (const [method, path] of [
     ['GET', '/api/v3/nothing'],
@@ -98,7 +98,7 @@ const REFUSED: readonly (readonly [object, string])[] = [
   [{ watermark: true, draft: 'no' }, 'InvalidParameter.draft'],
 ]
 
-void t.test('400 with the code of the parameter at fault, and nothing is accepted', async (t) => {
+void t.test('400 with the code of the faulty parameter, without an accepted task', async (t) => {
   const sandbox = await sandboxFor(t)
   for (const [change, code] of REFUSED) {
     const reply = await call(sandbox.url, 'POST', TASKS, video('x', change))
@@ -113,7 +113,7 @@ void t.test('400 with the code of the parameter at fault, and nothing is accepte
   t.equal(sandbox.accepted().length, 0)
 })
 
-void t.test('what the wire takes is taken: data URIs, frames, null for absent', async (t) => {
+void t.test('valid inputs are accepted: data URIs, frames, null for absent', async (t) => {
   const sandbox = await sandboxFor(t, { queuedMs: 0, runningMs: 0 })
   const inline = { url: 'data:image/png;base64,AAAA' }
   await create(sandbox.url, 'x', {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { call, create, query, sandboxFor, TASKS, video, type Loose } from './client.ts'
 
-void t.test('a task goes queued, running, succeeded with the clock and nothing else', async (t) => {
+void t.test('a task is queued, running and succeeded by the clock only', async (t) => {
   const sandbox = await sandboxFor(t, { queuedMs: 60_000, runningMs: 240_000 })
   const reply = await call(sandbox.url, 'POST', TASKS, video('a boat', { return_last_frame: true }))
   t.equal(reply.status, 200)
@@ -64,7 +64,7 @@ void t.test('usage follows width × height × (24 × seconds + 1) / 1024', async
   t.notOk('tool_usage' in (await usage('x', {})))
 })
 
-void t.test('what was asked is echoed, model names in their versioned form', async (t) => {
+void t.test('the order is echoed, model names in their versioned form', async (t) => {
   const sandbox = await sandboxFor(t, { models: ['house-*'] })
   const id = await create(sandbox.url, 'x', {
     model: 'overseas-video-2-0-mini',
@@ -219,7 +219,7 @@ void t.test(
   },
 )
 
-void t.test('the cancel route that does not exist is taken for a creation', async (t) => {
+void t.test('a POST to the missing cancel route counts as a creation', async (t) => {
   const sandbox = await sandboxFor(t)
   const id = await create(sandbox.url, 'x')
   const reply = await call(sandbox.url, 'POST', `${TASKS}/${id}/cancel`, video('x'))

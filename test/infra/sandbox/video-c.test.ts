@@ -39,7 +39,7 @@ const ended = (id: string) =>
     return ['success', 'failed'].includes(body.state) ? body : undefined
   })
 
-t.test('a token, not a bearer; and what is not sent right is refused by its name', async (t) => {
+t.test('a token instead of a bearer is required, and faults are refused by name', async (t) => {
   const body = { model: 'reelq2', prompt: 'x' }
   t.same((await ask('/text2video', body, 'Bearer key-1')).body.reason, 'Unauthorized')
   t.same((await ask('/text2video', body, 'Token key-2')).status, 401)
@@ -55,7 +55,7 @@ t.test('a token, not a bearer; and what is not sent right is refused by its name
   for (const [path, sent, reason] of cases) t.equal((await ask(path, sent)).body.reason, reason)
 })
 
-t.test('each end a task can have, and its credits', async (t) => {
+t.test('each end of a task, and its credits', async (t) => {
   const left = async () => (await ask('/credits')).body.remains[0]?.credit_remain ?? 0
   const before = await left()
   const [success, failed, expired, missing] = await Promise.all(
@@ -75,7 +75,7 @@ t.test('each end a task can have, and its credits', async (t) => {
   t.same([file.status, await file.text()], [206, 'ftyp'])
 })
 
-t.test('what waits can be cancelled, once, with its id in the body', async (t) => {
+t.test('a waiting task can be cancelled once, with its id in the body', async (t) => {
   const waiting = await made('stall-queued')
   t.equal((await ask(`/tasks/${waiting}/cancel`, {})).body.reason, 'FieldLacking')
   t.same((await ask(`/tasks/${waiting}/cancel`, { id: waiting })).body, {})
@@ -89,7 +89,7 @@ t.test('what waits can be cancelled, once, with its id in the body', async (t) =
   t.equal((await ask(`/tasks/${running}/cancel`, { id: running })).status, 400)
 })
 
-t.test('lists by page from 0, by ids, and as faults have them', async (t) => {
+t.test('lists by page from 0, by ids, and under faults', async (t) => {
   const ids = [await made('', { payload: 'p1' }), await made('', { payload: 'p2' })]
   const idsOf = ({ body }: Awaited<ReturnType<typeof ask>>) => body.tasks.map(({ id }) => id)
   t.same(idsOf(await ask('/tasks?pager.page=0&pager.pagesz=1')), [ids[1]])
