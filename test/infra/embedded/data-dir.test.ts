@@ -49,7 +49,7 @@ async function hold(
   return { process: holder, said }
 }
 
-t.test('a missing directory is made, closed to others, with its version', async (t) => {
+t.test('a missing directory is created, private, with its version', async (t) => {
   const path = join(folder(t), 'deep', 'data')
   const dir = await prepareDataDir(path)
   t.equal(dir.path, path)
@@ -61,7 +61,7 @@ t.test('a missing directory is made, closed to others, with its version', async 
   await again.release()
 })
 
-t.test('a directory that others could enter is closed, with all that is in it', async (t) => {
+t.test('a directory open to other accounts is made private, with its contents', async (t) => {
   const path = folder(t)
   const outside = join(folder(t), 'outside')
   writeFileSync(outside, '')
@@ -89,7 +89,7 @@ t.test('a directory that others could enter is closed, with all that is in it', 
   await dir.release()
 })
 
-t.test('a directory of another account is used, and that is said', async (t) => {
+t.test('a directory of another account is used and reported', async (t) => {
   if (process.getuid?.() !== 0) {
     t.comment('NOT SHOWN HERE: this account is not root and cannot give a directory away')
     return
@@ -102,7 +102,7 @@ t.test('a directory of another account is used, and that is said', async (t) => 
   await dir.release()
 })
 
-t.test('a second use in the same process is refused', async (t) => {
+t.test('a second use in one process is refused', async (t) => {
   const path = folder(t)
   const dir = await prepareDataDir(path)
   await t.rejects(prepareDataDir(path), {
@@ -113,7 +113,7 @@ t.test('a second use in the same process is refused', async (t) => {
 })
 
 t.test(
-  'a second process is refused with the id of the first; a killed one blocks no other',
+  'a second process is refused with the id of the first; a killed one blocks none',
   async (t) => {
     const path = folder(t)
     const { process: holder, said } = await hold(t, path)
@@ -130,7 +130,7 @@ t.test(
   },
 )
 
-t.test('a file in its place, or on the way to it, is said', async (t) => {
+t.test('a file in place of the directory or a parent is reported', async (t) => {
   const path = join(folder(t), 'file')
   writeFileSync(path, '')
   await t.rejects(prepareDataDir(path), {
@@ -143,7 +143,7 @@ t.test('a file in its place, or on the way to it, is said', async (t) => {
   })
 })
 
-t.test('a directory that this account cannot write is said', async (t) => {
+t.test('a directory that this account cannot write is reported', async (t) => {
   const closed = join(folder(t), 'closed')
   mkdirSync(closed, { mode: 0o555 })
   for (const path of [closed, join(closed, 'inside')]) {
@@ -155,7 +155,7 @@ t.test('a directory that this account cannot write is said', async (t) => {
   }
 })
 
-t.test('a directory of a newer release is left alone', async (t) => {
+t.test('a directory of a newer release is refused unchanged', async (t) => {
   const path = folder(t)
   writeFileSync(join(path, 'version'), `${DATA_DIR_VERSION + 1}\n`)
   await t.rejects(prepareDataDir(path), {

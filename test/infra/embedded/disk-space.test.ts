@@ -3,7 +3,7 @@ import t from 'tap'
 import { spaceLack, spaceLackOf } from '../../../infra/embedded/disk-space.ts'
 import { logSpaceLack } from '../../../infra/embedded/eventstore/space.ts'
 
-t.test('what a disk lacks is said with folder, room and need', (t) => {
+t.test('missing disk space is reported with folder, free and needed space', (t) => {
   const folder = t.testdir()
   t.equal(spaceLack(folder, 1), undefined)
   const words = new RegExp(
@@ -15,7 +15,7 @@ t.test('what a disk lacks is said with folder, room and need', (t) => {
   t.end()
 })
 
-t.test('a quota is known by how the store ended', (t) => {
+t.test('an exceeded quota is recognised by the store’s last words', (t) => {
   const folder = t.testdir()
   const ended = 'could not write to file "pg_wal/xlogtemp.7": No space left on device'
   t.equal(spaceLackOf(folder, 1, ended), `no space is left for ${folder}`)

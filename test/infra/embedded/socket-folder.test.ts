@@ -43,7 +43,7 @@ async function isUsable(path: string): Promise<boolean> {
 
 const modeOf = (path: string): number => lstatSync(path).mode & 0o777
 
-t.test('it is made closed, and closed and emptied where it was there', async (t) => {
+t.test('the folder is created private; an existing one is emptied and made private', async (t) => {
   const root = folder(t)
   const first = await openSocketFolder(root, NAME)
   t.equal(first, join(root, 'socket'))
@@ -56,7 +56,7 @@ t.test('it is made closed, and closed and emptied where it was there', async (t)
   t.same(readdirSync(first), [])
 })
 
-t.test('where the path is too long it is elsewhere, and the same after a restart', async (t) => {
+t.test('a path that is too long is replaced by a short one, kept across restarts', async (t) => {
   const root = deepFolder(t)
   const first = await openSocketFolder(root, NAME)
   t.teardown(() => rmSync(first, { recursive: true, force: true }))
@@ -70,7 +70,7 @@ t.test('where the path is too long it is elsewhere, and the same after a restart
   t.equal(modeOf(first), 0o700)
 })
 
-t.test('a folder elsewhere that others can write, or that is a link, is not used', async (t) => {
+t.test('a replacement folder that is writable by others, or a link, is not used', async (t) => {
   const root = deepFolder(t)
   const first = await openSocketFolder(root, NAME)
   chmodSync(first, 0o777)

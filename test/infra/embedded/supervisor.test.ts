@@ -56,7 +56,7 @@ async function ask(message: ReadyMessage): Promise<string> {
   return text
 }
 
-t.test('a child that serves: its message, its log lines, an orderly end', async (t) => {
+t.test('a serving child: its message, its log lines, an orderly end', async (t) => {
   const lines: string[] = []
   const child = superviseChild(optionsFor('serve', { onLine: (line) => lines.push(line) }))
   t.throws(() => child.current(), { code: 'child_failed' })
@@ -72,7 +72,7 @@ t.test('a child that serves: its message, its log lines, an orderly end', async 
   await child.stop()
 })
 
-t.test('credentials in the environment do not reach a child, what is given does', async (t) => {
+t.test('a child gets the given environment, without inherited credentials', async (t) => {
   process.env['TOLLGATE_TEST_SECRET'] = 'sk-top-secret'
   t.teardown(() => delete process.env['TOLLGATE_TEST_SECRET'])
   const child = superviseChild(optionsFor('serve', { env: { EXTRA: 'given' } }))
@@ -80,34 +80,31 @@ t.test('credentials in the environment do not reach a child, what is given does'
   t.match(await child.ready, { secret: 'none', extra: 'given' })
 })
 
-t.test(
-  'a first start that fails is explained in the words of the child and not repeated',
-  async (t) => {
-    const restarts: unknown[] = []
-    const onRestart = (restart: unknown): number => restarts.push(restart)
-    const refusing = superviseChild(optionsFor('refuse', { onRestart }))
-    await t.rejects(refusing.ready, {
-      code: 'child_failed',
-      message: 'sample: the disk is made of cheese',
-    })
-    const crashing = superviseChild(optionsFor('crash', { onRestart }))
-    await t.rejects(crashing.ready, { message: /exited with status 1[^]*an unexpected bug/ })
-    const missing = superviseChild(
-      optionsFor('serve', { onRestart, modulePath: new URL('no-such-module.ts', import.meta.url) }),
-    )
-    await t.rejects(missing.ready, { message: /no-such-module/ })
-    t.strictSame(restarts, [])
-  },
-)
+t.test('a failed first start is reported in the child’s words and not repeated', async (t) => {
+  const restarts: unknown[] = []
+  const onRestart = (restart: unknown): number => restarts.push(restart)
+  const refusing = superviseChild(optionsFor('refuse', { onRestart }))
+  await t.rejects(refusing.ready, {
+    code: 'child_failed',
+    message: 'sample: the disk is made of cheese',
+  })
+  const crashing = superviseChild(optionsFor('crash', { onRestart }))
+  await t.rejects(crashing.ready, { message: /exited with status 1[^]*an unexpected bug/ })
+  const missing = superviseChild(
+    optionsFor('serve', { onRestart, modulePath: new URL('no-such-module.ts', import.meta.url) }),
+  )
+  await t.rejects(missing.ready, { message: /no-such-module/ })
+  t.strictSame(restarts, [])
+})
 
-t.test('a child that never becomes ready is ended and said to be late', async (t) => {
+t.test('a child that never becomes ready is ended and reported as late', async (t) => {
   const child = superviseChild(optionsFor('silent', { readyTimeoutMs: 1_500 }))
   const pid = child.pid()
   await t.rejects(child.ready, { message: 'sample: not ready within 1500 ms' })
   t.notOk(isAlive(pid ?? 0))
 })
 
-t.test('a killed child comes back on the same port', async (t) => {
+t.test('a killed child restarts on its port', async (t) => {
   const seen: ReadyMessage[] = []
   const restarts: { attempt: number; reason: string }[] = []
   const child = superviseChild(
@@ -131,7 +128,7 @@ t.test('a killed child comes back on the same port', async (t) => {
   ])
 })
 
-t.test('a child that keeps failing is given up, once, with the reason', async (t) => {
+t.test('a child that keeps failing is given up once, with the reason', async (t) => {
   const given: string[] = []
   const attempts: number[] = []
   const child = superviseChild(
@@ -156,7 +153,7 @@ t.test('a child that ignores SIGTERM is killed after the bound', async (t) => {
   t.notOk(isAlive(detailsOf(message).pid))
 })
 
-t.test('stopping between two lives starts no third', async (t) => {
+t.test('a stop between two starts prevents the next start', async (t) => {
   let lives = 0
   const child = superviseChild(
     optionsFor('serve', { onReady: () => (lives += 1), onRestart: () => void child.stop() }),
@@ -169,7 +166,7 @@ t.test('stopping between two lives starts no third', async (t) => {
   t.equal(child.pid(), undefined)
 })
 
-t.test('a child ends by itself when its parent is killed', async (t) => {
+t.test('a child ends when its parent is killed', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'supervisor-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const file = join(folder, 'why')
@@ -184,7 +181,7 @@ t.test('a child ends by itself when its parent is killed', async (t) => {
   t.equal(readFileSync(file, 'utf8'), 'parent gone')
 })
 
-t.test('waits double from the first to the longest and stay there', async (t) => {
+t.test('delays double from the first to the longest and stay there', async (t) => {
   t.equal(restartDelayMs(1), RESTART_INITIAL_DELAY_MS)
   t.equal(restartDelayMs(2), 2 * RESTART_INITIAL_DELAY_MS)
   t.equal(restartDelayMs(4), 8 * RESTART_INITIAL_DELAY_MS)
@@ -192,7 +189,7 @@ t.test('waits double from the first to the longest and stay there', async (t) =>
   t.equal(restartDelayMs(1_000_000), RESTART_MAX_DELAY_MS)
 })
 
-t.test('a child that hangs is killed and started again', async (t) => {
+t.test('a child that hangs is killed and restarted', async (t) => {
   const restarts: string[] = []
   const child = superviseChild(
     optionsFor('hang', { signEveryMs: 100, onRestart: ({ reason }) => restarts.push(reason) }),
@@ -205,7 +202,7 @@ t.test('a child that hangs is killed and started again', async (t) => {
   await eventually('another one serves', () => detailsOf(child.current()).pid !== first)
 })
 
-t.test('a child that waits for something outside is started again without an end', async (t) => {
+t.test('a child that waits for an outside service is restarted without an end', async (t) => {
   const restarts: { readonly attempt: number; readonly reason: string }[] = []
   const gaveUp: string[] = []
   let missing: string | undefined = 'a disk with room'

@@ -13,7 +13,7 @@ function textId(id: string): shared.UUID {
   return new shared.UUID().setString(id)
 }
 
-t.test('a request is read with its events, whatever they are', async (t) => {
+t.test('a request is read with its events, of any content', async (t) => {
   fc.assert(
     fc.property(
       fc.array(fc.record({ id: fc.uuid(), type: text, data: bytes, metadata: bytes }), {
@@ -56,7 +56,7 @@ t.test('a request is read with its events, whatever they are', async (t) => {
   )
 })
 
-t.test('an id of two numbers is read, and what is no id is none', async (t) => {
+t.test('an id of two integers is read, an invalid id is undefined', async (t) => {
   const idOf = (id: shared.UUID): string | undefined => {
     const request = new streams.BatchAppendReq()
     request.addProposedMessages(new streams.BatchAppendReq.ProposedMessage().setId(id))
@@ -68,7 +68,7 @@ t.test('an id of two numbers is read, and what is no id is none', async (t) => {
   t.equal(idOf(textId('nobody')), undefined)
 })
 
-t.test('a request that is cut off is refused', async (t) => {
+t.test('a truncated request is refused', async (t) => {
   const message = new streams.BatchAppendReq.ProposedMessage().setData(Buffer.from('some data'))
   const request = new streams.BatchAppendReq()
   request.addProposedMessages(message)

@@ -74,7 +74,7 @@ function openRead(raw: GrpcClient, options: streams.ReadReq.Options): ClientRead
   return raw.makeServerStreamRequest(path, identity, identity, request, new Metadata())
 }
 
-t.test('more appends than the queue holds are refused, those in it are written', async (t) => {
+t.test('appends beyond the queue are refused, queued ones are written', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'tollgate-bounds-'))
   const log = await EventLog.open(dir)
   t.teardown(async () => {
@@ -126,7 +126,7 @@ t.test('readers that do not read cost the server little memory', async (t) => {
   for (const call of calls) call.cancel()
 })
 
-t.test('reading the log over and over leaves no memory behind', async (t) => {
+t.test('reading the log repeatedly leaks no memory', async (t) => {
   const server = await startEmbeddedServer()
   const client = openClient(server.url)
   const raw = new GrpcClient(server.address, credentials.createInsecure())
@@ -155,7 +155,7 @@ t.test('reading the log over and over leaves no memory behind', async (t) => {
   t.ok(grown < MAX_GROWTH_KIB, `grew by ${grown} KiB over reading ${read} KiB`)
 })
 
-t.test('a slow event store answers late but rightly', async (t) => {
+t.test('a slow event store answers late and correctly', async (t) => {
   const server = await startEmbeddedServer({ fault: `delay-append-ms:${FAULT_DELAY_MS}` })
   const client = openClient(server.url)
   t.teardown(async () => {
@@ -174,7 +174,7 @@ t.test('a slow event store answers late but rightly', async (t) => {
   t.same(await numbersIn(client, 'slow'), [0, 2], 'an append given up on in time is not written')
 })
 
-t.test('a lost acknowledgement is settled by sending the identical append again', async (t) => {
+t.test('a lost acknowledgement is settled by repeating the append', async (t) => {
   const server = await startEmbeddedServer({ fault: 'lose-ack-every:2' })
   const client = openClient(server.url)
   t.teardown(async () => {

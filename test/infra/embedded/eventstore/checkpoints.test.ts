@@ -156,21 +156,21 @@ async function testPairs(t: Test, log: Log): Promise<void> {
 for (const version of SERVER_VERSIONS) {
   t.test(`server ${version}`, async (t) => {
     const log = await logOf(t, version)
-    t.test('says where a page without a match began', (t) => testSilentLogs(t, log, version))
-    t.test('says the last match of a page', (t) => testMatches(t, log, version))
+    t.test('reports the start of a page without a match', (t) => testSilentLogs(t, log, version))
+    t.test('reports the last match of a page', (t) => testMatches(t, log, version))
     t.test('ends a page after 32 matches, whatever the window', (t) =>
       testFullPages(t, log, version),
     )
-    t.test('says live how far it is about every window', (t) => testLive(t, log))
-    t.test('takes pairs, also beyond what a double holds', (t) => testPairs(t, log))
+    t.test('reports its live position about every window', (t) => testLive(t, log))
+    t.test('accepts position pairs, also beyond exact doubles', (t) => testPairs(t, log))
 
-    t.test('has something to say from the start though nothing matched', async (t) => {
+    t.test('reports a checkpoint from the start without a match', async (t) => {
       const words = { '23.10': [], '24.10': [`c${END.join('/')}`], '25.0': ['c0/0'] }
       const followed = log.follow({ prefix: 'never', window: 100_000 })
       await followed.says(t, ...words[version], 'live')
     })
 
-    t.test('takes 2^64-1 for the end, whatever else was meant by it', async (t) => {
+    t.test('treats 2^64-1 as the end of the log', async (t) => {
       await log.append('end', 3)
       const followed = log.follow({ from: END, prefix: 'end' })
       await followed.says(t, 'live')

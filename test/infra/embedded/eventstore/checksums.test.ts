@@ -30,7 +30,7 @@ import {
 
 const killed = await makeLog()
 
-t.test('a damaged end of the log is refused at the start, by name', async (t) => {
+t.test('damage at the end of the log is refused at the start, by name', async (t) => {
   const dir = await copied(killed, 'spoiled')
   await spoil(dir, headKey(Buffer.from('s3')))
   await spoil(dir, eventKey(2))
@@ -42,7 +42,7 @@ t.test('a damaged end of the log is refused at the start, by name', async (t) =>
   await t.rejects(EventLog.open(other), { code: 'corrupt', message: /the head of stream s3/ })
 })
 
-t.test('behind what a start looks at, damage is refused where it is met', async (t) => {
+t.test('damage beyond the start’s check is refused when it is read', async (t) => {
   const dir = join(root, 'long')
   const made = await EventLog.open(dir)
   await fill(made, 0, EVENTS)
@@ -71,7 +71,7 @@ t.test('behind what a start looks at, damage is refused where it is met', async 
   t.ok(log.isWritable)
 })
 
-t.test('a writer hears at once that nothing was appended, and others are served', async (t) => {
+t.test('a writer to a damaged stream is refused at once, other writers are served', async (t) => {
   const dir = join(root, 'served')
   const made = await EventLog.open(dir)
   for (let n = 0; n < 3; n += 1) await made.submit(append('n-account-old', n))
@@ -99,7 +99,7 @@ t.test('a writer hears at once that nothing was appended, and others are served'
   t.ok(log.healthy())
 })
 
-t.test('a log without checksums is read, and converted where it was stopped', async (t) => {
+t.test('a log without checksums is read, and converted while stopped', async (t) => {
   const dir = await copied(killed, 'format-1')
   const before = await EventLog.open(dir)
   const whole = await eventsOf(before)

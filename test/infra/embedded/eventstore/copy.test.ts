@@ -16,7 +16,7 @@ const EVENTS_A_ROUND = 250
 const nothing = (): void => undefined
 const killed = await makeLog()
 
-t.test('a log at rest is copied whole, and stays as it is', async (t) => {
+t.test('a log at rest is copied completely and unchanged', async (t) => {
   const to = join(root, 'copy-at-rest')
   const shown: number[] = []
   await copyLog(killed, to, (bytes) => shown.push(bytes))
@@ -28,7 +28,7 @@ t.test('a log at rest is copied whole, and stays as it is', async (t) => {
   await source.close()
 })
 
-t.test('copies that are made under load are each whole up to a moment', async (t) => {
+t.test('copies made under load are complete up to a moment', async (t) => {
   const dir = join(root, 'busy')
   const log = await EventLog.open(dir)
   const acknowledged = { count: 0 }
@@ -85,7 +85,7 @@ function randomText(length: number): string {
   return text.slice(0, length)
 }
 
-t.test('what a killed copy left is removed by the next one', async (t) => {
+t.test('the leftovers of a killed copy are removed by the next copy', async (t) => {
   const dir = await copied(killed, 'left')
   const ended = spawnSync(process.execPath, ['--version'])
   const left = join(dir, `copying-${ended.pid}`)
@@ -95,7 +95,7 @@ t.test('what a killed copy left is removed by the next one', async (t) => {
   t.same(await readdir(dir), ['db'])
 })
 
-t.test('damage is not copied: it is named', async (t) => {
+t.test('damage is named, not copied', async (t) => {
   const refused = async (name: string, harm: (db: string) => Promise<void>, words: RegExp) => {
     const dir = await copied(killed, name)
     await harm(join(dir, 'db'))

@@ -19,7 +19,7 @@ const CREDENTIALS = { username: 'unary', password: 'unary' }
 
 const run = promisify(execFile)
 
-t.test('on a full disk nothing is acknowledged in vain, reads go on, writes recover', async (t) => {
+t.test('a full disk acknowledges no lost append, reads go on, writes recover', async (t) => {
   const server = await startEmbeddedServer({
     // Without what the test runner loads into every process: it would end it on SIGXFSZ.
     under: ['env', '-u', 'NODE_OPTIONS', 'prlimit', `--fsize=${FILE_LIMIT_BYTES}:unlimited`],

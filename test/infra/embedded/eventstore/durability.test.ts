@@ -85,7 +85,7 @@ function idsOf(events: readonly ResolvedEvent[]): string[] {
   return events.map(({ event }) => event?.id ?? '')
 }
 
-t.test('kill -9 under concurrent load loses nothing acknowledged and halves nothing', async (t) => {
+t.test('kill -9 under concurrent load loses no acknowledged append and splits none', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const acknowledged: Acknowledged[] = []
   const settled: Acknowledged[] = []
@@ -138,7 +138,7 @@ t.test('kill -9 under concurrent load loses nothing acknowledged and halves noth
   t.pass(`${acknowledged.length} acknowledged appends are where they were promised`)
 })
 
-t.test('after a restart appends, retries and subscriptions go on where they were', async (t) => {
+t.test('after a restart appends, retries and subscriptions continue', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const events = several(3)
   const loose = several(2, 50)
@@ -184,7 +184,7 @@ t.test('after a restart appends, retries and subscriptions go on where they were
 })
 
 for (const path of ['batch', 'unary'] as const) {
-  t.test(`${path}: SIGTERM commits what was accepted before it stops`, async (t) => {
+  t.test(`${path}: SIGTERM commits accepted appends before the stop`, async (t) => {
     const dataDir = await temporaryDirectory(t)
     const server = await startEmbeddedServer({ dataDir })
     const client = openClient(server.url)

@@ -42,7 +42,7 @@ const harms: Readonly<Record<string, Harm>> = {
   renamed: (path) => rename(path, `${path}.old`),
 }
 
-t.test('a log at rest is given whole, or its damage is named', async (t) => {
+t.test('a log at rest is read completely, or its damage is named', async (t) => {
   const killed = await makeLog()
   const before = await EventLog.open(await copied(killed, 'check'))
   const whole = await eventsOf(before)
@@ -122,7 +122,7 @@ async function opened(
   }
 }
 
-t.test('a folder in which the first start was cut off is a new one', async (t) => {
+t.test('a folder whose first start was interrupted is started as new', async (t) => {
   const dir = join(root, 'begun')
   await (await EventLog.open(dir)).close()
   const db = join(dir, 'db')
@@ -133,7 +133,7 @@ t.test('a folder in which the first start was cut off is a new one', async (t) =
   await log.close()
 })
 
-t.test('what a process left unfinished is no damage', async (t) => {
+t.test('the unfinished files of a killed process are not damage', async (t) => {
   const dir = await copied(join(root, 'killed'), 'unfinished')
   await writeFile(join(dir, 'db', '000099.ldb'), 'the first bytes of a table')
   await writeFile(join(dir, 'db', '000002.log'), 'a log that is in tables')

@@ -77,7 +77,7 @@ t.test('every member reports all members, and the leader can change', async (t) 
   t.same(changed, ['0 PRELEADER alive', '1 UNKNOWN alive', '2 CATCHINGUP alive'])
 })
 
-t.test('a client that knows all finds the leader, and the next one', async (t) => {
+t.test('a client that knows all members finds the leader, and the next leader', async (t) => {
   const client = clientOf(t, cluster.url)
   await client.appendToStream('found', numbered(0), LEADER_ONLY)
   await cluster.lead(1)
@@ -87,7 +87,7 @@ t.test('a client that knows all finds the leader, and the next one', async (t) =
   t.same(await numbersIn(client, 'found'), [0, 1])
 })
 
-t.test('a follower names the leader for what only that one does', async (t) => {
+t.test('a follower names the leader for leader-only calls', async (t) => {
   const leader = { address: '127.0.0.1', port: cluster.ports[0] }
   for (const how of [LEADER_ONLY, { ...LEADER_ONLY, ...UNARY }]) {
     const error = await refused(
@@ -106,7 +106,7 @@ t.test('a follower names the leader for what only that one does', async (t) => {
   t.same(await numbersIn(client, 'follower'), [0, 1], 'the rest is forwarded')
 })
 
-t.test('a call for appends is ended by a follower, with the leader in its trailers', async (t) => {
+t.test('a follower ends append calls, with the leader in its trailers', async (t) => {
   const batch = openBatch(rawMember(t, 0))
   batch.append('batch')
   t.same(await batch.hears(1), ['ok'])
@@ -125,7 +125,7 @@ t.test('a call for appends is ended by a follower, with the leader in its traile
   })
 })
 
-t.test('not ready is said in words on a call that stays open', async (t) => {
+t.test('a member that is not ready reports it on an open call', async (t) => {
   const batch = openBatch(rawMember(t, 0))
   await cluster.notReady()
   batch.append('unready')
@@ -141,7 +141,7 @@ t.test('not ready is said in words on a call that stays open', async (t) => {
   t.same(await batch.hears(2), [words, 'ok'])
 })
 
-t.test('without a leader nothing is appended, and followers still read', async (t) => {
+t.test('without a leader appends are refused, and followers serve reads', async (t) => {
   const client = memberClient(t, 1)
   await client.appendToStream('leaderless', numbered(0))
   await cluster.nobodyLeads()
@@ -163,7 +163,7 @@ t.test('without a leader nothing is appended, and followers still read', async (
   t.match((await refused(t, lost, UnknownError)).message, /No leader info available/)
 })
 
-t.test('a dead member refuses and breaks connections, the others know', async (t) => {
+t.test('a dead member breaks and refuses connections, other members report it', async (t) => {
   const batch = openBatch(rawMember(t, 0))
   batch.append('dead')
   await batch.hears(1)
@@ -188,7 +188,7 @@ t.test('a dead member refuses and breaks connections, the others know', async (t
   t.same((await numbersIn(memberClient(t, 0), 'dead')).slice(-2), [1, 2])
 })
 
-t.test('a frozen member takes connections and answers nothing until it thaws', async (t) => {
+t.test('a frozen member accepts connections and answers once it thaws', async (t) => {
   const known = openBatch(rawMember(t, 0))
   known.append('frozen')
   await known.hears(1)
@@ -225,20 +225,17 @@ for (const how of ['error', 'connection'] as const) {
   })
 }
 
-t.test(
-  'an account that may not read $all gets an error, also where it reads already',
-  async (t) => {
-    const client = memberClient(t, 0)
-    await client.appendToStream('rights', several(2))
-    const open = follow(rawMember(t, 0), { from: 'end' })
-    await open.hears('live')
-    await cluster.deny('read_all')
-    await open.hears('!7 Access Denied')
-    await refused(t, collect(client.readAll({ fromPosition: START })), AccessDeniedError)
-    await follow(rawMember(t, 0)).says(t, '!7 Access Denied')
-    t.same(await numbersIn(client, 'rights'), [0, 1], 'streams it may read')
-  },
-)
+t.test('an account that may not read $all gets an error, also while reading', async (t) => {
+  const client = memberClient(t, 0)
+  await client.appendToStream('rights', several(2))
+  const open = follow(rawMember(t, 0), { from: 'end' })
+  await open.hears('live')
+  await cluster.deny('read_all')
+  await open.hears('!7 Access Denied')
+  await refused(t, collect(client.readAll({ fromPosition: START })), AccessDeniedError)
+  await follow(rawMember(t, 0)).says(t, '!7 Access Denied')
+  t.same(await numbersIn(client, 'rights'), [0, 1], 'streams it may read')
+})
 
 t.test('an account that may not append gets an error on both paths', async (t) => {
   await cluster.deny('append')
@@ -273,7 +270,7 @@ t.test('the whole cluster can be killed and comes back with its log and ports', 
   t.same(await numbersIn(client, 'killed'), [0, 1])
 })
 
-t.test('what makes no sense is refused, and the cluster goes on', async (t) => {
+t.test('invalid commands are refused, and the cluster goes on', async (t) => {
   await t.rejects(cluster.lead(7), /no member 7/)
   await t.rejects(cluster.setFault('nonsense:1'), /unknown fault/)
   t.equal((await gossipOf(rawMember(t, 0))).length, 3)

@@ -79,7 +79,7 @@ function ofAll(): streams.ReadReq.Options {
   return new streams.ReadReq.Options().setAll(target)
 }
 
-t.test('it is found by gossip as the one leader of its cluster', async (t) => {
+t.test('the server is found by gossip as the only leader of its cluster', async (t) => {
   const bytes = Buffer.from(new shared.Empty().serializeBinary())
   const cluster = await new Promise<gossip.ClusterInfo>((resolve, reject) => {
     raw.makeUnaryRequest(
@@ -105,7 +105,7 @@ t.test('it is found by gossip as the one leader of its cluster', async (t) => {
   t.same(await numbersIn(clustered, 'by-gossip'), [1])
 })
 
-t.test('every call it does not have is UNIMPLEMENTED, by name', async (t) => {
+t.test('every unsupported call is UNIMPLEMENTED, by name', async (t) => {
   const require = createRequire(import.meta.url)
   const modules = ['persistent', 'projections', 'operations', 'users', 'monitoring']
   let called = 0
@@ -128,7 +128,7 @@ t.test('every call it does not have is UNIMPLEMENTED, by name', async (t) => {
   t.ok(called > 20, `${called} calls were tried`)
 })
 
-t.test('stream metadata it would not honour is UNIMPLEMENTED, by name', async (t) => {
+t.test('stream metadata without an effect is UNIMPLEMENTED, by name', async (t) => {
   for (const metadata of [{ maxCount: 1 }, { maxAge: 60 }, { acl: { readRoles: ['x'] } }]) {
     const error = await client
       .setStreamMetadata('limited', metadata, { credentials: { username: 'u', password: 'p' } })
@@ -142,7 +142,7 @@ t.test('stream metadata it would not honour is UNIMPLEMENTED, by name', async (t
   t.match(await client.getStreamMetadata('truncated'), { metadata: { owner: 'finance' } })
 })
 
-t.test('a client that wants ids as integers gets them', async (t) => {
+t.test('a client that requests ids as integers gets them', async (t) => {
   const event = numbered(7)
   await client.appendToStream('structured', event)
   const uuidOption = new streams.ReadReq.Options.UUIDOption().setStructured(new shared.Empty())
@@ -163,7 +163,7 @@ t.test('a client that wants ids as integers gets them', async (t) => {
   t.equal(resolved?.getCommitPosition(), record?.getCommitPosition())
 })
 
-t.test('requests that make no sense are INVALID_ARGUMENT', async (t) => {
+t.test('invalid requests are INVALID_ARGUMENT', async (t) => {
   const filterOf = (regex: string, max = 32) =>
     new streams.ReadReq.Options.FilterOptions()
       .setStreamIdentifier(new streams.ReadReq.Options.FilterOptions.Expression().setRegex(regex))
@@ -252,7 +252,7 @@ t.test('requests that make no sense are INVALID_ARGUMENT', async (t) => {
   }
 })
 
-t.test('bytes that are no messages are refused, and the server goes on', async (t) => {
+t.test('bytes that are no message are refused, and the server goes on', async (t) => {
   const paths = ['Append', 'BatchAppend', 'Read', 'Delete', 'Tombstone'].map(
     (method) => `/event_store.client.streams.Streams/${method}`,
   )

@@ -35,7 +35,7 @@ async function putRaw(dir: string, key: Buffer, value: string): Promise<void> {
   await level.close()
 }
 
-t.test('a data directory in use is named as such, and its owner goes on', async (t) => {
+t.test('a data directory in use is named, and its owner goes on', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const owner = await startEmbeddedServer({ dataDir })
   t.teardown(() => owner.stop())
@@ -48,7 +48,7 @@ t.test('a data directory in use is named as such, and its owner goes on', async 
   t.same(await numbersIn(client, 'owner'), [1])
 })
 
-t.test('it is reached by a socket in a closed folder, also where one was left open', async (t) => {
+t.test('the socket is in a private folder, also where an open one was left', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const folder = join(dataDir, 'socket')
   await mkdir(folder)
@@ -64,7 +64,7 @@ t.test('it is reached by a socket in a closed folder, also where one was left op
   t.same(await numbersIn(client, 'closed'), [1])
 })
 
-t.test('a predecessor that is still closing the log is waited for', async (t) => {
+t.test('a predecessor that is closing the log is waited for', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const closing = await EventLog.open(dataDir)
   setTimeout(() => void closing.close(), 1_000)
@@ -76,7 +76,7 @@ t.test('a predecessor that is still closing the log is waited for', async (t) =>
   t.same(await numbersIn(client, 'successor'), [1])
 })
 
-t.test('a data directory of a newer version is named as such and left alone', async (t) => {
+t.test('a data directory of a newer version is named and unchanged', async (t) => {
   const dataDir = await temporaryDirectory(t)
   await putRaw(dataDir, FORMAT_KEY, String(FORMAT_VERSION + 1))
   const failure = await refused(t, startEmbeddedServer({ dataDir }), StartFailure)
@@ -87,7 +87,7 @@ t.test('a data directory of a newer version is named as such and left alone', as
   await level.close()
 })
 
-t.test('a database that is not ours is refused and left alone', async (t) => {
+t.test('a foreign database is refused unchanged', async (t) => {
   const dataDir = await temporaryDirectory(t)
   await putRaw(dataDir, Buffer.from('zebra'), 'stripes')
   const failure = await refused(t, startEmbeddedServer({ dataDir }), StartFailure)
@@ -159,7 +159,7 @@ t.test('a port that is taken is named', async (t) => {
   t.equal(await later.stop(), 0, 'the directory was released')
 })
 
-t.test('arguments that make no sense are named', async (t) => {
+t.test('invalid arguments are named', async (t) => {
   for (const args of [[], ['--data', '/tmp/x', '--port', 'http'], ['--dta', '/tmp/x']]) {
     const child = spawn(process.execPath, [...ENTRY, ...args], { stdio: 'pipe' })
     const [code] = (await once(child, 'exit')) as [number]
@@ -167,7 +167,7 @@ t.test('arguments that make no sense are named', async (t) => {
   }
 })
 
-t.test('when its parent is gone it stops in order', async (t) => {
+t.test('the server stops in order when its parent is gone', async (t) => {
   const server = await startEmbeddedServer({ dataDir: await temporaryDirectory(t) })
   const exited = once(server.process, 'exit')
   server.process.disconnect()
@@ -175,7 +175,7 @@ t.test('when its parent is gone it stops in order', async (t) => {
   t.match(server.logs.at(-1), { event: 'stopped' })
 })
 
-t.test('when its stdin ends it stops in order, if asked to', async (t) => {
+t.test('the server stops in order when its stdin ends, if requested', async (t) => {
   const args = [...ENTRY, '--data', await temporaryDirectory(t), '--stop-on-stdin-end']
   const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'ignore'] })
   await once(child.stdout, 'data')

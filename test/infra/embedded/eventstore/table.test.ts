@@ -8,7 +8,7 @@ import { copied, makeLog } from './support/small-log.ts'
 
 const killed = await makeLog()
 
-t.test('each flipped bit of a table is found, its end included', async (t) => {
+t.test('each flipped bit of a table is found, also in its footer', async (t) => {
   const db = join(await copied(killed, 'bits'), 'db')
   const [name = ''] = (await readdir(db)).filter((one) => one.endsWith('.ldb'))
   const path = join(db, name)
@@ -26,7 +26,7 @@ t.test('each flipped bit of a table is found, its end included', async (t) => {
   }
 })
 
-t.test('a store that LevelDB aborted reads its tables before it serves again', async (t) => {
+t.test('a store that LevelDB aborted checks its tables before it serves', async (t) => {
   const child = superviseEventStore({
     root: await copied(killed, 'aborted'),
     onLine: () => undefined,

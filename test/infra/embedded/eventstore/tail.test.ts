@@ -20,7 +20,7 @@ function records(position: number, sizes: readonly number[]): Buffer[] {
 const positionsOf = (page: readonly Buffer[]): number[] =>
   page.map((record) => record.readDoubleBE(0))
 
-t.test('a page is the log from there on, or is not given at all', async (t) => {
+t.test('a page is a whole part of the log, or undefined', async (t) => {
   const size = fc.oneof(fc.integer({ min: 8, max: 4_000 }), fc.constant(MAX_TAIL_BYTES / 3))
   fc.assert(
     fc.property(
@@ -45,7 +45,7 @@ t.test('a page is the log from there on, or is not given at all', async (t) => {
   )
 })
 
-t.test('what is older than the bound has to be read from the database', async (t) => {
+t.test('records older than the bound are read from the database', async (t) => {
   const tail = new Tail()
   t.equal(tail.page(1, 10, 10), undefined, 'nothing is known of a log not written to')
   const each = MAX_TAIL_BYTES / 4
@@ -63,7 +63,7 @@ t.test('a page keeps to its limit and its end, and is empty past the end', async
   t.same(tail.page(5, 4, 10), [])
 })
 
-t.test('after a gap only what comes after it is kept', async (t) => {
+t.test('after a gap only later records are kept', async (t) => {
   const tail = new Tail()
   tail.add(1, records(1, [8, 8]))
   tail.clear()

@@ -4,7 +4,7 @@ import t from 'tap'
 import { findBinaries, restoreLinks } from '../../../../infra/embedded/postgres/binaries.ts'
 import { folder } from './harness.ts'
 
-t.test('library links that an install without scripts left out are made', async (t) => {
+t.test('library links that an install without scripts omitted are created', async (t) => {
   const root = folder(t)
   const library = join(root, 'native', 'lib')
   mkdirSync(library, { recursive: true })
@@ -21,7 +21,7 @@ t.test('library links that an install without scripts left out are made', async 
   t.equal(readlinkSync(join(library, 'libx.so')), 'elsewhere', 'what is there stays')
 })
 
-t.test('a link that cannot be made is named', async (t) => {
+t.test('a link that cannot be created is named', async (t) => {
   const root = folder(t)
   mkdirSync(join(root, 'native'))
   const links = [{ source: 'native/lib/libx.so.6', target: 'native/lib/libx.so' }]
@@ -29,7 +29,7 @@ t.test('a link that cannot be made is named', async (t) => {
   t.throws(() => restoreLinks(root), { message: /lacks .*native\/lib\/libx\.so .*npm rebuild/ })
 })
 
-t.test('this platform has its programs', async (t) => {
+t.test('this platform has its Postgres programs', async (t) => {
   const { initdb, postgres } = await findBinaries()
   t.match(initdb, /initdb$/)
   t.match(postgres, /postgres$/)

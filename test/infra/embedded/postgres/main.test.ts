@@ -4,7 +4,7 @@ import t from 'tap'
 import { eventually } from '../../../helpers/eventually.ts'
 import { folder, isAlive, postmasterPid, query, supervise } from './harness.ts'
 
-t.test('a first start makes the database, a second one finds its data', async (t) => {
+t.test('a first start creates the database, a second start finds its data', async (t) => {
   const root = join(folder(t), 'postgres')
   const first = supervise(t, root)
   const { url } = await first.ready
@@ -34,7 +34,7 @@ t.test('a first start makes the database, a second one finds its data', async (t
   t.strictSame(await query((await second.ready).url, 'select n from kept'), [{ n: 42 }])
 })
 
-t.test('what a crash during the first start left is cleared away', async (t) => {
+t.test('the leftovers of a crash during the first start are removed', async (t) => {
   const root = folder(t)
   const interrupted = supervise(t, root, { maxRestarts: 0 })
   await eventually('initdb at work', () =>
@@ -51,7 +51,7 @@ t.test('what a crash during the first start left is cleared away', async (t) => 
   )
 })
 
-t.test('a stop during the start leaves no server behind', async (t) => {
+t.test('a stop during the start leaves no server', async (t) => {
   const root = folder(t)
   const child = supervise(t, root)
   await eventually('a server', () => existsSync(join(root, 'cluster', 'postmaster.pid')))

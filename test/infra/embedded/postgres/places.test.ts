@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { folder, query, supervise } from './harness.ts'
 
-t.test('data of another major version is named and left alone', async (t) => {
+t.test('data of another major version is named and unchanged', async (t) => {
   const root = folder(t)
   mkdirSync(join(root, 'cluster'))
   writeFileSync(join(root, 'cluster', 'PG_VERSION'), '13\n')
@@ -14,7 +14,7 @@ t.test('data of another major version is named and left alone', async (t) => {
   t.strictSame(readdirSync(join(root, 'cluster')), ['PG_VERSION'])
 })
 
-t.test('something else in the place of the data is named', async (t) => {
+t.test('a file in place of the data is named', async (t) => {
   const root = folder(t)
   mkdirSync(join(root, 'cluster'))
   writeFileSync(join(root, 'cluster', 'holiday.jpg'), '')
@@ -24,7 +24,7 @@ t.test('something else in the place of the data is named', async (t) => {
   await t.rejects(supervise(t, join(file, 'below')).ready, { message: /ENOTDIR/ })
 })
 
-t.test('data below a folder closed to every other account works', async (t) => {
+t.test('data below a private folder works', async (t) => {
   const closed = join(folder(t), 'closed')
   mkdirSync(closed, { mode: 0o700 })
   chmodSync(closed, 0o700)

@@ -10,7 +10,7 @@ import { folder, isAlive, postmasterPid, query, served, supervise } from './harn
 /** One cluster for all: making it is the slow part. */
 const root = folder(t)
 
-t.test('a killed server comes back on its port with what it acknowledged', async (t) => {
+t.test('a killed server restarts on its port with acknowledged data', async (t) => {
   const restarts: { reason: string }[] = []
   const seen: ReadyMessage[] = []
   const child = supervise(t, root, {
@@ -28,7 +28,7 @@ t.test('a killed server comes back on its port with what it acknowledged', async
   t.match(restarts, [{ reason: /postgres ended by SIGKILL/ }])
 })
 
-t.test('a killed wrapper is followed by one that serves the same data alone', async (t) => {
+t.test('a killed wrapper is replaced by one that serves its data alone', async (t) => {
   const seen: ReadyMessage[] = []
   const child = supervise(t, root, { onReady: (message) => seen.push(message) })
   const { url } = await child.ready
@@ -41,7 +41,7 @@ t.test('a killed wrapper is followed by one that serves the same data alone', as
 })
 
 t.test(
-  'a pid file that names a stranger does not block the start, nor hurt the stranger',
+  'a pid file of a foreign process neither blocks the start nor harms the process',
   async (t) => {
     const child = supervise(t, root)
     await child.ready
@@ -57,7 +57,7 @@ t.test(
   },
 )
 
-t.test('a server that hangs is killed and followed by another', async (t) => {
+t.test('a server that hangs is killed and replaced', async (t) => {
   const restarts: { reason: string }[] = []
   const seen: ReadyMessage[] = []
   const child = supervise(t, root, {

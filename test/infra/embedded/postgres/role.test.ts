@@ -14,7 +14,7 @@ function superuserUrl(url: string): string {
   return superuser.href
 }
 
-t.test('the role of the gateway owns its database and can do nothing outside of it', async (t) => {
+t.test('the gateway’s role owns its database and has no right outside it', async (t) => {
   const child = supervise(t, root)
   const { url } = await child.ready
   await query(url, 'create schema mine; create table mine.t (n int); drop schema mine cascade')
@@ -49,7 +49,7 @@ t.test('the role of the gateway owns its database and can do nothing outside of 
   await child.stop()
 })
 
-t.test('what an earlier release left to the superuser is given to the role', async (t) => {
+t.test('objects of an earlier release’s superuser are given to the gateway’s role', async (t) => {
   const first = supervise(t, root)
   const { url } = await first.ready
   await query(
@@ -84,31 +84,28 @@ t.test('what an earlier release left to the superuser is given to the role', asy
   await second.stop()
 })
 
-t.test(
-  'data of the account that programs share is given to another, where one exists',
-  async (t) => {
-    const accounts = readFileSync('/etc/passwd', 'utf8')
-    const nobody = /^nobody:[^:]*:(\d+):(\d+):/m.exec(accounts)
-    if (process.getuid?.() !== 0 || nobody === null) {
-      t.comment('NOT SHOWN HERE: this account is not root, or there is no account nobody')
-      return
-    }
-    const cluster = join(root, 'cluster')
-    const names = readdirSync(cluster, { recursive: true }) as string[]
-    for (const name of ['', ...names])
-      chownSync(join(cluster, name), Number(nobody[1]), Number(nobody[2]))
-    const lines: string[] = []
-    const child = supervise(t, root, { onLine: (line) => lines.push(line) })
-    const { url } = await child.ready
-    t.strictSame(await query(url, 'select 1 as n'), [{ n: 1 }])
-    const isShared = lstatSync(cluster).uid === Number(nobody[1])
-    const another = /^(tollgate|postgres|_postgres):/m.test(accounts)
-    t.equal(isShared, !another)
-    t.equal(lines.join('\n').includes('postgres runs as nobody'), !another)
-    await child.stop()
-    const owners = names.flatMap(
-      (name) => lstatSync(join(cluster, name), { throwIfNoEntry: false })?.uid ?? [],
-    )
-    t.equal(new Set(owners).size, 1, 'all of it')
-  },
-)
+t.test('data of the shared account is given to another, where one exists', async (t) => {
+  const accounts = readFileSync('/etc/passwd', 'utf8')
+  const nobody = /^nobody:[^:]*:(\d+):(\d+):/m.exec(accounts)
+  if (process.getuid?.() !== 0 || nobody === null) {
+    t.comment('NOT SHOWN HERE: this account is not root, or there is no account nobody')
+    return
+  }
+  const cluster = join(root, 'cluster')
+  const names = readdirSync(cluster, { recursive: true }) as string[]
+  for (const name of ['', ...names])
+    chownSync(join(cluster, name), Number(nobody[1]), Number(nobody[2]))
+  const lines: string[] = []
+  const child = supervise(t, root, { onLine: (line) => lines.push(line) })
+  const { url } = await child.ready
+  t.strictSame(await query(url, 'select 1 as n'), [{ n: 1 }])
+  const isShared = lstatSync(cluster).uid === Number(nobody[1])
+  const another = /^(tollgate|postgres|_postgres):/m.test(accounts)
+  t.equal(isShared, !another)
+  t.equal(lines.join('\n').includes('postgres runs as nobody'), !another)
+  await child.stop()
+  const owners = names.flatMap(
+    (name) => lstatSync(join(cluster, name), { throwIfNoEntry: false })?.uid ?? [],
+  )
+  t.equal(new Set(owners).size, 1, 'all of it')
+})
