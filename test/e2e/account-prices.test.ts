@@ -71,7 +71,7 @@ const pricedBy = (revision: number | null) =>
     return latest?.account_prices === revision ? latest : undefined
   })
 
-t.test('a task and a call cost each tenant what its own prices say, to the digit', async (t) => {
+t.test('tasks and calls cost each tenant its own prices, to the digit', async (t) => {
   t.match(await set('0.333333', [own]), { changed: true })
   t.match(await set('0.333333', [own]), { changed: false })
   await pricedBy(1)
@@ -112,7 +112,7 @@ t.test('a task and a call cost each tenant what its own prices say, to the digit
   }
 })
 
-t.test('the settlement in the log says how its price came about', async (t) => {
+t.test('the settlement in the log records how its price was formed', async (t) => {
   const events = []
   for await (const event of gateway.log.readAll()) events.push(event)
   const ofDemo = events.filter(
@@ -140,7 +140,7 @@ t.test('the settlement in the log says how its price came about', async (t) => {
 })
 
 t.test(
-  'changed during traffic: each call has one price, what was accepted keeps its own',
+  'prices changed during traffic: each call has one price, an accepted task keeps its own',
   async (t) => {
     const tasks = tasksOf(stack.url, demo.modelToken)
     const accepted = await tasks.created()
@@ -199,7 +199,7 @@ t.test(
   },
 )
 
-t.test('a book that comes into effect leaves what is running at its price', async (t) => {
+t.test('a book that comes into effect leaves running tasks at their price', async (t) => {
   const book = await priceBookVersion(gateway.pool, '2026-11-01')
   const tasks = tasksOf(stack.url, other.modelToken)
   const accepted = await tasks.created()
@@ -245,7 +245,7 @@ async function rerated(book: ConstructorParameters<typeof WhatIf>[1]['book'], te
 }
 
 t.test(
-  'rated again by its own book everything costs the same; by another, what that says',
+  're-rating by the recorded book shows no difference; by another book, its difference',
   async (t) => {
     const book = await priceBookVersion(gateway.pool, '2026-11-01')
     if (book === undefined) throw new Error('the book is published')
@@ -310,7 +310,7 @@ t.test(
   },
 )
 
-t.test('the ledger rebuilt from the log is the same, to the last hash', async (t) => {
+t.test('the ledger rebuilt from the log is identical, to the last hash', async (t) => {
   await stack.caughtUp()
   const { pool, log } = gateway
   const before = await chainHead(pool)

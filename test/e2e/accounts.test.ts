@@ -71,7 +71,7 @@ await chat(second.secret, { stream: true })
 await chat(other.modelToken)
 await stack.caughtUp()
 
-t.test('a balance asked for right after an answer shows what it cost', async (t) => {
+t.test('a balance read right after an answer includes its cost', async (t) => {
   for (let n = 0; n < 5; n += 1) {
     const before = await inUsd()
     const answer = await chat(n % 2 === 0 ? demo.modelToken : second.secret)
@@ -114,7 +114,7 @@ t.test('a balance has the figures of the ledger, to the last of twelve decimals'
   t.same(await balanceOf(other.profileToken, '?currency=CNY').then((all) => all.length), 1)
 })
 
-t.test('what runs is held as soon as it is admitted', async (t) => {
+t.test('an admitted call is held in the balance at once', async (t) => {
   const before = await inUsd()
   const running = chat(demo.modelToken, {
     messages: [{ role: 'user', content: 'slow [[sandbox first-byte-ms=1500]]' }],
@@ -165,7 +165,7 @@ t.test('a query token sees its tenant, an operator each tenant', async (t) => {
   t.equal(csv.length, 3)
 })
 
-t.test('only the right kind of token, and only parameters that are known', async (t) => {
+t.test('403 for other kinds of tokens, 400 for unknown parameters', async (t) => {
   for (const [path, token] of [
     ['/api/user/balance', demo.queryToken],
     ['/api/user/balance', demo.modelToken],
@@ -243,7 +243,7 @@ const logsOf = async (query = '', of = finance): Promise<readonly Log[]> => {
   return answer.body.data.items
 }
 
-t.test('logs say what was used, and what was given', async (t) => {
+t.test('logs list consumption and grants', async (t) => {
   await stack.caughtUp()
   const [task] = await logsOf(`task_id=${made}`)
   t.match(task, {
@@ -300,7 +300,7 @@ t.test('logs say what was used, and what was given', async (t) => {
   t.equal(cny?.['adjusted'], '0.500000000000')
 })
 
-t.test('pages of logs by number join up to the whole, and to the CSV', async (t) => {
+t.test('pages of logs by number join up to the whole list and to the CSV', async (t) => {
   const { data } = (await finance.get('/logs?page_size=100')).body
   const { total, as_of: asOf } = data
   t.equal(total, data.items.length)
@@ -322,7 +322,7 @@ t.test('pages of logs by number join up to the whole, and to the CSV', async (t)
   )
 })
 
-t.test('presets of time reach from then to now', async (t) => {
+t.test('presets of time cover the range up to now', async (t) => {
   const all = await logsOf()
   for (const preset of ['1h', '24h', 'today', '7d', '30d'])
     t.same(await logsOf(`time_preset=${preset}&tz=Pacific/Kiritimati`), all, preset)
@@ -363,7 +363,7 @@ t.test("another tenant's ids answer like unknown ids", async (t) => {
   t.equal((await finance.get(`/usage?group_by=token&token_id=${task.token_id}`)).status, 400)
 })
 
-t.test('tasks of every family with what they cost', async (t) => {
+t.test('tasks of every family are listed with their cost', async (t) => {
   const { data } = (await finance.get('/tasks')).body
   t.equal(data.total, data.items.length)
   t.same(
@@ -400,7 +400,7 @@ t.test('tasks of every family with what they cost', async (t) => {
   t.equal(csv.length, data.total + 1)
 })
 
-t.test('usage, lines and summary as of one position sum to the same', async (t) => {
+t.test('usage, lines and summary as of one position have one sum', async (t) => {
   const { as_of: asOf } = (await finance.lines('limit=1')).body.data
   const before = await summed(`as_of=${asOf}`)
   await chat(demo.modelToken)
@@ -429,7 +429,7 @@ t.test('usage, lines and summary as of one position sum to the same', async (t) 
   t.equal(csv[0], 'day,model,currency,unit,quantity,amount,lines')
 })
 
-t.test('where nothing was ever settled, any zone and range has nothing', async (t) => {
+t.test('a tenant without use has no usage in any zone and range', async (t) => {
   const empty = await tenantWithoutUse()
   for (const query of [
     '',
@@ -452,7 +452,7 @@ async function tenantWithoutUse(): Promise<string> {
   return secret
 }
 
-t.test('a token sees itself, and how it stands with its limits', async (t: Test) => {
+t.test('a token sees its own facts and the status of its limits', async (t: Test) => {
   const limits = { requestsPerMinute: 10, concurrentTasks: 3 }
   const expiresAt = '2039-01-01T00:00:00.000Z'
   const { secret, tokenId } = await issue('model', 'user_second', {

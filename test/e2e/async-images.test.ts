@@ -51,7 +51,7 @@ function reaches(id: string, status: string): Promise<Answer> {
   })
 }
 
-t.test('a waiting request keeps the digits of what it carries', async (t) => {
+t.test('a queued request keeps the digits of its members', async (t) => {
   const note = '9223372036854775807'
   const body = `{"model":"image-2","prompt":"digits","quux":{"labels":{"note":${note}}}}`
   const init = { method: 'POST', token, body, headers: json }
@@ -86,7 +86,7 @@ async function typesOf(id: string): Promise<readonly string[]> {
 const upstreamOf = (marker: string) =>
   stack.sandbox.calls().filter(({ client_marker }) => client_marker === marker)
 
-void t.test('a generation is taken at once, made, kept, settled and shown', async (t) => {
+void t.test('a generation is accepted at once, made, stored, settled and shown', async (t) => {
   const secret = 'a boat nobody may read of'
   const created = await generate({ model: 'image-2', prompt: `${secret} [[client=a1]]`, n: 2 })
   t.equal(created.status, 200)
@@ -135,7 +135,7 @@ void t.test('a generation is taken at once, made, kept, settled and shown', asyn
   t.same(left, [], 'what was asked is gone')
 })
 
-void t.test('an edit by form; one key makes one task', async (t) => {
+void t.test('an edit by form is created once per key', async (t) => {
   const image = new Blob([new Uint8Array(picture)])
   const created = await edit({ model: 'image-2', prompt: 'red [[client=a2]]', image })
   t.equal(created.status, 200)
@@ -156,7 +156,7 @@ void t.test('an edit by form; one key makes one task', async (t) => {
   t.equal(upstreamOf('a3').length, 1)
 })
 
-void t.test('every family of images is made so', async (t) => {
+void t.test('every family of images is made asynchronously', async (t) => {
   const asked = [
     [{ model: 'gen-2.5-flash-image', prompt: 'x [[client=b1]]' }, 'gen-2.5-flash-image-1k-image'],
     [{ model: 'artB-5.0-pro', prompt: 'x [[client=b2]]', size: '1K' }, 'artB-5.0-pro-image'],
@@ -171,7 +171,7 @@ void t.test('every family of images is made so', async (t) => {
   }
 })
 
-void t.test('what fails is shown as failed, and costs nothing', async (t) => {
+void t.test('a failed task shows its error and costs nothing', async (t) => {
   const ends = [
     ['black', 'suspected_black_image_from_upstream', 'server_error', true],
     ['fail=moderation_blocked', 'content_policy_violation', 'invalid_request_error', undefined],
@@ -200,7 +200,7 @@ void t.test('what fails is shown as failed, and costs nothing', async (t) => {
   t.equal(upstreamOf('a4').length, 1, 'never sent again')
 })
 
-void t.test('what is refused is refused before anything is written', async (t) => {
+void t.test('an invalid creation is refused before an event is written', async (t) => {
   const before = (await stack.gateway.log.endPosition()) ?? 0n
   const prompt = 'x'
   const cases = [

@@ -68,7 +68,7 @@ const metric = async (name: string) =>
 const sent = (count: number) =>
   eventually(`${count} webhooks`, () => Promise.resolve(received[count - 1]))
 
-await t.test('a balance that becomes low is notified once, signed', async (t) => {
+await t.test('a balance that becomes low is reported once, signed', async (t) => {
   const below = await left()
   const set = await put({ thresholds: [{ currency: 'USD', below }], webhook_url: hook })
   t.match(set.body.data, {
@@ -105,7 +105,7 @@ await t.test('a balance that becomes low is notified once, signed', async (t) =>
   t.equal(received.length, 1, 'and not again while it is low')
 })
 
-await t.test('it is notified again after it was not low', async (t) => {
+await t.test('a balance that was not low in between is reported again', async (t) => {
   await grant('100')
   await eventually('not low', async () => ((await shown()).low.length === 0 ? true : undefined))
   t.same(await metric('tollgate_low_balances{currency="USD"}'), [
@@ -117,45 +117,42 @@ await t.test('it is notified again after it was not low', async (t) => {
   t.not(headers['webhook-id'], received[0]?.headers['webhook-id'])
 })
 
-await t.test(
-  'what is not taken is sent again under the same id, with another secret too',
-  async (t) => {
+await t.test('a failed alert is sent again under one id, also with another secret', async (t) => {
+  await grant('100')
+  await eventually('not low', async () => ((await shown()).low.length === 0 ? true : undefined))
+  for (const code of [500, 302]) {
+    status = code
+    const before = received.length
+    const { body } = await put({
+      thresholds: [{ currency: 'USD', below: await left() }],
+      webhook_url: hook,
+      rotate_secret: code === 500,
+    })
+    await chat()
+    const first = await sent(before + 1)
+    const failed = await eventually(`failed with ${code}`, async () =>
+      (await shown()).low[0]?.last_failure === null ? undefined : (await shown()).low[0],
+    )
+    t.match(failed, {
+      last_failure: `it answers with the status ${code}`,
+      told_at: null,
+      tries: 1,
+    })
+    status = 200
+    await stack.gateway.pool.query('update ops.low_balances set next_try_at = clock_timestamp()')
+    const again = await sent(before + 2)
+    t.equal(again.headers['webhook-id'], first.headers['webhook-id'])
+    t.equal(again.body, first.body)
+    t.ok(new Webhook(String(body.data.webhook_secret)).verify(again.body, again.headers))
+    await eventually('told', async () => ((await shown()).low[0]?.told_at ? true : undefined))
     await grant('100')
     await eventually('not low', async () => ((await shown()).low.length === 0 ? true : undefined))
-    for (const code of [500, 302]) {
-      status = code
-      const before = received.length
-      const { body } = await put({
-        thresholds: [{ currency: 'USD', below: await left() }],
-        webhook_url: hook,
-        rotate_secret: code === 500,
-      })
-      await chat()
-      const first = await sent(before + 1)
-      const failed = await eventually(`failed with ${code}`, async () =>
-        (await shown()).low[0]?.last_failure === null ? undefined : (await shown()).low[0],
-      )
-      t.match(failed, {
-        last_failure: `it answers with the status ${code}`,
-        told_at: null,
-        tries: 1,
-      })
-      status = 200
-      await stack.gateway.pool.query('update ops.low_balances set next_try_at = clock_timestamp()')
-      const again = await sent(before + 2)
-      t.equal(again.headers['webhook-id'], first.headers['webhook-id'])
-      t.equal(again.body, first.body)
-      t.ok(new Webhook(String(body.data.webhook_secret)).verify(again.body, again.headers))
-      await eventually('told', async () => ((await shown()).low[0]?.told_at ? true : undefined))
-      await grant('100')
-      await eventually('not low', async () => ((await shown()).low.length === 0 ? true : undefined))
-    }
-    t.match((await metric('tollgate_balance_webhooks_total')).join('\n'), /outcome="failed"\} 2/)
-    t.ok((await metric('tollgate_balance_webhooks_total{outcome="delivered"}'))[0]?.endsWith(' 4'))
-  },
-)
+  }
+  t.match((await metric('tollgate_balance_webhooks_total')).join('\n'), /outcome="failed"\} 2/)
+  t.ok((await metric('tollgate_balance_webhooks_total{outcome="delivered"}'))[0]?.endsWith(' 4'))
+})
 
-await t.test('a day later it is given up', async (t) => {
+await t.test('an alert is given up after a day', async (t) => {
   status = 503
   await put({ thresholds: [{ currency: 'USD', below: await left() }], webhook_url: hook })
   await chat()
@@ -171,7 +168,7 @@ await t.test('a day later it is given up', async (t) => {
   status = 204
 })
 
-await t.test('where it may go, and who may say so', async (t) => {
+await t.test('webhook targets and who may set them are checked', async (t) => {
   const thresholds = [{ currency: 'USD', below: '1' }]
   for (const [webhook_url, message] of [
     ['http://hooks.example.com/', /must use https/],

@@ -37,7 +37,7 @@ const ofToken = (tokenId: string, said: object) => ({
   ...said,
 })
 
-await t.test('each family says 402 in its own words, and nothing is sent upstream', async (t) => {
+await t.test('each family answers 402 in its own shape, without an upstream request', async (t) => {
   const { secret, tokenId } = await issue()
   for (const at of both) t.equal((await chat(secret, at)).status, 200)
   const set = await put({
@@ -132,7 +132,7 @@ await t.test('calls and tasks are spent against a budget as the ledger settles t
   await put({ budgets: [] })
 })
 
-await t.test('many at once on two replicas: what goes beyond is bounded', async (t) => {
+await t.test('concurrent calls on two replicas exceed a budget within its bound', async (t) => {
   const { secret, tokenId } = await issue()
   const before = await chat(secret)
   const spent = Number(before.headers.get('x-cost'))
@@ -203,7 +203,7 @@ await t.test(
   },
 )
 
-await t.test('bad input names its member, and nothing is written', async (t) => {
+await t.test('400 names the faulty member, and no event is written', async (t) => {
   const before = await stack.gateway.log.endPosition()
   const good = { subject: 'tenant', ...day, hard: '1' }
   for (const [body, param, status = 400] of [

@@ -38,7 +38,7 @@ t.test('the model service calls the URL it was given, in its own shape', async (
   }
 })
 
-t.test('CallbackURL works as well; callback_url wins over it', async (t) => {
+t.test('CallbackURL is accepted too; callback_url takes precedence', async (t) => {
   const alias = await tasks.created({ CallbackURL: 'https://hooks.example.com/alias' })
   t.equal((await until(alias, 1))[0]?.path, '/alias')
   const both = await tasks.created({
@@ -48,7 +48,7 @@ t.test('CallbackURL works as well; callback_url wins over it', async (t) => {
   t.equal((await until(both, 1))[0]?.path, '/wins')
 })
 
-t.test('duplicates and reordering do not disturb what is settled', async (t) => {
+t.test('duplicate and reordered callbacks change no settlement', async (t) => {
   const id = await tasks.created({
     prompt: 'x [[sandbox callback-storm=5 callback-reorder]]',
     callback_url: 'https://hooks.example.com/storm',

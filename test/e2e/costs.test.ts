@@ -70,7 +70,7 @@ const chat = { model: 'text-basic', messages: [{ role: 'user', content: 'Hello' 
 const native = { contents: [{ parts: [{ text: 'Hello' }] }] }
 const speech = { model: 'speech-2.8-hd', text: 'Good morning.', voice_id: 'male-qn-qingse' }
 
-void t.test('a whole answer says what its ledger lines say, on every surface', async (t) => {
+void t.test('an answer states the cost of its ledger lines, on every surface', async (t) => {
   const asked: readonly (readonly [path: string, body: object])[] = [
     ['/v1/chat/completions', chat],
     ['/v1/responses', { model: 'text-basic', input: 'Hello' }],
@@ -84,7 +84,7 @@ void t.test('a whole answer says what its ledger lines say, on every surface', a
     await t.test(path, async (t) => toldAsSettled(t, await post(path, body)))
 })
 
-void t.test('a clone of a voice says both of its lines', async (t) => {
+void t.test('a clone of a voice states the cost of both of its lines', async (t) => {
   const sample = Buffer.alloc(44 + 12 * 8_000)
   sample.write('RIFF', 0, 'latin1')
   sample.write('WAVEfmt ', 8, 'latin1')
@@ -104,7 +104,7 @@ void t.test('a clone of a voice says both of its lines', async (t) => {
   )
 })
 
-void t.test('what cost nothing says 0; what was refused says nothing of money', async (t) => {
+void t.test('a free answer states 0; a refused one has no cost headers', async (t) => {
   const prompt = 'Hello [[sandbox zero-usage]]'
   const free = await post('/v1/chat/completions', {
     ...chat,
@@ -119,7 +119,7 @@ void t.test('what cost nothing says 0; what was refused says nothing of money', 
   t.match([refused.status, refused.headers.get('x-cost')], [400, null])
 })
 
-void t.test('a refusal that is billed says what it cost', async (t) => {
+void t.test('a billed refusal states its cost', async (t) => {
   const prompt = 'a boat [[sandbox no-image=NO_IMAGE]]'
   const answer = await post('/v1/images/generations', { model: 'gen-3-pro-image-preview', prompt })
   t.equal(answer.status, 422, answer.text)
@@ -163,7 +163,7 @@ const streams = [
   ['/provB/v1/t2a_v2', { ...speech, stream: true }],
 ] as const
 
-void t.test('a stream says it in its last frame, where that is asked for', async (t) => {
+void t.test('a stream states its cost in the last frame, where requested', async (t) => {
   for (const [path, body] of streams)
     await t.test(path, async (t) => {
       const answer = await post(path, body, wanted)
@@ -182,7 +182,7 @@ void t.test('a stream says it in its last frame, where that is asked for', async
     })
 })
 
-void t.test('official clients read such a stream as any other', async (t) => {
+void t.test('official clients read a stream with its cost as any other', async (t) => {
   const client = new OpenAI({
     baseURL: `${url}/v1`,
     apiKey: token,
@@ -204,7 +204,7 @@ void t.test('official clients read such a stream as any other', async (t) => {
   t.equal(response.status, 'completed')
 })
 
-void t.test('a stream that failed says no cost', async (t) => {
+void t.test('a failed stream states no cost', async (t) => {
   const messages = [{ role: 'user', content: 'Hello [[sandbox error-after=2]]' }]
   const answer = await post('/v1/chat/completions', { ...chat, messages, stream: true }, wanted)
   t.notOk(answer.text.includes('"cost"'), answer.text)
@@ -220,7 +220,7 @@ function ended(path: string): Promise<Answer> {
   })
 }
 
-void t.test('the query of a settled task says it, on every surface', async (t) => {
+void t.test('the query of a settled task states its cost, on every surface', async (t) => {
   const clip = { model: 'clipq3-pro', prompt: 'a fox', duration: 5 }
   const created: readonly (readonly [path: string, body: object, query: string])[] = [
     [TASKS, taskBody(), `${TASKS}/`],
@@ -249,7 +249,7 @@ void t.test('the query of a settled task says it, on every surface', async (t) =
     })
 })
 
-void t.test('the query of a task that failed says nothing of money', async (t) => {
+void t.test('the query of a failed task has no cost headers', async (t) => {
   const answer = await post(TASKS, taskBody({ prompt: 'x [[sandbox fail=InternalError]]' }))
   const failed = await ended(`${TASKS}/${String(answer.body.id)}`)
   t.equal(failed.body.status, 'failed')

@@ -53,7 +53,7 @@ const limited = async (tenantId: string): Promise<string> => {
 const hundred = { currency: 'USD', amount: '100', reason: 'invoice 17' }
 const keyed = (key: string) => ({ 'idempotency-key': key })
 
-void t.test('400 that names the header and the member where neither is sent', async (t) => {
+void t.test('400 names the header and the member when both are missing', async (t) => {
   const tenantId = await opened()
   for (const [method, path, body, member] of [
     ['POST', 'grants', hundred, 'grant_id'],
@@ -73,7 +73,7 @@ void t.test('400 that names the header and the member where neither is sent', as
     )
 })
 
-void t.test('the same key gives once, on every replica and at once', async (t) => {
+void t.test('one key grants once, on every replica and at once', async (t) => {
   const tenantId = await opened()
   const path = `/tenants/${tenantId}/credit/grants`
   const key = randomUUID()
@@ -97,7 +97,7 @@ void t.test('the same key gives once, on every replica and at once', async (t) =
   t.not(other.body.data.id, [...ids][0])
 })
 
-void t.test('409 idempotency_key_reused for the same key with another body', async (t) => {
+void t.test('409 idempotency_key_reused for one key with another body', async (t) => {
   const tenantId = await opened()
   const path = `/tenants/${tenantId}/credit/grants`
   t.equal((await ask('POST', path, hundred, keyed('k'))).status, 200)
@@ -123,7 +123,7 @@ void t.test('409 idempotency_key_reused for the same key with another body', asy
   t.equal(await granted(tenantId), '200.000000000000')
 })
 
-void t.test('a credit limit that is set again does not undo what came after it', async (t) => {
+void t.test('a repeated credit limit does not undo later changes', async (t) => {
   const tenantId = await opened()
   const path = `/tenants/${tenantId}/credit/limit`
   const set = (amount: string, headers: Record<string, string>, more: object = {}) =>
@@ -146,7 +146,7 @@ void t.test('a credit limit that is set again does not undo what came after it',
   t.equal(await limited(tenantId), '500.000000000000')
 })
 
-void t.test('the command names the id before it asks', async (t) => {
+void t.test('the command prints the id before it sends the request', async (t) => {
   const tenantId = await opened()
   const who = ['--tenant', tenantId, '--currency', 'USD']
   const run = (...args: readonly string[]) => tollgate(['credit', ...args, ...who], env)

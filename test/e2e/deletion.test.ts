@@ -64,7 +64,7 @@ t.test('a failed task is hidden by its platform id too', async (t) => {
   t.equal((await tasks.get(created.body.id)).status, 404)
 })
 
-t.test('a deletion that meets the end of rendering settles before it hides', async (t) => {
+t.test('a deletion at the end of rendering settles before it hides', async (t) => {
   const id = await tasks.created({ prompt: 'x [[sandbox queued-ms=0 running-ms=20]]' })
   await eventually('deleted', async () => ((await tasks.del(id)).status === 200 ? true : undefined))
   const history = await eventually('settled', async () => {
@@ -85,7 +85,7 @@ t.test('ten deletions at once of a queued task: one cancellation, no error', asy
   t.equal(types.filter((type: string) => type === 'TaskCancelled').length, 1)
 })
 
-t.test("another tenant's task is byte for byte the 404 of an unknown one", async (t) => {
+t.test("another tenant's task is answered byte for byte as an unknown one", async (t) => {
   const unknown = 'cgt-20260101000000-aaaaa'
   const created = await tasks.create()
   const id: string = created.body.id

@@ -95,7 +95,7 @@ function formOf({ example = {}, schema }: BodyExample): FormData {
   return form
 }
 
-t.test('every body has an example, and the gateway takes it', async (t) => {
+t.test('every body has an example, which the gateway accepts', async (t) => {
   const described = (await call(`${url}/openapi.json`)).body
   const bodies = bodiesOf(described)
   t.ok(bodies.length > 30, `${bodies.length} bodies`)
@@ -136,7 +136,7 @@ t.test('every body has an example, and the gateway takes it', async (t) => {
 })
 
 t.test(
-  'the description is valid, and the client made of it calls every kind of route',
+  'the OpenAPI document is valid, and its generated client calls every kind of route',
   async (t) => {
     const description = await (await fetch(`${url}/openapi.json`)).text()
     const { lint, operations, callEach } = await generateClient(t, description)
@@ -170,7 +170,7 @@ t.test(
   },
 )
 
-t.test('the description and its page are sent compressed', async (t) => {
+t.test('the OpenAPI document and its page are sent compressed', async (t) => {
   const headers = { 'accept-encoding': 'gzip' }
   for (const path of ['/openapi.json', '/docs/json', '/docs/static/swagger-ui-bundle.js']) {
     const answer = await fetch(`${url}${path}`, { headers })
@@ -179,7 +179,7 @@ t.test('the description and its page are sent compressed', async (t) => {
   }
 })
 
-t.test('the page opens folded, with a filter, and is short at first sight', async (t) => {
+t.test('the page opens folded, with a filter, and is short at first', async (t) => {
   await withPage(
     t,
     async (page) => {

@@ -96,7 +96,7 @@ t.test('filters by sku, model, currency, source, user and time', async (t) => {
   }
 })
 
-t.test('the same lines as CSV, by Accept or by format', async (t) => {
+t.test('lines as CSV, by Accept or by format', async (t) => {
   const byFormat = await finance.lines('format=csv')
   t.match(byFormat.headers.get('content-type'), /^text\/csv/)
   t.match(byFormat.headers.get('content-disposition'), /ledger-lines\.csv/)
@@ -136,7 +136,7 @@ function sum(amounts: readonly string[]): bigint {
   }, 0n)
 }
 
-t.test('the scope of a query token opens what it says and nothing else', async (t) => {
+t.test('a query token sees the lines of its scope only', async (t) => {
   const { tenantId, userId } = demo
   const own = await tokenFor(tenantId, userId, { level: 'current_user' })
   const some = await tokenFor(tenantId, userId, {
@@ -169,29 +169,26 @@ t.test('401 without a token, 403 with one of another kind', async (t) => {
   t.equal((await queriesOf(stack.url, demo.adminToken).summary()).status, 403)
 })
 
-t.test(
-  '402 insufficient_balance before anything is sent, also when many come at once',
-  async (t) => {
-    const { tenantId } = await openPoorTenant()
-    const poor = tasksOf(stack.url, await tokenFor(tenantId, 'user_poor'))
-    const before = stack.sandbox.accepted().length
-    const answers = await Promise.all(
-      Array.from({ length: 8 }, () => poor.create({ prompt: 'x [[sandbox stall]]' })),
-    )
-    const accepted = answers.filter(({ status }) => status === 200)
-    t.equal(accepted.length, 2, 'its credit holds two')
-    t.equal(stack.sandbox.accepted().length - before, 2)
-    const refused = answers.find(({ status }) => status === 402)
-    t.match(refused?.body.error, {
-      code: 'insufficient_balance',
-      type: 'PaymentRequired',
-      param: '',
-      message: /^the request holds [\d.]+ CNY until it is settled; [\d.]+ CNY is available/,
-    })
-  },
-)
+t.test('402 insufficient_balance before a request is sent, also for many at once', async (t) => {
+  const { tenantId } = await openPoorTenant()
+  const poor = tasksOf(stack.url, await tokenFor(tenantId, 'user_poor'))
+  const before = stack.sandbox.accepted().length
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, () => poor.create({ prompt: 'x [[sandbox stall]]' })),
+  )
+  const accepted = answers.filter(({ status }) => status === 200)
+  t.equal(accepted.length, 2, 'its credit holds two')
+  t.equal(stack.sandbox.accepted().length - before, 2)
+  const refused = answers.find(({ status }) => status === 402)
+  t.match(refused?.body.error, {
+    code: 'insufficient_balance',
+    type: 'PaymentRequired',
+    param: '',
+    message: /^the request holds [\d.]+ CNY until it is settled; [\d.]+ CNY is available/,
+  })
+})
 
-t.test('422 for a query that takes too long; who pays does not wait for it', async (t) => {
+t.test('422 for a query that takes too long, without delaying paid calls', async (t) => {
   const holder = await stack.gateway.pool.connect()
   await holder.query('begin; lock table ledger.lines in access exclusive mode')
   try {
@@ -219,7 +216,7 @@ t.test('422 for a query that takes too long; who pays does not wait for it', asy
   t.equal((await finance.lines()).status, 200)
 })
 
-t.test('429 for a query token that asked as often as it may', async (t) => {
+t.test('429 for a query token beyond its rate', async (t) => {
   const secret = await tokenFor(demo.tenantId, 'user_second', { level: 'current_user' })
   const busy = queriesOf(stack.url, secret)
   t.equal((await busy.lines('limit=0')).status, 400, 'what is refused counts nothing')

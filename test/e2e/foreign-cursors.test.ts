@@ -63,7 +63,7 @@ const lists: Readonly<
   '/v1/videos': [demo.modelToken, theirs.task, after],
 }
 
-await t.test('lists that go on after an id are all known here', async (t) => {
+await t.test('every list with a cursor is covered by this test', async (t) => {
   const { paths } = (await call(`${url}/openapi.json`)).body as {
     paths: Record<string, { get?: { parameters?: { name: string }[] } }>
   }
@@ -77,7 +77,7 @@ await t.test('lists that go on after an id are all known here', async (t) => {
   t.same(new Set(found), new Set(Object.keys(lists)))
 })
 
-await t.test('a place in a list of another tenant is answered as none', async (t) => {
+await t.test('another tenant’s cursor is answered as an unknown cursor', async (t) => {
   for (const [path, [token, id, place]] of Object.entries(lists)) {
     const ask = (at: string): Promise<Answer> =>
       call(`${url}${path.replace('{tenant_id}', demo.tenantId)}?${place(at)}`, { token })
@@ -92,7 +92,7 @@ await t.test('a place in a list of another tenant is answered as none', async (t
   }
 })
 
-await t.test('a line of another user of the tenant is no place in a list either', async (t) => {
+await t.test('a line of another user of the tenant is an unknown cursor too', async (t) => {
   const own = await recordsOf(demo)
   const { tenantId, userId, adminToken } = demo
   const second = { name: 'Second', user_id: `${userId}_second` }

@@ -328,7 +328,7 @@ async function dropped(creation: Creation): Promise<readonly string[]> {
   return lost
 }
 
-t.test('every creation that is described is looked at, and its members are known', (t) => {
+t.test('every described creation is covered, with known members', (t) => {
   const others = /^\/api\/|^\/v1\/quote$/
   const paths = Object.keys(operations).filter(
     (path) => schemaOf(path) !== undefined && !others.test(path),
@@ -357,7 +357,7 @@ function ruleFor({ path, body, isText }: Creation): 'passed on' | 'refused' | 'l
 }
 
 t.test(
-  'a member that no interface has is passed on, refused or left out, as documented',
+  'a member that no interface has is passed on, refused or dropped, as documented',
   async (t) => {
     for (const [index, creation] of creations.entries()) {
       // Each has its own: a worker sends some of them later.

@@ -111,7 +111,7 @@ const surfaces: readonly (readonly [path: string, body: (marker: string) => obje
     ['/provB/v1/t2a_v2', (marker) => ({ ...speech, model: RAW, text: `Good morning. ${marker}` })],
   ]
 
-void t.test('the same key and body again is the same answer, on every surface', async (t) => {
+void t.test('one key and body has one answer, on every surface', async (t) => {
   for (const [index, [path, body]] of surfaces.entries())
     await t.test(path, async (t) => {
       const name = `same-${index}`
@@ -130,7 +130,7 @@ void t.test('the same key and body again is the same answer, on every surface', 
     })
 })
 
-void t.test('a voice is cloned once', async (t) => {
+void t.test('a voice is cloned once under a key', async (t) => {
   const sample = Buffer.alloc(44 + 12 * 8_000)
   sample.write('RIFF', 0, 'latin1')
   sample.write('WAVEfmt ', 8, 'latin1')
@@ -144,7 +144,7 @@ void t.test('a voice is cloned once', async (t) => {
   await repeats(t, await ask(clone), await ask({ ...clone, at: 1 }))
 })
 
-void t.test('other body: each family says so in its own shape', async (t) => {
+void t.test('409 in each family’s shape for another body', async (t) => {
   const key = newKey()
   await ask({ path: CHAT, key, body: chat('one') })
   const changed = await ask({ path: CHAT, key, body: chat('two') })
@@ -156,7 +156,7 @@ void t.test('other body: each family says so in its own shape', async (t) => {
   t.match(native.body.error.details[0], { reason: 'IDEMPOTENCY_KEY_REUSED' })
 })
 
-void t.test('a key is of one tenant and one path', async (t) => {
+void t.test('a key belongs to one tenant and one path', async (t) => {
   const key = newKey()
   const body = chat('hello')
   const ids = [
@@ -175,7 +175,7 @@ void t.test('a key is of one tenant and one path', async (t) => {
   t.match([refused.status, refused.body.error.code], [403, 'model_not_allowed'])
 })
 
-void t.test('of twenty at once on two replicas one is made', async (t) => {
+void t.test('of twenty requests at once on two replicas one is sent', async (t) => {
   const key = newKey()
   const body = chat('hello [[client=twenty]] [[sandbox first-byte-ms=300]]')
   const before = await settlements()
@@ -196,7 +196,7 @@ void t.test('of twenty at once on two replicas one is made', async (t) => {
   t.equal(later.text, made[0]?.text)
 })
 
-void t.test('who hangs up and asks again gets the answer that was made meanwhile', async (t) => {
+void t.test('a caller who hangs up and repeats gets the first answer', async (t) => {
   const key = newKey()
   const body = chat('hello [[client=hung-up]] [[sandbox first-byte-ms=400]]')
   const leaving = new AbortController()
@@ -221,7 +221,7 @@ void t.test('who hangs up and asks again gets the answer that was made meanwhile
   t.equal(sentUpstream('hung-up'), 1)
 })
 
-void t.test('what failed before anything was charged frees its key', async (t) => {
+void t.test('a failure without a charge frees its key', async (t) => {
   const key = newKey()
   const broken = chat('hello [[client=broken]] [[sandbox http-after-accept=500]]')
   for (const times of [1, 2]) {
@@ -244,7 +244,7 @@ void t.test('what failed before anything was charged frees its key', async (t) =
   }
 })
 
-void t.test('a refusal that is charged is repeated as it was', async (t) => {
+void t.test('a charged refusal is repeated unchanged', async (t) => {
   const prompt = 'a boat [[client=refused]] [[sandbox no-image=NO_IMAGE]]'
   const asked = {
     path: '/v1/images/generations',
@@ -259,7 +259,7 @@ void t.test('a refusal that is charged is repeated as it was', async (t) => {
 })
 
 void t.test(
-  'an answer that is not kept is reported with the id of its call, and not made again',
+  'an answer that is not kept is reported with its call id, without a second call',
   async (t) => {
     const long = { ...speech, text: `[[client=large]] ${'a word '.repeat(200)}` }
     const asks: readonly (readonly [name: string, asked: Ask, refused: object])[] = [
@@ -310,7 +310,7 @@ void t.test('a stream that was broken off frees its key', async (t) => {
   }
 })
 
-void t.test('a day later a key may be used again', async (t) => {
+void t.test('a key may be used again after a day', async (t) => {
   const asked = { path: CHAT, key: newKey(), body: chat('hello [[client=day]]') }
   await ask(asked)
   await stack.gateway.pool.query(`update ops.call_claims set expires_at = now() - interval '1 s'`)
@@ -326,7 +326,7 @@ void t.test('a key is 1 to 255 printable characters', async (t) => {
   }
 })
 
-void t.test('every call that is answered at once is described as taking a key', async (t) => {
+void t.test('the documentation of every synchronous call has the key', async (t) => {
   const { paths } = (await call(`${stack.url}/openapi.json`)).body
   const taking = Object.keys(paths).filter((path) =>
     (paths[path].post?.parameters ?? []).some(
@@ -346,7 +346,7 @@ void t.test('every call that is answered at once is described as taking a key', 
     t.ok(taking.includes(path), `${path} of ${taking.join(', ')}`)
 })
 
-void t.test('nothing of a caller stands in the database in the clear', async (t) => {
+void t.test('the database holds no key and no answer in clear text', async (t) => {
   const secret = 'a-word-nobody-else-writes'
   const answer = await ask({ path: CHAT, key: secret, body: chat('hello [[client=clear]]') })
   const said = String(answer.body.choices[0].message.content).slice(0, 12)
@@ -359,7 +359,7 @@ void t.test('nothing of a caller stands in the database in the clear', async (t)
   t.notOk(all.includes(said))
 })
 
-void t.test('with Postgres away calls under a key are refused, others go on', async (t) => {
+void t.test('while Postgres is away only calls under a key are refused', async (t) => {
   t.equal((await ask({ path: CHAT, body: chat('warm') })).status, 200)
   const { pool } = stack.gateway
   await pool.query('alter table ops.call_claims rename to call_claims_away')

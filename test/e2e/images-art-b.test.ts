@@ -81,7 +81,7 @@ async function sides(bytes: Buffer): Promise<string> {
   return `${width}x${height} ${format}`
 }
 
-void t.test('the models are listed with the one route that takes them', async (t) => {
+void t.test('the models are listed with their one route', async (t) => {
   for (const model of ['artB-5.0', 'artB-5.0-lite', 'artB-5.0-pro'])
     t.match(await client.models.retrieve(model), {
       supported_endpoints: ['/v1/images/generations'],
@@ -89,7 +89,7 @@ void t.test('the models are listed with the one route that takes them', async (t
 })
 
 void t.test(
-  'a picture by URL, which is the default: kept here, billed as it was made',
+  'a picture by URL, the default: stored by the gateway, billed by the picture',
   async (t) => {
     const marker = name()
     const { data, response } = await client.images
@@ -112,7 +112,7 @@ void t.test(
   },
 )
 
-void t.test('in base64 through the SDK, a version as the model: billed by its name', async (t) => {
+void t.test('a base64 picture by a version is billed by the name of its model', async (t) => {
   const marker = name()
   const { data, response } = await client.images
     .generate({
@@ -136,7 +136,7 @@ const group = (max_images: number) => ({
   sequential_image_generation_options: { max_images },
 })
 
-void t.test('a group partly made: what was made is delivered and billed, no more', async (t) => {
+void t.test('a group partly made delivers and bills the made pictures only', async (t) => {
   for (const [fault, data, count] of [
     [
       'some-fail=1',
@@ -158,7 +158,7 @@ void t.test('a group partly made: what was made is delivered and billed, no more
   }
 })
 
-void t.test('no picture at all: refused by the right name, and not billed', async (t) => {
+void t.test('a call without any picture is refused with its reason, and not billed', async (t) => {
   const cases = [
     ['some-fail=2', 400, 'content_policy_violation'],
     ['fail=InputTextSensitiveContentDetected', 400, 'content_policy_violation'],
@@ -175,7 +175,7 @@ void t.test('no picture at all: refused by the right name, and not billed', asyn
   }
 })
 
-void t.test('a result that cannot be fetched is refused, and is not billed', async (t) => {
+void t.test('a result that cannot be fetched is refused and not billed', async (t) => {
   for (const [fault, status] of [
     ['http=404', 502],
     ['garbage', 502],
@@ -191,7 +191,7 @@ void t.test('a result that cannot be fetched is refused, and is not billed', asy
   }
 })
 
-void t.test('searches are billed by their count, offered or not', async (t) => {
+void t.test('searches are billed by their count', async (t) => {
   const tools = [{ type: 'web_search' }]
   for (const searches of [0, 3]) {
     const prompt = `[[sandbox tool-searches=${searches}]]`
@@ -201,7 +201,7 @@ void t.test('searches are billed by their count, offered or not', async (t) => {
   }
 })
 
-void t.test('what is not asked rightly is refused before anything is sent', async (t) => {
+void t.test('an invalid order is refused before a request is sent', async (t) => {
   const before = stack.sandbox.calls().length
   const bare = Buffer.alloc(600).toString('base64')
   const cases = [
@@ -250,7 +250,7 @@ async function streamed(body: object) {
   return { events, error, callId: response.headers.get('x-call-id') }
 }
 
-void t.test('a streamed group through the SDK: kept as it comes, settled whole', async (t) => {
+void t.test('a streamed group through the SDK is stored as it comes, settled whole', async (t) => {
   const marker = name()
   const prompt = `[[sandbox first-byte-ms=200]] [[client=${marker}]]`
   const { events, error, callId } = await streamed({ ...group(3), prompt })
@@ -265,7 +265,7 @@ void t.test('a streamed group through the SDK: kept as it comes, settled whole',
   t.match(upstreamOf(marker), { stream: true, pictures: { count: 3 }, ending: 'whole' })
 })
 
-void t.test('a stream in base64, and one in which moderation took a picture', async (t) => {
+void t.test('a stream in base64, and a stream with a picture refused by moderation', async (t) => {
   const { events } = await streamed({ prompt: 'a boat', response_format: 'b64_json' })
   t.equal(await sides(Buffer.from(events[0]?.b64_json ?? '', 'base64')), '2560x1440 jpeg')
   // The SDK takes any event with an `error` for the end; what was made is billed all the same.
@@ -277,7 +277,7 @@ void t.test('a stream in base64, and one in which moderation took a picture', as
   t.same(await billed(partly.callId), { 'artB-5.0-lite-image': 1 })
 })
 
-void t.test('a stream that upstream breaks off says so, and costs nothing', async (t) => {
+void t.test('a stream that upstream breaks off ends in an error and costs nothing', async (t) => {
   for (const fault of ['error-after=1', 'cut-after=1']) {
     const prompt = `[[sandbox ${fault}]]`
     const { events, error, callId } = await streamed({ ...group(3), prompt })
@@ -290,14 +290,14 @@ void t.test('a stream that upstream breaks off says so, and costs nothing', asyn
   }
 })
 
-void t.test('what upstream refuses of a stream comes as a plain answer', async (t) => {
+void t.test('a stream that upstream refuses is a plain answer', async (t) => {
   const prompt = '[[sandbox fail=InputTextSensitiveContentDetected]]'
   const answer = await generate({ ...lite, stream: true, prompt })
   t.match(answer, { status: 400, body: { error: { code: 'content_policy_violation' } } })
   t.match(answer.headers.get('content-type'), /^application\/json/)
 })
 
-void t.test('a caller who leaves a stream: read to its end, and settled', async (t) => {
+void t.test('a stream whose caller leaves is read to its end and settled', async (t) => {
   const marker = name()
   const leaving = new AbortController()
   const response = await fetch(`${url}/v1/images/generations`, {
@@ -337,7 +337,7 @@ async function inTrouble(t: Test, trouble: S3Trouble, body: object) {
   return { answer, marker }
 }
 
-void t.test('a store that is busy, full or silent: said so, and not billed', async (t) => {
+void t.test('a busy, full or silent store is an error, and not billed', async (t) => {
   for (const [trouble, body] of [
     ['busy', lite],
     ['full', { ...lite, ...group(2) }],
@@ -365,7 +365,7 @@ void t.test('a store that is busy, full or silent: said so, and not billed', asy
   media.trouble('none')
 })
 
-void t.test('a store that fails under a stream: what was kept is billed, no more', async (t) => {
+void t.test('a store that fails during a stream: only stored pictures are billed', async (t) => {
   await inTrouble(t, 'none', lite)
   const answer = await fetch(`${url}/v1/images/generations`, {
     method: 'POST',

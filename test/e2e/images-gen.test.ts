@@ -92,7 +92,7 @@ async function sidesOf(t: Test, base64: string | undefined) {
   return `${width}x${height} ${format}`
 }
 
-void t.test('a generation of a tier and a ratio, settled as its one picture', async (t) => {
+void t.test('a generation of a tier and a ratio is settled as one picture', async (t) => {
   // The client knows no aspect ratio, and sends what it gets.
   const body = { prompt: 'a boat [[client=g1]] [[sandbox words=2]]', aspect_ratio: '16:9' }
   const { data, response } = await client.images
@@ -107,7 +107,7 @@ void t.test('a generation of a tier and a ratio, settled as its one picture', as
   t.match(upstreamOf('g1'), { pictures: { count: 1, size: '512' }, success: true })
 })
 
-void t.test('an edit through the SDK, its size that of the base picture', async (t) => {
+void t.test('an edit through the SDK has the size of its base picture', async (t) => {
   const base = await toFile(await pictureOf(1600, 2400), 'boat.png', { type: 'image/png' })
   const file = await toFile(picture, 'mask.png', { type: 'image/png' })
   const { data, response } = await client.images
@@ -123,7 +123,7 @@ void t.test('an edit through the SDK, its size that of the base picture', async 
   })
 })
 
-void t.test('files and URLs mixed, the URLs fetched here', async (t) => {
+void t.test('files and URLs are mixed, and the gateway fetches the URLs', async (t) => {
   const mixed = form(
     { prompt: 'red [[client=e2]]', size: '512', 'image_urls[]': [at('/picture'), at('/away')] },
     [
@@ -150,7 +150,7 @@ void t.test('files and URLs mixed, the URLs fetched here', async (t) => {
   t.equal(json.status, 200)
 })
 
-void t.test('what cannot be asked is refused naming the field, and nothing is sent', async (t) => {
+void t.test('an invalid order is refused naming the field, and no request is sent', async (t) => {
   const before = stack.sandbox.calls().length
   const large = Buffer.alloc(10 * 1024 * 1024)
   picture.copy(large)
@@ -182,7 +182,7 @@ void t.test('what cannot be asked is refused naming the field, and nothing is se
   t.notMatch(stack.logged(), /media\.example\.com/, 'and no URL is logged')
 })
 
-void t.test('nothing is fetched for who may not call the model', async (t) => {
+void t.test('no URL is fetched for a token without the model', async (t) => {
   const { secret } = await issueToken(stack.access, {
     tenantId: demo.tenantId,
     userId: demo.userId,
@@ -196,7 +196,7 @@ void t.test('nothing is fetched for who may not call the model', async (t) => {
   t.equal(asked.length, before)
 })
 
-void t.test('no picture: the input is billed and reported, unless policy refused it', async (t) => {
+void t.test('without a picture the input is billed, unless policy refused it', async (t) => {
   const none = await generate({
     model: PRO,
     prompt: 'x [[client=n1]] [[sandbox no-image=IMAGE_OTHER]]',
@@ -240,7 +240,7 @@ void t.test('no picture: the input is billed and reported, unless policy refused
   }
 })
 
-void t.test('the ledger has what the provider’s record says, and nothing else', async (t) => {
+void t.test('the ledger has exactly the pictures of the provider’s record', async (t) => {
   await stack.caughtUp()
   const { items } = (await finance.lines('limit=100')).body.data
   const external = new Map(

@@ -46,7 +46,7 @@ const json = { 'content-type': 'application/json' }
 const generate = (body: object) => post('generations', JSON.stringify(body), json)
 
 void t.test(
-  'a generation: real pictures of the size asked for, settled by the picture',
+  'a generation has real pictures of the requested size, settled by the picture',
   async (t) => {
     const { data, response } = await client.images
       .generate({ model: 'image-2', prompt: 'a boat [[client=g1]]', n: 2, size: '1536x1024' })
@@ -59,7 +59,7 @@ void t.test(
   },
 )
 
-void t.test('a tier and a ratio come to pixels; tokens are settled as reported', async (t) => {
+void t.test('a tier and a ratio become pixels; tokens are settled as reported', async (t) => {
   const answer = await generate({
     model: 'image-2.5-flare',
     prompt: 'a boat [[client=g2]]',
@@ -76,7 +76,7 @@ void t.test('a tier and a ratio come to pixels; tokens are settled as reported',
   })
 })
 
-void t.test('a whole URL leads to the picture, a part of it does not', async (t) => {
+void t.test('a whole URL serves the picture, a part of it does not', async (t) => {
   const answer = await generate({ model: 'image-2', prompt: 'a boat', response_format: 'url' })
   t.equal(answer.status, 200)
   const [{ url: place, b64_json: base64 }] = answer.body.data
@@ -91,7 +91,7 @@ void t.test('a whole URL leads to the picture, a part of it does not', async (t)
   t.notMatch(stack.logged(), new URL(place).searchParams.get('signature') ?? 'none', 'P7')
 })
 
-void t.test('edits: files through the SDK, URLs as JSON, a form by hand', async (t) => {
+void t.test('edits with files through the SDK, URLs as JSON, and a raw form', async (t) => {
   const file = await toFile(picture, 'boat.png', { type: 'image/png' })
   const edited = await client.images.edit({
     model: 'image-2',
@@ -120,7 +120,7 @@ void t.test('edits: files through the SDK, URLs as JSON, a form by hand', async 
 })
 
 void t.test(
-  'what cannot be delivered is refused in the surface’s shape, and costs nothing',
+  'an undeliverable order is refused in the surface’s shape, and costs nothing',
   async (t) => {
     const before = stack.sandbox.calls().length
     const cases = [
@@ -167,7 +167,7 @@ void t.test(
   },
 )
 
-void t.test('forms that are none, or too much of one, are clean refusals', async (t) => {
+void t.test('malformed and oversized forms are refused cleanly', async (t) => {
   const part = (name: string, value: string) =>
     `--b\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
   const type = { 'content-type': 'multipart/form-data; boundary=b' }
@@ -191,7 +191,7 @@ void t.test('forms that are none, or too much of one, are clean refusals', async
   t.notMatch(stack.logged(), /"level":50.*FST_/)
 })
 
-void t.test('the models are listed with the routes they are for', async (t) => {
+void t.test('the models are listed with their routes', async (t) => {
   const { body } = await call(`${url}/v1/models/image-2`, { token: demo.modelToken })
   t.match(body, { supported_endpoints: ['/v1/images/generations', '/v1/images/edits'] })
 })
@@ -228,7 +228,7 @@ void t.test(
   },
 )
 
-void t.test('a stream that is cut, black or not measured costs nothing', async (t) => {
+void t.test('a stream that is cut, black or without usage costs nothing', async (t) => {
   for (const fault of ['error-after=1', 'cut-after=1', 'no-usage', 'black']) {
     const { data, response } = await client.images
       .generate({

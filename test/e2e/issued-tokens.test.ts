@@ -46,7 +46,7 @@ async function issuerOf({ surface, ...kind }: (typeof issuers)[number]) {
 }
 
 for (const kind of issuers)
-  await t.test(`a bounded ${kind.kind} token makes none wider: ${kind.scope?.level}`, async (t) => {
+  await t.test(`a bounded ${kind.kind} token issues no wider: ${kind.scope?.level}`, async (t) => {
     const issuer = await issuerOf(kind)
     const inherited = await issuer.done('POST', '/tokens', issuer.model)
     t.match(inherited, { addresses: HERE, expires_at: SOON, issued_by: issuer.id })
@@ -91,7 +91,7 @@ for (const kind of issuers)
     t.equal(itself.status, 200, 'a token may rotate itself')
   })
 
-await t.test('an unbounded operator token issues unbounded ones, and says who did', async (t) => {
+await t.test('an unbounded operator token issues unbounded tokens, as their issuer', async (t) => {
   const open = await operator.done('POST', '/tokens', { ...who, kind: 'model', name: 'open' })
   t.match(open, { addresses: null, expires_at: null, models: null })
   t.match(open.issued_by, /^token_/)
@@ -106,7 +106,7 @@ await t.test('an unbounded operator token issues unbounded ones, and says who di
   t.equal((await operator.done('GET', `/tokens/${bare.tokenId}`)).issued_by, null)
 })
 
-await t.test('what a token issued is disabled with it, where that is asked for', async (t) => {
+await t.test('the tokens that a token issued are disabled with it on request', async (t) => {
   const issuer = await issuerOf(issuers[1])
   const admin = { ...issuer.model, kind: 'admin', scope: { level: 'all_users' } }
   const second = await issuer.done('POST', '/tokens', admin)

@@ -99,20 +99,17 @@ function received(): string {
 }
 
 if (exactInteger === undefined)
-  t.test(
-    '400 naming the member and the engine that it takes, where digits would be lost',
-    async (t) => {
-      const before = stack.sandbox.requestLog().length
-      for (const { path, body } of surfaces) {
-        const answer = await post(path, body('', false))
-        t.equal(answer.status, 400, answer.text)
-        t.match(answer.text, /Node 22/)
-      }
-      t.equal(stack.sandbox.requestLog().length, before, 'nothing was sent')
-    },
-  )
+  t.test('400 naming the member and the Node version, where digits would be lost', async (t) => {
+    const before = stack.sandbox.requestLog().length
+    for (const { path, body } of surfaces) {
+      const answer = await post(path, body('', false))
+      t.equal(answer.status, 400, answer.text)
+      t.match(answer.text, /Node 22/)
+    }
+    t.equal(stack.sandbox.requestLog().length, before, 'nothing was sent')
+  })
 else
-  t.test('integers that the gateway only carries keep their digits, there and back', async (t) => {
+  t.test('integers that the gateway only passes on keep their digits, both ways', async (t) => {
     for (const { path, streamed, body, digits, answered } of surfaces)
       for (const stream of [false, true]) {
         const at = stream ? streamed : path
@@ -129,7 +126,7 @@ else
   })
 
 if (exactInteger !== undefined)
-  t.test('a large body that is read and sent in turns keeps them too', async (t) => {
+  t.test('large integers keep their digits in a large body too', async (t) => {
     for (const { path, body } of surfaces) {
       const answer = await post(path, body('a boat '.repeat(30_000), false))
       t.equal(answer.status, 200, `${path}: ${answer.text.slice(0, 300)}`)
@@ -138,21 +135,18 @@ if (exactInteger !== undefined)
   })
 
 if (exactInteger !== undefined)
-  t.test(
-    'under a key the same digits are the same request, and its answer is repeated',
-    async (t) => {
-      const [first, again] = [
-        await post(native.path, native.body('', false), 'key-large'),
-        await post(native.path, native.body('', false), 'key-large'),
-      ]
-      t.equal(first.status, 200)
-      t.equal(again.text.includes(native.answered), true, again.text)
-      const other = await post(native.path, native.body('', false).replace(NOTE, '5'), 'key-large')
-      t.equal(other.status, 409)
-    },
-  )
+  t.test('under a key equal digits are one request, whose answer is repeated', async (t) => {
+    const [first, again] = [
+      await post(native.path, native.body('', false), 'key-large'),
+      await post(native.path, native.body('', false), 'key-large'),
+    ]
+    t.equal(first.status, 200)
+    t.equal(again.text.includes(native.answered), true, again.text)
+    const other = await post(native.path, native.body('', false).replace(NOTE, '5'), 'key-large')
+    t.equal(other.status, 409)
+  })
 
-t.test('400 for a member that the gateway reads itself, naming it', async (t) => {
+t.test('400 for a large integer in a member that the gateway reads', async (t) => {
   const messages = '"messages":[{"role":"user","content":"hi"}]'
   for (const [member, param] of [
     [`"max_tokens":${SCHEMA}`, 'max_tokens'],

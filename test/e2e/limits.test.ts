@@ -46,7 +46,7 @@ function isToldToWait(t: Test, answer: Answer): void {
   t.ok(Number(seconds) >= 1 && Number(seconds) <= 60, seconds)
 }
 
-t.test('each family says 429 in its own words, and nothing is sent upstream', async (t) => {
+t.test('each family answers 429 in its own shape, and sends no request upstream', async (t) => {
   const { secret } = await issue({ requestsPerMinute: 1 })
   const tasks = tasksOf(url, secret)
   t.equal((await chat(secret)).status, 200)
@@ -79,7 +79,7 @@ t.test('each family says 429 in its own words, and nothing is sent upstream', as
   t.equal(stack.sandbox.calls().length + stack.sandbox.accepted().length, before)
 })
 
-t.test('answers count down; upstream’s own figures stay out', async (t) => {
+t.test('answers count down the token’s limits, without upstream’s figures', async (t) => {
   const { secret } = await issue({ requestsPerMinute: 3, tokensPerMinute: 30_000 })
   const upstreams = say('Hello [[sandbox remaining=77 reset-ms=900]]')
   const first = await chat(secret, upstreams)
@@ -131,7 +131,7 @@ t.test(
   },
 )
 
-t.test('tokens a minute hold what a call is expected to use', async (t) => {
+t.test('the expected tokens of a call are reserved', async (t) => {
   const { secret } = await issue({ tokensPerMinute: 5_000 })
   const slow = { ...say('x [[sandbox first-byte-ms=5000]]'), max_tokens: 4_000 }
   const first = chat(secret, slow)
@@ -151,7 +151,7 @@ t.test('tokens a minute hold what a call is expected to use', async (t) => {
   )
 })
 
-t.test('two replicas keep one limit, a second apart', async (t) => {
+t.test('two replicas share one limit, a second apart', async (t) => {
   const { secret } = await issue({ requestsPerMinute: 6 })
   const sinceMs = performance.now()
   for (let n = 0; n < 3; n += 1) t.equal((await chat(secret)).status, 200)
@@ -174,7 +174,7 @@ t.test('two replicas keep one limit, a second apart', async (t) => {
   isToldToWait(t, await chat(secret))
 })
 
-t.test('limits change while it runs, on every replica', async (t) => {
+t.test('changed limits apply on every replica at once', async (t) => {
   const { secret, tokenId } = await issue()
   const answer = await chat(secret)
   t.equal(answer.headers.get('x-ratelimit-limit-requests'), null, 'none at first')
@@ -201,7 +201,7 @@ t.test('limits change while it runs, on every replica', async (t) => {
   await limitIs(null)
 })
 
-t.test('tasks at a time: those without an end count, on both replicas', async (t) => {
+t.test('the limit of concurrent tasks counts open tasks on both replicas', async (t) => {
   const { secret } = await issue({ concurrentTasks: 2 })
   const [here, there] = [tasksOf(url, secret), tasksOf(replica.url, secret)]
   const id = await here.created({ prompt: 'x [[sandbox stall-queued]]' })
@@ -219,7 +219,7 @@ t.test('tasks at a time: those without an end count, on both replicas', async (t
   await there.created()
 })
 
-t.test('the operator’s defaults hold for tokens of which nothing was said', async (t) => {
+t.test('the operator’s default limits apply to tokens without limits', async (t) => {
   const strict = await startStack({
     env: { RATE_LIMIT_RPM: '2', RATE_LIMIT_TPM: '50000', RATE_LIMIT_CONCURRENT_TASKS: '1' },
   })

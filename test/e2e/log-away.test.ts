@@ -13,7 +13,7 @@ const PATIENCE_MS = 3_000
 /** What "at once" may take on a busy machine. */
 const AT_ONCE_MS = 1_000
 
-t.test('with the log away every route that needs it says so at once', async (t) => {
+t.test('with the log away every route that needs it is 503 at once', async (t) => {
   const stack = await startStack({ storeProcess: true })
   t.teardown(() => stack.stop())
   const { demo } = stack
@@ -78,7 +78,7 @@ t.test('with the log away every route that needs it says so at once', async (t) 
   t.equal((await tasks.get(unknown)).status, 404)
 })
 
-t.test('an account refused later has a separate reason', async (t) => {
+t.test('an account that the log refuses later is a separate reason of /readyz', async (t) => {
   const cluster = await startPretendedCluster()
   const stack = await startStack({ eventStore: cluster })
   t.teardown(() => stack.stop())

@@ -171,7 +171,7 @@ await t.test('grants, a disabled token and budgets in the middle of traffic', as
   t.equal(stack.sandbox.calls().length, statuses(all)[200], 'and what upstream was sent')
 })
 
-await t.test('credit that comes in small pieces is spent, and never more', async (t) => {
+await t.test('credit granted in small amounts is spent, and not exceeded', async (t) => {
   const poor = await open('tenant_poor')
   const { secret } = await poor.issue('model')
   const running = traffic(secret)
@@ -195,7 +195,7 @@ await t.test('credit that comes in small pieces is spent, and never more', async
   t.ok(left < parseAmount(GRANT), 'what was granted was there, each time')
 })
 
-await t.test('the audit has nothing to say', async (t) => {
+await t.test('the audit has no finding', async (t) => {
   const { log, pool } = stack.gateway
   const { findings } = await audit({ log, pool, models: allProjections })
   t.same(findings, [])

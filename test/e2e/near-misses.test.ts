@@ -38,7 +38,7 @@ const chat = (model: string) =>
   })
 
 t.test(
-  'a filter by a name that nothing has is refused on every query, with the nearest',
+  'an unknown filter value is refused on every query, with the nearest known one',
   async (t) => {
     t.equal((await chat('text-basic')).status, 200)
     await stack.caughtUp()
@@ -83,7 +83,7 @@ t.test(
       /did you mean `user_demo`\?$/,
     )
 
-    await t.test('what is there is answered, also where it is nothing', async (t) => {
+    await t.test('a known filter value is answered, also with an empty list', async (t) => {
       for (const [name, value] of [
         ['tenant_id', other.tenantId],
         ['user_id', demo.userId],
@@ -100,7 +100,7 @@ t.test(
   },
 )
 
-t.test('within a scope nothing is said of what lies outside of it', async (t) => {
+t.test('a scoped token gets no suggestion from outside its scope', async (t) => {
   const own = await api(demo.adminToken, 'POST', '/admin/tokens', {
     tenant_id: other.tenantId,
     user_id: other.userId,
@@ -122,7 +122,7 @@ t.test('within a scope nothing is said of what lies outside of it', async (t) =>
   t.equal(theirs.body.message.replace(foreign.id, ''), none.body.message.replace('token_none', ''))
 })
 
-t.test('a token is not bound to a slip of a model', async (t) => {
+t.test('a token is not bound to a misspelled model', async (t) => {
   const issue = (models: readonly string[]) =>
     api(demo.adminToken, 'POST', '/admin/tokens', {
       tenant_id: demo.tenantId,
@@ -146,7 +146,7 @@ t.test('a token is not bound to a slip of a model', async (t) => {
   const own = { kind: 'model', name: 'own', models: ['text-basik'] }
   await refused(t, api(other.profileToken, 'POST', '/user/tokens', own), 'models', /text-basic/)
 
-  await t.test('of a model that may be to come it is said that nothing is open yet', async (t) => {
+  await t.test('a token for a model that does not exist yet gets a notice', async (t) => {
     const coming = await issue(['llama-9-large'])
     t.equal(coming.status, 200, coming.text)
     t.match(
@@ -157,7 +157,7 @@ t.test('a token is not bound to a slip of a model', async (t) => {
   })
 })
 
-t.test('an administrator names tenants that there are', async (t) => {
+t.test('404 for a misspelled tenant, on every administrator route', async (t) => {
   const admin = (path: string) => api(demo.adminToken, 'GET', `/admin${path}`)
   for (const path of [
     '/tokens?tenant_id=tenant_demoo',
@@ -179,7 +179,7 @@ t.test('an administrator names tenants that there are', async (t) => {
   )
 })
 
-t.test('a price is of something that is sold', async (t) => {
+t.test('a price for an unknown SKU is refused', async (t) => {
   const price = (sku: string) => ({
     sku,
     currency: 'USD',
@@ -203,7 +203,7 @@ t.test('a price is of something that is sold', async (t) => {
   t.match(coming.body.message, /nothing sells llama-9-large-input-token/)
   t.equal((await set('text-basic-input-token', 1)).body.message, '')
 
-  await t.test('a book asks before it prices what nothing sells', async (t) => {
+  await t.test('a book with a price for an unknown SKU needs confirmation', async (t) => {
     const [current] = (await api(demo.adminToken, 'GET', '/admin/price-books')).body.data.items
     const { prices } = (await api(demo.adminToken, 'GET', `/admin/price-books/${current.version}`))
       .body.data

@@ -104,7 +104,7 @@ const quantile = (values: readonly number[], part: number): number =>
 
 const median = (values: readonly number[]): number => quantile(values, 0.5)
 
-void t.test('a token that repeats itself on 64 connections slows down itself', async (t) => {
+void t.test('a token that repeats calls on 64 connections delays only itself', async (t) => {
   await round()
   const ratios: Took = { call: [], look: [] }
   const all = { quiet: [] as number[], loud: [] as number[] }

@@ -51,7 +51,7 @@ const TASKS_OF_FAMILIES = [
 
 for (const [family, path, body] of TASKS_OF_FAMILIES)
   void t.test(
-    `${family}: a task whose id cannot be one is uncertain, and named nowhere`,
+    `${family}: a task with an invalid upstream id is uncertain, and its id is nowhere`,
     async (t) => {
       for (const id of ODD) {
         const from = await stack.gateway.log.endPosition()
@@ -92,7 +92,7 @@ function upload(purpose: string): Promise<Answer> {
   return awake(() => post('/provB/v1/files/upload', form))
 }
 
-void t.test('an upload whose id cannot be one is kept nowhere', async (t) => {
+void t.test('an upload with an invalid upstream id is not recorded', async (t) => {
   for (const purpose of ['voice_clone', 'video_generation_input'])
     for (const id of ODD) {
       const from = await stack.gateway.log.endPosition()
@@ -112,7 +112,7 @@ void t.test('an upload whose id cannot be one is kept nowhere', async (t) => {
   t.same(rows, [])
 })
 
-void t.test('a clone names upstream’s request by no word that cannot be stored', async (t) => {
+void t.test('a clone with an invalid upstream request id omits the id', async (t) => {
   const { file_id } = (await upload('voice_clone')).body.file
   for (const [n, id] of ODD.entries()) {
     const from = await stack.gateway.log.endPosition()
@@ -126,7 +126,7 @@ void t.test('a clone names upstream’s request by no word that cannot be stored
   }
 })
 
-void t.test('a response under an id that cannot be one has a short one, or none', async (t) => {
+void t.test('a response with an invalid upstream id has a short id or none', async (t) => {
   for (const id of ODD) {
     const from = await stack.gateway.log.endPosition()
     const fault = odd('responses', 'create', id)

@@ -82,7 +82,7 @@ const calls: Readonly<Record<string, object>> = {
   '/v1/quote': { path: '/v1/chat/completions', body: chat },
 }
 
-void t.test('calls, whole, streamed, kept and repeated', async (t) => {
+void t.test('calls: whole, streamed, under a key and repeated', async (t) => {
   for (const [path, body] of Object.entries(calls)) await together(t, path, () => post(path, body))
   for (const path of ['/v1/chat/completions', '/v1/responses', '/provB/v1/t2a_v2']) {
     const body = calls[path] ?? {}
@@ -114,7 +114,7 @@ const made: readonly (readonly [create: string, body: object, look: string])[] =
   ['/provB/v1/t2a_async_v2', speech, '/provB/v1/query/t2a_async_query_v2?task_id=:id'],
 ]
 
-void t.test('tasks, created, looked at, listed and deleted', async (t) => {
+void t.test('tasks: created, read, listed and deleted', async (t) => {
   for (const [path, body, look] of made) {
     const answers = await together(t, path, (at) => post(path, body, `task ${path} ${at}`))
     await together(t, `${path} again`, (at) => post(path, body, `task ${path} ${at}`))
@@ -214,7 +214,7 @@ void t.test('the asset library', async (t) => {
   t.equal(gone.status, 200, gone.text)
 })
 
-void t.test('no request waited for itself', (t) => {
+void t.test('no request waited for its own connection', (t) => {
   t.same(connections.failures, [])
   t.notMatch(stack.logged(), /holds its share of the connections/)
   const tokenId = String(model.token_id ?? model.id)

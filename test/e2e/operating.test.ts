@@ -16,7 +16,7 @@ const readModels = allProjections.map(({ name }) => name).toSorted()
 const filesOf = ({ modelToken }: TestTenant): OpenAI['files'] =>
   new OpenAI({ baseURL: `${stack.url}/v1`, apiKey: modelToken, maxRetries: 0 }).files
 
-t.test('readyz says what is up and how far each read model is', async (t) => {
+t.test('/readyz states the dependencies and the position of each read model', async (t) => {
   await tasks.reaches(await tasks.created(), 'succeeded')
   const ready = await call(`${stack.url}/readyz`)
   t.equal(ready.status, 200)
@@ -29,7 +29,7 @@ t.test('readyz says what is up and how far each read model is', async (t) => {
   t.same((await call(`${stack.url}/healthz`)).body, { status: 'ok' })
 })
 
-t.test('metrics speak of requests, tasks, upstream, the log and every read model', async (t) => {
+t.test('metrics cover requests, tasks, upstream, the log and every read model', async (t) => {
   const { text, headers } = await call(`${stack.url}/metrics`)
   t.match(headers.get('content-type'), /^text\/plain/)
   for (const name of readModels) {
@@ -54,7 +54,7 @@ function metricsOf(text: string) {
   return { stock, ours: names.filter((name) => !stock.includes(name)).toSorted() }
 }
 
-t.test('the documentation lists every metric; those of any process have stock names', async (t) => {
+t.test('the documentation lists every metric, process metrics by standard names', async (t) => {
   const { stock, ours } = metricsOf((await call(`${stack.url}/metrics`)).text)
   const page = readFileSync(new URL('docs/surfaces/operating.md', checkout), 'utf8')
   const listed = [...page.matchAll(/^\| `(tollgate_\w+)`/gm)].map(([, name = '']) => name)
@@ -69,7 +69,7 @@ t.test('the documentation lists every metric; those of any process have stock na
   for (const name of watched) t.ok(ours.includes(name), `${name} of an alarm`)
 })
 
-t.test('metrics show what was settled, what is held, and that the books agree', async (t) => {
+t.test('metrics show settled and held amounts, and that the books balance', async (t) => {
   await tasks.created({ prompt: 'x [[sandbox stall-queued]]' })
   await stack.caughtUp()
   const reads = (...lines: readonly RegExp[]) =>
@@ -98,7 +98,7 @@ t.test('metrics show what was settled, what is held, and that the books agree', 
   )
 })
 
-t.test('every route is described, and the page that shows it loads whole', async (t) => {
+t.test('every route is described, and the page that shows it loads completely', async (t) => {
   const described = await call(`${stack.url}/openapi.json`)
   t.equal(described.status, 200)
   const { paths } = described.body as { paths: Record<string, Record<string, { summary: string }>> }
@@ -130,7 +130,7 @@ t.test('every route is described, and the page that shows it loads whole', async
   }
 })
 
-t.test('an object is served where its URL says, and the URL stays out of the logs', async (t) => {
+t.test('an object is served at its URL, which is not logged', async (t) => {
   const store = stack.gateway.store!
   const bytes = Buffer.alloc(3_000_000, 'pixels')
   const key = resultKey(Date.now(), 'unguessable', 'image/webp')
@@ -170,7 +170,7 @@ t.test('files of a tenant through the official client, and in its history', asyn
   t.notMatch(stack.logged(), 'a secret name', 'what a file is called is nobody’s business')
 })
 
-t.test('with the log away creations are refused in their own shape, and come back', async (t) => {
+t.test('with the log away creations are refused in their own shape, then accepted', async (t) => {
   await stack.eventStore.kill9()
   const refused = await eventually('refused', async () => {
     const answer = await tasks.create()
@@ -196,7 +196,7 @@ t.test('with the log away creations are refused in their own shape, and come bac
   await tasks.reaches(await tasks.created(), 'succeeded')
 })
 
-t.test('with the history an hour behind, everything that does not read it goes on', async (t) => {
+t.test('with the timeline an hour behind, only its own routes are refused', async (t) => {
   const { pool } = stack.gateway
   await stack.caughtUp()
   // What is written next cannot be applied: it stands still, and grows older.

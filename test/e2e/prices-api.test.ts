@@ -64,7 +64,7 @@ const [operator] = (await done('GET', `/tokens?tenant_id=${demo.tenantId}`)).ite
   ({ kind }: { kind: string }) => kind === 'admin',
 )
 
-await t.test('a book that adds and changes for later is published and compared', async (t) => {
+await t.test('a book that adds and changes prices later is published and compared', async (t) => {
   const added = { sku: 'a-new-sku', currency: 'USD', unit: 'call', per: 1, price: '0.250' } as const
   const book = bookOf('later', FUTURE, [...priced(VIDEO_SKU, '46.50'), added])
   const answer = await ask('POST', '/price-books', book)
@@ -119,7 +119,7 @@ await t.test('a book that adds and changes for later is published and compared',
   })
 })
 
-await t.test('what changes at once or takes prices away needs to be confirmed', async (t) => {
+await t.test('a book that changes prices at once or removes some needs confirmation', async (t) => {
   const before = await stack.gateway.log.endPosition()
   const dearer = bookOf('dearer', PAST, priced('text-basic-output-token', '7'))
   const asked = await ask('POST', '/price-books', dearer)
@@ -268,7 +268,7 @@ await t.test('a tenant gets account prices, pays them, and returns to the list',
   await quotedAt('46', null)
 })
 
-await t.test('what was settled is rated under another book, and nothing is written', async (t) => {
+await t.test('settlements are re-rated under another book without writing an event', async (t) => {
   await stack.caughtUp()
   const before = await stack.gateway.log.endPosition()
   const from = 'from=2026-01-01'
@@ -325,7 +325,7 @@ await t.test("a tenant's admin token sees its own prices and changes none", asyn
   t.same(await stack.gateway.log.endPosition(), before, 'nothing was written')
 })
 
-await t.test('bad input names its member, and nothing is written', async (t) => {
+await t.test('400 names the faulty member, and no event is written', async (t) => {
   const before = await stack.gateway.log.endPosition()
   const [entry] = shipped.prices
   const book = (part: object) => ({ ...bookOf('bad', FUTURE, [own as PriceEntry]), ...part })

@@ -6,7 +6,7 @@ const stack = await sharedStack(t)
 const tasks = tasksOf(stack.url, stack.demo.modelToken)
 const finance = queriesOf(stack.url, stack.demo.queryToken)
 
-t.test('a task is created, renders, is settled once, and can be explained', async (t) => {
+t.test('a task is created, renders, is settled once, and has a history', async (t) => {
   const created = await tasks.create({ safety_identifier: 'hash-of-an-end-user', priority: 3 })
   t.equal(created.status, 200)
   t.same(Object.keys(created.body), ['id'])
@@ -114,7 +114,7 @@ t.test('a 2.5 creation echoes its model', async (t) => {
   t.same(created.body, { id: created.body.id, model: 'domestic-video-2-5' })
 })
 
-t.test('short ids and made-up names are no models', async (t) => {
+t.test('short ids and made-up names are unknown models', async (t) => {
   for (const model of [
     'video-2-0',
     'video-2-0-260128',
@@ -148,7 +148,7 @@ t.test('a failed task has its error, no content, and costs nothing', async (t) =
   t.same(lines.body.data.items, [])
 })
 
-t.test('upstream refusals are mapped, start nothing and cost nothing', async (t) => {
+t.test('upstream refusals are mapped, start no task and cost nothing', async (t) => {
   const answer = await tasks.create({ prompt: 'x [[sandbox refuse=InvalidParameter]]' })
   t.equal(answer.status, 400)
   t.match(answer.body.error, { code: 'invalid_request', type: 'BadRequest' })
@@ -208,7 +208,7 @@ t.test('the error envelope: 400, 401, 403, 404, 413, 415', async (t) => {
   t.match(huge.body.error, { code: 'invalid_request', type: 'BadRequest' })
 })
 
-t.test('nothing secret was logged', (t) => {
+t.test('no secret was logged', (t) => {
   const logged = stack.logged()
   t.match(logged, /"msg":"request"/)
   for (const secret of [stack.demo.modelToken, stack.demo.queryToken])

@@ -59,72 +59,69 @@ const reaches = (id: string, status: string): Promise<Answer> =>
     return answer.body?.task?.status === status ? answer : undefined
   })
 
-t.test(
-  'a video is created, renders, is settled by its seconds, and can be explained',
-  async (t) => {
-    const created = await create({ prompt: 'a lantern [[client=explained]]' })
-    t.equal(created.status, 200)
-    t.same(Object.keys(created.body).sort(), ['platform_id', 'task_id'])
-    t.match(created.body.task_id, /^\d{15}$/)
-    t.match(created.body.platform_id, /^video_[0-9A-HJKMNP-TV-Z]{26}$/)
-    t.equal(created.headers.get('x-platform-id'), created.body.platform_id)
-    const { task_id: id, platform_id: platformId } = created.body
-    const done = await reaches(id, 'succeeded')
-    t.match(done.body, {
-      task: {
-        id,
-        model: 'h3-video',
-        task_type: 'generation',
-        modality: 'video',
-        status: 'succeeded',
-        resolution: '768P',
-        ratio: '16:9',
-        duration: 6,
-        content: { url: /^http/ },
-        usage: { input_seconds: 0, output_seconds: 6, total_seconds: 6, input_image_count: 0 },
-      },
-      platform_id: platformId,
-      base_resp: { status_code: 0, status_msg: 'success' },
-    })
-    const video = await fetch(done.body.task.content.url)
-    t.equal(video.headers.get('content-type'), 'video/mp4')
-    t.equal(
-      Buffer.from(await video.arrayBuffer())
-        .subarray(4, 8)
-        .toString('latin1'),
-      'ftyp',
-    )
-    const byPlatform = await get(platformId)
-    t.same(byPlatform.body, done.body, 'the platform id finds the same')
+t.test('a video is created, renders, is settled by its seconds, and has a history', async (t) => {
+  const created = await create({ prompt: 'a lantern [[client=explained]]' })
+  t.equal(created.status, 200)
+  t.same(Object.keys(created.body).sort(), ['platform_id', 'task_id'])
+  t.match(created.body.task_id, /^\d{15}$/)
+  t.match(created.body.platform_id, /^video_[0-9A-HJKMNP-TV-Z]{26}$/)
+  t.equal(created.headers.get('x-platform-id'), created.body.platform_id)
+  const { task_id: id, platform_id: platformId } = created.body
+  const done = await reaches(id, 'succeeded')
+  t.match(done.body, {
+    task: {
+      id,
+      model: 'h3-video',
+      task_type: 'generation',
+      modality: 'video',
+      status: 'succeeded',
+      resolution: '768P',
+      ratio: '16:9',
+      duration: 6,
+      content: { url: /^http/ },
+      usage: { input_seconds: 0, output_seconds: 6, total_seconds: 6, input_image_count: 0 },
+    },
+    platform_id: platformId,
+    base_resp: { status_code: 0, status_msg: 'success' },
+  })
+  const video = await fetch(done.body.task.content.url)
+  t.equal(video.headers.get('content-type'), 'video/mp4')
+  t.equal(
+    Buffer.from(await video.arrayBuffer())
+      .subarray(4, 8)
+      .toString('latin1'),
+    'ftyp',
+  )
+  const byPlatform = await get(platformId)
+  t.same(byPlatform.body, done.body, 'the platform id finds the same')
 
-    await stack.caughtUp()
-    const lines = await finance.lines(`source_id=${platformId}`)
-    t.match(lines.body.data.items, [
-      {
-        native_id: id,
-        surface: 'provB.video',
-        model: 'h3-video',
-        sku: 'h3-768p-second',
-        rule: 'video-b/requested-resolution',
-        quantity: 6,
-        unit: 'second',
-        currency: 'USD',
-        amount: '0.48',
-        measurement: 'reported',
-      },
-    ])
-    const history = await finance.history(platformId)
-    const types = history.body.data.items.map((item: { type: string }) => item.type)
-    t.same(types.slice(-2), ['TaskSucceeded', 'TaskSettled'])
-    t.notMatch(history.text, /lantern|https?:\/\//, 'no prompt and no URL')
-    t.match(stack.sandbox.accepted({ client_marker: 'explained' }), [
-      { id, model: 'Sandbox-H3', requested_model: 'Sandbox-H3' },
-    ])
-  },
-)
+  await stack.caughtUp()
+  const lines = await finance.lines(`source_id=${platformId}`)
+  t.match(lines.body.data.items, [
+    {
+      native_id: id,
+      surface: 'provB.video',
+      model: 'h3-video',
+      sku: 'h3-768p-second',
+      rule: 'video-b/requested-resolution',
+      quantity: 6,
+      unit: 'second',
+      currency: 'USD',
+      amount: '0.48',
+      measurement: 'reported',
+    },
+  ])
+  const history = await finance.history(platformId)
+  const types = history.body.data.items.map((item: { type: string }) => item.type)
+  t.same(types.slice(-2), ['TaskSucceeded', 'TaskSettled'])
+  t.notMatch(history.text, /lantern|https?:\/\//, 'no prompt and no URL')
+  t.match(stack.sandbox.accepted({ client_marker: 'explained' }), [
+    { id, model: 'Sandbox-H3', requested_model: 'Sandbox-H3' },
+  ])
+})
 
 t.test(
-  'seconds without a total are those of the output; images beyond five are a line',
+  'seconds without a total are those of the output; more than five images are a line',
   async (t) => {
     const media = Array.from({ length: 7 }, (_, index) =>
       image(`https://media.example.com/${index}.png`, 'reference_image'),
@@ -147,7 +144,7 @@ t.test(
   },
 )
 
-t.test('failures cost nothing and show upstream’s number', async (t) => {
+t.test('failures cost nothing and show upstream’s code', async (t) => {
   const created = await create({ prompt: 'x [[sandbox fail=1026]]' })
   const done = await reaches(created.body.task_id, 'failed')
   t.match(done.body.task.error, { code: '1026', message: 'input content sensitive' })
@@ -157,13 +154,13 @@ t.test('failures cost nothing and show upstream’s number', async (t) => {
   t.same(lines.body.data.items, [])
 })
 
-t.test('an unknown state of upstream’s is no end, and is passed over', async (t) => {
+t.test('an unknown upstream status does not end a task', async (t) => {
   const created = await create({ prompt: 'x [[sandbox status=Preparing running-ms=400]]' })
   const done = await reaches(created.body.task_id, 'succeeded')
   t.equal(done.body.task.status, 'succeeded')
 })
 
-t.test('what upstream refuses is answered in its shape, its number kept', async (t) => {
+t.test('a refusal by upstream is answered in the family’s shape, with its code', async (t) => {
   const refused = await create({ prompt: 'x [[sandbox refuse=1026]]' })
   t.equal(refused.status, 422)
   t.match(refused.body, {
@@ -181,7 +178,7 @@ t.test('what upstream refuses is answered in its shape, its number kept', async 
 })
 
 t.test(
-  'media: public https alone, in data or uploaded; what goes upstream is what was checked',
+  'media is accepted by public https URL, inline or uploaded, and sent as checked',
   async (t) => {
     const media = [
       image('https://media.example.com/a.png'),
@@ -240,7 +237,7 @@ t.test('a callback is passed through: its receiver is challenged, then notified'
   t.match(inside.body.error.message, /^`callback_url` must have a publicly routable host \(2013\)$/)
 })
 
-t.test('an Idempotency-Key answers with the same task again', async (t) => {
+t.test('an Idempotency-Key repeated returns the first task', async (t) => {
   const first = await create({}, { key: 'b-1' })
   const again = await create({}, { key: 'b-1' })
   t.same(again.body, first.body)
@@ -249,7 +246,7 @@ t.test('an Idempotency-Key answers with the same task again', async (t) => {
   t.match(other, { status: 409, body: { error: { type: 'conflict_error', http_code: '409' } } })
 })
 
-t.test('another tenant’s video is not found, exactly like none', async (t) => {
+t.test('another tenant’s video is answered exactly as an unknown one', async (t) => {
   const { task_id: id, platform_id: platformId } = (await create()).body
   const normalised = ({ status, text, headers }: Answer) => ({
     status,
@@ -276,7 +273,7 @@ t.test('another tenant’s video is not found, exactly like none', async (t) => 
   )
 })
 
-t.test('429 while upstream is at its limit: nothing was accepted', async (t) => {
+t.test('429 while upstream limits the rate, without an accepted task', async (t) => {
   const limited = await create({ prompt: 'x [[sandbox refuse=1002]]' })
   t.match(limited, { status: 429, body: { error: { type: 'rate_limit_error' } } })
   t.equal(limited.headers.get('retry-after'), '2')

@@ -29,7 +29,7 @@ const speech = { model: 'speech-2.8-hd', text: 'Good morning.', voice_id: 'male-
 const chat = { model: 'text-basic', messages: [{ role: 'user', content: 'Hello' }] }
 
 // The first of all: later there is always something under way that writes.
-void t.test('a quote sends, writes and holds nothing', async (t) => {
+void t.test('a quote sends no request, writes no event and holds no funds', async (t) => {
   await stack.caughtUp()
   const before = [await logEnd(), stack.sandbox.accepted().length, stack.sandbox.calls().length]
   const upstream = stack.sandbox.requestLog().length
@@ -47,7 +47,7 @@ void t.test('a quote sends, writes and holds nothing', async (t) => {
   t.equal(rich.status, 200, 'nor does it need a balance')
 })
 
-void t.test('a quote of a task is the hold that its creation takes', async (t) => {
+void t.test('the quote of a task is the hold of its creation', async (t) => {
   const tasks: readonly (readonly [path: string, body: object])[] = [
     [TASKS, taskBody()],
     [TASKS, taskBody({ model: 'overseas-video-2-0', resolution: '1080p', duration: 10 })],
@@ -99,7 +99,7 @@ async function poorToken(): Promise<string> {
   return poor
 }
 
-void t.test('a quote of a call is the hold that it asks the balance for', async (t) => {
+void t.test('the quote of a call is the hold that it takes from the balance', async (t) => {
   const calls: readonly (readonly [path: string, body: object])[] = [
     ['/v1/chat/completions', { ...chat, max_tokens: 100 }],
     ['/v1/chat/completions', { ...chat, stream: true, web_search_options: {} }],
@@ -122,7 +122,7 @@ void t.test('a quote of a call is the hold that it asks the balance for', async 
   t.match([edit.status, edit.body.lines?.length > 0], [200, true], edit.text)
 })
 
-void t.test('a line of a quote is the price a settlement is made at', async (t) => {
+void t.test('a line of a quote has the price of the settlement', async (t) => {
   const { body } = await quote('/v1/images/generations', { model: 'image-2', prompt: 'a boat' })
   const made = await post('/v1/images/generations', { model: 'image-2', prompt: 'a boat' })
   const [line] = body.lines
@@ -132,7 +132,7 @@ void t.test('a line of a quote is the price a settlement is made at', async (t) 
   t.ok(parseAmount(made.headers.get('x-cost') ?? '') <= parseAmount(body.hold))
 })
 
-void t.test('what a creation refuses, its quote refuses, and names the field', async (t) => {
+void t.test('a quote refuses an order as its creation does, naming the field', async (t) => {
   const bound = await issueToken(access, {
     tenantId: demo.tenantId,
     userId: demo.userId,
@@ -185,7 +185,7 @@ void t.test('what a creation refuses, its quote refuses, and names the field', a
   t.match([other.status, other.body.error.code], [403, 'model_not_allowed'])
 })
 
-void t.test('400 for a question that cannot be read, 401 without a token', async (t) => {
+void t.test('400 for a malformed quote, 401 without a token', async (t) => {
   const wrong: readonly (readonly [body: object, param: string])[] = [
     [{ body: {} }, 'path'],
     [{ path: '/v1/chat/completions' }, 'body'],

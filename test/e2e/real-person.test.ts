@@ -157,7 +157,7 @@ async function videoOf(assetId: string): Promise<string> {
   })
 }
 
-t.test('a person who fails at the page gets the same words, and is not verified', (t) =>
+t.test('a person who fails at the page gets the failure text, and is not verified', (t) =>
   withPage(t, async (page) => {
     for (const language of ['en', 'zh', 'zh-Hant'] as const) {
       const session = await begin(language)
@@ -170,7 +170,7 @@ t.test('a person who fails at the page gets the same words, and is not verified'
   }),
 )
 
-t.test('nothing that the browser carried is in what was logged', async (t) => {
+t.test('no secret of the browser’s requests is logged', async (t) => {
   const session = await begin('en')
   const answer = await call(
     `${CALLBACK.replace('https://gateway.example.com', url)}?bytedToken=${session.credential}&resultCode=10000`,

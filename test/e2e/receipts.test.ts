@@ -50,7 +50,7 @@ function worksOut(t: Test, lines: readonly Record<string, string & number>[]) {
   }
 }
 
-void t.test('a settled task: the verdict, each line to its last digit, its hash', async (t) => {
+void t.test('the receipt of a settled task has verdict, exact lines and their hash', async (t) => {
   const { status, body } = await receipt(platformId)
   t.equal(status, 200)
   await stack.caughtUp()
@@ -85,13 +85,13 @@ void t.test('a settled task: the verdict, each line to its last digit, its hash'
   for (const { at } of body.data.timeline) t.ok(Date.parse(at) > 0)
 })
 
-void t.test('the same receipt by native id, request id and ledger line', async (t) => {
+void t.test('one receipt by native id, request id and ledger line', async (t) => {
   const one = (await receipt(platformId)).body
   for (const id of [nativeId, requestId, `${platformId}:1`])
     t.same((await receipt(id)).body, one, id)
 })
 
-void t.test('a call is there as soon as it was answered', async (t) => {
+void t.test('the receipt of a call exists as soon as it is answered', async (t) => {
   const answer = await chat('Hello [[sandbox cached-tokens=1]]')
   const callId = String(answer.headers.get('x-call-id'))
   const { status, body } = await receipt(callId)
@@ -103,14 +103,14 @@ void t.test('a call is there as soon as it was answered', async (t) => {
   t.equal((await receipt(String(answer.headers.get('x-request-id')))).body.data.id, callId)
 })
 
-void t.test('an estimated call says so, line by line', async (t) => {
+void t.test('an estimated call is marked as estimated, line by line', async (t) => {
   const answer = await chat('Hello [[sandbox no-usage]]')
   const { data } = (await receipt(String(answer.headers.get('x-call-id')))).body
   t.match(data, { state: 'settled', measurement: 'estimated', verdict: /, all of it estimated\.$/ })
   for (const { measurement } of data.lines) t.equal(measurement, 'estimated')
 })
 
-void t.test('a call that cost nothing has a receipt without lines', async (t) => {
+void t.test('a free call has a receipt without lines', async (t) => {
   const answer = await chat('Hello [[sandbox zero-usage]]')
   const { data } = (await receipt(String(answer.headers.get('x-call-id')))).body
   t.match(data, {
@@ -122,7 +122,7 @@ void t.test('a call that cost nothing has a receipt without lines', async (t) =>
   })
 })
 
-void t.test('what failed was not billed, and the receipt says why', async (t) => {
+void t.test('a failed task was not billed, and its receipt has the reason', async (t) => {
   const task = await tasks.created({ prompt: 'x [[sandbox fail=InternalError]]' })
   await tasks.reaches(task, 'failed')
   t.match((await receipt(task)).body.data, {
@@ -150,7 +150,7 @@ void t.test('what failed was not billed, and the receipt says why', async (t) =>
   })
 })
 
-void t.test('what runs is held, and its receipt says how much', async (t) => {
+void t.test('the receipt of a running task states its hold', async (t) => {
   const answer = await tasks.create({ prompt: 'x [[sandbox stall]]' })
   const id = String(answer.headers.get('x-platform-id'))
   const { data } = (await receipt(id)).body
@@ -168,7 +168,7 @@ void t.test('what runs is held, and its receipt says how much', async (t) => {
   })
 })
 
-void t.test('where it is unknown whether a task was taken, its receipt says so', async (t) => {
+void t.test('the receipt of an uncertain task states the uncertainty', async (t) => {
   const text = 'Good morning. [[sandbox drop-after-accept]]'
   const lost = await call(`${url}/provB/v1/t2a_async_v2`, {
     method: 'POST',
@@ -184,7 +184,7 @@ void t.test('where it is unknown whether a task was taken, its receipt says so',
   })
 })
 
-void t.test('a correction is on the receipt; who posted it is for operators', async (t) => {
+void t.test('a correction is on the receipt; its actor is for operators', async (t) => {
   const ofLine = ['--tenant', demo.tenantId, '--currency', 'CNY', '--line', `${platformId}:1`]
   const posted = await run(
     'credit',
@@ -221,7 +221,7 @@ void t.test('a correction is on the receipt; who posted it is for operators', as
   t.equal(seen.corrections[0].actor, 'Ada L.')
 })
 
-void t.test('404, byte for byte the same, for a foreign id and an unknown one', async (t) => {
+void t.test('404, byte for byte, for a foreign id and an unknown one', async (t) => {
   const theirs = await chat('Hello', {}, other.modelToken)
   const callId = String(theirs.headers.get('x-call-id'))
   t.equal((await receipt(callId, other.queryToken)).status, 200, 'theirs to see')
@@ -246,7 +246,7 @@ void t.test('404, byte for byte the same, for a foreign id and an unknown one', 
   t.equal((await receipt(platformId, second.secret)).text, unknown.text, 'of another user')
 })
 
-void t.test('a request that began nothing has no receipt', async (t) => {
+void t.test('a request that began neither task nor call has no receipt', async (t) => {
   const gone = await tasks.created()
   await tasks.reaches(gone, 'succeeded')
   const deleted = await tasks.del(gone)
@@ -263,7 +263,7 @@ void t.test('401 and 403 for other tokens, 400 for unknown parameters', async (t
   t.equal((await finance.get(`/receipts/${platformId}?format=csv`)).status, 400)
 })
 
-void t.test('the command line prints the same receipt', async (t) => {
+void t.test('the command line prints the receipt of the API', async (t) => {
   const { code, stdout } = await run('receipt', `${platformId}:1`)
   t.equal(code, 0)
   t.match(stdout, /^Settled once: 5\.0094 CNY in 1 line/)

@@ -163,16 +163,16 @@ async function checkKind(
   )
 }
 
-void t.test('look-ups of refused requests stay a handful, of every kind', async (t) => {
+void t.test('refused requests of every kind cost few database look-ups', async (t) => {
   for (const kind of kinds) await checkKind(t, kind, () => ({}))
 })
 
-void t.test('so they do under an Idempotency-Key', async (t) => {
+void t.test('refused requests under an Idempotency-Key cost few look-ups', async (t) => {
   for (const kind of kinds.slice(0, 5))
     await checkKind(t, kind, (n) => ({ 'idempotency-key': `k${n}-${issued}` }))
 })
 
-void t.test('a name that was not found is not looked up again for a moment', async (t) => {
+void t.test('an unknown name is not looked up again for a moment', async (t) => {
   const ask = (path: string, body: object) =>
     call(`${url}${path}`, {
       method: 'POST',

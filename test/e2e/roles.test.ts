@@ -6,7 +6,7 @@ import { call, queriesOf, tasksOf } from './support/client.ts'
 const stack = await startStack()
 t.teardown(() => stack.stop())
 
-t.test('api, projector and worker in separate processes do together what one does', async (t) => {
+t.test('api, projector and worker as separate processes work like one process', async (t) => {
   const projector = await stack.replica(['projector'])
   const worker = await stack.replica(['worker'])
   const api = await stack.replica(['api'])

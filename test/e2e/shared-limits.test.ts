@@ -50,7 +50,7 @@ async function known(token: string, of: string, measure: string, limit: number |
     })
 }
 
-await t.test('all tokens of a user share its requests, others have their own', async (t) => {
+await t.test('all tokens of a user share its limit, other users have their own', async (t) => {
   const [first, second] = [await issue(), await issue()]
   const [free] = [await issue('user_second')]
   t.match((await put([{ ...ofUser, requests_per_minute: 4 }])).body.data, {
@@ -98,7 +98,7 @@ await t.test('a tenant’s limit is shared by all its users', async (t) => {
   t.equal((await chat(other.modelToken)).status, 200)
 })
 
-await t.test('calls at a time: a user’s, a tenant’s, a token’s own', async (t) => {
+await t.test('limits of concurrent calls: per user, tenant and token', async (t) => {
   const [mine, theirs] = [await issue(), await issue('user_second')]
   const own = await issue(userId, { concurrentCalls: 1 })
   await put([
@@ -129,7 +129,7 @@ await t.test('calls at a time: a user’s, a tenant’s, a token’s own', async
   t.equal(await used('tenant_limits'), 0)
 })
 
-await t.test('tasks at a time: exact, whichever replica and token', async (t) => {
+await t.test('the limit of concurrent tasks is exact on any replica and token', async (t) => {
   const [mine, again, theirs] = [await issue(), await issue(), await issue('user_second')]
   await put([
     { ...ofUser, concurrent_tasks: 2 },
@@ -159,7 +159,7 @@ await t.test('tasks at a time: exact, whichever replica and token', async (t) =>
   t.equal((await tasksOf(replica.url, again).create(stalled)).status, 200)
 })
 
-await t.test('who may set what, and what is no limit', async (t) => {
+await t.test('permissions to set limits, and invalid limits', async (t) => {
   const before = (await put([{ subject: 'tenant', requests_per_minute: 1_000 }])).body.data
   const denied = await put([{ subject: 'tenant', requests_per_minute: 2_000 }], ofItsTenant)
   t.match(denied, { status: 403, body: { error: { code: 'scope_denied', param: 'limits' } } })

@@ -53,7 +53,7 @@ async function billed(id: string): Promise<readonly unknown[]> {
   )
 }
 
-void t.test('a text is spoken, and settled by the characters before it is heard', async (t) => {
+void t.test('a text is spoken, and settled by its characters before the answer', async (t) => {
   const answer = await speak({ voice_id: 'nova', text: '你好 [[client=s1]]' })
   t.equal(answer.status, 200)
   t.match(answer.body, {
@@ -79,7 +79,7 @@ void t.test('a text is spoken, and settled by the characters before it is heard'
   t.notMatch(stack.logged(), /X-Tos-Signature/, 'a link is nowhere in what is logged')
 })
 
-void t.test('an account may answer audio itself, and JSON where a URL is wanted', async (t) => {
+void t.test('an account may answer audio bytes, and JSON where a URL is requested', async (t) => {
   const respond = (fields: Fields) =>
     fetch(`${base}/t2a_v2`, {
       method: 'POST',
@@ -112,7 +112,7 @@ void t.test('an account may answer audio itself, and JSON where a URL is wanted'
   t.same(await billed(broken.headers.get('x-call-id') ?? ''), [])
 })
 
-void t.test('a stream ends with its figures, once it is settled', async (t) => {
+void t.test('a stream ends with its usage, once it is settled', async (t) => {
   const answer = await speak({ stream: true, text: `${'x'.repeat(40)} [[client=s2]]` })
   t.equal(answer.headers.get('content-type'), 'text/event-stream; charset=utf-8')
   const frames = answer.text
@@ -129,7 +129,7 @@ void t.test('a stream ends with its figures, once it is settled', async (t) => {
   t.same(await billed(broken.headers.get('x-call-id') ?? ''), [])
 })
 
-void t.test('what fails costs nothing, and what was not counted is not delivered', async (t) => {
+void t.test('failures cost nothing, and uncounted speech is not delivered', async (t) => {
   const cases = [
     ['refuse=1026', 200, 1026],
     ['fail=1027', 200, 1027],
@@ -154,7 +154,7 @@ void t.test('what fails costs nothing, and what was not counted is not delivered
   t.same(await billed(zero.headers.get('x-call-id') ?? ''), [])
 })
 
-void t.test('what is refused is refused before anything is sent', async (t) => {
+void t.test('an invalid order is refused before a request is sent', async (t) => {
   const before = stack.sandbox.requests().routes['speech.create']?.count
   const cases: readonly (readonly [Fields, number, RegExp])[] = [
     [{ text: '' }, 2013, /`text`/],
@@ -176,64 +176,61 @@ void t.test('what is refused is refused before anything is sent', async (t) => {
   t.equal(stack.sandbox.requests().routes['speech.create']?.count, before)
 })
 
-void t.test(
-  'a task is settled with its success, by what it counted when it was taken',
-  async (t) => {
-    const secret = 'words that nobody may read of'
-    const fields = { text: `${secret} [[client=t1]]`, output_format: 'hex' }
-    const key = { 'idempotency-key': 'one speech' }
-    const created = await create(fields, key)
-    const { task_id: id, platform_id: platformId } = created.body
-    const characters = fields.text.length
-    t.match(created.body, {
-      task_id: /^4\d{17}$/,
-      file_id: id,
-      platform_id: /^speech_[0-9A-HJKMNP-TV-Z]{26}$/,
-      usage_characters: characters,
-      base_resp: { status_code: 0 },
-    })
-    t.equal(created.headers.get('x-platform-id'), platformId)
-    const again = await create(fields, key)
-    t.match(again.body, { task_id: id, usage_characters: characters })
-    t.equal(again.headers.get('idempotent-replayed'), 'true')
-    t.match(await create({ text: 'another' }, key), {
-      status: 409,
-      body: { base_resp: { status_code: 2013 } },
-    })
-    const done = await eventually('it succeeded', async () => {
-      const { body } = await query(id)
-      return body.status === 'Success' ? body : undefined
-    })
-    t.match(done, {
-      task_id: id,
-      platform_id: platformId,
-      model: 'speech-2.8-hd',
-      file_id: id,
-      usage_characters: characters,
-    })
-    t.same((await query(platformId)).body.task_id, id)
-    const late = await create(fields, key)
-    t.match(late.body, { task_id: id, usage_characters: characters }, 'repeated after its end')
-    const events = await stack.gateway.log.readStream(`task-${platformId}`)
-    t.same(
-      events.map(({ type }) => type).filter((type) => type !== 'TaskStatusChanged'),
-      ['TaskRequested', 'TaskSubmitted', 'TaskSucceeded', 'TaskSettled'],
-    )
-    t.notMatch(JSON.stringify(events.map(({ data }) => data)), secret)
-    const [line] = await billed(platformId)
-    t.match(line, ['speech-2.8-hd-character', characters])
-    t.equal(stack.sandbox.accepted({ client_marker: 't1' }).length, 1)
-    const refused = await create({ text: '[[sandbox refuse=1026]]' })
-    t.match(refused.body, { base_resp: { status_code: 1026 } })
-    const failed = await create({ text: '[[sandbox fail=1033 running-ms=1]]' })
-    const end = await eventually('it failed', async () => {
-      const { body } = await query(failed.body.task_id)
-      return body.status === 'Failed' ? body : undefined
-    })
-    t.match(end, { error: { code: 'speech_failed' }, file_id: undefined })
-    t.same(await billed(failed.body.platform_id), [])
-  },
-)
+void t.test('a task is settled with its success, by the usage at its acceptance', async (t) => {
+  const secret = 'words that nobody may read of'
+  const fields = { text: `${secret} [[client=t1]]`, output_format: 'hex' }
+  const key = { 'idempotency-key': 'one speech' }
+  const created = await create(fields, key)
+  const { task_id: id, platform_id: platformId } = created.body
+  const characters = fields.text.length
+  t.match(created.body, {
+    task_id: /^4\d{17}$/,
+    file_id: id,
+    platform_id: /^speech_[0-9A-HJKMNP-TV-Z]{26}$/,
+    usage_characters: characters,
+    base_resp: { status_code: 0 },
+  })
+  t.equal(created.headers.get('x-platform-id'), platformId)
+  const again = await create(fields, key)
+  t.match(again.body, { task_id: id, usage_characters: characters })
+  t.equal(again.headers.get('idempotent-replayed'), 'true')
+  t.match(await create({ text: 'another' }, key), {
+    status: 409,
+    body: { base_resp: { status_code: 2013 } },
+  })
+  const done = await eventually('it succeeded', async () => {
+    const { body } = await query(id)
+    return body.status === 'Success' ? body : undefined
+  })
+  t.match(done, {
+    task_id: id,
+    platform_id: platformId,
+    model: 'speech-2.8-hd',
+    file_id: id,
+    usage_characters: characters,
+  })
+  t.same((await query(platformId)).body.task_id, id)
+  const late = await create(fields, key)
+  t.match(late.body, { task_id: id, usage_characters: characters }, 'repeated after its end')
+  const events = await stack.gateway.log.readStream(`task-${platformId}`)
+  t.same(
+    events.map(({ type }) => type).filter((type) => type !== 'TaskStatusChanged'),
+    ['TaskRequested', 'TaskSubmitted', 'TaskSucceeded', 'TaskSettled'],
+  )
+  t.notMatch(JSON.stringify(events.map(({ data }) => data)), secret)
+  const [line] = await billed(platformId)
+  t.match(line, ['speech-2.8-hd-character', characters])
+  t.equal(stack.sandbox.accepted({ client_marker: 't1' }).length, 1)
+  const refused = await create({ text: '[[sandbox refuse=1026]]' })
+  t.match(refused.body, { base_resp: { status_code: 1026 } })
+  const failed = await create({ text: '[[sandbox fail=1033 running-ms=1]]' })
+  const end = await eventually('it failed', async () => {
+    const { body } = await query(failed.body.task_id)
+    return body.status === 'Failed' ? body : undefined
+  })
+  t.match(end, { error: { code: 'speech_failed' }, file_id: undefined })
+  t.same(await billed(failed.body.platform_id), [])
+})
 
 void t.test('another tenant’s task is answered as a missing one', async (t) => {
   const { body } = await create({ text: 'mine' })
@@ -253,7 +250,7 @@ void t.test('another tenant’s task is answered as a missing one', async (t) =>
   t.same(theirs, none)
 })
 
-void t.test('the audit agrees with all of it', async (t) => {
+void t.test('the audit has no finding', async (t) => {
   await stack.caughtUp()
   const { code, stdout } = await tollgate(['audit', '--json'], {
     EVENTSTORE_URL: stack.eventStoreUrl,

@@ -13,7 +13,7 @@ const finance = queriesOf(stack.url, stack.demo.queryToken)
 
 const acceptedWith = (marker: string) => stack.sandbox.accepted({ client_marker: marker })
 
-t.test('the same Idempotency-Key and body again is the same task, sent once', async (t) => {
+t.test('an Idempotency-Key and body repeated return the task, sent once', async (t) => {
   const headers = { 'idempotency-key': 'order 1' }
   const body = { prompt: 'x [[client=once]]' }
   const first = await tasks.create(body, headers)
@@ -45,7 +45,7 @@ t.test('twenty requests under one key at once make one task', async (t) => {
   t.equal(new Set(answers.map(({ headers: sent }) => sent.get('x-platform-id'))).size, 1)
 })
 
-t.test('another body under a used key is 409, another tenant’s key is its own', async (t) => {
+t.test('another body under a used key is 409, another tenant’s key is independent', async (t) => {
   const headers = { 'idempotency-key': 'shared words' }
   const first = await tasks.create({}, headers)
   const other = await tasks.create({ duration: 6 }, headers)
@@ -57,7 +57,7 @@ t.test('another body under a used key is 409, another tenant’s key is its own'
   t.not(theirs.body.id, first.body.id)
 })
 
-t.test('a refused attempt frees its key; a key that cannot be one is refused', async (t) => {
+t.test('a refused attempt frees its key; an invalid key is refused', async (t) => {
   const headers = { 'idempotency-key': 'second try' }
   stack.sandbox.faults.add({
     faults: ['refuse=InvalidParameter'],
@@ -72,7 +72,7 @@ t.test('a refused attempt frees its key; a key that cannot be one is refused', a
   t.match(odd.body.error, { code: 'invalid_request', param: 'Idempotency-Key' })
 })
 
-t.test('a caller who names a key after a lost answer learns where it stands', async (t) => {
+t.test('a repetition under a key after a lost answer gets the state of its task', async (t) => {
   const headers = { 'idempotency-key': 'lost' }
   const body = { prompt: 'x [[client=lost]] [[sandbox drop-after-accept]]' }
   const lost = await tasks.create(body, headers)
@@ -86,7 +86,7 @@ t.test('a caller who names a key after a lost answer learns where it stands', as
   t.equal(found.body.id, acceptedWith('lost')[0]?.id)
 })
 
-t.test('an answer lost in any way is 502, then found, adopted and settled once', async (t) => {
+t.test('a creation with a lost answer is 502, then found, adopted and settled once', async (t) => {
   const faults = ['drop-after-accept', 'hang-after-accept', 'truncated', 'http-after-accept=500']
   const models = ['domestic-video-2-0', 'overseas-video-2-0']
   const lost = await Promise.all(
@@ -120,7 +120,7 @@ t.test('an answer lost in any way is 502, then found, adopted and settled once',
   }
 })
 
-t.test('what upstream certainly never saw is refused, not uncertain', async (t) => {
+t.test('a creation that certainly did not reach upstream is refused, not uncertain', async (t) => {
   const down = await tasks.create({ prompt: 'x [[sandbox refuse=AccountOverdueError]]' })
   t.equal(down.status, 503)
   const id = down.headers.get('x-platform-id') ?? ''

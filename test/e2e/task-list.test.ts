@@ -56,7 +56,7 @@ t.test('a task is listed the moment it was created', async (t) => {
   }
 })
 
-t.test('pages cover the list without gap or overlap; beyond them there is nothing', async (t) => {
+t.test('pages cover the list without gap or overlap; further pages are empty', async (t) => {
   const seen: string[] = []
   for (const page of [1, 2, 3]) {
     const answer = await tasks.list(`page_num=${page}&page_size=3`)
@@ -82,7 +82,7 @@ t.test('filter.status, filter.model and both', async (t) => {
   t.same(idsOf(both), [running])
 })
 
-t.test('filter.task_ids: commas, repetition, platform ids, strangers', async (t) => {
+t.test('filter.task_ids: commas, repetition, platform ids, foreign ids', async (t) => {
   const [a, b, c] = [ended[0] ?? '', ended[3] ?? '', running]
   t.same(idsOf(await tasks.list(`filter.task_ids=${a},${b}`)), [b, a])
   t.same(idsOf(await tasks.list(`filter.task_ids=${a}&filter.task_ids=${c}`)), [c, a])
@@ -94,7 +94,7 @@ t.test('filter.task_ids: commas, repetition, platform ids, strangers', async (t)
   t.same(idsOf(failed), [b])
 })
 
-t.test('400 with the offending parameter on a query that makes no sense', async (t) => {
+t.test('400 naming the parameter for an invalid query', async (t) => {
   const many = Array.from({ length: 501 }, (_, index) => `i${index}`).join(',')
   for (const [query, param] of [
     ['page_num=0', 'page_num'],

@@ -52,7 +52,7 @@ const counted = (answers: readonly Answer[]) => {
 
 for (const { by, stream, tokens, credit } of begun)
   await t.test(
-    `a conversation begun by ${by} and continued ${AT_ONCE} times at once costs no more than is there`,
+    `a conversation begun by ${by} and continued ${AT_ONCE} times at once costs at most the balance`,
     async (t) => {
       const { tenantId, token } = await tenantWith(String(credit))
       const asked = { input: `[[sandbox tokens=${tokens}]] Tell me all`, stream }
@@ -72,7 +72,7 @@ for (const { by, stream, tokens, credit } of begun)
     },
   )
 
-await t.test(`${AT_ONCE} images by URL at once cost no more than is there`, async (t) => {
+await t.test(`${AT_ONCE} images by URL at once cost at most the balance`, async (t) => {
   const { tenantId, token } = await tenantWith('0.05')
   const image = { type: 'input_image', image_url: 'https://media.example.com/a.png' }
   const text = { type: 'input_text', text: '[[sandbox tokens=4 first-byte-ms=500]] what is it?' }

@@ -31,7 +31,7 @@ function post(path: string, body: object, token = demo.modelToken): Promise<Answ
   return call(`${stack.url}${path}`, { method: 'POST', token, headers, body: JSON.stringify(body) })
 }
 
-void t.test('the official client continues a response, here and at a replica', async (t) => {
+void t.test('the official client continues a response, on either replica', async (t) => {
   const first = await client.responses.create({ model, input: 'one' })
   const second = await client.responses.create({
     model,
@@ -118,7 +118,7 @@ const naming = {
 }
 for (const [named, names] of Object.entries(naming))
   void t.test(
-    `a client that names items by id makes tool round trips, with ${named}`,
+    `a client that references items by id makes tool round trips, with ${named}`,
     async (t) => {
       const { model, options, sent } = referringClient(stack.url, demo.modelToken)
       const whole = await generateText({ ...options, model: model(named), messages: [asked] })
@@ -151,7 +151,7 @@ for (const [named, names] of Object.entries(naming))
     },
   )
 
-void t.test('400, byte for byte, for another tenant’s response and for none', async (t) => {
+void t.test('400, byte for byte, for another tenant’s response and an unknown one', async (t) => {
   const { id } = await client.responses.create({ model, input: 'mine' })
   const before = stack.sandbox.calls().length
   for (const stream of [false, true]) {
@@ -187,7 +187,7 @@ void t.test('400, byte for byte, for another tenant’s response and for none', 
   )
 })
 
-void t.test('400 for a file that lies with the model service', async (t) => {
+void t.test('400 for a file kept by the model service', async (t) => {
   const file_uri = 'https://models.example.com/v1beta/files/abc-123'
   const answer = await post('/v1beta/models/gen-3-pro-preview-file:generateContent', {
     contents: [{ parts: [{ file_data: { file_uri } }] }],

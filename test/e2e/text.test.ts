@@ -87,7 +87,7 @@ void t.test('chat is answered, settled as the provider reports it, and explained
   t.match(found, { success: true })
 })
 
-void t.test('a streamed chat is whole, and settled the same', async (t) => {
+void t.test('a streamed chat is whole, and settled like a plain one', async (t) => {
   for (const include_usage of [false, true]) {
     const marker = name()
     const { data: stream, response } = await client.chat.completions
@@ -119,7 +119,7 @@ const weather = {
   parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
 }
 
-void t.test('tools are called, their results understood, in both forms', async (t) => {
+void t.test('tools are called and their results used, whole and streamed', async (t) => {
   const tools = [{ type: 'function' as const, function: weather }]
   const messages = say('Weather? [[sandbox tool=weather]]')
   const first = await client.chat.completions.create({ model: 'text-tools', messages, tools })
@@ -249,7 +249,7 @@ void t.test('native generation with thoughts, inline media and a video by URL', 
   t.same(await billed(answer.headers.get('x-call-id') ?? ''), owed(upstream))
 })
 
-void t.test('native streams are data frames alone', async (t) => {
+void t.test('native streams have data frames only', async (t) => {
   const marker = name()
   const body = { contents: [{ parts: [{ text: `Hello [[client=${marker}]]` }] }] }
   const answer = await native('streamGenerateContent?alt=sse', body)
@@ -261,14 +261,14 @@ void t.test('native streams are data frames alone', async (t) => {
   t.same(await billed(answer.headers.get('x-call-id') ?? ''), owed(upstreamOf(marker)))
 })
 
-void t.test('the models of the token', async (t) => {
+void t.test('lists the models of the token', async (t) => {
   const ids = (await client.models.list()).data.map(({ id }) => id)
   t.ok(ids.includes(model) && ids.includes('gen-3-pro-preview-file'))
   t.match(await client.models.retrieve(model), { id: model, owned_by: 'gateway' })
   await t.rejects(client.models.retrieve('text-nothing'), { code: 'model_not_found' })
 })
 
-void t.test('what the provider refuses is answered in our words and costs nothing', async (t) => {
+void t.test('a provider’s refusal is answered in our words and costs nothing', async (t) => {
   const before = (await allLines()).length
   const cases: readonly (readonly [string, number, string | null])[] = [
     ['refuse=context_length_exceeded', 400, 'context_length_exceeded'],
@@ -304,7 +304,7 @@ void t.test('what the provider refuses is answered in our words and costs nothin
   })
 })
 
-void t.test('a stream that breaks is reported in the stream', async (t) => {
+void t.test('a stream that breaks off is reported in the stream', async (t) => {
   for (const fault of ['error-after=3', 'cut-after=3']) {
     const stream = await client.chat.completions.create({
       model,
@@ -322,7 +322,7 @@ void t.test('a stream that breaks is reported in the stream', async (t) => {
   }
 })
 
-void t.test('a caller who hangs up pays what was produced', async (t) => {
+void t.test('a caller who hangs up pays the usage so far', async (t) => {
   const marker = name()
   const leaving = new AbortController()
   const { data: stream, response } = await client.chat.completions
@@ -349,7 +349,7 @@ void t.test('a caller who hangs up pays what was produced', async (t) => {
   t.same(await billed(callId), owed(upstreamOf(marker)))
 })
 
-void t.test('everything the provider counts as success is on the ledger, once', async (t) => {
+void t.test('every success of the provider’s record is on the ledger, once', async (t) => {
   await stack.caughtUp()
   t.notMatch(stack.logged(), /a prompt worth keeping/, 'no prompt was logged')
   const ended = stack.sandbox

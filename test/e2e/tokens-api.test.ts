@@ -137,7 +137,7 @@ await t.test('an operator runs a tenant with HTTP alone', async (t) => {
 })
 
 await t.test(
-  'a token that is bound to addresses is refused from any other, everywhere',
+  'a token bound to addresses is refused from other addresses, on every route',
   async (t) => {
     const who = { tenant_id: demo.tenantId, user_id: demo.userId }
     const made = await operator.done('POST', '/tokens', {
@@ -181,7 +181,7 @@ await t.test(
   },
 )
 
-await t.test('a token says when it last opened something, on whichever replica', async (t) => {
+await t.test('a token shows its last successful use, on whichever replica', async (t) => {
   const who = { tenant_id: demo.tenantId, user_id: demo.userId }
   const asked = { ...who, kind: 'model', name: 'rare', addresses: ['203.0.113.7'] }
   const made = await operator.done('POST', '/tokens', asked)
@@ -202,7 +202,7 @@ await t.test('a token says when it last opened something, on whichever replica',
   )
 })
 
-await t.test('a user manages own tokens and none wider', async (t) => {
+await t.test('a user manages own tokens and cannot widen them', async (t) => {
   const user = clientOf('user', other.profileToken)
   const made = await user.done('POST', '/tokens', {
     kind: 'model',
@@ -321,7 +321,7 @@ await t.test('a user manages own tokens and none wider', async (t) => {
   t.equal((await chat(rotated.secret)).status, 401)
 })
 
-await t.test("another's token and tenant read exactly like none", async (t) => {
+await t.test("another user's token and tenant are answered exactly as unknown ones", async (t) => {
   const user = clientOf('user', other.profileToken)
   const bound = await issueToken(access, {
     tenantId: other.tenantId,
@@ -369,7 +369,7 @@ await t.test("another's token and tenant read exactly like none", async (t) => {
   same(await issueFor(demo.tenantId), await issueFor('tenant_none'), 'a token elsewhere')
 })
 
-await t.test('a tenant admin manages that tenant and no more', async (t) => {
+await t.test('a tenant admin manages that tenant only', async (t) => {
   const made = await operator.done('POST', '/tokens', {
     tenant_id: other.tenantId,
     user_id: other.userId,
@@ -423,7 +423,7 @@ await t.test('a tenant admin manages that tenant and no more', async (t) => {
   }
 })
 
-await t.test('bad input names its member, and nothing is written', async (t) => {
+await t.test('400 names the faulty member, and no event is written', async (t) => {
   const before = await stack.gateway.log.endPosition()
   const who = { tenant_id: demo.tenantId, user_id: demo.userId }
   const token = { ...who, kind: 'model', name: 'x' }
@@ -545,7 +545,7 @@ await t.test('bad input names its member, and nothing is written', async (t) => 
   t.equal(await stack.gateway.log.endPosition(), before, 'the log is as it was')
 })
 
-await t.test('secrets stand in no log, event or table', async (t) => {
+await t.test('no secret is in a log, an event or a table', async (t) => {
   await stack.caughtUp()
   t.ok(secrets.length >= 6)
   const { rows: tables } = await stack.gateway.pool.query<{ name: string }>(

@@ -34,7 +34,7 @@ async function uploaded(): Promise<UploadEventData<'MediaUploaded'>> {
   return event.data
 }
 
-void t.test('an upload is downloaded until its end, and then reads like none', async (t) => {
+void t.test('an expired upload is answered as an unknown one', async (t) => {
   const upload = await uploaded()
   const lifeMs = Date.parse(upload.expiresAt ?? '') - Date.parse(upload.uploadedAt)
   t.equal(lifeMs, 2 * 86_400_000)

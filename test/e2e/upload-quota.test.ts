@@ -53,7 +53,7 @@ const toTask = () =>
 const usesOf = async () =>
   (await call(`${url}/api/user/balance`, { token: demo.profileToken })).body.data.uploads
 
-void t.test('every way to upload is in one quota, which says so in its own shape', async (t) => {
+void t.test('every way to upload counts in one quota, refused in its own shape', async (t) => {
   t.same(await usesOf(), { files: 0, files_limit: FILES, bytes: 0, bytes_limit: 300_000 })
   const file = await toFiles()
   t.equal(file.status, 200, file.text)

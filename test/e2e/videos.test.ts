@@ -108,7 +108,7 @@ t.test('each mode makes a video, settled once by the credits upstream took', asy
   await Promise.all(each)
 })
 
-t.test('off-peak costs half; the watermark is where it was wanted', async (t) => {
+t.test('off-peak costs half; the watermark is sent where requested', async (t) => {
   const created = await clips.text('x [[sandbox queued-ms=0 running-ms=0]]', {
     off_peak: true,
     watermark: true,
@@ -143,7 +143,7 @@ t.test('a waiting video is cancelled upstream and costs nothing', async (t) => {
   t.same(types, ['TaskRequested', 'TaskSubmitted', 'TaskCancelled'])
 })
 
-t.test('400 once it is worked on, or has ended: it goes on, and is billed', async (t) => {
+t.test('400 for cancelling a running or ended video, which goes on and is billed', async (t) => {
   const working = await clips.text('x [[sandbox queued-ms=0 stall]]')
   await clips.reaches(working.body.task_id, 'processing')
   const late = await clips.cancel(working.body.task_id)
@@ -158,7 +158,7 @@ t.test('400 once it is worked on, or has ended: it goes on, and is billed', asyn
   t.equal((await linesOf(platformId)).length, 1)
 })
 
-t.test('of cancellations that meet the end, the log has one winner and its money', async (t) => {
+t.test('of a cancellation and an end at once, one is in the log and settled', async (t) => {
   const made = await Promise.all(
     Array.from({ length: 6 }, async (_, index) => {
       const wait = 40 * index
@@ -180,7 +180,7 @@ t.test('of cancellations that meet the end, the log has one winner and its money
   }
 })
 
-t.test('failures of a video have their name, and cost nothing', async (t) => {
+t.test('a failed video shows its error code and costs nothing', async (t) => {
   const failed = await clips.text('x [[sandbox fail=CreationPolicyViolation running-ms=0]]')
   const ended = await clips.reaches(failed.body.task_id, 'failed')
   t.match(ended.body, { err_code: 'CreationPolicyViolation', credits: 0, creations: [] })
@@ -238,7 +238,7 @@ t.test("errors in the family's own shape", async (t) => {
   }
 })
 
-t.test('a creation with a lost answer is found again by what it was sent with', async (t) => {
+t.test('a creation whose answer was lost is found by its marker', async (t) => {
   const lost = await clips.text('x [[client=lost]] [[sandbox drop-after-accept running-ms=0]]')
   t.equal(lost.status, 502)
   t.equal(lost.headers.get('x-should-retry'), 'false')
@@ -248,7 +248,7 @@ t.test('a creation with a lost answer is found again by what it was sent with', 
   t.equal((await linesOf(platformId)).length, 1)
 })
 
-t.test('usage that a list lacks of a success is asked for', async (t) => {
+t.test('usage that a list lacks of a success is queried', async (t) => {
   const rule = stack.sandbox.faults.add({ faults: ['usage-missing'], match: { op: 'list' } })
   const made = await Promise.all([1, 2, 3].map(() => clips.text(QUICK)))
   for (const { body } of made)
@@ -260,7 +260,7 @@ t.test('usage that a list lacks of a success is asked for', async (t) => {
   stack.sandbox.faults.clear(rule.id)
 })
 
-t.test('a key repeats no creation; another mode is another request', async (t) => {
+t.test('a repeated key creates no second task; another mode is another request', async (t) => {
   const key = { 'idempotency-key': 'clip-1' }
   const body = { model: 'clipq2', prompt: 'once' }
   const first = await clips.create('text2video', body, key)
@@ -274,7 +274,7 @@ t.test('a key repeats no creation; another mode is another request', async (t) =
   t.not(other.body.task_id, first.body.task_id)
 })
 
-t.test('callbacks are passed on, signed with a key of ours', async (t) => {
+t.test('callbacks are passed on, signed with the gateway’s key', async (t) => {
   const created = await clips.text('x', { callback_url: 'https://hooks.example.com/clip?n=1' })
   const id: string = created.body.task_id
   const told = await eventually('two callbacks', () => {
@@ -293,7 +293,7 @@ t.test('callbacks are passed on, signed with a key of ours', async (t) => {
   t.equal(headers['x-hmac-signature'], expected)
 })
 
-t.test("another tenant's video is byte for byte the 404 of an unknown one", async (t) => {
+t.test("another tenant's video is answered byte for byte as an unknown one", async (t) => {
   const unknown = '8000000000000000'
   const created = await clips.text('x [[sandbox stall-queued]]')
   const ids: string[] = [created.body.task_id, created.body.platform_id]
@@ -402,7 +402,7 @@ t.test('the official client makes, follows, downloads, lists and deletes videos'
   t.same(on.data[0]?.id, beyond.data[0]?.id, 'lists go on from one that was deleted')
 })
 
-t.test('a part of a video, its picture, and what is not there', async (t) => {
+t.test('ranges of a video, its thumbnail, and missing parts', async (t) => {
   const made = await openai.videos.create({ model: 'clip2.0', prompt: QUICK })
   await completed(made.id)
   const content = (query: string, headers: Record<string, string> = {}, method = 'GET') =>
@@ -442,7 +442,7 @@ t.test('a part of a video, its picture, and what is not there', async (t) => {
   t.equal((await content('')).status, 200)
 })
 
-t.test('what a family refuses is named as it was written here', async (t) => {
+t.test('a family’s refusal names the members of this surface', async (t) => {
   const post = (body: object) =>
     call(`${stack.url}/v1/videos`, {
       method: 'POST',
@@ -489,7 +489,7 @@ t.test('what a family refuses is named as it was written here', async (t) => {
   }
 })
 
-t.test("another tenant's videos are byte for byte those that are not there", async (t) => {
+t.test("another tenant's videos are answered byte for byte as unknown ones", async (t) => {
   const made = await openai.videos.create({ model: 'clipq2', prompt: QUICK })
   await completed(made.id)
   const native = String(own(made, 'task_id'))

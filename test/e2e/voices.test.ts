@@ -108,7 +108,7 @@ const content = (fileId: string, token = demo.modelToken) =>
     headers: { authorization: `Bearer ${token}` },
   })
 
-void t.test('what was uploaded, and what was spoken as a task, is downloaded', async (t) => {
+void t.test('uploads and asynchronous speech are downloaded', async (t) => {
   for (const purpose of ['voice_clone', 'video_generation_input']) {
     const bytes = Buffer.alloc(LARGE_BYTES, purpose)
     const parts = [purposed(purpose), filed('größe 1.wav', bytes)]
@@ -149,40 +149,37 @@ void t.test('what was uploaded, and what was spoken as a task, is downloaded', a
   t.match(await theirs.json(), { base_resp: { status_code: 2013 } })
 })
 
-void t.test(
-  'a download that upstream refuses or breaks off is answered with an error, or cut off',
-  async (t) => {
-    const id = await uploaded('voice_clone')
-    const fault = (...faults: readonly string[]) =>
-      stack.sandbox.faults.add({ faults, match: { family: 'speech', op: 'retrieve-content' } })
-    const broken = fault('http=500')
-    const failed = await content(id)
-    stack.sandbox.faults.clear(broken.id)
-    t.equal(failed.status, 502)
-    t.match(await failed.json(), { base_resp: { status_code: 1033 }, trace_id: /^req_/ })
-    const halved = fault('truncated')
-    const cut = await content(id)
-    t.equal(cut.status, 200)
-    await t.rejects(cut.arrayBuffer(), 'never ended as if whole')
-    stack.sandbox.faults.clear(halved.id)
-    const missing = await fetch(`${url}/provB/v1/files/retrieve_content`, {
+void t.test('a download that upstream refuses or breaks off is an error, or cut off', async (t) => {
+  const id = await uploaded('voice_clone')
+  const fault = (...faults: readonly string[]) =>
+    stack.sandbox.faults.add({ faults, match: { family: 'speech', op: 'retrieve-content' } })
+  const broken = fault('http=500')
+  const failed = await content(id)
+  stack.sandbox.faults.clear(broken.id)
+  t.equal(failed.status, 502)
+  t.match(await failed.json(), { base_resp: { status_code: 1033 }, trace_id: /^req_/ })
+  const halved = fault('truncated')
+  const cut = await content(id)
+  t.equal(cut.status, 200)
+  await t.rejects(cut.arrayBuffer(), 'never ended as if whole')
+  stack.sandbox.faults.clear(halved.id)
+  const missing = await fetch(`${url}/provB/v1/files/retrieve_content`, {
+    headers: { authorization: `Bearer ${demo.modelToken}` },
+  })
+  t.match(await missing.json(), { base_resp: { status_code: 2013, status_msg: /file_id/ } })
+  const hanging = fault('hang')
+  const leaving = Array.from({ length: 30 }, () =>
+    fetch(`${url}/provB/v1/files/retrieve_content?file_id=${id}`, {
       headers: { authorization: `Bearer ${demo.modelToken}` },
-    })
-    t.match(await missing.json(), { base_resp: { status_code: 2013, status_msg: /file_id/ } })
-    const hanging = fault('hang')
-    const leaving = Array.from({ length: 30 }, () =>
-      fetch(`${url}/provB/v1/files/retrieve_content?file_id=${id}`, {
-        headers: { authorization: `Bearer ${demo.modelToken}` },
-        signal: AbortSignal.timeout(300),
-      }).catch(() => 'left'),
-    )
-    await Promise.all(leaving)
-    stack.sandbox.faults.clear(hanging.id)
-    t.equal((await content(id)).status, 200, 'and the account goes on')
-  },
-)
+      signal: AbortSignal.timeout(300),
+    }).catch(() => 'left'),
+  )
+  await Promise.all(leaving)
+  stack.sandbox.faults.clear(hanging.id)
+  t.equal((await content(id)).status, 200, 'and the account goes on')
+})
 
-void t.test('an upload passes through, whole, in whichever order its parts come', async (t) => {
+void t.test('an upload is passed through complete, in either order of its parts', async (t) => {
   const bytes = Buffer.alloc(LARGE_BYTES, 'ab')
   const sha = createHash('sha256').update(bytes).digest('hex')
   const file = filed('größe 1.wav', bytes)
@@ -213,7 +210,7 @@ void t.test('an upload passes through, whole, in whichever order its parts come'
   )
 })
 
-void t.test('what is wrong with an upload is said, and nothing of it arrives', async (t) => {
+void t.test('a faulty upload is refused with its fault, and none of it arrives', async (t) => {
   const good = filed('me.wav', wavOf(1))
   const before = logged('speech.upload').filter(({ status }) => status === 200).length
   const cases = [
@@ -240,7 +237,7 @@ void t.test('what is wrong with an upload is said, and nothing of it arrives', a
   refused(t, format, 2013, /format/)
 })
 
-void t.test('a caller who leaves midway leaves nothing behind', async (t) => {
+void t.test('an upload whose caller leaves midway records no event', async (t) => {
   const { events } = await lastEvent()
   const before = logged('speech.upload').length
   await new Promise<void>((resolve) => {
@@ -273,7 +270,7 @@ async function lastEvent(): Promise<{ readonly events: number }> {
   return { events: rows[0]?.n ?? 0 }
 }
 
-void t.test('a voice is cloned under a name of ours, settled, and recorded', async (t) => {
+void t.test('a voice is cloned under the gateway’s name, settled, and recorded', async (t) => {
   const fileId = await uploaded('voice_clone')
   const prompt = await uploaded('prompt_audio', { seconds: 5 })
   const answer = await clone({
@@ -306,7 +303,7 @@ void t.test('a voice is cloned under a name of ours, settled, and recorded', asy
   t.notMatch(stack.logged(), /X-Tos-Signature=/, 'P7: the link of an audition is nowhere')
 })
 
-void t.test('a name that is taken is refused and costs nothing', async (t) => {
+void t.test('a voice name in use is refused and costs nothing', async (t) => {
   const fileId = await uploaded('voice_clone')
   const before = made().length
   const again = await clone({ file_id: fileId, voice_id: 'MyVoice_001' })
@@ -321,7 +318,7 @@ void t.test('a name that is taken is refused and costs nothing', async (t) => {
   t.not((await book.find(other.tenantId, 'MyVoice_001'))?.upstreamVoiceId, mine?.upstreamVoiceId)
 })
 
-void t.test('a voice that upstream let go of is cloned again under its name', async (t) => {
+void t.test('a voice that upstream expired is cloned again under its name', async (t) => {
   const order = {
     file_id: await uploaded('voice_clone'),
     voice_id: 'Lapsed-Voice-1',
@@ -336,7 +333,7 @@ void t.test('a voice that upstream let go of is cloned again under its name', as
   t.equal(a, b, 'it keeps its name upstream')
 })
 
-void t.test('a clone of unknown outcome is not billed, and blocks no later one', async (t) => {
+void t.test('a clone of unknown outcome is not billed, and blocks no later clone', async (t) => {
   const order = {
     file_id: await uploaded('voice_clone'),
     voice_id: 'Uncertain-1',
@@ -367,24 +364,21 @@ void t.test('a clone of unknown outcome is not billed, and blocks no later one',
   )
 })
 
-void t.test(
-  'upstream’s reasons are answered with its numbers, our own faults are not',
-  async (t) => {
-    const order = {
-      file_id: await uploaded('voice_clone'),
-      voice_id: 'Refused-Voice',
-      model: 'speech-2.8-hd',
-    }
-    for (const code of [1026, 1042, 1043, 2037, 2048, 20132])
-      refused(t, await clone({ ...order, text: `[[sandbox refuse=${code}]]` }), code, /./)
-    for (const code of [1004, 1008, 2038, 2049])
-      refused(t, await clone({ ...order, text: `[[sandbox refuse=${code}]]` }), 1000, /./, 503)
-    const short = await uploaded('voice_clone', { seconds: 2 })
-    refused(t, await clone({ file_id: short, voice_id: 'Refused-Voice' }), 2037, /./)
-  },
-)
+void t.test('upstream’s refusals keep their codes, the gateway’s faults are masked', async (t) => {
+  const order = {
+    file_id: await uploaded('voice_clone'),
+    voice_id: 'Refused-Voice',
+    model: 'speech-2.8-hd',
+  }
+  for (const code of [1026, 1042, 1043, 2037, 2048, 20132])
+    refused(t, await clone({ ...order, text: `[[sandbox refuse=${code}]]` }), code, /./)
+  for (const code of [1004, 1008, 2038, 2049])
+    refused(t, await clone({ ...order, text: `[[sandbox refuse=${code}]]` }), 1000, /./, 503)
+  const short = await uploaded('voice_clone', { seconds: 2 })
+  refused(t, await clone({ file_id: short, voice_id: 'Refused-Voice' }), 2037, /./)
+})
 
-void t.test('two tenants cannot distinguish each other’s files from missing ones', async (t) => {
+void t.test('404, byte for byte, for another tenant’s file and a missing one', async (t) => {
   const fileId = await uploaded('voice_clone')
   const prompt = await uploaded('prompt_audio', { seconds: 3 })
   const mine = await uploaded('voice_clone', { token: other.modelToken })
@@ -403,7 +397,7 @@ void t.test('two tenants cannot distinguish each other’s files from missing on
   await asOther(prompted, prompt)
 })
 
-void t.test('a video is made of its tenant’s uploads, and of no other file', async (t) => {
+void t.test('a video uses the uploads of its tenant, and no other file', async (t) => {
   const frame = filed('a.png', new Uint8Array(8))
   const video = await upload([purposed('video_generation_input'), frame])
   const fileId = String(video.body.file.file_id)
@@ -448,7 +442,7 @@ void t.test('a video is made of its tenant’s uploads, and of no other file', a
   refused(t, await clone({ file_id: fileId, voice_id: 'Their-Voice-1' }), 2013, /file_id/)
 })
 
-void t.test('a cloned voice speaks for its tenant, and is none to any other', async (t) => {
+void t.test('a cloned voice is usable by its tenant, and unknown to other tenants', async (t) => {
   const spoken = { model: 'speech-2.8-hd', text: 'hello' }
   const speak = (path: string, voice_id: string, token: string) =>
     post(path, JSON.stringify({ ...spoken, voice_id }), token)
@@ -470,7 +464,7 @@ void t.test('a cloned voice speaks for its tenant, and is none to any other', as
   }
 })
 
-void t.test('what asynchronous speech made is retrieved by the id of its task', async (t) => {
+void t.test('asynchronous speech is retrieved by the id of its task', async (t) => {
   const order = { model: 'speech-2.8-hd', text: 'hello', voice_id: 'MyVoice_001' }
   const created = await post('t2a_async_v2', JSON.stringify(order))
   const id = String(created.body.file_id)
@@ -486,7 +480,7 @@ void t.test('what asynchronous speech made is retrieved by the id of its task', 
   t.strictSame(steadyHeaders(foreign), steadyHeaders(await retrieve(NO_SUCH, other.modelToken)))
 })
 
-void t.test('ids that are none, of 64 bits or more, are never rounded to another', async (t) => {
+void t.test('ids of 64 bits and more are refused, never rounded to another id', async (t) => {
   const fileId = await uploaded('voice_clone')
   const ids = [(2n ** 53n + 1n).toString(), (2n ** 63n - 1n).toString(), (2n ** 63n).toString()]
   for (const id of [...ids, '0', '-1', '1e3', '', '/', '𝟙', `${fileId}0`])
@@ -499,7 +493,7 @@ void t.test('ids that are none, of 64 bits or more, are never rounded to another
   refused(t, await retrieve('', other.modelToken), 2013, /./)
 })
 
-void t.test('an account at its limit rests, for uploads of its kind too', async (t) => {
+void t.test('a rate-limited account rests, also for its uploads', async (t) => {
   const order = { file_id: await uploaded('voice_clone'), voice_id: 'Limited-Voice' }
   const asked = { ...order, model: 'speech-2.8-hd', text: '[[sandbox refuse=1002]]' }
   const limited = await clone(asked)
@@ -512,7 +506,7 @@ void t.test('an account at its limit rests, for uploads of its kind too', async 
   refused(t, await upload(parts), 1002, /./, 429)
 })
 
-void t.test('the log explains everything: replay by request, and an audit', async (t) => {
+void t.test('the log explains every voice: replay by request, and an audit', async (t) => {
   await stack.caughtUp()
   const { rows } = await stack.gateway.pool.query<{ request_id: string }>(
     `select request_id from voices.voices where voice_key = '${demo.tenantId}/MyVoice_001'`,
