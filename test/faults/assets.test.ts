@@ -252,7 +252,7 @@ async function dropOnce(op: string): Promise<void> {
   if (status !== 200 && status !== 201) throw new Error(`no rule: ${status}`)
 }
 
-t.test('in the end record, log and lists agree, and nothing is open', async (t) => {
+t.test('in the end record, log and lists agree, and no asset is open', async (t) => {
   t.equal(await machine.start({ clockAheadMs: PAST_ALL_BOUNDS_MS }), 'ready')
   const look = async () => {
     const found = judgeAssets({

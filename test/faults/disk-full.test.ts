@@ -43,7 +43,7 @@ async function mountDisk(t: Test, directory: string): Promise<Disk> {
   await cp(before, directory, { recursive: true })
   const filler = join(directory, 'filler')
   return {
-    kind: 'a small disk of its own',
+    kind: 'a small separate disk',
     fill: async () => {
       const file = await open(filler, 'a')
       try {
@@ -90,7 +90,7 @@ async function disksOf(t: Test, scene: Scene): Promise<readonly Disk[]> {
   return disks
 }
 
-t.test('with the log’s disk full nothing is sent or lost; given room it goes on', async (t) => {
+t.test('with the log’s disk full no task is sent or lost; with room it works again', async (t) => {
   const scene = await openScene(t)
   const early = await scene.recovered()
   await scene.reaches(early, 'succeeded')

@@ -7,13 +7,13 @@ import { codeOf, openScene, type Scene } from './scene.ts'
 
 t.setTimeout(600_000)
 
-t.test('without one of its parts the gateway says so and comes back by itself', async (t) => {
+t.test('the gateway answers 503 while one of its parts is away, and recovers', async (t) => {
   const scene = await openScene(t)
   const early = await scene.recovered()
   await scene.reaches(early, 'succeeded')
-  await t.test('without its log it sends nothing', (t) => withoutLog(t, scene, early))
-  await t.test('without Postgres it sends nothing', (t) => withoutPostgres(t, scene, early))
-  await t.test('without its upstream it shows what is known', (t) => withoutUpstream(t, scene))
+  await t.test('without its log no creation is sent', (t) => withoutLog(t, scene, early))
+  await t.test('without Postgres no creation is sent', (t) => withoutPostgres(t, scene, early))
+  await t.test('without its upstream it serves known state', (t) => withoutUpstream(t, scene))
   await scene.judge()
 })
 
@@ -44,7 +44,7 @@ async function withoutLog(t: Test, scene: Scene, early: string): Promise<void> {
     })
   })
 
-  await t.test('late answers of the log delay callers, and make nothing twice', async (t) => {
+  await t.test('late answers of the log delay callers, and duplicate no task', async (t) => {
     const stuttering = new AbortController()
     const stutter = (async () => {
       while (!stuttering.signal.aborted) {

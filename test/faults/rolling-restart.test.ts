@@ -212,7 +212,7 @@ async function startNginx(options: {
   }
 }
 
-t.test('a rolling restart behind a proxy refuses nothing and does nothing twice', async (t) => {
+t.test('a rolling restart behind a proxy refuses no request and repeats none', async (t) => {
   const program = findNginx()
   if (program === undefined) {
     t.comment(

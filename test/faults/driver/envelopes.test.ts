@@ -1,7 +1,7 @@
 import t from 'tap'
 import { envelopeOf } from './caller.ts'
 
-t.test('what a body alone says has failed has the status it would have', async (t) => {
+t.test('a failure stated only in a body has its equivalent status', async (t) => {
   const { statusOf, isFailure } = envelopeOf('/provB/v1/t2a_v2')
   const base = (code: number) => ({
     base_resp: { status_code: code, status_msg: 'as it is' },
@@ -16,7 +16,7 @@ t.test('what a body alone says has failed has the status it would have', async (
   t.equal(isFailure(base(0), 502), false)
 })
 
-t.test('each surface has a separate shape of failures', async (t) => {
+t.test('each surface has its own shape of failures', async (t) => {
   const error = { code: 'x', message: 'y', param: '', type: 'z' }
   const numbered = { type: 'server_error', message: 'y (1000)', http_code: '502' }
   const shapes = {

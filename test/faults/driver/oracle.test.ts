@@ -131,11 +131,11 @@ function codes(scene: Scene = {}): readonly string[] {
   return [...new Set(judge(findings).map(({ code }) => code))].sort()
 }
 
-t.test('a success settled once and exactly is no difference', async (t) => {
+t.test('a success settled once and exactly has no finding', async (t) => {
   t.same(codes(), [])
 })
 
-t.test('money: unsettled, wrong, doubled or in vain', async (t) => {
+t.test('reports a success unsettled, wrong in amount, doubled or without result', async (t) => {
   const failed = { ...accepted, success: false, outcome: 'failed', usage: null }
   const unsettled = { ...openTask, nativeId: 'cgt-1', end: 'failed' as const }
   t.same(codes({ tasks: [unsettled], lines: [] }), ['unsettled'])
@@ -149,7 +149,7 @@ t.test('money: unsettled, wrong, doubled or in vain', async (t) => {
   t.same(codes({ accepted: [{ ...accepted, deleted: true }] }), ['usage_destroyed'])
 })
 
-t.test('one upstream task for one request, owned by it and by nothing else', async (t) => {
+t.test('one upstream task for one request, with one owner', async (t) => {
   const twin = { ...accepted, seq: 2, id: 'cgt-2' }
   t.ok(codes({ accepted: [accepted, twin] }).includes('sent_twice'))
   const thief = { ...task, platformId: 'video_2' }
@@ -163,13 +163,13 @@ t.test('one upstream task for one request, owned by it and by nothing else', asy
   ])
 })
 
-t.test('the ledger holds the lines of the settlements and no others', async (t) => {
+t.test('the ledger has exactly the lines of the settlements', async (t) => {
   t.same(codes({ lines: [] }), ['line_missing'])
   t.same(codes({ lines: [line, { ...line, line_id: 'video_1:2' }] }), ['line_unexplained'])
   t.same(codes({ lines: [{ ...line, quantity: 999 }] }), ['line_differs'])
 })
 
-t.test('a stream with a success beside its settlement, two ends or none', async (t) => {
+t.test('reports a success apart from its settlement, two ends and none', async (t) => {
   const [requested, submitted, succeeded, settled] = task.events
   const events = (...of: readonly (LoggedEvent | undefined)[]): LoggedTask => ({
     ...task,
@@ -186,7 +186,7 @@ t.test('a stream with a success beside its settlement, two ends or none', async 
   t.same(codes({ tasks: [events(submitted, succeeded, settled)] }), ['no_intent'])
 })
 
-t.test('what is open needs a reason, and past every deadline there is none', async (t) => {
+t.test('an open task needs a reason, and has none past every deadline', async (t) => {
   const none = { lines: [] }
   const never = { ...accepted, success: false, finished: false, outcome: 'never', usage: null }
   const running = { ...openTask, nativeId: 'cgt-1' }
@@ -199,20 +199,17 @@ t.test('what is open needs a reason, and past every deadline there is none', asy
   t.same(codes({ accepted: [never], tasks: [], ...none }), ['unreported'])
 })
 
-t.test(
-  'a lost creation is excused only where it cannot be distinguished from another',
-  async (t) => {
-    const lost = { ...openTask, end: 'expired' as const, possibleCostLeak: true }
-    const scene = { tasks: [lost], lines: [] }
-    t.same(codes(scene), ['unsettled'], 'our own marker is certain')
-    const theirs = { ...lost, markerIsOurs: false }
-    t.same(codes({ ...scene, tasks: [theirs] }), ['unsettled'], 'alone it is certain as well')
-    t.same(codes({ ...scene, tasks: [theirs, { ...theirs, platformId: 'video_2' }] }), [])
-    t.same(codes({ ...scene, accepted: [{ ...accepted, gone: true }] }), [])
-  },
-)
+t.test('a lost creation is excused only where it is ambiguous', async (t) => {
+  const lost = { ...openTask, end: 'expired' as const, possibleCostLeak: true }
+  const scene = { tasks: [lost], lines: [] }
+  t.same(codes(scene), ['unsettled'], 'our own marker is certain')
+  const theirs = { ...lost, markerIsOurs: false }
+  t.same(codes({ ...scene, tasks: [theirs] }), ['unsettled'], 'alone it is certain as well')
+  t.same(codes({ ...scene, tasks: [theirs, { ...theirs, platformId: 'video_2' }] }), [])
+  t.same(codes({ ...scene, accepted: [{ ...accepted, gone: true }] }), [])
+})
 
-t.test('what upstream never had is given up in time, and nothing else ever is', async (t) => {
+t.test('a task that never reached upstream is given up in time, and no other task', async (t) => {
   const givenUp = { ...openTask, end: 'failed' as const, neverAccepted: true }
   const never = { accepted: [], lines: [] }
   t.same(codes({ ...never, tasks: [givenUp] }), [])

@@ -110,7 +110,7 @@ async function kept(at: string): Promise<string> {
   return [...events, ...spooled.flat()].join('\n')
 }
 
-t.test('what was answered outlives the power', async (t) => {
+t.test('an answered request survives a loss of power', async (t) => {
   const compiler =
     process.platform === 'linux' ? findInstalled(['cc', 'gcc'], 'gcc libc6-dev') : undefined
   if (compiler === undefined) {

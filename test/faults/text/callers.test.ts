@@ -33,7 +33,7 @@ async function allBilled(): Promise<void> {
 
 const LEAVING = 42
 
-await t.test('callers who leave at any byte pay what upstream reports', async (t) => {
+await t.test('callers who leave at any byte pay the usage that upstream reports', async (t) => {
   t.equal(await machine.start(), 'ready')
   const heard = await Promise.all(
     Array.from({ length: LEAVING }, (_none, index) => {
@@ -54,7 +54,7 @@ await t.test('callers who leave at any byte pay what upstream reports', async (t
   t.ok([...how.values()].some((measurement) => measurement === 'disconnected, reported'))
 })
 
-await t.test('where upstream reports no usage, the lines are estimated and say so', async (t) => {
+await t.test('lines are estimated, and marked, where upstream reports no usage', async (t) => {
   const switches = 'words=30 frame-ms=100'
   const leaving = families.flatMap((family) =>
     [1, 2].map(() => {
@@ -88,7 +88,7 @@ const SPOKEN = 6
 const OPENING = 150
 
 await t.test(
-  'two thousand streams and a SIGTERM: each ends in time, or costs its caller nothing',
+  'two thousand streams and a SIGTERM: each ends in time, or costs nothing',
   async (t) => {
     const draining = world.machine('draining', { DRAIN_TIMEOUT_MS: String(DRAIN_MS) })
     t.equal(await draining.start(), 'ready')

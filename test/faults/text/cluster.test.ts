@@ -86,7 +86,7 @@ await t.test('a leader that freezes, and another leads: no call is refused', asy
 })
 
 await t.test(
-  '15 s without a leader: no process ends, no caller waits, nothing is lost',
+  '15 s without a leader: no process ends, no caller waits, no settlement is lost',
   async (t) => {
     const pids = machines.map(({ pid }) => pid)
     const load = startCalls()
@@ -134,7 +134,7 @@ await t.test(
   },
 )
 
-await t.test('the books agree after all of it', async (t) => {
+await t.test('ledger and provider agree after the changes of leader', async (t) => {
   const found = await world.account()
   t.same(found.differences, [])
   t.comment(`${found.delivered} delivered, ${found.settled} settled`)

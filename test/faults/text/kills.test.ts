@@ -40,7 +40,7 @@ async function live(machine: Machine, crashAt: string | undefined, killAfterMs?:
 const KILLED = 'ended by SIGKILL'
 
 await t.test(
-  'killed between answer, log and delivery: what was delivered is billed, once',
+  'killed between answer, log and delivery: a delivered answer is billed once',
   async (t) => {
     const points = ['call.after-provider', 'call.before-append', 'call.after-append']
     const lives = points.map((point) => `${point}:${dice.integer(2, BURST - 4)}`)
@@ -55,7 +55,7 @@ await t.test(
   },
 )
 
-await t.test('killed at random moments of answers: the books agree', async (t) => {
+await t.test('killed at random moments of answers: ledger and provider agree', async (t) => {
   const moments = [dice.integer(30, 400), dice.integer(400, 1_200)]
   t.comment(`after ${moments.join(' and ')} ms`)
   const ends = await Promise.all(
@@ -65,7 +65,7 @@ await t.test('killed at random moments of answers: the books agree', async (t) =
   t.same((await world.account({ died })).differences, [])
 })
 
-await t.test('two gateways go on at once, one of them is killed; the books agree', async (t) => {
+await t.test('two gateways run, one of them is killed: ledger and provider agree', async (t) => {
   t.same(await Promise.all([first.start(), second.start()]), ['ready', 'ready'])
   const spared = Array.from({ length: BURST }, () => world.call(first, calls.next()))
   const struck = Array.from({ length: BURST }, () => {

@@ -63,7 +63,7 @@ async function isReady(): Promise<boolean> {
   return response.ok
 }
 
-await t.test('the log dies under streams: spooled before they end, then billed once', async (t) => {
+await t.test('the log dies under streams: they are spooled, then billed once', async (t) => {
   t.equal(await machine.start(), 'ready')
   const { heard, tooEarly } = await underWay()
   await store.kill9()
@@ -120,7 +120,7 @@ await t.test(
   },
 )
 
-await t.test('a spool with a torn record: all before it is billed, once', async (t) => {
+await t.test('a spool with a torn record: every record before it is billed once', async (t) => {
   // The first make the log's absence known, which takes seconds; then each has a record of its own.
   const { heard, askings } = await underWay((index) => (index < 3 ? 15 : 50 + 3 * index))
   await store.kill9()
@@ -162,7 +162,7 @@ await t.test('a spool with a torn record: all before it is billed, once', async 
   t.comment(`${found.unbilled.length} accepted upstream and not billed`)
 })
 
-await t.test('the books agree after all of it', async (t) => {
+await t.test('ledger and provider agree after the outages', async (t) => {
   const heard = await Promise.all(
     Array.from({ length: 6 }, () => world.call(machine, calls.next())),
   )

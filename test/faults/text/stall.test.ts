@@ -31,7 +31,7 @@ const next = () =>
   })
 
 await t.test(
-  'the log stalls under load: it is served again at once, and the spool empties meanwhile',
+  'calls are served at once after a stall of the log, and the spool empties meanwhile',
   async (t) => {
     t.equal(await machine.start(), 'ready')
     const load = startLoad(() => world.call(machine, next()), CALLS_PER_SECOND)
@@ -66,7 +66,7 @@ await t.test(
   },
 )
 
-await t.test('the books agree after it', async (t) => {
+await t.test('ledger and provider agree after the stall', async (t) => {
   const found = await world.account()
   t.same(found.differences, [])
   t.comment(`${found.delivered} delivered, ${found.settled} settled`)

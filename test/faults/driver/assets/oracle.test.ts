@@ -169,37 +169,31 @@ function codes(change: Change = {}): readonly string[] {
 const withdrawn = said('AssetWithdrawn')
 const gone = said('AssetDeleted')
 
-t.test(
-  'what is the same on every side is no difference, and neither is nothing at all',
-  async (t) => {
-    t.same(codes(), [])
-    t.same(codes({ isOver: true }), [])
-    t.same(judgeAssets(nothingKept()), [])
-    const deleted = { ...streams.assets, 'asset-2': [...used, withdrawn, gone] }
-    const away = [upstreamAsset, { ...upstreamUsed, deleted: true }]
-    t.same(codes({ assets: deleted, upstream: { assets: away } }), [])
-  },
-)
+t.test('agreeing records have no finding, and neither have empty ones', async (t) => {
+  t.same(codes(), [])
+  t.same(codes({ isOver: true }), [])
+  t.same(judgeAssets(nothingKept()), [])
+  const deleted = { ...streams.assets, 'asset-2': [...used, withdrawn, gone] }
+  const away = [upstreamAsset, { ...upstreamUsed, deleted: true }]
+  t.same(codes({ assets: deleted, upstream: { assets: away } }), [])
+})
 
-t.test(
-  'P1: what no caller asked for, what came before its record, what was sent twice',
-  async (t) => {
-    const more = (one: AcceptedAsset): Change => ({ upstream: { assets: [...record.assets, one] } })
-    t.same(codes(more({ ...upstreamAsset, id: 'a-9', name: 'asset-9' })), ['unasked'])
-    t.same(codes(more({ ...upstreamAsset, id: 'a-9' })), ['sent_twice', 'wrong_owner'])
-    const early = { ...upstreamAsset, accepted_at: '2026-01-02T03:04:00.000Z' }
-    t.same(codes({ upstream: { assets: [early, upstreamUsed] } }), ['intent_too_late'])
-    t.same(codes({ upstream: { assets: [upstreamUsed] } }), ['made_up', 'wrong_end'])
-    const twice = { ...session, id: 'session-2', group_id: null }
-    t.same(codes({ upstream: { verifications: [session, twice] } }), ['sent_twice', 'wrong_owner'])
-    t.same(
-      codes({ upstream: { verifications: [session, { ...twice, client_marker: 'somebody' }] } }),
-      ['unasked'],
-    )
-  },
-)
+t.test('P1: assets unasked for, sent before their record, or sent twice', async (t) => {
+  const more = (one: AcceptedAsset): Change => ({ upstream: { assets: [...record.assets, one] } })
+  t.same(codes(more({ ...upstreamAsset, id: 'a-9', name: 'asset-9' })), ['unasked'])
+  t.same(codes(more({ ...upstreamAsset, id: 'a-9' })), ['sent_twice', 'wrong_owner'])
+  const early = { ...upstreamAsset, accepted_at: '2026-01-02T03:04:00.000Z' }
+  t.same(codes({ upstream: { assets: [early, upstreamUsed] } }), ['intent_too_late'])
+  t.same(codes({ upstream: { assets: [upstreamUsed] } }), ['made_up', 'wrong_end'])
+  const twice = { ...session, id: 'session-2', group_id: null }
+  t.same(codes({ upstream: { verifications: [session, twice] } }), ['sent_twice', 'wrong_owner'])
+  t.same(
+    codes({ upstream: { verifications: [session, { ...twice, client_marker: 'somebody' }] } }),
+    ['unasked'],
+  )
+})
 
-t.test('what was accepted and is not known must not be given up, nor stay unknown', async (t) => {
+t.test('an accepted asset must not be given up, nor stay unknown', async (t) => {
   const [first] = asset
   const unknown = first === undefined ? [] : [first]
   t.same(codes({ assets: { 'asset-1': unknown } }), ['unfound'])
@@ -209,7 +203,7 @@ t.test('what was accepted and is not known must not be given up, nor stay unknow
   t.same(codes({ assets: { 'asset-1': refused }, upstream: { assets: vanished } }), [])
 })
 
-t.test('each ends as upstream says it has', async (t) => {
+t.test('the end of each asset must be upstream’s end', async (t) => {
   const open = asset.slice(0, 2)
   t.same(codes({ assets: { 'asset-1': open } }), ['end_unseen'])
   const working = { ...upstreamAsset, status: 'Processing', outcome: 'never' as const }
@@ -229,7 +223,7 @@ t.test('each ends as upstream says it has', async (t) => {
   t.same(codes({ assets: { 'asset-1': [...asset, said('AssetAccepted')] } }), ['twice'])
 })
 
-t.test('deletions: on both sides, asked for, and after the last use', async (t) => {
+t.test('deletions: on both sides, requested, and after the last use', async (t) => {
   const away = { assets: [upstreamAsset, { ...upstreamUsed, deleted: true }] }
   t.same(codes({ assets: { 'asset-2': [...used, withdrawn] } }), ['deletion_unfinished'])
   t.same(codes({ assets: { 'asset-2': [...used, withdrawn, gone] } }), ['deletion_lost'])
@@ -257,12 +251,12 @@ t.test('deletions: on both sides, asked for, and after the last use', async (t) 
   t.same(codes({ witness }), ['deletion_lost'])
 })
 
-t.test('a use of what can be deleted is written down', async (t) => {
+t.test('the use of an asset of a person must be recorded', async (t) => {
   t.same(codes({ uses: [{ requestId: 'req_2', assetId: 'asset-2' }] }), ['use_unrecorded'])
   t.same(codes({ uses: [{ requestId: 'req_2', assetId: 'asset-1' }] }), [])
 })
 
-t.test('persons: verified by the page, once, with a group that is theirs', async (t) => {
+t.test('persons: verified by the page, once, with a group of their own', async (t) => {
   const failed = { verifications: [{ ...session, page: 'fail' as const, group_id: null }] }
   t.same(codes({ upstream: failed }), ['verified_in_vain', 'wrong_owner'])
   t.same(codes({ verifications: { v2: verified } }), ['owned_twice'])
@@ -275,7 +269,7 @@ t.test('persons: verified by the page, once, with a group that is theirs', async
   t.same(codes({ witness }), ['id_lost', 'two_groups'])
 })
 
-t.test('callers are shown what the log has of them, and nothing of other tenants', async (t) => {
+t.test('callers are shown the log’s assets of their tenant only', async (t) => {
   const library = logged(streams)
   const findings = { ...nothingKept(), upstream: record, logged: library, isOver: false }
   const judged = (assets: readonly (readonly [string, string])[], groups: readonly string[]) => {

@@ -136,7 +136,7 @@ function codes({
 const delivered = { delivered: true, callIds: new Set(['call_1']) }
 const whole = { calls: [settled], lines: [lineOf('call_1')], told: delivered }
 
-t.test('a call and a task that are settled once and exactly are no difference', async (t) => {
+t.test('a call and a task settled once and exactly have no finding', async (t) => {
   t.same(codes(whole), [])
   const told = { platformIds: new Set(['image_1']) }
   t.same(codes({ order: later, tasks: [task], lines: [lineOf('image_1')], told }), [])
@@ -163,7 +163,7 @@ t.test(
 )
 
 t.test(
-  'a call that was sent again under its key is made once, unless it failed or its process died',
+  'a call sent again under its key is made once, unless it failed or its process died',
   async (t) => {
     const told = { ...delivered, sent: 3 }
     t.same(codes({ ...whole, told }), [])
@@ -181,18 +181,15 @@ t.test(
   },
 )
 
-t.test(
-  'a call is billed under the id its caller has, and not to one who was refused',
-  async (t) => {
-    t.same(codes({ ...whole, told: { ...delivered, callIds: new Set(['call_2']) } }), ['wrong_id'])
-    const refused = (words: string) => codes({ ...whole, told: { refused: words } })
-    t.same(refused('502 upstream_error'), ['billed_though_refused'])
-    t.same(refused('503 service_unavailable'), [], 'whether it was written down was not known')
-    t.same(refused('422 no_image_generated'), [])
-  },
-)
+t.test('a call is billed under its caller’s id, and not after a refusal', async (t) => {
+  t.same(codes({ ...whole, told: { ...delivered, callIds: new Set(['call_2']) } }), ['wrong_id'])
+  const refused = (words: string) => codes({ ...whole, told: { refused: words } })
+  t.same(refused('502 upstream_error'), ['billed_though_refused'])
+  t.same(refused('503 service_unavailable'), [], 'whether it was written down was not known')
+  t.same(refused('422 no_image_generated'), [])
+})
 
-t.test('a task: begun before it is sent, settled or reported, and ended', async (t) => {
+t.test('a task is recorded before it is sent, settled or reported, and ended', async (t) => {
   const asked = { order: later }
   t.same(codes(asked), ['unreported'])
   const late = { ...task, requestedAtMs: AT_MS + 5_000 }
@@ -242,7 +239,7 @@ function settledAs(
 }
 
 t.test(
-  'speech is billed by the characters upstream reported, a clone by the piece and by what it speaks',
+  'speech is billed by reported characters, a clone by the piece and its audition',
   async (t) => {
     const owed = (order: SpeechOrder) =>
       owedFor(order, spoken).map(({ sku, quantity, pico }) => `${sku} ${quantity} ${pico}`)
@@ -277,20 +274,20 @@ t.test(
   },
 )
 
-t.test('a sample is sent on once, and only for who uploaded it', async (t) => {
+t.test('a sample is sent on once, and only for its uploader', async (t) => {
   t.same(codes({ ...whole, uploads: new Map([['u0-1', 1]]) }), ['unasked'])
   const told = { ...whole, uploaded: ['u0-1'] }
   t.same(codes({ ...told, uploads: new Map([['u0-1', 1]]) }), [])
   t.same(codes({ ...told, uploads: new Map([['u0-1', 2]]) }), ['sent_twice'])
 })
 
-t.test('the ledger holds the lines of the settlements and no others', async (t) => {
+t.test('the ledger has exactly the lines of the settlements', async (t) => {
   t.same(codes({ ...whole, lines: [] }), ['line_missing'])
   t.same(codes({ ...whole, lines: [...whole.lines, lineOf('call_9')] }), ['line_unexplained'])
   t.same(codes({ ...whole, lines: [{ ...lineOf('call_1'), quantity: 1 }] }), ['line_differs'])
 })
 
-t.test('what is owed follows from upstream’s record, to the last digit', async (t) => {
+t.test('the owed amount follows from upstream’s record, to the last digit', async (t) => {
   const owed = (of: Partial<ImageOrder>, call: Partial<UpstreamCall>) =>
     owedFor({ ...order, ...of }, { ...made, ...call }).map(
       ({ sku, quantity, pico, currency }) => `${sku} ${quantity} ${pico} ${currency}`,

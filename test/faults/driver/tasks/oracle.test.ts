@@ -127,7 +127,7 @@ function codes(all: readonly Made[], members: Partial<Findings> = {}): readonly 
 const like = made('1')
 
 t.test(
-  'without markers a lost creation is excused where another is like it, else never',
+  'without markers a lost creation is excused only where another is equal to it',
   async (t) => {
     t.same(codes([like]), ['unsettled'], 'alone it can be nothing else')
     t.same(codes([like, made('2')]), [])
@@ -156,7 +156,7 @@ t.test('without markers an absence is not proved, and not reported as proved', a
   t.same(codes([{ ...like, task }], never), ['given_up_in_doubt'])
 })
 
-t.test('without markers too much in doubt is an excuse, and only for these families', async (t) => {
+t.test('without markers too many doubtful tasks are an excuse for these families', async (t) => {
   const many = Array.from({ length: 51 }, (_, index) =>
     made(String(index), { settings: { duration: 1_000 + index } }),
   )
@@ -164,7 +164,7 @@ t.test('without markers too much in doubt is an excuse, and only for these famil
   t.same(codes(many.slice(1)), ['unsettled'])
 })
 
-t.test('what nothing lists is excused once it is reported, and never found', async (t) => {
+t.test('a task of a family without lists is excused once reported, and never found', async (t) => {
   const { accepted, task } = like
   const unlisted = {
     ...like,
@@ -181,7 +181,7 @@ t.test('what nothing lists is excused once it is reported, and never found', asy
   t.ok(codes([{ ...unlisted, task: known }]).includes('unsettled'), 'it could have been asked for')
 })
 
-t.test('a task is its own creation’s, whatever it looks like', async (t) => {
+t.test('a task belongs to its own creation, however similar others are', async (t) => {
   const settlement = {
     nativeId: '4-2',
     usage: { total_seconds: 6 },
