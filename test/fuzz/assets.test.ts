@@ -100,7 +100,7 @@ void t.test('any values in the members of any action: 4xx naming one, or 200', a
   t.ok((seen.get('404')?.size ?? 0) > 4)
 })
 
-void t.test('any query: never out of shape, and nothing is run but a known action', async (t) => {
+void t.test('any query is answered in shape, and runs a known action only', async (t) => {
   const text = fc.oneof(
     fc.string({ unit: 'grapheme', maxLength: 20 }).map((each) => encodeURIComponent(each)),
     fc.constantFrom('', '%', '%zz', '%00', '%ff', '%ED%A0%80', '%0d%0aX:1', '&', '=', '#', '+'),
@@ -137,7 +137,7 @@ void t.test('any query: never out of shape, and nothing is run but a known actio
     t.ok((counts.get(status) ?? 0) > 20, `${counts.get(status)} × ${status}`)
 })
 
-void t.test('any bytes as a body of any action: 400, 413 or right by chance', async (t) => {
+void t.test('any bytes as a body of any action: 400, 413, or 200 by chance', async (t) => {
   const payload = fc.oneof(
     fc.json({ maxDepth: 4 }),
     fc.string({ unit: 'binary', maxLength: 100 }),

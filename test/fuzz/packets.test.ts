@@ -115,7 +115,7 @@ async function targets(): Promise<
 }
 
 void t.test(
-  'no malformed or cut request ends the process or keeps others from theirs',
+  'no malformed or truncated request ends the process or delays other requests',
   async (t) => {
     t.setTimeout(PATIENCE_MS)
     const picks = seededPicks(SEED)

@@ -36,7 +36,7 @@ function post(url: string, payload: string | Buffer): InjectOptions & { readonly
   return { method: 'POST', url, headers, payload }
 }
 
-void t.test('a good body with anything changed in it', async (t) => {
+void t.test('a good body with any change is answered in the family’s shape', async (t) => {
   for (const path of paths) {
     accepted = 0
     const good = goodBodies[path] ?? {}
@@ -53,7 +53,7 @@ void t.test('a good body with anything changed in it', async (t) => {
   }
 })
 
-void t.test('any JSON at all', async (t) => {
+void t.test('any JSON is answered in the family’s shape', async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...paths), anyValue, async (path, value) => {
       await attempt(post(path, JSON.stringify(value)))
@@ -63,7 +63,7 @@ void t.test('any JSON at all', async (t) => {
   t.pass('was answered in the family’s shape')
 })
 
-void t.test('any bytes, and JSON with bytes changed', async (t) => {
+void t.test('any bytes, and JSON with changed bytes, are answered in shape', async (t) => {
   const damage = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 4 })
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...paths), damage, async (path, changes) => {
@@ -115,7 +115,7 @@ const segment = fc.oneof(
   }),
 )
 
-void t.test('any path, method, query and headers', async (t) => {
+void t.test('any path, method, query and headers are answered in shape', async (t) => {
   const request = fc.record({
     prefix: fc.constantFrom('/v1', '/v1beta', '/v1beta/models', '/v1/models'),
     segments: fc.array(segment, { maxLength: 3 }),
