@@ -36,24 +36,21 @@ await onEveryServer(t, async (t, log) => {
   ]
 
   for (const path of APPEND_PATHS) {
-    t.test(
-      `${path}: each kind of expected revision that holds lets the append through`,
-      async (t) => {
-        const stream = log.stream()
-        const first = await log.append(path, stream, several(2), 'no_stream')
-        t.equal(first.nextExpectedRevision, 1n)
-        const exact = await log.append(path, stream, several(3, 2), 1n)
-        t.equal(exact.nextExpectedRevision, 4n)
-        const any = await log.append(path, stream, numbered(5), 'any')
-        t.equal(any.nextExpectedRevision, 5n)
-        const exists = await log.append(path, stream, numbered(6), 'stream_exists')
-        t.equal(exists.nextExpectedRevision, 6n)
-        t.same(await numbersIn(log.client, stream), [0, 1, 2, 3, 4, 5, 6])
+    t.test(`${path}: an append with an expected revision that holds is accepted`, async (t) => {
+      const stream = log.stream()
+      const first = await log.append(path, stream, several(2), 'no_stream')
+      t.equal(first.nextExpectedRevision, 1n)
+      const exact = await log.append(path, stream, several(3, 2), 1n)
+      t.equal(exact.nextExpectedRevision, 4n)
+      const any = await log.append(path, stream, numbered(5), 'any')
+      t.equal(any.nextExpectedRevision, 5n)
+      const exists = await log.append(path, stream, numbered(6), 'stream_exists')
+      t.equal(exists.nextExpectedRevision, 6n)
+      t.same(await numbersIn(log.client, stream), [0, 1, 2, 3, 4, 5, 6])
 
-        const fresh = await log.append(path, log.stream(), numbered(0), 'any')
-        t.equal(fresh.nextExpectedRevision, 0n, 'any also creates a stream')
-      },
-    )
+      const fresh = await log.append(path, log.stream(), numbered(0), 'any')
+      t.equal(fresh.nextExpectedRevision, 0n, 'any also creates a stream')
+    })
 
     for (const { events, expected, actual } of WRONG) {
       t.test(`${path}: expecting ${expected} of a stream of ${events} is refused`, async (t) => {
@@ -72,7 +69,7 @@ await onEveryServer(t, async (t, log) => {
       })
     }
 
-    t.test(`${path}: of many writers expecting the same revision exactly one wins`, async (t) => {
+    t.test(`${path}: of many writers expecting one revision exactly one wins`, async (t) => {
       const stream = log.stream()
       await log.append(path, stream, numbered(0), 'no_stream')
       const writers = Array.from({ length: 20 }, (_, index) =>
@@ -108,7 +105,7 @@ await onEveryServer(t, async (t, log) => {
       t.equal(new Set(positions).size, 15)
     })
 
-    t.test(`${path}: an event comes back as it was written`, async (t) => {
+    t.test(`${path}: an event is read back as it was written`, async (t) => {
       const stream = log.stream('ümlaut 流')
       const id = randomUUID()
       const data = { text: 'Grüße 流 \u0000 "quoted"', nested: { list: [1, null, true] } }
@@ -181,7 +178,7 @@ await onEveryServer(t, async (t, log) => {
     })
   }
 
-  t.test('appends to many streams at once all arrive, on both paths at once', async (t) => {
+  t.test('appends to many streams at once on both paths are all stored', async (t) => {
     const streams = Array.from({ length: 200 }, (_, index) => ({
       path: APPEND_PATHS[index % 2] ?? 'batch',
       name: log.stream(),

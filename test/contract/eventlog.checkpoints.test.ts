@@ -37,7 +37,7 @@ await onEveryServer(t, async (t, log) => {
     return event === undefined ? -1 : numberOf(event)
   }
 
-  t.test('no checkpoint skips an event, whatever is behind the start', async (t) => {
+  t.test('no checkpoint skips an event, whatever precedes the start', async (t) => {
     const noise = log.stream('noise')
     const positions: bigint[] = []
     const append = async (stream: string, n: number): Promise<void> => {
@@ -62,7 +62,7 @@ await onEveryServer(t, async (t, log) => {
     t.pass(`each event came, at 0 to ${MOST_BEHIND} events behind the start`)
   })
 
-  t.test('from the start with no match no checkpoint but 2^64-1 skips an event', async (t) => {
+  t.test('from the start without a match, no checkpoint but 2^64-1 skips an event', async (t) => {
     const wanted = log.stream('wanted')
     const { subscription, checkpoints } = subscribe(wanted, START)
     await once(subscription, 'caughtUp')
@@ -87,7 +87,7 @@ await onEveryServer(t, async (t, log) => {
     t.same(await collect(read), [], 'nothing is read from there')
   })
 
-  t.test('a read begins at the event whose commit it names, whatever the prepare', async (t) => {
+  t.test('a read begins at the event with the given commit, whatever the prepare', async (t) => {
     const { position } = await client.appendToStream(log.stream(), numbered(7))
     if (position === undefined) return t.fail('a new append has a position')
     for (const prepare of [position.prepare, 0n]) {
@@ -97,7 +97,7 @@ await onEveryServer(t, async (t, log) => {
     }
   })
 
-  t.test('a burst reaches a live subscriber whole, if need be by resuming', async (t) => {
+  t.test('a burst reaches a live subscriber completely, if necessary by resuming', async (t) => {
     const wanted = log.stream('wanted')
     const { position: start } = await client.appendToStream(log.stream(), numbered(0))
     if (start === undefined) return t.fail('a new append has a position')

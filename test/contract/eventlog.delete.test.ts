@@ -32,7 +32,7 @@ await onEveryServer(t, async (t, log) => {
     }
   })
 
-  t.test('deleting at a wrong revision is refused and deletes nothing', async (t) => {
+  t.test('a delete at a wrong revision is refused and deletes no event', async (t) => {
     const stream = log.stream()
     await client.appendToStream(stream, several(3))
     for (const expectedRevision of [1n, 3n, 'no_stream'] as const) {
@@ -90,7 +90,7 @@ await onEveryServer(t, async (t, log) => {
     await refused(t, client.tombstoneStream(stream), StreamDeletedError)
   })
 
-  t.test('tombstoning at a wrong revision is refused and changes nothing', async (t) => {
+  t.test('a tombstone at a wrong revision is refused without an effect', async (t) => {
     const stream = log.stream()
     await client.appendToStream(stream, several(2))
     for (const expectedRevision of [0n, 5n, 'no_stream'] as const) {

@@ -11,7 +11,7 @@ await onEveryServer(t, async (t, log) => {
   ])
 
   for (const path of APPEND_PATHS) {
-    t.test(`${path}: the same append at no_stream succeeds again and is stored once`, async (t) => {
+    t.test(`${path}: a repeated append at no_stream succeeds and is stored once`, async (t) => {
       const stream = log.stream()
       const events = several(3)
       const first = await log.append(path, stream, events, 'no_stream')
@@ -21,7 +21,7 @@ await onEveryServer(t, async (t, log) => {
       t.same(await numbersIn(log.client, stream), [0, 1, 2])
     })
 
-    t.test(`${path}: the same append at an exact revision succeeds however old`, async (t) => {
+    t.test(`${path}: a repeated append at an exact revision succeeds, however old`, async (t) => {
       const stream = log.stream()
       await log.append(path, stream, several(2), 'no_stream')
       const retried = several(2, 2)
@@ -32,7 +32,7 @@ await onEveryServer(t, async (t, log) => {
       t.equal((await numbersIn(log.client, stream)).length, 40)
     })
 
-    t.test(`${path}: a beginning of an earlier append counts as that append`, async (t) => {
+    t.test(`${path}: the first events of an earlier append count as that append`, async (t) => {
       const stream = log.stream()
       const events = several(3)
       await log.append(path, stream, events, 'no_stream')
@@ -105,7 +105,7 @@ await onEveryServer(t, async (t, log) => {
       for (const stream of streams) t.same(await numbersIn(log.client, stream), [0, 1])
     })
 
-    t.test(`${path}: the same append sent many times at once is stored once`, async (t) => {
+    t.test(`${path}: one append sent many times at once is stored once`, async (t) => {
       for (const revision of ['no_stream', 'any'] as const) {
         const stream = log.stream()
         const events = several(3)
@@ -123,7 +123,7 @@ await onEveryServer(t, async (t, log) => {
     })
   }
 
-  t.test('a retry on the other append path is recognised too', async (t) => {
+  t.test('a retry on the other append path is recognised', async (t) => {
     const stream = log.stream()
     const events = several(2).map((event) => ({ ...event, id: randomUUID().toUpperCase() }))
     await log.append('batch', stream, events, 'no_stream')

@@ -27,7 +27,7 @@ await onEveryServer(t, async (t, log) => {
     t.same(await read({ direction: BACKWARDS, fromRevision: START }), [0])
   })
 
-  t.test('a stream longer than any page comes whole, in order, both ways', async (t) => {
+  t.test('a stream longer than any page is read whole, in order, both ways', async (t) => {
     const stream = log.stream()
     await client.appendToStream(stream, several(MANY))
     const expected = Array.from({ length: MANY }, (_, index) => index)
@@ -46,7 +46,7 @@ await onEveryServer(t, async (t, log) => {
     await refused(t, collect(backwards), StreamNotFoundError)
   })
 
-  t.test('a stream whose name begins like another is another', async (t) => {
+  t.test('streams whose names share a prefix are separate', async (t) => {
     const stream = log.stream()
     const longer = `${stream}\u0000x`
     await client.appendToStream(stream, several(2))
@@ -101,7 +101,7 @@ await onEveryServer(t, async (t, log) => {
     }
   })
 
-  t.test('what was acknowledged is read at once', async (t) => {
+  t.test('an acknowledged append can be read at once', async (t) => {
     const stream = log.stream()
     for (let n = 0; n < 30; n += 1) {
       await client.appendToStream(stream, numbered(n))

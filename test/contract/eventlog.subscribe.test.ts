@@ -31,7 +31,7 @@ await onEveryServer(t, async (t, log) => {
     t.same((await take(subscription, 2)).map(numberOf), [3, 4])
   })
 
-  t.test('a stream subscription from the end shows only what comes', async (t) => {
+  t.test('a stream subscription from the end shows only later events', async (t) => {
     const stream = log.stream()
     await client.appendToStream(stream, several(3))
     const subscription = client.subscribeToStream(stream, { fromRevision: END })
@@ -112,7 +112,7 @@ await onEveryServer(t, async (t, log) => {
     t.same(seen, [2, 4])
   })
 
-  t.test('$all from the end shows only what comes', async (t) => {
+  t.test('$all from the end shows only later events', async (t) => {
     const stream = log.stream()
     await client.appendToStream(stream, several(3))
     const filter = streamNameFilter({ prefixes: [stream] })
@@ -123,7 +123,7 @@ await onEveryServer(t, async (t, log) => {
     t.same((await seen).map(numberOf), [3])
   })
 
-  t.test('$all resumed from the position of any event continues with the next', async (t) => {
+  t.test('$all resumed from the position of any event continues with the next event', async (t) => {
     const stream = log.stream()
     await client.appendToStream(stream, several(6))
     const events = await collect(client.readStream(stream))
@@ -137,7 +137,7 @@ await onEveryServer(t, async (t, log) => {
     }
   })
 
-  t.test('a filtered subscription gets checkpoints though nothing matches', async (t) => {
+  t.test('a filtered subscription gets checkpoints without a match', async (t) => {
     const { position: from } = await client.appendToStream(log.stream(), numbered(0))
     if (from === undefined) return t.fail('a new append has a position')
     const wanted = log.stream('wanted')
@@ -174,7 +174,7 @@ await onEveryServer(t, async (t, log) => {
     await subscription.unsubscribe()
   })
 
-  t.test('resuming from any checkpoint misses nothing and repeats nothing', async (t) => {
+  t.test('resuming from any checkpoint skips and repeats no event', async (t) => {
     const { position: from } = await client.appendToStream(log.stream(), numbered(0))
     if (from === undefined) return t.fail('a new append has a position')
     const wanted = log.stream('wanted')
@@ -261,7 +261,7 @@ await onEveryServer(t, async (t, log) => {
     }
   })
 
-  t.test('a live event can be read where the subscriber saw it', async (t) => {
+  t.test('a live event can be read at the position that the subscriber saw', async (t) => {
     const stream = log.stream()
     const filter = streamNameFilter({ prefixes: [stream] })
     const subscription = client.subscribeToAll({ fromPosition: END, filter })
@@ -283,7 +283,7 @@ await onEveryServer(t, async (t, log) => {
     t.equal(seen, 20)
   })
 
-  t.test('after unsubscribing nothing more arrives, and others go on', async (t) => {
+  t.test('after unsubscribing no event arrives, and other subscriptions go on', async (t) => {
     const stream = log.stream()
     const filter = streamNameFilter({ prefixes: [prefix] })
     const leaving = client.subscribeToAll({ fromPosition: END, filter })
