@@ -69,7 +69,7 @@ function appFolderOf(path: string): string | undefined {
   return innermost ?? path.split('/').slice(2, -1)[0]
 }
 
-t.test('folders of the application use only what stands above them', (t) => {
+t.test('a folder of the application imports only folders below it', (t) => {
   const inside = sources.filter(({ path }) => path.startsWith('src/app/'))
   const offending = inside.flatMap(({ path, imports }) => {
     const mine = appFolderOf(path)

@@ -28,7 +28,7 @@ function leadsTo(from: string, to: string): boolean {
   return arrows.some(([tail, head]) => tail === from && (head === to || leadsTo(head, to)))
 }
 
-t.test('every import follows the arrows, and every arrow is followed', (t) => {
+t.test('every import follows an arrow of the diagram, and every arrow is used', (t) => {
   const pairs = new Set(
     sources.flatMap(({ path, imports }) => {
       const importer = folderOf(path)

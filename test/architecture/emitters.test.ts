@@ -89,12 +89,12 @@ t.test('every stream, socket, server and child process has an owner for its fail
   t.end()
 })
 
-t.test('an owner stays: a listener for one failure leaves the next without', (t) => {
+t.test('listeners for failures are permanent, not for the first failure only', (t) => {
   for (const { path, text } of sources) t.notMatch(text, /\.once\(\s*'error'/, path)
   t.end()
 })
 
-t.test('each exception is still made', (t) => {
+t.test('each listed exception still exists in the code', (t) => {
   for (const [maker, paths] of Object.entries(REPORTS_ELSEWHERE))
     for (const path of paths)
       t.ok(

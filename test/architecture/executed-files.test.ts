@@ -46,7 +46,7 @@ async function executed(): Promise<ReadonlySet<string>> {
   return files
 }
 
-t.test('one call and one task execute few files, and the page names them', async (t) => {
+t.test('one call and one task execute few files, which the page names', async (t) => {
   const stack = await startStack()
   t.teardown(() => stack.stop())
   const tasks = tasksOf(stack.url, stack.demo.modelToken)

@@ -4,7 +4,7 @@ import { sources } from './sources.ts'
 /** Where the wires of text may be named; everything else asks the registries. */
 const textRooms = /^src\/families\/(?:chat|responses|native|text|index\.ts)(?:\/|$)/
 
-t.test('the wires of text are named where text is at home', (t) => {
+t.test('the text wires are named in text folders only', (t) => {
   const names = /['"`](?:chat|responses|native)['"`]|\b(?:chat|responses|native):/
   const inside = sources.filter(({ path, text }) => textRooms.test(path) && names.test(text))
   t.ok(inside.length > 5, `${inside.length} files name them`)
@@ -18,7 +18,7 @@ t.test('the wires of text are named where text is at home', (t) => {
   t.end()
 })
 
-t.test('aggregates know no family and no check of a body', (t) => {
+t.test('aggregates import no family and no schema checker', (t) => {
   const catalog = sources.filter(({ path }) => path.startsWith('src/domain/catalog/'))
   t.ok(catalog.length > 3, `read ${catalog.length} files`)
   const offending = sources
@@ -44,7 +44,7 @@ const familyWords: Readonly<Record<string, RegExp>> = {
 }
 const lists = ['src/families/index.ts', 'infra/sandbox/registry.ts']
 
-t.test('no file outside the rooms of a family names it', (t) => {
+t.test('no file outside a family’s folders names the family', (t) => {
   const known = sources
     .map(({ path }) => /^src\/families\/([^/]+)\//.exec(path)?.[1])
     .filter((name) => name !== undefined && name !== 'kit' && name !== 'text')

@@ -140,7 +140,7 @@ t.test('every import follows the dependency rule', (t) => {
   t.end()
 })
 
-t.test('what faces upstream share is layered: http below the others', (t) => {
+t.test('the kit of families is layered: http below task and image', (t) => {
   const kit = sources.filter((file) => file.path.startsWith('src/families/kit/'))
   t.ok(kit.length > 15, `read ${kit.length} files`)
   t.same(kit.flatMap(kitOffences), [])
@@ -168,7 +168,7 @@ t.test('no import cycles, even of types', (t) => {
   t.end()
 })
 
-t.test('files stay readable and carry telling names', (t) => {
+t.test('files and functions keep their size, and files have telling names', (t) => {
   const long = sources
     .map((file) => ({ path: file.path, lines: file.text.split('\n').length }))
     .filter((file) => file.lines > 301)
@@ -183,7 +183,7 @@ t.test('files stay readable and carry telling names', (t) => {
   t.end()
 })
 
-t.test('the audit keeps its own account of what moves money', (t) => {
+t.test('the audit computes movements of money itself', (t) => {
   const audit = sources.filter(({ path }) => path.startsWith('src/app/audit/'))
   t.ok(audit.length > 20, `read ${audit.length} files`)
   const readers = audit.filter(
@@ -220,7 +220,7 @@ t.test('every list of the query API is a table through the same function', (t) =
   t.end()
 })
 
-t.test('a read model is folded without tables, and read without what writes it', (t) => {
+t.test('a fold uses no tables, and a query uses no writer', (t) => {
   const layerOf = (path: string): string | undefined =>
     /^projections\/[^/]+\/(fold|write|read)\//.exec(path)?.[1]
   const layers: Readonly<Record<string, readonly string[]>> = {
@@ -245,7 +245,7 @@ t.test('a read model is folded without tables, and read without what writes it',
   t.end()
 })
 
-t.test('time and randomness are handed in', (t) => {
+t.test('time and randomness are injected', (t) => {
   const time =
     /\bDate\.now\b|\bnew Date\(\s*\)|(?<!new )\bDate\(\s*\)|\bperformance\.(?:now|timeOrigin)\b|\bhrtime\b/
   const asksForTime = sources.filter(({ text }) => time.test(text)).map(({ path }) => path)

@@ -44,7 +44,7 @@ const linesOf = async (sku: string) => {
   return body.data.items as readonly { readonly amount: string; readonly request_id: string }[]
 }
 
-void t.test('a task is created, looked at, and billed', async (t) => {
+void t.test('a task of a new family is created, read and billed', async (t) => {
   const created = await post('/clay/figures', { model: 'clay-1-260101', pose: 'standing' })
   t.equal(created.status, 200, created.text)
   const { figure } = created.body
@@ -56,14 +56,14 @@ void t.test('a task is created, looked at, and billed', async (t) => {
   t.match(await linesOf('clay-1-figure'), [{ amount: '0.25', model: 'clay-1' }])
 })
 
-void t.test('a call is answered and billed', async (t) => {
+void t.test('a call of a new family is answered and billed', async (t) => {
   const answer = await post('/echo/say', { model: 'echo-1', text: 'over the hills' })
   t.equal(answer.status, 200, answer.text)
   t.match(answer.body, { said: 'over the hills', words: 3 })
   t.match(await linesOf('echo-1-word'), [{ amount: '1.5', quantity: 3 }])
 })
 
-void t.test('both are priced beforehand', async (t) => {
+void t.test('tasks and calls of new families are quoted', async (t) => {
   const figure = await post('/v1/quote', {
     path: '/clay/figures',
     body: { model: 'clay-1', pose: 'lying' },
@@ -76,7 +76,7 @@ void t.test('both are priced beforehand', async (t) => {
   t.match(echo.body, { hold: '1', lines: [{ sku: 'echo-1-word', rule: 'echo/word' }] })
 })
 
-void t.test('models, names of endpoints and the description know both', async (t) => {
+void t.test('models, endpoint names and the OpenAPI document have both families', async (t) => {
   const { body: models } = await get('/v1/models')
   t.match(
     models.data.find(({ id }: { id: string }) => id === 'echo-1'),
@@ -92,7 +92,7 @@ void t.test('models, names of endpoints and the description know both', async (t
     t.ok(described.paths[path]?.post?.requestBody, path)
 })
 
-void t.test('failures are in their own shape', async (t) => {
+void t.test('failures of new families have their own envelope', async (t) => {
   for (const path of ['/clay/nowhere', '/echo/nowhere']) {
     const missing = await get(path)
     t.equal(missing.status, 404)
@@ -106,7 +106,7 @@ void t.test('failures are in their own shape', async (t) => {
   t.match(unknown.body, { oops: { word: 'model_not_found' } })
 })
 
-void t.test('other creations refuse their members by name, and they those of others', async (t) => {
+void t.test('members of a new family are refused elsewhere, and foreign ones by it', async (t) => {
   const clip = await post('/provC/ent/v2/text2video', {
     model: 'clipq3-pro',
     prompt: 'a boat',

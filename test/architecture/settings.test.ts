@@ -5,7 +5,7 @@ import { sources } from './sources.ts'
 /** Where settings are taken from their list; elsewhere one of them may be meant by itself. */
 const rooms = /^src\/(?:kernel|domain|eventlog|app\/accounts|api|cli|start)\//
 
-t.test('what follows from the list of settings is written nowhere by hand', (t) => {
+t.test('names that follow from the list of settings are not written by hand', (t) => {
   t.ok(allSettings.length > 3, `${allSettings.length} settings`)
   const read = sources.filter(({ path }) => rooms.test(path))
   t.ok(read.length > 200, `read ${read.length} files`)

@@ -14,7 +14,7 @@ function datesIn(text: string): readonly string[] {
   )
 }
 
-t.test('texts become times in one place', async (t) => {
+t.test('texts are parsed as times in one file', async (t) => {
   t.ok(sources.length > 400, `${sources.length} files`)
   let read = 0
   for (const { path, text } of sources) {
@@ -28,13 +28,13 @@ t.test('texts become times in one place', async (t) => {
   t.ok(read >= 15, `${read} dates`)
 })
 
-t.test('the test finds what it looks for', async (t) => {
+t.test('the finders of these tests find violations', async (t) => {
   for (const argument of ['text', '`${day}T00:00:00Z`', "'2026-01-01'", 'row.first', 'modified'])
     t.notMatch(argument, OF_NUMBER)
   t.same(datesIn('new Date(fromTimestamp(of(day)))  new Date()'), ['fromTimestamp(of(day))', ''])
 })
 
-t.test('names become zones in one place', async (t) => {
+t.test('names are parsed as time zones in one file', async (t) => {
   const named = sources
     .filter(({ text }) => text.includes('TimeZone.named('))
     .map(({ path }) => path)
