@@ -51,13 +51,13 @@ t.test('all faults are listed at once, naming each variable', (t) => {
   t.end()
 })
 
-t.test('queries have separate connections, timeout and rate', (t) => {
+t.test('queries have their own connections, timeout and rate', (t) => {
   t.strictSame(loadConfig({}).queries, { poolSize: 4, timeoutMs: 5_000, requestsPerMinute: 600 })
   t.throws(() => loadConfig({ QUERY_TIMEOUT_MS: '0' }), /QUERY_TIMEOUT_MS/)
   t.end()
 })
 
-t.test('limits are none unless they are set', (t) => {
+t.test('limits are undefined unless they are set', (t) => {
   const none = {
     requestsPerMinute: undefined,
     tokensPerMinute: undefined,
@@ -91,7 +91,7 @@ const EXTERNAL = {
   MARKER_SECRET: 'k',
 }
 
-t.test('nothing is sold on external stores without accounts, unless it is asked for', (t) => {
+t.test('external stores without accounts are refused unless the sandbox is requested', (t) => {
   const serve = (env: Readonly<Record<string, string>>) => loadConfig(env, { serving: true })
   const { EVENTSTORE_URL, DATABASE_URL } = EXTERNAL
   for (const env of [EXTERNAL, { EVENTSTORE_URL }, { DATABASE_URL, SANDBOX: ' ' }])
@@ -111,7 +111,7 @@ t.test('nothing is sold on external stores without accounts, unless it is asked 
   t.end()
 })
 
-t.test('media is kept where the operator says', (t) => {
+t.test('media is stored in the configured place', (t) => {
   const serve = (env: Readonly<Record<string, string>>) => loadConfig(env, { serving: true })
   t.same(serve({}).objectStorage, { kind: 'local' }, 'the embedded default')
   const sandboxed = { ...EXTERNAL, SANDBOX: 'on' }
@@ -150,7 +150,7 @@ t.test('media is kept where the operator says', (t) => {
   t.end()
 })
 
-t.test('what people see of the configuration hides secrets', (t) => {
+t.test('the printed configuration hides secrets', (t) => {
   const shown = describeConfig({
     DATABASE_URL: 'postgres://u:hunter2@b/t',
     MARKER_SECRET: 'hunter2',
@@ -160,7 +160,7 @@ t.test('what people see of the configuration hides secrets', (t) => {
   t.end()
 })
 
-t.test('.env.example shows every variable with its default and meaning, and no other', (t) => {
+t.test('.env.example has every variable with its default and meaning, and no other', (t) => {
   const path = fileURLToPath(new URL('../.env.example', import.meta.url))
   const expected = listOf(variables)
     .map(({ help, name, fallback = '' }) => `# ${help}\n${name}=${fallback}\n`)

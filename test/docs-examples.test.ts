@@ -32,7 +32,7 @@ const others = readdirSync(new URL('docs/surfaces/', checkout)).filter(
   (name) => !first.includes(name),
 )
 
-t.test('the first call of each page works when pasted, and answers what is printed', async (t) => {
+t.test('the first call of each page works when pasted, and answers as printed', async (t) => {
   t.ok(others.length >= 20, `${others.length} pages`)
   for (const name of [...first, ...others]) {
     const text = pageText(`docs/surfaces/${name}`)

@@ -66,14 +66,14 @@ function missingPlaces(page: Page): readonly string[] {
     .map((path) => `${page.path}: ${path}`)
 }
 
-t.test('every link and every place that a page names is there', (t) => {
+t.test('every link and every path named by a page exists', (t) => {
   t.ok(docs.length >= 12, `read ${docs.length} pages`)
   t.same(pages.flatMap(brokenLinks), [])
   t.same(pages.flatMap(missingPlaces), [])
   t.end()
 })
 
-t.test('the README leads to the index, and the index to every page', (t) => {
+t.test('the README links to the index, and the index to every page', (t) => {
   t.match(pages[0]?.text, '](docs/README.md)')
   const index = docs.find(({ path }) => path === 'docs/README.md')?.text ?? ''
   for (const { path } of docs)
@@ -81,7 +81,7 @@ t.test('the README leads to the index, and the index to every page', (t) => {
   t.end()
 })
 
-t.test('every event type has a row among the events, and no other has', (t) => {
+t.test('the events page has a row for every event type, and no other row', (t) => {
   const events = docs.find(({ path }) => path === 'docs/events.md')?.text ?? ''
   const rows = [...events.matchAll(/^\| `([A-Z]\w+)` +\|/gm)].map(([, type]) => type)
   t.equal(rows.length, new Set(rows).size, 'each once')
