@@ -15,6 +15,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { timeLimitS } from './time-limit.ts'
 import { lists, type Order, take } from './turns.ts'
 import { type Usage, usageLines } from './usage.ts'
 
@@ -94,7 +95,7 @@ const worker = fileURLToPath(new URL('worker.js', import.meta.url))
 t.setTimeout(0)
 const jobs = Number(process.env['TAP_JOBS'] ?? 1)
 t.jobs = jobs + (waiting.length > 0 ? 1 : 0)
-const timeoutMs = Number(process.env['TAP_TIMEOUT'] ?? 30) * 1_000
+const timeoutMs = timeLimitS * 1_000
 /** What failed, said again at the very end: where only the end of a long output is kept, that is the part needed. */
 const failed: string[] = []
 t.parser.on('fail', ({ fullname, diag }) => {

@@ -1,0 +1,3 @@
+import t from 'tap'
+
+t.pass(`limit ${t.options.timeout} ms`)
