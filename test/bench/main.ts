@@ -18,6 +18,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   create: () => import('./create.ts'),
   'in-flight': () => import('./in-flight.ts'),
   chat: () => import('./chat.ts'),
+  idle: () => import('./idle.ts'),
   streams: () => import('./streams.ts'),
   bodies: () => import('./bodies.ts'),
   images: () => import('./images.ts'),

@@ -1,0 +1,118 @@
+import { readFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { warmUp } from './chat-load.ts'
+import type { Benchmark, Figure } from './figure.ts'
+import { tell, withClosers } from './kit/closers.ts'
+import { cpuBetween, cpuMs, totalMs, type CpuMs } from './kit/cpu.ts'
+import type { BenchGateway } from './kit/gateway.ts'
+import { descendants } from './kit/process.ts'
+import { sized, sizeFrom } from './kit/sizes.ts'
+import { startTollgate, startUpstream, type Row } from './kit/text-rows.ts'
+
+/**
+ * What an installation costs while nobody calls: processor time of every process, Postgres and its
+ * autovacuum included, and statements a second. Fresh, and after many calls, whose rows autovacuum
+ * cleans up meanwhile.
+ */
+
+const SETTLING_MS = sized(20_000, 2_000)
+const FRESH_SLICES = sized(6, 1)
+const LATER_SLICES = sized(30, 2)
+const SLICE_MS = sized(10_000, 1_000)
+const CALLS = sizeFrom('BENCH_CALLS', sized(150_000, 500))
+const VACUUM_LOOK_MS = 500
+
+/** A stretch of time in which nobody called. */
+interface Slice {
+  /** Milliseconds of processor time a second, by process. */
+  readonly cpu: CpuMs
+  /** Transactions a second; the benchmark's own look is one of them. */
+  readonly commits: number
+  /** Whether autovacuum worked in it. */
+  readonly vacuumed: boolean
+}
+
+async function isVacuuming(pid: number): Promise<boolean> {
+  const lines = await Promise.all(
+    (await descendants(pid)).map((one) => readFile(`/proc/${one}/cmdline`, 'utf8').catch(() => '')),
+  )
+  return lines.some((line) => line.includes('autovacuum worker'))
+}
+
+async function slice(gateway: BenchGateway): Promise<Slice> {
+  const before = await cpuMs(gateway.pid)
+  const { commits } = await gateway.postgres()
+  const startMs = performance.now()
+  let vacuumed = false
+  while (performance.now() - startMs < SLICE_MS) {
+    await sleep(VACUUM_LOOK_MS)
+    vacuumed ||= await isVacuuming(gateway.pid)
+  }
+  const seconds = (performance.now() - startMs) / 1_000
+  const spent = Object.entries(cpuBetween(before, await cpuMs(gateway.pid)))
+  return {
+    cpu: Object.fromEntries(spent.map(([part, ms]) => [part, ms / seconds])),
+    commits: ((await gateway.postgres()).commits - commits) / seconds,
+    vacuumed,
+  }
+}
+
+async function slices(gateway: BenchGateway, count: number): Promise<readonly Slice[]> {
+  const seen: Slice[] = []
+  for (let n = 0; n < count; n += 1) {
+    const one = await slice(gateway)
+    seen.push(one)
+    tell(`idle: ${totalMs(one.cpu).toFixed(1)} ms/s${one.vacuumed ? ', autovacuum' : ''}`)
+  }
+  return seen
+}
+
+/** The mean of some slices. */
+function figureOf(name: string, seen: readonly Slice[], most: number): readonly Figure[] {
+  if (seen.length === 0) return []
+  const mean = (of: (one: Slice) => number): number =>
+    seen.reduce((sum, one) => sum + of(one), 0) / seen.length
+  const parts = Object.keys(seen[0]?.cpu ?? {}).map(
+    (part) => `${part} ${mean(({ cpu }) => cpu[part] ?? 0).toFixed(1)}`,
+  )
+  return [
+    {
+      name: `idle, ${name}`,
+      value: mean(({ cpu }) => totalMs(cpu)),
+      unit: 'ms CPU a second',
+      reach: most,
+      bound: 'most',
+      note: `${parts.join(', ')}; ${seen.length} × ${SLICE_MS / 1_000} s`,
+    },
+    {
+      name: `idle, ${name}, transactions of Postgres`,
+      value: mean(({ commits }) => commits),
+      unit: 'a second',
+    },
+  ]
+}
+
+async function afterCalls(row: Row, gateway: BenchGateway): Promise<readonly Slice[]> {
+  await warmUp([row], CALLS)
+  await gateway.settled()
+  await sleep(SETTLING_MS)
+  return slices(gateway, LATER_SLICES)
+}
+
+export const run: Benchmark = () =>
+  withClosers(async (closers) => {
+    const upstream = await startUpstream(closers)
+    const { row, gateway } = await startTollgate(closers, upstream.url)
+    await sleep(SETTLING_MS)
+    const fresh = await slices(gateway, FRESH_SLICES)
+    const later = await afterCalls(row, gateway)
+    return [
+      ...figureOf('fresh', fresh, 10),
+      ...figureOf(
+        `after ${CALLS} calls, outside of autovacuum`,
+        later.filter(({ vacuumed }) => !vacuumed),
+        10,
+      ),
+      ...figureOf(`after ${CALLS} calls, autovacuum included`, later, 20),
+    ]
+  })
