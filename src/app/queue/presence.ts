@@ -56,9 +56,9 @@ export function createPresence(
   let seen: ReadonlyMap<string, SeenHeartbeat> = new Map()
 
   /** The workers whose heartbeats have not changed for long enough. */
-  const silent = async (): Promise<readonly SeenHeartbeat[]> => {
+  const silent = (beats: readonly Heartbeat[]): readonly SeenHeartbeat[] => {
     const nowMs = monotonic.nowMs()
-    const now = (await heartbeats(pool)).map((heartbeat): SeenHeartbeat => {
+    const now = beats.map((heartbeat): SeenHeartbeat => {
       const before = seen.get(heartbeat.owner)
       return before?.beat === heartbeat.beat ? before : { ...heartbeat, sinceMs: nowMs }
     })
@@ -69,9 +69,9 @@ export function createPresence(
     known: () => monotonic.nowMs() - renewedMs < SILENT_MS,
     round: async () => {
       const sentMs = monotonic.nowMs()
-      await renewWorker(pool, owner)
+      const beats = await renewWorker(pool, owner)
       renewedMs = sentMs
-      const workers = await silent()
+      const workers = silent(beats)
       if (workers.length === 0) return 'idle'
       const take = (client: PoolClient) => takeSilentWorkers(client, workers)
       const freed = await free(pool, tables, clock.nowMs(), take)
@@ -130,19 +130,15 @@ async function free(
   }
 }
 
-async function renewWorker(pool: Pool, owner: string): Promise<void> {
-  await pool.query({
-    name: 'workers-renew',
-    text: `insert into ops.workers (owner, seen_at) values ($1, clock_timestamp())
-           on conflict (owner) do update set seen_at = excluded.seen_at`,
-    values: [owner],
-  })
-}
-
-async function heartbeats(pool: Pool): Promise<readonly Heartbeat[]> {
+/** Renews a worker's heartbeat; returns those of the others. */
+async function renewWorker(pool: Pool, owner: string): Promise<readonly Heartbeat[]> {
   const { rows } = await pool.query<Heartbeat>({
-    name: 'workers-words',
-    text: `select owner, seen_at::text as beat from ops.workers order by owner`,
+    name: 'workers-renew',
+    text: `with renewed as (
+             insert into ops.workers (owner, seen_at) values ($1, clock_timestamp())
+             on conflict (owner) do update set seen_at = excluded.seen_at)
+           select owner, seen_at::text as beat from ops.workers where owner <> $1 order by owner`,
+    values: [owner],
   })
   return rows
 }

@@ -65,6 +65,20 @@ export async function leaseRows<Row extends object>(
   return rows
 }
 
+/** Whether a lane may have a due job. One statement that is planned once: an idle lane asks often. */
+export async function hasDue(
+  db: Queryable,
+  { name, lane: laneColumn }: WorkTable,
+  { lane, nowMs }: { readonly lane: string; readonly nowMs: number },
+): Promise<boolean> {
+  const { rows } = await db.query({
+    name: `${name}.due`,
+    text: `select from ${name} where ${laneColumn} = $1 and due_at_ms <= $2 limit 1`,
+    values: [lane, Math.round(nowMs)],
+  })
+  return rows.length > 0
+}
+
 /** Which of these jobs of a lane exist and are leased to this owner. */
 export async function stillLeased(
   db: Queryable,
@@ -240,6 +254,7 @@ export async function makeStrayDue(
   ahead: Readonly<Record<string, DueHorizon>>,
 ): Promise<void> {
   await db.query({
+    name: `${name}.stray`,
     text: `with stray as (
              select p.${id} from unnest($2::text[], $3::bigint[]) as f (lane, farthest_ms)
              join ${name} p on p.${laneColumn} = f.lane and p.due_at_ms > $1::bigint + f.farthest_ms

@@ -31,7 +31,7 @@ export interface Funds {
    *   `database_unavailable` or `read_model_behind` when the balance cannot be read
    */
   readonly reserve: (tenantId: string, currency: Currency, holdPico: bigint) => Promise<Reservation>
-  /** Measures the ledger's lag, in the background. */
+  /** Measures the ledger's lag in the background, unless nothing was reserved since it was small. */
   readonly lookAtLedger: () => void
   /** Reports at once what calls of these tenants hold here. @throws what the database throws */
   readonly report: (tenantIds: readonly string[]) => Promise<void>
@@ -47,6 +47,8 @@ interface FundsDeps {
 
 /** Between two exchanges a replica may spend this part of the balance it read. */
 export const UNREPORTED_SHARE = 20n
+/** Without calls the lag is measured this often: a call after a rest then never waits for it. */
+const IDLE_LOOK_MS = 10_000
 /** Tenants remembered; one without waiting calls and without holds is evicted for another. */
 const MAX_TENANTS = 10_000
 /** Most tenants reported and read in one exchange. */
@@ -79,14 +81,20 @@ export function createFunds(deps: FundsDeps): Funds {
     return holdUnderLock(asked)
   }
 
+  let wasUsed = false
   return {
     reserve: async (tenantId, currency, holdPico) => {
+      wasUsed = true
       await freshness.refuseBehind()
       const gauge = balances.of(tenantId)
       return gauge.use(() => hold(gauge, currency, holdPico))
     },
     // Not awaited: an unavailable log must not delay the reports to the other replicas.
-    lookAtLedger: () => void freshness.look().catch(() => undefined),
+    lookAtLedger: () => {
+      if (!wasUsed && freshness.lagMs() < IDLE_LOOK_MS) return
+      wasUsed = false
+      void freshness.look().catch(() => undefined)
+    },
     report: async (tenantIds) => {
       const active = tenantIds.flatMap((tenantId) => {
         const gauge = balances.known(tenantId)

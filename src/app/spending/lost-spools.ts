@@ -72,13 +72,14 @@ export async function giveUpLostSpools(
   db: Queryable,
   log: Pick<EventLog, 'append'>,
 ): Promise<readonly NewEvent[]> {
-  const { rows } = await db.query<LostReport>(
-    `select tenant_id, currency, replica, turn, settled::text, spool, ${WAITING_SQL} as is_waiting,
-            told_at as reported_at, clock_timestamp() as now
-     from ops.text_spending where not (${isFreshSql('told_at', '$1')})
-     order by told_at limit $2`,
-    [LOST_SPOOL_AFTER_MS, SWEEP_LIMIT],
-  )
+  const { rows } = await db.query<LostReport>({
+    name: 'spending-lost',
+    text: `select tenant_id, currency, replica, turn, settled::text, spool, ${WAITING_SQL} as is_waiting,
+                  told_at as reported_at, clock_timestamp() as now
+           from ops.text_spending where not (${isFreshSql('told_at', '$1')})
+           order by told_at limit $2`,
+    values: [LOST_SPOOL_AFTER_MS, SWEEP_LIMIT],
+  })
   const given: NewEvent[] = []
   for (const row of rows) {
     if (row.is_waiting) given.push(await appendGivenUp(log, row))

@@ -178,11 +178,12 @@ export async function closeSilentReplicas(
 ): Promise<void> {
   const { rows } = await db.query<
     Readonly<Record<'tenant_id' | 'currency' | 'replica' | 'turn', string>>
-  >(
-    `select tenant_id, currency, replica, turn from ops.text_spending
-     where closed is null and not (${isFreshSql('told_at', '$1')}) limit $2`,
-    [SILENT_REPLICA_MS, SWEEP_LIMIT],
-  )
+  >({
+    name: 'spending-silent',
+    text: `select tenant_id, currency, replica, turn from ops.text_spending
+           where closed is null and not (${isFreshSql('told_at', '$1')}) limit $2`,
+    values: [SILENT_REPLICA_MS, SWEEP_LIMIT],
+  })
   if (rows.length === 0) return
   // Read the log's end only after the replicas are known to be silent.
   const end = (await logEnd()) ?? 0n
@@ -205,23 +206,25 @@ export async function closeSilentReplicas(
 
 /** Deletes reports of dead replicas that the ledger has, a bounded number at a time. */
 export async function purgeSpending(db: Queryable, ledgerPosition: bigint): Promise<void> {
-  await db.query(
-    `delete from ops.text_spending where (tenant_id, currency, replica) in (
-       select tenant_id, currency, replica from ops.text_spending
-       where not (${isFreshSql('told_at', '$1')})
-         and closed <= $2 and (settled = 0 or position <= $2 or spool is null)
-       -- One that reports at this moment is left alone.
-       limit $3 for update skip locked)`,
-    [FORGET_AFTER_MS, ledgerPosition, SWEEP_LIMIT],
-  )
+  await db.query({
+    name: 'spending-purge',
+    text: `delete from ops.text_spending where (tenant_id, currency, replica) in (
+             select tenant_id, currency, replica from ops.text_spending
+             where not (${isFreshSql('told_at', '$1')})
+               and closed <= $2 and (settled = 0 or position <= $2 or spool is null)
+             -- One that reports at this moment is left alone.
+             limit $3 for update skip locked)`,
+    values: [FORGET_AFTER_MS, ledgerPosition, SWEEP_LIMIT],
+  })
 }
 
 /** Deletes calls in flight of dead replicas, a bounded number at a time. */
 export async function purgeCalls(db: Queryable): Promise<void> {
-  await db.query(
-    `delete from ops.calls_under_way where (holder, replica) in (
-       select holder, replica from ops.calls_under_way
-       where not (${isFreshSql('told_at', '$1')}) limit $2)`,
-    [SILENT_CALLS_MS, SWEEP_LIMIT],
-  )
+  await db.query({
+    name: 'calls-purge',
+    text: `delete from ops.calls_under_way where (holder, replica) in (
+             select holder, replica from ops.calls_under_way
+             where not (${isFreshSql('told_at', '$1')}) limit $2)`,
+    values: [SILENT_CALLS_MS, SWEEP_LIMIT],
+  })
 }

@@ -94,12 +94,13 @@ export async function findTaskUrls(
 
 /** Deletes expired entries, a bounded number at a time. Returns their number. */
 export async function purgeTaskUrls(db: Pool, nowMs: number): Promise<number> {
-  const { rowCount } = await db.query(
-    `delete from ops.task_urls where platform_id in (
-       select platform_id from ops.task_urls
-       where expires_at < to_timestamp($1::double precision / 1000) limit $2)`,
-    [nowMs, PURGE_LIMIT],
-  )
+  const { rowCount } = await db.query({
+    name: 'task-urls-purge',
+    text: `delete from ops.task_urls where platform_id in (
+             select platform_id from ops.task_urls
+             where expires_at < to_timestamp($1::double precision / 1000) limit $2)`,
+    values: [nowMs, PURGE_LIMIT],
+  })
   return rowCount ?? 0
 }
 

@@ -187,17 +187,19 @@ export async function renewClaims(db: Pool, names: readonly ClaimName[]): Promis
 
 /** Deletes expired keys with their answers, a bounded number at a time. */
 export async function purgeCallClaims(db: Pool): Promise<void> {
-  await db.query(
-    `delete from ops.call_claims where claim_key in (
-       select c.claim_key from ops.call_claims c
-       where c.expires_at < clock_timestamp() and not (${isLeased('c')}) limit $1)`,
-    [PURGE_LIMIT],
-  )
-  await db.query(
-    `delete from ops.kept_answers
-     where abs(extract(epoch from clock_timestamp() - hour)) > $1::float8 * 3600`,
-    [KEPT_HOURS],
-  )
+  await db.query({
+    name: 'call-claims-purge',
+    text: `delete from ops.call_claims where claim_key in (
+             select c.claim_key from ops.call_claims c
+             where c.expires_at < clock_timestamp() and not (${isLeased('c')}) limit $1)`,
+    values: [PURGE_LIMIT],
+  })
+  await db.query({
+    name: 'kept-answers-purge',
+    text: `delete from ops.kept_answers
+           where abs(extract(epoch from clock_timestamp() - hour)) > $1::float8 * 3600`,
+    values: [KEPT_HOURS],
+  })
 }
 
 export const callClaimMigrations: Migrations = {

@@ -167,10 +167,11 @@ export function shareThrough(pool: Pool): Share {
 
 /** Deletes limits that were not used for long enough, a bounded number at a time. */
 export async function purgeRateUse(db: Pool): Promise<void> {
-  await db.query(
-    `delete from ops.rate_use where (holder, measure) in (
-       select holder, measure from ops.rate_use
-       where abs(extract(epoch from clock_timestamp() - at)) > $1::float8 / 1000 limit $2)`,
-    [FORGET_AFTER_MS, PURGE_LIMIT],
-  )
+  await db.query({
+    name: 'rate-use-purge',
+    text: `delete from ops.rate_use where (holder, measure) in (
+             select holder, measure from ops.rate_use
+             where abs(extract(epoch from clock_timestamp() - at)) > $1::float8 / 1000 limit $2)`,
+    values: [FORGET_AFTER_MS, PURGE_LIMIT],
+  })
 }

@@ -82,7 +82,8 @@ async function dropSpending(db: Pool): Promise<bigint | undefined> {
 }
 
 async function dropReservations(db: Pool, position: bigint): Promise<void> {
-  await db.query('delete from ops.admissions where position <= $1', [position])
+  const text = 'delete from ops.admissions where position <= $1'
+  await db.query({ name: 'admissions-drop', text, values: [position] })
 }
 
 /** A reservation as it was read: renewed under an `Idempotency-Key`, it counts as another one. */
@@ -94,11 +95,12 @@ interface Unplaced {
 
 /** Reservations of a process that died, with a lost note, or being written at the moment. */
 async function unplacedReservations(db: Pool): Promise<readonly Unplaced[]> {
-  const { rows } = await db.query<{ platform_id: string; admitted_at: string }>(
-    `select platform_id, admitted_at::text from ops.admissions where position is null
-     order by admitted_at, platform_id limit $1`,
-    [MAX_LOOK_UPS],
-  )
+  const { rows } = await db.query<{ platform_id: string; admitted_at: string }>({
+    name: 'admissions-unplaced',
+    text: `select platform_id, admitted_at::text from ops.admissions where position is null
+           order by admitted_at, platform_id limit $1`,
+    values: [MAX_LOOK_UPS],
+  })
   return rows.map((row) => ({ platformId: row.platform_id, admittedAt: row.admitted_at }))
 }
 

@@ -6,7 +6,13 @@ import {
   type Leases,
   type LeaseSettings,
 } from '../../queue/leases.ts'
-import { leaseRows, type LeaseTerms, type Rescheduled, type WorkTable } from '../../queue/tables.ts'
+import {
+  hasDue,
+  leaseRows,
+  type LeaseTerms,
+  type Rescheduled,
+  type WorkTable,
+} from '../../queue/tables.ts'
 import type { TaskDeps } from '../deps.ts'
 
 /** The workers' queue of tasks: the projection writes a row for each task that needs work. */
@@ -145,9 +151,11 @@ export function createTaskLeases(
     readonly lease?: typeof leaseDuePolls
   },
 ): TaskLeases {
+  const { lease = leaseDuePolls } = settings
   return createLeases<DuePoll, PollQuery, TaskNote>(pool, {
-    lease: leaseDuePolls,
     ...settings,
+    // To lease, Postgres plans the statement each time, and an idle lane asks often.
+    lease: async (db, query) => ((await hasDue(db, taskWork, query)) ? lease(db, query) : []),
     table: taskWork,
     idOf: ({ platformId }) => platformId,
   })

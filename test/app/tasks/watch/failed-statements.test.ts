@@ -12,8 +12,9 @@ import { createInput, startWorld, uncertain, type World } from '../../support/wo
 const SOON_MS = 20_000
 
 /** Refuses statements as Postgres does where it is out of space; returns what ends that. */
-async function refuse(pool: Pool, which: string): Promise<() => Promise<unknown>> {
-  await pool.query(`
+async function refuse(pool: Pool, which: string, first = ''): Promise<() => Promise<unknown>> {
+  // One transaction: no worker comes between.
+  await pool.query(`${first}
     create function public.refuse() returns trigger language plpgsql as
       $$ begin raise exception 'refused'; end $$;
     create trigger refused before update on tasks.polls ${which} execute function public.refuse();`)
@@ -58,7 +59,17 @@ t.test('a round whose lease fails still polls the tasks that it held', async (t)
     const { values } = await deps.metrics.policyFailures.get()
     return values.find(({ labels }) => labels.policy === 'poll')?.value ?? 0
   }
-  const end = await refuse(world.pool, 'for each statement')
+  const other = await tasks.createTask(createInput({ prompt: 'y [[sandbox running-ms=3600000]]' }))
+  await eventually('it is polled too', async () => {
+    const { rowCount } = await world.pool.query(
+      "select 1 from tasks.polls where platform_id = $1 and kind = 'poll'",
+      [other.platformId],
+    )
+    return rowCount === 1
+  })
+  const makeDue = `update tasks.polls set lease_owner = null, due_at_ms = 0
+                   where platform_id = '${other.platformId}';`
+  const end = await refuse(world.pool, 'for each statement', makeDue)
   await eventually('rounds fail', async () => (await failures()) >= 2)
   await end()
   const before = looksAt(world)
