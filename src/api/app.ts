@@ -5,20 +5,9 @@ import Fastify, {
   type FastifyReply,
 } from 'fastify'
 import type { Registry } from 'prom-client'
-import type { ReadKey } from '../app/access/token-status.ts'
-import type { Authenticate } from '../app/access/principal.ts'
-import type { AssetUseCases } from '../app/assets/types.ts'
-import type { CallRunner } from '../app/calls/running-calls.ts'
-import type { ImageCallFamily } from '../app/calls/images/family.ts'
-import type { MediaUseCases } from '../app/calls/uploads/types.ts'
-import type { ImageTaskUseCases } from '../app/tasks/images/types.ts'
-import type { FileUseCases } from '../app/files/types.ts'
-import type { TaskUseCases } from '../app/tasks/types.ts'
-import type { ResolveMediaFiles } from '../app/files/uploads/media-files.ts'
 import type { Catalog } from '../domain/catalog/catalog.ts'
-import type { Clock } from '../kernel/clock.ts'
 import { newRequestId } from '../kernel/ids.ts'
-import { type AccountsDeps, registerAccounts } from './accounts.ts'
+import { registerAccounts } from './accounts.ts'
 import { createBodyBudget, MEMORY_PER_BYTE } from './kit/body-budget.ts'
 import { type ConnectionBounds, useConnections } from './kit/connections.ts'
 import { useLeaving } from './kit/drain.ts'
@@ -27,17 +16,11 @@ import { defaultStreamLimits, type StreamLimits } from './kit/event-stream.ts'
 import { foreignToCreations } from './kit/foreign-members.ts'
 import { useHeadAnswers } from './kit/head-answers.ts'
 import { useObservation, useRequestLogs } from './kit/observe.ts'
-import {
-  membersOf,
-  type SurfaceServices,
-  type Surface,
-  useMount,
-  type QuotedPath,
-} from './kit/surface.ts'
-import type { LimitStatusesOf } from './kit/answer-headers.ts'
+import type { Services } from './kit/services.ts'
+import { membersOf, type Surface, useMount } from './kit/surface.ts'
 import type { FormLimits } from './kit/multipart.ts'
-import type { ResolveHost } from '../kernel/public-url.ts'
-import { type PerToken, usePerToken } from './kit/per-token.ts'
+import { usePerToken } from './kit/per-token.ts'
+import { createRefusedForms } from './kit/refused-forms.ts'
 import { useWholeHeads, withoutHostCheck } from './kit/request-head.ts'
 import { refuseUnreadable, rememberExchange, unrequestedAnswer } from './kit/unreadable.ts'
 import { strictValidator, useKnownQueries, useStorableParameters } from './kit/validator.ts'
@@ -46,40 +29,21 @@ import { useDocumentation } from './operating/documentation.ts'
 import { operatingEnvelope, operatingShape } from './operating/envelope.ts'
 import type { Health } from './operating/health.ts'
 import { livenessPlugin, operatingPlugin, welcomePlugin } from './operating/plugin.ts'
+import type { Queries } from './query/services.ts'
 import { envelopesOf, mountsOf, tagsOf } from './surfaces.ts'
-import type { ReadOwnBudgets } from './v1/key.ts'
 import { v1Surfaces } from './v1/routes.ts'
 
-/** Everything that the HTTP interface needs. */
-export interface ApiDeps extends Omit<AccountsDeps, 'endpoints'>, PerToken {
+/** The use cases that the HTTP interface is built over. */
+export type GatewayServices = Omit<Services, 'http'> & { readonly queries: Queries }
+
+/** How the HTTP interface serves. */
+export interface ApiOptions {
   /** A pino logger, made with `logRedaction` of `kit/observe.ts`. */
   readonly logger: FastifyBaseLogger
-  readonly clock: Clock
-  readonly catalog: Catalog
-  /** Shows a token to its holder. */
-  readonly readKey: ReadKey
-  /** Status of the budgets of a token and of its user. */
-  readonly readOwnBudgets: ReadOwnBudgets
   /** Registry of the HTTP metrics, which `/metrics` shows. */
   readonly metrics: Registry
-  readonly authenticate: Authenticate
   /** Surfaces of the families. */
   readonly surfaces: readonly Surface[]
-  readonly tasks: TaskUseCases
-  /** Runs calls of any family. */
-  readonly calls: CallRunner
-  readonly channels: SurfaceServices['channels']
-  /** The asset library and the verification of real persons. */
-  readonly assets: AssetUseCases
-  /** The uploaded files that a request names. */
-  readonly resolveMediaFiles: ResolveMediaFiles
-  readonly images: ImageCallFamily
-  /** Files that accounts keep. */
-  readonly media: MediaUseCases
-  readonly files: FileUseCases
-  readonly imageTasks: ImageTaskUseCases
-  /** Status of callers' limits; without it answers do not show them. */
-  readonly limitStatusesOf?: LimitStatusesOf
   readonly health: Health
   /** The gateway's own storage; undefined: the gateway serves no objects. */
   readonly objects?: FindObject | undefined
@@ -89,10 +53,6 @@ export interface ApiDeps extends Omit<AccountsDeps, 'endpoints'>, PerToken {
   readonly trustedProxies?: readonly string[]
   /** True once the process is about to end: connections are then closed after each answer. */
   readonly leaving?: () => boolean
-  /** How callback hosts are resolved; `resolveByDns` in production. */
-  readonly resolveHost: ResolveHost
-  /** Hosts of the operator's accounts: no caller may refer to files there. */
-  readonly upstreamHosts?: ReadonlySet<string>
   /** Version shown in the OpenAPI description. */
   readonly version: string
   readonly limits?: Partial<ApiLimits>
@@ -173,8 +133,9 @@ function mediaFormOf({ maxUploadBytes }: Catalog): FormLimits {
 
 /** A server without routes, whose failures have the shape of the requested URL. */
 export function createServer(
-  deps: Pick<ApiDeps, 'logger' | 'clock' | 'leaving' | 'trustedProxies'> &
-    Partial<Pick<ApiDeps, 'metrics'>>,
+  deps: Pick<ApiOptions, 'logger' | 'leaving' | 'trustedProxies'> &
+    Partial<Pick<ApiOptions, 'metrics'>> &
+    Pick<Services, 'clock'>,
   limits: ApiLimits,
   envelopeOf: (url: string) => Envelope,
 ): FastifyInstance {
@@ -238,60 +199,72 @@ export function createServer(
   return app
 }
 
-/** Builds the HTTP interface; the caller listens and closes. */
-export async function buildApp(deps: ApiDeps): Promise<FastifyInstance> {
-  const limits = { ...defaultLimits, ...deps.limits }
-  const { mediaForm = mediaFormOf(deps.catalog), fileForm, imageForm: formLimits } = limits
-  const offered = {
-    ...deps,
-    mediaForm,
-    fileForm,
-    formLimits,
-    limitStatusesOf: deps.limitStatusesOf ?? (() => ({})),
-    upstreamHosts: deps.upstreamHosts ?? new Set<string>(),
-    streamLimits: { ...defaultStreamLimits, ...deps.streamLimits },
-  }
-  const quotedPaths = (): readonly QuotedPath[] =>
-    surfaces.flatMap(({ quotes }) => quotes?.(services) ?? [])
-  const surfaces: readonly Surface[] = [...deps.surfaces, ...v1Surfaces(offered, quotedPaths)]
-  const services: SurfaceServices = {
-    ...offered,
-    foreignMembers: foreignToCreations(membersOf(surfaces)),
-  }
+/** The services with what follows from the bounds and from all surfaces together. */
+function withHttp(
+  given: GatewayServices,
+  surfaces: readonly Surface[],
+  streamLimits: ApiOptions['streamLimits'],
+  { imageForm, fileForm, mediaForm = mediaFormOf(given.models.catalog) }: ApiLimits,
+) {
   const endpoints: Record<string, string> = Object.assign(
     {},
     ...surfaces.map((one) => one.endpoints),
   )
+  const http: Services['http'] = {
+    forms: { image: imageForm, file: fileForm, media: mediaForm },
+    streams: { ...defaultStreamLimits, ...streamLimits },
+    foreignMembers: foreignToCreations(membersOf(surfaces)),
+    refusedForms: createRefusedForms(given.throttle.refusedForms),
+    endpoints,
+  }
+  return { ...given, http }
+}
+
+/** Builds the HTTP interface; the caller listens and closes. */
+export async function buildApp(
+  given: GatewayServices,
+  options: ApiOptions,
+): Promise<FastifyInstance> {
+  const { metrics, operationsElsewhere = false } = options
+  const limits = { ...defaultLimits, ...options.limits }
+  const surfaces: readonly Surface[] = [
+    ...options.surfaces,
+    ...v1Surfaces(given.models.catalog, (all) =>
+      surfaces.flatMap(({ quotes }) => quotes?.(all) ?? []),
+    ),
+  ]
+  const services = withHttp(given, surfaces, options.streamLimits, limits)
   const mounts = mountsOf(surfaces)
   const envelopeOf = envelopesOf(mounts)
-  const app = createServer(deps, limits, envelopeOf)
-  useObservation(app, deps.metrics)
+  const app = createServer({ ...options, clock: given.clock }, limits, envelopeOf)
+  useObservation(app, metrics)
   useUnknownRoutes(app)
-  usePerToken(app, deps)
+  usePerToken(app, services)
   // Probes and scrapers may add any query parameter.
   useKnownQueries(app, (url) => envelopeOf(url) !== operatingEnvelope)
   useEnvelope(app, operatingEnvelope)
-  await useDocumentation(app, deps.version, tagsOf(mounts))
+  await useDocumentation(app, options.version, tagsOf(mounts))
   const bodyBudget = createBodyBudget({
     limitBytes: limits.bodyMemoryBytes,
     perTokenBytes: limits.bodyMemoryPerTokenBytes,
     silenceMs: limits.bodySilenceMs,
   })
-  const probes = deps.operationsElsewhere ? ['/healthz'] : ['/healthz', '/readyz', '/metrics']
+  const probes = operationsElsewhere ? ['/healthz'] : ['/healthz', '/readyz', '/metrics']
   await app.register(welcomePlugin(probes))
   await app.register(livenessPlugin())
-  if (!deps.operationsElsewhere) await app.register(operatingPlugin({ ...deps, isPublic: true }))
-  if (deps.objects !== undefined) await app.register(objectsPlugin(deps.objects, operatingShape))
+  if (!operationsElsewhere) await app.register(operatingPlugin({ ...options, isPublic: true }))
+  if (options.objects !== undefined)
+    await app.register(objectsPlugin(options.objects, operatingShape))
   for (const mount of mounts) {
     const { prefix } = mount
     const bodyBytes = limits.bodyBytes[prefix] ?? mount.bodyBytes
     const plugin = async (below: FastifyInstance): Promise<void> => {
-      useMount(below, mount, mounts, { ...deps, ...services, bodyBudget, bodyBytes })
+      useMount(below, mount, mounts, services, { bodyBudget, bodyBytes })
       for (const surface of surfaces)
         if (surface.mount === mount) await surface.register(below, services)
     }
     await app.register(plugin, { prefix })
   }
-  await registerAccounts(app, { ...deps, endpoints })
+  await registerAccounts(app, services)
   return app
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
-import { type ApiDeps, createServer, defaultLimits } from './app.ts'
+import { type ApiOptions, createServer, defaultLimits } from './app.ts'
 import { useEnvelope, useUnknownRoutes } from './kit/envelope.ts'
+import type { Services } from './kit/services.ts'
 import { operatingEnvelope } from './operating/envelope.ts'
 import { livenessPlugin, operatingPlugin } from './operating/plugin.ts'
 
@@ -12,7 +13,7 @@ export const OPERATIONS_CONNECTIONS = 64
  * function listens and closes.
  */
 export async function buildOperationsApp(
-  deps: Pick<ApiDeps, 'logger' | 'clock' | 'metrics' | 'health'>,
+  deps: Pick<ApiOptions, 'logger' | 'metrics' | 'health'> & Pick<Services, 'clock'>,
 ): Promise<FastifyInstance> {
   const { logger, clock } = deps
   const connections = {

@@ -1,17 +1,18 @@
 import type { FastifyInstance } from 'fastify'
 import { createMetricsRegistry } from '../app/metrics.ts'
-import { type ApiDeps, createServer, defaultLimits } from './app.ts'
+import { type ApiOptions, createServer, defaultLimits } from './app.ts'
 import type { ConnectionBounds } from './kit/connections.ts'
 import { sendFailure, useEnvelope } from './kit/envelope.ts'
 import { RequestError } from './kit/request-error.ts'
 import type { Mount } from './kit/surface.ts'
+import type { Services } from './kit/services.ts'
 import { operatingEnvelope } from './operating/envelope.ts'
 import type { Health } from './operating/health.ts'
 import { livenessPlugin, operatingPlugin } from './operating/plugin.ts'
 import { envelopesOf } from './surfaces.ts'
 import { v1 } from './v1/mount.ts'
 
-interface WaitingDeps extends Pick<ApiDeps, 'logger' | 'clock'> {
+interface WaitingDeps extends Pick<ApiOptions, 'logger'>, Pick<Services, 'clock'> {
   /** Prefixes of families. */
   readonly mounts: readonly Mount[]
   /** Undefined where readiness and metrics are on another port. */

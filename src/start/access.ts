@@ -6,19 +6,24 @@ import { followAccounts } from '../app/accounts/account-facts.ts'
 import { noLimits } from '../app/spending/throttle/limits.ts'
 import { startExchangeLoop } from '../app/queue/exchange-loop.ts'
 import { shareThrough } from '../app/spending/throttle/allowance.ts'
-import type { Services } from './compose.ts'
+import type { Dependencies } from './compose.ts'
 import type { Config } from '../config.ts'
 
 /**
  * Access in a process with callers: tokens and their tenants' prices as events of the log change
  * them, the use of limits that replicas report to each other, and when each token was last used.
  */
-export async function startAccess(deps: {
+export async function startAccess({
+  config,
+  deps,
+  registry,
+  onStop,
+}: {
   readonly config: Pick<
     Config,
     'rateLimits' | 'queries' | 'accountRequestsPerMinute' | 'unknownTokensPerMinute'
   >
-  readonly services: Pick<Services, 'tasks' | 'facts'>
+  readonly deps: Pick<Dependencies, 'tasks' | 'facts'>
   readonly registry: Registry
   readonly onStop: (close: () => Promise<unknown>) => void
 }): Promise<{
@@ -27,9 +32,8 @@ export async function startAccess(deps: {
   /** Sets what is called with each token that is disabled. */
   readonly onDisabled: (listener: (tokenId: string) => void) => void
 }> {
-  const { config, services, onStop } = deps
   let onDisabled: (tokenId: string) => void = () => undefined
-  const { pool, log, catalog, clock, logger, throttle } = services.tasks
+  const { pool, log, catalog, clock, logger, throttle } = deps.tasks
   const authenticator = createAuthenticator({
     pool,
     log,
@@ -37,7 +41,7 @@ export async function startAccess(deps: {
     clock,
     logger,
     defaultLimits: config.rateLimits,
-    registry: deps.registry,
+    registry,
     unknownPerMinute: config.unknownTokensPerMinute,
     queryLimits: { ...noLimits, requestsPerMinute: config.queries.requestsPerMinute },
     accountLimits: { ...noLimits, requestsPerMinute: config.accountRequestsPerMinute },
@@ -52,7 +56,7 @@ export async function startAccess(deps: {
     logger,
     signal,
   })
-  const accounts = await followAccounts({ log, facts: services.facts, logger, signal })
+  const accounts = await followAccounts({ log, facts: deps.facts, logger, signal })
   onStop(async () => (stopping.abort(), Promise.all([tokens.done, accounts.done])))
   const share = shareThrough(pool)
   const sharing = startExchangeLoop({

@@ -97,8 +97,11 @@ export interface Infrastructure {
   readonly lag?: LedgerLag
 }
 
-/** The services of one gateway. None of them starts by itself: the caller starts what it needs. */
-export interface Services {
+/**
+ * What the use cases and the background work of one gateway are built from. Nothing starts by itself:
+ * the caller starts what it needs.
+ */
+export interface Dependencies {
   /** Routes of the families. */
   readonly surfaces: readonly Surface[]
   readonly store: ObjectStore | undefined
@@ -123,7 +126,7 @@ export interface Services {
 }
 
 /** Puts a gateway together, without HTTP; the program and the tests both use it. */
-export function compose(infra: Infrastructure): Services {
+export function compose(infra: Infrastructure): Dependencies {
   const { pool, log, clock, logger, crashPoint, markerSecret, store } = infra
   const { monotonic = monotonicClock, hosts = { resolveHost: resolveByDns } } = infra
   const opened = openFamilies(infra.families, { ...infra, upstreamClock: wallClock })
@@ -267,7 +270,7 @@ function callsOf(
   infra: Infrastructure,
   tasks: TaskDeps & ReturnType<typeof accountsOf>,
   replica: string,
-): ReturnType<Services['calls']> {
+): ReturnType<Dependencies['calls']> {
   const { pool, log, clock, logger, metrics, crashPoint, keptAnswerBytes: maxKeptBytes } = infra
   const { catalog, channels, prices, budgets, throttle, gauges, freshness } = tasks
   return {

@@ -26,7 +26,7 @@ import { taskPolicies } from '../app/tasks/watch/policies.ts'
 import { taskWork } from '../app/tasks/watch/task-work.ts'
 import { startPresence, startWorker } from '../app/queue/worker.ts'
 import { assetWork } from '../app/assets/watch/asset-work.ts'
-import { compose, type Infrastructure, type Services } from './compose.ts'
+import { compose, type Dependencies, type Infrastructure } from './compose.ts'
 import { dataFiles } from '../config.ts'
 import { createEventLog } from '../eventlog/log/client.ts'
 import { LogGuard } from '../eventlog/log/guard.ts'
@@ -38,13 +38,19 @@ import { createDiskFloor } from '../storage/local/disk.ts'
 import { type OpenedStorage, openStorage } from '../storage/open.ts'
 import type { ObjectStore } from '../storage/types.ts'
 import { startProjector } from './projector.ts'
-import { type Addresses, listen, type ListenOptions, logLostConnection } from './listen.ts'
+import { type Addresses, listen, type ListenOptions } from './listen.ts'
+import {
+  logLostConnection,
+  type ProcessContext,
+  type ServicesOptions,
+  startServices,
+} from './services.ts'
 
 /** What a process does; every role may run in any number of processes. */
 export type Role = 'api' | 'projector' | 'worker'
 export const roles: readonly Role[] = ['api', 'projector', 'worker']
 
-interface GatewayOptions extends ListenOptions {
+interface GatewayOptions extends ListenOptions, ServicesOptions {
   readonly eventStoreUrl: string
   /** Whether the channels are the sandbox's: demonstration prices apply only then. */
   readonly sandbox: boolean
@@ -102,7 +108,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   }
 }
 
-type OnStop = (close: () => Promise<unknown>) => void
+type OnStop = ProcessContext['onStop']
 
 async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gateway, 'stop'>> {
   const { config, logger, families = allFamilies } = options
@@ -125,10 +131,11 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
   const { objects } = storage
   const store = objects?.store
   onStop(async () => store?.close())
-  const services = composeFor(options, { pool, log, families, clock, metrics }, storage)
-  onStop(() => services.stop())
+  const deps = composeFor(options, { pool, log, families, clock, metrics }, storage)
+  onStop(() => deps.stop())
   const owner = newId('process', clock.nowMs())
-  await startBackground(options, services, { owner, objects, metrics, onStop })
+  const context = { metrics, owner, onStop }
+  await startBackground(options, deps, { ...context, objects })
   let stage: 'starting' | 'serving' | 'leaving' = 'starting'
   const lifecycle: Lifecycle = {
     accepting: () => stage === 'serving',
@@ -136,7 +143,7 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
     concerns: [
       priceConcern({
         catalog,
-        prices: services.tasks.prices,
+        prices: deps.tasks.prices,
         served: servedModels(options.channels),
         started: startedBook,
         registry: metrics,
@@ -145,7 +152,14 @@ async function start(options: GatewayOptions, onStop: OnStop): Promise<Omit<Gate
     ],
   }
   const addresses = options.roles.has('api')
-    ? await listen(options, { ...services, storage }, { metrics, lifecycle, owner, onStop })
+    ? await listen(
+        options,
+        await startServices(options, deps, context),
+        deps,
+        storage,
+        lifecycle,
+        context,
+      )
     : { address: undefined, operationsAddress: undefined }
   listensAt = addresses.address
   onStop(async () => {
@@ -200,12 +214,12 @@ async function openStores(
   return { log, pool, unguarded }
 }
 
-/** Composes the services according to the configuration. */
+/** Composes what use cases need, according to the configuration. */
 function composeFor(
   options: GatewayOptions,
   infra: Pick<Infrastructure, 'pool' | 'log' | 'families' | 'clock' | 'metrics'>,
   { objects, local }: OpenedStorage,
-): Services {
+): Dependencies {
   const { config } = options
   return compose({
     ...infra,
@@ -235,18 +249,8 @@ function composeFor(
  */
 async function startBackground(
   { config, roles, hosts = { resolveHost: resolveByDns } }: GatewayOptions,
-  { tasks: deps, imageTasks, assets }: Services,
-  {
-    owner,
-    objects,
-    metrics,
-    onStop,
-  }: {
-    readonly owner: string
-    readonly objects: OpenedStorage['objects']
-    readonly metrics: Registry
-    readonly onStop: OnStop
-  },
+  { tasks: deps, imageTasks, assets }: Dependencies,
+  { owner, objects, metrics, onStop }: ProcessContext & Pick<OpenedStorage, 'objects'>,
 ): Promise<void> {
   if (!roles.has('worker')) {
     if (roles.has('api')) onStop((await startPresence(deps, owner, workTables)).stop)

@@ -21,18 +21,20 @@ const imageTasks: unknown[] = []
 const { app, hosts, tasks, assets } = await startApp(
   {
     logger: pino({ level: 'silent' }),
-    imageTasks: {
-      create: (input) => {
-        imageTasks.push(input)
-        return Promise.resolve({
-          platformId: 'image_1',
-          nativeId: 'image_1',
-          replayed: false,
-          createdAtMs: 0,
-        })
+    images: {
+      tasks: {
+        create: (input) => {
+          imageTasks.push(input)
+          return Promise.resolve({
+            platformId: 'image_1',
+            nativeId: 'image_1',
+            replayed: false,
+            createdAtMs: 0,
+          })
+        },
+        get: () => Promise.reject(new Error('is not asked for')),
+        quote: answered,
       },
-      get: () => Promise.reject(new Error('is not asked for')),
-      quote: answered,
     },
   },
   texts,

@@ -19,16 +19,18 @@ t.setTimeout(180_000)
 
 const { app, hosts } = await startApp({
   logger: pino({ level: 'silent' }),
-  imageTasks: {
-    create: () =>
-      Promise.resolve({
-        platformId: 'image_1',
-        nativeId: 'image_1',
-        replayed: false,
-        createdAtMs: 0,
-      }),
-    get: () => Promise.reject(new Error('is not asked for')),
-    quote: answered,
+  images: {
+    tasks: {
+      create: () =>
+        Promise.resolve({
+          platformId: 'image_1',
+          nativeId: 'image_1',
+          replayed: false,
+          createdAtMs: 0,
+        }),
+      get: () => Promise.reject(new Error('is not asked for')),
+      quote: answered,
+    },
   },
 })
 hosts.set('media.example.com', ['93.184.216.34'])

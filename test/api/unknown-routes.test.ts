@@ -16,14 +16,17 @@ const hook = (name: string) => (): Promise<never> => {
 }
 const look = { noun: 'name', isKnown: hook('isKnown'), others: hook('others') }
 const { app, logged } = await startApp({
-  authenticate: hook('authenticate'),
-  countQuery: () => void ran.push('countQuery'),
-  ownTurn: hook('ownTurn'),
-  tokenUsed: () => void ran.push('tokenUsed'),
-  knownNames: { tenant_id: look, user_id: look, token_id: look, model: look, sku: look },
-  limitStatusesOf: () => {
-    ran.push('limitStatusesOf')
-    return {}
+  tokens: { authenticate: hook('authenticate'), used: () => void ran.push('used') },
+  throttle: {
+    query: () => void ran.push('query'),
+    own: hook('own'),
+    statuses: () => {
+      ran.push('statuses')
+      return {}
+    },
+  },
+  queries: {
+    knownNames: { tenant_id: look, user_id: look, token_id: look, model: look, sku: look },
   },
   // A form or body of any size is too much.
   limits: { bodyMemoryBytes: 1 },

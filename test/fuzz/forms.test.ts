@@ -10,7 +10,10 @@ import { attempt } from './support.ts'
 const files = new MemoryFiles(nowMs)
 const fileForm = { ...defaultLimits.fileForm, fileBytes: 4_000, bodyBytes: 20_000 }
 const media = new MemoryMedia(nowMs)
-const harness = await startApp({ files, media, limits: { fileForm, mediaForm: fileForm } })
+const harness = await startApp({
+  files: { kept: files, media },
+  limits: { fileForm, mediaForm: fileForm },
+})
 t.teardown(async () => harness.app.close())
 
 const RUNS = 250

@@ -1,12 +1,12 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ManagedTenants, PostingName } from '../../app/accounts/managed-tenants.ts'
-import type { ReadBalances } from '../../app/finance/balances.ts'
 import { actorOf, success } from '../kit/account-surface.ts'
 import { toBalanceAccount } from '../kit/balances.ts'
 import { changeFailures, readFailures } from '../kit/route-failures.ts'
 import { idempotencyKeyOf, PostingKeySchema, REPLAYED } from '../kit/idempotency.ts'
 import { RequestError } from '../kit/request-error.ts'
+import type { Services } from '../kit/services.ts'
 import { describe, adminScopeOf } from './envelope.ts'
 import {
   CreditAnswerSchema,
@@ -16,11 +16,6 @@ import {
   NewGrantSchema,
   TenantParamsSchema,
 } from './schemas.ts'
-
-export interface CreditDeps {
-  readonly managedTenants: ManagedTenants
-  readonly readBalances: ReadBalances
-}
 
 /** Failures of every route that moves money. */
 const postingFailures = [
@@ -33,8 +28,10 @@ const postingFailures = [
 ] as const
 
 /** What a tenant may spend: an operator gives it. */
-export function creditRoutes(instance: FastifyInstance, deps: CreditDeps): void {
-  const { managedTenants: tenants, readBalances } = deps
+export function creditRoutes(
+  instance: FastifyInstance,
+  { tenants, balances }: Pick<Services['accounts'], 'tenants' | 'balances'>,
+): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const get = describe({
     operationId: 'getCredit',
@@ -46,7 +43,7 @@ export function creditRoutes(instance: FastifyInstance, deps: CreditDeps): void 
     schema: { ...get, params: TenantParamsSchema },
     handler: async (request) => {
       const { tenantId } = await tenants.find(adminScopeOf(request), request.params.tenant_id)
-      const { byTenant, asOf } = await readBalances([tenantId], undefined)
+      const { byTenant, asOf } = await balances([tenantId], undefined)
       return success({
         object: 'credit' as const,
         tenant_id: tenantId,

@@ -1,16 +1,13 @@
 import type { FastifyInstance } from 'fastify'
-import type { Authenticate } from '../../app/access/principal.ts'
-import type { ManagedTokens } from '../../app/accounts/managed-tokens.ts'
-import type { ManagedSettings } from '../../app/accounts/settings.ts'
-import type { ManagedPriceBooks } from '../../app/finance/prices/managed-price-books.ts'
-import { type CountQuery, requireToken, useQueryBounds } from '../kit/authenticate.ts'
+import { requireToken, useQueryBounds } from '../kit/authenticate.ts'
 import { useEnvelope } from '../kit/envelope.ts'
 import { strictBodies, useJsonBody } from '../kit/json-body.ts'
 import { useNoStore } from '../kit/answer-headers.ts'
+import type { Services } from '../kit/services.ts'
 import { balanceAlertRoutes } from './balance-alerts.ts'
 import { budgetRoutes } from './budgets.ts'
 import { limitRoutes } from './limits.ts'
-import { type CreditDeps, creditRoutes } from './credit.ts'
+import { creditRoutes } from './credit.ts'
 import { adminEnvelope } from './envelope.ts'
 import { priceBookRoutes } from './prices/books.ts'
 import { whatIfRoute } from './prices/what-if.ts'
@@ -18,16 +15,8 @@ import { accountPriceRoutes } from './prices/tenants.ts'
 import { tenantRoutes, userRoutes } from './tenants.ts'
 import { adminTokenRoutes } from './tokens.ts'
 
-interface AdminDeps extends CreditDeps {
-  readonly managedSettings: ManagedSettings
-  readonly managedPriceBooks: ManagedPriceBooks
-  readonly authenticate: Authenticate
-  readonly managedTokens: ManagedTokens
-  readonly countQuery?: CountQuery
-}
-
 /** In the order of the documentation. */
-const routes: readonly ((instance: FastifyInstance, deps: AdminDeps) => void)[] = [
+const routes: readonly ((instance: FastifyInstance, accounts: Services['accounts']) => void)[] = [
   tenantRoutes,
   userRoutes,
   creditRoutes,
@@ -47,15 +36,15 @@ const BODY_LIMIT_BYTES = 64 * 1024
  * Tenants, users, credit, prices and tokens for holders of an admin token, to be registered under
  * `/api/admin`.
  */
-export function adminPlugin(deps: AdminDeps) {
+export function adminPlugin(services: Pick<Services, 'tokens' | 'throttle' | 'accounts' | 'http'>) {
   // oxlint-disable-next-line typescript/require-await -- Fastify recognises a plugin by it
   return async (instance: FastifyInstance): Promise<void> => {
     useEnvelope(instance, adminEnvelope)
     useNoStore(instance)
     useJsonBody(instance, BODY_LIMIT_BYTES)
-    requireToken(instance, deps, 'admin')
-    useQueryBounds(instance, deps.countQuery)
+    requireToken(instance, services, 'admin')
+    useQueryBounds(instance, services)
     instance.setValidatorCompiler(strictBodies)
-    for (const register of routes) register(instance, deps)
+    for (const register of routes) register(instance, services.accounts)
   }
 }

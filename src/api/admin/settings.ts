@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyRequest, FastifySchema } from 'fastify'
 import { type Static, type TProperties, type TSchema, Type } from 'typebox'
-import type { ManagedSetting, ManagedSettings } from '../../app/accounts/settings.ts'
+import type { ManagedSetting } from '../../app/accounts/settings.ts'
 import { definitionOf, type SettingName, type WantedOf } from '../../domain/account/settings.ts'
 import { actorOf, success, successOf } from '../kit/account-surface.ts'
 import type { FailureCode } from '../kit/failure-table.ts'
 import { changeFailures, readFailures } from '../kit/route-failures.ts'
+import type { Services } from '../kit/services.ts'
 import { describe, adminScopeOf } from './envelope.ts'
 import { TenantParamsSchema } from './schemas.ts'
 
@@ -72,7 +73,7 @@ export function settingRoutes<
     revision: shown.revision,
     ...toBody(shown, query),
   })
-  return (app: FastifyInstance, { managedSettings }: { managedSettings: ManagedSettings }) => {
+  return (app: FastifyInstance, { settings }: Pick<Services['accounts'], 'settings'>) => {
     const set = async (
       request: FastifyRequest<OfTenant>,
       wanted: () => WantedOf<Name>,
@@ -80,19 +81,14 @@ export function settingRoutes<
     ) => {
       const { tenant_id: tenantId } = request.params
       const input = { tenantId, wanted, basis }
-      const done = await managedSettings.set(
-        setting,
-        adminScopeOf(request),
-        actorOf(request),
-        input,
-      )
+      const done = await settings.set(setting, adminScopeOf(request), actorOf(request), input)
       return success({ ...show(done.shown, tenantId), changed: done.changed }, done.warnings)
     }
     app.get<OfTenant>(path, {
       schema: schemas.get,
       handler: async (request) => {
         const { tenant_id: tenantId } = request.params
-        const shown = await managedSettings.show(setting, adminScopeOf(request), tenantId)
+        const shown = await settings.show(setting, adminScopeOf(request), tenantId)
         return success(show(shown, tenantId, request.query as Static<Query>))
       },
     })

@@ -1,11 +1,11 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import type { TenantRow, UserRow } from '../../../projections/access/query.ts'
-import type { ManagedTenants } from '../../app/accounts/managed-tenants.ts'
 import { toTimestamp } from '../../kernel/clock.ts'
 import { actorOf, success } from '../kit/account-surface.ts'
 import { readPage } from '../kit/queries.ts'
 import { changeFailures, readFailures } from '../kit/route-failures.ts'
+import type { Services } from '../kit/services.ts'
 import { describe, adminScopeOf } from './envelope.ts'
 import {
   NewTenantSchema,
@@ -17,10 +17,6 @@ import {
   UserAnswerSchema,
   UsersAnswerSchema,
 } from './schemas.ts'
-
-interface TenantDeps {
-  readonly managedTenants: ManagedTenants
-}
 
 const toTenant = ({ tenantId, name, openedAtMs }: TenantRow) => ({
   object: 'tenant' as const,
@@ -40,7 +36,7 @@ const toUser = ({ tenantId, userId, name, addedAtMs }: UserRow) => ({
 /** Tenants: an operator opens and sees all of them, a tenant's admin token sees its own. */
 export function tenantRoutes(
   instance: FastifyInstance,
-  { managedTenants: tenants }: TenantDeps,
+  { tenants }: Pick<Services['accounts'], 'tenants'>,
 ): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const list = describe({
@@ -93,7 +89,7 @@ export function tenantRoutes(
 /** Users of a tenant. */
 export function userRoutes(
   instance: FastifyInstance,
-  { managedTenants: tenants }: TenantDeps,
+  { tenants }: Pick<Services['accounts'], 'tenants'>,
 ): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const list = describe({

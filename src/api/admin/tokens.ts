@@ -1,16 +1,16 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import type { ManagedTokens } from '../../app/accounts/managed-tokens.ts'
 import { boundsFailures, changeFailures } from '../kit/route-failures.ts'
 import { readNewToken, toSecret, tokenRoutes } from '../kit/tokens/routes.ts'
 import { actorOf, success } from '../kit/account-surface.ts'
 import { NewTokenSchema, SecretAnswerSchema } from '../kit/tokens/schemas.ts'
+import type { Services } from '../kit/services.ts'
 import { describe, adminScopeOf } from './envelope.ts'
 
 /** Tokens of every kind and of every user within the scope of the admin token. */
 export function adminTokenRoutes(
   instance: FastifyInstance,
-  { managedTokens: tokens }: { readonly managedTokens: ManagedTokens },
+  { tokens }: Pick<Services['accounts'], 'tokens'>,
 ): void {
   const whose = 'everybody the admin token reaches'
   tokenRoutes(instance, { tokens, describe, adminScopeOf, noun: 'Token', whose, filters: true })

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
-import type { Authenticate, Principal, Refused } from '../../app/access/principal.ts'
+import type { Principal, Refused } from '../../app/access/principal.ts'
 import type { TokenKind } from '../../domain/token/events.ts'
 import { isWithinRanges } from '../../kernel/address-ranges.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import type { RefusedForms } from './refused-forms.ts'
 import { RequestError } from './request-error.ts'
+import type { Services } from './services.ts'
 import { runForToken } from '../../kernel/token-context.ts'
 import { TokenPlaces } from '../../kernel/token-places.ts'
 
@@ -49,11 +49,10 @@ function secretOf(request: FastifyRequest, keyHeaders: readonly string[]): strin
   return secret
 }
 
-/** The dependencies of checking tokens. */
-export interface TokenDeps {
-  readonly authenticate: Authenticate
-  /** Limits on requests that are refused for their form, or without a known token. */
-  readonly refusedForms?: RefusedForms | undefined
+/** What checks tokens. */
+interface TokenServices {
+  readonly tokens: Pick<Services['tokens'], 'authenticate'>
+  readonly http: Pick<Services['http'], 'refusedForms'>
 }
 
 /**
@@ -64,12 +63,12 @@ export interface TokenDeps {
  */
 export function requireToken(
   app: FastifyInstance,
-  { authenticate, refusedForms }: TokenDeps,
+  { tokens, http: { refusedForms } }: TokenServices,
   kind: TokenKind,
   keyHeaders: readonly string[] = [],
 ): void {
   const accept = async (request: FastifyRequest): Promise<Principal> => {
-    const answer = await authenticate(secretOf(request, keyHeaders), addressOf(request))
+    const answer = await tokens.authenticate(secretOf(request, keyHeaders), addressOf(request))
     if (!answer.ok) throw refusalOf(answer)
     requireAddress(request, answer.principal)
     if (answer.principal.kind !== kind)
@@ -80,10 +79,10 @@ export function requireToken(
     try {
       request.principal = await accept(request)
     } catch (error) {
-      await refusedForms?.check(request)
+      await refusedForms.check(request)
       throw error
     }
-    const refused = refusedForms?.check(request)
+    const refused = refusedForms.check(request)
     if (refused !== undefined) await refused
   }
   if (!app.hasRequestDecorator('principal')) app.decorateRequest('principal', undefined)
@@ -134,9 +133,6 @@ export function callerOf(request: FastifyRequest): Principal | undefined {
   return request.principal
 }
 
-/** Counts a query of a token. @throws DomainError `rate_limited` at the token's limit */
-export type CountQuery = (principal: Principal) => void
-
 /** Queries of one token that are answered at once, in one process. */
 const QUERIES_AT_ONCE = 3
 /** How long a further one waits, and the `Retry-After` when it waited in vain. */
@@ -147,11 +143,14 @@ const QUERY_WAIT_MS = 5_000
  * answers only a few of one token at once: rows that are read and written hold the event loop, and
  * connections, that calls of others need.
  */
-export function useQueryBounds(app: FastifyInstance, count: CountQuery | undefined): void {
+export function useQueryBounds(
+  app: FastifyInstance,
+  { throttle }: { readonly throttle: Pick<Services['throttle'], 'query'> },
+): void {
   const places = new TokenPlaces(QUERIES_AT_ONCE, QUERY_WAIT_MS)
   app.addHook('preHandler', (request, reply, done) => {
     const caller = principalOf(request)
-    count?.(caller)
+    throttle.query(caller)
     const { tokenId } = caller
     places.enter(tokenId, (isLate) => {
       if (isLate) return done(tooManyQueries())

@@ -8,9 +8,9 @@ import { principalOf } from './authenticate.ts'
 import { creationRoute, type SentBody } from './creation-route.ts'
 import { sendEventStream } from './event-stream.ts'
 import { CallKeySchema, keyedBy } from './idempotency.ts'
-import type { FormLimits } from './multipart.ts'
 import { type MemberNames, typoRefusal } from './typo-check.ts'
-import type { Mount, SurfaceServices, Surface } from './surface.ts'
+import type { FormKind, Services } from './services.ts'
+import type { Mount, Surface } from './surface.ts'
 
 /** Synchronous calls of a family, declared: the route, its price and its name follow. */
 
@@ -48,8 +48,8 @@ interface Call<Input extends CallInput, Request, Seen, Accepted extends Accepted
   /** Its name in the log and the ledger. */
   readonly name: string
   readonly body: TSchema
-  /** The bounds of a form; absent: only JSON is taken. */
-  readonly forms?: FormLimits
+  /** The form it takes as well; absent: only JSON is taken. */
+  readonly forms?: FormKind
   /** How names of its members are checked; absent: as in other creations. */
   readonly names?: MemberNames
   /** The description of the route, without the body. */
@@ -58,9 +58,9 @@ interface Call<Input extends CallInput, Request, Seen, Accepted extends Accepted
   readonly accept: (
     body: JsonObject,
     asked: AskedCall,
-    services: SurfaceServices,
+    services: Services,
   ) => Accepted | Promise<Accepted>
-  readonly open: (services: SurfaceServices) => OpenedCall<Input, Request, Seen, Accepted>
+  readonly open: (services: Services) => OpenedCall<Input, Request, Seen, Accepted>
 }
 
 /** The surface of one call. */
@@ -72,8 +72,8 @@ export function callSurface<
 >(mount: Mount, call: Call<Input, Request, Seen, Accepted>): Surface {
   const { path, route = path, shownAs = path, name: surface, body, accept } = call
   const { prefix } = mount
-  const namesOf = ({ foreignMembers }: SurfaceServices): MemberNames =>
-    call.names ?? { foreign: foreignMembers }
+  const namesOf = ({ http }: Services): MemberNames =>
+    call.names ?? { foreign: http.foreignMembers }
   const { spellings } = call.names ?? {}
   return {
     mount,
@@ -86,7 +86,7 @@ export function callSurface<
         schema: { ...call.documented, headers: CallKeySchema },
         body,
         names: namesOf(services),
-        forms: call.forms,
+        forms: call.forms && services.http.forms[call.forms],
         handler: async (sent, request, reply) => {
           const asked = {
             by: { principal: principalOf(request), surface, requestId: request.id },

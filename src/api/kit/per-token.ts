@@ -3,11 +3,10 @@ import type { Principal } from '../../app/access/principal.ts'
 import { isOperator } from '../../domain/token/events.ts'
 import type { Attempt } from '../../app/spending/throttle/attempts.ts'
 import type { FreeRequests } from '../../app/spending/throttle/free-requests.ts'
-import type { TakeAttempt } from '../../app/spending/throttle/throttle.ts'
 import { runForToken } from '../../kernel/token-context.ts'
 import { callerOf } from './authenticate.ts'
 import { REPLAYED } from './idempotency.ts'
-import type { RefusedForms } from './refused-forms.ts'
+import type { Services } from './services.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -28,35 +27,29 @@ declare module 'fastify' {
   }
 }
 
-/** Hooks for the token of each request. */
-export interface PerToken {
-  /**
-   * Delays a request that starts nothing, or may repeat an earlier one, to the token's rate.
-   * @throws DomainError `rate_limited`
-   */
-  readonly ownTurn?: (principal: Principal) => Promise<void> | undefined
-  /** Called after a token was accepted. */
-  readonly tokenUsed?: (tokenId: string) => void
-  /** Limits on requests that are not billed. */
-  readonly free?: FreeRequests
-  /** Takes an attempt of a caller with a limit of requests. @throws DomainError `rate_limited` */
-  readonly attempt?: TakeAttempt
-  readonly refusedForms?: RefusedForms | undefined
-  /** Refuses what keeps something and is not billed. @throws DomainError `storage_full` */
-  readonly checkDisk?: (() => Promise<void>) | undefined
+/** What counts the requests of a token. */
+interface PerToken {
+  readonly tokens: Pick<Services['tokens'], 'used'>
+  readonly throttle: Pick<Services['throttle'], 'own' | 'free' | 'attempt'>
+  readonly files: Pick<Services['files'], 'checkDisk'>
+  readonly http: Pick<Services['http'], 'refusedForms'>
 }
 
 /** Counts requests against their token, and runs the following work in that token's context. */
-export function usePerToken(app: FastifyInstance, perToken: PerToken): void {
-  const { tokenUsed, free, refusedForms } = perToken
+export function usePerToken(app: FastifyInstance, services: PerToken): void {
+  const {
+    tokens,
+    throttle: { free },
+    http: { refusedForms },
+  } = services
   app.decorateRequest('failedWith', undefined)
   app.decorateRequest('attempt', undefined)
   app.decorateRequest('hasBegun', false)
   app.decorateRequest('countLeft', function (this: FastifyRequest, status: number): void {
     const caller = callerOf(this)
     if (!isRefusal(status)) return
-    if (!this.hasBegun) refusedForms?.count(this)
-    if (caller !== undefined && mayBeBilled(this, caller)) free?.count(caller.tokenId)
+    if (!this.hasBegun) refusedForms.count(this)
+    if (caller !== undefined && mayBeBilled(this, caller)) free.count(caller.tokenId)
   })
   // Runs after the body is read, because reading it loses the async context.
   app.addHook('preHandler', (request, _reply, done) => {
@@ -66,7 +59,7 @@ export function usePerToken(app: FastifyInstance, perToken: PerToken): void {
     const begin = (): void => runForToken(caller.tokenId, done)
     let turn: Promise<void> | undefined
     try {
-      turn = turnOf(perToken, request, caller)
+      turn = turnOf(services, request, caller)
     } catch (error) {
       return done(error as Error)
     }
@@ -76,12 +69,11 @@ export function usePerToken(app: FastifyInstance, perToken: PerToken): void {
   app.addHook('onResponse', (request, reply, done) => {
     const caller = callerOf(request)
     const status = request.failedWith ?? reply.statusCode
-    if (!request.hasBegun && isRefusal(status)) refusedForms?.count(request)
+    if (!request.hasBegun && isRefusal(status)) refusedForms.count(request)
     if (!isRefusal(status) && status !== 429) request.attempt?.release()
     if (caller !== undefined) {
-      tokenUsed?.(caller.tokenId)
-      if (free !== undefined && mayBeBilled(request, caller))
-        countOutcome(free, caller.tokenId, status, reply)
+      tokens.used(caller.tokenId)
+      if (mayBeBilled(request, caller)) countOutcome(free, caller.tokenId, status, reply)
     }
     done()
   })
@@ -92,20 +84,20 @@ export function usePerToken(app: FastifyInstance, perToken: PerToken): void {
  * @throws DomainError `rate_limited`
  */
 function turnOf(
-  { ownTurn, free, attempt, checkDisk }: PerToken,
+  { throttle: { own, free, attempt }, files }: PerToken,
   request: FastifyRequest,
   caller: Principal,
 ): Promise<void> | undefined {
-  if (caller.kind === 'model' && request.method === 'POST') request.attempt = attempt?.(caller)
+  if (caller.kind === 'model' && request.method === 'POST') request.attempt = attempt(caller)
   if (isFreeWrite(request, caller)) {
-    const refused = free?.begin(caller.tokenId)
+    const refused = free.begin(caller.tokenId)
     if (refused !== undefined) return refused
-    free?.count(caller.tokenId)
-    return checkDisk?.()
+    free.count(caller.tokenId)
+    return files.checkDisk?.()
   }
-  const refused = mayBeBilled(request, caller) ? free?.begin(caller.tokenId) : undefined
+  const refused = mayBeBilled(request, caller) ? free.begin(caller.tokenId) : undefined
   if (refused !== undefined) return refused
-  return isOwnRequest(request) ? ownTurn?.(caller) : undefined
+  return isOwnRequest(request) ? own(caller) : undefined
 }
 
 /**

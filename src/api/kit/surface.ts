@@ -1,23 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
-import type { AssetUseCases } from '../../app/assets/types.ts'
-import type { CallRunner } from '../../app/calls/running-calls.ts'
-import type { MediaUseCases } from '../../app/calls/uploads/types.ts'
-import type { ChannelDirectory } from '../../app/channels/directory.ts'
-import type { TaskUseCases } from '../../app/tasks/types.ts'
-import type { ResolveMediaFiles } from '../../app/files/uploads/media-files.ts'
-import type { ResolveHost } from '../../kernel/public-url.ts'
-import { requireToken, type TokenDeps } from './authenticate.ts'
+import { requireToken } from './authenticate.ts'
 import { type BodyBudget, useBodyBudget } from './body-budget.ts'
 import { type Envelope, useEnvelopes, useErrors } from './envelope.ts'
-import type { StreamLimits } from './event-stream.ts'
-import type { ForeignNames } from './foreign-members.ts'
 import { type JsonBodyOptions, useJsonBody } from './json-body.ts'
 import { useKeptAnswers } from './idempotency.ts'
-import { limitHeadersOf, type LimitStatusesOf, useLimitHeaders } from './answer-headers.ts'
+import { limitHeadersOf, useLimitHeaders } from './answer-headers.ts'
+import type { Services } from './services.ts'
 import { namesKnown, type Spellings } from './typo-check.ts'
-import type { FormLimits } from './multipart.ts'
 import type { RequestQuote } from '../../app/finance/prices/tenant-prices.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 
@@ -104,37 +95,17 @@ export interface Surface {
    * them too.
    */
   readonly bodies: readonly KnownBody[]
-  readonly register: (app: FastifyInstance, services: SurfaceServices) => void | Promise<void>
+  readonly register: (app: FastifyInstance, services: Services) => void | Promise<void>
   /** The creations that can be priced without being made. */
-  readonly quotes?: (services: SurfaceServices) => readonly QuotedPath[]
+  readonly quotes?: (services: Services) => readonly QuotedPath[]
 }
 
-/** What the gateway offers every surface. */
-export interface SurfaceServices {
-  readonly tasks: TaskUseCases
-  readonly calls: CallRunner
-  /** Which accounts there are. */
-  readonly channels: Pick<ChannelDirectory, 'all' | 'byId' | 'serving'>
-  readonly media: MediaUseCases
-  readonly assets: AssetUseCases
-  readonly resolveMediaFiles: ResolveMediaFiles
-  readonly resolveHost: ResolveHost
-  /** Hosts of the operator's accounts: no caller may refer to files there. */
-  readonly upstreamHosts: ReadonlySet<string>
-  readonly foreignMembers: ForeignNames
-  readonly streamLimits: StreamLimits
-  /** What is left of a caller's limits. */
-  readonly limitStatusesOf: LimitStatusesOf
-  /** The largest forwarded file with its form fields. */
-  readonly mediaForm: FormLimits
-}
-
-/** How a surface sends streams whose answers show the caller's limits. */
+/** How surfaces send streams whose answers show the caller's limits. */
 export function streamOptions(
-  { streamLimits, limitStatusesOf }: Pick<SurfaceServices, 'streamLimits' | 'limitStatusesOf'>,
+  { http, throttle }: Pick<Services, 'http' | 'throttle'>,
   request: FastifyRequest,
 ) {
-  return { limits: streamLimits, headers: () => limitHeadersOf(request, limitStatusesOf) }
+  return { limits: http.streams, headers: () => limitHeadersOf(request, throttle.statuses) }
 }
 
 /** Names of all members that the creations of surfaces have. */
@@ -154,22 +125,20 @@ export function mountOf(mounts: readonly Mount[], url: string): Mount | undefine
   )
 }
 
-interface MountDeps extends TokenDeps {
-  readonly bodyBudget: BodyBudget
-  readonly limitStatusesOf: LimitStatusesOf
-  /** The size of the largest body. */
-  readonly bodyBytes: number
-}
-
 /** Applies a mount to everything below a plugin; `others` share its prefix. */
 export function useMount(
   app: FastifyInstance,
   mount: Mount,
   others: readonly Mount[],
-  deps: MountDeps,
+  services: Services,
+  bounds: {
+    readonly bodyBudget: BodyBudget
+    /** The size of the largest body. */
+    readonly bodyBytes: number
+  },
 ): void {
   const { envelopeOf } = mount
-  const { bodyBudget, bodyBytes, limitStatusesOf } = deps
+  const { bodyBudget, bodyBytes } = bounds
   if (envelopeOf !== undefined) {
     const shapeOf = (request: FastifyRequest): Envelope => {
       // If several mounts share a prefix, one of them chooses the shape of unknown routes.
@@ -181,7 +150,7 @@ export function useMount(
   }
   useBodyBudget(app, bodyBudget, bodyBytes)
   useJsonBody(app, bodyBytes, mount.body)
-  if (mount.isOpen !== true) requireToken(app, deps, 'model', mount.keyHeaders)
-  if (mount.reportsLimits === true) useLimitHeaders(app, limitStatusesOf)
+  if (mount.isOpen !== true) requireToken(app, services, 'model', mount.keyHeaders)
+  if (mount.reportsLimits === true) useLimitHeaders(app, services.throttle.statuses)
   if (mount.keepsAnswers === true) useKeptAnswers(app)
 }

@@ -19,9 +19,9 @@ import {
   REPLAYED,
 } from './idempotency.ts'
 import { creationRoute, type SentBody } from './creation-route.ts'
-import type { FormLimits } from './multipart.ts'
 import { typoRefusal } from './typo-check.ts'
-import type { QuotedPath, Mount, SurfaceServices, Surface } from './surface.ts'
+import type { FormKind, Services } from './services.ts'
+import type { QuotedPath, Mount, Surface } from './surface.ts'
 import type { AssetReference } from '../../domain/catalog/checks/media.ts'
 import { DomainError } from '../../kernel/errors.ts'
 import { costHeaders } from './answer-headers.ts'
@@ -110,7 +110,7 @@ interface TaskCreator<Order> {
 export type SubmittedOrder = Omit<CreateTaskInput, keyof Commission>
 
 /** The creator of tasks that are sent upstream as soon as they are recorded. */
-export const submitted = ({ tasks }: SurfaceServices): TaskCreator<SubmittedOrder> => ({
+export const submitted = ({ tasks }: Pick<Services, 'tasks'>): TaskCreator<SubmittedOrder> => ({
   create: tasks.createTask,
   quote: tasks.quoteTask,
 })
@@ -125,8 +125,8 @@ export interface TaskCreation<Accepted, Order = SubmittedOrder> {
   /** Its name in the log and the ledger. */
   readonly name: string
   readonly body: TSchema
-  /** The bounds of a form; absent: only JSON is taken. */
-  readonly forms?: FormLimits
+  /** The form it takes as well; absent: only JSON is taken. */
+  readonly forms?: FormKind
   /** JSON creates nothing here, so it has no quote. */
   readonly formsOnly?: true
   /** The description of the route; without the body, unless that differs from what is checked. */
@@ -135,10 +135,10 @@ export interface TaskCreation<Accepted, Order = SubmittedOrder> {
   readonly accept: (
     body: JsonObject,
     asked: AskedTask,
-    services: SurfaceServices,
+    services: Services,
   ) => Accepted | Promise<Accepted>
   readonly order: (accepted: Accepted) => Order
-  readonly creator: (services: SurfaceServices) => TaskCreator<Order>
+  readonly creator: (services: Services) => TaskCreator<Order>
   /** Distinguishes a retry under a key from another request; absent: the bytes of the body do. */
   readonly hash?: (accepted: Accepted) => string
   /** A failure of the creator, as this surface has it. */
@@ -155,7 +155,7 @@ export interface TaskCreation<Accepted, Order = SubmittedOrder> {
 export function creationsOf<Accepted, Order>(
   mount: Mount,
   creations: readonly TaskCreation<Accepted, Order>[],
-  further: (app: FastifyInstance, services: SurfaceServices) => void,
+  further: (app: FastifyInstance, services: Services) => void,
 ): Surface {
   return {
     mount,
@@ -177,7 +177,7 @@ export function creationsOf<Accepted, Order>(
 function createRoute<Accepted, Order>(
   app: FastifyInstance,
   creation: TaskCreation<Accepted, Order>,
-  services: SurfaceServices,
+  services: Services,
 ): Promise<void> {
   const { path, body, documented, forms } = creation
   const { create } = creation.creator(services)
@@ -185,8 +185,8 @@ function createRoute<Accepted, Order>(
     path,
     schema: { headers: IdempotencyKeySchema, ...documented },
     body,
-    names: { foreign: services.foreignMembers },
-    forms,
+    names: { foreign: services.http.foreignMembers },
+    forms: forms && services.http.forms[forms],
     handler: async (sent, request, reply) => {
       const idempotencyKey = idempotencyKeyOf(request)
       const principal = principalOf(request)
@@ -223,9 +223,9 @@ function hashOf<Accepted, Order>(
 function quotedPath<Accepted, Order>(
   prefix: string,
   { path, body: schema, accept, order, creator }: TaskCreation<Accepted, Order>,
-  services: SurfaceServices,
+  services: Services,
 ): QuotedPath {
-  const check = typoRefusal(schema, { foreign: services.foreignMembers })
+  const check = typoRefusal(schema, { foreign: services.http.foreignMembers })
   const { quote } = creator(services)
   return {
     path: `${prefix}${path}`,

@@ -5,13 +5,13 @@ import type { Currency } from '../../kernel/money.ts'
 import { successOf } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { balanceAccountColumns, BalanceAccountSchema, toBalanceAccount } from '../kit/balances.ts'
-import type { AccountRouteDeps } from './account-deps.ts'
 import { nextCursor, pagesFrom, sendList } from './answers.ts'
 import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { fromCursor } from '../kit/queries.ts'
 import type { AccountReads } from './account-reads.ts'
 import { Format, Name } from './schemas.ts'
+import type { QueryServices } from './services.ts'
 import { narrow, visibleTo } from './scope.ts'
 
 /** Tenants of one page. */
@@ -81,8 +81,8 @@ async function pageOf(
 }
 
 /** Balances of tenants: a tenant's token sees its own tenant, an operator's token all. */
-export function balanceRoute(instance: FastifyInstance, deps: AccountRouteDeps): void {
-  const { accounts, clock } = deps
+export function balanceRoute(instance: FastifyInstance, services: QueryServices): void {
+  const { clock, queries } = services
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/balance',
     {
@@ -103,7 +103,7 @@ export function balanceRoute(instance: FastifyInstance, deps: AccountRouteDeps):
       const { tenantId } = narrow(visible, { tenantId: query.tenant_id, userId: undefined })
       const after = fromCursor(query.cursor)
       const asked = { tenantId, currency: query.currency }
-      const read = (page: Page) => pageOf(accounts, asked, page)
+      const read = (page: Page) => pageOf(queries.accounts, asked, page)
       return sendList(request, reply, query.format, {
         name: 'balance',
         columns: ['tenant_id', ...balanceAccountColumns],

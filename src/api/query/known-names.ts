@@ -96,10 +96,7 @@ export function createKnownNames(deps: {
 }
 
 /** Replaces version aliases by their models, and refuses unknown names. */
-export function useKnownNames(
-  instance: FastifyInstance,
-  { catalog, knownNames: looks }: { readonly catalog: Catalog; readonly knownNames: Looks },
-): void {
+export function useKnownNames(instance: FastifyInstance, catalog: Catalog, looks: Looks): void {
   instance.addHook('preHandler', async (request) => {
     const query = request.query as Partial<Record<Filter, unknown>>
     const named = filters.filter((name) => typeof query[name] === 'string')

@@ -4,7 +4,6 @@ import { type Static, Type } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
 import { type LogKind, logKinds } from '../../../projections/ledger/query.ts'
 import { principalOf } from '../kit/authenticate.ts'
-import type { AccountRouteDeps } from './account-deps.ts'
 import { sendList } from './answers.ts'
 import { toPosition } from './as-of.ts'
 import { describe } from './documentation.ts'
@@ -14,6 +13,7 @@ import { numberedList, pageMembers, pagesByOffset } from './numbered-pages.ts'
 import type { LogFilter, LogRow } from './open-logs.ts'
 import { AsOf, Format, Name } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
+import type { QueryServices } from './services.ts'
 import { readTimeRange, shownRange, type TimeRange, timeRangeMembers } from './time-range.ts'
 
 const LogsQuerySchema = Type.Object({
@@ -32,7 +32,7 @@ const LogsQuerySchema = Type.Object({
 type LogsQuery = Static<typeof LogsQuerySchema>
 
 async function toFilter(
-  { accounts, ledgerPosition }: AccountRouteDeps,
+  { accounts, reads }: QueryServices['queries'],
   principal: Principal,
   query: LogsQuery,
   range: TimeRange,
@@ -48,18 +48,18 @@ async function toFilter(
     tokenId: query.token_id,
     requestId: query.request_id,
     sourceIds: query.task_id === undefined ? undefined : await accounts.sourcesOf(query.task_id),
-    asOf: await ledgerPosition(toPosition(query.as_of)),
+    asOf: await reads.ledgerPosition(toPosition(query.as_of)),
   }
 }
 
-async function itemsOf({ accounts, endpoints }: AccountRouteDeps, rows: readonly LogRow[]) {
-  const facts = await accounts.logFacts(rows)
-  return rows.map((row) => toLogItem(row, facts, endpoints))
+async function itemsOf({ queries, http }: QueryServices, rows: readonly LogRow[]) {
+  const facts = await queries.accounts.logFacts(rows)
+  return rows.map((row) => toLogItem(row, facts, http.endpoints))
 }
 
 /** The movements of a tenant's money, newest first, by page number. */
-export function logsRoute(instance: FastifyInstance, deps: AccountRouteDeps): void {
-  const { accounts, clock } = deps
+export function logsRoute(instance: FastifyInstance, services: QueryServices): void {
+  const { clock, queries } = services
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/logs',
     {
@@ -77,15 +77,15 @@ export function logsRoute(instance: FastifyInstance, deps: AccountRouteDeps): vo
     async (request, reply) => {
       const { query } = request
       const range = readTimeRange(query, clock.nowMs())
-      const filter = await toFilter(deps, principalOf(request), query, range)
-      const logs = await accounts.openLogs(filter)
+      const filter = await toFilter(queries, principalOf(request), query, range)
+      const logs = await queries.accounts.openLogs(filter)
       return sendList(request, reply, query.format, {
         name: 'logs',
         columns: logColumns,
         ...numberedList(query, {
           read: async (place) => ({ rows: await logs.page(place), total: logs.total }),
           all: () => pagesByOffset(logs.page),
-          show: (rows) => itemsOf(deps, rows),
+          show: (rows) => itemsOf(services, rows),
           beside: { ...shownRange(range), as_of: String(filter.asOf) },
         }),
       })

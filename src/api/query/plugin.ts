@@ -1,13 +1,9 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import type { Authenticate } from '../../app/access/principal.ts'
-import { principalOf, requireToken, type CountQuery, useQueryBounds } from '../kit/authenticate.ts'
-import type { Catalog } from '../../domain/catalog/catalog.ts'
-import type { Clock } from '../../kernel/clock.ts'
+import { principalOf, requireToken, useQueryBounds } from '../kit/authenticate.ts'
 import { success } from '../kit/account-surface.ts'
 import { useEnvelope } from '../kit/envelope.ts'
 import { useJsonBody } from '../kit/json-body.ts'
-import type { AccountReads } from './account-reads.ts'
 import { accountRoutes } from './account-routes.ts'
 import { cursorList, onePage, sendList } from './answers.ts'
 import { toPosition } from './as-of.ts'
@@ -17,7 +13,7 @@ import { describe } from './documentation.ts'
 import { historyFailures, listFailures, queryEnvelope } from './envelope.ts'
 import { readHistory } from './history.ts'
 import { lineColumns, toLine } from './ledger-lines.ts'
-import { type Looks, useKnownNames } from './known-names.ts'
+import { useKnownNames } from './known-names.ts'
 import { readLedgerFilter } from './ledger-query.ts'
 import type { QueryReads } from './reads.ts'
 import { receiptRoute } from './receipts/route.ts'
@@ -29,18 +25,7 @@ import {
   SummaryAnswerSchema,
   SummaryQuerySchema,
 } from './schemas.ts'
-
-export interface QueryDeps {
-  readonly authenticate: Authenticate
-  readonly reads: QueryReads
-  readonly accounts: AccountReads
-  readonly catalog: Catalog
-  readonly clock: Clock
-  readonly countQuery?: CountQuery
-  readonly knownNames: Looks
-  /** Paths by the ledger's names of their requests. */
-  readonly endpoints: Readonly<Record<string, string>>
-}
+import type { QueryServices } from './services.ts'
 
 /** These routes only read; the largest body that they accept. */
 const BODY_LIMIT_BYTES = 64 * 1024
@@ -115,19 +100,20 @@ function summaryRoute(instance: FastifyInstance, reads: QueryReads): void {
 }
 
 /** The read-only queries for finance and support, registered under `/api/query/v1`. */
-export function queryPlugin(deps: QueryDeps) {
+export function queryPlugin(services: QueryServices) {
+  const { reads, knownNames } = services.queries
   // oxlint-disable-next-line typescript/require-await -- Fastify recognises a plugin by it
   return async (instance: FastifyInstance): Promise<void> => {
     useEnvelope(instance, queryEnvelope)
     useJsonBody(instance, BODY_LIMIT_BYTES)
-    requireToken(instance, deps, 'query')
-    useQueryBounds(instance, deps.countQuery)
-    useKnownNames(instance, deps)
-    linesRoute(instance, deps.reads)
-    summaryRoute(instance, deps.reads)
-    assetRoutes(instance, deps.reads)
-    receiptRoute(instance, deps.reads)
-    accountRoutes(instance, { ...deps, ledgerPosition: deps.reads.ledgerPosition })
+    requireToken(instance, services, 'query')
+    useQueryBounds(instance, services)
+    useKnownNames(instance, services.models.catalog, knownNames)
+    linesRoute(instance, reads)
+    summaryRoute(instance, reads)
+    assetRoutes(instance, reads)
+    receiptRoute(instance, reads)
+    accountRoutes(instance, services)
     instance.withTypeProvider<TypeBoxTypeProvider>().get(
       '/tasks/:id/history',
       {
@@ -142,7 +128,7 @@ export function queryPlugin(deps: QueryDeps) {
         },
       },
       async (request, reply) => {
-        const items = await readHistory(deps.reads, principalOf(request), request.params.id)
+        const items = await readHistory(reads, principalOf(request), request.params.id)
         void reply.header('cache-control', 'no-store')
         return success({ items })
       },

@@ -13,8 +13,9 @@ import type { HistoryItem, QueryReads } from './reads.ts'
 import type { Visible } from './scope.ts'
 import { createReadBalances } from '../../app/finance/balances.ts'
 import type { Funds } from '../../app/spending/funds.ts'
-import { type AccountReads, accountReads } from './account-reads.ts'
-import { createKnownNames, type Looks } from './known-names.ts'
+import { accountReads } from './account-reads.ts'
+import { createKnownNames } from './known-names.ts'
+import type { Queries } from './services.ts'
 import type { Catalog, ServedModel } from '../../domain/catalog/catalog.ts'
 import type { Clock } from '../../kernel/clock.ts'
 
@@ -107,7 +108,7 @@ export function readsOver(deps: {
   readonly catalog: Catalog
   readonly clock: Clock
   readonly served: readonly ServedModel[]
-}): { readonly reads: QueryReads; readonly accounts: AccountReads; readonly knownNames: Looks } {
+}): Queries {
   const balances = createReadBalances(deps)
   return {
     reads: projectionReads(deps),

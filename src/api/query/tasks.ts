@@ -7,13 +7,13 @@ import type { Principal } from '../../app/access/principal.ts'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
 import { successOf } from '../kit/account-surface.ts'
 import { principalOf } from '../kit/authenticate.ts'
-import type { AccountRouteDeps } from './account-deps.ts'
 import { sendList } from './answers.ts'
 import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { numberedList, pageMembers, pagesBehind, shownPageMembers } from './numbered-pages.ts'
 import { Format, Name } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
+import type { QueryServices } from './services.ts'
 import {
   readTimeRange,
   shownRange,
@@ -72,7 +72,7 @@ const columns = Object.keys(TaskItemSchema.properties) as readonly (keyof TaskIt
 function toItem(
   task: TaskRow,
   settled: SettledAmount | undefined,
-  endpoints: AccountRouteDeps['endpoints'],
+  endpoints: QueryServices['http']['endpoints'],
 ): TaskItem {
   return {
     platform_id: task.platformId,
@@ -107,14 +107,18 @@ function toFilter(principal: Principal, query: TasksQuery, range: TimeRange): Ta
   }
 }
 
-async function itemsOf({ accounts, endpoints }: AccountRouteDeps, rows: readonly TaskRow[]) {
-  const settled = await accounts.settledAmounts(rows.map(({ platformId }) => platformId))
-  return rows.map((row) => toItem(row, settled.get(row.platformId), endpoints))
+async function itemsOf({ queries, http }: QueryServices, rows: readonly TaskRow[]) {
+  const settled = await queries.accounts.settledAmounts(rows.map(({ platformId }) => platformId))
+  return rows.map((row) => toItem(row, settled.get(row.platformId), http.endpoints))
 }
 
 /** Tasks of every family, newest first, by page number. */
-export function tasksRoute(instance: FastifyInstance, deps: AccountRouteDeps): void {
-  const { accounts, catalog, clock } = deps
+export function tasksRoute(instance: FastifyInstance, services: QueryServices): void {
+  const {
+    clock,
+    models: { catalog },
+    queries: { accounts },
+  } = services
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/tasks',
     {
@@ -142,7 +146,7 @@ export function tasksRoute(instance: FastifyInstance, deps: AccountRouteDeps): v
             pagesBehind((after: TaskRow | undefined, limit) =>
               accounts.tasksBehind(filter, after, limit),
             ),
-          show: (rows) => itemsOf(deps, rows),
+          show: (rows) => itemsOf(services, rows),
           beside: shownRange(range),
         }),
       })

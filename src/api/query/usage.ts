@@ -16,12 +16,12 @@ import { RequestError } from '../kit/request-error.ts'
 import { boundOf } from '../kit/queries.ts'
 import type { AccountReads } from './account-reads.ts'
 import { onePage, sendList } from './answers.ts'
-import type { AccountRouteDeps } from './account-deps.ts'
 import { toPosition } from './as-of.ts'
 import { describe } from './documentation.ts'
 import { listFailures } from './envelope.ts'
 import { AnsweredAsOf, AsOf, Decimal, Format, Name, Quantity, Time } from './schemas.ts'
 import { narrow, visibleTo } from './scope.ts'
+import type { QueryServices } from './services.ts'
 import {
   readTimeRange,
   readZone,
@@ -186,8 +186,11 @@ function totalsOf(groups: readonly UsageGroup[]) {
 }
 
 /** Usage grouped by one or two keys, including days of any zone. */
-export function usageRoute(instance: FastifyInstance, deps: AccountRouteDeps): void {
-  const { accounts, ledgerPosition, clock } = deps
+export function usageRoute(instance: FastifyInstance, services: QueryServices): void {
+  const {
+    clock,
+    queries: { accounts, reads },
+  } = services
   instance.withTypeProvider<TypeBoxTypeProvider>().get(
     '/usage',
     {
@@ -199,7 +202,7 @@ export function usageRoute(instance: FastifyInstance, deps: AccountRouteDeps): v
           failures: [...listFailures, 'log_unavailable'],
           csv: true,
         }),
-        querystring: usageQuerySchema(Object.keys(deps.endpoints)),
+        querystring: usageQuerySchema(Object.keys(services.http.endpoints)),
       },
     },
     async (request, reply) => {
@@ -208,7 +211,7 @@ export function usageRoute(instance: FastifyInstance, deps: AccountRouteDeps): v
       const range = readRange(query, clock.nowMs())
       const asked = { tenantId: query.tenant_id, userId: query.user_id }
       const scope = narrow(visibleTo(principalOf(request)), asked)
-      const asOf = await ledgerPosition(toPosition(query.as_of))
+      const asOf = await reads.ledgerPosition(toPosition(query.as_of))
       const { model, sku, surface, currency, token_id: tokenId } = query
       const filter = { ...scope, ...range, asOf, model, sku, surface, currency, tokenId }
       const zone = groupBy.includes('day') ? query.tz : undefined

@@ -1,32 +1,15 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import type { ManagedTokens } from '../../app/accounts/managed-tokens.ts'
-import type { UploadQuota } from '../../app/files/uploads/quota.ts'
-import type { ReadBalances } from '../../app/finance/balances.ts'
-import type { Clock } from '../../kernel/clock.ts'
 import { describeAccount, success, successOf } from '../kit/account-surface.ts'
-import {
-  principalOf,
-  requireToken,
-  type CountQuery,
-  type TokenDeps,
-  useQueryBounds,
-} from '../kit/authenticate.ts'
+import { principalOf, requireToken, useQueryBounds } from '../kit/authenticate.ts'
 import { BalanceAccountSchema, toBalanceAccount } from '../kit/balances.ts'
 import { useEnvelope } from '../kit/envelope.ts'
 import { strictBodies, useJsonBody } from '../kit/json-body.ts'
 import { useNoStore } from '../kit/answer-headers.ts'
+import type { Services } from '../kit/services.ts'
 import { balanceFailures, userEnvelope } from './envelope.ts'
 import { ownTokenRoutes } from './tokens.ts'
-
-export interface UserDeps extends TokenDeps {
-  readonly clock: Clock
-  readonly readBalances: ReadBalances
-  readonly managedTokens: ManagedTokens
-  readonly uploads: Pick<UploadQuota, 'limits' | 'useOf'>
-  readonly countQuery?: CountQuery
-}
 
 /** Bodies about a token have a few names and numbers. */
 const BODY_LIMIT_BYTES = 64 * 1024
@@ -58,17 +41,23 @@ const BalanceAnswerSchema = successOf(
 )
 
 /** The routes of profile tokens, registered under `/api/user`. */
-export function userPlugin(deps: UserDeps) {
-  const { clock, readBalances, managedTokens, uploads, countQuery } = deps
+export function userPlugin(
+  services: Pick<Services, 'clock' | 'tokens' | 'throttle' | 'files' | 'accounts' | 'http'>,
+) {
+  const {
+    clock,
+    accounts,
+    files: { quota },
+  } = services
   // oxlint-disable-next-line typescript/require-await -- Fastify recognises a plugin by it
   return async (instance: FastifyInstance): Promise<void> => {
     useEnvelope(instance, userEnvelope)
     useNoStore(instance)
     useJsonBody(instance, BODY_LIMIT_BYTES)
-    requireToken(instance, deps, 'profile')
-    useQueryBounds(instance, countQuery)
+    requireToken(instance, services, 'profile')
+    useQueryBounds(instance, services)
     instance.setValidatorCompiler(strictBodies)
-    ownTokenRoutes(instance, managedTokens)
+    ownTokenRoutes(instance, accounts.tokens)
     instance.withTypeProvider<TypeBoxTypeProvider>().get('/balance', {
       schema: {
         ...describeAccount(userEnvelope, 'profileToken', {
@@ -81,17 +70,17 @@ export function userPlugin(deps: UserDeps) {
       },
       handler: async (request) => {
         const { tenantId, userId } = principalOf(request)
-        const { byTenant, asOf } = await readBalances([tenantId], request.query.currency)
-        const use = await uploads.useOf(tenantId)
+        const { byTenant, asOf } = await accounts.balances([tenantId], request.query.currency)
+        const use = await quota.useOf(tenantId)
         return success({
           object: 'balance' as const,
           tenant_id: tenantId,
           user_id: userId,
           uploads: {
             files: use.files,
-            files_limit: uploads.limits.maxFiles,
+            files_limit: quota.limits.maxFiles,
             bytes: use.bytes,
-            bytes_limit: uploads.limits.maxBytes,
+            bytes_limit: quota.limits.maxBytes,
           },
           accounts: (byTenant.get(tenantId) ?? []).map(toBalanceAccount),
           as_of: asOf === undefined ? null : String(asOf),

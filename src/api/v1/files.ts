@@ -8,6 +8,7 @@ import { principalOf } from '../kit/authenticate.ts'
 import type { FailureCode } from '../kit/failure-table.ts'
 import { type FormLimits, useForms, type FormFields, streamForm } from '../kit/multipart.ts'
 import { tokenFailures, withBody } from '../kit/route-failures.ts'
+import type { Services } from '../kit/services.ts'
 import { describe } from './documentation.ts'
 import { checkFilename } from '../../domain/file/filename.ts'
 import { DomainError } from '../../kernel/errors.ts'
@@ -64,10 +65,7 @@ async function takeUpload(
   }
 }
 
-export interface FileRouteDeps {
-  readonly files: FileUseCases
-  readonly fileForm: FormLimits
-}
+type FileServices = Pick<Services, 'files' | 'http'>
 
 const tag = { tag: 'Files' } as const
 
@@ -93,7 +91,7 @@ function toFile(file: FileView) {
   }
 }
 
-function uploadRoute(app: FastifyInstance, { files, fileForm }: FileRouteDeps): void {
+function uploadRoute(app: FastifyInstance, { files, http }: FileServices): void {
   app.post('/files', {
     config: { isFree: true },
     // A form is read as it comes; the schema only documents.
@@ -121,11 +119,11 @@ function uploadRoute(app: FastifyInstance, { files, fileForm }: FileRouteDeps): 
       consumes: ['multipart/form-data'],
       body: UploadSchema,
     },
-    handler: async (request) => toFile(await takeUpload(request, files, fileForm)),
+    handler: async (request) => toFile(await takeUpload(request, files.kept, http.forms.file)),
   })
 }
 
-function readingRoutes(instance: FastifyInstance, { files }: FileRouteDeps): void {
+function readingRoutes(instance: FastifyInstance, { files: { kept: files } }: FileServices): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/files', {
     schema: {
@@ -169,11 +167,11 @@ function readingRoutes(instance: FastifyInstance, { files }: FileRouteDeps): voi
 }
 
 /** `/v1/files`, registered below `/v1`. */
-export function filesPlugin(deps: FileRouteDeps) {
+export function filesPlugin(services: FileServices) {
   return async (instance: FastifyInstance): Promise<void> => {
     await useForms(instance)
-    uploadRoute(instance, deps)
-    readingRoutes(instance, deps)
+    uploadRoute(instance, services)
+    readingRoutes(instance, services)
     const app = instance.withTypeProvider<TypeBoxTypeProvider>()
     app.get('/files/:id/content', {
       schema: {
@@ -189,7 +187,10 @@ export function filesPlugin(deps: FileRouteDeps) {
       },
       handler: async (request, reply) => {
         const principal = principalOf(request)
-        const { file, body } = await deps.files.open({ principal, fileId: request.params.id })
+        const { file, body } = await services.files.kept.open({
+          principal,
+          fileId: request.params.id,
+        })
         void reply.headers({
           'content-length': String(file.sizeBytes),
           'content-disposition': dispositionOf(file.filename),
@@ -212,7 +213,7 @@ export function filesPlugin(deps: FileRouteDeps) {
       handler: async (request) => {
         const { id } = request.params
         const principal = principalOf(request)
-        await deps.files.remove({ principal, requestId: request.id, fileId: id })
+        await services.files.kept.remove({ principal, requestId: request.id, fileId: id })
         return { id, object: 'file' as const, deleted: true as const }
       },
     })

@@ -1,23 +1,14 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import type { KeyLimits, TokenStatus, ReadKey } from '../../app/access/token-status.ts'
-import type { Principal } from '../../app/access/principal.ts'
-import type { BudgetStatus } from '../../app/spending/budgets/status.ts'
+import type { KeyLimits, TokenStatus } from '../../app/access/token-status.ts'
 import type { Whose } from '../../app/spending/throttle/limits.ts'
 import type { LimitStatus } from '../../app/spending/throttle/rates.ts'
 import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { BudgetSchema, toBudget } from '../kit/balances.ts'
 import { tokenFailures } from '../kit/route-failures.ts'
+import type { Services } from '../kit/services.ts'
 import { describe } from './documentation.ts'
-
-/** Status of the caller's budgets. */
-export type ReadOwnBudgets = (who: Principal) => Promise<readonly BudgetStatus[]>
-
-export interface KeyRouteDeps {
-  readonly readKey: ReadKey
-  readonly readOwnBudgets: ReadOwnBudgets
-}
 
 function ofMinute(status: LimitStatus | undefined) {
   if (status === undefined) return null
@@ -60,7 +51,7 @@ function toKey(key: TokenStatus) {
 }
 
 /** A token sees itself. */
-export function keyRoute(app: FastifyInstance, { readKey, readOwnBudgets }: KeyRouteDeps): void {
+export function keyRoute(app: FastifyInstance, { tokens }: Pick<Services, 'tokens'>): void {
   app.get('/key', {
     schema: describe({
       tag: 'Text',
@@ -71,7 +62,7 @@ export function keyRoute(app: FastifyInstance, { readKey, readOwnBudgets }: KeyR
     }),
     handler: async (request, reply) => {
       const who = principalOf(request)
-      const [key, budgets] = await allSettledOrThrow([readKey(who), readOwnBudgets(who)])
+      const [key, budgets] = await allSettledOrThrow([tokens.show(who), tokens.budgets(who)])
       void reply.header('cache-control', 'no-store')
       return { ...toKey(key), budgets: budgets.map(toBudget) }
     },

@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
 import type { Principal } from '../../app/access/principal.ts'
-import type { ChannelDirectory } from '../../app/channels/directory.ts'
 import type { Catalog } from '../../domain/catalog/catalog.ts'
 import { type ImageKind, imageKinds } from '../../domain/catalog/image-rules.ts'
 import { DomainError } from '../../kernel/errors.ts'
+import type { Services } from '../kit/services.ts'
 
 /** The creation time of a model is not known: all models have this constant Unix second. */
 const CREATED = Date.UTC(2026, 0, 1) / 1_000
@@ -33,14 +33,12 @@ interface ModelView {
   readonly supported_endpoints: readonly string[]
 }
 
-export interface ModelDeps {
-  readonly catalog: Catalog
-  readonly channels: Pick<ChannelDirectory, 'all'>
-}
+/** What is sold, and the accounts that serve it. */
+type Models = Services['models']
 
 /** The models that channels serve and a token may use, by name. */
 export function listModels(
-  { catalog, channels }: ModelDeps,
+  { catalog, channels }: Models,
   { models: allowed }: Principal,
 ): readonly ModelView[] {
   const families = new Map<string, Set<string>>()
@@ -61,8 +59,8 @@ export function listModels(
 }
 
 /** @throws DomainError `unknown_model`, also for one the token may not use (P8) */
-export function findModel(deps: ModelDeps, principal: Principal, id: string): ModelView {
-  const found = listModels(deps, principal).find((model) => model.id === id)
+export function findModel(models: Models, principal: Principal, id: string): ModelView {
+  const found = listModels(models, principal).find((model) => model.id === id)
   if (found === undefined)
     throw new DomainError('unknown_model', 'The model does not exist or may not be used', {})
   return found

@@ -1,19 +1,20 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
+import type { Catalog } from '../../domain/catalog/catalog.ts'
 import { principalOf } from '../kit/authenticate.ts'
 import { modelFailures } from '../kit/call-failures.ts'
 import type { QuotedPath, Surface } from '../kit/surface.ts'
 import { tokenFailures } from '../kit/route-failures.ts'
+import type { Services } from '../kit/services.ts'
 import { describe } from './documentation.ts'
-import { type FileRouteDeps, filesPlugin } from './files.ts'
-import { type ImageCallDeps, imageCalls } from './images/calls.ts'
-import { type ImageTaskSurfaceDeps, imageTaskSurface } from './images/tasks.ts'
-import { keyRoute, type KeyRouteDeps } from './key.ts'
+import { filesPlugin } from './files.ts'
+import { imageCalls } from './images/calls.ts'
+import { imageTaskSurface } from './images/tasks.ts'
+import { keyRoute } from './key.ts'
 import {
   findModel,
   listModels,
   LooseModelParamsSchema,
-  type ModelDeps,
   ModelListSchema,
   ModelParamsSchema,
   ModelSchema,
@@ -21,45 +22,36 @@ import {
 } from './models.ts'
 import { v1 } from './mount.ts'
 import { quotePlugin } from './quote.ts'
-import { type VideoSurfaceDeps, videoSurface } from './videos/surface.ts'
+import { videoSurface } from './videos/surface.ts'
 
 /**
  * The routes of `/v1` that belong to no single family: images, videos, files, models and quotes.
  */
 
-interface V1Deps
-  extends
-    ImageCallDeps,
-    ImageTaskSurfaceDeps,
-    VideoSurfaceDeps,
-    FileRouteDeps,
-    KeyRouteDeps,
-    ModelDeps {}
-
 /** @param quotedPaths every path whose creations can be priced, of every surface */
 export function v1Surfaces(
-  deps: V1Deps,
-  quotedPaths: () => readonly QuotedPath[],
+  catalog: Catalog,
+  quotedPaths: (services: Services) => readonly QuotedPath[],
 ): readonly Surface[] {
   return [
     {
       mount: v1,
       endpoints: {},
       bodies: [],
-      register: async (app) => {
-        modelRoutes(app, deps)
-        keyRoute(app, deps)
-        await app.register(filesPlugin(deps))
-        await app.register(quotePlugin({ quotedPaths: quotedPaths() }))
+      register: async (app, services) => {
+        modelRoutes(app, services)
+        keyRoute(app, services)
+        await app.register(filesPlugin(services))
+        await app.register(quotePlugin({ quotedPaths: quotedPaths(services) }))
       },
     },
-    ...imageCalls(deps),
-    imageTaskSurface(deps),
-    videoSurface(deps),
+    ...imageCalls(catalog),
+    imageTaskSurface(catalog),
+    videoSurface(catalog),
   ]
 }
 
-function modelRoutes(instance: FastifyInstance, deps: ModelDeps): void {
+function modelRoutes(instance: FastifyInstance, { models }: Pick<Services, 'models'>): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/models', {
     schema: {
@@ -74,7 +66,7 @@ function modelRoutes(instance: FastifyInstance, deps: ModelDeps): void {
     },
     handler: (request) => ({
       object: 'list' as const,
-      data: [...listModels(deps, principalOf(request))],
+      data: [...listModels(models, principalOf(request))],
     }),
   })
   app.get('/models/:id', {
@@ -89,11 +81,11 @@ function modelRoutes(instance: FastifyInstance, deps: ModelDeps): void {
       params: ModelParamsSchema,
       querystring: ModelsQuerySchema,
     },
-    handler: (request) => findModel(deps, principalOf(request), request.params.id),
+    handler: (request) => findModel(models, principalOf(request), request.params.id),
   })
   // An id with an unencoded slash.
   app.get('/models/*', {
     schema: { hide: true, params: LooseModelParamsSchema, querystring: ModelsQuerySchema },
-    handler: (request) => findModel(deps, principalOf(request), request.params['*']),
+    handler: (request) => findModel(models, principalOf(request), request.params['*']),
   })
 }

@@ -20,21 +20,23 @@ const endless = {
 
 t.test('422 query_too_long when the rating takes longer than a query may', async (t) => {
   const { app } = await startApp({
-    managedPriceBooks: {
-      ...noPriceBooks,
-      whatIf: (_reach, { fromMs, tenantId }) =>
-        Promise.resolve(
-          new WhatIf(
-            { pool: endless, log: { readStream: () => Promise.resolve([]) } },
-            {
-              book: { version: 'v1', lookup: () => undefined },
-              fromMs,
-              toMs: fromMs + 1,
-              tenantId,
-              signal: time.signal,
-            },
+    accounts: {
+      priceBooks: {
+        ...noPriceBooks,
+        whatIf: (_reach, { fromMs, tenantId }) =>
+          Promise.resolve(
+            new WhatIf(
+              { pool: endless, log: { readStream: () => Promise.resolve([]) } },
+              {
+                book: { version: 'v1', lookup: () => undefined },
+                fromMs,
+                toMs: fromMs + 1,
+                tenantId,
+                signal: time.signal,
+              },
+            ),
           ),
-        ),
+      },
     },
   })
   t.teardown(() => app.close())

@@ -137,10 +137,12 @@ void t.test('a caller that hung up before its body was admitted reserves no memo
   const known = new Promise<void>((resolve) => (letIn = resolve))
   const slow = await startApp({
     limits: { bodyBytes: { '/provA': 10_000 }, bodyMemoryBytes: 12_000 * MEMORY_PER_BYTE.ascii },
-    authenticate: async () => {
-      asking()
-      await known
-      return { ok: true, principal: principals['sk-one']! }
+    tokens: {
+      authenticate: async () => {
+        asking()
+        await known
+        return { ok: true, principal: principals['sk-one']! }
+      },
     },
   })
   await slow.app.listen({ port: 0, host: '127.0.0.1' })

@@ -4,12 +4,11 @@ import { text } from 'node:stream/consumers'
 import { Registry } from 'prom-client'
 import t, { type Test } from 'tap'
 import { readyOperations } from '../support/operations.ts'
-import type { ApiDeps } from '../../../src/api/app.ts'
-import { startApp, tasksPath } from '../support/app.ts'
+import { startApp, tasksPath, type Replaced } from '../support/app.ts'
 
 const BOUNDS = { all: 6, perAddress: 4 }
 
-async function listen(t: Test, deps: Partial<ApiDeps> = {}) {
+async function listen(t: Test, deps: Replaced = {}) {
   const metrics = new Registry()
   const { app } = await startApp({ metrics, ...deps })
   await app.listen({ port: 0, host: '0.0.0.0' })

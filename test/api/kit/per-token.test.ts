@@ -11,6 +11,7 @@ import { createFreeRequests } from '../../../src/app/spending/throttle/free-requ
 import { eventually } from '../../helpers/eventually.ts'
 import { noLimits } from '../../../src/app/spending/throttle/limits.ts'
 import { DomainError, isDomainError } from '../../../src/kernel/errors.ts'
+import { noRefusedForms, noThrottle } from '../support/no-throttle.ts'
 
 const model: Principal = {
   tokenId: 'token_1',
@@ -40,10 +41,15 @@ function routesFor(principal: Principal, { isDiskShort = false } = {}) {
     isDiskShort ? Promise.reject(new DomainError('storage_full', 'short', {})) : Promise.resolve()
   const attempts = createAttempts({ nowMs: () => 1_000 })
   usePerToken(app, {
-    free: createFreeRequests({ nowMs: () => 1_000 }, 5, 1),
-    checkDisk,
-    attempt: ({ tokenId, limits }) =>
-      limits && attempts.begin([{ whose: 'token', id: tokenId, limits }]),
+    tokens: { used: () => undefined },
+    throttle: {
+      ...noThrottle,
+      free: createFreeRequests({ nowMs: () => 1_000 }, 5, 1),
+      attempt: ({ tokenId, limits }) =>
+        limits && attempts.begin([{ whose: 'token', id: tokenId, limits }]),
+    },
+    files: { checkDisk },
+    http: { refusedForms: noRefusedForms },
   })
   app.post('/repeated', (_request, reply) => reply.header('idempotent-replayed', 'true').send())
   app.all('/answer/:status', (request, reply) =>

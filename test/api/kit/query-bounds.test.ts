@@ -6,6 +6,7 @@ import t from 'tap'
 import type { Principal } from '../../../src/app/access/principal.ts'
 import { requireToken, useQueryBounds } from '../../../src/api/kit/authenticate.ts'
 import { currentToken } from '../../../src/kernel/token-context.ts'
+import { noRefusedForms, noThrottle } from '../support/no-throttle.ts'
 
 /** Queries that wait until they are let go. */
 async function startQueries() {
@@ -15,14 +16,17 @@ async function startQueries() {
   requireToken(
     app,
     {
-      authenticate: async (tokenId) => ({
-        ok: true,
-        principal: { tokenId, kind: 'query' } as Principal,
-      }),
+      tokens: {
+        authenticate: async (tokenId) => ({
+          ok: true,
+          principal: { tokenId, kind: 'query' } as Principal,
+        }),
+      },
+      http: { refusedForms: noRefusedForms },
     },
     'query',
   )
-  useQueryBounds(app, undefined)
+  useQueryBounds(app, { throttle: noThrottle })
   app.get('/query', async () => {
     const token = currentToken()
     await new Promise<void>((resolve) => {

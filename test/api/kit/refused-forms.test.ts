@@ -7,18 +7,24 @@ import { usePerToken } from '../../../src/api/kit/per-token.ts'
 import { useEnvelope } from '../../../src/api/kit/envelope.ts'
 import { createRefusedForms } from '../../../src/api/kit/refused-forms.ts'
 import { v1Envelope } from '../../../src/api/v1/envelope.ts'
+import { noThrottle } from '../support/no-throttle.ts'
 
 /** Requests that are refused before their work begins: three a minute of each address and token. */
 function routes() {
   const refusedForms = createRefusedForms(createRefusals({ nowMs: () => 1_000 }, 3, 1))
   const app = Fastify({ trustProxy: ['127.0.0.1'] })
-  usePerToken(app, { refusedForms })
+  usePerToken(app, {
+    tokens: { used: () => undefined },
+    throttle: noThrottle,
+    files: {},
+    http: { refusedForms },
+  })
   useEnvelope(app, v1Envelope)
   const authenticate = async (tokenId: string) =>
     tokenId.startsWith('known')
       ? ({ ok: true, principal: { tokenId, kind: 'model' } as Principal } as const)
       : ({ ok: false, reason: 'unknown' } as const)
-  requireToken(app, { authenticate, refusedForms }, 'model')
+  requireToken(app, { tokens: { authenticate }, http: { refusedForms } }, 'model')
   const body = { type: 'object', required: ['model'] }
   app.post('/call', { schema: { body } }, () => 'answered')
   return async (token: string | undefined, sent: object | string, forwarded = '203.0.113.7') => {

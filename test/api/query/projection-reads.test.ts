@@ -43,7 +43,7 @@ const logEnd = async () => log.endPosition()
 const readModelDeps = { db: pool, projections: allProjections, logEnd, clock }
 const readModels = createReadModels(readModelDeps)
 const { app } = await startApp({
-  reads: projectionReads({ db: pool, logEnd, readModels }),
+  queries: { reads: projectionReads({ db: pool, logEnd, readModels }) },
   health: {
     dependencies: [],
     projections: readModelStates(readModelDeps),
@@ -273,11 +273,13 @@ void t.test('a history is found as soon as the log has it', async (t) => {
 
 void t.test('503 instead of a 404 while the read model lags behind the log', async (t) => {
   const { app } = await startApp({
-    reads: projectionReads({
-      db: pool,
-      readModels,
-      logEnd: async () => Promise.resolve(2n ** 62n),
-    }),
+    queries: {
+      reads: projectionReads({
+        db: pool,
+        readModels,
+        logEnd: async () => Promise.resolve(2n ** 62n),
+      }),
+    },
   })
   t.teardown(async () => app.close())
   const answer = await app.inject({
@@ -332,7 +334,7 @@ void t.test(
         clock: { nowMs: () => at.nowMs ?? nowMs },
       })
       const reads = projectionReads({ db: pool, logEnd, readModels: models })
-      const { app } = await startApp({ reads })
+      const { app } = await startApp({ queries: { reads } })
       t.teardown(async () => app.close())
       const paths = [
         'ledger/lines',

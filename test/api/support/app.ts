@@ -2,10 +2,9 @@ import type { ImageCallFamily } from '../../../src/app/calls/images/family.ts'
 import type { FastifyInstance } from 'fastify'
 import pino, { type Logger } from 'pino'
 import { Registry } from 'prom-client'
-import { type ApiDeps, buildApp } from '../../../src/api/app.ts'
+import { type ApiOptions, buildApp, type GatewayServices } from '../../../src/api/app.ts'
 import { logRedaction } from '../../../src/api/kit/observe.ts'
 import type { AccountReads } from '../../../src/api/query/account-reads.ts'
-import type { QueryDeps } from '../../../src/api/query/plugin.ts'
 import type { Authenticate, Principal } from '../../../src/app/access/principal.ts'
 import type { ManagedTenants } from '../../../src/app/accounts/managed-tenants.ts'
 import type { ManagedTokens } from '../../../src/app/accounts/managed-tokens.ts'
@@ -27,6 +26,7 @@ import {
 import { MemoryLedger } from './memory-ledger.ts'
 import { MemoryFiles, MemoryMedia, noQuota } from './memory-media.ts'
 import { MemoryTasks } from './memory-tasks.ts'
+import { noThrottle } from './no-throttle.ts'
 
 /** Accounts of a gateway that nobody has used. */
 const noAccounts: AccountReads = {
@@ -50,7 +50,7 @@ const everything = {
 }
 
 /** Takes every name for one that is there. */
-const everyName: QueryDeps['knownNames'] = {
+const everyName: GatewayServices['queries']['knownNames'] = {
   tenant_id: everything,
   user_id: everything,
   token_id: everything,
@@ -176,9 +176,65 @@ export const familyDeps: FamilyDeps = {
 /** `memoryCalls` runs calls without their family. */
 const noImageFamily = {} as ImageCallFamily
 
+/** Groups of services of which a test may replace members; of the others it replaces the whole. */
+type Groups = Pick<
+  GatewayServices,
+  'tokens' | 'throttle' | 'images' | 'files' | 'accounts' | 'hosts' | 'queries'
+>
+
+/** What a test replaces of an interface over in-memory parts. */
+export type Replaced = Partial<Omit<GatewayServices, keyof Groups> & ApiOptions> & {
+  readonly [Group in keyof Groups]?: Partial<Groups[Group]>
+}
+
+/** The use cases of a gateway, hand-written and in memory. */
+function memoryServices(
+  part: Replaced,
+  parts: Pick<Harness, 'tasks' | 'assets' | 'ledger' | 'hosts'>,
+  calls: GatewayServices['calls'],
+  channels: GatewayServices['models']['channels'],
+): GatewayServices {
+  const { tasks, assets, ledger, hosts } = parts
+  const show = () => Promise.reject(new Error('no tokens are kept here'))
+  const budgets = () => Promise.resolve([])
+  const resolve = async (host: string) => {
+    const found = hosts.get(host)
+    if (!found) throw new Error('no such host')
+    return Promise.resolve(found)
+  }
+  return {
+    clock: { nowMs: () => nowMs },
+    models: { catalog, channels },
+    tasks,
+    assets,
+    calls,
+    ...part,
+    tokens: { authenticate, used: () => undefined, show, budgets, ...part.tokens },
+    throttle: { ...noThrottle, ...part.throttle },
+    images: { family: noImageFamily, tasks: noImageTasks, ...part.images },
+    files: {
+      kept: new MemoryFiles(nowMs),
+      media: new MemoryMedia(nowMs),
+      find: () => Promise.resolve(undefined),
+      quota: noQuota,
+      ...part.files,
+    },
+    accounts: {
+      tenants: noTenants,
+      tokens: noTokens,
+      settings: noSettings,
+      priceBooks: noPriceBooks,
+      balances: noAccounts.balances,
+      ...part.accounts,
+    },
+    hosts: { resolve, upstream: new Set(), ...part.hosts },
+    queries: { reads: ledger, accounts: noAccounts, knownNames: everyName, ...part.queries },
+  }
+}
+
 /** The whole HTTP interface over hand-written in-memory parts. */
 export async function startApp(
-  part: Partial<ApiDeps> = {},
+  part: Replaced = {},
   texts = new MemoryTexts(),
   speech = new MemorySpeech(),
   images = new MemoryImages(),
@@ -188,52 +244,28 @@ export async function startApp(
     { level: 'debug', redact: logRedaction },
     { write: (line: string) => void lines.push(line) },
   )
-  const tasks = new MemoryTasks(nowMs)
-  const assets = new MemoryAssets(nowMs)
-  const ledger = new MemoryLedger()
-  const hosts = new Map<string, readonly string[]>([['hooks.example.com', ['93.184.216.34']]])
-  const app = await buildApp({
+  const parts = {
+    tasks: new MemoryTasks(nowMs),
+    assets: new MemoryAssets(nowMs),
+    ledger: new MemoryLedger(),
+    hosts: new Map<string, readonly string[]>([['hooks.example.com', ['93.184.216.34']]]),
+  }
+  const calls = memoryCalls(texts, speech, images)
+  const app = await buildApp(memoryServices(part, parts, calls, texts.channels()), {
     logger,
-    clock: { nowMs: () => nowMs },
-    catalog,
     surfaces: openFamilies(families, familyDeps).surfaces,
     metrics: new Registry(),
-    authenticate,
-    tasks,
-    assets,
-    calls: memoryCalls(texts, speech, images),
-    channels: texts.channels(),
-    images: noImageFamily,
-    media: new MemoryMedia(nowMs),
-    resolveMediaFiles: () => Promise.resolve(undefined),
-    files: new MemoryFiles(nowMs),
-    imageTasks: noImageTasks,
-    reads: ledger,
-    accounts: noAccounts,
-    knownNames: everyName,
-    managedTokens: noTokens,
-    managedTenants: noTenants,
-    managedPriceBooks: noPriceBooks,
-    managedSettings: noSettings,
-    readOwnBudgets: () => Promise.resolve([]),
-    uploads: noQuota,
-    readKey: () => Promise.reject(new Error('no tokens are kept here')),
     health: {
       dependencies: [],
       projections: async () => Promise.resolve([]),
       concerns: [],
       accepting: () => true,
     },
-    resolveHost: async (host) => {
-      const found = hosts.get(host)
-      if (!found) throw new Error('no such host')
-      return Promise.resolve(found)
-    },
     version: '0.0.0',
     ...part,
   })
   await app.ready()
-  return { app, tasks, assets, ledger, hosts, logged: () => lines.join('') }
+  return { app, ...parts, logged: () => lines.join('') }
 }
 
 export const tasksPath = '/provA/api/v3/contents/generations/tasks'

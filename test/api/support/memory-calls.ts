@@ -1,4 +1,4 @@
-import type { SurfaceServices } from '../../../src/api/kit/surface.ts'
+import type { Services } from '../../../src/api/kit/services.ts'
 import type { CallInput, CompletedCall, StreamedCall } from '../../../src/app/calls/family.ts'
 import type { ImageCallInput } from '../../../src/app/calls/images/types.ts'
 import type { CallRunner } from '../../../src/app/calls/running-calls.ts'
@@ -92,7 +92,7 @@ export class MemoryTexts {
   }
 
   /** The accounts that serve the models. */
-  channels(): SurfaceServices['channels'] {
+  channels(): Services['models']['channels'] {
     const [account] = sandboxTextChannels({ baseUrl: 'http://127.0.0.1:9' })
     if (account === undefined) throw new Error('the sandbox has no account of text')
     const all = () =>

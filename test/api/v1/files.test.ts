@@ -10,7 +10,7 @@ import { listen } from './support.ts'
 const files = new MemoryFiles(nowMs)
 const FILE_BYTES = 200_000
 const fileForm = { ...defaultLimits.fileForm, fileBytes: FILE_BYTES, bodyBytes: FILE_BYTES + 5_000 }
-const harness = await startApp({ files, limits: { fileForm } })
+const harness = await startApp({ files: { kept: files }, limits: { fileForm } })
 t.teardown(() => harness.app.close())
 const url = await listen(harness)
 const clientOf = (apiKey: string): OpenAI =>

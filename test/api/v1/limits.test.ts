@@ -11,7 +11,7 @@ let limitStatuses: LimitStatuses = {
   tokens: { limit: 9_000, remaining: 8_100, resetMs: 120 },
 }
 const { app, texts, post } = await startText(t, {
-  limitStatusesOf: (who) => (who.limits === undefined ? {} : limitStatuses),
+  throttle: { statuses: (who) => (who.limits === undefined ? {} : limitStatuses) },
 })
 texts.answer = () => chatCompletion
 texts.steps = () => [frame({ choices: [] })]
@@ -74,7 +74,7 @@ void t.test('a token without limits gets no rate limit headers', async (t) => {
 
 void t.test('a stream that opens late has the rate limit headers when it opens', async (t) => {
   const late = await startText(t, {
-    limitStatusesOf: (who) => (who.limits === undefined ? {} : limitStatuses),
+    throttle: { statuses: (who) => (who.limits === undefined ? {} : limitStatuses) },
     streamLimits: { openAfterMs: 20 },
   })
   late.texts.begin = () => new Promise((resolve) => setTimeout(resolve, 80))

@@ -3,11 +3,13 @@ import { asModel, principals } from '../support/app.ts'
 import { startText } from './support.ts'
 
 const { app, texts } = await startText(t, {
-  authenticate: async (secret) => {
-    const principal = principals['sk-one']
-    await Promise.resolve()
-    if (secret !== 'sk-one' || principal === undefined) return { ok: false, reason: 'unknown' }
-    return { ok: true, principal: { ...principal, models: new Set(['text-basic', 'a/b c%']) } }
+  tokens: {
+    authenticate: async (secret) => {
+      const principal = principals['sk-one']
+      await Promise.resolve()
+      if (secret !== 'sk-one' || principal === undefined) return { ok: false, reason: 'unknown' }
+      return { ok: true, principal: { ...principal, models: new Set(['text-basic', 'a/b c%']) } }
+    },
   },
 })
 texts.models.push({ id: 'a/b c%', families: ['chat', 'x'] })

@@ -1,9 +1,8 @@
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
-import type { ApiDeps } from '../../../src/api/app.ts'
 import { drain } from '../../../src/api/kit/drain.ts'
-import { asModel, startApp, type Harness } from '../support/app.ts'
+import { asModel, startApp, type Harness, type Replaced } from '../support/app.ts'
 import { MemoryTexts } from '../support/memory-calls.ts'
 
 const DRAIN_MS = 2_000
@@ -18,7 +17,7 @@ interface TextHarness extends Harness {
 }
 
 /** The HTTP interface over text use cases in memory. */
-export async function startText(t: Test, part: Partial<ApiDeps> = {}): Promise<TextHarness> {
+export async function startText(t: Test, part: Replaced = {}): Promise<TextHarness> {
   const texts = new MemoryTexts()
   const harness = await startApp(part, texts)
   // Clients keep connections: closing alone would wait for them.

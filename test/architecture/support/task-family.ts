@@ -8,7 +8,8 @@ import {
   type TaskCreation,
   setTaskHeaders,
 } from '../../../src/api/kit/tasks.ts'
-import type { Mount, SurfaceServices } from '../../../src/api/kit/surface.ts'
+import type { Services } from '../../../src/api/kit/services.ts'
+import type { Mount } from '../../../src/api/kit/surface.ts'
 import type { TaskFamilyRules } from '../../../src/domain/catalog/task-rules.ts'
 import { settlement, settlementLine } from '../../../src/domain/pricing/settlement.ts'
 import { rate } from '../../../src/domain/pricing/price-book.ts'
@@ -99,7 +100,7 @@ const creation: TaskCreation<{ readonly model: string; readonly pose: string }> 
   answer: ({ nativeId, platformId }) => ({ figure: nativeId, platform_id: platformId }),
 }
 
-function figureRoute(app: FastifyInstance, { tasks }: SurfaceServices): void {
+function figureRoute(app: FastifyInstance, { tasks }: Pick<Services, 'tasks'>): void {
   app.get('/figures/:id', {
     schema: { operationId: 'getFigure', tags: ['Clay'], summary: 'Look at a figure' },
     handler: async (request, reply) => {

@@ -11,6 +11,7 @@ import { DomainError } from '../../../kernel/errors.ts'
 import { actorOf, success } from '../../kit/account-surface.ts'
 import { readPage } from '../../kit/queries.ts'
 import { changeFailures, readFailures } from '../../kit/route-failures.ts'
+import type { Services } from '../../kit/services.ts'
 import { describe, adminScopeOf } from '../envelope.ts'
 import { PageQuerySchema } from '../schemas.ts'
 import {
@@ -30,7 +31,7 @@ const operatorReads = [...readFailures, 'scope_denied'] as const
 /** Price books: an operator reads them and publishes others. */
 export function priceBookRoutes(
   instance: FastifyInstance,
-  { managedPriceBooks: books }: { readonly managedPriceBooks: ManagedPriceBooks },
+  { priceBooks: books }: Pick<Services['accounts'], 'priceBooks'>,
 ): void {
   readRoutes(instance, books)
   differenceRoute(instance, books)

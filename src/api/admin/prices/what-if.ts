@@ -1,12 +1,12 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import type { ManagedPriceBooks } from '../../../app/finance/prices/managed-price-books.ts'
 import type { WhatIf, WhatIfRow, WhatIfTotal } from '../../../app/finance/prices/what-if.ts'
 import { KnownId, success, successOf } from '../../kit/account-surface.ts'
 import { withQueryTimeout, boundOf, TimeBound } from '../../kit/queries.ts'
 import { RequestError } from '../../kit/request-error.ts'
 import { readFailures } from '../../kit/route-failures.ts'
+import type { Services } from '../../kit/services.ts'
 import { describe, adminScopeOf } from '../envelope.ts'
 import { BookParamsSchema } from './schemas.ts'
 
@@ -68,7 +68,7 @@ const toTotal = ({ whatIf, ...total }: WhatIfTotal) => ({ ...total, what_if: wha
 /** What settled usage would have cost under a book: an operator asks, and nothing is written. */
 export function whatIfRoute(
   instance: FastifyInstance,
-  { managedPriceBooks: books }: { readonly managedPriceBooks: ManagedPriceBooks },
+  { priceBooks: books }: Pick<Services['accounts'], 'priceBooks'>,
 ): void {
   const schema = describe({
     operationId: 'rateUnderPriceBook',

@@ -1,6 +1,5 @@
 import type { FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
-import type { ImageCallFamily } from '../../../app/calls/images/family.ts'
 import type { ImageCallInput } from '../../../app/calls/images/types.ts'
 import type { PricingInput } from '../../../app/calls/family.ts'
 import type { ImageFrame } from '../../../app/ports/images.ts'
@@ -12,7 +11,7 @@ import { costInLastFrame, withCost } from '../../kit/answer-headers.ts'
 import { oneLine, type StreamDialect } from '../../kit/event-stream.ts'
 import type { FailureCode } from '../../kit/failure-table.ts'
 import { sendInPieces } from '../../kit/json-in-pieces.ts'
-import type { FormLimits } from '../../kit/multipart.ts'
+import type { FormKind } from '../../kit/services.ts'
 import { streamOptions, type Surface } from '../../kit/surface.ts'
 import { describe } from '../documentation.ts'
 import { v1Error } from '../envelope.ts'
@@ -21,20 +20,14 @@ import { imageBodies, ImagesSchema, readOrder } from './order.ts'
 
 /** Synchronous images, below `/v1`. */
 
-export interface ImageCallDeps {
-  readonly catalog: Catalog
-  readonly images: ImageCallFamily
-  readonly formLimits: FormLimits
-}
-
 const failures: readonly FailureCode[] = [...callFailures, ...imageFailures]
 
 interface ImageRoute {
   readonly kind: ImageKind
   readonly body: TSchema
   readonly documented: FastifySchema
-  /** The bounds of a form; absent: only JSON is taken. */
-  readonly forms?: FormLimits
+  /** The form it takes as well; absent: only JSON is taken. */
+  readonly forms?: FormKind
 }
 
 /** How streams of images are written: named events, `[DONE]` at the end. */
@@ -48,7 +41,7 @@ function imagesDialect(): StreamDialect<ImageFrame> {
   }
 }
 
-function imageCall({ catalog, images }: ImageCallDeps, { kind, ...declared }: ImageRoute): Surface {
+function imageCall({ kind, ...declared }: ImageRoute): Surface {
   return callSurface(v1, {
     ...declared,
     path: `/images/${kind}s`,
@@ -56,21 +49,23 @@ function imageCall({ catalog, images }: ImageCallDeps, { kind, ...declared }: Im
     accept: async (
       body,
       { by, form },
-      { resolveHost },
+      services,
     ): Promise<{ readonly input: PricingInput<ImageCallInput> }> => {
-      const order = await readOrder({ catalog, resolveHost }, kind, { body, form })
+      const order = await readOrder(services, kind, { body, form })
       return { input: { ...by, ...order } }
     },
     open: (services) => ({
-      family: images,
+      family: services.images.family,
       answer: async ({ input }, request, reply) => {
-        const { calls, streamLimits } = services
-        if (!input.request.streamed)
-          return sendInPieces(reply, await answerWhole(calls, images, input, reply), streamLimits)
+        const { calls, images, http } = services
+        if (!input.request.streamed) {
+          const body = await answerWhole(calls, images.family, input, reply)
+          return sendInPieces(reply, body, http.streams)
+        }
         const gone = callerGone(reply)
         return answerStream(request, reply, {
           gone,
-          call: calls.stream(images, { ...input, callerGone: gone.signal }),
+          call: calls.stream(images.family, { ...input, callerGone: gone.signal }),
           dialect: imagesDialect(),
           ...streamOptions(services, request),
         })
@@ -80,10 +75,10 @@ function imageCall({ catalog, images }: ImageCallDeps, { kind, ...declared }: Im
 }
 
 /** Generates and edits images at once. */
-export function imageCalls(deps: ImageCallDeps): readonly Surface[] {
-  const { generation, edit } = imageBodies(deps.catalog)
+export function imageCalls(catalog: Catalog): readonly Surface[] {
+  const { generation, edit } = imageBodies(catalog)
   return [
-    imageCall(deps, {
+    imageCall({
       kind: 'generation',
       body: generation,
       documented: describe({
@@ -96,10 +91,10 @@ export function imageCalls(deps: ImageCallDeps): readonly Surface[] {
         further: callExamples('prompt'),
       }),
     }),
-    imageCall(deps, {
+    imageCall({
       kind: 'edit',
       body: edit,
-      forms: deps.formLimits,
+      forms: 'image',
       documented: describe({
         tag: 'Images',
         operationId: 'editImage',

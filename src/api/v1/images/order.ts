@@ -9,6 +9,7 @@ import type { JsonObject } from '../../../kernel/json.ts'
 import type { SentBody } from '../../kit/creation-route.ts'
 import { modelName, publicUrl } from '../../kit/member-checks.ts'
 import type { ReadForm } from '../../kit/multipart.ts'
+import type { Services } from '../../kit/services.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 
 /** Converts a JSON body or a form to the order of its model's family. */
@@ -20,26 +21,21 @@ export interface ReadOrder {
   readonly request: ImageRequest
 }
 
-/** What an order is read with. */
-interface OrderReading {
-  readonly catalog: Catalog
-  readonly resolveHost: ResolveHost
-}
-
 /** @throws DomainError `invalid_request`, `unknown_model` */
 export async function readOrder(
-  deps: OrderReading,
+  services: Pick<Services, 'models' | 'hosts'>,
   kind: ImageKind,
   { body, form }: SentBody,
   /** What a route refuses besides. */
   check?: (order: ImageOrder) => void,
 ): Promise<ReadOrder> {
-  const order = form === undefined ? jsonOrder(body, kind) : formOrder(form, kind, deps.catalog)
-  return readAsItsFamily(deps, order, check)
+  const order =
+    form === undefined ? jsonOrder(body, kind) : formOrder(form, kind, services.models.catalog)
+  return readAsItsFamily(services, order, check)
 }
 
 async function readAsItsFamily(
-  { catalog, resolveHost }: OrderReading,
+  { models: { catalog }, hosts }: Pick<Services, 'models' | 'hosts'>,
   order: ImageOrder,
   check: (order: ImageOrder) => void = () => undefined,
 ): Promise<ReadOrder> {
@@ -55,7 +51,7 @@ async function readAsItsFamily(
     return refuse('model', `\`model\` must be one that makes ${kind}s: ${order.model} does not`)
   const read = family.read(order)
   refuseOthers(order, schema, catalog)
-  await checkUrls(read, resolveHost)
+  await checkUrls(read, hosts.resolve)
   return { family: family.name, model: read.model, request: read }
 }
 

@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import type { TSchema } from 'typebox'
-import type { ImageTaskUseCases, ImageTaskView } from '../../../app/tasks/images/types.ts'
+import type { ImageTaskView } from '../../../app/tasks/images/types.ts'
 import type { Catalog } from '../../../domain/catalog/catalog.ts'
 import type { ImageKind, ImageOrder } from '../../../domain/catalog/image-rules.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
@@ -10,8 +10,8 @@ import type { JsonObject } from '../../../kernel/json.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import { costHeaders } from '../../kit/answer-headers.ts'
 import { imageTaskFailures } from '../../kit/call-failures.ts'
-import type { FormLimits } from '../../kit/multipart.ts'
 import { queryFailures } from '../../kit/route-failures.ts'
+import type { FormKind, Services } from '../../kit/services.ts'
 import type { Surface } from '../../kit/surface.ts'
 import { creationsOf, type TaskCreation } from '../../kit/tasks.ts'
 import { describe } from '../documentation.ts'
@@ -28,19 +28,13 @@ import {
 
 /** Asynchronous images: accepted at once, made by the gateway's workers, polled by callers. */
 
-export interface ImageTaskSurfaceDeps {
-  readonly catalog: Catalog
-  readonly imageTasks: ImageTaskUseCases
-  readonly formLimits: FormLimits
-}
-
 interface ImageTaskRoute {
   readonly kind: ImageKind
   readonly operationId: string
   readonly summary: string
   readonly body: TSchema
-  /** The bounds of a form; absent: only JSON is taken. */
-  readonly forms?: FormLimits
+  /** The form it takes as well; absent: only JSON is taken. */
+  readonly forms?: FormKind
   /** The form in the description; JSON creates nothing then. */
   readonly form?: TSchema
 }
@@ -72,10 +66,13 @@ function refuseForTasks({ kind, form, fields, uploads }: ImageOrder): void {
 
 const lacking = new DomainError('invalid_request', '`prompt` is required', { param: 'prompt' })
 
-function creationOf(
-  { catalog, imageTasks }: ImageTaskSurfaceDeps,
-  { kind, operationId, summary, form: documentedForm, ...declared }: ImageTaskRoute,
-): TaskCreation<ReadOrder, ReadOrder> {
+function creationOf({
+  kind,
+  operationId,
+  summary,
+  form: documentedForm,
+  ...declared
+}: ImageTaskRoute): TaskCreation<ReadOrder, ReadOrder> {
   const described = describe({
     tag: 'Images',
     operationId,
@@ -93,10 +90,9 @@ function creationOf(
         ? described
         : { ...described, consumes: ['multipart/form-data'], body: documentedForm },
     ...(documentedForm === undefined ? {} : { formsOnly: true }),
-    accept: (body, { form }, { resolveHost }) =>
-      readOrder({ catalog, resolveHost }, kind, { body, form }, refuseForTasks),
+    accept: (body, { form }, services) => readOrder(services, kind, { body, form }, refuseForTasks),
     order: (order) => order,
-    creator: () => imageTasks,
+    creator: ({ images }) => images.tasks,
     answer: ({ platformId, createdAtMs }, { model }, _request, reply) => {
       void reply.headers({
         location: `/v1/images/generations/${platformId}`,
@@ -115,25 +111,25 @@ function creationOf(
 }
 
 /** Asynchronous images, below `/v1`. */
-export function imageTaskSurface(deps: ImageTaskSurfaceDeps): Surface {
-  const { generation, edit, editTask } = imageBodies(deps.catalog)
+export function imageTaskSurface(catalog: Catalog): Surface {
+  const { generation, edit, editTask } = imageBodies(catalog)
   const creations = [
-    creationOf(deps, {
+    creationOf({
       kind: 'generation',
       operationId: 'createImageTask',
       summary: 'Generate images asynchronously',
       body: generation,
     }),
-    creationOf(deps, {
+    creationOf({
       kind: 'edit',
       operationId: 'createImageEditTask',
       summary: 'Edit images asynchronously',
       body: edit,
-      forms: deps.formLimits,
+      forms: 'image',
       form: editTask,
     }),
   ]
-  return creationsOf(v1, creations, (app) => statusRoute(app, deps))
+  return creationsOf(v1, creations, statusRoute)
 }
 
 /** A task as callers know it. */
@@ -163,10 +159,7 @@ function shown(view: ImageTaskView): JsonObject {
   }
 }
 
-function statusRoute(
-  instance: FastifyInstance,
-  { imageTasks }: Pick<ImageTaskSurfaceDeps, 'imageTasks'>,
-): void {
+function statusRoute(instance: FastifyInstance, { images }: Pick<Services, 'images'>): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/images/generations/:id', {
     schema: {
@@ -181,7 +174,7 @@ function statusRoute(
       params: ImageTaskParamsSchema,
     },
     handler: async (request, reply) => {
-      const view = await imageTasks.get({
+      const view = await images.tasks.get({
         principal: principalOf(request),
         id: request.params.id,
       })

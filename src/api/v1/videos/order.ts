@@ -18,15 +18,10 @@ import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 import type { ResolveHost } from '../../../kernel/public-url.ts'
 import type { SentBody } from '../../kit/creation-route.ts'
 import type { FormUpload } from '../../kit/multipart.ts'
+import type { Services } from '../../kit/services.ts'
 import { MAX_MODEL_CHARACTERS, publicUrl } from '../../kit/member-checks.ts'
 
 /** Converts a JSON body or a form to an order for a video of any family. */
-
-interface OrderDeps {
-  /** Looks up the kinds of the caller's assets, if the body does not name them. */
-  readonly findAssetTypes: FindAssetTypes
-  readonly resolveHost: ResolveHost
-}
 
 const REFERENCE = 'input_reference'
 const MAX_REFERENCES = 50
@@ -161,7 +156,7 @@ function withReferences(sent: JsonObject): JsonObject {
 export async function readVideoOrder(
   { body: sent, form }: SentBody,
   principal: Principal,
-  { resolveHost, findAssetTypes }: OrderDeps,
+  { hosts, assets }: Pick<Services, 'hosts' | 'assets'>,
 ): Promise<SentOrder> {
   const body = readBody(CreateVideoBodySchema, withReferences(sent))
   const { model, prompt, seconds, generate_audio: audio, input_reference: listed = [] } = body
@@ -178,8 +173,8 @@ export async function readVideoOrder(
     ...pictureOf(body),
     generateAudio: audio === undefined ? undefined : String(audio) === 'true',
   }
-  const references = await withAssetKinds(named, principal, findAssetTypes)
-  await checkHosts(references, resolveHost)
+  const references = await withAssetKinds(named, principal, assets.findAssetTypes)
+  await checkHosts(references, hosts.resolve)
   return { order: { ...read, references }, size: body.size }
 }
 

@@ -1,14 +1,13 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { FindAssetTypes } from '../../../app/assets/types.ts'
-import type { OpenResult, TaskKey, TaskUseCases, TaskView } from '../../../app/tasks/types.ts'
+import type { OpenResult, TaskKey, TaskView } from '../../../app/tasks/types.ts'
 import { type Catalog, videoFamilyNames, videoRules } from '../../../domain/catalog/catalog.ts'
 import type { SimpleVideo } from '../../../domain/catalog/simple-video.ts'
 import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 import { sha256Hex } from '../../../kernel/ids.ts'
 import { principalOf } from '../../kit/authenticate.ts'
 import { callerGone } from '../../kit/calls.ts'
-import type { FormLimits } from '../../kit/multipart.ts'
+import type { Services } from '../../kit/services.ts'
 import type { Surface } from '../../kit/surface.ts'
 import {
   creationsOf,
@@ -39,17 +38,7 @@ import {
   toVideo,
 } from './view.ts'
 
-export interface VideoSurfaceDeps {
-  readonly catalog: Catalog
-  /** Looks up the kinds of the caller's assets, if the body does not name them. */
-  readonly assets: { readonly findAssetTypes: FindAssetTypes }
-  readonly formLimits: FormLimits
-}
-
-interface VideoReading {
-  readonly catalog: Catalog
-  readonly tasks: TaskUseCases
-}
+type VideoReading = Pick<Services, 'models' | 'tasks'>
 
 const tag = { tag: 'Videos' } as const
 
@@ -65,16 +54,12 @@ interface AcceptedOrder extends ReturnType<typeof acceptVideo> {
   readonly sent: SimpleVideo
 }
 
-function creationOf({
-  catalog,
-  formLimits,
-  assets,
-}: VideoSurfaceDeps): TaskCreation<AcceptedOrder> {
+function creationOf(catalog: Catalog): TaskCreation<AcceptedOrder> {
   return {
     path: '/videos',
     name: 'v1.videos',
     body: CreateVideoBodySchema,
-    forms: formLimits,
+    forms: 'image',
     documented: describe({
       ...tag,
       operationId: 'createVideo',
@@ -83,9 +68,8 @@ function creationOf({
       failures: [...creationFailures, ...assetFailures],
       further: [new DomainError('invalid_request', '`model` is required', { param: 'model' })],
     }),
-    accept: async (body, { principal, form }, { resolveHost }) => {
-      const { findAssetTypes } = assets
-      const sent = await readVideoOrder({ body, form }, principal, { resolveHost, findAssetTypes })
+    accept: async (body, { principal, form }, services) => {
+      const sent = await readVideoOrder({ body, form }, principal, services)
       return { ...acceptVideo(catalog, sent), sent: sent.order }
     },
     creator: submitted,
@@ -117,7 +101,7 @@ function keyOf(catalog: Catalog, request: FastifyRequest): TaskKey {
   return taskKeyOf(request, videoFamilyNames(catalog), id)
 }
 
-function listRoute(instance: FastifyInstance, { catalog, tasks }: VideoReading): void {
+function listRoute(instance: FastifyInstance, { models: { catalog }, tasks }: VideoReading): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/videos', {
     schema: {
@@ -176,17 +160,16 @@ async function sendContent(
 }
 
 /** Videos of every family, below `/v1`. */
-export function videoSurface(deps: VideoSurfaceDeps): Surface {
-  return creationsOf(v1, [creationOf(deps)], (app, { tasks }) => {
-    const reading = { catalog: deps.catalog, tasks }
-    listRoute(app, reading)
-    oneRoutes(app, reading)
-    contentRoute(app, reading)
+export function videoSurface(catalog: Catalog): Surface {
+  return creationsOf(v1, [creationOf(catalog)], (app, services) => {
+    listRoute(app, services)
+    oneRoutes(app, services)
+    contentRoute(app, services)
   })
 }
 
 /** Shows and deletes one. */
-function oneRoutes(instance: FastifyInstance, { catalog, tasks }: VideoReading): void {
+function oneRoutes(instance: FastifyInstance, { models: { catalog }, tasks }: VideoReading): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/videos/:id', {
     schema: {
@@ -234,7 +217,10 @@ const VIDEO_FILES = {
   'application/octet-stream': 'The bytes of any other type.',
 }
 
-function contentRoute(instance: FastifyInstance, { catalog, tasks }: VideoReading): void {
+function contentRoute(
+  instance: FastifyInstance,
+  { models: { catalog }, tasks }: VideoReading,
+): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get('/videos/:id/content', {
     schema: {

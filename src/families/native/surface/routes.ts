@@ -5,10 +5,11 @@ import {
   textSurface,
   type TextUpstream,
 } from '../../text/surface/calls.ts'
+import type { Services } from '../../../api/kit/services.ts'
 import type { Mount, Surface } from '../../../api/kit/surface.ts'
 import { refuse } from '../../../domain/catalog/checks/fields.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import { checkPublicUrl, type ResolveHost } from '../../../kernel/public-url.ts'
+import { checkPublicUrl } from '../../../kernel/public-url.ts'
 import { describe, nativeDialect, v1betaEnvelope } from './envelope.ts'
 import {
   spellings,
@@ -19,23 +20,16 @@ import {
 } from './bodies.ts'
 import { type NativeRequest, readNativeRequest } from './request.ts'
 
-/** Dependencies of the check of files given by URL. */
-interface FileChecks {
-  readonly resolveHost: ResolveHost
-  /** Hosts of the operator's account: upstream would open the account's files there by itself. */
-  readonly upstreamHosts: ReadonlySet<string>
-}
-
 /** Upstream fetches files by URL; the gateway checks their address like a callback's. */
 async function checkFiles(
   { files }: NativeRequest,
-  { resolveHost, upstreamHosts }: FileChecks,
+  { hosts }: Pick<Services, 'hosts'>,
 ): Promise<void> {
-  const verdicts = await Promise.all(files.map(({ uri }) => checkPublicUrl(uri, resolveHost)))
+  const verdicts = await Promise.all(files.map(({ uri }) => checkPublicUrl(uri, hosts.resolve)))
   for (const [index, verdict] of verdicts.entries()) {
     const path = files[index]?.path ?? 'contents'
     if (!verdict.ok) refuse(path, `\`${path}\` ${verdict.reason}`)
-    else if (isKeptFile(new URL(verdict.url), upstreamHosts))
+    else if (isKeptFile(new URL(verdict.url), hosts.upstream))
       refuse(path, `\`${path}\` must not name a file of the model service`)
   }
 }
@@ -54,10 +48,10 @@ function isKeptFile({ hostname, pathname }: URL, upstreamHosts: ReadonlySet<stri
 async function readCall(
   body: JsonObject,
   model: string,
-  deps: FileChecks,
+  services: Pick<Services, 'hosts'>,
 ): Promise<Omit<ReadTextCall, 'dialect'>> {
   const asked = readNativeRequest(model, body)
-  await checkFiles(asked, deps)
+  await checkFiles(asked, services)
   const { body: upstream, inputSize } = asked
   return { model, body: upstream, inputSize }
 }

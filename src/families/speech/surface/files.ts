@@ -2,10 +2,9 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { FailureCode } from '../../../api/kit/failure-table.ts'
-import { type FormLimits, useForms } from '../../../api/kit/multipart.ts'
+import { useForms } from '../../../api/kit/multipart.ts'
 import { tokenFailures, ownParts, withBody } from '../../../api/kit/route-failures.ts'
-import type { MediaUseCases } from '../../../app/calls/uploads/types.ts'
-import type { TaskUseCases } from '../../../app/tasks/types.ts'
+import type { Services } from '../../../api/kit/services.ts'
 import { uploadPurposes } from '../../../domain/upload/events.ts'
 import { BaseRespSchema, describe, ofAccount, succeeded, TraceId } from './envelope.ts'
 import { FileSchema, retrieveFile, sendFile, takeUpload, uploadShown } from './file-transfers.ts'
@@ -36,12 +35,6 @@ const UploadSchema = Type.Object(
   },
   { examples: [{ purpose: 'voice_clone', file: 'voice.wav' }] },
 )
-
-interface MediaFileDeps {
-  readonly media: MediaUseCases
-  readonly tasks: TaskUseCases
-  readonly mediaForm: FormLimits
-}
 
 const uploadFailures: readonly FailureCode[] = [
   ...tokenFailures,
@@ -86,8 +79,10 @@ const downloadFailures: readonly FailureCode[] = [
   'upstream_malformed',
 ]
 
+type FileServices = Pick<Services, 'files' | 'tasks' | 'http'>
+
 /** Files that accounts keep, to be registered below `/provB/v1`. */
-export function mediaFilesPlugin({ media, tasks, mediaForm }: MediaFileDeps) {
+export function mediaFilesPlugin({ files: { media }, tasks, http }: FileServices) {
   return async (instance: FastifyInstance): Promise<void> => {
     await useForms(instance)
     instance.post('/files/upload', {
@@ -106,7 +101,7 @@ export function mediaFilesPlugin({ media, tasks, mediaForm }: MediaFileDeps) {
         body: UploadSchema,
       },
       handler: async (request) => {
-        const upload = await takeUpload(request, media, mediaForm)
+        const upload = await takeUpload(request, media, http.forms.media)
         return { file: uploadShown(upload), ...succeeded(request) }
       },
     })

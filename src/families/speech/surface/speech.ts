@@ -6,7 +6,8 @@ import { answerStream, answerWhole, callerGone, callSurface } from '../../../api
 import { costInLastFrame, withCost } from '../../../api/kit/answer-headers.ts'
 import { oneLine, type StreamDialect } from '../../../api/kit/event-stream.ts'
 import { sendInPieces } from '../../../api/kit/json-in-pieces.ts'
-import type { Mount, SurfaceServices, Surface } from '../../../api/kit/surface.ts'
+import type { Services } from '../../../api/kit/services.ts'
+import type { Mount, Surface } from '../../../api/kit/surface.ts'
 import type { PricingInput } from '../../../app/calls/family.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import {
@@ -108,7 +109,7 @@ export const speechCall = (mount: Mount, { speech, resolveVoice }: SpeechCalls):
 /** How a call for speech is answered: as JSON or bytes, whole or as a stream. */
 
 type SpeechPricingInput = PricingInput<SpeechCallInput>
-type Offered = Pick<SurfaceServices, 'calls' | 'streamLimits'>
+type Offered = Pick<Services, 'calls' | 'http'>
 
 /** Answers a call whole. */
 async function answerSpeech(
@@ -116,7 +117,7 @@ async function answerSpeech(
   asked: SpeechPricingInput,
   request: FastifyRequest,
   reply: FastifyReply,
-  { calls, streamLimits: limits }: Offered,
+  { calls, http: { streams: limits } }: Offered,
 ): Promise<FastifyReply> {
   const body = await answerWhole(calls, speech, asked, reply)
   if (body.form === 'audio')
@@ -131,7 +132,7 @@ async function answerSpeechStream(
   asked: SpeechPricingInput,
   request: FastifyRequest,
   reply: FastifyReply,
-  { calls, streamLimits: limits }: Offered,
+  { calls, http: { streams: limits } }: Offered,
 ): Promise<FastifyReply> {
   const gone = callerGone(reply)
   const call = await calls.stream(speech, { ...asked, callerGone: gone.signal })

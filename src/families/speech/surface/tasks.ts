@@ -9,7 +9,7 @@ import { speechBodies } from '../rules/body.ts'
 import { readSpeech, type SpeechRequest, withVoice } from '../rules/request.ts'
 import { SPEECH } from '../rules/rules.ts'
 import { submitted, type TaskCreation, taskKeyOf, setTaskHeaders } from '../../../api/kit/tasks.ts'
-import type { SurfaceServices } from '../../../api/kit/surface.ts'
+import type { Services } from '../../../api/kit/services.ts'
 import { queryFailures } from '../../../api/kit/route-failures.ts'
 import {
   creationFailures,
@@ -94,7 +94,10 @@ export const speechTask = ({
   }),
 })
 
-export function speechTaskRoute(instance: FastifyInstance, { tasks }: SurfaceServices): void {
+export function speechTaskRoute(
+  instance: FastifyInstance,
+  { tasks }: Pick<Services, 'tasks'>,
+): void {
   instance.withTypeProvider<TypeBoxTypeProvider>().get('/query/t2a_async_query_v2', {
     schema: {
       ...describe({

@@ -10,12 +10,8 @@ import {
 import { type StreamDialect } from '../../../api/kit/event-stream.ts'
 import { foreignToTexts } from '../../../api/kit/foreign-members.ts'
 import type { Spellings } from '../../../api/kit/typo-check.ts'
-import {
-  type Mount,
-  type SurfaceServices,
-  streamOptions,
-  type Surface,
-} from '../../../api/kit/surface.ts'
+import type { Services } from '../../../api/kit/services.ts'
+import { type Mount, streamOptions, type Surface } from '../../../api/kit/surface.ts'
 import type { CallRunner } from '../../../app/calls/running-calls.ts'
 import type { PricingInput } from '../../../app/calls/family.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
@@ -46,7 +42,7 @@ export interface TextCalls {
   readonly read: (
     body: JsonObject,
     asked: AskedCall,
-    services: SurfaceServices,
+    services: Services,
   ) => ReadTextCall | Promise<ReadTextCall>
   /** Refuses what is not of the body. @throws DomainError */
   readonly check?: (request: FastifyRequest) => void
@@ -71,7 +67,7 @@ export function textSurface(
       return { input: { ...asked.by, family: upstream.wire.name, ...own }, dialect }
     },
     open: (services) => {
-      const family = createTextFamily({ ...upstream, channels: services.channels })
+      const family = createTextFamily({ ...upstream, channels: services.models.channels })
       return {
         family,
         answer: ({ input, dialect }: AcceptedText, request, reply) => {
@@ -84,7 +80,7 @@ export function textSurface(
             dialect,
             ...(showsLimits === true
               ? streamOptions(services, request)
-              : { limits: services.streamLimits }),
+              : { limits: services.http.streams }),
           })
         },
       }

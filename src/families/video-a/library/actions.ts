@@ -1,10 +1,10 @@
 import type { Static } from 'typebox'
 import { publicUrl } from '../../../api/kit/member-checks.ts'
+import type { Services } from '../../../api/kit/services.ts'
 import type {
   LibraryRequest,
   AssetListing,
   AssetPage,
-  AssetUseCases,
   ObjectRequest,
   ModelRequest,
 } from '../../../app/assets/types.ts'
@@ -29,13 +29,8 @@ interface Call {
   readonly noteRegion: (region: Channel['region']) => void
 }
 
-interface ActionDeps {
-  readonly assets: AssetUseCases
-  readonly resolveHost: ResolveHost
-}
-
 /** Reads the body, calls the use case, and returns the content of `Result`. */
-type RunAction = (call: Call, deps: ActionDeps) => Promise<object>
+type RunAction = (call: Call, services: Pick<Services, 'assets' | 'hosts'>) => Promise<object>
 
 const known = knownModel(resolveVideoAModel)
 
@@ -167,11 +162,11 @@ export const actions: Readonly<Record<ActionName, RunAction>> = {
     const { groupId } = await assets.createGroup({ ...placingOf(call, body), name, description })
     return { Id: groupId }
   },
-  CreateAsset: async (call, { assets, resolveHost }) => {
+  CreateAsset: async (call, { assets, hosts }) => {
     const body = readBody(bodies.CreateAsset, call.body)
     const { AssetType: assetType, Name: name = '' } = body
     const groupId = groupIn(body.GroupId)
-    const url = await urlIn(body, known(body.model).region, resolveHost)
+    const url = await urlIn(body, known(body.model).region, hosts.resolve)
     const asset = { ...placingOf(call, body), groupId, url, assetType, name }
     return { Id: (await assets.createAsset(asset)).assetId }
   },
@@ -221,9 +216,9 @@ export const actions: Readonly<Record<ActionName, RunAction>> = {
     await assets.deleteGroup(groupOf(call, body))
     return {}
   },
-  CreateVisualValidateSession: async (call, { assets, resolveHost }) => {
+  CreateVisualValidateSession: async (call, { assets, hosts }) => {
     const body = readBody(bodies.CreateVisualValidateSession, call.body)
-    const callbackUrl = await publicUrl(body.CallbackURL, 'CallbackURL', resolveHost)
+    const callbackUrl = await publicUrl(body.CallbackURL, 'CallbackURL', hosts.resolve)
     const asked = { ...placingOf(call, body), callbackUrl }
     const { credential, link } = await assets.startVerification(asked)
     return { ProviderToken: credential, H5Link: link, CallbackURL: callbackUrl }

@@ -7,7 +7,8 @@ import type { ForeignNames } from '../../../api/kit/foreign-members.ts'
 import { objectBody } from '../../../api/kit/json-body.ts'
 import { typoRefusal } from '../../../api/kit/typo-check.ts'
 import { RequestError } from '../../../api/kit/request-error.ts'
-import type { Mount, SurfaceServices, Surface } from '../../../api/kit/surface.ts'
+import type { Services } from '../../../api/kit/services.ts'
+import type { Mount, Surface } from '../../../api/kit/surface.ts'
 import type { Channel } from '../../../app/ports/provider.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
@@ -129,8 +130,8 @@ function keepsSomething({ query }: FastifyRequest): boolean {
   return typeof action === 'string' && /^(?:Create|Update)/.test(action)
 }
 
-function register(app: FastifyInstance, services: SurfaceServices): void {
-  const checkSpelling = spellingCheck(services.foreignMembers)
+function register(app: FastifyInstance, services: Services): void {
+  const checkSpelling = spellingCheck(services.http.foreignMembers)
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     const action = readAction(request.query as Readonly<Record<string, unknown>>)
     const body = objectBody(request.body)

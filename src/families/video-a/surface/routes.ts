@@ -12,7 +12,8 @@ import {
   setTaskHeaders,
 } from '../../../api/kit/tasks.ts'
 import { publicUrl } from '../../../api/kit/member-checks.ts'
-import type { Mount, SurfaceServices } from '../../../api/kit/surface.ts'
+import type { Services } from '../../../api/kit/services.ts'
+import type { Mount } from '../../../api/kit/surface.ts'
 import { videoTasks } from '../../../api/kit/documentation.ts'
 import { deletionFailures, queryFailures } from '../../../api/kit/route-failures.ts'
 import { createFailures, describe, listFailures, provAEnvelope } from './envelope.ts'
@@ -50,11 +51,11 @@ const creation: TaskCreation<AcceptedVideoA> = {
     ok: CreatedTaskSchema,
     failures: createFailures,
   }),
-  accept: async (body, _asked, { resolveHost }) => {
+  accept: async (body, _asked, { hosts }) => {
     const accepted = acceptVideoARequest(body)
     const { callbackUrl: url } = accepted
     const param = Object.hasOwn(body, 'callback_url') ? 'callback_url' : 'CallbackURL'
-    const callbackUrl = url === undefined ? undefined : await publicUrl(url, param, resolveHost)
+    const callbackUrl = url === undefined ? undefined : await publicUrl(url, param, hosts.resolve)
     return { ...accepted, callbackUrl }
   },
   creator: submitted,
@@ -73,7 +74,7 @@ const creation: TaskCreation<AcceptedVideoA> = {
   }),
 }
 
-function taskRoutes(instance: FastifyInstance, { tasks }: SurfaceServices): void {
+function taskRoutes(instance: FastifyInstance, { tasks }: Pick<Services, 'tasks'>): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   app.get(path, {
     schema: {

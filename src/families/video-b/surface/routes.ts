@@ -8,24 +8,18 @@ import {
   setTaskHeaders,
 } from '../../../api/kit/tasks.ts'
 import { publicUrl } from '../../../api/kit/member-checks.ts'
-import type { Mount, SurfaceServices } from '../../../api/kit/surface.ts'
+import type { Services } from '../../../api/kit/services.ts'
+import type { Mount } from '../../../api/kit/surface.ts'
 import { videoTasks } from '../../../api/kit/documentation.ts'
 import { queryFailures } from '../../../api/kit/route-failures.ts'
 import type { Principal } from '../../../app/access/principal.ts'
 import type { CreateTaskInput } from '../../../app/tasks/types.ts'
-import type { ResolveMediaFiles } from '../../../app/files/uploads/media-files.ts'
 import type { LongText } from '../../../domain/catalog/checks/media.ts'
-import type { ResolveHost } from '../../../kernel/public-url.ts'
 import { acceptVideoBRequest, type MediaItem, videoBBody } from '../rules/request.ts'
 import { CreatedVideoSchema, toVideo, VideoParamsSchema, VideoSchema } from './answers.ts'
 import { createFailures, describe, provBV2Envelope } from './envelope.ts'
 
 /** Checks of a request's media that need DNS or the log. */
-
-interface MediaDeps {
-  readonly resolveHost: ResolveHost
-  readonly resolveMediaFiles: ResolveMediaFiles
-}
 
 interface LocatedMedia {
   /** The media URL of an item for upstream. */
@@ -41,12 +35,12 @@ interface LocatedMedia {
 async function locateMedia(
   media: readonly MediaItem[],
   principal: Principal,
-  { resolveHost, resolveMediaFiles }: MediaDeps,
+  { files: { find }, hosts }: Pick<Services, 'files' | 'hosts'>,
 ): Promise<LocatedMedia> {
   const wanted = media.flatMap(({ locator, param }) =>
     locator.from === 'file' ? [{ fileId: locator.fileId, param }] : [],
   )
-  const files = await resolveMediaFiles(principal, wanted)
+  const files = await find(principal, wanted)
   const urls = new Map<MediaItem, LongText>()
   const located = await Promise.allSettled(
     media.map(async (item) => {
@@ -57,7 +51,7 @@ async function locateMedia(
       } else
         urls.set(
           item,
-          locator.from === 'web' ? await publicUrl(locator.url, param, resolveHost) : locator.url,
+          locator.from === 'web' ? await publicUrl(locator.url, param, hosts.resolve) : locator.url,
         )
     }),
   )
@@ -95,7 +89,7 @@ const creation: TaskCreation<Accepted> = {
     const { urlOf, channelId } = await locateMedia(accepted.media, principal, services)
     const { callbackUrl: url } = accepted
     const callbackUrl =
-      url === undefined ? undefined : await publicUrl(url, 'callback_url', services.resolveHost)
+      url === undefined ? undefined : await publicUrl(url, 'callback_url', services.hosts.resolve)
     const { model, facts } = accepted
     const upstreamBody = () => accepted.upstreamBody({ callbackUrl, urlOf })
     return { model: model.name, facts, upstreamBody, channelId }
@@ -105,7 +99,7 @@ const creation: TaskCreation<Accepted> = {
   answer: ({ nativeId, platformId }) => ({ task_id: nativeId, platform_id: platformId }),
 }
 
-function taskRoutes(instance: FastifyInstance, { tasks }: SurfaceServices): void {
+function taskRoutes(instance: FastifyInstance, { tasks }: Pick<Services, 'tasks'>): void {
   instance.withTypeProvider<TypeBoxTypeProvider>().get('/query/video_generation/:task_id', {
     schema: {
       ...describe({

@@ -12,7 +12,8 @@ import {
   setTaskHeaders,
 } from '../../../api/kit/tasks.ts'
 import { publicUrl } from '../../../api/kit/member-checks.ts'
-import type { Mount, SurfaceServices } from '../../../api/kit/surface.ts'
+import type { Services } from '../../../api/kit/services.ts'
+import type { Mount } from '../../../api/kit/surface.ts'
 import { videoTasks } from '../../../api/kit/documentation.ts'
 import { creationFailures, queryFailures } from '../../../api/kit/route-failures.ts'
 import { ClipParamsSchema, ClipSchema, CreatedClipSchema, settingsOf, toClip } from './answers.ts'
@@ -51,11 +52,11 @@ function creationOf(mode: VideoCMode): TaskCreation<AcceptedVideoC> {
       ok: CreatedClipSchema,
       failures: creationFailures,
     }),
-    accept: async (body, _asked, { resolveHost }) => {
+    accept: async (body, _asked, { hosts }) => {
       const accepted = acceptVideoCRequest(mode, body)
       const { callbackUrl: url } = accepted
       const callbackUrl =
-        url === undefined ? undefined : await publicUrl(url, 'callback_url', resolveHost)
+        url === undefined ? undefined : await publicUrl(url, 'callback_url', hosts.resolve)
       return { ...accepted, callbackUrl }
     },
     creator: submitted,
@@ -79,7 +80,7 @@ function creationOf(mode: VideoCMode): TaskCreation<AcceptedVideoC> {
   }
 }
 
-function taskRoutes(instance: FastifyInstance, { tasks }: SurfaceServices): void {
+function taskRoutes(instance: FastifyInstance, { tasks }: Pick<Services, 'tasks'>): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const answered =
     (act: (key: TaskKey) => Promise<TaskView>) =>

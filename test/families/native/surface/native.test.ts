@@ -5,7 +5,7 @@ import { frame } from '../../../api/support/memory-calls.ts'
 import { dataOf, startText } from '../../../api/v1/support.ts'
 
 const { app, texts, post, hosts } = await startText(t, {
-  upstreamHosts: new Set(['models.example.com']),
+  hosts: { upstream: new Set(['models.example.com']) },
 })
 const model = 'gen-3-pro'
 const path = `/v1beta/models/${model}:generateContent`

@@ -41,7 +41,7 @@ class FailingMedia extends MemoryMedia {
 }
 
 const media = new FailingMedia(nowMs)
-const { app } = await startApp({ media })
+const { app } = await startApp({ files: { media } })
 t.teardown(() => app.close())
 
 /** Sends a form; `after` comes between the file and a field that follows it. */

@@ -273,7 +273,7 @@ void t.test('members of other actions and unknown ones are no typos', async (t) 
 
 void t.test('507 on a short disk for actions that create or update', async (t) => {
   const short = await startLibrary(t, {
-    checkDisk: () => Promise.reject(new DomainError('storage_full', 'short', {})),
+    files: { checkDisk: () => Promise.reject(new DomainError('storage_full', 'short', {})) },
   })
   for (const action of actionNames) {
     const answer = await short.act(action, good[action])

@@ -1,8 +1,7 @@
 import type { LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
-import type { ApiDeps } from '../../../../src/api/app.ts'
 import type { ActionName } from '../../../../src/families/video-a/library/requests.ts'
-import { startApp, type Harness } from '../../../api/support/app.ts'
+import { startApp, type Harness, type Replaced } from '../../../api/support/app.ts'
 import { assetId, credential, groupId } from '../../../api/support/memory-assets.ts'
 
 /** What every answer of the library says. */
@@ -68,7 +67,7 @@ export const good: Readonly<Record<ActionName, Readonly<Record<string, unknown>>
 }
 
 /** The interface over an asset library in memory. */
-export async function startLibrary(t: Test, part: Partial<ApiDeps> = {}): Promise<Library> {
+export async function startLibrary(t: Test, part: Replaced = {}): Promise<Library> {
   const harness = await startApp(part)
   t.teardown(async () => harness.app.close())
   const act: Library['act'] = async (action, body, headers = {}) =>

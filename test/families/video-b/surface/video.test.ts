@@ -14,7 +14,7 @@ const resolveMediaFiles: ResolveMediaFiles = async ({ tenantId }, wanted) => {
   return { channelId: 'account-2', upstreamIds: new Map([['4503599627370497', '77']]) }
 }
 
-const { app, tasks, hosts } = await startApp({ resolveMediaFiles })
+const { app, tasks, hosts } = await startApp({ files: { find: resolveMediaFiles } })
 t.teardown(async () => app.close())
 hosts.set('media.example.com', ['93.184.216.34'])
 hosts.set('inside.example.com', ['10.0.0.7', '93.184.216.34'])

@@ -1,0 +1,102 @@
+import type { TokenStatus } from '../../app/access/token-status.ts'
+import type { Authenticate, Principal } from '../../app/access/principal.ts'
+import type { ManagedTenants } from '../../app/accounts/managed-tenants.ts'
+import type { ManagedTokens } from '../../app/accounts/managed-tokens.ts'
+import type { ManagedSettings } from '../../app/accounts/settings.ts'
+import type { AssetUseCases } from '../../app/assets/types.ts'
+import type { ImageCallFamily } from '../../app/calls/images/family.ts'
+import type { CallRunner } from '../../app/calls/running-calls.ts'
+import type { MediaUseCases } from '../../app/calls/uploads/types.ts'
+import type { ChannelDirectory } from '../../app/channels/directory.ts'
+import type { FileUseCases } from '../../app/files/types.ts'
+import type { ResolveMediaFiles } from '../../app/files/uploads/media-files.ts'
+import type { UploadQuota } from '../../app/files/uploads/quota.ts'
+import type { ReadBalances } from '../../app/finance/balances.ts'
+import type { ManagedPriceBooks } from '../../app/finance/prices/managed-price-books.ts'
+import type { BudgetStatus } from '../../app/spending/budgets/status.ts'
+import type { Throttle } from '../../app/spending/throttle/throttle.ts'
+import type { ImageTaskUseCases } from '../../app/tasks/images/types.ts'
+import type { TaskUseCases } from '../../app/tasks/types.ts'
+import type { Catalog } from '../../domain/catalog/catalog.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { ResolveHost } from '../../kernel/public-url.ts'
+import type { StreamLimits } from './event-stream.ts'
+import type { ForeignNames } from './foreign-members.ts'
+import type { FormLimits } from './multipart.ts'
+import type { RefusedForms } from './refused-forms.ts'
+
+/** Forms that routes take, by what they hold. */
+export type FormKind = 'image' | 'file' | 'media'
+
+/**
+ * The use cases of a gateway, by what they are about. One object goes from the assembly to every
+ * route; a route takes the groups that it uses, `Pick<Services, 'tasks' | 'http'>`.
+ */
+export interface Services {
+  readonly clock: Clock
+  /** What is sold, and the accounts that serve it. */
+  readonly models: {
+    readonly catalog: Catalog
+    readonly channels: Pick<ChannelDirectory, 'all' | 'byId' | 'serving'>
+  }
+  /** Tokens, as their holders use them. */
+  readonly tokens: {
+    readonly authenticate: Authenticate
+    /** Called after a token was accepted. */
+    readonly used: (tokenId: string) => void
+    /** Shows a token to its holder. */
+    readonly show: (principal: Principal) => Promise<TokenStatus>
+    /** Status of the budgets of a token and of its user. */
+    readonly budgets: (principal: Principal) => Promise<readonly BudgetStatus[]>
+  }
+  /** What a token may ask for, and how often. */
+  readonly throttle: Pick<
+    Throttle,
+    'statuses' | 'query' | 'own' | 'free' | 'attempt' | 'refusedForms'
+  >
+  /** Runs calls of any family. */
+  readonly calls: CallRunner
+  readonly tasks: TaskUseCases
+  readonly images: {
+    readonly family: ImageCallFamily
+    readonly tasks: ImageTaskUseCases
+  }
+  /** The asset library and the verification of real persons. */
+  readonly assets: AssetUseCases
+  readonly files: {
+    /** Files that the gateway keeps. */
+    readonly kept: FileUseCases
+    /** Files that accounts keep. */
+    readonly media: MediaUseCases
+    /** The uploaded files that a request names. */
+    readonly find: ResolveMediaFiles
+    readonly quota: Pick<UploadQuota, 'limits' | 'useOf'>
+    /** Refuses what keeps something and is not billed. @throws DomainError `storage_full` */
+    readonly checkDisk?: (() => Promise<void>) | undefined
+  }
+  /** Accounts, as they are managed over HTTP. */
+  readonly accounts: {
+    readonly tenants: ManagedTenants
+    readonly tokens: ManagedTokens
+    readonly settings: ManagedSettings
+    readonly priceBooks: ManagedPriceBooks
+    readonly balances: ReadBalances
+  }
+  readonly hosts: {
+    /** How hosts that callers name are resolved. */
+    readonly resolve: ResolveHost
+    /** Hosts of the operator's accounts: no caller may refer to files there. */
+    readonly upstream: ReadonlySet<string>
+  }
+  /** What the HTTP interface adds: it follows from its bounds and from all surfaces together. */
+  readonly http: {
+    readonly forms: Readonly<Record<FormKind, FormLimits>>
+    readonly streams: StreamLimits
+    /** Members of other interfaces' creations, which a creation refuses. */
+    readonly foreignMembers: ForeignNames
+    /** Requests that are refused for their form, or without a known token. */
+    readonly refusedForms: RefusedForms
+    /** Paths by the ledger's names of their requests. */
+    readonly endpoints: Readonly<Record<string, string>>
+  }
+}

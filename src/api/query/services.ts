@@ -1,0 +1,19 @@
+import type { Services } from '../kit/services.ts'
+import type { AccountReads } from './account-reads.ts'
+import type { Looks } from './known-names.ts'
+import type { QueryReads } from './reads.ts'
+
+/** The reads of finance, support and consoles. */
+export interface Queries {
+  readonly reads: QueryReads
+  readonly accounts: AccountReads
+  readonly knownNames: Looks
+}
+
+/** What the routes of these queries use. */
+export interface QueryServices extends Pick<
+  Services,
+  'clock' | 'models' | 'tokens' | 'throttle' | 'http'
+> {
+  readonly queries: Queries
+}

@@ -1,0 +1,140 @@
+import type { Logger } from 'pino'
+import type { Registry } from 'prom-client'
+import type { GatewayServices } from '../api/app.ts'
+import { readsOver } from '../api/query/projection-reads.ts'
+import { createReadKey } from '../app/access/token-status.ts'
+import { createManagedTenants } from '../app/accounts/managed-tenants.ts'
+import { createManagedTokens } from '../app/accounts/managed-tokens.ts'
+import type { ManagementDeps } from '../app/accounts/management.ts'
+import { createManagedSettings } from '../app/accounts/settings.ts'
+import { createAssetUseCases } from '../app/assets/use-cases.ts'
+import { createCallRunner } from '../app/calls/running-calls.ts'
+import { startCalls, type StartedCalls } from '../app/calls/start.ts'
+import { createMediaUseCases } from '../app/calls/uploads/use-cases.ts'
+import { createMediaFiles } from '../app/files/uploads/media-files.ts'
+import { createFileUseCases } from '../app/files/use-cases.ts'
+import { servedModels } from '../app/finance/prices/concern.ts'
+import { createManagedPriceBooks } from '../app/finance/prices/managed-price-books.ts'
+import type { Channel } from '../app/ports/provider.ts'
+import { seeLedger } from '../app/spending/ledger-lag.ts'
+import { createImageTaskUseCases } from '../app/tasks/images/use-cases.ts'
+import { createTaskUseCases } from '../app/tasks/use-cases.ts'
+import { type Config, dataFiles } from '../config.ts'
+import type { ServedModel } from '../domain/catalog/catalog.ts'
+import { createLookUps } from '../eventlog/log/look-ups.ts'
+import type { PublicFetchDeps } from '../families/kit/http/public-fetch.ts'
+import type { ResolveHost } from '../kernel/public-url.ts'
+import { resolveByDns } from '../kernel/resolve-host.ts'
+import { openQueryPool } from '../storage/postgres/pool.ts'
+import { startAccess } from './access.ts'
+import type { Dependencies } from './compose.ts'
+
+export interface ServicesOptions {
+  readonly config: Config
+  readonly databaseUrl: string
+  readonly channels: readonly Channel[]
+  readonly markerSecret: string
+  readonly logger: Logger
+  /** How hosts that callers and providers name are found: by DNS, unless a test names its own. */
+  readonly hosts?: PublicFetchDeps
+}
+
+/** What a process gives to its parts. */
+export interface ProcessContext {
+  readonly metrics: Registry
+  /** Names this process among those that are present. */
+  readonly owner: string
+  readonly onStop: (close: () => Promise<unknown>) => void
+}
+
+export interface StartedServices {
+  readonly services: GatewayServices
+  /** The calls under way, and the journal that they are settled in. */
+  readonly calls: StartedCalls
+}
+
+/** Logs a connection of a pool that was lost while it was idle. */
+export const logLostConnection = (logger: Logger) => (error: Error) =>
+  logger.warn({ err: error.message }, 'idle database connection lost')
+
+/** Builds every use case of a process with callers, and starts what follows its tokens and calls. */
+export async function startServices(
+  options: ServicesOptions,
+  deps: Dependencies,
+  { metrics, owner, onStop }: ProcessContext,
+): Promise<StartedServices> {
+  const { config, logger, hosts } = options
+  const { pool, log, catalog, channels, clock, throttle, readModels, freshness } = deps.tasks
+  // Finance, support and callers never wait for each other's connections.
+  const db = openQueryPool(options.databaseUrl, config.queries, logLostConnection(logger))
+  onStop(() => db.end())
+  const access = await startAccess({ config, deps, registry: metrics, onStop })
+  await seeLedger(freshness)
+  const calls = await startCalls({
+    ...deps.calls(owner),
+    registry: metrics,
+    spoolDirectory: dataFiles(config.dataDir).spool,
+  })
+  access.onDisabled(calls.running.endOfToken)
+  const served = servedModels(options.channels)
+  const { funds } = calls.deps
+  const logEnd = () => log.endPosition()
+  const queries = readsOver({ db, logEnd, readModels, funds, catalog, clock, served })
+  const resolve = hosts?.resolveHost ?? resolveByDns
+  const services: GatewayServices = {
+    clock,
+    models: { catalog, channels },
+    tokens: {
+      authenticate: access.authenticate,
+      used: access.tokenUsed,
+      show: createReadKey({ db: pool, throttle }),
+      budgets: deps.budgets.statuses,
+    },
+    throttle,
+    calls: createCallRunner(calls.deps, calls.running),
+    tasks: createTaskUseCases(deps.tasks),
+    images: { family: deps.images, tasks: createImageTaskUseCases(deps.imageTasks) },
+    assets: createAssetUseCases(deps.assets, deps.assets.findAssetTypes),
+    files: {
+      kept: createFileUseCases(deps.files),
+      media: createMediaUseCases({ ...calls.deps, ...deps.media }, calls.running),
+      find: createMediaFiles({ log: createLookUps(log), clock }),
+      quota: deps.files.quota,
+      checkDisk: deps.checkDisk,
+    },
+    accounts: {
+      ...accountsOver({ ...options, log, catalog, db, clock }, served, resolve),
+      balances: queries.accounts.balances,
+    },
+    hosts: {
+      resolve,
+      upstream: new Set(options.channels.map(({ baseUrl }) => new URL(baseUrl).hostname)),
+    },
+    queries,
+  }
+  return { services, calls }
+}
+
+/** Use cases that manage accounts, tokens, settings and prices over HTTP. */
+function accountsOver(
+  deps: ManagementDeps & Pick<ServicesOptions, 'config' | 'markerSecret'>,
+  served: readonly ServedModel[],
+  resolveHost: ResolveHost,
+): Omit<GatewayServices['accounts'], 'balances'> {
+  const { rateLimits: defaultLimits, queries, webhookTargets: trustedTargets } = deps.config
+  const tenants = createManagedTenants(deps)
+  return {
+    tenants,
+    tokens: createManagedTokens({ ...deps, defaultLimits, served }),
+    settings: createManagedSettings(
+      { ...deps, servedModels: () => Promise.resolve(served), resolveHost, trustedTargets },
+      tenants,
+    ),
+    priceBooks: createManagedPriceBooks({
+      ...deps,
+      tenants,
+      served,
+      queryTimeoutMs: queries.timeoutMs,
+    }),
+  }
+}
