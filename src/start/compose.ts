@@ -46,6 +46,7 @@ import {
   type UploadLimits,
 } from '../app/files/uploads/quota.ts'
 import { createThrottle } from '../app/spending/throttle/throttle.ts'
+import type { Config } from '../config.ts'
 import type { EventLog } from '../eventlog/log/types.ts'
 import { resolveByDns } from '../kernel/resolve-host.ts'
 import { type Clock, monotonicClock, wallClock } from '../kernel/clock.ts'
@@ -59,8 +60,18 @@ import {
 import { catalogOf, type FamilyModule, openFamilies } from '../families/module.ts'
 import type { ObjectStore } from '../storage/types.ts'
 
+/** Bounds of the configuration; the default of each is the product's. */
+type Bounds = Pick<
+  Config,
+  | 'ownRequestsPerMinute'
+  | 'freeDeliveriesPerHour'
+  | 'freeRequestsPerMinute'
+  | 'refusedFormsPerMinute'
+  | 'keptAnswerBytes'
+>
+
 /** What a gateway is built from. */
-export interface Infrastructure {
+export interface Infrastructure extends Pick<Config, 'pollRequestsPerSecond'>, Partial<Bounds> {
   readonly pool: Pool
   readonly log: EventLog
   readonly families: readonly FamilyModule[]
@@ -68,15 +79,6 @@ export interface Infrastructure {
   /** Whether the channels are the sandbox's: demonstration prices apply only then. */
   readonly sandbox: boolean
   readonly markerSecret: string
-  /** Polls a second to each channel. */
-  readonly pollRequestsPerSecond: number
-  /** What one model token may ask for. */
-  readonly ownRequestsPerMinute?: number
-  readonly freeDeliveriesPerHour?: number
-  readonly freeRequestsPerMinute?: number
-  readonly refusedFormsPerMinute?: number
-  /** Bytes of the answers that are kept for the keys of one tenant. */
-  readonly keptAnswerBytes?: number
   readonly clock: Clock
   /** The clock for durations; its default is the machine's. */
   readonly monotonic?: Clock
@@ -104,7 +106,6 @@ export interface Infrastructure {
 export interface Dependencies {
   /** Routes of the families. */
   readonly surfaces: readonly Surface[]
-  readonly store: ObjectStore | undefined
   readonly files: FileDeps
   /** Refuses what keeps something and is not billed, while local disk space is short. */
   readonly checkDisk: Infrastructure['checkDisk']
@@ -149,7 +150,6 @@ export function compose(infra: Infrastructure): Dependencies {
   const images = imagesOf({ ...infra, monotonic, hosts }, tasks.catalog, opened.images, files)
   return {
     surfaces: opened.surfaces,
-    store,
     files,
     checkDisk,
     tasks,

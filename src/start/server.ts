@@ -8,7 +8,6 @@ import { allProjections } from '../../projections/registry.ts'
 import { type Lifecycle } from '../api/operating/gateway-health.ts'
 import { createPostOut } from '../families/kit/http/public-fetch.ts'
 import { rememberUnresolved, resolveByDns } from '../kernel/resolve-host.ts'
-import { crashPointFrom } from '../app/crash-points.ts'
 import { createMetricsRegistry, eventLogMetrics } from '../app/metrics.ts'
 import { openPool } from '../storage/postgres/pool.ts'
 import { shareFairly } from '../storage/postgres/pool-share.ts'
@@ -26,7 +25,7 @@ import { taskPolicies } from '../app/tasks/watch/policies.ts'
 import { taskWork } from '../app/tasks/watch/task-work.ts'
 import { startPresence, startWorker } from '../app/queue/worker.ts'
 import { assetWork } from '../app/assets/watch/asset-work.ts'
-import { compose, type Dependencies, type Infrastructure } from './compose.ts'
+import type { Dependencies } from './compose.ts'
 import { dataFiles } from '../config.ts'
 import { createEventLog } from '../eventlog/log/client.ts'
 import { LogGuard } from '../eventlog/log/guard.ts'
@@ -34,12 +33,12 @@ import type { EventLog } from '../eventlog/log/types.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { newId } from '../kernel/ids.ts'
 import { pause } from '../kernel/pause.ts'
-import { createDiskFloor } from '../storage/local/disk.ts'
 import { type OpenedStorage, openStorage } from '../storage/open.ts'
 import type { ObjectStore } from '../storage/types.ts'
 import { startProjector } from './projector.ts'
 import { type Addresses, listen, type ListenOptions } from './listen.ts'
 import {
+  composeFor,
   logLostConnection,
   type ProcessContext,
   type ServicesOptions,
@@ -52,8 +51,6 @@ export const roles: readonly Role[] = ['api', 'projector', 'worker']
 
 interface GatewayOptions extends ListenOptions, ServicesOptions {
   readonly eventStoreUrl: string
-  /** Whether the channels are the sandbox's: demonstration prices apply only then. */
-  readonly sandbox: boolean
   readonly roles: ReadonlySet<Role>
   /** The families of the program, unless a test adds more. */
   readonly families?: readonly FamilyModule[]
@@ -212,36 +209,6 @@ async function openStores(
   const projected = await readFirstPlace(pool, allProjections)
   if (projected !== undefined) log.passed(projected)
   return { log, pool, unguarded }
-}
-
-/** Composes what use cases need, according to the configuration. */
-function composeFor(
-  options: GatewayOptions,
-  infra: Pick<Infrastructure, 'pool' | 'log' | 'families' | 'clock' | 'metrics'>,
-  { objects, local }: OpenedStorage,
-): Dependencies {
-  const { config } = options
-  return compose({
-    ...infra,
-    store: objects?.store,
-    channels: options.channels,
-    sandbox: options.sandbox,
-    uploadLimits: config.uploads,
-    checkDisk:
-      local === undefined && config.external !== undefined
-        ? undefined
-        : createDiskFloor({ directory: config.dataDir, floorBytes: config.uploads.diskFloorBytes }),
-    markerSecret: options.markerSecret,
-    pollRequestsPerSecond: config.pollRequestsPerSecond,
-    ownRequestsPerMinute: config.ownRequestsPerMinute,
-    freeDeliveriesPerHour: config.freeDeliveriesPerHour,
-    freeRequestsPerMinute: config.freeRequestsPerMinute,
-    refusedFormsPerMinute: config.refusedFormsPerMinute,
-    keptAnswerBytes: config.keptAnswerBytes,
-    logger: options.logger,
-    crashPoint: crashPointFrom(config.crashAt),
-    ...(options.hosts === undefined ? {} : { hosts: options.hosts }),
-  })
 }
 
 /**

@@ -13,6 +13,7 @@ import { startCalls, type StartedCalls } from '../app/calls/start.ts'
 import { createMediaUseCases } from '../app/calls/uploads/use-cases.ts'
 import { createMediaFiles } from '../app/files/uploads/media-files.ts'
 import { createFileUseCases } from '../app/files/use-cases.ts'
+import { crashPointFrom } from '../app/crash-points.ts'
 import { servedModels } from '../app/finance/prices/concern.ts'
 import { createManagedPriceBooks } from '../app/finance/prices/managed-price-books.ts'
 import type { Channel } from '../app/ports/provider.ts'
@@ -25,14 +26,18 @@ import { createLookUps } from '../eventlog/log/look-ups.ts'
 import type { PublicFetchDeps } from '../families/kit/http/public-fetch.ts'
 import type { ResolveHost } from '../kernel/public-url.ts'
 import { resolveByDns } from '../kernel/resolve-host.ts'
+import { createDiskFloor } from '../storage/local/disk.ts'
+import type { OpenedStorage } from '../storage/open.ts'
 import { openQueryPool } from '../storage/postgres/pool.ts'
 import { startAccess } from './access.ts'
-import type { Dependencies } from './compose.ts'
+import { compose, type Dependencies, type Infrastructure } from './compose.ts'
 
 export interface ServicesOptions {
   readonly config: Config
   readonly databaseUrl: string
   readonly channels: readonly Channel[]
+  /** Whether the channels are the sandbox's: demonstration prices apply only then. */
+  readonly sandbox: boolean
   readonly markerSecret: string
   readonly logger: Logger
   /** How hosts that callers and providers name are found: by DNS, unless a test names its own. */
@@ -56,6 +61,28 @@ export interface StartedServices {
 /** Logs a connection of a pool that was lost while it was idle. */
 export const logLostConnection = (logger: Logger) => (error: Error) =>
   logger.warn({ err: error.message }, 'idle database connection lost')
+
+/** Makes what use cases and background work are built from, as the configuration says. */
+export function composeFor(
+  options: ServicesOptions,
+  infra: Pick<Infrastructure, 'pool' | 'log' | 'families' | 'clock' | 'metrics'>,
+  { objects, local }: OpenedStorage,
+): Dependencies {
+  const { config } = options
+  const { dataDir: directory, uploads } = config
+  const needsDisk = local !== undefined || config.external === undefined
+  return compose({
+    ...config,
+    ...options,
+    ...infra,
+    store: objects?.store,
+    uploadLimits: uploads,
+    checkDisk: needsDisk
+      ? createDiskFloor({ directory, floorBytes: uploads.diskFloorBytes })
+      : undefined,
+    crashPoint: crashPointFrom(config.crashAt),
+  })
+}
 
 /** Builds every use case of a process with callers, and starts what follows its tokens and calls. */
 export async function startServices(
