@@ -189,8 +189,7 @@ function imagesOf(
     clock,
     monotonic,
     hosts,
-  }: Required<Pick<Infrastructure, 'monotonic' | 'hosts'>> &
-    Pick<Infrastructure, 'store' | 'clock'>,
+  }: Infrastructure & Required<Pick<Infrastructure, 'monotonic' | 'hosts'>>,
   catalog: Catalog,
   providers: ImageDeps['providers'],
   files: FileDeps,
@@ -266,35 +265,17 @@ function tasksOf(infra: Infrastructure, facts: AccountFacts, gauges: ReplicaGaug
   }
 }
 
+/** What calls need beside what they share with tasks. */
 function callsOf(
-  infra: Infrastructure,
+  { markerSecret: secret, keptAnswerBytes: maxKeptBytes, metrics }: Infrastructure,
   tasks: TaskDeps & ReturnType<typeof accountsOf>,
   replica: string,
 ): ReturnType<Dependencies['calls']> {
-  const { pool, log, clock, logger, metrics, crashPoint, keptAnswerBytes: maxKeptBytes } = infra
-  const { catalog, channels, prices, budgets, throttle, gauges, freshness } = tasks
   return {
-    log,
-    catalog,
-    channels,
-    prices,
-    budgets,
-    throttle,
-    gauges,
-    funds: createFunds({ pool, gauges, freshness }),
-    claims: createCallClaims({
-      pool,
-      secret: infra.markerSecret,
-      owner: replica,
-      maxKeptBytes,
-      clock,
-      logger,
-      crashPoint,
-    }),
+    ...tasks,
+    funds: createFunds(tasks),
+    claims: createCallClaims({ ...tasks, secret, owner: replica, maxKeptBytes }),
     metrics: createCallMetrics(metrics),
-    clock,
-    logger,
-    crashPoint,
     ...callBounds(),
   }
 }

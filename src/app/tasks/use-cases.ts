@@ -7,7 +7,7 @@ import { createObserve } from './observe.ts'
 import { createRefresher } from './refresh.ts'
 import type { TaskUseCases } from './types.ts'
 
-/** The task use cases of every family, over what the process that serves them has (`src/start/listen.ts`). */
+/** The task use cases of every family, over what the process that serves them has (`src/start/services.ts`). */
 export function createTaskUseCases(deps: TaskDeps): TaskUseCases {
   const refresher = createRefresher(deps, createObserve(deps))
   const lookUp = createTaskLookup(deps, refresher)
