@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { ServerVersion } from '../../infra/embedded/eventstore/versions.ts'
 import { nodeArguments } from '../helpers/checkout.ts'
+import { replaceFaults } from '../helpers/child.ts'
 
 const ENTRY = new URL('../../infra/embedded/eventstore/main.ts', import.meta.url)
 /** The same with faults that can be changed. */
@@ -41,7 +42,7 @@ export interface EmbeddedServer {
   /** Log lines written so far. */
   readonly logs: readonly Record<string, unknown>[]
   /** Replaces the faults of a server started with `fault`. */
-  readonly setFault: (spec: string) => void
+  readonly setFault: (spec: string) => Promise<void>
   /** SIGKILL; resolves once the process is gone. Keeps the data. */
   readonly kill: () => Promise<void>
   /** SIGTERM; resolves with the exit code. Removes the data if it was temporary. */
@@ -94,7 +95,7 @@ export async function startEmbeddedServer(options: StartOptions = {}): Promise<E
     dataDir,
     process: child,
     logs,
-    setFault: (spec) => void child.send({ fault: spec }),
+    setFault: (spec) => replaceFaults(child, spec),
     kill: async () => {
       child.kill('SIGKILL')
       await gone

@@ -170,7 +170,7 @@ void t.test('the command prints the id before it sends the request', async (t) =
 void t.test('503 outcome_unknown names the id to send again', async (t) => {
   const tenantId = await opened()
   const path = `/tenants/${tenantId}/credit/grants`
-  stack.eventStore.setFault('lose-ack-every:1')
+  await stack.eventStore.setFault('lose-ack-every:1')
   t.teardown(() => stack.eventStore.setFault(''))
   const [lost, limit, command] = await Promise.all([
     ask('POST', path, hundred, keyed('lost')),
@@ -189,7 +189,7 @@ void t.test('503 outcome_unknown names the id to send again', async (t) => {
   t.match(limit.body, { message: /mine/, error: { code: 'outcome_unknown', param: 'limit_id' } })
   const [, said = ''] = /--id (grant_\w+)/.exec(command.stderr) ?? []
   t.match(command, { code: 1, stderr: new RegExp(`may be written.*${said}`) })
-  stack.eventStore.setFault('')
+  await stack.eventStore.setFault('')
   await eventually('the log is well again', async () =>
     (await call(`${url}/readyz`)).status === 200 ? true : undefined,
   )

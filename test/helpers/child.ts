@@ -55,6 +55,20 @@ export async function launchChild(module: URL, args: readonly string[]): Promise
   }
 }
 
+/** Replaces the faults of an event store's process; resolves once they are in effect. */
+export async function replaceFaults(child: ChildProcess, spec: string): Promise<void> {
+  const replaced = new Promise<void>((resolve) => {
+    const heard = (message: unknown): void => {
+      if (typeof message !== 'object' || message === null || !('fault' in message)) return
+      child.off('message', heard)
+      resolve()
+    }
+    child.on('message', heard)
+  })
+  child.send({ fault: spec })
+  await replaced
+}
+
 /** Ends a child with a signal; resolves when it is gone. */
 export async function endChild(child: ChildProcess, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return

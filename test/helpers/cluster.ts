@@ -33,7 +33,7 @@ const MAIN = new URL('./pretended-cluster/main.ts', import.meta.url)
  * A running pretended cluster and its switches. As an event store its URL names all members, its
  * `freeze` holds the whole process, and `restart` brings it back as it was at first.
  */
-export interface PretendedCluster extends Omit<TestEventStore, 'setFault'> {
+export interface PretendedCluster extends TestEventStore {
   readonly ports: readonly number[]
   /** The process of them all. */
   readonly pid: () => number | undefined

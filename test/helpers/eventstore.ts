@@ -11,7 +11,7 @@ import {
 } from '../../infra/embedded/eventstore/versions.ts'
 import { createEventLog, type EventLogOptions } from '../../src/eventlog/log/client.ts'
 import type { EventLog } from '../../src/eventlog/log/types.ts'
-import { endChild, launchChild } from './child.ts'
+import { endChild, launchChild, replaceFaults } from './child.ts'
 
 /** An embedded event store of our own: its port stays the same over restarts. */
 export interface TestEventStore {
@@ -25,7 +25,7 @@ export interface TestEventStore {
   readonly freeze: () => void
   readonly thaw: () => void
   /** Replaces its faults (see append-faults.ts); only with `fault` given. */
-  readonly setFault: (spec: string) => void
+  readonly setFault: (spec: string) => Promise<void>
   /** Ends it in order and removes its data. */
   readonly stop: () => Promise<void>
 }
@@ -70,7 +70,7 @@ export async function startLocalEventStore(
     restart: notHere,
     freeze: notHere,
     thaw: notHere,
-    setFault: (spec) => faults.set(spec),
+    setFault: async (spec) => faults.set(spec),
     serveFrom: async (data) => {
       await running.close()
       running = await open(data, port)
@@ -120,7 +120,7 @@ export async function startEventStore(options: EventStoreOptions = {}): Promise<
     },
     freeze: () => void running.child.kill('SIGSTOP'),
     thaw: () => void running.child.kill('SIGCONT'),
-    setFault: (spec) => void running.child.send({ fault: spec }),
+    setFault: (spec) => replaceFaults(running.child, spec),
     stop: async () => {
       running.child.kill('SIGCONT')
       await endChild(running.child, 'SIGTERM')

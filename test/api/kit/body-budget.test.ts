@@ -101,9 +101,9 @@ void t.test('a large body reserves the memory that it was measured to take', asy
       kind,
     ])
     const measured = Number(stdout)
-    // The engine itself grows beside it, by 16 of the 32 MiB of the body at most.
+    // The engine itself grows beside it, with tsx by up to 20 of the 32 MiB of the body.
     t.ok(
-      measured > perByte / 3 && measured <= perByte + 0.5,
+      measured > perByte / 3 && measured <= perByte + 0.75,
       `${kind}: ${measured} bytes of memory a byte`,
     )
   }

@@ -22,7 +22,7 @@ import { systemClock, toTimestamp } from '../../../src/kernel/clock.ts'
 import { newId, newSecret, sha256Hex } from '../../../src/kernel/ids.ts'
 import { executeCommand } from '../../../src/eventlog/log/execute.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
-import { eventually } from '../../helpers/eventually.ts'
+import { eventually, until } from '../../helpers/eventually.ts'
 import { startWorld, TENANT, type World } from '../support/world.ts'
 
 async function authenticatorOf(
@@ -265,6 +265,7 @@ t.test('authentication of tokens', async (t) => {
   const revives = async (t: Test, isKnown: boolean): Promise<void> => {
     const { secret, tokenId } = await issueToken(access, wanted)
     let held: Promise<void> | undefined
+    let isHeld = false
     const pool = new Proxy(world.pool, {
       get: (target, name) => {
         const found: unknown = Reflect.get(target, name)
@@ -274,6 +275,7 @@ t.test('authentication of tokens', async (t) => {
         return async (...asked: readonly unknown[]) => {
           const wait = held
           const answer: unknown = await Reflect.apply(found, target, asked)
+          isHeld ||= wait !== undefined
           await wait
           return answer
         }
@@ -290,7 +292,7 @@ t.test('authentication of tokens', async (t) => {
     let release: () => void = () => undefined
     held = new Promise((resolve) => (release = resolve))
     const early = authenticate(secret)
-    await new Promise((resolve) => setTimeout(resolve, 200))
+    await until(() => isHeld)
     held = undefined
     await disableToken(access, { tokenId, reason: 'stolen' })
     for (const event of await world.log.readStream(tokenStream(tokenId)))

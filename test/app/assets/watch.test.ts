@@ -1,5 +1,5 @@
 import t from 'tap'
-import { eventually } from '../../helpers/eventually.ts'
+import { eventually, until } from '../../helpers/eventually.ts'
 import { startWorld } from '../support/world.ts'
 import { assetEventsOf, naming, newAsset, newGroup, typesOf } from './support/library.ts'
 
@@ -60,7 +60,8 @@ t.test('a failing library is asked again, and an asset ends only by upstream’s
   const groupId = await newGroup(replica.assets)
   const assetId = await newAsset(replica.assets, groupId, { switches: 'running-ms=200' })
   sandbox.faults.add({ faults: ['http=503'], match: { family: 'assets', op: 'get' } })
-  await new Promise((resolve) => setTimeout(resolve, 600))
+  const refused = (): number => sandbox.requests().routes['assets.get']?.by_status['503'] ?? 0
+  await until(() => refused() >= 3)
   t.match(await replica.assets.getAsset(naming(assetId)), { status: 'Processing' })
   sandbox.faults.clear()
   await eventually('it is active', async () => (await assetEventsOf(log, assetId)).length === 3)

@@ -120,10 +120,12 @@ for (const reads of [true, false])
     `the end of a shutdown ends a stream and bills the delivered part (${reads ? 'its caller reads' : 'its caller takes no frame'})`,
     async (t) => {
       const { calls } = await world.text()
+      const markers = families.map((family) => `stopped-${family}-${reads}`)
       const opened = await Promise.all(
-        families.map((family) =>
-          calls.stream(textInput({ family, prompt: '[[sandbox words=40 stall-after=12]]' })),
-        ),
+        families.map((family, index) => {
+          const prompt = `[[sandbox words=40 stall-after=12]] [[client=${markers[index]}]]`
+          return calls.stream(textInput({ family, prompt }))
+        }),
       )
       const iterators = opened.map(({ frames }) => frames[Symbol.asyncIterator]())
       const readAll = async (iterator: AsyncIterator<unknown>): Promise<number> => {
@@ -137,7 +139,10 @@ for (const reads of [true, false])
       }
       for (const iterator of iterators) await iterator.next()
       const reading = reads ? iterators.map(readAll) : []
-      await new Promise((resolve) => setTimeout(resolve, 150))
+      await until(async () => {
+        const views = await Promise.all(markers.map((marker) => world.accepted(marker)))
+        return views.every(([view]) => Number(view?.frames_written) >= 12)
+      })
       const refused = calls.close(200)
       await t.rejects(calls.complete(textInput()), { code: 'overloaded' })
       t.equal(await refused, true)

@@ -141,9 +141,9 @@ t.test('a channel without a free place is skipped without waiting', async (t) =>
   const { calls } = await world.text({ channels: [{ ...chat, maxConcurrent: 1 }] })
   // A first one: who has just started looks at the ledger before anything is begun.
   await calls.complete(textInput())
-  const held = calls.complete(textInput({ prompt: '[[sandbox first-byte-ms=2000]]' }))
-  await until(() => calls.inFlight() === 1)
-  await new Promise((resolve) => setTimeout(resolve, 100))
+  const prompt = '[[sandbox first-byte-ms=2000]] [[client=holds-the-place]]'
+  const held = calls.complete(textInput({ prompt }))
+  await until(async () => (await world.accepted('holds-the-place')).length === 1)
   await t.rejects(calls.complete(textInput()), { code: 'overloaded' })
   await held
   await calls.complete(textInput())

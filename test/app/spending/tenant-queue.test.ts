@@ -3,6 +3,7 @@ import t from 'tap'
 import { createTenantQueue, type Deciding } from '../../../src/app/spending/tenant-queue.ts'
 import { DomainError } from '../../../src/kernel/errors.ts'
 import type { Currency } from '../../../src/kernel/money.ts'
+import { until } from '../../helpers/eventually.ts'
 import { acquireDatabase } from '../../helpers/postgres.ts'
 import { codeOf } from '../support/world.ts'
 
@@ -98,7 +99,13 @@ t.test('the bound on waiting for the lock covers a second wait', async (t) => {
   const slow = { text: 'select pg_sleep(3), false as passed' }
   const startedMs = performance.now()
   const asked = ask(() => slow, ['a'])
-  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  await until(async () => {
+    const { rowCount } = await other.query(
+      `select from pg_locks where locktype = 'advisory' and granted
+       and database = (select oid from pg_database where datname = current_database())`,
+    )
+    return rowCount === 1
+  })
   const taken = other.query(
     'begin; select pg_advisory_xact_lock(7207002, hashtext($$tenant_1\nCNY$$))',
   )

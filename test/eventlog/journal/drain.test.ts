@@ -7,7 +7,14 @@ import type { Spool } from '../../../src/eventlog/journal/spool.ts'
 import type { EventLog } from '../../../src/eventlog/log/types.ts'
 import { startEventStore } from '../../helpers/eventstore.ts'
 import { appendFaults, failDisk, faultyLog, type AppendFault } from '../support/faulty-log.ts'
-import { journalOf, journalPlace, names, record, undrained } from '../support/journal-place.ts'
+import {
+  journalOf,
+  journalPlace,
+  names,
+  neverTakingOff,
+  record,
+  undrained,
+} from '../support/journal-place.ts'
 import { callFailed } from '../support/sample-events.ts'
 import { until } from '../../helpers/eventually.ts'
 
@@ -160,17 +167,9 @@ void t.test('batches drained earlier in other groups are each in the log once', 
   // Each life dies after the append and before it takes anything off; each joins others.
   for (const [life, maxDrainEvents] of [7, 13, 4].entries()) {
     const whole = await spool(`J${life}`)
-    const forgetful: Spool = {
-      ...whole,
-      oldest: async (maxBytes) => {
-        const oldest = await whole.oldest(maxBytes)
-        return oldest && { ...oldest, drop: () => new Promise(() => undefined) }
-      },
-    }
-    const before = switched.byDrain().length
+    const { spool: forgetful, takesOff } = neverTakingOff(whole)
     journalOf(switched.log, { spool: forgetful, limits: { ...limits, maxDrainEvents } })
-    await until(() => switched.byDrain().length > before)
-    await sleep(100)
+    await takesOff
     // The first batch was sent before it was spooled and stays alone; then they are joined.
     const first = await whole.oldest(1)
     await first?.drop(life === 0 ? 1 : 0)

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import t from 'tap'
 import type { CallEvent } from '../../../src/domain/call/events.ts'
@@ -9,7 +8,14 @@ import { isDomainError } from '../../../src/kernel/errors.ts'
 import { silentLog } from '../../../src/kernel/log.ts'
 import { startEventStore } from '../../helpers/eventstore.ts'
 import { appendFaults, faultyLog, type AppendFault } from '../support/faulty-log.ts'
-import { journalOf, journalPlace, names, record, undrained } from '../support/journal-place.ts'
+import {
+  journalOf,
+  journalPlace,
+  names,
+  neverTakingOff,
+  record,
+  undrained,
+} from '../support/journal-place.ts'
 import { callFailed } from '../support/sample-events.ts'
 import { until } from '../../helpers/eventually.ts'
 
@@ -167,16 +173,9 @@ void t.test('a process that dies with a spool: the next one drains it exactly on
   t.same(await calls(), names(2), 'the lost answer was an append that landed')
 
   // The next one dies between the append and taking the batch off; the one after finishes.
-  const second = await spool('J')
-  const forgetful: Spool = {
-    ...second,
-    oldest: async (maxBytes) => {
-      const oldest = await second.oldest(maxBytes)
-      return oldest && { ...oldest, drop: () => new Promise(() => undefined) }
-    },
-  }
+  const { spool: forgetful, takesOff } = neverTakingOff(await spool('J'))
   journalOf(log, { spool: forgetful, instanceId: 'J' })
-  await sleep(300)
+  await takesOff
   const third = journalOf(log, { spool: await spool('K'), instanceId: 'K' })
   await until(() => third.spooled() === 0)
   t.same(await calls(), names(4))

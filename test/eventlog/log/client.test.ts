@@ -195,10 +195,7 @@ async function suite(t: Test, appendPath: AppendPath): Promise<void> {
       observer: { appended: (append) => observed.push(append) },
     })
     t.teardown(() => impatient.close())
-    const faults = async (spec: string) => {
-      server.setFault(spec)
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
+    const faults = server.setFault
     t.teardown(() => faults(''))
 
     await faults('lose-ack-every:2')

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { SERVER_VERSIONS, type ServerVersion } from '../../../infra/embedded/eventstore/versions.ts'
 import { createEventLog } from '../../../src/eventlog/log/client.ts'
@@ -60,13 +59,15 @@ async function suite(t: Test, version: ServerVersion) {
     const noise = range(40).map((index) => cancelled('task-n', 'n', index))
     await crowd.append('task-n', noise, 'no_stream')
     const changed: string[] = []
+    let isLive = false
     const stopping = new AbortController()
     const following = (async () => {
       const options = { streamPrefix: 'token-', signal: stopping.signal } as const
       for await (const message of log.subscribe(options))
         if (message.kind === 'event') changed.push(message.event.stream)
+        else isLive ||= message.kind === 'caughtUp'
     })()
-    await sleep(300)
+    await until(() => isLive)
     await log.append('token-1', [cancelled('token-1', 'c')], 'no_stream')
     await until(() => changed.length > 0)
     t.same(changed, ['token-1'])

@@ -79,6 +79,21 @@ export const undrained = (spool: Spool): Spool => ({
   oldest: () => new Promise(() => undefined),
 })
 
+/** A spool of a process that dies before it takes a batch off; `takesOff` resolves when it comes to that. */
+export function neverTakingOff(spool: Spool) {
+  let begin = (): void => undefined
+  const takesOff = new Promise<void>((resolve) => (begin = resolve))
+  const oldest: Spool['oldest'] = async (maxBytes) => {
+    const batches = await spool.oldest(maxBytes)
+    const drop = (): Promise<never> => {
+      begin()
+      return new Promise(() => undefined)
+    }
+    return batches && { ...batches, drop }
+  }
+  return { spool: { ...spool, oldest }, takesOff }
+}
+
 export const record = (journal: Journal, callId: string, event: CallEvent = callFailed(callId)) =>
   journal.record(event, { correlationId: 'req_1', commandId: callId, tenantId: 'ten_1' })
 

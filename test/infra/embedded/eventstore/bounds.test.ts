@@ -169,7 +169,7 @@ t.test('a slow event store answers late and correctly', async (t) => {
     .appendToStream('slow', numbered(1), { credentials: CREDENTIALS, deadline: SHORT_DEADLINE_MS })
     .catch((error: unknown) => error)
   t.match(late, { type: 'deadline-exceeded' })
-  server.setFault('')
+  await server.setFault('')
   await client.appendToStream('slow', numbered(2), { credentials: CREDENTIALS })
   t.same(await numbersIn(client, 'slow'), [0, 2], 'an append given up on in time is not written')
 })
