@@ -38,7 +38,7 @@ function readPage(path: string): Page {
 const docs = readdirSync(new URL('docs/', checkout), { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.md'))
   .map((name) => readPage(`docs/${name}`))
-const pages = [readPage('README.md'), ...docs]
+const pages = ['README.md', 'CONTRIBUTING.md', 'test/README.md'].map(readPage).concat(docs)
 const byUrl = new Map(pages.map((page) => [page.url.href, page]))
 
 function brokenLinks(page: Page): readonly string[] {
