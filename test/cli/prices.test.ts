@@ -99,7 +99,7 @@ t.test('prices that would be lost are named, and --yes removes them', async (t) 
   t.equal((await call(`${stack.url}/readyz`)).status, 200, 'what has prices is still sold')
 })
 
-t.test('demonstration prices after a book without them need a new version', async (t) => {
+t.test('going back to a book that was replaced needs a new version', async (t) => {
   t.match(await publish('--demonstrations', '--yes'), { code: 0, stdout: /^list: published$/m })
   await eventually('every model has its price again', async () =>
     (await degraded()).length === 0 ? true : undefined,

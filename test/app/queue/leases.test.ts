@@ -82,7 +82,7 @@ t.test('a change that a locked row prevented is written before the next lease', 
   t.match(await leases.take({ nowMs: NOW + 5, limit: 5 }), [{ id: 'again', attempts: 1 }])
 })
 
-t.test('a change that a locked row prevented is dropped on the next lease', async (t) => {
+t.test('a change prevented by a locked row is dropped once another worker leases it', async (t) => {
   const { pool, row, lock } = await startWork(t, { job: NOW })
   const [one, two] = [leasesOf(pool, 'one'), leasesOf(pool, 'two')]
   await one.take({ nowMs: NOW, limit: 5 })

@@ -53,7 +53,7 @@ function startCounting(t: Test, pool: Pool, monotonic = monotonicClock) {
   return rounds
 }
 
-t.test('a worker leases no job until its heartbeat is recorded', async (t) => {
+t.test('a worker leases jobs only if its heartbeat was recorded lately', async (t) => {
   const { pool } = await startWork(t)
   const { pool: shaky, state } = muted(pool)
   state.isMute = true

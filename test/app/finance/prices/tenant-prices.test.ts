@@ -85,7 +85,7 @@ t.test('a tenant without account prices has the list prices', async (t) => {
   t.equal(await prices.of('t1'), await prices.current(), 'and again after they were cleared')
 })
 
-t.test('concurrent reads of a tenant’s prices are one read of the log', async (t) => {
+t.test('concurrent reads of a tenant’s prices share one read and one view', async (t) => {
   const { prices, setTo, state, priceOf } = scene()
   setTo(1, '0.5')
   const views = await Promise.all(Array.from({ length: 20 }, () => prices.of('t1')))

@@ -102,7 +102,7 @@ t.test('one Idempotency-Key used twice at once takes one place', async (t) => {
   t.equal(world.sandbox.accepted().length, 1)
 })
 
-t.test('created tasks count as requests, repetitions do not', async (t) => {
+t.test('created tasks count as requests, refusals and repetitions do not', async (t) => {
   const world = await startWorld(t, { credit: '0.01' })
   await world.tenant('tenant_rich', '10000')
   await world.settle()
