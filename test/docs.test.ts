@@ -1,8 +1,9 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { eventSchemas } from '../src/domain/any-event.ts'
 import { startApp } from './api/support/app.ts'
 import { checkout } from './helpers/checkout.ts'
+import { documentPaths, rooms } from './helpers/documents.ts'
 
 interface Page {
   readonly path: string
@@ -35,11 +36,13 @@ function readPage(path: string): Page {
   return { path, url, text, anchors: anchorsOf(text) }
 }
 
-const docs = readdirSync(new URL('docs/', checkout), { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.md'))
-  .map((name) => readPage(`docs/${name}`))
-const pages = ['README.md', 'CONTRIBUTING.md', 'test/README.md'].map(readPage).concat(docs)
+const pages = documentPaths.map(readPage)
+const docs = pages.filter(({ path }) => path.startsWith('docs/'))
 const byUrl = new Map(pages.map((page) => [page.url.href, page]))
+
+function textOf(path: string): string {
+  return pages.find((page) => page.path === path)?.text ?? ''
+}
 
 function brokenLinks(page: Page): readonly string[] {
   const targets = [...withoutFences(page.text).matchAll(/\]\(([^)\s]+)\)/g)].map(
@@ -74,15 +77,57 @@ t.test('every link and every path named by a page exists', (t) => {
 })
 
 t.test('the README links to the index, and the index to every page', (t) => {
-  t.match(pages[0]?.text, '](docs/README.md)')
-  const index = docs.find(({ path }) => path === 'docs/README.md')?.text ?? ''
+  t.match(textOf('README.md'), '](docs/README.md)')
+  const index = textOf('docs/README.md')
   for (const { path } of docs)
     if (path !== 'docs/README.md') t.ok(index.includes(`](${path.slice('docs/'.length)})`), path)
   t.end()
 })
 
+const MAX_ROOM_LINES = 60
+const ROOM_SECTIONS = ['Owns', 'Words', 'Invariants', 'Read in this order', 'Called by']
+
+/** What stands in one section of a page. */
+function sectionOf(text: string, heading: string): string {
+  const [, rest = ''] = text.split(`\n## ${heading}\n`)
+  return rest.split('\n## ')[0] ?? ''
+}
+
+/** Files and folders that the README of a room names, in its own folder or by their path, and that do not exist. */
+function missingFiles(page: Page): readonly string[] {
+  const named = page.text.matchAll(/`([\w.-]+(?:\/[\w.-]+)+|[\w.-]+\.ts)`/g)
+  return [...named]
+    .map(([, path = '']) => path)
+    .filter((path) => !existsSync(new URL(path, page.url)) && !existsSync(new URL(path, checkout)))
+}
+
+t.test('a README of a room is short, has every section, and names what exists', (t) => {
+  const promises = new Set(textOf('docs/promises.md').match(/(?<=^## )P\d+/gm))
+  const map = sectionOf(textOf('docs/architecture.md'), 'Map')
+  for (const room of rooms) {
+    const page = readPage(`${room}/README.md`)
+    t.ok(page.text.split('\n').length - 1 <= MAX_ROOM_LINES, `${room}: at most ${MAX_ROOM_LINES}`)
+    const headings = [...page.text.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading)
+    t.same(headings, ROOM_SECTIONS, `${room}: sections`)
+    t.same(missingFiles(page), [], `${room}: every file that is named exists`)
+    t.match(
+      sectionOf(page.text, 'Read in this order'),
+      /^1\. `[\w/.-]+\.ts`/m,
+      `${room}: a first file`,
+    )
+    const invariants = sectionOf(page.text, 'Invariants').match(/^- .+$/gm) ?? []
+    t.ok(invariants.length >= 3, `${room}: ${invariants.length} invariants`)
+    for (const invariant of invariants) {
+      t.match(invariant, /`test\/[\w/.-]+`/, `${room}: a test holds it`)
+      for (const promise of invariant.match(/\bP\d+\b/g) ?? []) t.ok(promises.has(promise), promise)
+    }
+    t.ok(map.includes(`](../${room}/README.md)`), `${room}: the map links to it`)
+  }
+  t.end()
+})
+
 t.test('the events page has a row for every event type, and no other row', (t) => {
-  const events = docs.find(({ path }) => path === 'docs/events.md')?.text ?? ''
+  const events = textOf('docs/events.md')
   const rows = [...events.matchAll(/^\| `([A-Z]\w+)` +\|/gm)].map(([, type]) => type)
   t.equal(rows.length, new Set(rows).size, 'each once')
   t.same(new Set(rows), new Set(Object.keys(eventSchemas)))

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { checkout } from '../helpers/checkout.ts'
+import { documentPaths, rooms } from '../helpers/documents.ts'
 import { pageText } from '../helpers/printed-calls.ts'
 import { sources } from './sources.ts'
 
@@ -11,6 +12,7 @@ import { sources } from './sources.ts'
 
 interface Row {
   readonly term: string
+  readonly meaning: string
   readonly not: readonly string[]
 }
 
@@ -30,7 +32,8 @@ function rowsOf(page: string): readonly Row[] {
       return []
     }
     const cellOf = (heading: string): string => cells[headings.indexOf(heading)] ?? ''
-    return [{ term: namesIn(cellOf('Term'))[0] ?? '', not: namesIn(cellOf('Not')) }]
+    const term = namesIn(cellOf('Term'))[0] ?? ''
+    return [{ term, meaning: cellOf('What it is'), not: namesIn(cellOf('Not')) }]
   })
 }
 
@@ -72,12 +75,7 @@ const stillInCode: Readonly<Record<string, readonly string[]>> = {
   anew: ['src/cli/audit.ts', 'src/cli/marker-secret.ts', 'src/cli/rebuild.ts'],
 }
 
-const pages = [
-  'README.md',
-  ...readdirSync(new URL('docs/', checkout), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.md') && name !== 'glossary.md')
-    .map((name) => `docs/${name}`),
-]
+const pages = documentPaths.filter((path) => path !== 'docs/glossary.md')
 
 /** What tests say of behaviour. */
 function titlesOf(path: string): string {
@@ -146,6 +144,25 @@ t.test('the glossary has at most 60 terms, each once, under the names of the cod
   t.equal(new Set(terms).size, terms.length, 'each once')
   const names = new Set(sources.flatMap(({ text }) => text.match(/\w+/g) ?? []))
   for (const term of terms) t.ok(names.has(term), term)
+  t.end()
+})
+
+t.test('a word of a room means what the glossary and the other rooms say', (t) => {
+  const names = new Set(sources.flatMap(({ text }) => text.match(/\w+/g) ?? []))
+  const meanings = new Map(rows.map(({ term, meaning }) => [term, meaning]))
+  for (const room of rooms) {
+    const [, rest = ''] = pageText(`${room}/README.md`).split('\n## Words\n')
+    const [section = ''] = rest.split('\n## ')
+    const words = [...section.matchAll(/^- (?:`(\w+)`|([a-z][a-z ]*)): (.+)$/gm)]
+    t.ok(words.length >= 3, `${room}: ${words.length} words`)
+    t.equal(words.length, section.match(/^- /gm)?.length, `${room}: each is a word and its meaning`)
+    for (const [, name, plain = '', meaning = ''] of words) {
+      const word = name ?? plain
+      if (name !== undefined) t.ok(names.has(name), `${room}: ${name} is a name of the code`)
+      t.equal(meaning, meanings.get(word) ?? meaning, `${room}: ${word}`)
+      meanings.set(word, meaning)
+    }
+  }
   t.end()
 })
 

@@ -10,8 +10,6 @@ import type { AdmittedCall } from './family.ts'
 import type { StreamEnd } from './stream-ends.ts'
 import type { CallDeps } from './deps.ts'
 
-/** The ends of a call: settled, or failed and recorded as the operator's cost. */
-
 type CallOutcome = CallEventData<'CallSettled'>['outcome']
 
 /**

@@ -1,7 +1,5 @@
 import { ProviderError, type StreamBound } from '../ports/provider.ts'
 
-/** The ends of a stream, and what callers get to read of them. */
-
 /**
  * What ended the reading of a stream before the provider did: a bound of the gateway or the caller.
  * It is no fault of the provider, so what was delivered is settled.

@@ -5,13 +5,6 @@ import { pause } from '../../kernel/pause.ts'
 import { freeLeases, type WorkTable } from './tables.ts'
 import type { Migrations } from '../../storage/postgres/migrate.ts'
 
-/**
- * Frees the leases of a dead process at once. This process measures a worker's silence with a clock
- * that is never set. A silent worker need not be dead: one that was suspended, or disconnected from
- * the database, may go on with jobs that others have taken. A job must therefore tolerate being
- * done twice: the log decides every change, and the lease every reschedule.
- */
-
 /** A worker silent for this long counts as dead; before that, several renewals must fail. */
 const SILENT_MS = 5_000
 /** How often a leaving worker retries to free rows that were locked. */

@@ -1,10 +1,9 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 
 /**
- * The statements over tables of leased work. A leased row is due again when its lease ends, so
- * another process takes it after its owner died. Each statement skips locked rows: another
- * transaction is moving or ending them, or notes an answer in them, and waiting for it could deadlock.
- * What changes leased rows returns those that it skipped, for another try.
+ * Each statement skips locked rows: another transaction is moving or ending them, or notes an answer
+ * in them, and waiting for it could deadlock. What changes leased rows returns those that it skipped,
+ * for another try.
  */
 
 /**

@@ -1,7 +1,5 @@
 import type { Principal } from '../../access/principal.ts'
 
-/** Calls that are made once for each `Idempotency-Key`; no HTTP here. */
-
 /** The key of a call's request. */
 export interface KeyedRequest {
   /** As the caller chose it. */

@@ -6,8 +6,6 @@ import type { Principal } from '../../access/principal.ts'
 import type { ImageProvider, SentImage } from '../../ports/images.ts'
 import type { CallInput } from '../family.ts'
 
-/** Input of synchronous image calls; no HTTP here. */
-
 export interface ImageCallInput extends CallInput {
   /** Read by the family of its model. */
   readonly request: ImageRequest

@@ -7,8 +7,6 @@ import type { OwnUpload, UploadKey } from '../../files/uploads/own-upload.ts'
 import type { UploadQuota } from '../../files/uploads/quota.ts'
 import type { CallDeps } from '../deps.ts'
 
-/** Input and output of the upload use cases; no HTTP here. */
-
 export interface UploadInput {
   readonly principal: Principal
   readonly requestId: string
