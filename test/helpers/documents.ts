@@ -13,4 +13,9 @@ export const documentPaths: readonly string[] = [
 ]
 
 /** Folders with a README that says what they own, for a stranger who opens them first. */
-export const rooms: readonly string[] = ['src/app/calls', 'src/app/queue']
+export const rooms: readonly string[] = [
+  'src/app/calls',
+  'src/app/tasks',
+  'src/app/spending',
+  'src/app/queue',
+]

@@ -15,13 +15,6 @@ import {
 } from './tenant-queue.ts'
 import { createBatchedWriter } from '../../storage/postgres/batched-writes.ts'
 
-/**
- * Lets a request spend only what is available, also with several replicas at once: the balance in
- * the ledger projection, less admitted holds not yet projected, and less the holds and settlements
- * that replicas reported of their calls. Each decision is made under a lock per tenant and currency.
- * The same transaction enforces the limits on concurrent tasks.
- */
-
 interface AdmissionRequest extends PlaceRequest {
   readonly currency: Currency
   /** Decimal string. */

@@ -7,8 +7,6 @@ import type { TaskState } from '../../domain/task/state.ts'
 import type { TaskDeps } from './deps.ts'
 import { successOfOwn } from './native-ids.ts'
 
-/** The one path by which upstream's answers change a task. */
-
 /** Tasks whose last answer this process remembers, so that a repeated answer costs nothing. */
 const MAX_REMEMBERED = 100_000
 

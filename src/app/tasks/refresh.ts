@@ -13,8 +13,6 @@ import { callOptions, callUpstream, REFRESH_TIMEOUT_MS } from '../channels/call-
 import { runPaced } from '../channels/paced-calls.ts'
 import { providerOf } from './submit.ts'
 
-/** Queries upstream for one task because a caller asked for it. */
-
 export interface RefreshResult {
   readonly seen: TaskObservation | TaskGone
   readonly outcome: ObserveOutcome

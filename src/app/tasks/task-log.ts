@@ -14,8 +14,6 @@ import { DomainError, type DomainCode, isDomainError } from '../../kernel/errors
 import { newId } from '../../kernel/ids.ts'
 import type { KnownTask, TaskDeps } from './deps.ts'
 
-/** Appends a task's events, and handles a log that does not answer. */
-
 /** The initiator of a command; recorded beside the events. */
 export interface CommandContext {
   /** The request id, or the name of the policy. */

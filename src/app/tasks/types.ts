@@ -7,8 +7,6 @@ import type { OpenedUrl } from '../../kernel/public-fetch.ts'
 import type { Principal } from '../access/principal.ts'
 import type { AssetsWanted } from '../assets/types.ts'
 
-/** Input and output of the task use cases; no HTTP here. */
-
 /** The fields of every creation, of any family. */
 export interface TaskOrder {
   readonly principal: Principal

@@ -13,8 +13,6 @@ import { imageTaskFailure } from './failures.ts'
 import { MAKER } from './make.ts'
 import { readPayload } from './payload.ts'
 
-/** The start of a waiting task: everything before the call to its provider. */
-
 /** After this many reads of the log for a start, the task is left to its deadline. */
 const START_TRIES = 6
 const START_PAUSE_MS = 5_000

@@ -7,8 +7,6 @@ import type { WorkerSettings } from '../../queue/worker.ts'
 import type { ImageTaskDeps } from './deps.ts'
 import { deletePayload } from './end.ts'
 
-/** Ends tasks that their worker did not end. A task that was begun is never sent again. */
-
 const LEASE_LIMIT = 100
 const LEASE_MS = 60_000
 const PUT_OFF_MS = 5_000

@@ -5,8 +5,6 @@ import type { RequestQuote } from '../../finance/prices/tenant-prices.ts'
 import type { Principal } from '../../access/principal.ts'
 import type { CreatedTask } from '../types.ts'
 
-/** Input and output of the asynchronous image use cases; no HTTP here. */
-
 export interface CreateImageTaskInput {
   readonly principal: Principal
   readonly family: string

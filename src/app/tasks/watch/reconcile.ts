@@ -30,8 +30,6 @@ import {
 import { providerOf } from '../submit.ts'
 import type { WorkerSettings } from '../../queue/worker.ts'
 
-/** Finds the outcomes of submissions that have none. */
-
 const LEASE_LIMIT = 100
 /** Ample for a long list; a dead worker's leases are freed sooner (`src/app/queue/presence.ts`). */
 const LEASE_MS = 600_000
