@@ -17,5 +17,8 @@ export const rooms: readonly string[] = [
   'src/app/calls',
   'src/app/tasks',
   'src/app/spending',
+  'src/app/audit',
   'src/app/queue',
+  'src/eventlog',
+  'projections/engine',
 ]

@@ -43,8 +43,7 @@ function form(column: string, value: unknown): unknown {
 
 /**
  * The hash of a line in the ledger's chain, given the hash of the line before it, both in hex.
- * Computed a second time on purpose: an auditor that shared the code it checks would share its
- * faults.
+ * Computed a second time on purpose.
  */
 export function chained(previous: string, line: Expected | AuditedRow): string {
   const isSet = (line[COVERED_WHERE_SET] ?? null) !== null

@@ -1,8 +1,8 @@
 import type { SettlementLine } from '../../domain/pricing/settlement.ts'
 
 /**
- * Quantity × price ÷ per in pico, computed a second time on purpose: an auditor that shared the
- * arithmetic it checks would share its faults. @throws RangeError when it is not exact.
+ * Quantity × price ÷ per in pico, computed a second time on purpose. @throws RangeError when it is
+ * not exact.
  */
 export function recomputeLine(line: Pick<SettlementLine, 'quantity' | 'price' | 'per'>): bigint {
   const [whole = '0', fraction = ''] = line.price.split('.')

@@ -2,12 +2,6 @@ import type { Settlement } from '../../domain/pricing/settlement.ts'
 import type { Usage } from '../../domain/pricing/usage.ts'
 import type { Finding } from './findings.ts'
 
-/**
- * Compares the lines of a call with its usage, by the rule that each line names. Which unit a rule
- * counts is written down a second time on purpose: an auditor that shared the rating it checks would
- * share its faults.
- */
-
 const TEXT_TOKENS = ['input', 'cached-input', 'cache-write-5m', 'cache-write-1h', 'output']
 const TEXT_TOOLS: Readonly<Record<string, string>> = {
   'web-search-count': 'web-search-call',
