@@ -21,4 +21,5 @@ export const rooms: readonly string[] = [
   'src/app/queue',
   'src/eventlog',
   'projections/engine',
+  'src/families',
 ]

@@ -3,8 +3,6 @@ import type { RawString } from '../../kernel/raw-string.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import type { AnswerStream, CallOptions, Channel } from '../../app/ports/provider.ts'
 
-/** Ports of speech to its upstream; the application's `ports.ts` has those of every family. */
-
 /** A voice a tenant cloned, as upstream knows it. */
 export interface ClonedVoice {
   readonly upstreamVoiceId: string

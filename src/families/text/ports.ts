@@ -3,8 +3,6 @@ import type { TextSeen } from './rules/measure.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import type { AnswerStream, CallOptions, Channel } from '../../app/ports/provider.ts'
 
-/** Ports of text to its upstream; `src/app/ports` has those of every family. */
-
 /** The objects that upstream keeps and callers can refer to: a response, or an item of one. */
 export type KeptKind = 'response' | 'item'
 

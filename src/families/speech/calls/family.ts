@@ -13,8 +13,6 @@ import { refusalOf } from '../../../app/ports/refusal.ts'
 import { speechSettings } from '../settings.ts'
 import type { CloneRequest } from '../rules/clone-request.ts'
 
-/** Requests and results of speech and of clones; no HTTP here. */
-
 export interface SpeechCallInput extends CallInput {
   readonly request: SpeechRequest
   /** The voice's name upstream, and the only account that has it. */

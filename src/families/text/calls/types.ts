@@ -9,8 +9,6 @@ import type { InputSize } from '../rules/tokens.ts'
 import type { TextWireRules } from '../rules/wire.ts'
 import type { KeptIds } from './kept-ids.ts'
 
-/** Requests and results of a wire of text; no HTTP here. */
-
 export interface TextCallInput extends CallInput {
   /** The upstream body without `model`; the provider sets the streaming members. */
   readonly body: JsonObject
