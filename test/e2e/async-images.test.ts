@@ -109,7 +109,7 @@ void t.test('a generation is accepted at once, made, stored, settled and shown',
   t.equal(body.expires_at, body.completed_at + 24 * 3_600)
   t.equal(body.data.length, 2)
   for (const { url: link } of body.data as { url: string }[]) {
-    t.ok(link.startsWith(`${PUBLIC}/objects/${stack.namespace}/results/`))
+    t.ok(link.startsWith(`${PUBLIC}/objects/${stack.namespace.replace('.', '')}/results/`))
     const image = await fetch(link.replace(PUBLIC, url))
     t.equal(image.headers.get('content-type'), 'image/png')
     const { width, height } = await sharp(await image.arrayBuffer()).metadata()

@@ -39,12 +39,12 @@ interface SignedObject {
 /** Objects as files of one folder, which the gateway serves itself. */
 export interface LocalStore extends ObjectStore {
   /**
-   * The object of a signed URL; undefined for an expired, forged or malformed one, and where there is none.
+   * The object of a signed URL, by its path below `/objects/`; undefined for an expired, forged or malformed one, and where there is none.
    *
    * @throws DomainError `storage_unavailable`
    */
   readonly signedObject: (
-    key: string,
+    pathBelow: string,
     query: UrlQuery,
     nowMs: number,
   ) => Promise<SignedObject | undefined>
@@ -90,8 +90,10 @@ export async function openLocalStore(options: LocalStoreOptions): Promise<LocalS
       const base = options.baseUrl()
       return Promise.resolve(base && `${base}${urls.sign(key, expiresAtMs)}`)
     },
-    signedObject: async (key, query, nowMs) => {
-      const found = urls.isValid(key, query, nowMs) ? await findFile(pathOf(key)) : undefined
+    signedObject: async (pathBelow, query, nowMs) => {
+      const key = urls.keyOf(pathBelow, query, nowMs)
+      if (key === undefined) return undefined
+      const found = await findFile(pathOf(key))
       return (
         found && {
           path: found.path,

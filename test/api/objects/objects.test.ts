@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { systemClock } from '../../../src/kernel/clock.ts'
+import { namespacedObjects } from '../../../src/storage/namespaced-objects.ts'
 import { openLocalStore } from '../../../src/storage/local/store.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { nowMs, startApp } from '../support/app.ts'
@@ -249,6 +250,34 @@ void t.test('a damaged object is never served whole: 503, or the answer breaks o
   const before = await get(path, { range: 'bytes=5-700000' })
   t.ok(before.rawPayload.equals(large.subarray(5, 700_001)), 'what is whole is served')
 })
+
+void t.test(
+  'a URL has the namespace without its dot, and one of an earlier release goes on',
+  async (t) => {
+    const { store: own } = namespacedObjects(store, { namespace: 'tollgate.', startedAtMs: nowMs })
+    // As a release before wrote it: this key, and this URL.
+    await store.put(`tollgate./${key}`, bytes)
+    const signed = '?expires=1772600827&signature=rDN53DSQP5_vknzDRjOMjTVekd_kp-thpLOZDS2sI5A'
+    const earlier = `/objects/tollgate./${key}${signed}`
+    const present = (await own.publicUrl(key, nowMs + 60_000))!.replace(
+      'http://gateway.example',
+      '',
+    )
+    t.equal(present, `/objects/tollgate/${key}${signed}`)
+    for (const one of [earlier, present, present.replace(key, encodeURIComponent(key))]) {
+      const answer = await get(one)
+      t.equal(answer.statusCode, 200, one)
+      t.ok(answer.rawPayload.equals(bytes))
+    }
+    for (const forged of ['tollgate..', 'tollgat', '.tollgate'])
+      t.equal((await get(present.replace('tollgate', forged))).statusCode, 404, forged)
+    const listed = []
+    for await (const one of own.list('results/')) listed.push(one.key)
+    t.same(listed, [key])
+    await own.remove(key)
+    for (const one of [earlier, present]) t.equal((await get(one)).statusCode, 404, 'deleted')
+  },
+)
 
 void t.test('no URL is logged', async (t) => {
   await get(url)

@@ -174,9 +174,15 @@ for (const [name, openPlace] of Object.entries({ folder, bucket }))
         const fileId = kept.fileId
         const { body } = await a.files.open({ principal: principalOf(), fileId })
         t.equal(String(await buffer(body)), 'an old one')
-        t.notMatch(await a.objects.store.publicUrl(fresh, Date.now() + HOUR_MS), 'first./results')
+        t.notMatch(
+          await a.objects.store.publicUrl(fresh, Date.now() + HOUR_MS),
+          /first\.?\/results/,
+        )
         const later = resultKey(Date.now() + HOUR_MS, newSecret(''), 'image/png')
-        t.match(await a.objects.store.publicUrl(later, Date.now() + 2 * HOUR_MS), 'first./results')
+        t.match(
+          await a.objects.store.publicUrl(later, Date.now() + 2 * HOUR_MS),
+          /first\.?\/results/,
+        )
         const request = { principal: principalOf(), requestId: 'req_old' }
         await a.files.remove({ ...request, fileId: deleted.fileId })
         t.equal(await place.open(fileKey(deleted.fileId)), undefined, 'gone at once')
