@@ -1,7 +1,7 @@
 import type { AssetFault } from '../../domain/asset/decider.ts'
 import { DomainError, isDomainError } from '../../kernel/errors.ts'
 import type { ProviderError } from '../ports/provider.ts'
-import { refusalOf } from '../ports/refusal.ts'
+import { refusalOf } from '../channels/refusal.ts'
 
 /** Failures of a library, as its callers see them. */
 

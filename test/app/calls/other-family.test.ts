@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { CallFamily, CallInput } from '../../../src/app/calls/family.ts'
-import { refusalOf } from '../../../src/app/ports/refusal.ts'
+import { refusalOf } from '../../../src/app/channels/refusal.ts'
 import { createRunningCalls } from '../../../src/app/calls/running-calls.ts'
 import { answerCall } from '../../../src/app/calls/answer-call.ts'
 import { ProviderError } from '../../../src/app/ports/provider.ts'

@@ -11,7 +11,7 @@ import type {
   ImageTally,
 } from '../../ports/images.ts'
 import type { CallFamily, StreamFamily, WholeAnswer } from '../family.ts'
-import { refusalOf } from '../../ports/refusal.ts'
+import { refusalOf } from '../../channels/refusal.ts'
 import { checkImageCount, deliver, type DeliveryRoute, noImageUrl } from './deliver.ts'
 import { createFetchRooms, type FetchRoom, readyImages, type ReadyImages } from './inputs.ts'
 import type { ImageCallInput, ImageDeps } from './types.ts'

@@ -9,7 +9,7 @@ import { attempt, endAttempt, noChannelError } from '../../channels/attempt.ts'
 import type { ChannelLease, ChannelQuery } from '../../channels/directory.ts'
 import { keyedHash } from '../../../kernel/keyed-hash.ts'
 import { type Channel, ProviderError } from '../../ports/provider.ts'
-import { refusalOf } from '../../ports/refusal.ts'
+import { refusalOf } from '../../channels/refusal.ts'
 import type { OwnUpload } from '../../files/uploads/own-upload.ts'
 import { type MediaDeps, mediaOf, type UploadInput } from './types.ts'
 

@@ -1,7 +1,7 @@
 import { DomainError } from '../../../kernel/errors.ts'
 import { attempt, endAttempt, noChannelError } from '../../channels/attempt.ts'
 import type { ChannelQuery } from '../../channels/directory.ts'
-import { refusalOf } from '../../ports/refusal.ts'
+import { refusalOf } from '../../channels/refusal.ts'
 import { createOpenFiles } from '../../spending/open-files.ts'
 import { findOwnUpload } from '../../files/uploads/own-upload.ts'
 import { type RunningCalls, startedBy } from '../running-calls.ts'

@@ -9,7 +9,7 @@ import { type Channel, ProviderError } from '../../../app/ports/provider.ts'
 import { unknownVoice } from './voices.ts'
 import type { SpeechCall, SpeechChunk, SpeechProvider, SpeechTally } from '../ports.ts'
 import type { CallFamily, CallInput, StreamFamily } from '../../../app/calls/family.ts'
-import { refusalOf } from '../../../app/ports/refusal.ts'
+import { refusalOf } from '../../../app/channels/refusal.ts'
 import { speechSettings } from '../settings.ts'
 import type { CloneRequest } from '../rules/clone-request.ts'
 

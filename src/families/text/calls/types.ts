@@ -1,7 +1,7 @@
 import type { CallInput } from '../../../app/calls/family.ts'
 import type { ChannelDirectory } from '../../../app/channels/directory.ts'
 import type { ProviderError } from '../../../app/ports/provider.ts'
-import { refusalOf } from '../../../app/ports/refusal.ts'
+import { refusalOf } from '../../../app/channels/refusal.ts'
 import { DomainError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import type { TextProvider } from '../ports.ts'

@@ -1,6 +1,6 @@
 import { unreachable } from '../../kernel/assert.ts'
 import { DomainError } from '../../kernel/errors.ts'
-import type { ProviderError } from './provider.ts'
+import type { ProviderError } from '../ports/provider.ts'
 
 /** Converts a provider's failure to a domain error; `callId` is set for a call. */
 export function refusalOf(error: ProviderError, callId?: string): DomainError {
