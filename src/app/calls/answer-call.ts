@@ -5,7 +5,7 @@ import { formatAmount, parseAmount } from '../../kernel/money.ts'
 import type { RequestQuote } from '../finance/prices/tenant-prices.ts'
 import { type Channel, ProviderError } from '../ports/provider.ts'
 import { createReservations } from '../spending/reservation.ts'
-import { attempt, endAttempt } from './attempt.ts'
+import { attemptCall, endCallAttempt } from './attempt.ts'
 import type { CallDeps } from './deps.ts'
 import type {
   AdmittedCall,
@@ -32,7 +32,7 @@ import {
  * lines. The call goes on when its caller leaves: it ends within its channel's timeout and is
  * settled.
  *
- * @throws as `admit`, `attempt` and `settle`, and `SettledRefusal`
+ * @throws as `admit`, `attemptCall` and `settle`, and `SettledRefusal`
  */
 export async function answerCall<Input extends CallInput, Request, Seen, Body>(
   deps: CallDeps,
@@ -47,10 +47,10 @@ export async function answerCall<Input extends CallInput, Request, Seen, Body>(
   try {
     // Fetching may take long, so the call holds no channel yet.
     free = await family.prepare?.(request, options)
-    const { channel, lease, result } = await attempt(deps, call, (asked) =>
+    const { channel, lease, result } = await attemptCall(deps, call, (asked) =>
       family.ask(input, asked, request, options),
     )
-    endAttempt(deps, call, lease, undefined)
+    endCallAttempt(deps, call, lease, undefined)
     deps.crashPoint('call.after-provider')
     const served = { channel, upstreamRequestId: result.upstreamRequestId }
     // P5: a failed result is not billed; it is recorded as the operator's cost.

@@ -1,9 +1,4 @@
-import {
-  attempt as attemptChannels,
-  endAttempt as endChannelAttempt,
-  noChannelError,
-  restChannel,
-} from '../channels/attempt.ts'
+import { attempt, endAttempt, noChannelError, restChannel } from '../channels/attempt.ts'
 import type { ChannelLease } from '../channels/directory.ts'
 import { type Channel, ProviderError } from '../ports/provider.ts'
 import type { AdmittedCall } from './family.ts'
@@ -24,7 +19,7 @@ interface Attempt<Result> {
  * @throws ProviderError of the last channel, DomainError `no_channel`, `kept_unavailable`,
  *   `rate_limited` or `overloaded`
  */
-export async function attempt<Seen, Result extends { readonly restMs: number | undefined }>(
+export async function attemptCall<Seen, Result extends { readonly restMs: number | undefined }>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
   ask: (channel: Channel) => Promise<Result>,
@@ -37,7 +32,7 @@ export async function attempt<Seen, Result extends { readonly restMs: number | u
     maxChannels: deps.limits.maxAttempts,
     onFailure: (channel: Channel, error: unknown) => countAttempt(deps, channel, error),
   }
-  const answered = await attemptChannels(deps, plan, ask)
+  const answered = await attempt(deps, plan, ask)
   switch (answered.kind) {
     case 'untried':
       throw noChannelError(deps, tenantId, channelQuery, { callId })
@@ -56,14 +51,14 @@ export async function attempt<Seen, Result extends { readonly restMs: number | u
 }
 
 /** Releases the lease of an answered call; undefined means that it ended well. */
-export function endAttempt<Seen>(
+export function endCallAttempt<Seen>(
   deps: CallDeps,
   call: AdmittedCall<Seen>,
   lease: ChannelLease,
   error: unknown,
 ): void {
   countAttempt(deps, lease.channel, error)
-  endChannelAttempt(deps, call.channelQuery, lease, error)
+  endAttempt(deps, call.channelQuery, lease, error)
 }
 
 function countAttempt({ metrics }: CallDeps, channel: Channel, error: unknown): void {

@@ -4,7 +4,7 @@ import { type DomainError, isDomainError } from '../../kernel/errors.ts'
 import type { ChannelLease } from '../channels/directory.ts'
 import { type AnswerStream, ProviderError } from '../ports/provider.ts'
 import type { AdmittedCall } from './family.ts'
-import { endAttempt } from './attempt.ts'
+import { endCallAttempt } from './attempt.ts'
 import type { CallDeps } from './deps.ts'
 import type { DrainPlace } from './drains.ts'
 import {
@@ -255,7 +255,7 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
     const endedBy = this.#endedBy ?? (broken === undefined ? undefined : source.endedBy())
     const cause = isCut && broken === undefined ? endedEarly() : broken
     if (endedBy !== undefined) lease.release('neutral')
-    else endAttempt(deps, call, lease, isCut || tally.failure ? cause : undefined)
+    else endCallAttempt(deps, call, lease, isCut || tally.failure ? cause : undefined)
     // A frame that was left out may have been the only one.
     const isWhole = !isCut && endedBy !== 'frame'
     const isOwed = isWhole || (endedBy !== undefined && (this.#delivered || this.#abandoned))

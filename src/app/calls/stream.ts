@@ -1,6 +1,6 @@
 import type { Channel } from '../ports/provider.ts'
 import { admit, endFailed } from './answer-call.ts'
-import { attempt } from './attempt.ts'
+import { attemptCall } from './attempt.ts'
 import type { CallDeps } from './deps.ts'
 import type { CallFamily, CallInput, StreamedCall, StreamFamily } from './family.ts'
 import { Pump, type PumpedTally } from './pump.ts'
@@ -38,7 +38,7 @@ export async function streamCall<
   let free: (() => void) | undefined
   try {
     free = await family.prepare?.(request, options)
-    const { channel, lease, result } = await attempt(deps, call, (asked) =>
+    const { channel, lease, result } = await attemptCall(deps, call, (asked) =>
       family.open(input, asked, request, options),
     )
     const pump = new Pump(deps, {
