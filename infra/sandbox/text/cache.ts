@@ -21,8 +21,8 @@ interface Entry {
   readonly lifeMs: number
 }
 
-/** Markers differ from call to call; they must not keep a prompt from being found again. */
-function plain(text: string): string {
+/** A text without markers, which differ from call to call: they must not keep a prompt from being found again. */
+export function plain(text: string): string {
   return text.includes('[[')
     ? text.replace(/\[\[(?:sandbox\s|client=)[^[\]]{0,2000}\]\]/g, '')
     : text

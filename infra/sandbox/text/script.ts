@@ -4,7 +4,7 @@ import type { FamilyKit } from '../family.ts'
 import { countOf, isOn, UnknownSwitch, wordOf, type Faults } from '../faults/vocabulary.ts'
 import { IdMaker } from '../kit/clock.ts'
 import { promptTokens, tokensOf, TOOL_PROMPT_TOKENS, type TextOrder } from './order.ts'
-import { type CacheUse, NO_CACHE, PrefixCache } from './cache.ts'
+import { type CacheUse, NO_CACHE, plain, PrefixCache } from './cache.ts'
 import { sampleOf } from './sample.ts'
 
 /** Some beyond ASCII, so that frames and pieces of frames are cut within characters. */
@@ -13,7 +13,9 @@ const WORDS = (
   'what was said to it – naïve, plain and the same each time ☀ so that a test may count them'
 ).split(' ')
 
-const DEFAULT_WORDS = 16
+/** What is looked at of the last message, and what is repeated of it, in characters. */
+const MAX_LOOKED_AT = 4_000
+const MAX_REPEATED = 60
 const MAX_WORDS = 200_000
 const MAX_CACHED_TEXTS = 500
 const MAX_CACHED_WORDS = 1000
@@ -28,9 +30,30 @@ const NO_TEXT: ScriptedText = { text: '', pieces: [] }
 
 const textsBySeed = new Map<string, ScriptedText>()
 
+/** The beginning of the last message of the user, as one line that can be read. */
+function questionOf({ units }: TextOrder): string {
+  const { text = '' } =
+    units.findLast(({ role, text: said }) => role === 'user' && said !== '') ?? {}
+  const line = plain(text.slice(0, MAX_LOOKED_AT))
+    .replaceAll(/[^\p{L}\p{M}\p{N}\p{P}\p{S}]+/gu, ' ')
+    .trim()
+  const points = Array.from(line)
+  return points.length > MAX_REPEATED ? `${points.slice(0, MAX_REPEATED).join('')}…` : line
+}
+
+/** The answer that says what it is, where the request asks for no other: always in 16 pieces. */
+function sentenceFor(order: TextOrder): ScriptedText {
+  const pieces = [
+    ...'This is the sandbox’s answer to:'.split(/(?= )/),
+    ` ${questionOf(order) || '(no text)'}`,
+    ...' – no real model was asked to give it'.split(/(?= )/),
+  ]
+  return { text: pieces.join(''), pieces }
+}
+
 /** So many words, the first one chosen by `offset`; the same each time. */
-function wordsOf(count: number | null, offset: number): ScriptedText {
-  const words = Math.min(count ?? DEFAULT_WORDS, MAX_WORDS)
+function wordsOf(count: number, offset: number): ScriptedText {
+  const words = Math.min(count, MAX_WORDS)
   const start = offset % WORDS.length
   const key = `${words}.${start}`
   const known = textsBySeed.get(key)
@@ -122,7 +145,8 @@ function toolsOf(order: TextOrder, faults: Faults): readonly string[] {
 }
 
 function textFor(order: TextOrder, faults: Faults, promptTokens: number): ScriptedText {
-  const words = wordsOf(countOf(faults, 'words'), promptTokens)
+  const stated = countOf(faults, 'words')
+  const words = stated === null ? sentenceFor(order) : wordsOf(stated, promptTokens)
   if (order.form.kind === 'schema') return inPieces(JSON.stringify(sampleOf(order.form.schema)), 5)
   if (order.form.kind === 'json') return inPieces(JSON.stringify({ answer: words.text }), 5)
   const huge = countOf(faults, 'huge-frame')

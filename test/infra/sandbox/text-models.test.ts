@@ -1,6 +1,16 @@
 import t from 'tap'
-import { call, sandboxFor } from './client.ts'
-import { CHAT, chatBody, chatStream, read } from './text-client.ts'
+import { call, type Loose, sandboxFor } from './client.ts'
+import {
+  CHAT,
+  chatBody,
+  chatStream,
+  type Event,
+  eventsIn,
+  native,
+  nativeBody,
+  read,
+  RESPONSES,
+} from './text-client.ts'
 
 void t.test('a repeated prompt prefix is read from the cache the second time', async (t) => {
   const sandbox = await sandboxFor(t)
@@ -58,4 +68,48 @@ void t.test('a reasoning model counts reasoning as output, and shows it on reque
   t.match(shown.json.choices[0].message, { reasoning_content: /\w/ })
   const streamed = await read(sandbox.url + CHAT, chatStream('x [[sandbox thoughts]]'))
   t.match(streamed.text, /"delta":\{"reasoning_content":/)
+})
+
+void t.test('an answer says what it is and repeats the question, whole and streamed', async (t) => {
+  const sandbox = await sandboxFor(t)
+  const sentence = (question: string): string =>
+    `This is the sandbox’s answer to: ${question} – no real model was asked to give it`
+  const post = (path: string, body: object) => call(sandbox.url, 'POST', path, body)
+  const textsIn = (events: readonly Event[], pick: (json: Loose) => string | undefined): string =>
+    events.map(({ json }) => (json === undefined ? '' : (pick(json) ?? ''))).join('')
+  const chat = await post(CHAT, chatBody('hello'))
+  t.equal(chat.json.choices[0].message.content, sentence('hello'))
+  const chatted = await read(sandbox.url + CHAT, chatStream('hello'))
+  const pieceOf = (json: Loose): string | undefined => json.choices?.[0]?.delta?.content
+  t.equal(textsIn(eventsIn(chatted.text), pieceOf), sentence('hello'))
+  const order = { model: 'text-basic', input: 'hello' }
+  const response = await post(RESPONSES, order)
+  t.equal(response.json.output.at(-1).content[0].text, sentence('hello'))
+  const responded = await read(sandbox.url + RESPONSES, { ...order, stream: true })
+  const deltas = eventsIn(responded.text).filter(
+    ({ event }) => event === 'response.output_text.delta',
+  )
+  t.equal(
+    textsIn(deltas, (json) => json.delta),
+    sentence('hello'),
+  )
+  const partOf = (json: Loose): string | undefined =>
+    json.candidates?.[0]?.content?.parts?.[0]?.text
+  const generated = await native(sandbox, 'text-basic:generateContent', nativeBody('hello'))
+  t.equal(partOf(generated.json), sentence('hello'))
+  const path = `${sandbox.url}/v1beta/models/text-basic:streamGenerateContent?alt=sse`
+  const stream = await read(path, nativeBody('hello'))
+  t.equal(textsIn(eventsIn(stream.text, '\r\n'), partOf), sentence('hello'))
+})
+
+void t.test('of a question it repeats one line that can be read, without markers', async (t) => {
+  const sandbox = await sandboxFor(t)
+  const answerTo = async (prompt: string): Promise<string> => {
+    const { json } = await call(sandbox.url, 'POST', CHAT, chatBody(prompt))
+    return /^This is the sandbox’s answer to: (.*) – /s.exec(json.choices[0].message.content)![1]!
+  }
+  t.equal(await answerTo('two\n lines\u0000\u202E [[client=c]]'), 'two lines')
+  t.equal(await answerTo('cut \uD800 here'), 'cut here')
+  t.equal(await answerTo('☀'.repeat(70)), `${'☀'.repeat(60)}…`)
+  t.equal(await answerTo(''), '(no text)')
 })
