@@ -76,7 +76,7 @@ function countSql(filter: TaskQueryFilter, conditions: Conditions): string {
 /** The place of a task in these lists, which are ordered by when it was asked for. */
 export type QueriedPlace = Pick<TaskRow, 'requestedAtMs' | 'platformId'>
 
-interface Place {
+interface PageRange {
   readonly offset: number
   readonly limit: number
   /** Only those behind it. */
@@ -91,7 +91,7 @@ function behind(after: QueriedPlace | undefined, conditions: Conditions): string
 }
 
 /** Reads of each list only as many as lie up to the page's end. */
-function pageSql(filter: TaskQueryFilter, page: Place, conditions: Conditions): string {
+function pageSql(filter: TaskQueryFilter, page: PageRange, conditions: Conditions): string {
   const scopes = scopesOf(filter, conditions)
   const wanted = tasksOf(filter, conditions) + behind(page.after, conditions)
   const order = (of: string): string =>

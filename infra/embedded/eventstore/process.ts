@@ -10,7 +10,7 @@ import { openSocketFolder } from '../socket-folder.ts'
 import { soleNode } from './gate.ts'
 import { LOCK_WAIT_MS, LOCK_RETRY_MS } from './limits.ts'
 import { EventLog } from './log.ts'
-import { type EventStoreServer, type Place, startServer } from './server.ts'
+import { type EventStoreServer, type ListenAddress, startServer } from './server.ts'
 import { type AppendHooks, OpenError } from './types.ts'
 import { DEFAULT_SERVER_VERSION, parseServerVersion, type ServerVersion } from './versions.ts'
 
@@ -96,7 +96,13 @@ async function openLog(dir: string, deeply: boolean): Promise<EventLog> {
 }
 
 /** Where to listen. The log is open, so that no other process listens for this directory. */
-async function placeOf({ data, port }: { data: string; port: number | undefined }): Promise<Place> {
+async function listenAddressOf({
+  data,
+  port,
+}: {
+  data: string
+  port: number | undefined
+}): Promise<ListenAddress> {
   if (port !== undefined) return { host: HOST, port }
   const folder = await openSocketFolder(resolve(data), SOCKET_NAME)
   return { socket: join(folder, SOCKET_NAME) }
@@ -106,9 +112,9 @@ async function run(given: readonly string[], hooks: AppendHooks): Promise<void> 
   const args = readArguments(given)
   const log = await openLog(args.data, args.checksTables)
   let server: EventStoreServer
-  let place: Place
+  let place: ListenAddress
   try {
-    place = await placeOf(args)
+    place = await listenAddressOf(args)
     server = await startServer({
       log,
       hooks,

@@ -29,7 +29,9 @@ export interface EventStoreServer {
  * Where a server listens. On a port it asks callers for no credentials, as an EventStoreDB without security does: who
  * may call is then decided by who reaches it. Port 0 takes any free one.
  */
-export type Place = { readonly socket: string } | { readonly host: string; readonly port: number }
+export type ListenAddress =
+  | { readonly socket: string }
+  | { readonly host: string; readonly port: number }
 
 /** The parts of a server. */
 interface ServerOptions {
@@ -37,7 +39,7 @@ interface ServerOptions {
   readonly hooks?: AppendHooks
   readonly gate: AccessGate
   readonly version: ServerVersion
-  readonly place: Place
+  readonly place: ListenAddress
 }
 
 /** Starts serving. Rejects if the place cannot be had. */

@@ -13,7 +13,7 @@ const TABLE_END = Buffer.from('57fb808b247547db', 'hex')
 const TRAILER_BYTES = 5
 const COMPRESSED = 1
 
-interface Place {
+interface BlockHandle {
   readonly at: number
   readonly length: number
 }
@@ -54,7 +54,7 @@ export async function damageOf(
 async function wholeBlock(
   file: FileHandle,
   size: number,
-  { at, length }: Place,
+  { at, length }: BlockHandle,
 ): Promise<Buffer | undefined> {
   // The end of the table, which names two places, has no checksum.
   if (at + length + TRAILER_BYTES > size) return undefined
@@ -69,10 +69,10 @@ async function wholeBlock(
 }
 
 /** The places that an index has: entries of a shared length, two own lengths, a key and a place. */
-function placesIn(index: Buffer): readonly Place[] {
+function placesIn(index: Buffer): readonly BlockHandle[] {
   const restarts = index.readUInt32LE(index.length - 4)
   const end = index.length - 4 - restarts * 4
-  const places: Place[] = []
+  const places: BlockHandle[] = []
   for (let from = 0; from < end;) {
     const shared = numberAt(index, from)
     const own = numberAt(index, shared.next)

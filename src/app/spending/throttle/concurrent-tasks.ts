@@ -113,13 +113,13 @@ export async function readTaskPlaces(
 }
 
 /** The token and user that took one of the tenant's places. */
-interface Place {
+interface PlaceOwner {
   /** Undefined when it was taken before places recorded users: it may be any user's. */
   readonly userId: string | undefined
   readonly tokenId: string
 }
 
-function isOf(place: Place, owner: TaskOwner): boolean {
+function isOf(place: PlaceOwner, owner: TaskOwner): boolean {
   if (owner.tokenId !== undefined) return place.tokenId === owner.tokenId
   return owner.userId === undefined || place.userId === undefined || place.userId === owner.userId
 }
@@ -135,7 +135,7 @@ async function lockHolders(client: PoolClient, holderIds: readonly string[]): Pr
 }
 
 /** The admitted requests that may not be projected, by platform id. */
-async function unprojected(client: PoolClient, tenantId: string): Promise<Map<string, Place>> {
+async function unprojected(client: PoolClient, tenantId: string): Promise<Map<string, PlaceOwner>> {
   const checkpoint = await readCheckpoint(client, 'tasks')
   const { rows } = await client.query<{
     platform_id: string

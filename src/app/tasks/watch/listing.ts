@@ -49,7 +49,7 @@ export async function listSince(
   const untilMs = monotonicClock.nowMs() + MAX_LISTING_MS
   const kept = new Map<string, ListedTask>()
   const newest: TaskObservation[] = []
-  let place = firstPlace
+  let place = firstCursor
   // A page may have to be read twice: see `follow`.
   for (let reads = 0; reads < 2 * provider.maxListPages; reads += 1) {
     const overdue = monotonicClock.nowMs() > untilMs || place.page > provider.maxListPages
@@ -66,7 +66,7 @@ export async function listSince(
 }
 
 /** How far a list has been followed. */
-interface Place {
+interface ListCursor {
   /** The next page to read. */
   readonly page: number
   /** It is read for the second time, because a task before it was removed. */
@@ -80,7 +80,7 @@ interface Place {
   readonly ended: boolean
 }
 
-const firstPlace: Place = {
+const firstCursor: ListCursor = {
   page: 1,
   again: false,
   total: 0,
@@ -95,7 +95,7 @@ const firstPlace: Place = {
  * and none is missed. Removed tasks, which the total shows, pull others onto a page that was read
  * already: that page is read again.
  */
-function follow(place: Place, answer: Page, askedSize: number, sinceMs: number): Place {
+function follow(place: ListCursor, answer: Page, askedSize: number, sinceMs: number): ListCursor {
   const { page, again } = place
   const count = answer.items.length + answer.unreadable
   const total = answer.total ?? Number.POSITIVE_INFINITY

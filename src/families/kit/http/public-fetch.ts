@@ -97,7 +97,7 @@ async function follow(deps: PublicFetchDeps, url: string, options: VisitOptions)
   const endsAtMs = monotonicClock.nowMs() + options.timeoutMs
   let target = url
   for (let hops = 0; hops <= MAX_REDIRECTS; hops += 1) {
-    const place = await placeOf(deps, target, options, endsAtMs - monotonicClock.nowMs())
+    const place = await fetchTargetOf(deps, target, options, endsAtMs - monotonicClock.nowMs())
     const found = await visit(place, options)
     if ('answer' in found) return found
     target = found.location
@@ -106,18 +106,18 @@ async function follow(deps: PublicFetchDeps, url: string, options: VisitOptions)
 }
 
 /** Where a connection goes. */
-interface Place {
+interface FetchTarget {
   readonly url: URL
   /** Undefined: wherever its host resolves to. */
   readonly addresses: readonly string[] | undefined
 }
 
-async function placeOf(
+async function fetchTargetOf(
   { resolveHost, locate = (address) => address }: PublicFetchDeps,
   target: string,
   { trustedOrigin, signal }: VisitOptions,
   leftMs: number,
-): Promise<Place> {
+): Promise<FetchTarget> {
   if (trustedOrigin !== undefined && originOf(target) === trustedOrigin)
     return { url: new URL(target), addresses: undefined }
   const timeoutMs = Math.min(leftMs, RESOLVE_TIMEOUT_MS)
@@ -132,7 +132,7 @@ function originOf(url: string): string | undefined {
 }
 
 async function visit(
-  { url, addresses }: Place,
+  { url, addresses }: FetchTarget,
   { signal, deadline, headers, idleTimeoutMs = 0 }: VisitOptions,
 ): Promise<Visited | { readonly location: string }> {
   const client = new Client(url.origin, {

@@ -66,7 +66,7 @@ interface Sum {
 }
 
 /** Where a member stands. */
-interface Place {
+interface MemberContext {
   /** The member itself, and the one that holds its object. */
   readonly key: string
   readonly above: string
@@ -75,7 +75,7 @@ interface Place {
   readonly detail: string | undefined
 }
 
-const nowhere: Place = { key: '', above: '', holder: {}, detail: undefined }
+const nowhere: MemberContext = { key: '', above: '', holder: {}, detail: undefined }
 
 function addText(sum: Sum, text: string): void {
   sum.characters += text.length
@@ -83,7 +83,10 @@ function addText(sum: Sum, text: string): void {
 }
 
 /** What an address leads to, by the names around it; a media type says most. */
-function mediumOf({ key, above, holder }: Place, inline: string | undefined): LinkedMediaKind {
+function mediumOf(
+  { key, above, holder }: MemberContext,
+  inline: string | undefined,
+): LinkedMediaKind {
   const mediaType = inline ?? holder['mimeType'] ?? holder['mime_type'] ?? holder['media_type']
   const type = typeof holder['type'] === 'string' ? holder['type'] : ''
   const names = typeof mediaType === 'string' ? mediaType : `${key} ${above} ${type}`
@@ -92,7 +95,7 @@ function mediumOf({ key, above, holder }: Place, inline: string | undefined): Li
   return /image|screenshot/i.test(names) ? 'image' : 'document'
 }
 
-function addString(sum: Sum, text: string, place: Place): void {
+function addString(sum: Sum, text: string, place: MemberContext): void {
   const { key, holder, detail } = place
   const inline = dataUri.exec(text.slice(0, 320))
   if (inline !== null) {
@@ -114,14 +117,14 @@ function isThought({ type }: JsonObject): boolean {
 }
 
 /** Nesting is bounded where bodies are read. */
-function add(sum: Sum, value: unknown, place: Place): void {
+function add(sum: Sum, value: unknown, place: MemberContext): void {
   if (typeof value === 'string') addString(sum, value, place)
   else if (Array.isArray(value))
     for (const item of value as readonly unknown[]) add(sum, item, place)
   else if (isJsonObject(value)) addObject(sum, value, place)
 }
 
-function addObject(sum: Sum, object: JsonObject, { key, detail }: Place): void {
+function addObject(sum: Sum, object: JsonObject, { key, detail }: MemberContext): void {
   if (verbatim.has(key)) return addText(sum, JSON.stringify(object))
   if (found.has(key)) return addFound(sum, object, key)
   const within = levelOf(object) ?? detail
