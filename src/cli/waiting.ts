@@ -75,13 +75,13 @@ export async function startWhenStoresAnswer<Started>(
   }
 }
 
-type Outcome<Started> = { readonly started: Started } | { readonly error: unknown }
+type StartResult<Started> = { readonly started: Started } | { readonly error: unknown }
 
 async function tryOnce<Started>(
   { config, logger }: WaitingOptions,
   interim: InterimServer,
   start: (attempt: Attempt) => Promise<Started>,
-): Promise<Outcome<Started>> {
+): Promise<StartResult<Started>> {
   const timer = setTimeout(() => {
     interim
       .open()

@@ -26,7 +26,7 @@ const CALLBACK_FIELDS = {
 } as const
 
 /** What a person does on the page. */
-type Outcome = keyof typeof CALLBACK_FIELDS
+type CheckResult = keyof typeof CALLBACK_FIELDS
 
 /** Why a link opens no check. */
 export type DeadLink = 'unknown' | 'used' | 'expired'
@@ -96,7 +96,7 @@ export class Sessions {
   /**
    * Ends the check, once; returns where the person's browser goes next, or why the link is invalid.
    */
-  async submit(ticket: string, outcome: Outcome): Promise<URL | DeadLink> {
+  async submit(ticket: string, outcome: CheckResult): Promise<URL | DeadLink> {
     const session = this.open(ticket)
     if (typeof session === 'string') return session
     const submission = this.#submissionOf(session, outcome)
@@ -111,7 +111,7 @@ export class Sessions {
     return this.#target(session.callbackUrl, query)
   }
 
-  #submissionOf({ resultMs, failCode }: SessionRecord, outcome: Outcome): Submission {
+  #submissionOf({ resultMs, failCode }: SessionRecord, outcome: CheckResult): Submission {
     const atMs = this.#kit.clock.nowMs()
     const passed = outcome === 'pass'
     const readyAtMs = resultMs === null ? null : atMs + resultMs

@@ -139,21 +139,21 @@ function sidesOfRatio(
 
 const FAMILY = 'gen'
 
-interface Outcome {
+interface ImageResult {
   /** Why there is no picture; null: there is one. */
   readonly reason: string | null
   /** Text with the picture, or instead of it. */
   readonly words: string
 }
 
-function outcomeOf(faults: Faults): Outcome {
+function imageResultOf(faults: Faults): ImageResult {
   const reason = isOn(faults, 'blocked') ? 'BLOCKED' : wordOf(faults, 'no-image')
   const count = countOf(faults, 'words') ?? (reason === 'STOP' ? 4 : 0)
   return { reason, words: Array.from({ length: count }, (_, n) => `word${n}`).join(' ') }
 }
 
 /** Usage in this wire's names, members that are zero left out. */
-function usageOf(order: GenAsk, { reason, words }: Outcome, faults: Faults) {
+function usageOf(order: GenAsk, { reason, words }: ImageResult, faults: Faults) {
   const zero = isOn(faults, 'zero-usage')
   const text = zero ? 0 : order.textTokens
   const image = zero ? 0 : order.imageTokens
@@ -186,7 +186,7 @@ function usageOf(order: GenAsk, { reason, words }: Outcome, faults: Faults) {
   }
 }
 
-async function candidateOf(order: GenAsk, { reason, words }: Outcome, faults: Faults) {
+async function candidateOf(order: GenAsk, { reason, words }: ImageResult, faults: Faults) {
   const inline = async (width: number, height: number, black: boolean) => ({
     inlineData: {
       mimeType: 'image/png',
@@ -217,7 +217,7 @@ function generate(
   asker: Asker,
   faults: Faults,
 ) {
-  const outcome = outcomeOf(faults)
+  const outcome = imageResultOf(faults)
   const usage = usageOf(order, outcome, faults)
   const responseId = ids.next('')
   const isMade = wordOf(faults, 'fail') === null && outcome.reason === null

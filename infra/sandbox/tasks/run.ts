@@ -29,7 +29,7 @@ export interface RequestWithBody extends Asked {
   readonly body: Fields
 }
 
-type Outcome = Answer | Promise<Answer>
+type EventualAnswer = Answer | Promise<Answer>
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 type IdOf = (request: FastifyRequest) => string
 
@@ -40,7 +40,7 @@ interface Call {
   readonly model?: string | null
   readonly safetyIdentifier?: string | null
   readonly markers?: PromptMarkers
-  readonly perform: (faults: Faults) => Outcome
+  readonly perform: (faults: Faults) => EventualAnswer
 }
 
 /** Makes the handlers of a wire: each runs a request with its faults, and a refusal becomes an answer. */
@@ -68,13 +68,13 @@ export function taskHandlers(kit: FamilyKit, wire: Wire) {
   })
   return {
     /** Without a body. */
-    asked: (op: string, act: (asked: Asked) => Outcome, idOf: IdOf = idInPath): Handler =>
+    asked: (op: string, act: (asked: Asked) => EventualAnswer, idOf: IdOf = idInPath): Handler =>
       handle((request) => {
         const id = idOf(request)
         return { op, id, perform: (faults) => act(askedOf(request, id, faults)) }
       }),
     /** With one, which is refused only once the credential was checked. */
-    sent: (op: string, bodies: BodyWire, act: (sent: RequestWithBody) => Outcome): Handler =>
+    sent: (op: string, bodies: BodyWire, act: (sent: RequestWithBody) => EventualAnswer): Handler =>
       handle((request) => {
         const id = idInPath(request)
         const { body, markers, fault } = readBody(wire, bodies, request)
@@ -93,8 +93,11 @@ export function taskHandlers(kit: FamilyKit, wire: Wire) {
         }
       }),
     /** Without a credential: the URL is enough. */
-    open: (op: string, act: (request: FastifyRequest) => Outcome, idOf: IdOf = () => ''): Handler =>
-      handle((request) => ({ op, id: idOf(request), perform: () => act(request) })),
+    open: (
+      op: string,
+      act: (request: FastifyRequest) => EventualAnswer,
+      idOf: IdOf = () => '',
+    ): Handler => handle((request) => ({ op, id: idOf(request), perform: () => act(request) })),
   }
 }
 

@@ -67,7 +67,7 @@ const steps = fc.array(
 )
 
 /** What was carried out: the most that was held and settled at a time, and what is left at the end. */
-interface Outcome {
+interface RunResult {
   readonly mostPico: bigint
   readonly settledPico: bigint
 }
@@ -104,7 +104,7 @@ function replicaOver(own: Pool) {
 }
 
 /** Carries out steps at once in the order that `choices` make. */
-async function carryOut(all: readonly Step[], choices: readonly number[]): Promise<Outcome> {
+async function carryOut(all: readonly Step[], choices: readonly number[]): Promise<RunResult> {
   const tenantId = `tenant-${(tenants += 1)}`
   await book.project({ tenantId, creditPico: CREDIT, position: logEnd })
   const order = createInterleaver()
