@@ -29,7 +29,7 @@ export interface AcceptedResource {
   readonly credential: string
 }
 
-interface Kept extends AcceptedResource {
+interface StoredResource extends AcceptedResource {
   readonly groupType: GroupType
   readonly name: string
   readonly updatedAtMs: number
@@ -37,7 +37,7 @@ interface Kept extends AcceptedResource {
 }
 
 /** An accepted asset; where its media was fetched from is not kept. */
-export interface AssetRecord extends Kept {
+export interface AssetRecord extends StoredResource {
   readonly kind: 'asset'
   readonly groupId: string
   readonly assetType: AssetType
@@ -45,7 +45,7 @@ export interface AssetRecord extends Kept {
 }
 
 /** A group; one of a person exists from `acceptedAtMs` on, which may lie ahead. */
-export interface GroupRecord extends Kept {
+export interface GroupRecord extends StoredResource {
   readonly kind: 'group'
   readonly description: string
 }

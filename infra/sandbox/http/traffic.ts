@@ -89,7 +89,7 @@ interface LogEntry {
   status: number | null
 }
 
-interface Kept extends LogEntry {
+interface StoredEntry extends LogEntry {
   readonly seq: number
   readonly request: LoggableRequest
 }
@@ -112,7 +112,7 @@ const SECRET_HEADERS = 'authorization proxy-authorization cookie x-api-key x-goo
 
 /** The last thousand requests, in memory only; rendered when read, for most never are. */
 export class RequestLog {
-  #entries: Kept[] = []
+  #entries: StoredEntry[] = []
   #seq = 0
 
   add(request: LoggableRequest): LogEntry {
@@ -123,7 +123,7 @@ export class RequestLog {
       body !== null && body.length > MAX_BODY_BYTES
         ? { ...request, body: Buffer.from(body.subarray(0, MAX_BODY_BYTES + 1)) }
         : request
-    const entry: Kept = { seq: this.#seq, request: kept, status: null }
+    const entry: StoredEntry = { seq: this.#seq, request: kept, status: null }
     this.#entries.push(entry)
     if (this.#entries.length > MAX_ENTRIES) this.#entries.shift()
     return entry
@@ -139,7 +139,7 @@ export class RequestLog {
   }
 }
 
-function rendered({ seq, request, status }: Kept): LoggedRequest {
+function rendered({ seq, request, status }: StoredEntry): LoggedRequest {
   const headers = Object.fromEntries(
     Object.entries(request.headers).filter(([name]) => !SECRET_HEADERS.includes(name)),
   )

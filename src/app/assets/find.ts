@@ -13,7 +13,7 @@ import { type CommandContext, onAsset, onGroup } from './streams.ts'
 
 /** A name is unique: another object of that name is not ours. */
 const PAGE = { pageNumber: 1, pageSize: 10 } as const
-type Kept = Pick<AssetEventData<'AssetCreated'>, 'tenantId' | 'groupType' | 'projectName'>
+type LibraryScope = Pick<AssetEventData<'AssetCreated'>, 'tenantId' | 'groupType' | 'projectName'>
 
 /** A request to a library. */
 export interface LibraryCall {
@@ -27,7 +27,7 @@ export interface LibraryCall {
 /** Records and returns upstream's id of a group, if listed. @throws ProviderError, log codes */
 export function findGroup(
   deps: AssetDeps,
-  group: Kept & Pick<AssetGroupEventData<'AssetGroupCreated'>, 'groupId'>,
+  group: LibraryScope & Pick<AssetGroupEventData<'AssetGroupCreated'>, 'groupId'>,
   call: LibraryCall,
 ): Promise<string | undefined> {
   return find(
@@ -43,7 +43,7 @@ export function findGroup(
 /** The same for an asset. */
 export function findAsset(
   deps: AssetDeps,
-  asset: Kept & Pick<AssetEventData<'AssetCreated'>, 'assetId'>,
+  asset: LibraryScope & Pick<AssetEventData<'AssetCreated'>, 'assetId'>,
   call: LibraryCall,
 ): Promise<string | undefined> {
   return find(
@@ -70,7 +70,7 @@ interface Finding {
 
 async function find(
   deps: AssetDeps,
-  wanted: Kept & LibraryCall & { readonly name: string },
+  wanted: LibraryScope & LibraryCall & { readonly name: string },
   { list, accept }: Finding,
 ): Promise<string | undefined> {
   const { name, groupType, projectName, tenantId, channel, signal, requestId } = wanted

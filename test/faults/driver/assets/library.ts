@@ -95,7 +95,7 @@ interface Recorded {
   readonly accepted_at: string
 }
 
-interface Kept extends Recorded {
+interface StoredRecord extends Recorded {
   /** What it was asked for as; empty of a person's group. */
   readonly name: string
   readonly group_type: string
@@ -103,7 +103,7 @@ interface Kept extends Recorded {
 }
 
 /** Of `GET /__sandbox/assets`. */
-export interface AcceptedAsset extends Kept {
+export interface AcceptedAsset extends StoredRecord {
   readonly group_id: string
   readonly status: string
   /** What it ends in, already or later. */
@@ -112,7 +112,7 @@ export interface AcceptedAsset extends Kept {
 }
 
 /** Of `GET /__sandbox/asset-groups`. */
-export type AcceptedGroup = Kept
+export type AcceptedGroup = StoredRecord
 
 /** Of `GET /__sandbox/verifications`. */
 interface AcceptedVerification extends Recorded {
