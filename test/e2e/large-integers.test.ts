@@ -18,7 +18,7 @@ const parameters = `{"type":"object","properties":{"id":{"const":${SCHEMA}},"sha
 const prompt = 'look it up [[sandbox tool=look_up]]'
 const args = `{"id":${ARGUMENT}}`
 
-interface Surface {
+interface WireCase {
   readonly path: string
   readonly streamed: string
   /** The JSON of a body, with more text in its prompt. */
@@ -32,7 +32,7 @@ interface Surface {
 const streamOf = (stream: boolean): string => (stream ? '"stream":true,' : '')
 const asText = JSON.stringify(args)
 
-const chat: Surface = {
+const chat: WireCase = {
   path: '/v1/chat/completions',
   streamed: '/v1/chat/completions',
   body: (more, stream) =>
@@ -46,7 +46,7 @@ const chat: Surface = {
   answered: String.raw`{\"id\":${SCHEMA}`,
 }
 /** Functions as chat writes them are written anew for upstream; an answer repeats them. */
-const responses: Surface = {
+const responses: WireCase = {
   path: '/v1/responses',
   streamed: '/v1/responses',
   body: (more, stream) =>
@@ -66,7 +66,7 @@ const responses: Surface = {
   ],
   answered: String.raw`{\"id\":${SCHEMA}`,
 }
-const native: Surface = {
+const native: WireCase = {
   path: `/v1beta/models/${model}:generateContent`,
   streamed: `/v1beta/models/${model}:streamGenerateContent?alt=sse`,
   body: (more) =>
@@ -79,7 +79,7 @@ const native: Surface = {
   digits: [`"const":${SCHEMA}`, DOUBLE, `"note":${NOTE}`, `"args":${args}`, `:${RESULT}}`],
   answered: `"args":{"id":${SCHEMA}`,
 }
-const surfaces: readonly Surface[] = [chat, responses, native]
+const surfaces: readonly WireCase[] = [chat, responses, native]
 
 const post = (path: string, body: string, key?: string): Promise<Answer> =>
   call(`${url}${path}`, {
