@@ -22,7 +22,7 @@ import { LedgerRows, ledgerStretches } from './ledger-rows.ts'
 import { LineChain, type ChainHead } from './line-chain.ts'
 import { LogChecks } from './log-checks.ts'
 import type { RowSource } from './match.ts'
-import { ReadModels, type ReadModel } from './read-models.ts'
+import { AuditedReadModels, type ReadModel } from './read-models.ts'
 import { inSnapshot } from './snapshot.ts'
 import { SourceMemory } from './source-memory.ts'
 import { compareBegun, type WalkedTable } from './stream-walk.ts'
@@ -85,7 +85,7 @@ export class LogPass {
   /** What is compared stream by stream; of the ledger holds alone, by the auditor's own account. */
   readonly tables: readonly WalkedTable[]
   readonly places: TaskPlaces
-  readonly models: ReadModels
+  readonly models: AuditedReadModels
   events = 0
   /** Events beyond the ledger's position. */
   notCompared = 0
@@ -115,7 +115,7 @@ export class LogPass {
     )
     this.tables = [...ofModels, holdTable(this.ledger.unapplied)]
     this.places = new TaskPlaces(beginning.scopes, findings)
-    this.models = new ReadModels(deps.pool, deps.models, findings)
+    this.models = new AuditedReadModels(deps.pool, deps.models, findings)
     this.#memory = new SourceMemory(log, (task) => this.checks.unsettled(task))
   }
 

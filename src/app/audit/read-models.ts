@@ -24,7 +24,7 @@ interface Halted {
 }
 
 /** Whether the audited read models have reached the position up to which the log was read. */
-export class ReadModels {
+export class AuditedReadModels {
   readonly #pool: Pool
   readonly #findings: Findings
   readonly #versions: ReadonlyMap<string, number>
