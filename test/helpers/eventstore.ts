@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SwitchableFaults } from './append-faults.ts'
 import { soleNode } from '../../infra/embedded/eventstore/gate.ts'
-import { EventLog as ServerLog } from '../../infra/embedded/eventstore/log.ts'
+import { ServerLog } from '../../infra/embedded/eventstore/log.ts'
 import { startServer } from '../../infra/embedded/eventstore/server.ts'
 import {
   DEFAULT_SERVER_VERSION,

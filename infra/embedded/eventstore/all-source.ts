@@ -7,7 +7,7 @@
 
 import { checkpointFrame } from './frames.ts'
 import { PAGE_EVENTS, PAGE_MATCHES } from './limits.ts'
-import type { EventLog } from './log.ts'
+import type { ServerLog } from './log.ts'
 import {
   atEvent,
   beforeEvent,
@@ -26,7 +26,7 @@ const WHOLE_LOG = Number.MAX_SAFE_INTEGER
 
 /** A subscription to `$all` from the start its request names. */
 export function allSource(
-  log: EventLog,
+  log: ServerLog,
   request: AllRequest,
   sender: Sender,
   behaviour: Behaviour,
@@ -36,7 +36,7 @@ export function allSource(
 
 class AllSource implements Source {
   readonly isAtEnd: boolean
-  readonly #log: EventLog
+  readonly #log: ServerLog
   readonly #filter: AllRequest['filter']
   readonly #sender: Sender
   readonly #behaviour: Behaviour
@@ -53,7 +53,7 @@ class AllSource implements Source {
   #considered = 0
   #lastCheckpoint = BEFORE_START
 
-  constructor(log: EventLog, request: AllRequest, sender: Sender, behaviour: Behaviour) {
+  constructor(log: ServerLog, request: AllRequest, sender: Sender, behaviour: Behaviour) {
     const { start } = request
     const last = log.lastPosition
     this.#log = log

@@ -6,7 +6,7 @@ import type { sendUnaryData, ServerReadableStream } from '@grpc/grpc-js'
 import streams from '@eventstore/db-client/generated/streams_pb.js'
 import shared from '@eventstore/db-client/generated/shared_pb.js'
 import { invalidArgument, streamDeleted, toWireError } from './errors.ts'
-import type { EventLog } from './log.ts'
+import type { ServerLog } from './log.ts'
 import { checkStreamName, Proposal, proposedIn } from './proposals.ts'
 import type { AppendHooks, CommandOutcome, ExpectedRevision } from './types.ts'
 import { readExpected, readStreamName } from './wire.ts'
@@ -20,7 +20,7 @@ interface Target {
 }
 
 /** Serves one append. Answers exactly once. */
-export function handleAppend(log: EventLog, hooks: AppendHooks, call: Call, reply: Reply): void {
+export function handleAppend(log: ServerLog, hooks: AppendHooks, call: Call, reply: Reply): void {
   const proposal = new Proposal()
   let target: Target | undefined
   let answered = false
@@ -53,7 +53,7 @@ export function handleAppend(log: EventLog, hooks: AppendHooks, call: Call, repl
 }
 
 async function submit(
-  log: EventLog,
+  log: ServerLog,
   hooks: AppendHooks,
   call: Call,
   target: Target,

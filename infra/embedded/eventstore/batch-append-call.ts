@@ -10,7 +10,7 @@ import type { BatchRequest } from './batch-request.ts'
 import { type BatchTarget, failureResponse, outcomeResponse } from './batch-responses.ts'
 import { invalidArgument, stopping, toWireError, tooManyError, type WireError } from './errors.ts'
 import { DEFAULT_APPEND_DEADLINE_MS, MAX_BATCH_IN_FLIGHT, MAX_BATCH_PARTIAL } from './limits.ts'
-import type { EventLog } from './log.ts'
+import type { ServerLog } from './log.ts'
 import { checkStreamName, Proposal } from './proposals.ts'
 import type { AppendHooks, ExpectedRevision } from './types.ts'
 import { exactRevision, readStreamName, readUuid } from './wire.ts'
@@ -26,7 +26,7 @@ interface Partial {
 
 /** Serves one batch stream until the client ends it. */
 export class BatchAppendCall {
-  readonly #log: EventLog
+  readonly #log: ServerLog
   readonly #hooks: AppendHooks
   readonly #call: Call
   readonly #admit: () => void
@@ -38,7 +38,7 @@ export class BatchAppendCall {
   #failed = false
 
   /** `admit` throws for an append that this node does not take. */
-  constructor(log: EventLog, hooks: AppendHooks, call: Call, admit: () => void) {
+  constructor(log: ServerLog, hooks: AppendHooks, call: Call, admit: () => void) {
     this.#log = log
     this.#hooks = hooks
     this.#call = call

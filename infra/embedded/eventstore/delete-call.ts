@@ -4,14 +4,14 @@
 
 import streams from '@eventstore/db-client/generated/streams_pb.js'
 import { invalidArgument, streamDeleted, wrongExpectedVersion } from './errors.ts'
-import type { EventLog } from './log.ts'
+import type { ServerLog } from './log.ts'
 import { checkStreamName } from './proposals.ts'
 import type { ExpectedRevision } from './types.ts'
 import { readExpected, readStreamName } from './wire.ts'
 
 /** Deletes a stream. @throws {WireError} */
 export async function deleteStream(
-  log: EventLog,
+  log: ServerLog,
   request: streams.DeleteReq,
 ): Promise<streams.DeleteResp> {
   const position = await change(log, 'delete', request.getOptions())
@@ -23,7 +23,7 @@ export async function deleteStream(
 
 /** Closes a stream for ever. @throws {WireError} */
 export async function tombstoneStream(
-  log: EventLog,
+  log: ServerLog,
   request: streams.TombstoneReq,
 ): Promise<streams.TombstoneResp> {
   const position = await change(log, 'tombstone', request.getOptions())
@@ -34,7 +34,7 @@ export async function tombstoneStream(
 }
 
 async function change(
-  log: EventLog,
+  log: ServerLog,
   kind: 'delete' | 'tombstone',
   options: streams.DeleteReq.Options | streams.TombstoneReq.Options | undefined,
 ): Promise<string> {

@@ -18,7 +18,7 @@ import { deleteStream, tombstoneStream } from './delete-call.ts'
 import { stopping, tooManyError, toWireError } from './errors.ts'
 import type { AccessGate } from './gate.ts'
 import { MAX_OPEN_READS } from './limits.ts'
-import type { EventLog } from './log.ts'
+import type { ServerLog } from './log.ts'
 import { serveRead } from './read-call.ts'
 import { parseReadRequest, type ReadRequest } from './read-request.ts'
 import { type ReadCall, Sender } from './sender.ts'
@@ -28,7 +28,7 @@ import type { AppendHooks } from './types.ts'
 
 /** What calls are served from, and those that are open. */
 export interface Serving {
-  readonly log: EventLog
+  readonly log: ServerLog
   readonly hooks: AppendHooks
   readonly gate: AccessGate
   readonly behaviour: Behaviour

@@ -44,7 +44,7 @@ interface Queued {
 
 type State = 'writable' | 'failed' | 'closing'
 
-export class EventLog {
+export class ServerLog {
   readonly #database: Database
   readonly #report: LogEvents
   readonly #heads = createLru<string, StreamHead>(MAX_CACHED_HEADS)
@@ -68,11 +68,11 @@ export class EventLog {
     dir: string,
     report: LogEvents = () => undefined,
     { deeply = false } = {},
-  ): Promise<EventLog> {
+  ): Promise<ServerLog> {
     const database = await Database.open(dir, (what) => report('damaged_end', what), { deeply })
     if (!database.hasChecksums)
       report('without_checksums', 'damage is not noticed before: run tollgate convert-log')
-    const log = new EventLog(database, report)
+    const log = new ServerLog(database, report)
     try {
       await log.#load()
     } catch (error) {

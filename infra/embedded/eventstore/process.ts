@@ -9,7 +9,7 @@ import { giveSigns } from '../signs-of-life.ts'
 import { openSocketFolder } from '../socket-folder.ts'
 import { soleNode } from './gate.ts'
 import { LOCK_WAIT_MS, LOCK_RETRY_MS } from './limits.ts'
-import { EventLog } from './log.ts'
+import { ServerLog } from './log.ts'
 import { type EventStoreServer, type ListenAddress, startServer } from './server.ts'
 import { type AppendHooks, OpenError } from './types.ts'
 import { DEFAULT_SERVER_VERSION, parseServerVersion, type ServerVersion } from './versions.ts'
@@ -79,13 +79,13 @@ function reasonOf(error: unknown): string {
  * Opens the log. A predecessor whose parent was killed may still be closing the log in order: wait
  * for it.
  */
-async function openLog(dir: string, deeply: boolean): Promise<EventLog> {
+async function openLog(dir: string, deeply: boolean): Promise<ServerLog> {
   const untilMs = monotonicClock.nowMs() + LOCK_WAIT_MS
   for (let tries = 1; ; tries += 1) {
     try {
       const say = (event: Parameters<typeof report>[1], detail: string): void =>
         report(event === 'recovered' ? 'info' : 'error', event, { detail })
-      return await EventLog.open(dir, say, { deeply })
+      return await ServerLog.open(dir, say, { deeply })
     } catch (error) {
       const held = error instanceof OpenError && error.code === 'locked'
       if (!held || monotonicClock.nowMs() >= untilMs) throw error

@@ -6,14 +6,14 @@ import { streamDeleted } from './errors.ts'
 import { streamNotFoundFrame } from './frames.ts'
 import { firstVisible, isSoftDeleted } from './heads.ts'
 import { PAGE_EVENTS } from './limits.ts'
-import type { EventLog } from './log.ts'
+import type { ServerLog } from './log.ts'
 import type { AllRequest, ReadRequest, Start, StreamRequest } from './read-request.ts'
 import { recordPosition, recordRevision } from './record.ts'
 import type { Sender } from './sender.ts'
 
 /** Sends what a bounded read asks for. @throws {WireError} */
 export async function serveRead(
-  log: EventLog,
+  log: ServerLog,
   request: ReadRequest,
   sender: Sender,
 ): Promise<void> {
@@ -23,7 +23,7 @@ export async function serveRead(
 }
 
 async function readStream(
-  log: EventLog,
+  log: ServerLog,
   request: StreamRequest,
   count: number,
   sender: Sender,
@@ -50,7 +50,7 @@ async function readStream(
 }
 
 async function readAll(
-  log: EventLog,
+  log: ServerLog,
   request: AllRequest,
   count: number,
   sender: Sender,

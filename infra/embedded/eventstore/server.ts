@@ -10,7 +10,7 @@ import { serializeFrames } from './frames.ts'
 import type { AccessGate } from './gate.ts'
 import { type Serving, streamsHandlers, unary } from './handlers.ts'
 import { MAX_MESSAGE_BYTES, MAX_STREAMS_PER_CONNECTION, SHUTDOWN_GRACE_MS } from './limits.ts'
-import type { EventLog } from './log.ts'
+import type { ServerLog } from './log.ts'
 import { behaviourOf, type ServerVersion } from './versions.ts'
 import { FeaturesService, GossipService, StreamsService } from './wire.ts'
 import type { AppendHooks } from './types.ts'
@@ -35,7 +35,7 @@ export type ListenAddress =
 
 /** The parts of a server. */
 interface ServerOptions {
-  readonly log: EventLog
+  readonly log: ServerLog
   readonly hooks?: AppendHooks
   readonly gate: AccessGate
   readonly version: ServerVersion

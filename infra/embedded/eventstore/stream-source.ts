@@ -4,7 +4,7 @@
 
 import { streamDeleted } from './errors.ts'
 import { PAGE_EVENTS } from './limits.ts'
-import type { EventLog } from './log.ts'
+import type { ServerLog } from './log.ts'
 import type { StreamRequest } from './read-request.ts'
 import { recordRevision } from './record.ts'
 import type { Sender } from './sender.ts'
@@ -13,7 +13,7 @@ import type { Behaviour } from './versions.ts'
 
 /** A subscription to a stream from the start its request names. */
 export async function streamSource(
-  log: EventLog,
+  log: ServerLog,
   request: StreamRequest,
   sender: Sender,
   behaviour: Behaviour,

@@ -11,7 +11,7 @@ import { allSource } from './all-source.ts'
 import { consumerTooSlow } from './errors.ts'
 import { caughtUpFrame, confirmationFrame } from './frames.ts'
 import { GATHER_EVENTS, GATHER_MS, MAX_LIVE_MESSAGES } from './limits.ts'
-import type { EventLog } from './log.ts'
+import type { ServerLog } from './log.ts'
 import type { ReadRequest } from './read-request.ts'
 import type { Sender } from './sender.ts'
 import type { Source } from './source.ts'
@@ -25,7 +25,7 @@ interface Commits {
 
 /** Serves a subscription until the reader leaves or the sender is closed. @throws {WireError} */
 export async function serveSubscription(
-  log: EventLog,
+  log: ServerLog,
   request: ReadRequest,
   sender: Sender,
   behaviour: Behaviour,
@@ -69,7 +69,7 @@ async function catchUp(source: Source, sender: Sender, commits: Commits): Promis
 
 /** Waits until a time, or until so much is there that waiting saves nothing. */
 async function gather(
-  log: EventLog,
+  log: ServerLog,
   sender: Sender,
   sentThrough: number,
   untilMs: number,
@@ -85,7 +85,7 @@ async function gather(
 
 /** Follows until the reader is gone or has fallen behind. */
 async function followLive(
-  log: EventLog,
+  log: ServerLog,
   source: Source,
   sender: Sender,
   behaviour: Behaviour,

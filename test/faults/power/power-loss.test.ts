@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { EventLog } from '../../../infra/embedded/eventstore/log.ts'
+import { ServerLog } from '../../../infra/embedded/eventstore/log.ts'
 import { recordPosition } from '../../../infra/embedded/eventstore/record.ts'
 import { verifyAll } from '../../../infra/embedded/eventstore/verify.ts'
 import { scanRecords } from '../../../src/eventlog/journal/spool-record.ts'
@@ -87,7 +87,7 @@ async function traffic(baseUrl: string, token: string, pid: number): Promise<rea
 
 /** Everything that the log and the spool of a folder hold, as text. */
 async function kept(at: string): Promise<string> {
-  const log = await EventLog.open(join(at, 'eventstore'))
+  const log = await ServerLog.open(join(at, 'eventstore'))
   const events: string[] = []
   for (let from = 1; from <= log.lastPosition;) {
     const range = { from, to: log.lastPosition }

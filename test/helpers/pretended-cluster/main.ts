@@ -15,7 +15,7 @@ import {
   logLine,
   onStopRequest,
 } from '../../../infra/embedded/child.ts'
-import { EventLog } from '../../../infra/embedded/eventstore/log.ts'
+import { ServerLog } from '../../../infra/embedded/eventstore/log.ts'
 import {
   DEFAULT_SERVER_VERSION,
   parseServerVersion,
@@ -60,7 +60,7 @@ async function main(): Promise<void> {
   })
   if (values.data === undefined) throw new TypeError('--data DIR is required')
   const version = parseServerVersion(values['server-version'])
-  const log = await EventLog.open(values.data, (event, detail) => {
+  const log = await ServerLog.open(values.data, (event, detail) => {
     logLine('error', event, { event, detail })
   })
   const cluster = await PretendedCluster.start(log, version, (values.port ?? ANY_PORTS).map(Number))

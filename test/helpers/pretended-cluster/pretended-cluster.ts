@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { serverNotReady, accessDenied } from '../../../infra/embedded/eventstore/errors.ts'
 import { SwitchableFaults } from '../append-faults.ts'
-import type { EventLog } from '../../../infra/embedded/eventstore/log.ts'
+import type { ServerLog } from '../../../infra/embedded/eventstore/log.ts'
 import { type EventStoreServer, startServer } from '../../../infra/embedded/eventstore/server.ts'
 import type { ServerVersion } from '../../../infra/embedded/eventstore/versions.ts'
 import { ClusterState } from './cluster-state.ts'
@@ -25,7 +25,7 @@ export class PretendedCluster {
   readonly #state: ClusterState
   readonly #nodes: readonly Node[]
   readonly #faults: SwitchableFaults
-  readonly #log: EventLog
+  readonly #log: ServerLog
   /** The last position each lagging member shows, by its index. */
   readonly #lastShown: Map<number, number>
 
@@ -33,7 +33,7 @@ export class PretendedCluster {
     readonly state: ClusterState
     readonly nodes: readonly Node[]
     readonly faults: SwitchableFaults
-    readonly log: EventLog
+    readonly log: ServerLog
     readonly lastShown: Map<number, number>
   }) {
     this.#state = parts.state
@@ -45,7 +45,7 @@ export class PretendedCluster {
 
   /** Starts a member on each port, 0 for any. The first leads. */
   static async start(
-    log: EventLog,
+    log: ServerLog,
     version: ServerVersion,
     ports: readonly number[],
   ): Promise<PretendedCluster> {

@@ -16,7 +16,7 @@ import streams from '@eventstore/db-client/generated/streams_pb.js'
 import t from 'tap'
 import { openClient } from '../../../../src/eventlog/log/connection.ts'
 import { MAX_QUEUED_APPENDS } from '../../../../infra/embedded/eventstore/limits.ts'
-import { EventLog } from '../../../../infra/embedded/eventstore/log.ts'
+import { ServerLog } from '../../../../infra/embedded/eventstore/log.ts'
 import { LogError, type StreamCommand } from '../../../../infra/embedded/eventstore/types.ts'
 import { startEmbeddedServer } from '../../../contract/embedded-server.ts'
 import { collect, numbered, numberOf, numbersIn, several } from '../../../contract/setup.ts'
@@ -76,7 +76,7 @@ function openRead(raw: GrpcClient, options: streams.ReadReq.Options): ClientRead
 
 t.test('appends beyond the queue are refused, queued ones are written', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'tollgate-bounds-'))
-  const log = await EventLog.open(dir)
+  const log = await ServerLog.open(dir)
   t.teardown(async () => {
     await log.close()
     await rm(dir, { recursive: true, force: true })

@@ -9,7 +9,7 @@ import {
   streamKey,
 } from '../../../../infra/embedded/eventstore/keys.ts'
 import { STARTUP_CHECK_EVENTS } from '../../../../infra/embedded/eventstore/limits.ts'
-import { EventLog } from '../../../../infra/embedded/eventstore/log.ts'
+import { ServerLog } from '../../../../infra/embedded/eventstore/log.ts'
 import { verifyAll } from '../../../../infra/embedded/eventstore/verify.ts'
 import { createEventLog } from '../../../../src/eventlog/log/client.ts'
 import type { NewEvent } from '../../../../src/eventlog/log/types.ts'
@@ -34,17 +34,17 @@ t.test('damage at the end of the log is refused at the start, by name', async (t
   const dir = await copied(killed, 'spoiled')
   await spoil(dir, headKey(Buffer.from('s3')))
   await spoil(dir, eventKey(2))
-  const log = await EventLog.open(dir).catch((error: unknown) => error)
+  const log = await ServerLog.open(dir).catch((error: unknown) => error)
   t.match(log, { code: 'corrupt', message: /event 2 is not as it was written/ })
 
   const other = await copied(killed, 'spoiled-head')
   await spoil(other, headKey(Buffer.from('s3')))
-  await t.rejects(EventLog.open(other), { code: 'corrupt', message: /the head of stream s3/ })
+  await t.rejects(ServerLog.open(other), { code: 'corrupt', message: /the head of stream s3/ })
 })
 
 t.test('damage beyond the start’s check is refused when it is read', async (t) => {
   const dir = join(root, 'long')
-  const made = await EventLog.open(dir)
+  const made = await ServerLog.open(dir)
   await fill(made, 0, EVENTS)
   const more = Array.from({ length: STARTUP_CHECK_EVENTS + 10 }, (_, n) =>
     append('later', EVENTS + n),
@@ -54,7 +54,7 @@ t.test('damage beyond the start’s check is refused when it is read', async (t)
   await spoil(dir, eventKey(2))
   await spoil(dir, headKey(Buffer.from('s3')))
 
-  const log = await EventLog.open(dir)
+  const log = await ServerLog.open(dir)
   t.teardown(() => log.close())
   const to = Number.MAX_SAFE_INTEGER
   await t.rejects(log.readAll({ from: 1, to }, 10, false), { code: 'damaged', message: /event 2 / })
@@ -73,7 +73,7 @@ t.test('damage beyond the start’s check is refused when it is read', async (t)
 
 t.test('a writer to a damaged stream is refused at once, other writers are served', async (t) => {
   const dir = join(root, 'served')
-  const made = await EventLog.open(dir)
+  const made = await ServerLog.open(dir)
   for (let n = 0; n < 3; n += 1) await made.submit(append('n-account-old', n))
   const more = Array.from({ length: STARTUP_CHECK_EVENTS + 10 }, (_, n) => append('later', 10 + n))
   await Promise.all(more.map((command) => made.submit(command)))
@@ -101,12 +101,12 @@ t.test('a writer to a damaged stream is refused at once, other writers are serve
 
 t.test('a log without checksums is read, and converted while stopped', async (t) => {
   const dir = await copied(killed, 'format-1')
-  const before = await EventLog.open(dir)
+  const before = await ServerLog.open(dir)
   const whole = await eventsOf(before)
   await before.close()
   await stripChecksums(dir)
   const reports: string[] = []
-  const old = await EventLog.open(dir, (event) => reports.push(event))
+  const old = await ServerLog.open(dir, (event) => reports.push(event))
   t.same(await eventsOf(old), whole)
   t.same(reports, ['without_checksums'])
   await fill(old, EVENTS, EVENTS + 7)
@@ -118,10 +118,10 @@ t.test('a log without checksums is read, and converted while stopped', async (t)
     throw new Error('stopped')
   }
   await t.rejects(convertDatabase(dir, stop), /stopped/)
-  await t.rejects(EventLog.open(dir), { code: 'unusable', message: /convert-log again/ })
+  await t.rejects(ServerLog.open(dir), { code: 'unusable', message: /convert-log again/ })
   t.ok(await convertDatabase(dir, () => undefined))
   t.notOk(await convertDatabase(dir, () => undefined), 'a second time there is nothing to do')
-  const converted = await EventLog.open(dir, (event) => reports.push(event))
+  const converted = await ServerLog.open(dir, (event) => reports.push(event))
   t.same(await eventsOf(converted), longer)
   t.same(reports, ['without_checksums'])
   await converted.close()

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { copyLog } from '../../../../infra/embedded/eventstore/copy.ts'
-import { EventLog } from '../../../../infra/embedded/eventstore/log.ts'
+import { ServerLog } from '../../../../infra/embedded/eventstore/log.ts'
 import { OpenError } from '../../../../infra/embedded/eventstore/types.ts'
 import { verifyAll } from '../../../../infra/embedded/eventstore/verify.ts'
 import { append, copied, EVENTS, eventsOf, makeLog, root } from './support/small-log.ts'
@@ -22,7 +22,7 @@ t.test('a log at rest is copied completely and unchanged', async (t) => {
   await copyLog(killed, to, (bytes) => shown.push(bytes))
   t.ok(shown.length >= 2 && shown.every((bytes, index) => bytes >= (shown[index - 1] ?? 0)))
   t.match(await verifyAll(to, nothing), { events: EVENTS, damagedInAll: 0 })
-  const [copy, source] = [await EventLog.open(to), await EventLog.open(killed)]
+  const [copy, source] = [await ServerLog.open(to), await ServerLog.open(killed)]
   t.same(await eventsOf(copy), await eventsOf(source))
   await copy.close()
   await source.close()
@@ -30,7 +30,7 @@ t.test('a log at rest is copied completely and unchanged', async (t) => {
 
 t.test('copies made under load are complete up to a moment', async (t) => {
   const dir = join(root, 'busy')
-  const log = await EventLog.open(dir)
+  const log = await ServerLog.open(dir)
   const acknowledged = { count: 0 }
   const state = { isOver: false, isReading: false }
   /** Values that do not compress: files are written and joined to others all the time. */

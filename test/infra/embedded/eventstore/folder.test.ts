@@ -1,7 +1,7 @@
 import { readdir, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import t from 'tap'
-import { EventLog } from '../../../../infra/embedded/eventstore/log.ts'
+import { ServerLog } from '../../../../infra/embedded/eventstore/log.ts'
 import { OpenError } from '../../../../infra/embedded/eventstore/types.ts'
 import { verifyAll } from '../../../../infra/embedded/eventstore/verify.ts'
 import { type Dice, dice as diceOf } from '../../../faults/driver/random.ts'
@@ -44,7 +44,7 @@ const harms: Readonly<Record<string, Harm>> = {
 
 t.test('a log at rest is read completely, or its damage is named', async (t) => {
   const killed = await makeLog()
-  const before = await EventLog.open(await copied(killed, 'check'))
+  const before = await ServerLog.open(await copied(killed, 'check'))
   const whole = await eventsOf(before)
   t.equal(whole.length, EVENTS)
   await before.close()
@@ -107,9 +107,9 @@ async function opened(
   | { readonly events: readonly string[]; readonly reports: readonly string[] }
 > {
   const reports: string[] = []
-  let log: EventLog
+  let log: ServerLog
   try {
-    log = await EventLog.open(dir, (_event, detail) => reports.push(detail), { deeply: true })
+    log = await ServerLog.open(dir, (_event, detail) => reports.push(detail), { deeply: true })
   } catch (refused) {
     return { refused }
   }
@@ -124,11 +124,11 @@ async function opened(
 
 t.test('a folder whose first start was interrupted is started as new', async (t) => {
   const dir = join(root, 'begun')
-  await (await EventLog.open(dir)).close()
+  await (await ServerLog.open(dir)).close()
   const db = join(dir, 'db')
   for (const name of await readdir(db)) if (!name.startsWith('MANIFEST')) await rm(join(db, name))
   for (const name of await readdir(db)) await truncate(join(db, name), 20)
-  const log = await EventLog.open(dir)
+  const log = await ServerLog.open(dir)
   t.same(await eventsOf(log), [])
   await log.close()
 })
@@ -138,7 +138,7 @@ t.test('the unfinished files of a killed process are not damage', async (t) => {
   await writeFile(join(dir, 'db', '000099.ldb'), 'the first bytes of a table')
   await writeFile(join(dir, 'db', '000002.log'), 'a log that is in tables')
   const reports: string[] = []
-  const log = await EventLog.open(dir, (_event, detail) => reports.push(detail))
+  const log = await ServerLog.open(dir, (_event, detail) => reports.push(detail))
   t.equal((await eventsOf(log)).length, EVENTS)
   t.same(reports, [])
   await log.close()

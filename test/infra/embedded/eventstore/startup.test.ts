@@ -9,7 +9,7 @@ import t, { type Test } from 'tap'
 import { openClient } from '../../../../src/eventlog/log/connection.ts'
 import { Database, FORMAT_VERSION } from '../../../../infra/embedded/eventstore/database.ts'
 import { eventKey, FORMAT_KEY } from '../../../../infra/embedded/eventstore/keys.ts'
-import { EventLog } from '../../../../infra/embedded/eventstore/log.ts'
+import { ServerLog } from '../../../../infra/embedded/eventstore/log.ts'
 import { OpenError } from '../../../../infra/embedded/eventstore/types.ts'
 import { StartFailure, startEmbeddedServer } from '../../../contract/embedded-server.ts'
 import { numbered, numbersIn, refused } from '../../../contract/setup.ts'
@@ -66,7 +66,7 @@ t.test('the socket is in a private folder, also where an open one was left', asy
 
 t.test('a predecessor that is closing the log is waited for', async (t) => {
   const dataDir = await temporaryDirectory(t)
-  const closing = await EventLog.open(dataDir)
+  const closing = await ServerLog.open(dataDir)
   setTimeout(() => void closing.close(), 1_000)
   const server = await startEmbeddedServer({ dataDir })
   t.teardown(() => server.stop())
@@ -97,7 +97,7 @@ t.test('a foreign database is refused unchanged', async (t) => {
 /** A log of three events in one stream, closed. */
 async function smallLog(t: Test): Promise<string> {
   const dir = await temporaryDirectory(t)
-  const log = await EventLog.open(dir)
+  const log = await ServerLog.open(dir)
   const event = { type: 'T', isJson: true, data: Buffer.from('{}'), metadata: Buffer.alloc(0) }
   await log.submit({
     kind: 'append',
@@ -119,7 +119,7 @@ t.test('an index that disagrees with the log is refused', async (t) => {
   stored.writeDoubleBE(4, 0)
   await database.write([{ type: 'put', key: eventKey(4), value: stored }])
   await database.close()
-  const error = await refused(t, EventLog.open(dir), OpenError)
+  const error = await refused(t, ServerLog.open(dir), OpenError)
   t.match(error, { code: 'corrupt', message: /event 4 is not where/ })
 })
 
@@ -128,7 +128,7 @@ t.test('a log from whose middle an event is missing is refused', async (t) => {
   const level = new ClassicLevel<Buffer>(join(dir, 'db'), { keyEncoding: 'buffer' })
   await level.del(eventKey(2))
   await level.close()
-  const error = await refused(t, EventLog.open(dir), OpenError)
+  const error = await refused(t, ServerLog.open(dir), OpenError)
   t.match(error, { code: 'corrupt', message: /between events 1 and 3/ })
 })
 

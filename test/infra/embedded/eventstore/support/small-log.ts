@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
 import t from 'tap'
-import { EventLog } from '../../../../../infra/embedded/eventstore/log.ts'
+import { ServerLog } from '../../../../../infra/embedded/eventstore/log.ts'
 import type { StreamCommand } from '../../../../../infra/embedded/eventstore/types.ts'
 
 /** Small logs whose files are looked at and changed. */
@@ -28,21 +28,21 @@ export function append(stream: string, n: number): StreamCommand {
   return { kind: 'append', stream, expected, events: [event], sizeBytes: 1_000, isAbandoned }
 }
 
-export async function fill(log: EventLog, from: number, to: number): Promise<void> {
+export async function fill(log: ServerLog, from: number, to: number): Promise<void> {
   for (let n = from; n < to; n += 1) await log.submit(append(`s${n % STREAMS}`, n))
 }
 
 /** A log with tables and a file of writes, closed as a killed process leaves it. */
 export async function makeLog(): Promise<string> {
   const dir = join(root, 'whole')
-  const log = await EventLog.open(dir)
+  const log = await ServerLog.open(dir)
   await fill(log, 0, EVENTS / 2)
   await log.close()
   const level = new ClassicLevel(join(dir, 'db'))
   await level.open()
   await level.compactRange('', '~')
   await level.close()
-  const running = await EventLog.open(dir)
+  const running = await ServerLog.open(dir)
   await fill(running, EVENTS / 2, EVENTS)
   const killed = join(root, 'killed')
   await cp(dir, killed, { recursive: true })
@@ -57,7 +57,7 @@ export async function copied(from: string, name: string): Promise<string> {
 }
 
 /** All events by the log, which must be those of its streams. @throws {LogError} */
-export async function eventsOf(log: EventLog): Promise<readonly string[]> {
+export async function eventsOf(log: ServerLog): Promise<readonly string[]> {
   const range = { from: 1, to: Number.MAX_SAFE_INTEGER }
   const all = (await log.readAll(range, 1_000, false)).map((record) => sha256(record))
   const byStream: string[] = []
