@@ -44,18 +44,18 @@ const s3: { readonly [K in keyof S3Options]: Variable<S3Options[K]> } = {
   }),
   region: variable('S3_REGION', needed, {
     fallback: 'us-east-1',
-    help: 'region requests are signed for',
+    help: 'region for which requests are signed',
   }),
-  bucket: variable('S3_BUCKET', bucketName, { help: 'bucket for media; it must be there' }),
+  bucket: variable('S3_BUCKET', bucketName, { help: 'bucket for media; it must exist' }),
   accessKeyId: variable('S3_ACCESS_KEY_ID', needed, {
-    help: 'account that may read, write, list and delete',
+    help: 'access key of an account that may read, write, list and delete',
   }),
   secretAccessKey: variable('S3_SECRET_ACCESS_KEY', needed, {
     help: 'its secret',
     secret: true,
   }),
   publicBaseUrl: variable('S3_PUBLIC_BASE_URL', optional(baseUrl), {
-    help: 'what leads callers to the bucket; unset: S3_ENDPOINT and S3_BUCKET',
+    help: 'URL under which callers reach the bucket; unset: S3_ENDPOINT and S3_BUCKET',
   }),
 }
 
@@ -65,7 +65,7 @@ export const storageVariables = {
     help: 'none, local (in DATA_DIR, for one process) or s3; unset: local with embedded stores, else none',
   }),
   publicBaseUrl: variable('PUBLIC_BASE_URL', optional(baseUrl), {
-    help: 'what callers reach this gateway by, as URLs of local objects begin; unset with embedded stores: where it listens',
+    help: 'URL under which callers reach this gateway, with which URLs of local objects begin; unset with embedded stores: the listen address',
   }),
   s3,
 }

@@ -98,8 +98,8 @@ export function checkCorrection(
   if (afterPico >= lowPico && afterPico <= highPico) return
   throw new DomainError(
     'adjustment_out_of_bounds',
-    `${name} is of ${source.amount} ${currency} and adjusted by ${formatAmount(beforePico)} so far: ` +
-      `an adjustment may be from ${formatAmount(lowPico - beforePico)} ` +
+    `${name} is ${source.amount} ${currency} with adjustments of ${formatAmount(beforePico)} so far: ` +
+      `a further adjustment must be from ${formatAmount(lowPico - beforePico)} ` +
       `to ${formatAmount(highPico - beforePico)}`,
     { source: name },
   )

@@ -15,7 +15,7 @@ export function canonicalAmount(amount: string): string {
   if (amountPico !== undefined && isBookable(amountPico)) return formatAmount(amountPico)
   throw new DomainError(
     'amount_invalid',
-    `an amount must be a decimal of at most ${MAX_AMOUNT_DIGITS} digits before the point, without zeros before them, and 12 after it`,
+    `an amount must be a decimal of at most ${MAX_AMOUNT_DIGITS} digits before the point, without leading zeros, and 12 after it`,
     { amount },
   )
 }

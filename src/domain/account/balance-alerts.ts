@@ -43,8 +43,7 @@ export const balanceAlerts = accountSetting({
   canonical: ({ thresholds, webhookUrl, rotateSecret }: WantedBalanceAlerts, { secretVersion }) => {
     const next = thresholds.map(({ currency, below }, index) => {
       const amount = canonicalAmount(below)
-      if (parseAmount(amount) <= 0n)
-        refuse(`thresholds/${index}/below`, 'must be more than nothing')
+      if (parseAmount(amount) <= 0n) refuse(`thresholds/${index}/below`, 'must be above zero')
       return { currency, below: amount }
     })
     const twice = repeated(next.map(({ currency }) => currency))

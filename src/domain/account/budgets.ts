@@ -92,10 +92,10 @@ export const budgets = accountSetting({
   /** Budgets of users and tokens are the administrator's. */
   operatorsOnly: ({ timeZone, budgets: wanted }, now) => {
     if (timeZone !== undefined && timeZone !== now.timeZone)
-      return { param: 'time_zone', message: 'The time zone is set by an operator alone' }
+      return { param: 'time_zone', message: 'Only an operator sets the time zone' }
     if (linesOf(wanted.filter(isOfTenant)) === linesOf(now.budgets.filter(isOfTenant)))
       return undefined
-    const message = 'Budgets of the tenant itself stay as they are: an operator sets them'
+    const message = 'Only an operator changes the budgets of the tenant itself'
     return { param: 'budgets', message }
   },
   words: ({ revision, budgets: all, timeZone }) =>
@@ -114,9 +114,9 @@ function canonical(budget: Budget, at: string) {
   const { subject, currency, period } = budget
   const hard = budget.hard === undefined ? undefined : amountOf(budget.hard, `${at}/hard`)
   const soft = budget.soft === undefined ? undefined : amountOf(budget.soft, `${at}/soft`)
-  if (hard === undefined && soft === undefined) refuse(at, 'says neither hard nor soft')
+  if (hard === undefined && soft === undefined) refuse(at, 'needs hard, soft or both')
   if (hard !== undefined && soft !== undefined && parseAmount(soft) > parseAmount(hard))
-    refuse(`${at}/soft`, 'is beyond hard, and would never be reached')
+    refuse(`${at}/soft`, 'is above hard, so that it would never be reached')
   return {
     subject,
     currency,

@@ -63,9 +63,13 @@ export function grant(command: GrantCredit, state: CreditState): readonly Accoun
   const { tenantId, grantId, currency, reason, keyHash, at } = command
   const amount = canonicalAmount(command.amount)
   if (parseAmount(amount) <= 0n)
-    throw new DomainError('amount_invalid', 'a grant must be positive: take back by adjustment', {
-      amount,
-    })
+    throw new DomainError(
+      'amount_invalid',
+      'a grant must be positive: use an adjustment to take credit back',
+      {
+        amount,
+      },
+    )
   const terms = { grantId, currency, amount, reason }
   if (isKeyRepeated(state, keyHash, grantFingerprint(terms))) return []
   if (isRepeated(state, grantId, fingerprint('grant', currency, amount))) return []
@@ -88,7 +92,7 @@ export function setLimit(command: SetCreditLimit, state: CreditState): readonly 
   const earlier = state.limitIds.get(limitId)
   if (earlier === fingerprint('limit', currency, limit)) return []
   if (earlier !== undefined)
-    throw new DomainError('limit_id_taken', 'this id already names another credit limit', {
+    throw new DomainError('limit_id_taken', 'this id is already used by another credit limit', {
       id: limitId,
     })
   // Also where the limit is so already: a retry after the next change must find the id.
@@ -177,7 +181,7 @@ export function isRepeated(
   const earlier = state.postings.get(id)
   if (earlier === undefined) return false
   if (earlier === print) return true
-  throw new DomainError('posting_id_taken', 'this id already names another posting', { id })
+  throw new DomainError('posting_id_taken', 'this id is already used by another posting', { id })
 }
 
 export function withPosting(

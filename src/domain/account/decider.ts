@@ -103,7 +103,7 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
     if (command.kind === 'open') {
       if (state.name === command.name) return []
       if (state.name !== undefined)
-        throw new DomainError('tenant_exists', 'the tenant exists', { tenantId })
+        throw new DomainError('tenant_exists', 'the tenant already exists', { tenantId })
       return [
         { type: 'TenantOpened', data: { tenantId, name: command.name, openedAt: command.at } },
       ]
@@ -115,7 +115,10 @@ export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent>
         const { userId, name, at } = command
         if (state.users.get(userId)?.name === name) return []
         if (state.users.has(userId))
-          throw new DomainError('user_exists', 'the tenant has this user', { tenantId, userId })
+          throw new DomainError('user_exists', 'the tenant already has this user', {
+            tenantId,
+            userId,
+          })
         if (state.users.size >= MAX_USERS)
           throw new DomainError('too_many_users', `a tenant has at most ${MAX_USERS} users`, {})
         return [{ type: 'UserAdded', data: { tenantId, userId, name, addedAt: at } }]

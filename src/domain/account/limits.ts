@@ -75,7 +75,7 @@ export const limits = accountSetting({
   operatorsOnly: ({ limits: wanted }, now) => {
     if (linesOf(wanted.filter(isOfTenant)) === linesOf(now.limits.filter(isOfTenant)))
       return undefined
-    const message = 'Limits of the tenant itself stay as they are: an operator sets them'
+    const message = 'Only an operator changes the limits of the tenant itself'
     return { param: 'limits', message }
   },
   words: ({ revision, limits: all }) =>

@@ -69,7 +69,7 @@ export function accountPricesFromDocument(value: unknown): WantedAccountPrices {
 
 function checkPrices(prices: readonly PriceEntry[]): void {
   if (prices.length > maxAccountPrices)
-    return refuse('prices', `at most ${maxAccountPrices} prices of one tenant's own`)
+    return refuse('prices', `at most ${maxAccountPrices} prices of one tenant`)
   const seen = new Set<string>()
   for (const { sku, currency, demonstration } of prices) {
     if (demonstration === true) refuse(sku, "a tenant's price cannot be a demonstration price")

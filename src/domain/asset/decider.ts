@@ -230,7 +230,7 @@ export function ownAsset(
 export function assetNotActive(assetId: string): DomainError {
   return new DomainError(
     'asset_not_active',
-    `the asset ${assetId} cannot be used: it is not active yet, failed, or was withdrawn`,
+    `the asset ${assetId} cannot be used: it is not active yet, has failed, or was withdrawn`,
     { assetId },
   )
 }

@@ -282,5 +282,5 @@ export function videoRules({ videoFamilies }: Videos, family: string): SimpleVid
 export function videoFamilyOf({ videoFamilies }: Videos, model: string): VideoFamily {
   const found = videoFamilies.find(({ resolve }) => resolve(model) !== undefined)
   if (found !== undefined) return found
-  throw new DomainError('unknown_model', `the model ${model} makes no videos here`, { model })
+  throw new DomainError('unknown_model', `the model ${model} is not a video model`, { model })
 }

@@ -18,5 +18,5 @@ export function checkFilename(filename: string, param: string): void {
   if (/[/\\]/.test(filename) || /^\.{1,2}$/.test(filename)) refuse('must not be a path')
   // Control and format characters hide or reverse what is shown; lone surrogates cannot be stored.
   if (/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(filename))
-    refuse('must not have characters that cannot be shown')
+    refuse('must not have control or format characters')
 }

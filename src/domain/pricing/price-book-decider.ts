@@ -81,7 +81,7 @@ export function isPublished(
     throw new DomainError(
       'price_book_replaced',
       `price book ${version} was published before and ${current.version} has replaced it: ` +
-        'give it a new version to publish it once more',
+        'publish it again under a new version',
       { version, by: current.version },
     )
   return true

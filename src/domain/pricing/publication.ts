@@ -84,7 +84,7 @@ export function reasonsToConfirm(publication: Publication): readonly string[] {
     ...(slips.length === 0
       ? []
       : [`nothing sells what it prices: ${slips.map(unsoldInWords).join(', ')}`]),
-    ...(takesEffect === 'at_once' ? [`it takes effect at once: ${effectiveFrom} is past`] : []),
+    ...(takesEffect === 'at_once' ? [`it takes effect immediately: ${effectiveFrom} is past`] : []),
     ...(takesEffect === 'never'
       ? [`it never takes effect: ${replaces ?? 'another book'} begins later and is in effect then`]
       : []),

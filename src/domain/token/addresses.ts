@@ -15,10 +15,10 @@ export function checkAddresses(tokenId: string, addresses: readonly string[] | u
   const refuse = (message: string): never => {
     throw new DomainError('token_addresses_invalid', message, { tokenId, param: 'addresses' })
   }
-  if (addresses.length === 0) refuse('a token that is bound to addresses needs at least one')
+  if (addresses.length === 0) refuse('a list of addresses needs at least one entry')
   if (addresses.length > MAX_TOKEN_ADDRESSES)
-    refuse(`a token is bound to at most ${MAX_TOKEN_ADDRESSES} ranges of addresses`)
+    refuse(`a token may have at most ${MAX_TOKEN_ADDRESSES} ranges of addresses`)
   for (const text of addresses)
     if (canonicalRange(text) !== text)
-      refuse(`${text.slice(0, 60)} is no address and no range of them, such as 203.0.113.0/24`)
+      refuse(`${text.slice(0, 60)} is not an IP address or a range such as 203.0.113.0/24`)
 }

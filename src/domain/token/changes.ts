@@ -69,12 +69,12 @@ export function changeToken(command: ChangeToken, now: Changeable): readonly Tok
   const { onlyNarrower, manager } = command
   if (onlyNarrower !== undefined)
     requireWithin(now, next, {
-      words: 'may only be narrowed with this token: ask an administrator to widen it',
+      words: 'may only be narrowed with this token; an administrator can widen it',
       defaults: onlyNarrower,
     })
   else if (manager !== undefined)
     requireWithin(widerBounds(now, manager), next, {
-      words: 'may not be widened beyond that of the token that asks',
+      words: 'may not be wider than that of the token of this request',
     })
   return [...updated(command, now, next, moved), ...limited(command, now, next)]
 }

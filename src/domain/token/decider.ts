@@ -135,7 +135,7 @@ function issue(data: TokenEventData<'TokenIssued'>, state: TokenState): readonly
   const { tokenId, kind, expiresAt, issuedAt } = data
   if (state.phase === 'issued') {
     if (state.secretHash === data.secretHash && state.tenantId === data.tenantId) return []
-    throw new DomainError('token_exists', 'the token exists', { tokenId })
+    throw new DomainError('token_exists', 'the token already exists', { tokenId })
   }
   checkScope(data)
   if (expiresAt !== undefined && fromTimestamp(expiresAt) <= fromTimestamp(issuedAt))
@@ -159,7 +159,7 @@ function rotate(
   if (manager !== undefined)
     requireWithin(manager, state, {
       words:
-        'of this token is wider than that of the token that asks, which may not get its secret',
+        'of this token is wider than that of the token of this request, which may not get its secret',
     })
   if (state.secretHash === secretHash) return []
   if (state.usedHashes.has(secretHash))
@@ -182,7 +182,7 @@ function bounded({ changes }: IssuedToken, events: readonly TokenEvent[]): reado
   if (changes + events.length <= MAX_TOKEN_CHANGES) return events
   throw new DomainError(
     'token_bound_reached',
-    `a token is changed at most ${MAX_TOKEN_CHANGES} times: issue another`,
+    `a token can be changed at most ${MAX_TOKEN_CHANGES} times: issue a new one`,
     {},
   )
 }

@@ -50,7 +50,7 @@ export function checkModels(
   models: readonly string[] | undefined,
 ): void {
   if (models === undefined || kind === 'model') return
-  throw new DomainError('token_models_invalid', 'only a model token is bound to models', {
+  throw new DomainError('token_models_invalid', 'only a model token has a list of models', {
     tokenId,
     param: 'models',
   })

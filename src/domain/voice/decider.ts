@@ -47,7 +47,7 @@ function isSameVoice(a: Cloned, b: Cloned): boolean {
 
 /** The error for a name that is taken. */
 export function voiceExists(): DomainError {
-  return new DomainError('voice_exists', '`voice_id` is the name of a voice you have', {
+  return new DomainError('voice_exists', '`voice_id` is already the name of one of your voices', {
     param: 'voice_id',
   })
 }

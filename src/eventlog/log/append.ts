@@ -78,10 +78,10 @@ function encodeAll(
   if (first === undefined || events.length > limits.maxAppendEvents)
     throw eventInvalid({
       type: first?.type ?? '',
-      reason: `${events.length} events in one append, 1 to ${limits.maxAppendEvents} are taken`,
+      reason: `${events.length} events in one append, but 1 to ${limits.maxAppendEvents} are taken`,
     })
   if (new Set(events.map((event) => event.id)).size !== events.length)
-    throw eventInvalid({ type: first.type, reason: 'an id twice in one append' })
+    throw eventInvalid({ type: first.type, reason: 'an append has two events with the same id' })
   const encoded = events.map(encodeEvent)
   for (const event of encoded) progress.sizeBytes += event.sizeBytes
   if (progress.sizeBytes > limits.maxAppendBytes) {

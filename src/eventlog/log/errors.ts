@@ -42,16 +42,20 @@ export function wrongExpectedRevision(
   expected: ExpectedRevision,
   actual: bigint | 'no_stream' | 'deleted' | 'unknown',
 ): LogError {
-  return new DomainError('wrong_expected_revision', 'the stream has moved on', {
-    stream,
-    expected: String(expected),
-    actual: String(actual),
-  })
+  return new DomainError(
+    'wrong_expected_revision',
+    'another process appended to the stream first',
+    {
+      stream,
+      expected: String(expected),
+      actual: String(actual),
+    },
+  )
 }
 
 /** The append is larger than the log accepts; nothing was appended. */
 export function appendTooLarge(stream: string, sizeBytes: number, limitBytes: number): LogError {
-  return new DomainError('append_too_large', 'the append is larger than the log takes', {
+  return new DomainError('append_too_large', 'the append is larger than the event log accepts', {
     stream,
     sizeBytes,
     limitBytes,

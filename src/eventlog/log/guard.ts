@@ -144,7 +144,7 @@ export class LogGuard {
     this.#compared = doubts
     if (found === undefined && before === undefined) return
     if (found !== undefined && before !== undefined) return
-    if (found === undefined) logger.info({}, 'the log is the one of the database again')
+    if (found === undefined) logger.info({}, 'the log again belongs to the database')
     else logger.error({ reason: found }, 'the log does not belong to the database')
     observer.healthChanged?.(log.healthy() && found === undefined)
   }

@@ -30,7 +30,7 @@ export function shareFairly(
   const perToken = Math.max(1, Math.floor((pool.options.max ?? 1) * share))
   const waits = new Counter({
     name: 'tollgate_database_share_waits_total',
-    help: 'Connections of Postgres that waited because their token held its share of the pool.',
+    help: 'Waits for a Postgres connection because the token already held its share of the pool.',
     registers: registry === undefined ? [] : [registry],
   })
   const waitMs = pool.options.connectionTimeoutMillis || WAIT_TIMEOUT_MS

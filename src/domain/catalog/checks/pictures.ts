@@ -58,7 +58,7 @@ export function imageDataUriFault(uri: string): string | undefined {
   if (real === undefined) return 'must be a PNG, JPEG or WebP picture'
   return named.replace('image/jpg', 'image/jpeg') === real
     ? undefined
-    : `says that it is ${named} and is ${real}`
+    : `declares ${named} and is ${real}`
 }
 
 /** The same of a picture that may also be at a web URL. */
@@ -130,7 +130,10 @@ export function editPictures(
     }
   const other = uploads.find(({ name }) => !FILES.includes(name))?.name
   if (other !== undefined)
-    return refuse(other, `\`${other}\` takes no file: send \`image\`, \`image[]\`, \`mask\``)
+    return refuse(
+      other,
+      `\`${other}\` does not accept a file: send it in \`image\`, \`image[]\` or \`mask\``,
+    )
   const [drawn, second] = uploads.filter(({ name }) => name === 'mask')
   if (second !== undefined) return refuse('mask', '`mask` must be one picture')
   return {

@@ -113,7 +113,7 @@ export function passedImageMembers(schema: TObject, fields: JsonObject): JsonObj
     if (name !== undefined && !imagePriceMembers.isUsual(name, value))
       refuse(
         written,
-        `\`${written}\` is not taken here: it changes what a call costs or which model answers`,
+        `\`${written}\` is not accepted here: it changes what a call costs or which model answers`,
       )
   }
   return further
