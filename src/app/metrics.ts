@@ -60,26 +60,26 @@ function createCallMetrics(registers: Registry[]) {
     }),
     ended: new Counter({
       name: 'tollgate_tasks_ended_total',
-      help: 'Tasks that came to an end.',
+      help: 'Tasks that ended.',
       labelNames: ['model', 'status'],
       registers,
     }),
     createOverhead: new Histogram({
       name: 'tollgate_task_create_overhead_seconds',
-      help: "Time of a creation without the provider's own.",
+      help: 'Duration of a task creation, without the time of the provider.',
       labelNames: ['outcome'],
       buckets: SECONDS,
       registers,
     }),
     upstreamCalls: new Counter({
       name: 'tollgate_upstream_calls_total',
-      help: 'Calls to upstream by channel, operation and outcome.',
+      help: 'Requests to providers by channel, operation and outcome.',
       labelNames: ['channel', 'operation', 'outcome'],
       registers,
     }),
     upstreamSeconds: new Histogram({
       name: 'tollgate_upstream_call_seconds',
-      help: 'Time of calls to upstream.',
+      help: 'Duration of requests to providers.',
       labelNames: ['channel', 'operation'],
       buckets: SECONDS,
       registers,
@@ -92,53 +92,53 @@ function createPolicyMetrics(registers: Registry[]) {
   return {
     reconciled: new Counter({
       name: 'tollgate_submissions_reconciled_total',
-      help: 'Rounds over uncertain submissions by what they found.',
+      help: 'Attempts to resolve uncertain submissions, by result.',
       labelNames: ['outcome'],
       registers,
     }),
     polls: new Counter({
       name: 'tollgate_polls_total',
-      help: 'Polled tasks by what was seen.',
+      help: 'Polls of tasks, by result.',
       labelNames: ['outcome'],
       registers,
     }),
     possibleCostLeaks: new Counter({
       name: 'tollgate_possible_cost_leaks_total',
-      help: 'Tasks that expired before the gateway saw an end, or were found after they had failed: upstream may bill them.',
+      help: 'Tasks that expired before the gateway saw them end, or were found at the provider after they had failed: the provider may bill them.',
       registers,
     }),
     successesWithheld: new Counter({
       name: 'tollgate_task_successes_withheld_total',
-      help: 'Tasks whose success is withheld and asked for again, because its usage is missing or above its ceiling.',
+      help: 'Tasks whose success is withheld and polled again, because its usage is missing or above its ceiling.',
       labelNames: ['why'],
       registers,
     }),
     nativeIdsRepeated: new Counter({
       name: 'tollgate_task_native_ids_repeated_total',
-      help: 'Tasks that upstream gave the native id of an earlier task: they fail and are not billed.',
+      help: 'Tasks to which the provider gave the native id of an earlier task: they fail and are not billed.',
       labelNames: ['channel'],
       registers,
     }),
     policyFailures: new Counter({
       name: 'tollgate_policy_failures_total',
-      help: 'Rounds of a policy that failed; they are tried again.',
+      help: 'Failed rounds of a policy; they are retried.',
       labelNames: ['policy'],
       registers,
     }),
     lateAppends: new Gauge({
       name: 'tollgate_late_appends',
-      help: 'Facts waiting for the event log.',
+      help: 'Facts that wait for the event log.',
       registers,
     }),
     renderedOtherwise: new Counter({
       name: 'tollgate_task_rendered_otherwise_total',
-      help: 'Settled tasks of which upstream reports another resolution or duration than was asked for.',
+      help: 'Settled tasks for which the provider reports another resolution or duration than requested.',
       labelNames: ['family', 'what'],
       registers,
     }),
     openTasks: new Gauge({
       name: 'tollgate_open_tasks',
-      help: 'Tasks without an end yet, and those of them due to be asked for.',
+      help: 'Tasks that have not ended, and those of them that are due to be polled.',
       labelNames: ['kind', 'state'],
       registers,
     }),
@@ -156,7 +156,7 @@ function createChannelMetrics(registers: Registry[]) {
     }),
     channelShutTenants: new Gauge({
       name: 'tollgate_channel_shut_tenants',
-      help: 'Tenants to which this process shuts a channel because their own calls fail there.',
+      help: 'Tenants for which this process closed a channel, because their own calls fail there.',
       labelNames: ['channel'],
       registers,
     }),
@@ -179,18 +179,18 @@ export function eventLogMetrics(registry: Registry): EventLogObserver {
   })
   const retries = new Counter({
     name: 'tollgate_log_append_retries_total',
-    help: 'Further tries of identical appends.',
+    help: 'Retries of appends.',
     registers,
   })
   const seconds = new Histogram({
     name: 'tollgate_log_append_seconds',
-    help: 'Time of an append with all its tries.',
+    help: 'Duration of an append with all its retries.',
     buckets: SECONDS,
     registers,
   })
   const subscriptions = new Counter({
     name: 'tollgate_log_subscription_changes_total',
-    help: 'Subscriptions opened, caught up, dropped and stalled.',
+    help: 'Subscriptions to the log by event: opened, caught up, dropped, stalled.',
     labelNames: ['kind'],
     registers,
   })

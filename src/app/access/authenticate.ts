@@ -155,7 +155,7 @@ export async function followTokens(deps: {
       streamPrefix: tokenStreams,
       // A newer program wrote it: later events must still be noticed.
       onUnknown: (event) => {
-        logger.warn({ type: event.type, stream: event.stream }, 'an event is not understood')
+        logger.warn({ type: event.type, stream: event.stream }, 'an event cannot be decoded')
         authenticator.noticedUnknown(event)
       },
       signal,
@@ -167,7 +167,7 @@ export async function followTokens(deps: {
     }
   }
   const done = follow().catch((error: unknown) => {
-    if (!signal.aborted) logger.error({ err: error }, 'tokens are no longer followed')
+    if (!signal.aborted) logger.error({ err: error }, 'the subscription to token events has ended')
   })
   return { done }
 }

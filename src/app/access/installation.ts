@@ -101,7 +101,7 @@ async function name(
 function requireSame(noted: Noted, named: NonNullable<InstallationState>): void {
   if (named.databaseId !== noted.databaseId)
     throw new NotBelongingError(
-      `the event log is served from another database since ${named.adoptedAt}, and two would decide ` +
+      `the event log belongs to another database since ${named.adoptedAt}, and two databases would both decide ` +
         `about its balances and limits. ${ADVICE}`,
     )
   if (noted.logId !== undefined && named.logId !== noted.logId)
@@ -117,7 +117,9 @@ export async function checkBelonging(stores: Stores): Promise<void> {
   await requireHeld(stores.log, stores.pool, stores.projections)
   const named = await readNamed(stores)
   if (named === undefined)
-    throw new NotBelongingError(`the event log names no database, and did before. ${ADVICE}`)
+    throw new NotBelongingError(
+      `the event log names no database any more, although it did before. ${ADVICE}`,
+    )
   requireSame(noted, named)
 }
 
@@ -149,7 +151,7 @@ export async function requireBelonging(
   if (named === undefined)
     throw new NotBelongingError(
       noted.logId === undefined
-        ? `the event log has events, none of which was applied to this database. ${ADVICE}`
+        ? `the event log has events, but none of them was applied to this database. ${ADVICE}`
         : `the event log names no database, and this one belongs to another event log. ${ADVICE}`,
     )
   await noteLog(stores.pool, named.logId, adopts)

@@ -63,7 +63,7 @@ export async function agreeOnSecret(
   const noted = await readNoted(db)
   if (noted !== undefined && noted.fingerprint !== fingerprint)
     throw new MarkerSecretError(
-      'MARKER_SECRET is not the one that the replicas on this database have had since ' +
+      'MARKER_SECRET differs from the one that the replicas on this database have used since ' +
         `${noted.notedAt.toISOString()}: give every replica the same. To change it on purpose, stop ` +
         'all of them, set the new one and run tollgate marker-secret replace',
     )

@@ -22,7 +22,7 @@ export class UnknownSecrets {
     this.#clock = monotonic
     this.#answers = new Counter({
       name: 'tollgate_unknown_tokens_total',
-      help: 'Requests with an unknown token: 401, or 429 and not looked up where too many came from one address.',
+      help: 'Requests with an unknown token: answered 401, or 429 without a look-up after too many from one address.',
       labelNames: ['answer'],
       registers: registry === undefined ? [] : [registry],
     })

@@ -135,13 +135,14 @@ export async function followAccounts(deps: {
       streamPrefix: accountStreams,
       // A newer program wrote it: the cached settings stay valid for their time, and later events
       // are noticed.
-      onUnknown: ({ type, stream }) => logger.warn({ type, stream }, 'an event is not understood'),
+      onUnknown: ({ type, stream }) => logger.warn({ type, stream }, 'an event cannot be decoded'),
       signal,
     })
     for await (const message of changes) if (message.kind === 'event') facts.noticed(message.event)
   }
   const done = follow().catch((error: unknown) => {
-    if (!signal.aborted) logger.error({ err: error }, 'accounts are no longer followed')
+    if (!signal.aborted)
+      logger.error({ err: error }, 'the subscription to account events has ended')
   })
   return { done }
 }

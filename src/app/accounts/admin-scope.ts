@@ -49,22 +49,22 @@ export function requireManageable(adminScope: AdminScope, managed: Authority): v
   if (adminScope.kind === 'all') return
   const { kind, scope } = managed
   const spansTenants = isOperator(managed) || scope?.level === 'all_tenants'
-  if (spansTenants) deny('scope', 'A token that spans tenants is managed by an operator alone')
+  if (spansTenants) deny('scope', 'Only an operator manages a token that spans tenants')
   if (adminScope.kind === 'tenant') return
-  if (kind === 'admin') deny('kind', 'An admin token is managed with an admin token alone')
+  if (kind === 'admin') deny('kind', 'Only an admin token manages admin tokens')
   if (scope !== undefined && scope.level !== 'current_user')
-    deny('scope', 'With a profile token a scope can only be current_user')
+    deny('scope', 'A profile token can only issue tokens with the scope current_user')
 }
 
 /** As `requireManageable`, for a new token. @throws DomainError `scope_denied` */
 export function requireIssuable(adminScope: AdminScope, asked: Authority): void {
   requireManageable(adminScope, asked)
   if (adminScope.kind === 'user' && asked.kind === 'profile')
-    deny('kind', 'A profile token issues model and query tokens alone')
+    deny('kind', 'A profile token can only issue model and query tokens')
 }
 
 /** @throws DomainError `scope_denied` for all but operators */
 export function requireOperator(adminScope: AdminScope): void {
   if (adminScope.kind !== 'all')
-    throw new DomainError('scope_denied', 'This needs an admin token of an operator', {})
+    throw new DomainError('scope_denied', "This needs an operator's admin token", {})
 }

@@ -135,7 +135,7 @@ async function post(
     if (!isDomainError(error, 'log_outcome_unknown')) throw error
     throw new DomainError(
       'posting_outcome_unknown',
-      `the event log did not confirm it in time, and it may be written: send it again as ${id}, and it counts once`,
+      `the event log did not confirm it in time and may have recorded it: send it again as ${id}, and it counts once`,
       { param },
     )
   }

@@ -61,9 +61,11 @@ export async function checkTokenModels(
   for (const name of unknown) {
     const hint = await known.hint(name)
     if (hint !== '')
-      throw new DomainError('token_models_invalid', `no model is called \`${name}\`${hint}`, {
+      throw new DomainError('token_models_invalid', `no model has the name \`${name}\`${hint}`, {
         param: 'models',
       })
   }
-  return unknown.map((name) => `no model is called \`${name}\`: it opens nothing until one is`)
+  return unknown.map(
+    (name) => `no model has the name \`${name}\`: the entry has no effect until one has it`,
+  )
 }

@@ -179,7 +179,7 @@ async function manageable(
 async function requireManager({ log }: ManagementDeps, { tokenId }: Actor): Promise<IssuedToken> {
   const manager = await readToken(log, tokenId)
   if (manager !== undefined && manager.disabledAt === undefined) return manager
-  throw new DomainError('scope_denied', 'The token that asks has been disabled', {})
+  throw new DomainError('scope_denied', 'The token of this request has been disabled', {})
 }
 
 /**

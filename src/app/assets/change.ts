@@ -31,7 +31,7 @@ export function requireChangeable({ groupType }: { readonly groupType: AssetGrou
   if (canBeDeleted(groupType)) return
   throw new DomainError(
     'asset_action_not_enabled',
-    'The general asset library is neither changed nor deleted',
+    'Assets of the general library cannot be changed or deleted',
     {},
   )
 }

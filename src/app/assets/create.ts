@@ -200,7 +200,7 @@ async function findNativeGroup(
   if (found !== undefined) return found
   throw new DomainError(
     'upstream_unavailable',
-    'The asset group is not confirmed yet; try again in a while',
+    'The asset library has not confirmed the group yet; try again later',
     { retryAfterMs: NOT_CONFIRMED_RETRY_MS },
   )
 }

@@ -28,7 +28,7 @@ export function libraryRegionOf(
   const found = catalog.findAssetModel(name)
   const region = found?.model.region
   if (found === undefined || region === undefined)
-    throw new DomainError('unknown_model', '`model` is not one whose tasks can use assets', {
+    throw new DomainError('unknown_model', '`model` must be a model whose tasks can use assets', {
       model: name,
     })
   const { family, model } = found

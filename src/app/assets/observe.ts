@@ -10,7 +10,7 @@ const NO_REASON = { code: 'ProcessingFailed', message: 'The asset could not be p
 /** Upstream deleted it by itself. */
 const GONE_UPSTREAM = {
   code: 'ResourceNotFound',
-  message: 'The asset is not kept any more.',
+  message: 'The asset no longer exists.',
 }
 
 /** Whether a missing object may still appear: upstream's reads may be behind its writes. */

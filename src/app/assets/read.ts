@@ -86,7 +86,10 @@ async function refreshed(
   } catch (error) {
     // A later poll can record upstream's answer.
     if (isDomainError(error))
-      deps.logger.warn({ assetId: asset.assetId, requestId, err: error }, 'asset not observed')
+      deps.logger.warn(
+        { assetId: asset.assetId, requestId, err: error },
+        'the new state of an asset could not be recorded',
+      )
     else if (!(error instanceof ProviderError)) throw error
     return { state, url: undefined }
   }

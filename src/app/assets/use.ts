@@ -49,7 +49,7 @@ export function createUseAssets(deps: UseDeps): {
       const { asset, nativeId } = found.state
       channelId ??= asset.channelId
       if (channelId !== asset.channelId)
-        refuse(each.param, 'names an asset that is kept elsewhere than the others')
+        refuse(each.param, 'names an asset that is kept at another account than the others')
       await then(found, each)
       if (nativeId !== undefined) nativeIds.set(each.assetId, nativeId)
     }

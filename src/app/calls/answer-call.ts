@@ -160,7 +160,7 @@ function resolveOffered<Request, Seen>(
 ): ResolvedCall<Request, Seen> {
   const serving = channels.serving({ family, model })
   if (serving.length === 0)
-    throw new DomainError('unknown_model', `the model ${model} does not exist here`, { model })
+    throw new DomainError('unknown_model', `the model ${model} does not exist`, { model })
   return resolve(serving)
 }
 

@@ -30,31 +30,31 @@ export function createCallMetrics(registry: Registry): CallMetrics {
   return {
     ended: new Counter({
       name: 'tollgate_calls_ended_total',
-      help: 'Calls by how they ended.',
+      help: 'Calls by outcome.',
       labelNames: ['family', 'outcome'],
       registers,
     }),
     estimated: new Counter({
       name: 'tollgate_calls_estimated_total',
-      help: 'Calls settled from an estimate, by why.',
+      help: 'Calls settled from an estimate, by reason.',
       labelNames: ['family', 'why'],
       registers,
     }),
     absorbed: new Counter({
       name: 'tollgate_calls_absorbed_amount_total',
-      help: 'What failed calls probably cost us, in units of the currency, at our prices. A float.',
+      help: 'Probable provider cost of failed calls, in units of the currency, at our prices. A float.',
       labelNames: ['family', 'currency'],
       registers,
     }),
     answeredOtherwise: new Counter({
       name: 'tollgate_calls_answered_otherwise_total',
-      help: 'Settled calls answered with another model or service tier than asked for.',
+      help: 'Settled calls whose answer had another model or service tier than requested.',
       labelNames: ['family', 'what'],
       registers,
     }),
     reportsDoubted: new Counter({
       name: 'tollgate_calls_reports_doubted_total',
-      help: 'Settled calls whose reported usage was not taken as it is, by figure and why.',
+      help: 'Settled calls whose reported usage was corrected, by figure and reason.',
       labelNames: ['family', 'what', 'why'],
       registers,
     }),
@@ -66,18 +66,18 @@ export function createCallMetrics(registry: Registry): CallMetrics {
     }),
     inFlight: new Gauge({
       name: 'tollgate_calls_in_flight',
-      help: 'Calls in flight, those whose caller has gone included.',
+      help: 'Running calls, including those whose caller has disconnected.',
       registers,
     }),
     settleSeconds: new Histogram({
       name: 'tollgate_call_settle_seconds',
-      help: 'Time until a settlement was durable.',
+      help: 'Time until a settlement is durable.',
       buckets: SECONDS,
       registers,
     }),
     unrecordedFailures: new Counter({
       name: 'tollgate_call_failures_unrecorded_total',
-      help: 'Failed calls that were not written down.',
+      help: 'Failed calls that could not be recorded.',
       registers,
     }),
   }
@@ -88,19 +88,19 @@ export function journalMetrics(registry: Registry): JournalObserver {
   const registers = [registry]
   const batches = new Counter({
     name: 'tollgate_journal_batches_total',
-    help: 'Appends of the journal by where they went.',
+    help: 'Appends of the journal by destination.',
     labelNames: ['outcome'],
     registers,
   })
   const events = new Counter({
     name: 'tollgate_journal_events_total',
-    help: 'Settlements and failures the journal took; over batches: how many share an append.',
+    help: 'Settlements and failures that the journal accepted; divided by its batches, the number per append.',
     labelNames: ['outcome'],
     registers,
   })
   const seconds = new Histogram({
     name: 'tollgate_journal_batch_seconds',
-    help: 'Time of one append of the journal.',
+    help: 'Duration of one append of the journal.',
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
     registers,
   })
@@ -133,16 +133,16 @@ export function useBacklogMetrics(registry: Registry, backlog: () => Backlog): v
       collect: () => registered.set(value(backlog())),
     })
   }
-  gauge('tollgate_spool_batches', 'Batches waiting in the local spool.', ({ batches }) => batches)
+  gauge('tollgate_spool_batches', 'Batches that wait in the local spool.', ({ batches }) => batches)
   gauge(
     'tollgate_spool_records',
-    'Settlements and failures waiting in the local spool.',
+    'Settlements and failures that wait in the local spool.',
     ({ records }) => records,
   )
   gauge('tollgate_spool_bytes', 'Size of the local spool on disk.', ({ sizeBytes }) => sizeBytes)
   gauge(
     'tollgate_spool_limit_bytes',
-    'Size at which the local spool takes no more.',
+    'Maximum size of the local spool.',
     ({ maxBytes }) => maxBytes,
   )
   gauge(
@@ -171,12 +171,12 @@ export function useSetAsideMetrics(registry: Registry, count: () => Promise<SetA
   }
   gauge(
     'tollgate_spool_refused_records',
-    'Settlements and failures that the log refused for good and no operator has decided on.',
+    'Settlements and failures that the log permanently refused and no operator has decided on.',
     'refused',
   )
   gauge(
     'tollgate_spool_damaged_records',
-    'Damaged parts of the spool that are kept until an operator deletes their files.',
+    'Damaged parts of the spool, kept until an operator deletes their files.',
     'damaged',
   )
 }

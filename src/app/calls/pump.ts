@@ -209,7 +209,7 @@ export class Pump<Chunk extends PumpedChunk, Seen extends PumpedTally, Frame> {
       if (this.#abandoned)
         this.#deps.logger.error(
           { err: error, callId: this.#open.call.callId },
-          'what a caller left behind could not be settled',
+          'a call that its caller abandoned could not be settled',
         )
       this.#countEnd(isDomainError(error) ? error.code : 'internal')
     }

@@ -91,7 +91,7 @@ export function createRunningCalls(deps: Pick<CallDeps, 'limits' | 'metrics'>): 
     run: async ({ family, tokenId }, work) => {
       if (closed) throw new DomainError('overloaded', 'the service is shutting down', {})
       const isFull = inFlight() >= limits.maxCalls || ofToken.of(tokenId) >= limits.maxCallsPerToken
-      if (isFull) throw new DomainError('overloaded', 'too many calls are in flight', {})
+      if (isFull) throw new DomainError('overloaded', 'too many calls are running', {})
       const controller = new AbortController()
       pending.add(controller)
       const leave = ofToken.enter(tokenId)

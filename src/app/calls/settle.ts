@@ -229,7 +229,7 @@ export function noteFailure<Seen>(
     )
     .catch((error: unknown) => {
       deps.metrics.unrecordedFailures.inc()
-      deps.logger.warn({ err: error, callId: call.callId }, 'a failed call was not written down')
+      deps.logger.warn({ err: error, callId: call.callId }, 'a failed call was not recorded')
     })
 }
 

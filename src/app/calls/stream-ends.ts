@@ -22,8 +22,8 @@ const endings: Readonly<Record<StreamEnd, string>> = {
   drain: 'The answer was ended.',
   withheld: 'The answer is longer than its request allows and was ended.',
   length: 'The answer is longer than its request allows and was ended.',
-  stop: 'The gateway stops; the answer was ended.',
-  token: 'The token has ended, and the answer with it.',
+  stop: 'The gateway is stopping and ended the answer.',
+  token: 'The token is no longer valid, so the answer was ended.',
 }
 
 /** The error for a connected caller whose stream is settled although its end is missing. */
@@ -31,7 +31,7 @@ export function endedHere(by: StreamEnd): ProviderError {
   return new ProviderError(
     'unavailable',
     'certain',
-    `${endings[by]} What was delivered is charged.`,
+    `${endings[by]} The delivered part is charged.`,
   )
 }
 

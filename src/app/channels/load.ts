@@ -150,7 +150,7 @@ function readEntries(yamlText: string, faults: string[]): readonly unknown[] {
       ? document.channels
       : undefined
   if (!Array.isArray(list) || list.length === 0) {
-    faults.push('it must have a list `channels` with at least one entry')
+    faults.push('the file must have a list `channels` with at least one entry')
     return []
   }
   if (list.length > MAX_CHANNELS) faults.push(`at most ${MAX_CHANNELS} channels`)
@@ -160,7 +160,7 @@ function readEntries(yamlText: string, faults: string[]): readonly unknown[] {
 function checkEntry(catalog: Catalog, entry: ChannelEntry, where: string, faults: string[]): void {
   checkBaseUrl(entry.base_url, `${where}.base_url`, faults)
   const names = Object.keys(entry.models)
-  if (names.length === 0) faults.push(`${where}.models names no model`)
+  if (names.length === 0) faults.push(`${where}.models has no entry`)
   const calls = catalog.callFamilyOf(entry.family)
   if (calls !== undefined) return checkCallModels(catalog, calls, entry, where, faults)
   for (const name of names) {
@@ -168,7 +168,7 @@ function checkEntry(catalog: Catalog, entry: ChannelEntry, where: string, faults
     if (model === undefined || model.name !== name)
       faults.push(`${where}.models.${name} is not an external model name`)
     else if (model.region !== undefined && model.region !== entry.region)
-      faults.push(`${where}.models.${name} is of the other region`)
+      faults.push(`${where}.models.${name} belongs to another region`)
   }
 }
 

@@ -65,7 +65,7 @@ export function imageChannel(family: ImageFamily): ChannelSettings {
       const { largest_image_counts: counts } = entry
       for (const name of Object.keys(counts ?? {}))
         if (!models.includes(name) || !family.models.includes(name))
-          faults.push(`${where}.largest_image_counts.${name} is no image model of the channel`)
+          faults.push(`${where}.largest_image_counts.${name} is not an image model of the channel`)
       return {
         ...credentialHeaderOf(entry),
         ...(counts === undefined ? {} : { largestImageCounts: counts }),

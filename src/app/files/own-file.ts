@@ -12,7 +12,7 @@ import type { FileKey, FileView, OpenedFile } from './types.ts'
 /** @throws DomainError `storage_not_configured` */
 export function storeOf({ store }: Pick<FileDeps, 'store'>): ObjectStore {
   if (store === undefined)
-    throw new DomainError('storage_not_configured', 'there is no object storage', {})
+    throw new DomainError('storage_not_configured', 'no object storage is configured', {})
   return store
 }
 

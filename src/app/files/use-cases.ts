@@ -60,8 +60,14 @@ async function execute(
 async function discard(deps: FileDeps, { fileId }: Pick<KeptBody, 'fileId'>): Promise<void> {
   const quietly = (work: Promise<void>, what: string): Promise<void> =>
     work.catch((error: unknown) => deps.logger.warn({ err: error, fileId }, what))
-  await quietly(storeOf(deps).remove(fileKey(fileId)), 'a file was left to be purged')
-  await quietly(deps.quota.free(fileId), 'a file that is gone is counted for up to an hour')
+  await quietly(
+    storeOf(deps).remove(fileKey(fileId)),
+    'the bytes of a file could not be removed; the purge removes them',
+  )
+  await quietly(
+    deps.quota.free(fileId),
+    'a removed file counts against the quota for up to an hour',
+  )
 }
 
 async function keep(deps: FileDeps, principal: Principal, body: Readable): Promise<KeptBody> {
@@ -113,7 +119,9 @@ async function record(
   // If it fails, the reserved size counts for the file, for an hour at most.
   await place
     .keep(fileId)
-    .catch((error: unknown) => deps.logger.warn({ err: error, fileId }, 'a quota is behind'))
+    .catch((error: unknown) =>
+      deps.logger.warn({ err: error, fileId }, 'the quota for an upload could not be updated'),
+    )
   return {
     fileId,
     purpose,

@@ -22,7 +22,11 @@ export function startExchangeLoop(deps: {
         isFailing = false
       } catch (error) {
         // Logged once, not every second: operators monitor Postgres anyway.
-        if (!isFailing) deps.logger.warn({ err: error }, `${deps.of} are not shared at the moment`)
+        if (!isFailing)
+          deps.logger.warn(
+            { err: error },
+            `${deps.of} are not exchanged between replicas at the moment`,
+          )
         isFailing = true
       }
     }

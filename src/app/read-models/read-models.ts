@@ -57,9 +57,13 @@ export function createReadModels(
       }
       const shortcoming = state && shortcomingOf(state)
       if (shortcoming === undefined) return
-      throw new DomainError('read_model_behind', 'what this reads is behind the event log', {
-        reason: `the ${name} read model ${shortcoming}`,
-      })
+      throw new DomainError(
+        'read_model_behind',
+        'this read model is behind the event log; try again later',
+        {
+          reason: `the ${name} read model ${shortcoming}`,
+        },
+      )
     },
   }
 }

@@ -32,11 +32,11 @@ function wordsFor({ kind, position, type }: StopReason, name: string): string {
     case 'cannot_apply':
       return `event ${position ?? '?'} of type ${type ?? '?'} cannot be applied`
     case 'newer_version':
-      return 'a newer program has made it'
+      return 'it was built by a newer version of the gateway'
     case 'rebuild_failed':
       return `it could not be rebuilt: run tollgate rebuild ${name}`
     case 'log_older':
-      return `the log is older than it, or another one: restore the newer log, or run tollgate rebuild ${name} --force`
+      return `the log is older than it, or is another log: restore the newer log, or run tollgate rebuild ${name} --force`
     default:
       return unreachable(kind)
   }

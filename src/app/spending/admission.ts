@@ -219,7 +219,7 @@ async function reserveAll(
 function reservedByAnother(): DomainError {
   return new DomainError(
     'idempotency_in_progress',
-    'a request with this Idempotency-Key is still under way',
+    'a request with this Idempotency-Key is in progress',
     {},
   )
 }
@@ -234,7 +234,7 @@ export function insufficientBalance(
   const available = formatAmount(availablePico)
   return new DomainError(
     'insufficient_balance',
-    `the request holds ${hold} ${currency} until it is settled; ${available} ${currency} is available`,
+    `the request needs a hold of ${hold} ${currency}; ${available} ${currency} is available`,
     { currency, hold, available },
   )
 }

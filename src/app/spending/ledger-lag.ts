@@ -117,7 +117,7 @@ export function createFreshness(lag: LedgerLag, clock: Clock): Freshness {
 }
 
 function behind(): DomainError {
-  return new DomainError('read_model_behind', 'nothing can be sold at the moment', {
+  return new DomainError('read_model_behind', 'no request can be charged at the moment', {
     reason: `balances, prices or tokens are more than ${MAX_LAG_MS} ms behind the log`,
   })
 }

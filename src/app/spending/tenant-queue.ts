@@ -62,7 +62,7 @@ export function balanceUnavailable(cause: unknown): DomainError {
 /** The ledger lacks again what was read of it before: nothing was started. */
 export function ledgerWentBack(): DomainError {
   return new DomainError('read_model_behind', 'the balance cannot be checked at the moment', {
-    reason: 'the ledger is behind where it was read before',
+    reason: 'the ledger is behind an earlier read of it',
   })
 }
 

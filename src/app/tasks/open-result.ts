@@ -49,7 +49,7 @@ function linkTo(view: TaskView, name: string | undefined): string {
   const open = view.status === 'queued' || view.status === 'running'
   const why = open
     ? 'The video is not finished yet'
-    : 'There is no such file of the video (any more)'
+    : 'The video has no such file, or no longer has it'
   throw taskError('result_not_available', why, view.platformId)
 }
 
@@ -58,6 +58,6 @@ function judged(view: TaskView, opened: OpenedResult): OpenedResult {
   if (status === 200 || status === 206 || status === 416) return opened
   body.destroy()
   if (ENDED.has(status))
-    throw taskError('result_not_available', 'The link to the file has ended', view.platformId)
+    throw taskError('result_not_available', 'The link to the file has expired', view.platformId)
   throw taskError('upstream_unavailable', 'The file is temporarily unavailable', view.platformId)
 }

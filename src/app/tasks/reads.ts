@@ -107,7 +107,7 @@ export function createPageTasks(deps: TaskDeps): PageTasks {
         ? undefined
         : await taskPlace(deps.pool, { tenantId, families, id: after })
     if (after !== undefined && place === undefined)
-      throw new DomainError('invalid_request', '`after` must be the id of one in the list', {
+      throw new DomainError('invalid_request', '`after` must be the id of an item of the list', {
         param: 'after',
       })
     const filter = { tenantId, families, order, after: place }

@@ -48,7 +48,11 @@ export function createRefresher(deps: TaskDeps, observe: Observe): Refresher {
     now: async (row, requestId) => {
       const query = queryOf(deps, row, requestId)
       if (query === undefined)
-        throw new ProviderError('unavailable', 'ruled_out', 'The task cannot be asked for.')
+        throw new ProviderError(
+          'unavailable',
+          'ruled_out',
+          'The provider cannot be asked about the task.',
+        )
       return runPaced(deps, query.channel, patience(), () => askAndRecord(deps, observe, query))
     },
     urls: (row, requestId) => {

@@ -99,7 +99,7 @@ function repeated(deps: TaskDeps, input: TaskOrder, state: TaskState): CreatedTa
 function inProgress(platformId: string): DomainError {
   return taskError(
     'idempotency_in_progress',
-    'a request with this Idempotency-Key is still under way',
+    'a request with this Idempotency-Key is in progress',
     platformId,
   )
 }

@@ -37,13 +37,13 @@ export function balanceAlertPolicies(deps: BalanceAlertDeps): PolicySet {
   const { pool, log, clock, logger, registry } = deps
   const low = new Gauge({
     name: 'tollgate_low_balances',
-    help: 'Balances of tenants that are below their thresholds, by currency; reported by the worker that leads.',
+    help: 'Balances below their threshold, by currency; only the leading worker reports them.',
     labelNames: ['currency'],
     registers: [registry],
   })
   const webhooks = new Counter({
     name: 'tollgate_balance_webhooks_total',
-    help: 'Tries to send a webhook of a low balance, by outcome: delivered, failed, given_up.',
+    help: 'Attempts to deliver a low-balance webhook, by outcome: delivered, failed, given_up.',
     labelNames: ['outcome'],
     registers: [registry],
   })

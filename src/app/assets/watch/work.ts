@@ -61,7 +61,7 @@ async function isOver(
     return await done()
   } catch (error) {
     deps.metrics.policyFailures.inc({ policy: 'assets' })
-    if (!signal.aborted) deps.logger.warn({ id, kind, err: error }, 'asset not worked on')
+    if (!signal.aborted) deps.logger.warn({ id, kind, err: error }, 'work on an asset failed')
     return false
   }
 }

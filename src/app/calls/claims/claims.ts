@@ -85,14 +85,11 @@ async function refuse(deps: ClaimDeps, found: FoundClaim, bodyHash: string): Pro
     if (kept !== undefined) throw new RepeatedAnswer(kept)
   }
   if (found.isLeased)
-    throw refusal(
-      'idempotency_in_progress',
-      'a request with this Idempotency-Key is still under way',
-    )
+    throw refusal('idempotency_in_progress', 'a request with this Idempotency-Key is in progress')
   if (found.mayBeSettled)
     throw refusal(
       'idempotency_answer_not_kept',
-      'the call of this Idempotency-Key was made or may have been, and its answer is not kept: look up the receipt of the x-call-id of this answer, and use a new key to make another',
+      'the call with this Idempotency-Key was made, or may have been, and its answer is not kept: read the receipt of the x-call-id of this answer, and use a new key for another call',
     )
 }
 
@@ -144,7 +141,7 @@ function heldClaim(
       if (!isOurs)
         throw new DomainError(
           'idempotency_in_progress',
-          'another request has taken this Idempotency-Key; this one took too long and was not charged',
+          'another request took over this Idempotency-Key, because this one took too long; this one was not charged',
           {},
         )
       phase = 'settling'

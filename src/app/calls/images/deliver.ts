@@ -69,7 +69,7 @@ export async function deliverPicture(
   const look = await lookOf(bytes)
   if (look === 'oversized') throw unreadable()
   if (look === 'black')
-    throw new DomainError('suspected_black_image', 'The image is black all over', {})
+    throw new DomainError('suspected_black_image', 'The image is entirely black', {})
   if (way.delivery === 'b64_json')
     return { b64_json: 'base64' in picture ? picture.base64 : base64Of(bytes), ...shown }
   if (way.keepImage === undefined) throw noImageUrl()

@@ -71,7 +71,7 @@ async function fetched(
     room.give(maxBytes - bytes.length)
     const mediaType = imageMediaType(bytes)
     if (mediaType === undefined)
-      return refuse(param, `\`${param}\` must lead to a PNG, JPEG or WebP picture`)
+      return refuse(param, `\`${param}\` must be the URL of a PNG, JPEG or WebP picture`)
     return { from: 'upload', bytes, mediaType }
   } catch (error) {
     throw error instanceof FetchFault ? refusalOf(error, param, underBytes) : error
@@ -111,7 +111,7 @@ async function fitted(
   if (fit === undefined || base?.from !== 'upload') return request
   const sides = await sidesOf(base.bytes)
   return sides === undefined
-    ? refuse('size', '`size` must be said: the sides of the base picture cannot be read')
+    ? refuse('size', '`size` is required: the dimensions of the first picture cannot be read')
     : fit(sides)
 }
 

@@ -44,7 +44,7 @@ export function createImagePlace(store: ObjectStore, clock: Clock, monotonic: Cl
   return {
     check: () => {
       if (monotonic.nowMs() < awayUntilMs)
-        throw new DomainError('storage_unavailable', 'Object storage has just failed', {})
+        throw new DomainError('storage_unavailable', 'Object storage failed a moment ago', {})
     },
     open: (longestMs): KeepImage => {
       let leftMs = Math.min(longestMs, LONGEST_KEEP_MS)
@@ -85,7 +85,7 @@ export function createOpenImageFile(
     const key = { principal: { tenantId }, fileId }
     const notThere = (error: unknown): never => {
       // Another tenant's file reads like a missing one (P8).
-      if (isDomainError(error, 'file_not_found')) refuse('names no file of yours')
+      if (isDomainError(error, 'file_not_found')) refuse('names no file of the tenant')
       throw error
     }
     const { sizeBytes } = await findOwnFile(named, key).catch(notThere)
@@ -93,7 +93,8 @@ export function createOpenImageFile(
       refuse(`names a file of more than ${MAX_FILE_BYTES / 1024 / 1024} MiB`)
     const { body } = await openOwnFile(named, key).catch(notThere)
     const bytes = await buffer(body)
-    const mediaType = imageMediaType(bytes) ?? refuse('names a file that is no PNG, JPEG or WebP')
+    const mediaType =
+      imageMediaType(bytes) ?? refuse('names a file that is not a PNG, JPEG or WebP')
     return { from: 'upload', bytes, mediaType }
   }
 }

@@ -32,7 +32,9 @@ export async function uploadMedia(
     const place = await deps.quota.take(input.principal.tenantId, input.requestId)
     const body = place.counted(input.body)
     const quietly = (work: Promise<void>): Promise<void> =>
-      work.catch((error: unknown) => deps.logger.warn({ err: error }, 'a quota is behind'))
+      work.catch((error: unknown) =>
+        deps.logger.warn({ err: error }, 'the quota for an upload could not be updated'),
+      )
     try {
       const sent = await send(deps, { ...input, body }, stopped)
       deps.crashPoint('upload.after-provider')

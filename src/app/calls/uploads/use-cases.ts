@@ -31,7 +31,11 @@ const FIRST_BYTE_TIMEOUT_MS = 30_000
 const IDLE_TIMEOUT_MS = 60_000
 
 function left(): DomainError {
-  return new DomainError('upstream_unavailable', 'the caller left before the file came', {})
+  return new DomainError(
+    'upstream_unavailable',
+    'the caller disconnected before the file arrived',
+    {},
+  )
 }
 
 /** Streams the account's copy of an upload; the gateway stores nothing of it. */

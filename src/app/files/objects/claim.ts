@@ -38,7 +38,7 @@ export function createClaim(deps: ClaimDeps): () => Promise<Claim> {
   const { log, namespace, objects, clock, logger } = deps
   const refused = new Gauge({
     name: 'tollgate_objects_claim_refused',
-    help: '1 while the marker of our namespace in object storage does not name our log: nothing is purged.',
+    help: '1 while the marker of our namespace in object storage names another log: no object is purged.',
     registers: [deps.registry],
   })
   return async () => {

@@ -47,7 +47,7 @@ export function createPurgeRound(
   const { pool, log, objects, clock } = deps
   const purged = new Counter({
     name: 'tollgate_objects_purged_total',
-    help: 'Objects removed because no caller can ask for them any more.',
+    help: 'Objects removed because no caller can download them any more.',
     labelNames: ['purpose'],
     registers: [deps.registry],
   })

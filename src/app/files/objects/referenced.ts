@@ -27,7 +27,9 @@ const CATCH_UP_MS = 5_000
 async function untilRead(pool: Pool, log: EventLog, projection: string): Promise<void> {
   const end = await log.endPosition()
   if (end !== undefined && !(await waitForPosition(pool, projection, end, CATCH_UP_MS)))
-    throw new Error(`the ${projection} read model is behind: nothing is purged by it`)
+    throw new Error(
+      `the ${projection} read model is behind: objects that depend on it are not purged`,
+    )
 }
 
 /** The stored requests of open tasks. */

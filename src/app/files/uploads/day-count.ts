@@ -33,7 +33,8 @@ export async function countOfDay(
 const quotaWords = {
   files: (limit: number) => `${limit} uploads; delete files, or wait until some expire`,
   bytes: (limit: number) => `${limit} bytes of uploads; delete files, or wait until some expire`,
-  day: (limit: number) => `${limit} uploads a day, deleted ones too; wait until some are older`,
+  day: (limit: number) =>
+    `${limit} uploads per day, including deleted ones; wait until some are older than a day`,
 }
 
 /** The refusal of an upload at one of the bounds of its tenant. */

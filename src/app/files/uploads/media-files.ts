@@ -48,7 +48,7 @@ export function createMediaFiles(deps: UploadLookup): ResolveMediaFiles {
 export function keptApart(param: string): DomainError {
   return new DomainError(
     'invalid_request',
-    `\`${param}\` names a file that is kept elsewhere than the others; upload them again`,
+    `\`${param}\` names a file that is kept at another account than the others; upload them again`,
     { param },
   )
 }

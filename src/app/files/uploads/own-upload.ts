@@ -58,7 +58,7 @@ export async function namedUpload(
     throw new DomainError('invalid_request', `\`${param}\` ${why}`, { param })
   }
   const upload = await findOwnUpload(deps, key).catch((error: unknown) => {
-    if (isDomainError(error, 'file_not_found')) return refuse('names no file of yours')
+    if (isDomainError(error, 'file_not_found')) return refuse('names no file of the tenant')
     throw error
   })
   if (upload.purpose !== purpose) refuse(`names a file that was not uploaded for ${purpose}`)

@@ -63,9 +63,10 @@ function unsoldPrices(
     served,
   )
   for (const { sku, meant } of unsold)
-    if (meant !== undefined) refuse(sku, `nothing sells this SKU: did you mean \`${meant}\`?`)
+    if (meant !== undefined)
+      refuse(sku, `no model or tool is sold at this SKU: did you mean \`${meant}\`?`)
   return unsold.map(
-    ({ sku }) => `nothing sells ${sku}: its price has no effect until something does`,
+    ({ sku }) => `no model or tool is sold at ${sku}: the price has no effect until one is`,
   )
 }
 

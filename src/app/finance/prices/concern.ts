@@ -28,7 +28,7 @@ export function priceConcern(deps: {
   const { catalog, prices, served, started } = deps
   const gauge: Gauge = new Gauge({
     name: 'tollgate_unpriced_models',
-    help: 'Served models some of whose requests the price book in effect has no price for.',
+    help: 'Served models that lack a price for some requests in the price book in effect.',
     registers: [deps.registry],
     async collect() {
       // While the prices are unreadable, the last figure stays.
@@ -58,7 +58,7 @@ export function priceConcern(deps: {
 function withheld({ version, outcome, lacking }: StartedBook): readonly string[] {
   if (outcome !== 'withheld') return []
   return [
-    `price book ${version} was not published at start, as it lacks prices sold at: ${some(lacking)}; ` +
-      'publish it with "tollgate prices publish --yes", or put them back',
+    `price book ${version} was not published at start, because it lacks prices that are in use: ${some(lacking)}; ` +
+      'publish it with "tollgate prices publish --yes", or add them again',
   ]
 }

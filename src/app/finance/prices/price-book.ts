@@ -73,7 +73,7 @@ export async function findPriceBook(
   const known = (await listPriceBooks(db, { limit: MAX_NAMED })).map((one) => one.version)
   throw new DomainError(
     'price_book_not_found',
-    `no price book ${version.slice(0, MAX_SHOWN_CHARACTERS)}; there are ${known.join(', ') || 'none'}`,
+    `no price book has the version ${version.slice(0, MAX_SHOWN_CHARACTERS)}; known versions: ${known.join(', ') || 'none'}`,
     { param },
   )
 }

@@ -192,7 +192,7 @@ function refusing(all: readonly Bound[], holdPico: bigint): Bound | undefined {
 function reports(logger: Log, registry: Registry) {
   const reached = new Counter({
     name: 'tollgate_budgets_reached_total',
-    help: 'Requests refused by a hard budget, and soft budgets reached in a period, by whose they are.',
+    help: 'Requests refused by a hard budget, and soft budgets reached in a period, by subject.',
     labelNames: ['budget', 'subject'],
     registers: [registry],
   })

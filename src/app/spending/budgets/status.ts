@@ -102,8 +102,8 @@ export function budgetReached(
   const resetsAt = toTimestamp(toMs)
   return new DomainError(
     'budget_reached',
-    `the budget a ${kind} of ${whose[subject.kind]} is ${hard} ${currency}: ${available} ${currency} of it is left, ` +
-      `the request holds ${hold} ${currency} until it is settled; the next ${kind} begins at ${resetsAt}`,
+    `the budget per ${kind} of ${whose[subject.kind]} is ${hard} ${currency}: ${available} ${currency} of it is left, ` +
+      `the request needs a hold of ${hold} ${currency}; the next ${kind} begins at ${resetsAt}`,
     { currency, hold, available, limitedBy: `${subject.kind}_${kind}`, limit: hard, resetsAt },
   )
 }

@@ -32,7 +32,7 @@ export function createFreeDeliveries(
   const levels = createLru<string, { readonly units: number; readonly atMs: number }>(MAX_TOKENS)
   const delivered = new Counter({
     name: 'tollgate_calls_delivered_free_amount_total',
-    help: 'Of what failed calls probably cost us, those of which something was delivered. A float.',
+    help: 'Probable provider cost of failed calls that delivered a part of their answer. A float.',
     labelNames: ['currency'],
     registers: registry === undefined ? [] : [registry],
   })

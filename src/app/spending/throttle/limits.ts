@@ -60,14 +60,14 @@ const LONGEST_WAIT_MS = 60_000
 
 const words: Readonly<Record<LimitedBy, string>> = {
   requests: 'requests a minute',
-  attempts: 'requests a minute, refused ones counted',
+  attempts: 'requests a minute, including refused ones',
   tokens: 'tokens a minute',
-  free_requests: 'requests that are not billed a minute',
+  free_requests: 'unbilled requests a minute',
   refused_forms: 'requests a minute that are refused for their form or token',
-  own_requests: 'looks and requests that may be repeated a minute',
+  own_requests: 'reads and repeatable requests a minute',
   concurrent_calls: 'calls at a time',
   concurrent_tasks: 'tasks at a time',
-  free_deliveries: 'parts of failed answers an hour that cost it nothing, in units of currency',
+  free_deliveries: 'free parts of failed answers an hour, in units of currency',
 }
 const subjects: Readonly<Record<Breach['whose'], string>> = {
   address: 'This address',

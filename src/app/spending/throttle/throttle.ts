@@ -147,7 +147,7 @@ function reserveAll(...reserve: readonly (() => Reservation | undefined)[]): Res
 function createRefusalCount(registry: Registry | undefined) {
   const refused = new Counter({
     name: 'tollgate_rate_limited_total',
-    help: 'Requests refused at a limit, by limit and by whose it is.',
+    help: 'Requests refused at a limit, by limit and by its subject.',
     labelNames: ['limit', 'of'],
     registers: registry === undefined ? [] : [registry],
   })

@@ -100,7 +100,7 @@ export function createImageMaker(deps: ImageTaskDeps, settings: WorkerSettings):
     const { platformId } = poll
     const report = (error: unknown): void => {
       deps.metrics.policyFailures.inc({ policy: 'make-images' })
-      deps.logger.warn({ platformId, err: error }, 'images broken off')
+      deps.logger.warn({ platformId, err: error }, 'work on images aborted')
     }
     try {
       const isPutOff = await begin(deps, making, poll, { scale, signal: breakOff.signal }).catch(
