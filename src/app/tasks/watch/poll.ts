@@ -63,7 +63,7 @@ export function createPoller(deps: TaskDeps, observe: Observe, settings: WorkerS
   const places = createPlaces(CHUNKS_A_CHANNEL, deps.channels.all.length, (channelId, error) => {
     // The tasks are polled again when their leases end, or before.
     deps.metrics.policyFailures.inc({ policy: 'poll' })
-    deps.logger.warn({ channelId, err: error }, 'poll broken off')
+    deps.logger.warn({ channelId, err: error }, 'poll aborted')
   })
   const held = new HeldPolls()
   const { owner } = settings
@@ -210,7 +210,10 @@ async function record(
     })
     return await nextPoll(deps, settings, look, ended)
   } catch (error) {
-    deps.logger.warn({ platformId, err: error }, 'observation not recorded: asked for again')
+    deps.logger.warn(
+      { platformId, err: error },
+      'observation not recorded: the task is polled again',
+    )
     return nextPoll(deps, settings, { ...look, seen: failureOf(error) }, false)
   }
 }
@@ -231,7 +234,7 @@ async function nextPoll(
     try {
       if (await expireTask(deps, task, 'policy-expire')) return undefined
     } catch (error) {
-      deps.logger.warn({ platformId, err: error }, 'expiry not recorded: tried again')
+      deps.logger.warn({ platformId, err: error }, 'expiry not recorded: retried')
     }
   }
   const ageMs = nowMs - task.requestedAtMs
