@@ -10,7 +10,7 @@ const orNull = (description: string) => Type.Union([Type.String(), Type.Null()],
 const Threshold = Type.Object(
   {
     currency: Type.Enum([...currencies]),
-    below: Type.String({ maxLength: 40, description: 'Decimal string, more than nothing.' }),
+    below: Type.String({ maxLength: 40, description: 'Decimal string above zero.' }),
   },
   strict,
 )
@@ -25,12 +25,16 @@ const AlertsBody = Type.Object(
           Type.Null(),
         ],
         {
-          description: '`https://`, its host publicly routable; absent or null: none.',
+          description:
+            'An `https://` URL whose host is publicly routable; absent or null: no webhook.',
         },
       ),
     ),
     rotate_secret: Type.Optional(
-      Type.Boolean({ description: 'Sign with another secret, and with the one before as well.' }),
+      Type.Boolean({
+        description:
+          'Create a new signing secret; deliveries are signed with the previous one as well.',
+      }),
     ),
     ...expectedRevision,
   },
@@ -41,22 +45,29 @@ const members = {
   thresholds: Type.Array(
     Type.Object({ currency: Type.String(), below: Type.String() }, { named: 'AlertThreshold' }),
   ),
-  webhook_url: orNull('null: nothing is sent.'),
-  webhook_secret: orNull('What is sent is signed with it (Standard Webhooks); null without a URL.'),
+  webhook_url: orNull('null: no webhook.'),
+  webhook_secret: orNull(
+    'Secret that signs the deliveries (Standard Webhooks); null without a URL.',
+  ),
   low: Type.Array(
     Type.Object(
       {
         currency: Type.String(),
-        balance: Type.String({ description: 'What was left when it was seen.' }),
+        balance: Type.String({ description: 'Balance when the gateway found it low.' }),
         since: Type.String({ format: 'date-time', description: 'RFC 3339.' }),
-        tries: Type.Integer({ description: 'Of sending it.' }),
-        told_at: orNull('null: not yet, or never.'),
-        given_up_at: orNull('null: it was delivered, or will be tried again.'),
-        last_failure: orNull('Why the last try was not taken.'),
+        tries: Type.Integer({ description: 'Attempts to deliver the notification.' }),
+        told_at: orNull('When the notification was delivered; null: not yet, or never.'),
+        given_up_at: orNull(
+          'When the gateway stopped trying; null: it was delivered, or is tried again.',
+        ),
+        last_failure: orNull('Why the last attempt failed.'),
       },
       { named: 'LowBalance' },
     ),
-    { description: 'Balances that are low now, and whether the webhook was notified.' },
+    {
+      description:
+        'Balances that are below their threshold now, and the delivery of each notification.',
+    },
   ),
 }
 
@@ -66,10 +77,10 @@ export const balanceAlertRoutes = settingRoutes({
   path: 'balance-alerts',
   operation: 'BalanceAlerts',
   get: {
-    summary: 'Below what balances of a tenant count as low, where that is told, and which are',
+    summary: 'Get the balance alerts of a tenant, its webhook, and its low balances',
   },
   put: {
-    summary: 'Set when a tenant is told that its balance is low, and where',
+    summary: 'Set the balance alerts of a tenant and its webhook',
     body: AlertsBody,
     failures: ['amount_invalid'],
   },

@@ -18,7 +18,7 @@ const BudgetBody = Type.Object(
     ...facts,
     user_id: Type.Optional(KnownId),
     token_id: Type.Optional(KnownId),
-    hard: Amount('Decimal string: nothing is started that could go beyond it.'),
+    hard: Amount('Decimal string: requests that could exceed it are refused.'),
     soft: Amount('Decimal string: reaching it is logged and counted.'),
   },
   strict,
@@ -27,7 +27,10 @@ const BudgetBody = Type.Object(
 const BudgetsBody = Type.Object(
   {
     time_zone: Type.Optional(
-      Type.String({ maxLength: 64, description: 'IANA; absent: as it is, UTC at first.' }),
+      Type.String({
+        maxLength: 64,
+        description: 'Name of an IANA time zone; absent: unchanged (UTC at first).',
+      }),
     ),
     budgets: Type.Array(BudgetBody, { maxItems: MAX_BUDGETS }),
     ...expectedRevision,
@@ -57,15 +60,16 @@ export const budgetRoutes = settingRoutes({
   setting: managedBudgets,
   path: 'budgets',
   operation: 'Budgets',
-  get: { summary: 'Budgets of a tenant, its users and tokens, and how they stand' },
+  get: { summary: 'List the budgets of a tenant, its users and tokens, with their spending' },
   put: {
-    summary: 'Set all budgets of a tenant, its users and tokens; of the tenant itself an operator',
+    summary:
+      'Replace all budgets of a tenant, its users and tokens; only an operator changes those of the tenant itself',
     bodyLimit: BODY_LIMIT_BYTES,
     body: BudgetsBody,
     failures: ['user_not_found', 'token_not_found', 'amount_invalid'],
   },
   members: {
-    time_zone: Type.String({ description: 'By whose days and months.' }),
+    time_zone: Type.String({ description: 'Time zone in which days and months begin.' }),
     budgets: Type.Array(BudgetSchema),
   },
   read: ({ time_zone: timeZone, budgets }) => ({ timeZone, budgets: budgets.map(readBudget) }),
@@ -90,14 +94,19 @@ function readSubject(
   const refuse = (member: string, message: string): never => {
     throw new RequestError('parameter_invalid', `${at}/${member} ${message}`, `${at}/${member}`)
   }
-  if (userId !== undefined && subject !== 'user') refuse('user_id', 'goes with subject user')
-  if (tokenId !== undefined && subject !== 'token') refuse('token_id', 'goes with subject token')
+  if (userId !== undefined && subject !== 'user')
+    refuse('user_id', 'is allowed only with subject user')
+  if (tokenId !== undefined && subject !== 'token')
+    refuse('token_id', 'is allowed only with subject token')
   switch (subject) {
     case 'tenant':
       return { kind: 'tenant' }
     case 'user':
-      return { kind: 'user', userId: userId ?? refuse('user_id', 'must say whose') }
+      return { kind: 'user', userId: userId ?? refuse('user_id', 'is required with subject user') }
     case 'token':
-      return { kind: 'token', tokenId: tokenId ?? refuse('token_id', 'must say which') }
+      return {
+        kind: 'token',
+        tokenId: tokenId ?? refuse('token_id', 'is required with subject token'),
+      }
   }
 }

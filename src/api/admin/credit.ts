@@ -35,7 +35,7 @@ export function creditRoutes(
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const get = describe({
     operationId: 'getCredit',
-    summary: 'What a tenant has, per currency',
+    summary: 'Get the balance of a tenant, per currency',
     ok: CreditAnswerSchema,
     failures: [...readFailures, 'tenant_not_found'],
   })
@@ -59,7 +59,7 @@ export function creditRoutes(
 function grantRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
   const grant = describe({
     operationId: 'grantCredit',
-    summary: 'Give credit: an operator alone',
+    summary: 'Grant credit to a tenant (operators only)',
     ok: GrantAnswerSchema,
     failures: [...postingFailures, 'posting_id_taken'],
   })
@@ -86,7 +86,7 @@ function grantRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
 function limitRoute(instance: FastifyInstance, tenants: ManagedTenants): void {
   const limit = describe({
     operationId: 'setCreditLimit',
-    summary: 'How far below zero a balance may go: an operator alone',
+    summary: 'Set how far below zero a balance may go (operators only)',
     ok: CreditLimitAnswerSchema,
     failures: [...postingFailures, 'limit_id_taken'],
   })
@@ -117,7 +117,7 @@ function postingName(request: FastifyRequest, member: string, id: string | undef
   if (id !== undefined) return { id, key }
   throw new RequestError(
     'parameter_invalid',
-    `Send an Idempotency-Key header or ${member}: with the same one a retry moves nothing twice`,
+    `Send an Idempotency-Key header or ${member}, so that a retry moves no money twice`,
     member,
   )
 }

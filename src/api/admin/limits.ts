@@ -18,12 +18,12 @@ const orNull = (description: string) =>
   Type.Union([Type.Integer({ minimum: 1, maximum: MAX_TOKEN_LIMIT }), Type.Null()], { description })
 
 const subject = Type.Enum(['tenant', 'user'], {
-  description: 'All users and tokens of the tenant together, or all tokens of a user.',
+  description: '`tenant`: all its users and tokens together; `user`: all tokens of that user.',
 })
 const figures = {
   requests_per_minute: orNull('Calls and creations of tasks.'),
-  tokens_per_minute: orNull('Tokens of text, in and out.'),
-  concurrent_calls: orNull('Synchronous calls under way.'),
+  tokens_per_minute: orNull('Text tokens, input and output.'),
+  concurrent_calls: orNull('Running synchronous calls.'),
   concurrent_tasks: orNull('Asynchronous tasks that have not ended.'),
 }
 
@@ -36,7 +36,7 @@ const LimitsOfSubject = Type.Object(
     concurrent_calls: Type.Optional(figures.concurrent_calls),
     concurrent_tasks: Type.Optional(figures.concurrent_tasks),
   },
-  { ...strict, description: 'What is absent or null is not limited.' },
+  { ...strict, description: 'A limit that is absent or null is removed.' },
 )
 
 const LimitsBody = Type.Object(
@@ -59,9 +59,10 @@ export const limitRoutes = settingRoutes({
   setting: managedLimits,
   path: 'limits',
   operation: 'Limits',
-  get: { summary: 'Limits of a tenant and of its users' },
+  get: { summary: 'List the limits of a tenant and of its users' },
   put: {
-    summary: 'Set all limits of a tenant and of its users; of the tenant itself an operator',
+    summary:
+      'Replace all limits of a tenant and of its users; only an operator changes those of the tenant itself',
     bodyLimit: BODY_LIMIT_BYTES,
     body: LimitsBody,
     failures: ['user_not_found'],
@@ -103,6 +104,7 @@ function readSubject(
 ): LimitedSubject {
   if (kind === 'user' && userId !== undefined) return { kind, userId }
   if (kind === 'tenant' && userId === undefined) return { kind }
-  const message = kind === 'user' ? 'must say whose' : 'goes with subject user'
+  const message =
+    kind === 'user' ? 'is required with subject user' : 'is allowed only with subject user'
   throw new RequestError('parameter_invalid', `${param} ${message}`, param)
 }

@@ -21,14 +21,18 @@ export const TenantParamsSchema = Type.Object({ tenant_id: Type.String() })
 export const NewTenantSchema = Type.Object(
   {
     name: DisplayName,
-    tenant_id: Type.Optional(NewId('Its id instead of a new one: the same again changes nothing.')),
+    tenant_id: Type.Optional(
+      NewId('Id to use instead of a generated one; repeating the request changes nothing.'),
+    ),
   },
   { named: 'NewTenant', ...strict, examples: [{ tenant_id: 'acme', name: 'Acme' }] },
 )
 export const NewUserSchema = Type.Object(
   {
     name: DisplayName,
-    user_id: Type.Optional(NewId('Its id instead of a new one: the same again changes nothing.')),
+    user_id: Type.Optional(
+      NewId('Id to use instead of a generated one; repeating the request changes nothing.'),
+    ),
   },
   { named: 'NewUser', ...strict, examples: [{ user_id: 'ann', name: 'Ann' }] },
 )
@@ -39,7 +43,7 @@ export const NewGrantSchema = Type.Object(
     reason: Reason,
     grant_id: Type.Optional(
       NewId(
-        'Its id, required without an Idempotency-Key: the same again with the same figures gives nothing more.',
+        'Id of the grant, required without an Idempotency-Key; repeating the request with the same amount grants nothing more.',
       ),
     ),
   },
@@ -52,10 +56,10 @@ export const NewGrantSchema = Type.Object(
 export const CreditLimitSchema = Type.Object(
   {
     currency: Currency,
-    amount: Amount('How far below zero the balance may go; 0 for prepaid.'),
+    amount: Amount('How far below zero the balance may go; 0 means prepaid.'),
     limit_id: Type.Optional(
       NewId(
-        'Its id, required without an Idempotency-Key: the same again sets nothing, whatever was set since.',
+        'Id of the setting, required without an Idempotency-Key; repeating the request changes nothing, even after a later setting.',
       ),
     ),
   },
@@ -83,13 +87,13 @@ export const TenantAnswerSchema = successOf(Type.Object(tenant))
 export const UserAnswerSchema = successOf(Type.Object(user))
 export const TenantsAnswerSchema = successOf(
   Type.Object({
-    items: Type.Array(Type.Object(tenant), { description: 'In the order of their ids.' }),
+    items: Type.Array(Type.Object(tenant), { description: 'Sorted by id.' }),
     next_cursor: NextCursor,
   }),
 )
 export const UsersAnswerSchema = successOf(
   Type.Object({
-    items: Type.Array(Type.Object(user), { description: 'In the order of their ids.' }),
+    items: Type.Array(Type.Object(user), { description: 'Sorted by id.' }),
     next_cursor: NextCursor,
   }),
 )
@@ -99,7 +103,7 @@ export const CreditAnswerSchema = successOf(
     tenant_id: Type.String(),
     accounts: Type.Array(BalanceAccountSchema),
     as_of: Type.Union([Type.String(), Type.Null()], {
-      description: 'Position of the log that the ledger had come to.',
+      description: 'Log position up to which the ledger was read.',
     }),
   }),
 )
@@ -110,7 +114,7 @@ export const GrantAnswerSchema = successOf(
     tenant_id: Type.String(),
     currency: Currency,
     amount: Type.String(),
-    changed: Type.Boolean({ description: 'false: it was given before.' }),
+    changed: Type.Boolean({ description: 'false: this grant was already posted.' }),
   }),
 )
 export const CreditLimitAnswerSchema = successOf(
@@ -120,6 +124,8 @@ export const CreditLimitAnswerSchema = successOf(
     tenant_id: Type.String(),
     currency: Currency,
     amount: Type.String(),
-    changed: Type.Boolean({ description: 'false: it was set before.' }),
+    changed: Type.Boolean({
+      description: 'false: this credit limit was already set under this id.',
+    }),
   }),
 )

@@ -12,7 +12,11 @@ import { TenantParamsSchema } from './schemas.ts'
 /** Member of a body that may name the revision it is based on. */
 export const expectedRevision = {
   expected_revision: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'That was looked at, 0 for none.' }),
+    Type.Integer({
+      minimum: 0,
+      description:
+        'The `revision` that the change is based on; 0: never set. The change is refused if it has another one by now.',
+    }),
   ),
 }
 
@@ -121,7 +125,7 @@ function schemasOf(
   const members = {
     object: Type.Literal(code),
     tenant_id: Type.String(),
-    revision: Type.Integer({ description: '0: none were ever set.' }),
+    revision: Type.Integer({ description: 'Incremented by each change; 0: never set.' }),
     ...surface.members,
   }
   const describeOne = (

@@ -41,7 +41,7 @@ export function tenantRoutes(
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const list = describe({
     operationId: 'listTenants',
-    summary: 'Tenants the admin token reaches',
+    summary: 'List the tenants that the admin token can manage',
     ok: TenantsAnswerSchema,
     failures: [...readFailures, 'invalid_cursor'],
   })
@@ -58,7 +58,7 @@ export function tenantRoutes(
   })
   const open = describe({
     operationId: 'openTenant',
-    summary: 'Open a tenant: an operator alone',
+    summary: 'Open a tenant (operators only)',
     ok: TenantAnswerSchema,
     failures: [...changeFailures, 'body_empty', 'tenant_exists'],
   })
@@ -73,7 +73,7 @@ export function tenantRoutes(
   })
   const one = describe({
     operationId: 'getTenant',
-    summary: 'One tenant',
+    summary: 'Get a tenant',
     ok: TenantAnswerSchema,
     failures: [...readFailures, 'tenant_not_found'],
   })
@@ -94,7 +94,7 @@ export function userRoutes(
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const list = describe({
     operationId: 'listUsers',
-    summary: 'Users of a tenant',
+    summary: 'List the users of a tenant',
     ok: UsersAnswerSchema,
     failures: [...readFailures, 'invalid_cursor', 'tenant_not_found'],
   })

@@ -12,7 +12,7 @@ export function adminTokenRoutes(
   instance: FastifyInstance,
   { tokens }: Pick<Services['accounts'], 'tokens'>,
 ): void {
-  const whose = 'everybody the admin token reaches'
+  const whose = 'all users that the admin token can manage'
   tokenRoutes(instance, { tokens, describe, adminScopeOf, noun: 'Token', whose, filters: true })
   instance.withTypeProvider<TypeBoxTypeProvider>().post('/tokens', {
     schema: {

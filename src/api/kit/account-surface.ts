@@ -82,7 +82,7 @@ export const accountFailures = {
   read_model_behind: accountAway,
 } as const satisfies SurfaceFailures
 
-const csvText = 'RFC 4180 with a line of names, where CSV is asked for.'
+const csvText = 'CSV (RFC 4180) with a header line, where the request asks for CSV.'
 
 export interface AccountRoute {
   readonly operationId: string
@@ -156,7 +156,7 @@ export const DisplayName = line(128, 'One line of 1 to 128 characters.')
 
 export const Reason = line(
   256,
-  'The reason, as readers of the ledger see it: one line of 1 to 256 characters.',
+  'Reason that readers of the ledger see: one line of 1 to 256 characters.',
 )
 
 /** The actor of a change, for its events. */

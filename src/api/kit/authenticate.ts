@@ -96,7 +96,7 @@ function refusalOf(refused: Refused): Error {
     case 'too_many_unknown':
       return new DomainError(
         'rate_limited',
-        'Too many tokens that are not valid came from this address; this one was not looked at',
+        'Too many requests with invalid tokens came from this address; this token was not checked',
         { retryAfterMs: refused.waitMs },
       )
     case 'unknown':
@@ -165,6 +165,6 @@ export function useQueryBounds(
 }
 
 const tooManyQueries = (): DomainError =>
-  new DomainError('rate_limited', 'Too many queries of this token at once', {
+  new DomainError('rate_limited', 'This token has too many queries running', {
     retryAfterMs: QUERY_WAIT_MS,
   })

@@ -12,13 +12,15 @@ export const BalanceAccountSchema = Type.Object(
   {
     currency: Type.String({ description: 'Currencies are never added up.' }),
     granted: Full('Credit that was given.'),
-    adjusted: Full('What corrections gave; negative where they took.'),
-    settled: Full('What results cost.'),
+    adjusted: Full('Sum of adjustments; negative where they took credit back.'),
+    settled: Full('Sum of settled amounts.'),
     held: Full(
       'Reserved by running calls and tasks, and settlements the ledger does not have yet.',
     ),
     credit_limit: Full('How far below zero the balance may go.'),
-    available: Full('granted + adjusted + credit_limit - settled - held: what a request may hold.'),
+    available: Full(
+      'granted + adjusted + credit_limit - settled - held: the most that a new request can reserve.',
+    ),
     balance: Full('granted + adjusted - settled.'),
     reserved: Full('The same as held.'),
     used_total: Full('The same as settled.'),
@@ -61,9 +63,11 @@ export function toBalanceAccount(of: CurrencyBalance) {
 
 /** Which budget it is. */
 export const budgetFacts = {
-  subject: Type.Enum(['tenant', 'user', 'token'], { description: 'Whose spending it bounds.' }),
-  user_id: Type.Optional(Type.String({ description: 'Of a user.' })),
-  token_id: Type.Optional(Type.String({ description: 'Of a token.' })),
+  subject: Type.Enum(['tenant', 'user', 'token'], {
+    description: 'Whose spending the budget bounds.',
+  }),
+  user_id: Type.Optional(Type.String({ description: 'Id of the user, with subject `user`.' })),
+  token_id: Type.Optional(Type.String({ description: 'Id of the token, with subject `token`.' })),
   currency: Type.Enum([...currencies]),
   period: Type.Enum(['day', 'month']),
 }
@@ -73,18 +77,18 @@ const orNull = (description: string) => Type.Union([Type.String(), Type.Null()],
 export const BudgetSchema = Type.Object(
   {
     ...budgetFacts,
-    hard: orNull('null: nothing is refused.'),
-    soft: orNull('null: none.'),
+    hard: orNull('Requests that could exceed it are refused; null: no such bound.'),
+    soft: orNull('Reaching it is logged and counted; null: no such threshold.'),
     spent: Type.String({
-      description: 'Settled in the present period, and held by tasks under way.',
+      description: 'Settled in the current period, plus the holds of running tasks.',
     }),
-    left: orNull('Of hard; negative where what was under way came to more than its holds.'),
+    left: orNull('hard - spent; negative where settlements exceeded their holds.'),
     soft_reached: Type.Boolean(),
     begins_at: Type.String({
       format: 'date-time',
-      description: 'RFC 3339: the present day or month.',
+      description: 'RFC 3339: start of the current day or month.',
     }),
-    ends_at: Type.String({ description: 'Exclusive.' }),
+    ends_at: Type.String({ description: 'RFC 3339: end of the current day or month, exclusive.' }),
   },
   { named: 'BudgetStatus' },
 )

@@ -52,7 +52,7 @@ export function createBodyBudget({ limitBytes, perTokenBytes, silenceMs }: BodyB
       const isFull =
         (takenBytes > heldBytes && takenBytes + bytes > limitBytes) ||
         (ofToken > heldBytes && ofToken + bytes > perTokenBytes)
-      if (isFull) throw new RequestError('overloaded', 'Too many large requests at once')
+      if (isFull) throw new RequestError('overloaded', 'Too many large requests are being read')
       takenBytes += bytes
       takenBy.set(tokenId, ofToken + bytes)
     },

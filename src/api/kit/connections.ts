@@ -167,13 +167,13 @@ function metricsIn(registry: Registry, bounds: ConnectionBounds, open: () => num
   })
   const limit = new Gauge({
     name: 'tollgate_http_connections_limit',
-    help: 'Connections of callers that the process takes at most.',
+    help: 'Maximum number of open connections of callers.',
     registers,
   })
   limit.set(bounds.all)
   return new Counter({
     name: 'tollgate_http_connections_refused_total',
-    help: 'Connections closed by a bound: all, those of an address, no byte in time, an unread body.',
+    help: 'Connections that the process closed, by bound: all connections, connections of one address, no byte in time, unread body.',
     labelNames: ['reason'],
     registers,
   })

@@ -149,11 +149,11 @@ export async function sendEventStream<Frame>(
     await writer.write(last + dialect.end)
   } catch (error) {
     if (gone.signal.aborted)
-      request.log.info(failureFields(error), 'a stream ended after its caller')
+      request.log.info(failureFields(error), 'a stream ended after its caller had disconnected')
     else request.log.warn(failureFields(error), 'a stream failed')
     await writer.write(dialect.failure(error))
   } finally {
     writer.end()
-    if (gone.signal.aborted) request.log.info('the caller left a stream')
+    if (gone.signal.aborted) request.log.info('the caller disconnected during a stream')
   }
 }

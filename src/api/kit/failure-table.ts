@@ -120,11 +120,12 @@ const ofStores = {
   log_access_denied: broken,
   log_outcome_unknown: {
     status: 503,
-    words: 'The service could not record this request in time; look before trying again',
+    words:
+      'The service did not confirm this request in time and may have recorded it; check before you retry',
     retry: 'never',
   },
   wrong_expected_revision: away,
-  append_too_large: own(413, 'The request is larger than what can be recorded'),
+  append_too_large: own(413, 'The request is too large to be recorded'),
   event_invalid: broken,
   database_unavailable: away,
   storage_not_configured: {
@@ -134,36 +135,44 @@ const ofStores = {
   },
   storage_unavailable: { ...away, words: 'Object storage cannot be used at the moment' },
   object_too_large: own(413, 'The file is too large'),
-  storage_full: { status: 507, words: 'There is no room for this at the moment', retry: 30_000 },
-  upload_quota_reached: own(429, 'The tenant keeps as many uploads as it may', 'never'),
+  storage_full: {
+    status: 507,
+    words: 'Storage has no space left for this at the moment',
+    retry: 30_000,
+  },
+  upload_quota_reached: own(429, 'The tenant is at its limit of uploads', 'never'),
   read_model_behind: away,
 } as const satisfies Partial<Record<FailureCode, FailureRow>>
 
 const ofAdministration = {
-  tenant_exists: own(409, 'The tenant exists', 'never'),
+  tenant_exists: own(409, 'The tenant already exists', 'never'),
   // One constant text each: what a token may not see reads exactly like a missing thing (P8).
   tenant_not_found: own(404, 'The tenant does not exist'),
-  too_many_users: own(409, 'The tenant has as many users as it may have', 'never'),
-  user_exists: own(409, 'The tenant has this user', 'never'),
+  too_many_users: own(409, 'The tenant has the maximum number of users', 'never'),
+  user_exists: own(409, 'The tenant already has this user', 'never'),
   user_not_found: own(404, 'The tenant has no such user'),
   amount_invalid: own(400, 'The amount is not valid'),
-  adjustment_source_invalid: own(400, 'There is nothing of that name to adjust'),
-  adjustment_out_of_bounds: own(400, 'No more can be given or taken back'),
-  posting_id_taken: own(409, 'This id names another posting', 'never'),
-  limit_id_taken: own(409, 'This id names another credit limit', 'never'),
+  adjustment_source_invalid: own(400, 'The line or grant to adjust does not exist'),
+  adjustment_out_of_bounds: own(400, 'The adjustment is beyond what can be given or taken back'),
+  posting_id_taken: own(409, 'This id is already used by another posting', 'never'),
+  limit_id_taken: own(409, 'This id is already used by another credit limit', 'never'),
   // A retry under the same id moves no money twice.
   posting_outcome_unknown: own(
     503,
-    'The change could not be recorded in time, and may have been: send it again with the same id',
+    'The change was not confirmed in time and may have been recorded; send it again with the same id',
     2_000,
   ),
-  token_exists: own(409, 'The token exists', 'never'),
+  token_exists: own(409, 'The token already exists', 'never'),
   token_not_found: { status: 404, words: 'The token does not exist' },
   token_disabled: own(409, 'The token is disabled', 'never'),
   token_limits_invalid: own(400, 'The limits are not valid'),
   token_models_invalid: own(400, 'The models are not valid'),
   token_addresses_invalid: own(400, 'The addresses are not valid'),
-  token_bound_reached: own(409, 'There are as many tokens, or changes of one, as can be', 'never'),
+  token_bound_reached: own(
+    409,
+    'The maximum number of tokens, or of changes to one token, is reached',
+    'never',
+  ),
   token_scope_invalid: own(400, 'The scope is not valid'),
   token_expiry_invalid: own(400, 'The time is not valid'),
   token_secret_reused: own(409, 'The secret was used before', 'never'),
@@ -171,11 +180,11 @@ const ofAdministration = {
   setting_changed: own(409, 'The setting was changed in the meantime', 'never'),
   price_book_invalid: own(400, 'The price book is not valid'),
   price_books_changed: own(409, 'Another price book was published in the meantime', 'never'),
-  price_book_version_taken: own(409, 'The version names another price book', 'never'),
+  price_book_version_taken: own(409, 'The version is already used by another price book', 'never'),
   price_book_replaced: own(409, 'Another price book has replaced this one', 'never'),
-  price_book_not_found: own(404, 'There is no price book of that version'),
+  price_book_not_found: own(404, 'No price book has this version'),
   confirmation_required: own(409, 'Nothing was changed: this needs `"confirm": true`', 'never'),
-  audit_state_foreign: own(409, 'The earlier audit was of another log', 'never'),
+  audit_state_foreign: own(409, 'The earlier audit read another log', 'never'),
 } as const satisfies Partial<Record<FailureCode, FailureRow>>
 
 /** What a surface says of each failure of each setting. */
@@ -198,7 +207,7 @@ const ofSettings = forSettings((code, fault) => {
 })
 
 const ofVoices = {
-  voice_exists: own(409, 'There is a voice of that name', 'never'),
+  voice_exists: own(409, 'A voice with this voice_id already exists', 'never'),
 } as const satisfies Partial<Record<FailureCode, FailureRow>>
 
 const ofAssets = {
@@ -208,10 +217,10 @@ const ofAssets = {
   verification_not_found: {
     status: 404,
     words:
-      'The verification was not found: it has expired, or the credential is of no verification',
+      'The verification was not found: it has expired, or the credential belongs to no verification',
   },
   asset_not_active: own(400, 'The asset cannot be used now'),
-  asset_region_mismatch: own(400, 'The asset is kept in another region than the model'),
+  asset_region_mismatch: own(400, 'The asset is not in the region of the model'),
   asset_action_not_enabled: own(403, 'The action is not enabled for the general library'),
   channel_not_available: {
     status: 503,
@@ -221,7 +230,7 @@ const ofAssets = {
 } as const satisfies Partial<Record<FailureCode, FailureRow>>
 
 const ofImages = {
-  n_not_supported: own(400, 'So many images at once are not offered'),
+  n_not_supported: own(400, 'This number of images per request is not supported'),
   unsupported_image_input: own(400, 'This form of image input is not supported here'),
   image_too_large: own(413, 'An image is too large'),
   content_policy_violation: own(400, 'The request was rejected by the content policy'),
@@ -230,7 +239,7 @@ const ofImages = {
     words: 'The model service gave a black image; it is not billed',
     retry: 'never',
   },
-  invalid_image_url: own(400, 'An image is no URL that can be read'),
+  invalid_image_url: own(400, 'An image URL cannot be read'),
   no_image_generated: own(422, 'The model service made no image'),
   image_url_not_available: {
     status: 503,
@@ -259,7 +268,7 @@ export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
   ...ofImages,
   ...ofAssets,
   invalid_request: own(400, 'A field of the request is missing or not valid'),
-  invalid_duration: own(400, 'The duration is not one this model makes'),
+  invalid_duration: own(400, 'The model does not support this duration'),
   invalid_cursor: own(400, 'The cursor must be a next_cursor of this query'),
   unknown_model: own(404, 'The model does not exist or may not be used'),
   model_not_allowed: own(403, 'This token may not use that model'),
@@ -275,13 +284,13 @@ export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
     retry: 'never',
   },
   task_ended: own(409, 'The task has ended', 'never'),
-  result_not_available: own(404, 'There is no such file of the task'),
+  result_not_available: own(404, 'The task has no such file'),
   task_state_conflict: broken,
-  idempotency_key_reused: own(409, 'This Idempotency-Key came with another body', 'never'),
-  idempotency_in_progress: own(409, 'This Idempotency-Key is being worked on', 1_000),
+  idempotency_key_reused: own(409, 'This Idempotency-Key was used with another request', 'never'),
+  idempotency_in_progress: own(409, 'A request with this Idempotency-Key is in progress', 1_000),
   idempotency_answer_not_kept: own(
     409,
-    'The call of this Idempotency-Key was made, and its answer is not kept',
+    'The call with this Idempotency-Key was made, but its answer is not kept',
     'never',
   ),
   // The message must be the same for another tenant's response and a missing one (P8).
@@ -289,7 +298,7 @@ export const failureTable: Readonly<Record<FailureCode, FailureRow>> = {
   kept_unavailable: {
     status: 503,
     words:
-      'What this request continues from or refers to is kept where the model is not available at the moment; nothing was started. Try again, or send it in the request itself',
+      'The earlier response or the file that this request refers to is at an account that is not available at the moment; nothing was started. Try again, or send the content in the request itself',
     retry: 5_000,
   },
   price_not_configured: own(503, 'The model has no price', 'never'),

@@ -16,17 +16,17 @@ const headersWith = (description: string) =>
 
 /** Headers of a creation, for the documentation. */
 export const IdempotencyKeySchema = headersWith(
-  'The same key and body again answers with the same task and sends nothing.',
+  'A retry with the same key and body gets the same task; nothing is sent again.',
 )
 
 /** The same for a synchronous call. */
 export const CallKeySchema = headersWith(
-  'The same key and body again, within a day, answers as the first did: nothing is sent or charged twice.',
+  'A retry with the same key and body within a day gets the first answer; nothing is sent or charged twice.',
 )
 
 /** The same for requests that move a tenant's money. */
 export const PostingKeySchema = headersWith(
-  'Names the request instead of an id in the body: the same key and body again moves nothing more.',
+  'Identifies the request instead of an id in the body; a retry with the same key and body moves no money twice.',
 )
 
 /** The header of an answer that is repeated. */

@@ -119,7 +119,7 @@ async function readParts(
       const value = String(part.value)
       take(value.length)
       if (part.fieldnameTruncated || hasNul(name) || hasNul(value))
-        throw new RequestError('body_invalid', 'A field of the form is not readable', name)
+        throw new RequestError('body_invalid', 'A field of the form cannot be read', name)
       fields.set(name, [...(fields.get(name) ?? []), value])
     }
   } catch (error) {

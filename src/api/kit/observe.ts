@@ -60,13 +60,13 @@ function createAnswerSeries(registry: Registry) {
   const labelNames = ['method', 'route', 'status'] as const
   const total = new Counter({
     name: 'tollgate_http_requests_total',
-    help: 'Requests answered; status 499 where the caller left first.',
+    help: 'Answered requests; status 499 where the caller disconnected first.',
     labelNames,
     registers: [registry],
   })
   const seconds = new Histogram({
     name: 'tollgate_http_request_seconds',
-    help: 'Time from a request to its whole answer.',
+    help: 'Time from receiving a request to sending the last byte of its answer.',
     labelNames,
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
     registers: [registry],

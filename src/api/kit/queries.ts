@@ -10,19 +10,19 @@ const MAX_ITEMS = 1_000
 
 export const cursorMembers = {
   cursor: Type.Optional(
-    Type.String({ maxLength: 256, description: '`next_cursor` of the page before.' }),
+    Type.String({ maxLength: 256, description: '`next_cursor` of the previous page.' }),
   ),
   limit: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: MAX_ITEMS,
-      description: `Items of the page, ${DEFAULT_ITEMS} by default.`,
+      description: `Items per page, ${DEFAULT_ITEMS} by default.`,
     }),
   ),
 } as const
 
 export const NextCursor = Type.Union([Type.String(), Type.Null()], {
-  description: 'Where the next page begins; null: there is none.',
+  description: 'Cursor of the next page; null: this is the last page.',
 })
 
 /** Reads one page and whether there is another. @throws DomainError `invalid_cursor` */

@@ -91,7 +91,10 @@ function fromFramework(code: string, statusCode: number | undefined): RequestErr
         'The request body must be sent as application/json',
       )
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new RequestError('body_invalid', 'The body is not as long as Content-Length says')
+      return new RequestError(
+        'body_invalid',
+        'The request body does not have the length given by Content-Length',
+      )
     case 'FST_ERR_BAD_URL':
     case 'FST_ERR_MAX_PARAM_LENGTH':
       return new RequestError('url_invalid', 'The URL is not valid')
@@ -115,7 +118,12 @@ export function toRequestError(error: unknown): RequestError {
       )
     if (known) return known
     if (isOutage(error))
-      return new RequestError('outage', 'A part the gateway needs is unavailable', undefined, error)
+      return new RequestError(
+        'outage',
+        'A component that the gateway needs is unavailable',
+        undefined,
+        error,
+      )
   }
   return new RequestError('internal', 'Internal error', undefined, error)
 }

@@ -38,7 +38,7 @@ const WHOLE = /^-?\d+$/
 /** The digits of a number that are read; no double needs as many. */
 const MANY_DIGITS = 400
 const NUMBER = /-?(?:0|[1-9]\d{0,400})(?:\.\d{1,400})?(?:[eE][+-]?\d{1,20})?/y
-const INEXACT = 'A number is outside the range that is kept exactly'
+const INEXACT = 'A number is outside the range that can be kept exactly'
 const DIGIT = /\d/
 const WORDS: readonly (readonly [string, unknown])[] = [
   ['true', true],
@@ -128,7 +128,7 @@ class StrictReader {
 
   #end(): unknown {
     if (this.#text.length - this.#mediaCharacters > MAX_TEXT_CHARACTERS) {
-      const most = `${MAX_TEXT_CHARACTERS} characters besides inline media`
+      const most = `${MAX_TEXT_CHARACTERS} characters, not counting inline media`
       throw new RequestError('body_too_large', `The request body may have at most ${most}`)
     }
     return this.#root

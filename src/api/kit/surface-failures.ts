@@ -140,7 +140,7 @@ export function afterAcceptance(failure: Failure): Failure {
   if (/^(?:refused_|submission_refused)/.test(failure.failure)) return failure
   if (status !== 503 || typeof retry !== 'number') return { ...failure, retry: 'never' }
   const message =
-    'The service failed midway; query the task by the x-platform-id of this answer before creating another'
+    'The service failed while it created the task; query it by the x-platform-id of this answer before creating another'
   return { ...failure, message, retry: 'never' }
 }
 

@@ -42,14 +42,14 @@ function unknownParameter(known: readonly string[], query: unknown) {
   const name = Object.keys(query).find((one) => !known.includes(one))
   if (name === undefined) return undefined
   const shown = name.slice(0, MAX_SHOWN_CHARACTERS).replaceAll('~', '~0').replaceAll('/', '~1')
-  const those = known.length === 0 ? 'takes none' : `takes ${known.join(', ')}`
+  const those = known.length === 0 ? 'has none' : `has ${known.join(', ')}`
   return [
     {
       keyword: 'additionalProperties',
       schemaPath: '#/additionalProperties',
       params: {},
       instancePath: `/${shown}`,
-      message: `is not a query parameter here; this ${those}`,
+      message: `is not a query parameter of this route, which ${those}`,
     },
   ]
 }

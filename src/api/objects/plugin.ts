@@ -28,25 +28,27 @@ export type FindObject = (
 /** Types that a browser may show inline; any other is downloaded. */
 const shown = /^(?:image|audio|video)\//
 
-const files = { 'application/octet-stream': 'The bytes, with the type of the object.' }
+const files = { 'application/octet-stream': 'The bytes of the object, with its media type.' }
 
 const objectSchema = (shape: FailureShape): FastifySchema => ({
   operationId: 'downloadObject',
   tags: ['Operating'],
-  summary: 'Download a result by the URL it was given away as',
+  summary: 'Download a result by its signed URL',
   params: Type.Object({
-    '*': Type.String({ description: 'As the URL has it; `/` may be written as `%2F`.' }),
+    '*': Type.String({
+      description: 'Path of the object as in the signed URL; `/` may be written as `%2F`.',
+    }),
   }),
   querystring: Type.Object({
-    expires: Type.String({ description: 'Unix seconds.' }),
+    expires: Type.String({ description: 'Unix seconds at which the URL expires.' }),
     signature: Type.String(),
   }),
   response: {
     200: answer({ others: files }),
-    206: answer({ what: 'The part that `Range` asks for.', others: files }),
-    304: emptyAnswer('The client has it already.'),
-    412: emptyAnswer('`If-Match` or `If-Unmodified-Since` says so.'),
-    416: emptyAnswer('The range begins past the end.'),
+    206: answer({ what: 'The byte range that `Range` asks for.', others: files }),
+    304: emptyAnswer('The client already has this version.'),
+    412: emptyAnswer('A condition of `If-Match` or `If-Unmodified-Since` failed.'),
+    416: emptyAnswer('The range begins beyond the end.'),
     ...failureResponses(shape, ['storage_unavailable'], [notThere()]),
   },
 })

@@ -21,10 +21,10 @@ limited token is from its limits.`
 
 /** Sections of routes that belong to no mount. */
 const ownTags: readonly Tag[] = [
-  { name: 'Account', description: 'What the tenant of a token has, and a user’s own tokens.' },
+  { name: 'Account', description: 'Balance of the tenant of a token, and a user’s own tokens.' },
   { name: 'Administration', description: 'Tenants, users, credit and tokens.' },
-  { name: 'Finance and support', description: 'Read-only: the ledger and histories.' },
-  { name: 'Prices', description: 'What a creation would cost, before it is made.' },
+  { name: 'Finance and support', description: 'Read-only queries of the ledger and of histories.' },
+  { name: 'Prices', description: 'Price of a request before it is made.' },
   { name: 'Operating', description: 'Health, readiness and metrics, without a token.' },
 ]
 
@@ -47,34 +47,35 @@ const securitySchemes = {
   modelToken: {
     type: 'http',
     scheme: 'bearer',
-    description: 'Model token `sk-…`: calling models.',
+    description: 'Model token `sk-…`, for calls of models.',
   },
   modelKey: {
     type: 'apiKey',
     in: 'header',
     name: 'x-native-api-key',
-    description: 'The model token alone, where there is no `Authorization`.',
+    description: 'The model token without a scheme, in place of `Authorization`.',
   },
   modelClientKey: {
     type: 'apiKey',
     in: 'header',
     name: 'x-goog-api-key',
-    description: 'The same, as official clients of native generation send it.',
+    description:
+      'The model token without a scheme, as official clients of native generation send it.',
   },
   profileToken: {
     type: 'http',
     scheme: 'bearer',
-    description: 'Profile access token `pat-…`: the account of its tenant.',
+    description: 'Profile access token `pat-…`, for the account of its tenant.',
   },
   adminToken: {
     type: 'http',
     scheme: 'bearer',
-    description: 'Admin token `adm-…`: tenants, users, credit and tokens.',
+    description: 'Admin token `adm-…`, for tenants, users, credit and tokens.',
   },
   queryToken: {
     type: 'http',
     scheme: 'bearer',
-    description: 'Query authorization token `qak-…`: read-only queries.',
+    description: 'Query authorization token `qak-…`, for read-only queries.',
   },
 } as const
 

@@ -43,8 +43,8 @@ export function setAsideConcern(count: StartedCalls['setAside']): Concern {
   const look = async (): Promise<readonly string[]> => {
     const { refused, damaged } = await count()
     const words = [
-      refused > 0 ? `the log refused ${refused} record(s) for good` : undefined,
-      damaged > 0 ? `${damaged} damaged record(s) are kept` : undefined,
+      refused > 0 ? `the log permanently refused ${refused} record(s)` : undefined,
+      damaged > 0 ? `${damaged} damaged record(s) are in the spool` : undefined,
     ]
     return words.flatMap((each) =>
       each === undefined ? [] : [`${each}: see "tollgate spool list"`],
@@ -114,7 +114,7 @@ function lookAtProjections(states: readonly ReadModelState[] | undefined): reado
     const shortcoming = shortcomingOf(state)
     if (shortcoming !== undefined) return [`read models: ${state.name} ${shortcoming}`]
     if (!state.rebuilding) return []
-    return [`read models: ${state.name} serves as an older version until it is rebuilt`]
+    return [`read models: ${state.name} serves an older version until its rebuild is done`]
   })
 }
 
@@ -161,7 +161,7 @@ export function createReadiness(health: Health): () => Promise<Readiness> {
       degraded: [
         ...degraded,
         ...(spool !== undefined && spool.ageMs > SPOOL_OLD_MS
-          ? [`spool: ${spool.records} records wait, the oldest for ${spool.ageMs} ms`]
+          ? [`spool: ${spool.records} records wait for the log, the oldest for ${spool.ageMs} ms`]
           : []),
       ],
       ...rest,

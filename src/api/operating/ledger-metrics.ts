@@ -16,7 +16,7 @@ interface LedgerFigures {
 }
 
 /** A figure of the ledger: exact in the database, a float in the metrics. */
-const FLOAT = 'A float: exact figures are the ledger’s.'
+const FLOAT = 'A float; the ledger has the exact amount.'
 
 function sumOf(totals: readonly Total[], kind: Total['kind'], part?: string): bigint {
   return totals
@@ -70,7 +70,7 @@ export function useLedgerMetrics(registry: Registry, figures: LedgerFigures): vo
   addTrialBalance(gauge, look)
   gauge(
     'tollgate_ledger_repeated_settlements',
-    'Settlements in the log of what was settled before: the first one counts, these move nothing.',
+    'Settlements in the log whose source was already settled; only the first one counts.',
     [],
     async () => {
       const count = await withProbeTimeout(figures.passedOver).catch(() => undefined)
@@ -121,22 +121,22 @@ function addTotals(gauge: AddGauge, look: Totals): void {
   }
   const amount = (total: Total): number => Number(total.amount)
   const count = ({ n }: Total): number => n
-  ofTotals('tollgate_settled_amount', `What all lines amount to. ${FLOAT}`, 'settled', amount)
+  ofTotals('tollgate_settled_amount', `Sum of all ledger lines. ${FLOAT}`, 'settled', amount)
   ofTotals('tollgate_settled_lines', 'Lines of the ledger.', 'settled', count)
   ofTotals(
     'tollgate_settled_estimated_amount',
-    `What of the settled amount was estimated, not reported. ${FLOAT}`,
+    `Estimated part of the settled amount. ${FLOAT}`,
     'estimated',
     amount,
   )
-  ofTotals('tollgate_holds_open', 'Holds that are placed.', 'held', count)
-  ofTotals('tollgate_holds_open_amount', `What is held. ${FLOAT}`, 'held', amount)
+  ofTotals('tollgate_holds_open', 'Open holds.', 'held', count)
+  ofTotals('tollgate_holds_open_amount', `Sum of open holds. ${FLOAT}`, 'held', amount)
 }
 
 function addTrialBalance(gauge: AddGauge, look: Totals): void {
   gauge(
     'tollgate_trial_balance_difference',
-    `By how much accounts, lines and holds disagree: 0 when all is well. ${FLOAT}`,
+    `Difference between accounts, lines and holds; 0 if they agree. ${FLOAT}`,
     ['currency'],
     async () => {
       const totals = await look()
@@ -159,12 +159,12 @@ function addLastAudit(gauge: AddGauge, { lastAudit }: Pick<LedgerFigures, 'lastA
     })
   ofAudit(
     'tollgate_audit_age_seconds',
-    'Since an audit last came to its end; absent when none ever did.',
+    'Seconds since an audit last completed; absent if none ever did.',
     ({ ageSeconds }) => ageSeconds,
   )
   ofAudit(
     'tollgate_audit_findings',
-    'What the last audit found; absent when there was none.',
+    'Findings of the last audit; absent if there was none.',
     ({ findings }) => findings,
   )
 }
@@ -182,17 +182,17 @@ function addSilentSpools(
     )
   ofSpools(
     'tollgate_silent_spools',
-    'Spools of replicas that report no longer, with settlements that no process drains.',
+    'Spools with settlements whose replica has stopped reporting, so that no process drains them.',
     ({ spools }) => spools,
   )
   ofSpools(
     'tollgate_silent_spools_amount',
-    `What was settled and waits in those. ${FLOAT}`,
+    `Sum of the settlements in silent spools. ${FLOAT}`,
     ({ amount }) => Number(amount),
   )
   ofSpools(
     'tollgate_silent_spools_oldest_seconds',
-    'Since the first of those replicas last reported; after a week its spool is given up.',
+    'Longest time since one of those replicas last reported; after a week its spool is given up.',
     ({ oldestSeconds }) => oldestSeconds,
   )
 }

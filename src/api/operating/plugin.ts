@@ -30,16 +30,18 @@ function isFromHere({ headers, raw }: FastifyRequest): boolean {
 const WelcomeSchema = Type.Object({
   name: Type.Literal('tollgate'),
   documentation: Type.String(),
-  description: Type.String({ description: 'OpenAPI, for programs.' }),
+  description: Type.String({ description: 'Path of the OpenAPI document.' }),
   health: Type.Array(Type.String()),
 })
 const HealthSchema = Type.Object({ status: Type.Literal('ok') })
 const ReadinessSchema = Type.Object({
   ready: Type.Boolean(),
-  reasons: Type.Array(Type.String(), { description: 'Empty when ready.' }),
+  reasons: Type.Array(Type.String(), {
+    description: 'Why the process is not ready; empty when it is.',
+  }),
   degraded: Type.Array(Type.String(), {
     description:
-      'What the operator must look at although the gateway serves: `prices: …` names models it cannot sell, `read models: …` what some routes cannot answer from, `spool: …` settlements that wait too long, that the log refused for good, or that the disk damaged, `disk: …` which folder has too little room for its store to go on, and how much it needs.',
+      'Problems that an operator must look at while the gateway serves. `prices: …`: models that cannot be sold. `read models: …`: read models that some routes cannot answer from. `spool: …`: settlements that wait too long, that the log permanently refused, or that the disk damaged. `disk: …`: a folder with too little space for its store, and how much it needs.',
   }),
   dependencies: Type.Record(Type.String(), Type.Enum(['up', 'down'])),
   projections: Type.Array(
@@ -60,7 +62,7 @@ const ReadinessSchema = Type.Object({
         maxBytes: Type.Integer(),
         ageMs: Type.Number(),
       },
-      { description: 'Settlements that wait on local disk for the event log.' },
+      { description: 'Settlements on the local disk that wait for the event log.' },
     ),
   ),
 })
@@ -90,7 +92,7 @@ export function welcomePlugin(probes: readonly string[]) {
         schema: {
           operationId: 'getWelcome',
           tags,
-          summary: 'Where to go from here',
+          summary: 'Show where the documentation and the health checks are',
           response: { 200: answer({ json: WelcomeSchema }) },
         },
       },
@@ -110,7 +112,7 @@ export function livenessPlugin() {
         schema: {
           operationId: 'getHealth',
           tags,
-          summary: 'The process is alive',
+          summary: 'Check that the process is alive',
           response: { 200: answer({ json: HealthSchema }) },
         },
       },
@@ -133,10 +135,13 @@ export function operatingPlugin(deps: OperatingDeps) {
         schema: {
           operationId: 'getReadiness',
           tags,
-          summary: 'Whether new requests should be sent here, and what it depends on',
+          summary: 'Check whether new requests should be sent to this process',
           response: {
             200: answer({ json: ReadinessSchema }),
-            503: answer({ json: ReadinessSchema, what: 'Not ready: it should get no more work.' }),
+            503: answer({
+              json: ReadinessSchema,
+              what: 'The process is not ready and should get no new requests.',
+            }),
           },
         },
       },
@@ -153,10 +158,12 @@ export function operatingPlugin(deps: OperatingDeps) {
           tags,
           summary: 'Prometheus metrics',
           response: {
-            200: answer({ others: { 'text/plain': 'The exposition format.' } }),
+            200: answer({
+              others: { 'text/plain': 'Metrics in the Prometheus exposition format.' },
+            }),
             403: answer({
               json: operatingShape.schema,
-              what: 'On this port they are only for the machine itself.',
+              what: 'On this port only programs on the same machine may read the metrics.',
             }),
           },
         },
@@ -165,7 +172,7 @@ export function operatingPlugin(deps: OperatingDeps) {
         if (deps.isPublic && !isFromHere(request))
           throw new RequestError(
             'address_not_allowed',
-            'On this port the metrics are only for the machine itself; set OPERATIONS_PORT',
+            'On this port only programs on the same machine may read the metrics; set OPERATIONS_PORT to serve them on another port',
           )
         return reply.type(deps.metrics.contentType).send(await metrics())
       },

@@ -27,17 +27,17 @@ export function useProjectionMetrics(registry: Registry, health: Health): void {
   }
   gauge(
     'tollgate_projection_lag_seconds',
-    'Age of the oldest event a read model has not considered yet.',
+    'Age of the oldest event that a read model has not processed yet.',
     ({ lagMs }) => lagMs / 1_000,
   )
   gauge(
     'tollgate_projection_position',
-    'Position of the last event a read model has considered; -1 before the first.',
+    'Position of the last event that a read model has processed; -1 before the first.',
     ({ position }) => Number(position ?? -1),
   )
   gauge(
     'tollgate_projection_stopped',
-    '1 while a projection is stopped at an event it cannot apply.',
+    '1 while a projection is stopped at an event that it cannot apply.',
     ({ stopped }) => (stopped === undefined ? 0 : 1),
   )
 }

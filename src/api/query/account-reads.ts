@@ -67,7 +67,7 @@ const FACTS_WAIT_MS = 1_000
 
 /** Most groups in one answer about usage. */
 const MAX_GROUPS = 50_000
-const NARROW = 'narrow it by tenant_id and by its times'
+const NARROW = 'narrow it by tenant_id and by a shorter time range'
 
 export function accountReads(deps: {
   /** Its statements end by themselves after a while. */

@@ -28,8 +28,8 @@ export function ledgerPositions(deps: {
     if (asked === undefined) return position < 0n ? 0n : position
     if (asked <= position) return asked
     if (asked > ((await logEnd()) ?? -1n))
-      throw new RequestError('parameter_invalid', 'as_of lies beyond the end of the log', 'as_of')
+      throw new RequestError('parameter_invalid', 'as_of is beyond the end of the log', 'as_of')
     if (await waitForPosition(db, 'ledger', asked, CATCH_UP_MS)) return asked
-    throw new DomainError('read_model_behind', 'the ledger has not come to this position', {})
+    throw new DomainError('read_model_behind', 'the ledger has not reached this position', {})
   }
 }

@@ -35,7 +35,7 @@ export function assetRoutes(instance: FastifyInstance, reads: QueryReads): void 
       schema: {
         ...describe({
           operationId: 'getAssetHistory',
-          summary: 'What happened to an asset, a group or a verification',
+          summary: 'Get the history of an asset, a group or a verification',
           ok: HistoryAnswerSchema,
           failures: assetHistoryFailures,
         }),
@@ -58,7 +58,7 @@ function listRoutes(instance: FastifyInstance, reads: QueryReads): void {
     ...describe({
       ...list,
       operationId: 'listAssets',
-      summary: 'Assets, newest first',
+      summary: 'List assets, newest first',
       ok: AssetsAnswerSchema,
     }),
     querystring: AssetsQuerySchema,
@@ -78,7 +78,7 @@ function listRoutes(instance: FastifyInstance, reads: QueryReads): void {
     ...describe({
       ...list,
       operationId: 'listAssetGroups',
-      summary: 'Groups of assets, newest first',
+      summary: 'List groups of assets, newest first',
       ok: GroupsAnswerSchema,
     }),
     querystring: GroupsQuerySchema,

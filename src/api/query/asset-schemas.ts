@@ -9,7 +9,7 @@ import { Cursor, Format, Limit, Name } from './schemas.ts'
 /** As callers may name one: any text. */
 const Project = Type.String({ minLength: 1, maxLength: 128 })
 const GroupType = Type.Enum([...assetGroupTypes], {
-  description: '`AIGC`: the general library. `LivenessFace`: of a real person who was verified.',
+  description: '`AIGC`: the general library. `LivenessFace`: assets of a verified real person.',
 })
 const Region = Type.Enum(['domestic', 'overseas'])
 const OrNull = Type.Union([Type.String(), Type.Null()])
@@ -43,7 +43,7 @@ const kept = {
   tenant_id: Type.String(),
   user_id: Type.String(),
   token_id: Type.String(),
-  request_id: Type.String({ description: 'Of its creation.' }),
+  request_id: Type.String({ description: 'Id of the request that created it.' }),
   region: Region,
   project_name: Type.String(),
   group_type: GroupType,
@@ -91,6 +91,6 @@ export const GroupsAnswerSchema = successOf(
 export const AssetParamsSchema = Type.Object({
   id: Type.String({
     description:
-      'Id of an asset or a group, the gateway’s or the provider’s; of a verification or a request.',
+      'Id of an asset or a group (the gateway’s or the provider’s), of a verification or of a request.',
   }),
 })

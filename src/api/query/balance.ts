@@ -22,13 +22,13 @@ const BalanceQuerySchema = Type.Object({
   tenant_id: Type.Optional(Name),
   currency: Type.Optional(Type.Enum(['CNY', 'USD'])),
   cursor: Type.Optional(
-    Type.String({ maxLength: 256, description: '`next_cursor` of the page before.' }),
+    Type.String({ maxLength: 256, description: '`next_cursor` of the previous page.' }),
   ),
   limit: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: MAX_TENANTS,
-      description: `Tenants, ${DEFAULT_TENANTS} by default. CSV: absent means all.`,
+      description: `Tenants per page, ${DEFAULT_TENANTS} by default. CSV: absent means all.`,
     }),
   ),
   format: Format,
@@ -46,9 +46,9 @@ const BalanceAnswerSchema = successOf(
     ),
     next_cursor: Type.Union([Type.String(), Type.Null()]),
     as_of: Type.Union([Type.String(), Type.Null()], {
-      description: 'Position of the log that the ledger had come to.',
+      description: 'Log position up to which the ledger was read.',
     }),
-    updated_at: Type.Integer({ description: 'Unix seconds of the answer.' }),
+    updated_at: Type.Integer({ description: 'Time of the answer, in Unix seconds.' }),
   }),
 )
 
@@ -89,7 +89,7 @@ export function balanceRoute(instance: FastifyInstance, services: QueryServices)
       schema: {
         ...describe({
           operationId: 'listBalances',
-          summary: 'What tenants have, per currency',
+          summary: 'List the balances of tenants, per currency',
           ok: BalanceAnswerSchema,
           failures: [...listFailures, 'log_unavailable'],
           csv: true,

@@ -23,7 +23,9 @@ const LogsQuerySchema = Type.Object({
   user_id: Type.Optional(Name),
   model: Type.Optional(Name),
   token_id: Type.Optional(Name),
-  type: Type.Optional(Type.Enum([...logKinds], { description: 'All by default.' })),
+  type: Type.Optional(
+    Type.Enum([...logKinds], { description: 'Kinds of items to return; all by default.' }),
+  ),
   task_id: Type.Optional(Name),
   request_id: Type.Optional(Name),
   as_of: Type.Optional(AsOf),
@@ -66,7 +68,7 @@ export function logsRoute(instance: FastifyInstance, services: QueryServices): v
       schema: {
         ...describe({
           operationId: 'listLogs',
-          summary: 'What was used and what was given, newest first',
+          summary: 'List usage, grants and adjustments, newest first',
           ok: LogsAnswerSchema,
           failures: [...listFailures, 'log_unavailable'],
           csv: true,

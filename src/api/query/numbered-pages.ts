@@ -12,7 +12,11 @@ const EXPORTED_AT_ONCE = 1_000
 
 export const pageMembers = {
   page: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: MAX_PAGE, description: 'From 1. CSV: absent means all.' }),
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_PAGE,
+      description: 'Number of the page, from 1. CSV: absent means all.',
+    }),
   ),
   page_size: Type.Optional(
     Type.Integer({
@@ -26,7 +30,7 @@ export const pageMembers = {
 export const shownPageMembers = {
   page: Type.Integer(),
   page_size: Type.Integer(),
-  total: Type.Integer({ description: 'On all pages.' }),
+  total: Type.Integer({ description: 'Number of items on all pages.' }),
 } as const
 
 interface AskedPage {

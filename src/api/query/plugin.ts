@@ -39,7 +39,7 @@ function linesRoute(instance: FastifyInstance, reads: QueryReads): void {
       schema: {
         ...describe({
           operationId: 'listLedgerLines',
-          summary: 'Settled lines, newest first',
+          summary: 'List settled lines, newest first',
           ok: LinesAnswerSchema,
           failures: listFailures,
           csv: true,
@@ -71,7 +71,7 @@ function summaryRoute(instance: FastifyInstance, reads: QueryReads): void {
       schema: {
         ...describe({
           operationId: 'summariseLedger',
-          summary: 'Settled totals by group and currency',
+          summary: 'Get settled totals by group and currency',
           ok: SummaryAnswerSchema,
           failures: listFailures,
           csv: true,
@@ -120,7 +120,7 @@ export function queryPlugin(services: QueryServices) {
         schema: {
           ...describe({
             operationId: 'getTaskHistory',
-            summary: 'What happened to a task, a call or a request',
+            summary: 'Get the history of a task, a call or a request',
             ok: HistoryAnswerSchema,
             failures: historyFailures,
           }),

@@ -39,7 +39,7 @@ interface ProjectionReadsDeps {
 const NARROW_LINES = 'narrow it by tenant_id, from and to, or ask for a smaller limit'
 const NARROW_SUMMARY = 'narrow it by tenant_id, and by from and to'
 const NARROW_ASSETS = 'narrow it by tenant_id, group_id or asset_id'
-const NARROW_HISTORY = 'ask again later'
+const NARROW_HISTORY = 'try again later'
 
 /** The queries over the read models in Postgres. */
 export function projectionReads({ db, logEnd, readModels }: ProjectionReadsDeps): QueryReads {

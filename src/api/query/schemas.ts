@@ -11,19 +11,20 @@ export const Decimal = Type.String({ description: 'Exact decimal string.', examp
 export const Quantity = Type.Integer({
   minimum: 0,
   maximum: Number.MAX_SAFE_INTEGER,
-  description: 'Of the unit.',
+  description: 'Number of units.',
 })
 /** The position of the log at which the answer is true, as lines have it. */
 export const AsOf = Type.String({
   pattern: '^(?:0|[1-9]\\d{0,17})$',
-  description: 'A position of the log: the answer is as the ledger was then.',
+  description: 'A log position: the answer shows the ledger as of it.',
 })
 /** The same of an answer. */
 export const AnsweredAsOf = Type.String({
-  description: 'Position of the log that the answer is as of; ask with it for the same again.',
+  description:
+    'Log position that the answer is as of; send it as `as_of` to get the same answer again.',
 })
 export const Format = Type.Optional(
-  Type.Enum(['json', 'csv'], { description: 'Wins over the Accept header.' }),
+  Type.Enum(['json', 'csv'], { description: 'Takes precedence over the Accept header.' }),
 )
 
 /** Most lines of one JSON page, and of one read of a CSV export. */
@@ -43,13 +44,13 @@ const filters = {
 }
 
 export const Cursor = Type.Optional(
-  Type.String({ maxLength: 256, description: '`next_cursor` of the page before.' }),
+  Type.String({ maxLength: 256, description: '`next_cursor` of the previous page.' }),
 )
 export const Limit = Type.Optional(
   Type.Integer({
     minimum: 1,
     maximum: MAX_PAGE_LINES,
-    description: `JSON: items of the page, ${DEFAULT_PAGE_LINES} by default. CSV: absent means all.`,
+    description: `JSON: items per page, ${DEFAULT_PAGE_LINES} by default. CSV: absent means all.`,
   }),
 )
 
@@ -82,7 +83,7 @@ export const LedgerLineSchema = Type.Object(
     quantity: Quantity,
     unit: Type.String(),
     price: Decimal,
-    per: Type.Integer({ description: 'Units the price is quoted for.' }),
+    per: Type.Integer({ description: 'Number of units that the price is for.' }),
     currency: Type.String(),
     amount: Decimal,
     price_book_version: Type.String(),
@@ -90,12 +91,13 @@ export const LedgerLineSchema = Type.Object(
     request_id: Type.String(),
     position: Type.String({ description: 'Position of the settlement in the log.' }),
     adjusted: Type.String({
-      description: 'Sum of the adjustments of this line: what of the amount was given back.',
+      description:
+        'Sum of the adjustments of this line: the part of the amount that was given back.',
       examples: ['0'],
     }),
     account_prices: Type.Union([Type.Integer(), Type.Null()], {
       description:
-        "Which of the tenant's account prices the price came of; null where it is that of the price book.",
+        "Revision of the tenant's prices that this price comes from; null for a price of the price book.",
     }),
   },
   { named: 'LedgerLine' },

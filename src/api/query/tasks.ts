@@ -43,20 +43,24 @@ type TasksQuery = Static<ReturnType<typeof tasksQuerySchema>>
 const TaskItemSchema = Type.Object(
   {
     platform_id: Type.String({ description: 'Our id of the task.' }),
-    task_id: Type.Union([Type.String(), Type.Null()], { description: 'Native id, once there is.' }),
+    task_id: Type.Union([Type.String(), Type.Null()], {
+      description: 'Native id of the task; null until the provider has given one.',
+    }),
     tenant_id: Type.String(),
     user_id: Type.String(),
     token_id: Type.String(),
     family: Type.String(),
-    endpoint: Type.String({ description: 'Where it was asked for.' }),
+    endpoint: Type.String({ description: 'Path of the request.' }),
     model: Type.String(),
     status: Type.String(),
     created_at: Type.Integer({ description: 'Unix seconds.' }),
     updated_at: Type.Integer({ description: 'Unix seconds.' }),
     usage: Type.Union([Type.Record(Type.String(), Type.Integer()), Type.Null()]),
     currency: Type.Union([Type.String(), Type.Null()]),
-    amount: Type.Union([Type.String(), Type.Null()], { description: 'Null: not settled.' }),
-    request_id: Type.String({ description: 'Of its creation.' }),
+    amount: Type.Union([Type.String(), Type.Null()], {
+      description: 'Settled amount; null: not settled.',
+    }),
+    request_id: Type.String({ description: 'Id of the request that created it.' }),
     error_code: Type.Union([Type.String(), Type.Null()]),
   },
   { named: 'TaskItem' },
@@ -125,7 +129,7 @@ export function tasksRoute(instance: FastifyInstance, services: QueryServices): 
       schema: {
         ...describe({
           operationId: 'queryTasks',
-          summary: 'Tasks of every family, newest first',
+          summary: 'List tasks of every family, newest first',
           ok: TasksAnswerSchema,
           failures: listFailures,
           csv: true,

@@ -17,7 +17,7 @@ type Preset = (typeof presets)[number]
 const UnixSeconds = Type.Integer({
   minimum: 0,
   maximum: LATEST_S,
-  description: 'Unix seconds; with `time_preset=custom`.',
+  description: 'Unix seconds; only with `time_preset=custom`.',
 })
 
 export const timeRangeMembers = {
@@ -27,8 +27,7 @@ export const timeRangeMembers = {
   tz: Type.Optional(
     Type.String({
       maxLength: 64,
-      description:
-        'A zone of the IANA database by its name with a slash, whose days are meant; UTC by default.',
+      description: 'IANA time zone, such as `Asia/Shanghai`, whose days apply; UTC by default.',
       examples: ['Asia/Kolkata'],
     }),
   ),
@@ -55,7 +54,8 @@ export function readTimeRange(query: Static<typeof TimeRangeSchema>, nowMs: numb
   const zone = readZone(query.tz)
   if (preset !== 'custom')
     for (const name of ['start_time', 'end_time'] as const)
-      if (query[name] !== undefined) throw invalid(name, `${name} goes with time_preset=custom`)
+      if (query[name] !== undefined)
+        throw invalid(name, `${name} is allowed only with time_preset=custom`)
   if (preset === undefined) return { fromMs: undefined, toMs: undefined }
   if (preset !== 'custom') return rangeOf(preset, zone, nowMs)
   if (start === undefined) throw invalid('start_time', 'time_preset=custom needs start_time')

@@ -87,10 +87,10 @@ const UsageAnswerSchema = successOf(
     tz: Type.String(),
     ...ShownRangeMembers,
     as_of: AnsweredAsOf,
-    totals: Type.Array(Type.Object(totals), { description: 'What the items sum to.' }),
+    totals: Type.Array(Type.Object(totals), { description: 'Totals of all items.' }),
     items: Type.Array(
       Type.Object({
-        day: Type.Optional(Type.String({ description: 'Of the zone asked for.' })),
+        day: Type.Optional(Type.String({ description: 'Day in the requested time zone.' })),
         model: Type.Optional(Type.String()),
         token_id: Type.Optional(Type.String()),
         user_id: Type.Optional(Type.String()),
@@ -98,7 +98,9 @@ const UsageAnswerSchema = successOf(
         surface: Type.Optional(Type.String()),
         ...totals,
         unit: Type.Union([Type.String(), Type.Null()]),
-        quantity: Type.Union([Quantity, Type.Null()], { description: 'Null: units differ.' }),
+        quantity: Type.Union([Quantity, Type.Null()], {
+          description: 'Null where the units differ.',
+        }),
       }),
     ),
   }),
@@ -126,7 +128,7 @@ function readRange(query: UsageQuery, nowMs: number): TimeRange {
   const { from, to } = query
   if (from === undefined && to === undefined) return readTimeRange(query, nowMs)
   if (query.time_preset !== undefined)
-    throw invalid('time_preset', 'time_preset and from or to exclude each other')
+    throw invalid('time_preset', 'time_preset cannot be combined with from or to')
   readTimeRange(query, nowMs)
   const zone = readZone(query.tz)
   const read = (text: string | undefined, param: string): number | undefined => {
@@ -197,7 +199,7 @@ export function usageRoute(instance: FastifyInstance, services: QueryServices): 
       schema: {
         ...describe({
           operationId: 'summariseUsage',
-          summary: 'What was used by day, model, token, user, SKU or surface',
+          summary: 'Get usage by day, model, token, user, SKU or surface',
           ok: UsageAnswerSchema,
           failures: [...listFailures, 'log_unavailable'],
           csv: true,

@@ -22,7 +22,7 @@ const BalanceAnswerSchema = successOf(
   Type.Object({
     object: Type.Literal('balance'),
     tenant_id: Type.String(),
-    user_id: Type.String({ description: 'Whose token it is.' }),
+    user_id: Type.String({ description: 'User of the token.' }),
     accounts: Type.Array(BalanceAccountSchema),
     uploads: Type.Object(
       {
@@ -31,12 +31,12 @@ const BalanceAnswerSchema = successOf(
         bytes: Type.Integer(),
         bytes_limit: Type.Integer(),
       },
-      { description: 'What the tenant keeps of uploads, those under way included.' },
+      { description: 'Stored uploads of the tenant, including those in progress.' },
     ),
     as_of: Type.Union([Type.String(), Type.Null()], {
-      description: 'Position of the log that the ledger had come to.',
+      description: 'Log position up to which the ledger was read.',
     }),
-    updated_at: Type.Integer({ description: 'Unix seconds of the answer.' }),
+    updated_at: Type.Integer({ description: 'Time of the answer, in Unix seconds.' }),
   }),
 )
 
@@ -62,7 +62,7 @@ export function userPlugin(
       schema: {
         ...describeAccount(userEnvelope, 'profileToken', {
           operationId: 'getOwnBalance',
-          summary: 'What the tenant of the token has, per currency',
+          summary: 'Get the balance of the tenant of the token, per currency',
           ok: BalanceAnswerSchema,
           failures: balanceFailures,
         }),

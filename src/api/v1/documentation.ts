@@ -70,8 +70,8 @@ export function describe(route: {
     response: {
       200: answer({ ...(ok === undefined ? {} : { json: ok }), others, headers: allHeaders }),
       ...(route.hasRanges === true && {
-        206: answer({ what: 'The part that `Range` asks for.', others, headers: allHeaders }),
-        416: emptyAnswer('The range begins past the end.'),
+        206: answer({ what: 'The byte range that `Range` asks for.', others, headers: allHeaders }),
+        416: emptyAnswer('The range begins beyond the end.'),
       }),
       ...failureResponses(shape, failures, further, headers),
     },

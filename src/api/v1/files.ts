@@ -22,7 +22,7 @@ function refuse(param: string, message: string): never {
 function purposeOf(fields: FormFields): FilePurpose {
   const other = Object.keys(fields).find((name) => name !== 'purpose')
   if (other === 'file') refuse('file', '`file` must be a file: a part with a file name')
-  if (other !== undefined) refuse(other, 'A form with a file may have `file` and `purpose`')
+  if (other !== undefined) refuse(other, 'The form may have the fields `file` and `purpose` only')
   const { purpose } = fields
   if (purpose === undefined) refuse('purpose', '`purpose` is required')
   const known = filePurposes.find((one) => one === purpose)
@@ -48,7 +48,7 @@ async function takeUpload(
   let upload: { readonly kept: KeptBody; readonly filename: string } | undefined
   try {
     const fields = await streamForm(request, limits, async ({ name, filename, body }) => {
-      if (name !== 'file') refuse(name, 'A form with a file has it in `file`')
+      if (name !== 'file') refuse(name, 'The file must be in the field `file`')
       if (upload !== undefined) refuse('file', 'Files are uploaded one at a time')
       checkFilename(filename, 'file')
       upload = { kept: await files.keep(principalOf(request), body), filename }
@@ -220,7 +220,7 @@ export function filesPlugin(services: FileServices) {
   }
 }
 
-const Purpose = Type.Enum([...filePurposes], { description: 'What it may be used for.' })
+const Purpose = Type.Enum([...filePurposes], { description: 'What the file may be used for.' })
 
 const FileSchema = Type.Object(
   {
@@ -229,7 +229,7 @@ const FileSchema = Type.Object(
     bytes: Type.Integer({ minimum: 0 }),
     created_at: Type.Integer({ description: 'Unix seconds.' }),
     expires_at: Type.Optional(
-      Type.Integer({ description: 'Unix seconds: from then on there is no such file.' }),
+      Type.Integer({ description: 'Unix seconds after which the file no longer exists.' }),
     ),
     filename: Type.String(),
     purpose: Purpose,
@@ -264,12 +264,10 @@ const FileParamsSchema = Type.Object({ id: Type.String() })
 const MAX_PAGE_FILES = 10_000
 
 const FileQuerySchema = Type.Object({
-  after: Type.Optional(
-    Type.String({ description: 'Id of a file of this list: the page begins after it.' }),
-  ),
+  after: Type.Optional(Type.String({ description: 'Id of a file; the page begins after it.' })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_PAGE_FILES })),
   order: Type.Optional(
-    Type.Enum(['asc', 'desc'], { description: 'By the time of upload; default `desc`.' }),
+    Type.Enum(['asc', 'desc'], { description: 'Order by time of upload; default `desc`.' }),
   ),
   purpose: Type.Optional(Purpose),
 })

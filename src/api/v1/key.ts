@@ -56,7 +56,7 @@ export function keyRoute(app: FastifyInstance, { tokens }: Pick<Services, 'token
     schema: describe({
       tag: 'Text',
       operationId: 'getKey',
-      summary: 'Show the token that is sent, and how far it is from its limits',
+      summary: 'Get the token of the request, with its limits and budgets',
       ok: KeySchema,
       failures: tokenFailures,
     }),
@@ -78,7 +78,9 @@ const PerMinute = Type.Union([
   Type.Object(
     {
       ...figures,
-      reset_ms: Type.Integer({ description: 'Until nothing is used, in milliseconds.' }),
+      reset_ms: Type.Integer({
+        description: 'Milliseconds until the full limit is available again.',
+      }),
     },
     { named: 'RateStatus' },
   ),
@@ -100,21 +102,21 @@ const Limits = (description: string) =>
 /** A token for its holder; an absent limit is null. */
 const KeySchema = Type.Object({
   object: Type.Literal('key'),
-  id: Type.String({ description: 'Of the token; the secret itself is shown nowhere.' }),
+  id: Type.String({ description: 'Id of the token. The secret is never shown.' }),
   name: Type.String(),
-  last_four: Type.String({ description: 'How the secret ends.' }),
+  last_four: Type.String({ description: 'Last four characters of the secret.' }),
   tenant_id: Type.String(),
   user_id: Type.String(),
   models: Type.Union([Type.Array(Type.String()), Type.Null()], {
-    description: 'Those it may use; null: all.',
+    description: 'Models that the token may use; null: all.',
   }),
   addresses: Type.Union([Type.Array(Type.String()), Type.Null()], {
-    description: 'Addresses and ranges of them it may be used from; null: anywhere.',
+    description: 'IP addresses and CIDR ranges that the token may be used from; null: anywhere.',
   }),
   created_at: Type.Integer({ description: 'Unix seconds.' }),
   expires_at: Type.Union([Type.Integer(), Type.Null()], { description: 'Unix seconds.' }),
-  limits: Limits('Of the token.'),
-  user_limits: Limits('Of its user, with all its tokens together.'),
-  tenant_limits: Limits('Of its tenant, with all its users together.'),
-  budgets: Type.Array(BudgetSchema, { description: 'Of the token and of its user.' }),
+  limits: Limits('Limits of the token.'),
+  user_limits: Limits('Limits of its user, for all tokens of the user together.'),
+  tenant_limits: Limits('Limits of its tenant, for all users of the tenant together.'),
+  budgets: Type.Array(BudgetSchema, { description: 'Budgets of the token and of its user.' }),
 })

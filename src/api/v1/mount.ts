@@ -13,7 +13,7 @@ export const v1: Mount = {
   tags: [
     { name: 'Text', description: 'Chat, responses, native generation and models.' },
     { name: 'Images', description: 'Generate and edit images.' },
-    { name: 'Videos', description: 'Videos of every family, asked for in the same way.' },
-    { name: 'Files', description: 'Files of a tenant, to be named by their ids.' },
+    { name: 'Videos', description: 'Videos of every family, through the same requests.' },
+    { name: 'Files', description: 'Files of a tenant; requests refer to them by id.' },
   ],
 }

@@ -42,7 +42,7 @@ function readRoutes(instance: FastifyInstance, books: ManagedPriceBooks): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const list = describe({
     operationId: 'listPriceBooks',
-    summary: 'Price books: an operator alone',
+    summary: 'List price books (operators only)',
     ok: BooksAnswerSchema,
     failures: [...operatorReads, 'invalid_cursor'],
   })
@@ -59,7 +59,7 @@ function readRoutes(instance: FastifyInstance, books: ManagedPriceBooks): void {
   })
   const one = describe({
     operationId: 'getPriceBook',
-    summary: 'One price book with its prices: an operator alone',
+    summary: 'Get a price book with its prices (operators only)',
     ok: BookAnswerSchema,
     failures: [...operatorReads, 'price_book_not_found'],
   })
@@ -75,7 +75,7 @@ function readRoutes(instance: FastifyInstance, books: ManagedPriceBooks): void {
 function differenceRoute(instance: FastifyInstance, books: ManagedPriceBooks): void {
   const schema = describe({
     operationId: 'comparePriceBooks',
-    summary: 'What one price book has otherwise than another: an operator alone',
+    summary: 'Compare two price books (operators only)',
     ok: DifferenceAnswerSchema,
     failures: [...operatorReads, 'price_book_not_found'],
   })
@@ -93,7 +93,8 @@ function differenceRoute(instance: FastifyInstance, books: ManagedPriceBooks): v
 function publishRoute(instance: FastifyInstance, books: ManagedPriceBooks): void {
   const schema = describe({
     operationId: 'publishPriceBook',
-    summary: 'Publish a price book: an operator alone; the same again changes nothing',
+    summary:
+      'Publish a price book (operators only); publishing the same book again changes nothing',
     ok: PublicationAnswerSchema,
     failures: [
       ...changeFailures,
@@ -141,7 +142,7 @@ function unconfirmed({ publication, toConfirm }: ConfirmedPublication): DomainEr
   ]
   return new DomainError(
     'confirmation_required',
-    `Nothing was published: ${toConfirm.join('; ')}. ${changes.map((text) => `${text}. `).join('')}With "confirm": true it is published`,
+    `Nothing was published: ${toConfirm.join('; ')}. ${changes.map((text) => `${text}. `).join('')}Send "confirm": true to publish it`,
     { param: 'confirm' },
   )
 }

@@ -10,11 +10,12 @@ export const PRICES_LIMIT_BYTES = 2 * 1024 * 1024
 
 export const strict = { additionalProperties: false } as const
 export const Percent = Type.Union([Type.String(), Type.Null()], {
-  description: 'The change in per cent, with a sign and two decimals; null from a price of 0.',
+  description: 'Change in per cent, with a sign and two decimals; null where the price was 0.',
   examples: ['+1.09'],
 })
 const Version = Type.String({
-  description: 'Up to 128 letters, digits, dots, dashes, `_` and `+`; a book never changes.',
+  description:
+    'Up to 128 letters, digits, dots, dashes, `_` and `+`. The content of a version never changes.',
 })
 const EffectiveFrom = Type.String({
   description: 'RFC 3339: when it takes effect.',
@@ -35,7 +36,7 @@ export const ownPrice = {
 }
 const listPrice = {
   ...ownPrice,
-  demonstration: Type.Optional(Type.Boolean({ description: 'Only the sandbox sells at it.' })),
+  demonstration: Type.Optional(Type.Boolean({ description: 'true: applies on the sandbox only.' })),
 }
 const Price = Type.Object(listPrice, { named: 'Price' })
 
@@ -45,7 +46,7 @@ export const DifferenceQuerySchema = Type.Object({
   against: Type.String({
     minLength: 1,
     maxLength: 128,
-    description: 'Version of the book that is before: what changes from it to this one.',
+    description: 'Version to compare with: the answer has the changes from it to this one.',
   }),
 })
 export const NewBookSchema = Type.Object(
@@ -55,18 +56,18 @@ export const NewBookSchema = Type.Object(
     prices: Type.Array(Type.Object(listPrice, strict), {
       minItems: 1,
       maxItems: maxPriceEntries,
-      description: 'All of its prices, each SKU once in a currency.',
+      description: 'All prices of the book; each SKU at most once per currency.',
     }),
     demonstrations: Type.Optional(
       Type.Boolean({
         description:
-          'Keep its demonstration prices. Without it they are left out, and where there are any the version ends in `-list`.',
+          'true: keep demonstration prices. Otherwise they are left out, and if there were any, `-list` is appended to the version.',
       }),
     ),
     confirm: Type.Optional(
       Type.Boolean({
         description:
-          'Publish it also where it takes prices away, or changes them at once or never.',
+          'true: publish the book although it removes prices, takes effect at once, or never takes effect.',
       }),
     ),
   },
@@ -92,10 +93,10 @@ const difference = {
   changed: Type.Array(
     Type.Object({ before: Price, after: Price, percent: Percent }, { named: 'PriceChange' }),
   ),
-  unchanged: Type.Integer({ description: 'How many are the same in both.' }),
+  unchanged: Type.Integer({ description: 'Number of prices that are equal in both.' }),
 }
 const Publisher = Type.Union([Type.String(), Type.Null()], {
-  description: 'Who had it published: the id of an admin token, or whom a command named.',
+  description: 'Who published it: the id of an admin token, or the actor of a command.',
 })
 const book = {
   object: Type.Literal('price_book'),
@@ -110,17 +111,21 @@ export const BooksAnswerSchema = successOf(
       Type.Object({
         ...book,
         state: Type.Enum(['in_effect', 'upcoming', 'replaced'], {
-          description: '`replaced`: another is in effect instead, or will be.',
+          description:
+            '`replaced`: a later book is in effect, or will be when this one would begin.',
         }),
         price_count: Type.Integer(),
       }),
-      { description: 'The latest to begin first.' },
+      { description: 'Sorted by `effective_from`, latest first.' },
     ),
     next_cursor: NextCursor,
   }),
 )
 export const BookAnswerSchema = successOf(
-  Type.Object({ ...book, prices: Type.Array(Price, { description: 'By SKU and currency.' }) }),
+  Type.Object({
+    ...book,
+    prices: Type.Array(Price, { description: 'Sorted by SKU and currency.' }),
+  }),
 )
 export const DifferenceAnswerSchema = successOf(
   Type.Object({
@@ -135,30 +140,30 @@ export const PublicationAnswerSchema = successOf(
     object: Type.Literal('price_book_publication'),
     version: Version,
     effective_from: EffectiveFrom,
-    changed: Type.Boolean({ description: 'false: exactly this book was published before.' }),
+    changed: Type.Boolean({ description: 'false: exactly this book was already published.' }),
     takes_effect: Type.Enum(['at_once', 'later', 'never'], {
-      description: '`never`: when it would begin, one that begins later is in effect.',
+      description: '`never`: a book with a later `effective_from` is already in effect by then.',
     }),
     replaces: Type.Union([Type.String(), Type.Null()], {
-      description: 'The version in effect when it begins.',
+      description: 'Version that is in effect until it begins.',
     }),
-    difference: Type.Object(difference, { description: 'From the prices of `replaces`.' }),
+    difference: Type.Object(difference, { description: 'Changes from the prices of `replaces`.' }),
     unpriced: Type.Array(
       Type.Object({
         model: Type.String(),
         skus: Type.Array(Type.String()),
         sold_now: Type.Boolean(),
       }),
-      { description: 'Served models that it has not all prices of.' },
+      { description: 'Served models for which the book lacks prices.' },
     ),
     unsold: Type.Array(
       Type.Object({
         sku: Type.String(),
         meant: Type.Union([Type.String(), Type.Null()], {
-          description: 'The nearest SKU that is sold.',
+          description: 'Sold SKU with the most similar name.',
         }),
       }),
-      { description: 'Of the prices it adds, SKUs that nothing sells.' },
+      { description: 'SKUs of added prices that no model or tool is sold at.' },
     ),
   }),
 )

@@ -18,13 +18,13 @@ import {
 
 const Revision = Type.Integer({
   minimum: 0,
-  description: 'Counted from 1 each time they are set; 0: they never were.',
+  description: 'Incremented by each change; 0: never set.',
 })
 
 const LookQuery = Type.Object({
   all: Type.Optional(
     Type.Enum(['true', 'false'], {
-      description: 'Every price of the list too, not its own alone.',
+      description: 'true: include prices of the list that are the same for the tenant.',
     }),
   ),
 })
@@ -33,25 +33,26 @@ const PricesBody = Type.Object(
     expected_revision: Type.Integer({
       minimum: 0,
       description:
-        'The `revision` that was looked at: where they were set since, nothing is changed.',
+        'The `revision` that the change is based on. The change is refused if the prices have another one by now.',
     }),
     multiplier: Type.Optional(
       Type.Union([Type.String(), Type.Null()], {
         description:
-          'What prices of the list are multiplied by, from 0 to 100 with at most 6 decimals; absent or null: nothing.',
+          'Factor for all prices of the list, from 0 to 100 with at most 6 decimals; absent or null: no factor.',
         examples: ['0.85'],
       }),
     ),
     prices: Type.Optional(
       Type.Array(Type.Object(ownPrice, strict), {
         maxItems: maxAccountPrices,
-        description: 'Own prices of single SKUs, never multiplied; absent: none.',
+        description:
+          'Tenant prices of single SKUs; the multiplier does not apply to them. Absent: none.',
       }),
     ),
   },
   {
     ...strict,
-    description: 'All of the prices: what is absent is taken away.',
+    description: 'Replaces all prices of the tenant; prices that are absent are removed.',
     examples: [
       {
         expected_revision: 0,
@@ -66,9 +67,9 @@ const ClearQuery = Type.Object({ expected_revision: Type.Optional(Revision) }, s
 const PerUnits = Type.Object(perUnits, { named: 'PricePerUnits' })
 const members = {
   revision: Revision,
-  multiplier: Type.Union([Type.String(), Type.Null()], { description: 'null: none.' }),
+  multiplier: Type.Union([Type.String(), Type.Null()], { description: 'null: no factor.' }),
   price_book_version: Type.Union([Type.String(), Type.Null()], {
-    description: 'Of the list, in effect now.',
+    description: 'Version of the list in effect.',
   }),
   prices: Type.Array(
     Type.Object(
@@ -76,12 +77,14 @@ const members = {
         sku: Type.String(),
         currency: Type.Enum(['CNY', 'USD']),
         list: Type.Union([PerUnits, Type.Null()], {
-          description: 'null: the list has none.',
+          description: 'null: the list has no price for it.',
         }),
         tenant: Type.Union([PerUnits, Type.Null()], {
-          description: 'null: multiplied it is too large for a price.',
+          description: 'null: the multiplied price is too large.',
         }),
-        own: Type.Boolean({ description: 'A price of its own, whatever the list says.' }),
+        own: Type.Boolean({
+          description: 'true: a tenant price of this SKU, independent of the list.',
+        }),
         percent: Percent,
       },
       { named: 'TenantPrice' },
@@ -94,16 +97,16 @@ export const accountPriceRoutes = settingRoutes({
   setting: managedAccountPrices,
   path: 'prices',
   operation: 'AccountPrices',
-  get: { summary: 'Prices of a tenant beside the list', querystring: LookQuery },
+  get: { summary: 'Get the prices of a tenant and those of the list', querystring: LookQuery },
   put: {
-    summary: 'Set all prices of a tenant: an operator alone',
+    summary: 'Replace all prices of a tenant (operators only)',
     querystring: NoParametersSchema,
     bodyLimit: PRICES_LIMIT_BYTES,
     body: PricesBody,
     failures: ['price_book_invalid', 'append_too_large'],
   },
   delete: {
-    summary: 'Bring a tenant back to the list: an operator alone',
+    summary: 'Remove all prices of a tenant, so that list prices apply (operators only)',
     querystring: ClearQuery,
     wanted: { prices: [] },
   },

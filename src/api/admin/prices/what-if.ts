@@ -12,11 +12,11 @@ import { BookParamsSchema } from './schemas.ts'
 
 /** Rows of one answer at most. */
 const MAX_ROWS = 10_000
-const NARROW = 'ask for less time, or for one tenant with tenant_id'
+const NARROW = 'ask for a shorter time range, or for one tenant with tenant_id'
 
 const WhatIfQuerySchema = Type.Object({
-  from: TimeBound('Settled from then on: a date, or RFC 3339.'),
-  to: Type.Optional(TimeBound('Settled before; now by default.')),
+  from: TimeBound('Start of the settlement time, inclusive: a date, or RFC 3339.'),
+  to: Type.Optional(TimeBound('End of the settlement time, exclusive; now by default.')),
   tenant_id: Type.Optional(KnownId),
 })
 
@@ -34,10 +34,14 @@ const WhatIfAnswerSchema = successOf(
         unit: Type.String(),
         lines: Type.Integer(),
         quantity: Type.String(),
-        recorded: Type.String({ description: 'What it was settled at.' }),
-        what_if: OrNone('null: the book has no price for it, and it would have been refused.'),
+        recorded: Type.String({ description: 'Amount that was settled.' }),
+        what_if: OrNone(
+          'Amount under the price book; null: the book has no price, so that the request would have been refused.',
+        ),
         difference: OrNone('`what_if` less `recorded`.'),
-        percent: OrNone('Signed, two decimals; null also from nothing to something.'),
+        percent: OrNone(
+          'Change in per cent, signed, with two decimals; null where `recorded` is 0.',
+        ),
       }),
     ),
     totals: Type.Array(
@@ -47,13 +51,15 @@ const WhatIfAnswerSchema = successOf(
         recorded: Type.String(),
         what_if: Type.String(),
         difference: Type.String(),
-        percent: OrNone('Signed, two decimals; null also from nothing to something.'),
+        percent: OrNone(
+          'Change in per cent, signed, with two decimals; null where `recorded` is 0.',
+        ),
         unpriced: Type.Object(
           { lines: Type.Integer(), recorded: Type.String() },
-          { description: 'What the book has no price for; not in the other figures.' },
+          { description: 'Lines without a price in the book; the other figures leave them out.' },
         ),
       }),
-      { description: 'A currency each: they are never added.' },
+      { description: 'One entry per currency; currencies are never added up.' },
     ),
   }),
 )
@@ -72,7 +78,7 @@ export function whatIfRoute(
 ): void {
   const schema = describe({
     operationId: 'rateUnderPriceBook',
-    summary: 'What settled usage would have cost under a price book: an operator alone',
+    summary: 'Calculate what settled usage would have cost under a price book (operators only)',
     ok: WhatIfAnswerSchema,
     failures: [
       ...readFailures,

@@ -107,15 +107,16 @@ function readScope({ kind, scope: said }: NewTokenMembers): QueryScope | undefin
     throw new RequestError('parameter_invalid', `${param} ${message}`, param)
   }
   if (said === undefined) {
-    if (kind === 'admin') refuse('scope', 'is required of an admin token: all_users or all_tenants')
+    if (kind === 'admin')
+      refuse('scope', 'is required for an admin token: all_users or all_tenants')
     return kind === 'query' ? { level: 'current_user' } : undefined
   }
   const { level, user_ids: userIds } = said
   if (level !== 'specified_users') {
-    if (userIds !== undefined) refuse('scope/user_ids', 'goes with specified_users')
+    if (userIds !== undefined) refuse('scope/user_ids', 'is allowed only with specified_users')
     return { level }
   }
-  return { level, userIds: userIds ?? refuse('scope/user_ids', 'must name them') }
+  return { level, userIds: userIds ?? refuse('scope/user_ids', 'is required with specified_users') }
 }
 
 /**
@@ -170,7 +171,7 @@ function listRoute(instance: FastifyInstance, surface: TokenSurface): void {
   const app = instance.withTypeProvider<TypeBoxTypeProvider>()
   const list = describe({
     operationId: `list${noun}s`,
-    summary: `Tokens of ${whose}, without secrets`,
+    summary: `List the tokens of ${whose}, without secrets`,
     ok: TokensAnswerSchema,
     failures: [
       ...readFailures,
@@ -208,14 +209,14 @@ function oneRoutes(instance: FastifyInstance, surface: TokenSurface): void {
     params: TokenParamsSchema,
   })
   app.get('/tokens/:id', {
-    schema: one('get', `One token of ${whose}`, readFailures),
+    schema: one('get', `Get a token of ${whose}`, readFailures),
     handler: async (request) => {
       return success(toToken(await tokens.find(adminScopeOf(request), request.params.id)))
     },
   })
   const changeSchema = one(
     'update',
-    'Name, models, addresses, limits and expiry, those that are named',
+    'Change the name, models, addresses, limits or expiry of a token',
     [...changeFailures, ...boundsFailures, 'token_disabled'],
   )
   app.patch('/tokens/:id', {
@@ -238,7 +239,7 @@ function disableRoute(instance: FastifyInstance, surface: TokenSurface): void {
     schema: {
       ...describe({
         operationId: `disable${noun}`,
-        summary: 'End a token at once, and what it issued if that is asked for',
+        summary: 'Disable a token immediately, and on request the tokens it issued',
         ok: DisabledAnswerSchema,
         failures: [
           ...changeFailures.filter((code) => code !== 'storage_full'),
@@ -265,7 +266,7 @@ function rotateRoute(instance: FastifyInstance, surface: TokenSurface): void {
     schema: {
       ...describe({
         operationId: `rotate${noun}`,
-        summary: 'A new secret; the old one stays valid for a while',
+        summary: 'Give a token a new secret; the old one stays valid for a while',
         ok: SecretAnswerSchema,
         failures: [...changeFailures, 'token_not_found', 'token_disabled', 'token_bound_reached'],
       }),

@@ -14,7 +14,7 @@ const strict = { additionalProperties: false } as const
 
 const figure = Type.Integer({ minimum: 1, maximum: MAX_TOKEN_LIMIT })
 const Limit = Type.Union([figure, Type.Null(), Type.Literal('default')], {
-  description: 'null: no limit; `default`: what the operator set for every token.',
+  description: 'null: no limit; `default`: the limit that the operator set for all tokens.',
 })
 const limits = {
   requests_per_minute: Limit,
@@ -32,7 +32,7 @@ const LimitsBody = Type.Object(
   {
     named: 'TokenLimitChanges',
     ...strict,
-    description: 'Of a model token. What is absent stays as it is.',
+    description: 'Limits of a model token; those that are absent are unchanged.',
   },
 )
 
@@ -44,7 +44,7 @@ const ModelsBody = Type.Union(
     }),
     Type.Null(),
   ],
-  { description: 'Names of the models a model token may use; null: all.' },
+  { description: 'Names of the models that a model token may use; null: all.' },
 )
 
 const AddressesBody = Type.Union(
@@ -57,7 +57,7 @@ const AddressesBody = Type.Union(
   ],
   {
     description:
-      'Addresses and ranges of them (CIDR, such as 203.0.113.0/24) it may be used from; null: anywhere.',
+      'IP addresses and CIDR ranges (such as 203.0.113.0/24) that the token may be used from; null: anywhere.',
   },
 )
 
@@ -67,7 +67,7 @@ const ExpiryBody = Type.Union(
     Type.Null(),
   ],
   {
-    description: 'RFC 3339, such as 2027-01-02T03:04:05Z; null: never.',
+    description: 'When the token expires: RFC 3339, such as 2027-01-02T03:04:05Z; null: never.',
   },
 )
 
@@ -89,7 +89,7 @@ const ScopeBody = Type.Object(
       Type.Array(KnownId, {
         minItems: 1,
         maxItems: MAX_NAMED_USERS,
-        description: 'With `specified_users`.',
+        description: 'Required with `specified_users`, and allowed only with it.',
       }),
     ),
   },
@@ -97,7 +97,7 @@ const ScopeBody = Type.Object(
     named: 'NewTokenScope',
     ...strict,
     description:
-      'Of a query token what it reads, `current_user` by default; an admin token must say `all_users` of its tenant, or `all_tenants`.',
+      'What a query token reads, `current_user` by default. An admin token needs `all_users` (its tenant) or `all_tenants`.',
   },
 )
 
@@ -136,7 +136,7 @@ export const TokenChangesSchema = Type.Object(
   {
     named: 'TokenChanges',
     ...strict,
-    description: 'What is absent stays.',
+    description: 'Members that are absent are unchanged.',
     examples: [{ name: 'nightly jobs' }],
   },
 )
@@ -157,12 +157,14 @@ export const RotationSchema = Type.Object(
 export const DisablingSchema = Type.Object({
   issued: Type.Optional(
     Type.Enum(['true', 'false'], {
-      description: 'true: what it issued is disabled too, and what those issued.',
+      description: 'true: also disable the tokens that it issued, directly or through others.',
     }),
   ),
 })
 
-export const TokenParamsSchema = Type.Object({ id: Type.String({ description: 'Of the token.' }) })
+export const TokenParamsSchema = Type.Object({
+  id: Type.String({ description: 'Id of the token.' }),
+})
 
 const Time = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
 
@@ -171,13 +173,18 @@ const tokenFields = {
   id: Type.String(),
   kind: Type.Enum(['model', 'profile', 'query', 'admin']),
   name: Type.String(),
-  prefix: Type.String({ description: 'How the secret begins.', examples: ['sk-'] }),
-  last_four: Type.String({ description: 'How it ends; the rest is shown once and kept nowhere.' }),
+  prefix: Type.String({ description: 'First characters of the secret.', examples: ['sk-'] }),
+  last_four: Type.String({
+    description:
+      'Last four characters of the secret. The whole secret is shown once and not stored.',
+  }),
   tenant_id: Type.String(),
   user_id: Type.String(),
-  models: Type.Union([Type.Array(Type.String()), Type.Null()], { description: 'null: all.' }),
+  models: Type.Union([Type.Array(Type.String()), Type.Null()], {
+    description: 'Models that the token may use; null: all.',
+  }),
   addresses: Type.Union([Type.Array(Type.String()), Type.Null()], {
-    description: 'As ranges are written: 203.0.113.0/24. null: anywhere.',
+    description: 'CIDR ranges, such as 203.0.113.0/24; null: anywhere.',
   }),
   limits: Type.Object(limits, { named: 'TokenLimits' }),
   scope: Type.Union(
@@ -188,19 +195,20 @@ const tokenFields = {
       ),
       Type.Null(),
     ],
-    { description: 'Of query and admin tokens.' },
+    { description: 'Scope of a query or admin token; null for other kinds.' },
   ),
   issued_by: Type.Union([Type.String(), Type.Null()], {
-    description: 'The token that issued it; null: a command of an operator, or not recorded.',
+    description:
+      'Id of the token that issued it; null: issued by an operator at the command line, or not recorded.',
   }),
   created_at: Type.String({
     format: 'date-time',
     description: 'RFC 3339, as all times of a token.',
   }),
-  rotated_at: Time('When it last got a new secret.'),
-  last_used_at: Time('When it last opened something, up to a minute late; null: never yet.'),
-  expires_at: Time('null: never.'),
-  disabled_at: Time('null: it is not.'),
+  rotated_at: Time('When the secret was last rotated; null: never.'),
+  last_used_at: Time('When it was last accepted, up to a minute late; null: never.'),
+  expires_at: Time('When it expires; null: never.'),
+  disabled_at: Time('When it was disabled; null: not disabled.'),
 }
 
 export const TokenAnswerSchema = successOf(Type.Object(tokenFields))
@@ -213,7 +221,7 @@ export const DisabledAnswerSchema = successOf(
         { disabled: Type.Integer(), active: Type.Integer() },
         {
           description:
-            'Tokens that it issued, itself or through those it issued: disabled by this request, and not disabled. At most 1000 are counted.',
+            'Tokens that it issued, directly or through others: how many this request disabled, and how many are still active. At most 1000 are counted.',
         },
       ),
     },
@@ -225,7 +233,7 @@ export const SecretAnswerSchema = successOf(
   Type.Object(
     {
       ...tokenFields,
-      secret: Type.String({ description: 'Shown this once; only its hash is kept.' }),
+      secret: Type.String({ description: 'Shown only in this answer; the gateway stores a hash.' }),
     },
     { named: 'TokenWithSecret' },
   ),
@@ -234,7 +242,7 @@ export const SecretAnswerSchema = successOf(
 export const TokensAnswerSchema = successOf(
   Type.Object(
     {
-      items: Type.Array(Type.Object(tokenFields), { description: 'In the order of issue.' }),
+      items: Type.Array(Type.Object(tokenFields), { description: 'Oldest first.' }),
       next_cursor: NextCursor,
     },
     { named: 'TokenPage' },

@@ -31,7 +31,7 @@ export function receiptRoute(instance: FastifyInstance, reads: QueryReads): void
       schema: {
         ...describe({
           operationId: 'getReceipt',
-          summary: 'What a task or a call cost, and why',
+          summary: 'Get the receipt of a task or a call: its cost, and why',
           ok: ReceiptAnswerSchema,
           failures: historyFailures,
         }),

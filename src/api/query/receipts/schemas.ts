@@ -20,15 +20,18 @@ const LineSchema = Type.Object(
     quantity: Type.Integer({ minimum: 0 }),
     unit: Type.String(),
     price: Decimal,
-    per: Type.Integer({ description: 'Units the price is quoted for.' }),
+    per: Type.Integer({ description: 'Number of units that the price is for.' }),
     account_prices: Type.Union([Type.Integer(), Type.Null()], {
-      description: "Which of the tenant's own prices it is; null for that of the price book.",
+      description:
+        "Revision of the tenant's prices that this price comes from; null for a price of the price book.",
     }),
     amount: Decimal,
     formula: Type.String({ examples: ['108900 × 46 ÷ 1000000 = 5.0094'] }),
     measurement: Type.Enum(['reported', 'estimated']),
     adjusted: Decimal,
-    hash: Type.String({ description: 'Its link in the hash chain of the ledger, SHA-256 in hex.' }),
+    hash: Type.String({
+      description: 'Hash of this line in the hash chain of the ledger, SHA-256 in hex.',
+    }),
   },
   { named: 'ReceiptLine' },
 )
@@ -37,10 +40,16 @@ const CorrectionSchema = Type.Object(
   {
     adjustment_id: Type.String(),
     line_id: Type.String(),
-    amount: Type.String({ description: 'Positive gave to the tenant.' }),
+    amount: Type.String({ description: 'Exact decimal; positive if the tenant got credit back.' }),
     reason: Type.String(),
     posted_at: Type.String(),
-    actor: Type.Optional(orNull(Type.String({ description: 'Who posted it; of `all_tenants`.' }))),
+    actor: Type.Optional(
+      orNull(
+        Type.String({
+          description: 'Who posted it; only for tokens with the scope `all_tenants`.',
+        }),
+      ),
+    ),
   },
   { named: 'ReceiptCorrection' },
 )
@@ -63,11 +72,11 @@ export const ReceiptSchema = Type.Object(
     amount: Decimal,
     adjusted: Decimal,
     net: Type.String({ description: '`amount` less `adjusted`.' }),
-    held: Type.String({ description: 'Kept from the balance now; `0` once it has ended.' }),
+    held: Type.String({ description: 'Amount held now; `0` once the task or call has ended.' }),
     price_book_version: orNull(Type.String()),
     measurement: orNull(Type.String({ description: '`reported`, `estimated` or `mixed`.' })),
     lines: Type.Array(LineSchema),
-    corrections: Type.Array(CorrectionSchema, { description: 'Oldest first; 1000 at most.' }),
+    corrections: Type.Array(CorrectionSchema, { description: 'Oldest first; at most 1000.' }),
     timeline: Type.Array(
       Type.Object({ position: Type.String(), type: Type.String(), at: Type.String() }),
       { description: 'Every event, oldest first.' },

@@ -43,12 +43,12 @@ async function readAsItsFamily(
   const { kind } = order
   const family = catalog.imageFamilyOf(order.model)
   if (family === undefined)
-    throw new DomainError('unknown_model', `the model ${order.model} makes no images here`, {
+    throw new DomainError('unknown_model', `the model ${order.model} does not make images`, {
       model: order.model,
     })
   const schema = family.bodies[kind]
   if (schema === undefined)
-    return refuse('model', `\`model\` must be one that makes ${kind}s: ${order.model} does not`)
+    return refuse('model', `\`model\` must be a model that makes ${kind}s; ${order.model} does not`)
   const read = family.read(order)
   refuseOthers(order, schema, catalog)
   await checkUrls(read, hosts.resolve)
@@ -98,7 +98,7 @@ function refuseOthers({ model, fields }: ImageOrder, schema: TObject, catalog: C
     const isKnownTo = ({ properties }: TObject) =>
       Object.hasOwn(properties, name.replace(/\[.*$/s, ''))
     if (!isKnownTo(schema) && bodiesOf(catalog).some(isKnownTo) && !asksForNothing(name, value))
-      refuse(name, `\`${name}\` is not taken by ${model}`)
+      refuse(name, `\`${name}\` is not accepted by ${model}`)
   }
 }
 
@@ -183,13 +183,16 @@ export const ImagesSchema = Type.Object(
         {
           b64_json: Type.Optional(Type.String()),
           url: Type.Optional(
-            Type.String({ description: 'Leads to the image for about 24 hours.' }),
+            Type.String({ description: 'URL of the image, valid for about 24 hours.' }),
           ),
           revised_prompt: Type.Optional(Type.String()),
           error: Type.Optional(
             Type.Object(
               { code: Type.String(), message: Type.String() },
-              { named: 'ImageError', description: 'Of several images, why this one is not there.' },
+              {
+                named: 'ImageError',
+                description: 'Why this image is missing, where several were requested.',
+              },
             ),
           ),
         },
@@ -206,7 +209,7 @@ export const ImagesSchema = Type.Object(
   {
     ...open,
     named: 'GeneratedImages',
-    description: 'With `stream`, an event for each image and one for all of them.',
+    description: 'With `stream`: one event for each image, and one for all of them.',
   },
 )
 
@@ -233,7 +236,7 @@ export const ImageTaskSchema = Type.Object(
     usage: ImagesSchema.properties.usage,
     completed_at: Type.Optional(Seconds),
     expires_at: Type.Optional(
-      Type.Integer({ description: 'Unix seconds. After this `data` is empty.' }),
+      Type.Integer({ description: 'Unix seconds after which `data` is empty.' }),
     ),
     error: Type.Optional(
       Type.Object({

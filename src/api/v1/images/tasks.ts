@@ -47,9 +47,13 @@ const seconds = (unixMs: number): number => Math.floor(unixMs / 1_000)
 
 /** Refuses members that need a synchronous answer. @throws DomainError naming the member */
 function refuseForTasks({ kind, form, fields, uploads }: ImageOrder): void {
-  if (fields['stream'] === true) refuse('stream', '`stream` is not taken by asynchronous images')
+  if (fields['stream'] === true)
+    refuse('stream', '`stream` is not accepted for asynchronous images')
   if (fields['response_format'] === 'b64_json')
-    refuse('response_format', '`response_format` must be url: asynchronous images are kept')
+    refuse(
+      'response_format',
+      '`response_format` must be url: asynchronous images are always stored',
+    )
   if (kind !== 'edit') return
   const other = uploads.find(({ name }) => name !== 'image' && name !== 'image[]')?.name
   const referring = ['images', 'image', 'image[]', 'image_urls', 'image_urls[]', 'mask'].find(
@@ -59,7 +63,7 @@ function refuseForTasks({ kind, form, fields, uploads }: ImageOrder): void {
   if (param !== undefined)
     throw new DomainError(
       'unsupported_image_input',
-      'Asynchronous edits take pictures as files of the form, in `image` or `image[]`',
+      'Asynchronous edits need the pictures as files of the form, in `image` or `image[]`',
       { param },
     )
 }
