@@ -12,10 +12,10 @@ import { tokenFailures, withBody } from '../kit/route-failures.ts'
 import { describe } from './documentation.ts'
 const QuoteBodySchema = Type.Object(
   {
-    path: Type.String({ description: 'The path of the creation, such as `/v1/videos`.' }),
+    path: Type.String({ description: 'Path of the request to price, such as `/v1/videos`.' }),
     body: Type.Object(
       {},
-      { additionalProperties: true, description: 'What would be sent there, as JSON.' },
+      { additionalProperties: true, description: 'Body of the request to price, as JSON.' },
     ),
   },
   {
@@ -37,7 +37,7 @@ const QuoteSchema = Type.Object({
   path: Type.String(),
   currency: Type.Enum(['CNY', 'USD']),
   hold: Type.String({
-    description: 'Kept from the balance while it runs; the settlement follows from what is used.',
+    description: 'Amount held while it runs; the settlement depends on the usage.',
   }),
   price_book: Type.String({ description: 'Version of the price book in effect.' }),
   lines: Type.Array(
@@ -46,12 +46,13 @@ const QuoteSchema = Type.Object({
       rule: Type.String({ description: 'Name of the rule that chose the SKU.' }),
       unit: Type.String(),
       price: Decimal,
-      per: Type.Integer({ description: 'Units the price is for.' }),
+      per: Type.Integer({ description: 'Number of units that the price is for.' }),
       account_prices: Type.Union([Type.Integer(), Type.Null()], {
-        description: "Which of the tenant's own prices it is; null for that of the price book.",
+        description:
+          "Revision of the tenant's prices that this price comes from; null for a price of the price book.",
       }),
     }),
-    { description: 'Every SKU it can be settled at.' },
+    { description: 'Every SKU that the settlement can use.' },
   ),
 })
 
@@ -102,7 +103,7 @@ async function quote(
   const asked = objectBody(request.body)
   const unknown = Object.keys(asked).find((name) => !MEMBERS.includes(name) && asked[name] !== null)
   if (unknown !== undefined)
-    refuse(unknown, `\`${unknown}\` is not known here: this takes ${MEMBERS.join(' and ')}`)
+    refuse(unknown, `\`${unknown}\` is not known here: a quote has only ${MEMBERS.join(' and ')}`)
   const path = stringAt(asked, 'path', 'path')
   const { quoted, part } = pathFor(path, quotedPaths)
   const body = objectAt(memberOrUndefined(asked, 'body'), 'body')
@@ -132,7 +133,7 @@ export function quotePlugin(deps: QuoteRouteDeps) {
         ...describe({
           tag: 'Prices',
           operationId: 'createQuote',
-          summary: 'Price a creation without making it',
+          summary: 'Price a request without sending it',
           ok: QuoteSchema,
           failures,
           further: [new DomainError('invalid_request', '`path` is required', { param: 'path' })],

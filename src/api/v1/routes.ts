@@ -58,7 +58,7 @@ function modelRoutes(instance: FastifyInstance, { models }: Pick<Services, 'mode
       ...describe({
         tag: 'Text',
         operationId: 'listModels',
-        summary: 'List the models the token may use',
+        summary: 'List the models that the token may use',
         ok: ModelListSchema,
         failures: tokenFailures,
       }),

@@ -25,7 +25,7 @@ import { MAX_MODEL_CHARACTERS, publicUrl } from '../../kit/member-checks.ts'
 
 const REFERENCE = 'input_reference'
 const MAX_REFERENCES = 50
-const NO_FILE_ID = 'takes a file itself or a URL, no `file_id`'
+const NO_FILE_ID = 'must be a file or a URL, not a `file_id`'
 
 /** A reference whose kind is not known yet: the asset knows it. */
 interface NamedReference {
@@ -87,7 +87,7 @@ const VideoForm = Type.Object(
       Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'A picture.' }),
     ),
     'input_reference[image_url]': Type.Optional(
-      Type.String({ description: 'The same by its public URL.' }),
+      Type.String({ description: 'Public URL of the picture.' }),
     ),
   },
   { named: 'VideoForm', additionalProperties: true, examples: [example] },
@@ -99,7 +99,7 @@ export const CreateVideoBodySchema = Type.Object(
     model: Type.String({
       minLength: 1,
       maxLength: MAX_MODEL_CHARACTERS,
-      description: 'Selects the family.',
+      description: 'Name of the model; it selects the family.',
     }),
     // The family's own bound is lower.
     prompt: Type.Optional(Type.String({ maxLength: 100_000 })),
@@ -195,7 +195,7 @@ export function acceptVideo(
     const param = isDomainError(error) ? error.details['param'] : undefined
     if (!isDomainError(error) || size === undefined) throw error
     if (param !== 'resolution' && param !== 'ratio') throw error
-    const message = `\`size\` ${size} is ${String(order[param])}, and ${error.message}`
+    const message = `\`size\` ${size} means \`${param}\` ${String(order[param])}: ${error.message}`
     throw new DomainError(error.code, message, { ...error.details, param: 'size' })
   }
 }
@@ -242,7 +242,7 @@ function greatestCommonDivisor(one: number, other: number): number {
 
 function uploaded({ name, bytes }: FormUpload): VideoReference {
   if (name !== REFERENCE && name !== `${REFERENCE}[]`)
-    return refuse(name, `A form with a file has it in \`${REFERENCE}\``)
+    return refuse(name, `The file must be in the field \`${REFERENCE}\``)
   const type = acceptImageBytes(bytes, REFERENCE)
   const base64 = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
   return { kind: 'image', url: `data:${type};base64,${base64}` }

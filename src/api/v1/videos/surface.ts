@@ -211,10 +211,10 @@ function oneRoutes(instance: FastifyInstance, { models: { catalog }, tasks }: Vi
 /** Upstream says which; what is neither a video nor a picture is for saving. */
 const VIDEO_FILES = {
   'video/mp4': 'The video.',
-  'image/png': 'A picture of it.',
+  'image/png': 'A picture of the video.',
   'image/jpeg': 'The same.',
   'image/webp': 'The same.',
-  'application/octet-stream': 'The bytes of any other type.',
+  'application/octet-stream': 'The bytes, for any other media type.',
 }
 
 function contentRoute(

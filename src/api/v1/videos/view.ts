@@ -9,11 +9,11 @@ const orNull = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema:
   Type.Union([schema, Type.Null()])
 
 export const VideoSchema = Type.Object({
-  id: Type.String({ description: '`video_<ULID>`; the native id is taken as well.' }),
+  id: Type.String({ description: '`video_<ULID>`; requests accept the native id as well.' }),
   object: Type.Literal('video'),
   model: Type.String(),
   status: Type.Enum(['queued', 'in_progress', 'completed', 'failed']),
-  progress: Type.Integer({ description: '0, or 100 when it is there.' }),
+  progress: Type.Integer({ description: '0, or 100 once the video is completed.' }),
   created_at: Seconds,
   completed_at: orNull(Seconds),
   expires_at: Type.Null(),
@@ -24,7 +24,7 @@ export const VideoSchema = Type.Object({
   prompt: Type.Null({ description: 'Prompts are not kept.' }),
   error: orNull(Type.Object({ code: Type.String(), message: Type.String() })),
   remixed_from_video_id: Type.Null(),
-  task_id: Type.Optional(Type.String({ description: 'Id of the task in its own family.' })),
+  task_id: Type.Optional(Type.String({ description: 'Native id of the task in its family.' })),
   usage: Type.Optional(Type.Record(Type.String(), Type.Integer())),
   metadata: Type.Optional(
     Type.Record(Type.String(), Type.String(), { description: 'Signed links; they expire.' }),
@@ -52,26 +52,26 @@ export const DeletedVideoSchema = Type.Object(
 )
 
 export const VideoParamsSchema = Type.Object({
-  id: Type.String({ description: 'The id of the video, or of the task in its own family.' }),
+  id: Type.String({ description: 'Id of the video, or native id of the task in its family.' }),
 })
 
 const MAX_PAGE_VIDEOS = 100
 export const DEFAULT_PAGE_VIDEOS = 20
 
 export const VideoListQuerySchema = Type.Object({
-  after: Type.Optional(Type.String({ description: 'Id of a video: the page begins after it.' })),
+  after: Type.Optional(Type.String({ description: 'Id of a video; the page begins after it.' })),
   limit: Type.Optional(
     Type.Integer({ minimum: 1, maximum: MAX_PAGE_VIDEOS, default: DEFAULT_PAGE_VIDEOS }),
   ),
   order: Type.Optional(
-    Type.Enum(['asc', 'desc'], { description: 'By the time of creation; default `desc`.' }),
+    Type.Enum(['asc', 'desc'], { description: 'Order by time of creation; default `desc`.' }),
   ),
 })
 
 export const VideoContentQuerySchema = Type.Object({
   variant: Type.Optional(
     Type.Enum(['video', 'thumbnail', 'spritesheet'], {
-      description: 'Default `video`; the family decides which others.',
+      description: 'Default `video`; the family decides which others it supports.',
     }),
   ),
 })
