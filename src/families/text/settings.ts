@@ -56,13 +56,15 @@ export const textChannel = channelSettings(
     const largest: Readonly<Record<string, number>> = entry.largest_output_tokens ?? {}
     for (const name of models)
       if (!Object.hasOwn(largest, name))
-        faults.push(`${where}.largest_output_tokens has no ${name}: the most it can answer with`)
+        faults.push(
+          `${where}.largest_output_tokens has no entry for ${name}: its maximum number of output tokens`,
+        )
     for (const tier of entry.service_tiers ?? [])
       if (!isTierName(tier))
         faults.push(`${where}.service_tiers: ${tier} cannot be the name of a tier`)
     for (const name of Object.keys(largest))
       if (!models.includes(name))
-        faults.push(`${where}.largest_output_tokens.${name} is none of the channel's models`)
+        faults.push(`${where}.largest_output_tokens.${name} is not a model of the channel`)
     const settings: TextSettings = {
       ...membersGiven({
         firstByteTimeoutMs: entry.first_byte_timeout_ms,

@@ -29,9 +29,9 @@ function pictureFault(url: string): string | undefined {
 }
 
 const Picture = Type.String({ check: pictureFault, description: 'A public URL or a data URI.' })
-const unwanted = RefusedMember('is not taken by this model: send pictures as `image`')
+const unwanted = RefusedMember('is not accepted by this model: send pictures as `image`')
 /** Accepted because some callers send them to every model; upstream has neither. */
-const unheard = Type.Optional(Type.String({ maxLength: 64, description: 'Changes nothing.' }))
+const unheard = Type.Optional(Type.String({ maxLength: 64, description: 'Accepted and ignored.' }))
 
 export const artBBody = Type.Object(
   {
@@ -39,7 +39,7 @@ export const artBBody = Type.Object(
     // Far more than the 600 words these models read well.
     prompt: Type.String({ maxLength: 32_000, ...NotBlank }),
     n: Type.Optional(
-      Type.Unsafe<unknown>({ documented: { type: 'integer', description: '1, or left out.' } }),
+      Type.Unsafe<unknown>({ documented: { type: 'integer', description: '1, or absent.' } }),
     ),
     images: unwanted,
     mask: unwanted,
@@ -52,11 +52,14 @@ export const artBBody = Type.Object(
             words: { minItems: 'must hold at least one picture' },
           }),
         ],
-        { description: 'Pictures to start from; the model decides how many.' },
+        { description: 'Pictures to start from; their maximum number depends on the model.' },
       ),
     ),
     size: Type.Optional(
-      Type.String({ maxLength: 32, description: '`<width>x<height>` or a tier of the model.' }),
+      Type.String({
+        maxLength: 32,
+        description: '`<width>x<height>` or a size tier of the model.',
+      }),
     ),
     response_format: Type.Optional(Type.Enum(['url', 'b64_json'], { default: 'url' })),
     quality: unheard,
@@ -70,7 +73,9 @@ export const artBBody = Type.Object(
       ),
     ),
     sequential_image_generation: Type.Optional(
-      Type.Enum(['auto', 'disabled'], { description: '`auto`: a group of pictures.' }),
+      Type.Enum(['auto', 'disabled'], {
+        description: '`auto`: the model may make a group of pictures.',
+      }),
     ),
     [OPTIONS]: Type.Optional(
       Type.Object(
@@ -78,13 +83,15 @@ export const artBBody = Type.Object(
         {
           named: 'GroupOptions',
           additionalProperties: false,
-          words: { additionalProperties: 'is not taken: `max_images` alone is' },
+          words: { additionalProperties: 'is not accepted: only `max_images` is' },
         },
       ),
     ),
     user: Type.Optional(Type.Unknown()),
     stream: Type.Optional(
-      Type.Boolean({ description: 'Events instead of one answer, with models that stream.' }),
+      Type.Boolean({
+        description: 'true: server-sent events instead of one answer, where the model supports it.',
+      }),
     ),
     tools: Type.Optional(
       Type.Array(
@@ -191,7 +198,7 @@ function acceptGroup(
   const searches = tools.length > 0
   if (!makesGroups) {
     if (mode === 'auto' || most !== undefined)
-      refuse('sequential_image_generation', `${name} makes no groups of images`)
+      refuse('sequential_image_generation', `${name} does not make groups of images`)
     if (stream === true) refuse('stream', `${name} does not stream`)
     if (searches) refuse('tools', `${name} does not search the web`)
   }
@@ -200,7 +207,7 @@ function acceptGroup(
   if ((most ?? 1) > room)
     return refuse(
       `${OPTIONS}.max_images`,
-      `\`${OPTIONS}.max_images\` must be at most ${room}: with the pictures sent along a group has at most ${MAX_GROUP}`,
+      `\`${OPTIONS}.max_images\` must be at most ${room}: the sent pictures and the group together may be at most ${MAX_GROUP}`,
     )
   const count = most ?? room
   // The number is always set: the hold of the call depends on it.

@@ -37,7 +37,7 @@ const Message = Type.Object(
     ),
     // Earlier speech of an assistant is referred to by an id, and all tenants share the account
     // that keeps it (P8).
-    audio: RefusedMember('is not offered: send what was said in `content`'),
+    audio: RefusedMember('is not offered: send the transcript in `content`'),
     tool_calls: Type.Optional(Type.Array(Type.Unknown())),
   },
   {
@@ -63,7 +63,7 @@ export const ChatBodySchema = Type.Object(
       Type.Object(
         {
           include_usage: Type.Optional(
-            Type.Boolean({ description: 'A last chunk with `usage` and no choices.' }),
+            Type.Boolean({ description: 'true: the last chunk has `usage` and no choices.' }),
           ),
         },
         {
@@ -82,14 +82,14 @@ export const ChatBodySchema = Type.Object(
     function_call: Type.Optional(Choice),
     response_format: Type.Optional(ResponseFormat),
     web_search_options: Type.Optional(
-      Type.Object({}, { ...open, description: 'Searches the web; charged by call.' }),
+      Type.Object({}, { ...open, description: 'Searches the web; each search is charged.' }),
     ),
   },
   {
     named: 'ChatRequest',
     ...open,
     description:
-      'Members not named here are passed on, but for those that change the price or the model. Integers beyond 2^53 are refused but in schemas, arguments and `metadata`, and so is a `file_id`.',
+      'Other members are passed on, except those that change the price or the model. A `file_id` is refused, and so are integers beyond 2^53 outside of schemas, arguments and `metadata`.',
     examples: [{ model: 'text-basic', messages: [{ role: 'user', content: 'Hello' }] }],
     knownExtraFields: `${extraMemberNames}
       prediction include_reasoning do_sample

@@ -81,7 +81,7 @@ const ChatCompletionSchema = Type.Object(
     id: Type.String(),
     object: Type.Literal('chat.completion'),
     created: Type.Integer(),
-    model: Type.String({ description: 'The name that was asked for.' }),
+    model: Type.String({ description: 'Model name of the request.' }),
     choices: Type.Array(AnyObject),
     usage: Type.Object(
       {
@@ -95,7 +95,7 @@ const ChatCompletionSchema = Type.Object(
             cached_write_5m_tokens: Type.Optional(Count),
             cached_write_1h_tokens: Type.Optional(Count),
           },
-          { ...open, description: 'Cache writes are left out when there are none.' },
+          { ...open, description: 'Cache writes are absent when there are none.' },
         ),
       },
       open,

@@ -55,23 +55,21 @@ const common = {
   // Upstream bounds it by tokens; no model of the family reads as much.
   prompt: Type.String({ maxLength: 262_144, ...NotBlank }),
   n: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'No more than 1.' }),
+    Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Must be 1.' }),
   ),
   size: Type.Optional(
     Type.String({
       maxLength: 32,
-      description: '`<width>x<height>`, a tier of the model or `auto`.',
+      description: '`<width>x<height>`, a size tier of the model, or `auto`.',
     }),
   ),
   aspect_ratio: Type.Optional(
     Type.Unsafe<unknown>({
-      documented: { type: 'string', description: 'The model decides which; or `auto`.' },
+      documented: { type: 'string', description: 'Allowed ratios depend on the model; or `auto`.' },
     }),
   ),
   response_format: Type.Optional(Type.Enum(['b64_json', 'url'], { default: 'b64_json' })),
-  user: Type.Optional(
-    Type.String({ maxLength: 512, description: 'Taken and not sent: upstream has no such word.' }),
-  ),
+  user: Type.Optional(Type.String({ maxLength: 512, description: 'Accepted and ignored.' })),
 }
 
 /** Members of edits only. A form may have URLs under either name, and may have a single one. */
@@ -98,8 +96,8 @@ function bodyOf<const Members extends TProperties>(kind: ImageKind, members: Mem
     const isEdit = kind === 'edit'
     if (asksForNothing(name, value) || (isEdit && name === 'image_urls[]')) return undefined
     return !isEdit && FOR_EDITS.test(name)
-      ? 'is taken by /v1/images/edits alone with this model'
-      : `is not taken by this model, which takes ${names}`
+      ? 'is accepted only by /v1/images/edits with this model'
+      : `is not accepted by this model, which accepts ${names}`
   }
   const named = kind === 'edit' ? 'GenImageEdit' : 'GenImageGeneration'
   return Type.Object(members, { named, additionalProperties: Type.Unsafe<unknown>({ check }) })
@@ -238,11 +236,11 @@ function acceptSize(
   if (pixels === undefined) return refuse('size', said)
   const tier = tierOfPixels(pixels, tiers)
   const found = ratio ?? ratioOfPixels(pixels, aspectRatios)
-  if (tier === undefined) return refuse('size', `${said}; ${size} is near none of them`)
+  if (tier === undefined) return refuse('size', `${said}; ${size} is not close to any of them`)
   return found === undefined
     ? refuse(
         'size',
-        `\`size\` ${size} is near none of the aspect ratios ${aspectRatios.join(', ')}`,
+        `\`size\` ${size} is not close to any of the aspect ratios ${aspectRatios.join(', ')}`,
       )
     : { tier, ratio: found }
 }

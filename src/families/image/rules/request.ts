@@ -46,35 +46,41 @@ const common = {
   size: Type.Optional(
     Type.String({
       maxLength: 32,
-      description: '`<width>x<height>` or `auto`; with the 2.5 models also a tier.',
+      description: '`<width>x<height>` or `auto`; the 2.5 models also accept a size tier.',
     }),
   ),
   aspect_ratio: Type.Optional(
-    Type.Enum([...aspectRatios], { description: 'Of a tier, with the 2.5 models.' }),
+    Type.Enum([...aspectRatios], { description: 'Only with a size tier of the 2.5 models.' }),
   ),
   quality: Type.Optional(
     Type.Unsafe<unknown>({
       documented: {
         enum: [...new Set(imageModels.flatMap(({ qualities }) => qualities))],
-        description: 'The model decides which.',
+        description: 'Allowed values depend on the model.',
       },
     }),
   ),
   background: Type.Optional(Type.Enum(['transparent', 'opaque', 'auto'])),
   output_compression: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 100, description: 'With a jpeg or webp.' }),
+    Type.Integer({
+      minimum: 0,
+      maximum: 100,
+      description: 'Only with the output format jpeg or webp.',
+    }),
   ),
   response_format: Type.Optional(Type.Enum(['b64_json', 'url'], { default: 'b64_json' })),
   moderation: Type.Optional(Type.Enum(['low', 'auto'])),
   user: Type.Optional(Type.String({ maxLength: 512 })),
   stream: Type.Optional(
-    Type.Boolean({ description: 'Events instead of one answer, with models that stream.' }),
+    Type.Boolean({
+      description: 'true: server-sent events instead of one answer, where the model supports it.',
+    }),
   ),
   partial_images: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 3, description: 'Of a stream.' }),
+    Type.Integer({ minimum: 0, maximum: 3, description: 'Only with `stream`.' }),
   ),
 }
-const ofEdits = RefusedMember('is taken by /v1/images/edits alone with this model')
+const ofEdits = RefusedMember('is accepted only by /v1/images/edits with this model')
 const open = { additionalProperties: true } as const
 
 /** Other members of a body go upstream unchanged. */
@@ -98,9 +104,9 @@ export const imageBodies = {
       ...common,
       ...PicturesSchema.properties,
       output_format: Type.Optional(Type.Enum(['png', 'jpeg'])),
-      image: RefusedMember('is of forms: send `images`'),
+      image: RefusedMember('is accepted only in forms: send `images`'),
       input_fidelity: Type.Optional(
-        Type.Enum(['high', 'low'], { description: 'Changes something with the 2.5 models alone.' }),
+        Type.Enum(['high', 'low'], { description: 'Has an effect only with the 2.5 models.' }),
       ),
     },
     {
@@ -143,7 +149,7 @@ export function readImageOrder(order: ImageOrder): ImageRequest {
   // The 2.5 models stream. For `image-2` both members are accepted but not sent, and its answer is
   // whole.
   const streamed = body.stream === true && isOfTokens
-  if (streamed && n > 1) return refuse('n', '`n` must be 1 in a stream')
+  if (streamed && n > 1) return refuse('n', '`n` must be 1 with `stream`')
   const { pictures, mask } = isEdit ? picturesOf(order, body) : { pictures: [], mask: undefined }
   return {
     kind,
@@ -195,11 +201,14 @@ function sizeOf({ size, aspect_ratio: ratio }: Body, model: ImageModel): string 
   if (ratio !== undefined && !model.hasTiers)
     return refuse(
       'aspect_ratio',
-      `\`aspect_ratio\` is not taken by ${model.name}: say it in \`size\`, as pixels`,
+      `\`aspect_ratio\` is not accepted by ${model.name}: send \`size\` in pixels`,
     )
   const tier = model.hasTiers ? tiers.find((known) => known === size) : undefined
   if (ratio !== undefined && size !== undefined && tier === undefined)
-    return refuse('aspect_ratio', '`aspect_ratio` goes with a size of 1K, 2K or 4K, or with none')
+    return refuse(
+      'aspect_ratio',
+      '`aspect_ratio` is allowed only with a size of 1K, 2K or 4K, or without `size`',
+    )
   if (tier !== undefined || ratio !== undefined) return tierPixels(tier ?? '1K', ratio ?? '1:1')
   if (size === undefined || size === 'auto') return size ?? DEFAULT_SIZE
   const pixels = parsePixels(size)
@@ -217,11 +226,11 @@ function tierPixels(tier: Tier, ratio: string): string {
 function formatOf(body: Body) {
   const { output_format: format, background, output_compression } = body
   if (background === 'transparent' && format === 'jpeg')
-    return refuse('background', '`background` cannot be transparent in a jpeg')
+    return refuse('background', '`background` cannot be transparent with `output_format` jpeg')
   if (output_compression !== undefined && (format ?? 'png') === 'png')
     return refuse(
       'output_compression',
-      '`output_compression` goes with an `output_format` of jpeg or webp',
+      '`output_compression` is allowed only with `output_format` jpeg or webp',
     )
   return pickMembers(body, ['output_format', 'background', 'output_compression'])
 }

@@ -122,7 +122,7 @@ async function fetchTargetOf(
     return { url: new URL(target), addresses: undefined }
   const timeoutMs = Math.min(leftMs, RESOLVE_TIMEOUT_MS)
   const verdict = await checkPublicUrl(target, resolveHost, { use: 'fetch', timeoutMs })
-  if (signal.aborted) throw new FetchFault('aborted', 'was not waited for', signal.reason)
+  if (signal.aborted) throw new FetchFault('aborted', 'was aborted', signal.reason)
   if (!verdict.ok) throw new FetchFault('not_public', verdict.reason)
   return { url: new URL(verdict.url), addresses: verdict.addresses.map(locate) }
 }
@@ -157,7 +157,7 @@ async function visit(
       return { client, answer }
     }
     if (!URL.canParse(location, url.href))
-      throw new FetchFault('unreachable', 'is redirected nowhere')
+      throw new FetchFault('unreachable', 'has a redirect without a target')
     return { location: new URL(location, url.href).href }
   } catch (error) {
     throw faultOf(error, signal, deadline)
@@ -168,7 +168,7 @@ async function visit(
 
 function faultOf(error: unknown, caller: AbortSignal, deadline: AbortSignal): FetchFault {
   if (error instanceof FetchFault) return error
-  if (caller.aborted) return new FetchFault('aborted', 'was not waited for', error)
+  if (caller.aborted) return new FetchFault('aborted', 'was aborted', error)
   if (deadline.aborted) return new FetchFault('timeout', 'did not come in time', error)
   return new FetchFault('unreachable', 'cannot be reached', error)
 }

@@ -81,7 +81,7 @@ const GenerationConfig = Type.Object(
   {
     named: 'NativeGenerationConfig',
     ...open,
-    description: 'Wins over the flat members.',
+    description: 'Takes precedence over the flat members.',
     knownExtraFields: `
       topK seed speed
       responseMimeType responseSchema responseJsonSchema _responseJsonSchema responseFormat
@@ -96,7 +96,7 @@ const GenerationConfig = Type.Object(
 const settings = {
   generationConfig: Type.Optional(GenerationConfig),
   cachedContent: RefusedMember(
-    'is not offered: send the content itself, what repeats is cached by itself',
+    'is not offered: send the content itself; repeated content is cached automatically',
   ),
   temperature: Temperature,
   max_tokens: Count,
@@ -264,7 +264,8 @@ export const GenerateBodySchema = Type.Object(
     contents: contentsOf(contentOf(PartSchema)),
     tools: Type.Optional(
       Type.Array(Anything, {
-        description: 'Functions, code execution, URLs and searches; each search is charged.',
+        description:
+          'Tools: functions, code execution, URL context and searches; each search is charged.',
       }),
     ),
     ...settings,
@@ -273,7 +274,7 @@ export const GenerateBodySchema = Type.Object(
     named: 'NativeRequest',
     ...open,
     description:
-      'Names may be written in camel or snake case. Other members are passed on, but for those that change the price or the model; `cachedContent` is refused.',
+      'Names may be in camel case or snake case. Other members are passed on, except those that change the price or the model; `cachedContent` is refused.',
     examples: [{ contents: [{ parts: [{ text: 'Hello' }] }] }],
     knownExtraFields: `model systemInstruction toolConfig safetySettings labels
       store serviceTier topK mode models stream`,
@@ -285,7 +286,7 @@ export const GeneratedSchema = Type.Object(
     candidates: Type.Optional(Type.Array(Anything)),
     promptFeedback: Type.Optional(Anything),
     usageMetadata: Type.Optional(Anything),
-    modelVersion: Type.Optional(Type.String({ description: 'The name that was asked for.' })),
+    modelVersion: Type.Optional(Type.String({ description: 'Model name of the request.' })),
   },
   { ...open, named: 'NativeAnswer' },
 )

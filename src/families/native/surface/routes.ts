@@ -121,7 +121,9 @@ function generateStream(name: string, below: string): TextCalls {
     ...paths.stream,
     documented: {
       ...describe(`streamGenerateContent${below}`, 'Generate content as a stream', {
-        others: { 'text/event-stream': '`data:` lines; each holds a part of the answer.' },
+        others: {
+          'text/event-stream': 'Lines that begin with `data:`; each has a part of the answer.',
+        },
       }),
       params: ModelParamsSchema,
       querystring: StreamQuerySchema,

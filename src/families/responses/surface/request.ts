@@ -58,7 +58,7 @@ export const ResponsesBodySchema = Type.Object(
     }),
     response_format: Type.Optional(ResponseFormat),
     previous_response_id: Type.Optional(
-      Type.String({ description: 'The `id` of an answer to the same tenant.' }),
+      Type.String({ description: '`id` of an earlier answer to the same tenant.' }),
     ),
     conversation: RefusedMember(
       'is not offered: continue with `previous_response_id`, or send the turns in `input`',
@@ -82,7 +82,7 @@ export const ResponsesBodySchema = Type.Object(
     named: 'ResponseRequest',
     ...open,
     description:
-      'Members not named here are passed on, but for those that change the price or the model. `background` must not be true; `conversation`, `prompt` and a `file_id` are refused.',
+      'Other members are passed on, except those that change the price or the model. `background` must not be true; `conversation`, `prompt` and a `file_id` are refused.',
     examples: [
       {
         model: 'text-basic',
@@ -165,7 +165,7 @@ function isReference(item: JsonObject): boolean {
 function refuseReferences(item: JsonObject, at: string): void {
   const type = memberOrUndefined(item, 'type')
   if (type === 'image_generation_call' && typeof memberOrUndefined(item, 'result') !== 'string')
-    refuse(`${at}.result`, `\`${at}.result\` is required: images are not kept here`)
+    refuse(`${at}.result`, `\`${at}.result\` is required: the gateway does not store images`)
   const output = memberOrUndefined(item, 'output')
   if (isJsonObject(output)) refuseFileId(output, `${at}.output`)
   if (!Array.isArray(output)) return
@@ -177,13 +177,16 @@ function refuseReferences(item: JsonObject, at: string): void {
 function checkToolReferences(tool: JsonObject, at: string): void {
   const container = memberOrUndefined(tool, 'container')
   if (typeof container === 'string')
-    refuse(`${at}.container`, `\`${at}.container\` must be {"type": "auto"}: none are kept here`)
+    refuse(
+      `${at}.container`,
+      `\`${at}.container\` must be {"type": "auto"}: the gateway stores no containers`,
+    )
   if (!isJsonObject(container)) return
   const files = optionalList(container, 'file_ids', `${at}.container.file_ids`)
   if (files !== undefined && files.length > 0)
     refuse(
       `${at}.container.file_ids`,
-      `\`${at}.container.file_ids\` is not offered: no files are kept here`,
+      `\`${at}.container.file_ids\` is not offered: the gateway stores no files for this`,
     )
 }
 

@@ -46,7 +46,7 @@ const ResponseSchema = Type.Object(
     id: Type.String(),
     object: Type.Literal('response'),
     status: Type.String(),
-    model: Type.String({ description: 'The name that was asked for.' }),
+    model: Type.String({ description: 'Model name of the request.' }),
     output: Type.Array(AnyObject),
     tool_calls: Type.Optional(
       Type.Array(AnyObject, { description: 'The `function_call` items of `output`.' }),
@@ -71,7 +71,7 @@ export const responsesSurface = (upstream: TextUpstream): Surface =>
         isCall: true,
         summary: 'Create a response',
         ok: ResponseSchema,
-        events: 'With `stream`: the events of the response, `event:` and `data:`.',
+        events: 'With `stream`: the events of the response, as `event:` and `data:` lines.',
         failures: [...callFailures, ...continuationFailures],
         further: callExamples('input'),
       }),

@@ -107,9 +107,13 @@ function createCloneFamily(deps: CloneDeps): CloneFamily {
       const { channelId } = foundOf(input).file
       const place = serving.find(({ id }) => id === channelId)
       if (audition !== undefined && place !== undefined && !place.models[audition.model])
-        throw new DomainError('unknown_model', `${audition.model} is not offered there`, {
-          model: audition.model,
-        })
+        throw new DomainError(
+          'unknown_model',
+          `${audition.model} is not available where the file is kept`,
+          {
+            model: audition.model,
+          },
+        )
       return {
         request,
         channelQuery: { family, model, channelId },

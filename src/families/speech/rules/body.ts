@@ -30,12 +30,12 @@ const MAX_TONE = 200
 const Modified = Type.Optional(Type.Integer({ minimum: -100, maximum: 100 }))
 const Effects = Type.Optional(
   Type.Enum(['spacious_echo', 'auditorium_echo', 'lofi_telephone', 'robotic'], {
-    description: 'Of mp3, wav and flac.',
+    description: 'Only with mp3, wav and flac.',
   }),
 )
 const Emotion = Type.Optional(
   Type.Enum([...emotions], {
-    description: 'An alias of a voice may bring its own where none is given.',
+    description: 'If absent, an alias of a voice may set it.',
   }),
 )
 const SampleRate = Type.Optional(Type.Enum([8_000, 16_000, 22_050, 24_000, 32_000, 44_100]))
@@ -45,7 +45,8 @@ export const voice = {
   voice_id: Type.Optional(
     Type.String({
       maxLength: MAX_NAME,
-      description: 'A built-in voice, an alias (`alloy`, `echo`, …), or a voice you cloned.',
+      description:
+        'A built-in voice, an alias (`alloy`, `echo`, …), or a cloned voice of the tenant.',
     }),
   ),
   speed: Type.Optional(Type.Number({ minimum: 0.5, maximum: 2 })),
@@ -72,7 +73,7 @@ const Tones = Type.Array(Type.Unknown(), {
 })
 
 const Delivery = Type.Enum(['hex', 'url'], {
-  description: 'Default `hex`; with `stream` that alone.',
+  description: 'Default `hex`; `stream` supports only `hex`.',
 })
 
 const deliveryOfCall = {
@@ -86,7 +87,7 @@ const deliveryOfTask = {
   stream: Type.Optional(
     Type.Boolean({
       check: (value: unknown) =>
-        value === true ? 'is not taken by asynchronous speech' : undefined,
+        value === true ? 'is not accepted for asynchronous speech' : undefined,
     }),
   ),
   output_format: Type.Optional(Type.Unsafe<'hex' | 'url'>({ documented: Delivery })),
@@ -119,7 +120,7 @@ const bodyOf = (way: SpeechMode) =>
       text: Type.String({
         ...NotBlank,
         maxLength: MAX_TEXT[way],
-        description: 'Fewer than 10000 characters; asynchronously up to 50000.',
+        description: 'Fewer than 10000 characters; asynchronous speech accepts up to 50000.',
       }),
       ...voice,
       sound_effects: Effects,

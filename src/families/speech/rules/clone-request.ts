@@ -40,10 +40,10 @@ const FileId = Type.Unsafe<string | number>({
   check: (id: unknown) =>
     (typeof id === 'string' || Number.isSafeInteger(id)) && isPositiveInt64(String(id))
       ? undefined
-      : 'must be the id of a file: an integer, best written as a string',
+      : 'must be the id of a file: an integer, preferably sent as a string',
   documented: {
     anyOf: [{ type: 'string' }, { type: 'integer' }],
-    description: 'From a file upload, best written as a string.',
+    description: 'Id of an uploaded file, preferably as a string.',
   },
 })
 
@@ -51,7 +51,7 @@ function voiceNameFault(name: string): string | undefined {
   if (!isVoiceName(name))
     return 'must be 8 to 256 letters, digits, `-` and `_`, begin with a letter, and end with a letter or a digit'
   if (isBuiltInVoice(name) || aliasedVoice(name) !== undefined)
-    return 'is the name of a voice that everybody has'
+    return 'is the name of a built-in voice'
   return undefined
 }
 
@@ -62,21 +62,27 @@ export const CloneBodySchema = Type.Object(
       maxLength: MAX_NAME,
       check: voiceNameFault,
       description:
-        'What it is to be called: 8 to 256 letters, digits, `-` and `_`, a letter first, a letter or digit last.',
+        'Name of the new voice: 8 to 256 letters, digits, `-` and `_`; begins with a letter, ends with a letter or a digit.',
     }),
     clone_prompt: Type.Optional(
       Type.Object({
         prompt_audio: Type.Optional(FileId),
         prompt_text: Type.Optional(
-          Type.String({ maxLength: 2_000, description: 'The words of the recording.' }),
+          Type.String({ maxLength: 2_000, description: 'Transcript of the recording.' }),
         ),
       }),
     ),
     text: Type.Optional(
-      Type.String({ description: 'What it is to say at once.', maxLength: 1_000 }),
+      Type.String({
+        description: 'Text that the new voice speaks for an audition.',
+        maxLength: 1_000,
+      }),
     ),
     model: Type.Optional(
-      Type.String({ maxLength: MAX_NAME, description: 'That says it; required with `text`.' }),
+      Type.String({
+        maxLength: MAX_NAME,
+        description: 'Model that speaks the audition; required with `text`.',
+      }),
     ),
     language_boost: Language,
     need_noise_reduction: Flag,
@@ -120,7 +126,7 @@ export function readClone(sent: JsonObject): CloneRequest {
 
 function auditionOf({ text, model }: Static<typeof CloneBodySchema>): Audition | undefined {
   if (model !== undefined && speechModel(model) === undefined)
-    throw new DomainError('unknown_model', `the model ${model} does not speak here`, { model })
+    throw new DomainError('unknown_model', `the model ${model} is not a speech model`, { model })
   if (text === undefined || text === '') return undefined
   if (model === undefined) return refuse('model', '`model` is required with `text`')
   return { model, text, characters: charactersOf(text) }

@@ -41,7 +41,7 @@ export function readSpeech(sent: JsonObject, way: SpeechMode): SpeechRequest {
   const body: Body = readBody(speechBodies[way], sent)
   const { model, text, language_boost: language } = body
   if (speechModel(model) === undefined)
-    throw new DomainError('unknown_model', `the model ${model} does not speak here`, { model })
+    throw new DomainError('unknown_model', `the model ${model} is not a speech model`, { model })
   for (const name of notOffered)
     if (![undefined, null, false].includes(sent[name] as undefined))
       refuse(name, `\`${name}\` is not offered here`)
@@ -146,7 +146,7 @@ function modificationOf(body: Body, format: AudioFormat): JsonObject | undefined
     ['voice_modify.sound_effects', inGroup],
   )
   if (effects !== undefined && format === 'pcm')
-    refuse('sound_effects', '`sound_effects` needs the format mp3, wav or flac')
+    refuse('sound_effects', '`sound_effects` is allowed only with the format mp3, wav or flac')
   const modify = membersGiven<unknown>({
     ...pickMembers(group, ['pitch', 'intensity', 'timbre']),
     sound_effects: effects,
@@ -166,7 +166,8 @@ function deliveryOf(body: Body, way: SpeechMode, format: AudioFormat, audioBytes
   if (!streamed)
     return { delivery, streamed, stream: { stream: false, output_format: delivery } } as const
   if (delivery === 'url') refuse('output_format', '`output_format` must be hex with `stream`')
-  if (format === 'wav') refuse('audio_setting.format', '`audio_setting.format` wav is not streamed')
+  if (format === 'wav')
+    refuse('audio_setting.format', '`audio_setting.format` must not be wav with `stream`')
   // A last frame that repeats so much would be larger than a frame may be.
   const exclude = isRepeatable(audioBytes) ? stream_options?.exclude_aggregated_audio : true
   const stream = {

@@ -43,7 +43,7 @@ const speechFailures = {
   kept_unavailable: {
     code: UNKNOWN_ERROR,
     words:
-      'The voice or its file is kept where the model is not available at the moment; nothing was started',
+      'The voice or its file is at an account that is not available at the moment; nothing was started',
   },
   voice_not_found: { code: NO_SUCH_VOICE, status: 400 },
   voice_exists: { code: DUPLICATE_VOICE, status: 400 },
@@ -174,7 +174,7 @@ export function describe(route: {
   const { 200: failed, ...refused } = failureResponses(shape, failures, further, headers)
   const { description = '', examples = [] }: DescribedFailure = Object(failed)
   const failuresWith200 =
-    failed === undefined ? '' : `\n\nFailures that are answered with 200:\n\n${description}`
+    failed === undefined ? '' : `\n\nFailures with HTTP status 200:\n\n${description}`
   const jsons = [...(ok === undefined ? [] : [ok]), ...(failed === undefined ? [] : [ErrorSchema])]
   return {
     operationId: route.operationId,

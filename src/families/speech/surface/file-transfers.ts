@@ -26,12 +26,18 @@ import { DomainError, isDomainError } from '../../../kernel/errors.ts'
 export const FileSchema = Type.Object(
   {
     file_id: Type.String({ description: 'A positive integer in decimal.' }),
-    bytes: Type.Optional(Type.Integer({ minimum: 0, description: 'Of an upload.' })),
+    bytes: Type.Optional(
+      Type.Integer({ minimum: 0, description: 'Size in bytes; only for an upload.' }),
+    ),
     created_at: Type.Integer({ description: 'Unix seconds.' }),
     filename: Type.String(),
-    purpose: Type.String({ description: 'As it was uploaded, or `t2a_async`.' }),
+    purpose: Type.String({
+      description: 'Purpose of the upload, or `t2a_async` for asynchronous speech.',
+    }),
     download_url: Type.Optional(
-      Type.String({ description: 'Of what asynchronous speech made: for nine hours.' }),
+      Type.String({
+        description: 'URL of the audio of asynchronous speech; valid for nine hours.',
+      }),
     ),
   },
   { named: 'MediaFile' },
@@ -45,7 +51,7 @@ function purposeOf(fields: FormFields): UploadPurpose {
   const other = Object.keys(fields).find((name) => name !== 'purpose')
   if (other === 'file') refuse('file', '`file` must be a file: a part with a file name')
   if (other !== undefined)
-    refuse(other, `\`${other}\` is no part of this form, which has \`purpose\` and \`file\``)
+    refuse(other, `\`${other}\` is not a field of this form, which has \`purpose\` and \`file\``)
   const { purpose } = fields
   if (purpose === undefined) refuse('purpose', '`purpose` is required')
   const known = uploadPurposes.find((one) => one === purpose)
@@ -120,7 +126,7 @@ export async function takeUpload(
   try {
     const fields = await streamForm(request, limits, async (file) => {
       const { name, filename, before } = file
-      if (name !== 'file') refuse(name, 'A form with a file has it in `file`')
+      if (name !== 'file') refuse(name, 'The file must be in the field `file`')
       if (passing !== undefined || waiting !== undefined)
         refuse('file', 'Files are uploaded one at a time')
       checkFilename(filename, 'file')

@@ -9,7 +9,7 @@ import { uploadPurposes } from '../../../domain/upload/events.ts'
 import { BaseRespSchema, describe, ofAccount, succeeded, TraceId } from './envelope.ts'
 import { FileSchema, retrieveFile, sendFile, takeUpload, uploadShown } from './file-transfers.ts'
 
-const Purpose = Type.Enum([...uploadPurposes], { description: 'What it is for.' })
+const Purpose = Type.Enum([...uploadPurposes], { description: 'What the file may be used for.' })
 
 const FileAnswerSchema = Type.Object(
   {
@@ -22,7 +22,7 @@ const FileAnswerSchema = Type.Object(
 
 const FileQuerySchema = Type.Object({
   file_id: Type.String({
-    description: 'Of an upload, or the id of a task of asynchronous speech.',
+    description: 'Id of an upload, or of a task of asynchronous speech.',
   }),
   ...ofAccount,
 })
@@ -59,7 +59,7 @@ const uploadFailures: readonly FailureCode[] = [
 
 const downloads = {
   'application/octet-stream': 'The bytes of an upload.',
-  'audio/mpeg': 'Speech, by its format.',
+  'audio/mpeg': 'The audio, in its format.',
   'audio/wav': 'The same.',
   'audio/flac': 'The same.',
   'audio/pcm': 'The same.',
@@ -93,7 +93,7 @@ export function mediaFilesPlugin({ files: { media }, tasks, http }: FileServices
         ...describe({
           tag: 'Files',
           operationId: 'uploadMedia',
-          summary: 'Upload a sample of a voice, or what a video is made of',
+          summary: 'Upload a voice sample or a media file for a video',
           ok: FileAnswerSchema,
           failures: uploadFailures,
         }),
@@ -111,7 +111,7 @@ export function mediaFilesPlugin({ files: { media }, tasks, http }: FileServices
         ...describe({
           tag: 'Files',
           operationId: 'retrieveMedia',
-          summary: 'Show an upload, or what asynchronous speech made',
+          summary: 'Show an upload or the audio of asynchronous speech',
           ok: FileAnswerSchema,
           failures: [...ownParts, 'parameter_invalid', 'file_not_found'],
         }),
@@ -128,7 +128,7 @@ export function mediaFilesPlugin({ files: { media }, tasks, http }: FileServices
         ...describe({
           tag: 'Files',
           operationId: 'downloadMedia',
-          summary: 'Download an upload, or what asynchronous speech made',
+          summary: 'Download an upload or the audio of asynchronous speech',
           ok: undefined,
           others: downloads,
           failures: downloadFailures,

@@ -21,11 +21,15 @@ import { SPEECH } from '../rules/rules.ts'
 
 const ClonedSchema = Type.Object({
   input_sensitive: Type.Optional(
-    Type.Object({ type: Type.Integer({ description: 'Why the sample is objectionable.' }) }),
+    Type.Object({
+      type: Type.Integer({ description: 'Kind of sensitive content in the sample.' }),
+    }),
   ),
   demo_audio: Type.Optional(Type.String({ description: 'URL of the audition.' })),
   extra_info: Type.Optional(
-    Type.Object({ usage_characters: Type.Integer({ description: 'Of the audition.' }) }),
+    Type.Object({
+      usage_characters: Type.Integer({ description: 'Billed characters of the audition.' }),
+    }),
   ),
   trace_id: TraceId,
   base_resp: BaseRespSchema,
@@ -74,7 +78,7 @@ export const provBV1: Mount = {
   // Bound for texts to be spoken.
   bodyBytes: 1024 * 1024,
   keepsAnswers: true,
-  tags: [{ name: 'Speech', description: 'Speak texts, at once and asynchronously.' }],
+  tags: [{ name: 'Speech', description: 'Speech from text, synchronous and asynchronous.' }],
 }
 
 /** Speech at once and as tasks, voices and files. */

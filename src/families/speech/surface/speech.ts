@@ -39,7 +39,7 @@ const Info = Type.Object(
     audio_format: Type.Optional(Type.String()),
     audio_channel: Type.Optional(Type.Integer()),
     usage_characters: Type.Optional(
-      Type.Integer({ description: 'What is billed; a Chinese character counts twice.' }),
+      Type.Integer({ description: 'Billed characters; a Chinese character counts as two.' }),
     ),
   },
   { additionalProperties: true },
@@ -47,8 +47,8 @@ const Info = Type.Object(
 
 const SpokenSchema = Type.Object({
   data: Type.Object({
-    audio: Type.String({ description: 'Hexadecimal, or a URL that is good for 24 hours.' }),
-    status: Type.Integer({ description: '2: all of it.' }),
+    audio: Type.String({ description: 'Hexadecimal, or a URL that is valid for 24 hours.' }),
+    status: Type.Integer({ description: '2: the audio is complete.' }),
   }),
   extra_info: Type.Optional(Info),
   trace_id: TraceId,
@@ -83,10 +83,10 @@ export const speechCall = (mount: Mount, { speech, resolveVoice }: SpeechCalls):
         ...Object.fromEntries(
           Object.values(mediaTypes).map((type) => [
             type,
-            'Of an account that answers audio itself: the bytes, by their format.',
+            'The bytes of the audio, from an account that answers with audio instead of JSON.',
           ]),
         ),
-        'text/event-stream': 'With `stream`: pieces of the audio in hexadecimal, in `data:`.',
+        'text/event-stream': 'With `stream`: parts of the audio in hexadecimal, as `data:` lines.',
       },
       failures: callFailures,
       further: [missingText],

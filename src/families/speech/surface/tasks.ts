@@ -21,9 +21,9 @@ import {
 } from './envelope.ts'
 import { missingText } from './speech.ts'
 
-const TaskId = Type.String({ description: 'An int64, as its digits.' })
-const FileId = Type.String({ description: 'The file the result is retrieved by.' })
-const Characters = Type.Integer({ description: 'What is billed on success.' })
+const TaskId = Type.String({ description: 'An int64, as a decimal string.' })
+const FileId = Type.String({ description: 'Id of the file to retrieve the result by.' })
+const Characters = Type.Integer({ description: 'Characters that are billed on success.' })
 
 const CreatedSpeechSchema = Type.Object({
   task_id: TaskId,

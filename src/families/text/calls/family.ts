@@ -64,7 +64,7 @@ function queryWithPriceMembers(
   if (!isServiceTier(refused))
     return refuse(
       path,
-      `\`${path}\` is not taken here: it changes what a call costs or which model answers`,
+      `\`${path}\` is not accepted here: it changes what a call costs or which model answers`,
     )
   const tiers = channels
     .serving({ family, model })

@@ -111,7 +111,10 @@ function createKeeper(
     if (!Object.hasOwn(channel.models, model))
       refuse(param, `\`${param}\` cannot be continued with this model; send the turns in \`input\``)
     if (pinned !== undefined && pinned !== channelId)
-      refuse(param, `\`${param}\` cannot be combined with what else this request continues`)
+      refuse(
+        param,
+        `\`${param}\` cannot be combined with the other earlier responses or files of this request: they are at different accounts`,
+      )
   }
   return {
     upstreamId: (kind, id, param) => {

@@ -67,7 +67,7 @@ export function checkAnswerFits(wire: TextWireRules, largest: LargestAnswer): vo
   const within = (name: string): string => (holder === undefined ? name : `${holder}.${name}`)
   const param = within(bounds[0])
   const fewer = answers === undefined ? '' : `, lower \`${within(answers)}\``
-  const unasked = bytesOfLogprobs === 0 ? '' : ', leave out the probabilities of tokens'
+  const unasked = bytesOfLogprobs === 0 ? '' : ', leave out the log probabilities'
   refuse(
     param,
     `\`${param}\` allows an answer of over ${MAX_ANSWER_BYTES / MEBIBYTE} MiB: lower it${fewer}${unasked}, or stream the answer`,

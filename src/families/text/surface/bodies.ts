@@ -84,7 +84,7 @@ export function refuseFileId(part: JsonObject, at: string): void {
     if (memberOrUndefined(holder, 'file_id') === undefined) return
     refuse(
       `${path}.file_id`,
-      `\`${path}.file_id\` is not offered: no files are kept here; send the file itself or its URL`,
+      `\`${path}.file_id\` is not offered: the gateway stores no files for this; send the file itself or its URL`,
     )
   }
   refuseIn(part, at)
@@ -99,6 +99,6 @@ export function refuseUnmetered(wire: TextWireRules, tool: JsonObject, at: strin
   const path = `${at}.${found.member}`
   refuse(
     path,
-    `\`${path}\` is not offered: there is no price for what this tool may cost; offered are ${offeredToolNames(wire).join(', ')}`,
+    `\`${path}\` is not offered: this tool has no price; offered are ${offeredToolNames(wire).join(', ')}`,
   )
 }

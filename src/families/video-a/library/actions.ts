@@ -91,13 +91,14 @@ async function urlIn(
       'URL',
       region === 'domestic' ? 'is required; its name is case-sensitive' : 'is required',
     )
-  if (other !== undefined) return refuse(other, `\`${other}\` says what \`${name}\` says: send one`)
+  if (other !== undefined)
+    return refuse(other, `\`${other}\` and \`${name}\` mean the same: send only one`)
   const value = body[name]
   if (typeof value !== 'string') return refuse(name, `\`${name}\` must be a string`)
   if (!/^\s*https?:/i.test(value))
     return refuse(
       name,
-      `\`${name}\` must be a public https:// or http:// URL; neither Base64 nor a data: URI is taken`,
+      `\`${name}\` must be a public https:// or http:// URL; neither Base64 nor a data: URI is accepted`,
     )
   return publicUrl(value, name, resolveHost, 'fetch')
 }
@@ -114,7 +115,7 @@ function checkFilter(body: JsonObject): void {
     (name) => !names.includes(name),
   )
   if (unknown !== undefined)
-    refuse(`Filter.${unknown}`, `\`Filter\` takes ${names.join(', ')} and nothing else`)
+    refuse(`Filter.${unknown}`, `\`Filter\` accepts only ${names.join(', ')}`)
 }
 
 function listingOf(call: Call, action: ListAction): AssetListing {

@@ -19,12 +19,15 @@ const AssetSchema = Type.Object(
     CreateTime: Time,
     UpdateTime: Time,
     URL: Type.Optional(
-      Type.String({ description: 'Of GetAsset, where it is known: short-lived, not to be kept.' }),
+      Type.String({
+        description:
+          'Only from GetAsset, where the URL is known: it expires soon; do not store it.',
+      }),
     ),
     Error: Type.Optional(
       Type.Object(
         { Code: Type.String(), Message: Type.String() },
-        { named: 'AssetError', description: 'Of one that failed.' },
+        { named: 'AssetError', description: 'Only of a failed asset.' },
       ),
     ),
   },
@@ -69,7 +72,7 @@ export const ResultSchema = Type.Union([
     { title: 'CreateVisualValidateSession', named: 'ValidationSession' },
   ),
   Type.Object(
-    { GroupId: Type.String({ description: 'Empty while the person is not verified yet.' }) },
+    { GroupId: Type.String({ description: 'Empty until the person is verified.' }) },
     { title: 'GetVisualValidateResult', named: 'ValidationResult' },
   ),
 ])

@@ -21,7 +21,7 @@ const UPSTREAM = 'InternalServiceError'
 /** Failures after which upstream certainly did nothing. */
 const notTaken = {
   code: UPSTREAM,
-  words: 'The asset library could not take this; nothing was created',
+  words: 'The asset library could not process this request; nothing was created',
   ownWords: false,
 } as const
 
@@ -181,7 +181,7 @@ function codeOf({ failure, code: named, param, text }: Failure): string {
   return isNamed && param !== undefined && MEMBER_PATH.test(param) ? `${code}.${param}` : code
 }
 
-const HOW_TO_ASK = `actions are asked for by POST /provA/?Action=<Action>&Version=${VERSION}`
+const HOW_TO_ASK = `send actions by POST /provA/?Action=<Action>&Version=${VERSION}`
 
 const readFailure = createFailureReader(libraryFailures)
 

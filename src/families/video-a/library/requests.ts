@@ -65,7 +65,7 @@ export function readAction(query: Readonly<Record<string, unknown>>): ActionName
   const unknown = Object.keys(query).find((name) => !parameters.includes(name))
   if (unknown !== undefined) {
     const shown = unknown.slice(0, MAX_SHOWN_CHARACTERS)
-    const message = `\`${shown}\` is not a query parameter here; this takes ${parameters.join(', ')}`
+    const message = `\`${shown}\` is not a query parameter of this route, which has ${parameters.join(', ')}`
     throw new RequestError('parameter_invalid', message, shown)
   }
   const { Action: given, Version: version } = query
@@ -81,7 +81,7 @@ export function readAction(query: Readonly<Record<string, unknown>>): ActionName
     const shown = given.slice(0, MAX_SHOWN_CHARACTERS)
     throw new RequestError(
       'route_not_found',
-      `There is no action ${shown}; there are ${choices}`,
+      `There is no action ${shown}; use one of ${choices}`,
       'Action',
     )
   }
@@ -112,10 +112,10 @@ export const DescriptionSchema = Type.String({ maxLength: 300 })
 export const StatusSchema = Type.Enum([...assetStatuses])
 
 const ProjectName = Type.Optional(
-  projectName({ default: 'default', description: 'The same throughout a workflow.' }),
+  projectName({ default: 'default', description: 'Must be the same throughout a workflow.' }),
 )
-const Model = modelName(': its region is where the thing is kept', {
-  required: 'is required: it says where things are kept',
+const Model = modelName(': the asset is kept in its region', {
+  required: 'is required: it decides the region in which assets are kept',
 })
 const where = { model: Model, ProjectName } as const
 const perhapsWhere = { model: Type.Optional(Model), ProjectName } as const
@@ -169,17 +169,17 @@ export const FilterSchema = Type.Object(
         ? undefined
         : `must be one of ${assetStatuses.join(', ')}`,
     ),
-    Name: Type.Optional(Type.String({ maxLength: 64, description: 'What the name begins with.' })),
+    Name: Type.Optional(Type.String({ maxLength: 64, description: 'Prefix of the name.' })),
   },
   {
     named: 'AssetFilter',
     additionalProperties: true,
-    words: { required: 'is required, with a `GroupType` in it' },
+    words: { required: 'is required, and must have a `GroupType`' },
   },
 )
 
 // Members of another way to page: a caller that used them would always get the first page.
-const token = RefusedMember('is not taken: pages go by `PageNumber` and `PageSize`')
+const token = RefusedMember('is not accepted: use `PageNumber` and `PageSize`')
 
 const listOf = (title: string) =>
   body(
@@ -192,7 +192,7 @@ const listOf = (title: string) =>
           minimum: 1,
           maximum: MAX_LISTED,
           default: 1,
-          description: `Times the size at most ${MAX_LISTED}.`,
+          description: `\`PageNumber\` times \`PageSize\` may be at most ${MAX_LISTED}.`,
         }),
       ),
       PageSize: Type.Optional(
@@ -246,7 +246,10 @@ export const bodies = {
       // The model is looked up by its name in the region.
       URL: Type.Optional(
         Type.Unsafe<unknown>({
-          documented: { type: 'string', description: 'Public; overseas also `Url` or `url`.' },
+          documented: {
+            type: 'string',
+            description: 'Public URL; overseas regions also accept the names `Url` and `url`.',
+          },
         }),
       ),
       AssetType: Type.Enum([...assetTypes]),
@@ -254,7 +257,11 @@ export const bodies = {
       // Uploads are always moderated.
       Moderation: Type.Optional(
         Type.Object(
-          { Strategy: Type.Optional(onlyOne('Default', 'Skip', 'Skip is not available')) },
+          {
+            Strategy: Type.Optional(
+              onlyOne('Default', 'Skip', 'must not be Skip, which is not available'),
+            ),
+          },
           { additionalProperties: true },
         ),
       ),
@@ -279,7 +286,7 @@ export const bodies = {
       documented: {
         type: 'string',
         format: 'uri',
-        description: '`https://`, its host publicly routable.',
+        description: '`https://` URL whose host is publicly routable.',
       },
     }),
   }),
@@ -288,7 +295,7 @@ export const bodies = {
     ProviderToken: Type.String({
       minLength: 1,
       maxLength: 4_096,
-      description: 'Of the session; one-time.',
+      description: 'One-time token of the session.',
     }),
   }),
 } as const satisfies Readonly<Record<ActionName, TObject>>

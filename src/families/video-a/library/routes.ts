@@ -34,11 +34,13 @@ import {
 } from './requests.ts'
 
 const metadata = {
-  RequestId: Type.String({ description: 'Our id of the request, as in x-request-id.' }),
+  RequestId: Type.String({ description: 'Our id of the request, equal to x-request-id.' }),
   Action: Type.Optional(Type.Enum([...actionNames])),
   Version: Type.Optional(Type.Enum([VERSION])),
   Service: Type.Literal('assets'),
-  Region: Type.Optional(Type.Literal('overseas', { description: 'Where it is kept overseas.' })),
+  Region: Type.Optional(
+    Type.Literal('overseas', { description: 'Present if the object is kept overseas.' }),
+  ),
 } as const
 
 const AnswerSchema = Type.Object({
@@ -81,7 +83,7 @@ const actionSchema: FastifySchema = {
   tags: ['Assets'],
   summary: 'Run an action of the asset library or of the verification of real persons',
   description:
-    'As `/provA/?Action=<Action>` too. The action decides what the body and `Result` have.',
+    'Also at `/provA/?Action=<Action>`. The members of the body and of `Result` depend on the action.',
   security: [{ modelToken: [] }],
   querystring: ActionQuerySchema,
   // Which it is the query says.
@@ -224,8 +226,10 @@ export const realPersonSurface: Surface = {
       schema: {
         operationId: 'getRealPersonCallback',
         tags: ['Assets'],
-        summary: 'A page for persons to come back to from their verification',
-        response: { 200: answer({ others: { 'text/html': 'The same page for every visitor.' } }) },
+        summary: 'Page to which a person returns after a verification',
+        response: {
+          200: answer({ others: { 'text/html': 'The page; it is the same for every visitor.' } }),
+        },
       },
       handler: async (_request, reply) =>
         reply.headers(headers).type('text/html; charset=utf-8').send(page),

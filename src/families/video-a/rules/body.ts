@@ -38,7 +38,7 @@ export function projectName(documented: TSchemaOptions) {
     check: (name: string) =>
       isProjectName(name)
         ? undefined
-        : 'must be letters, digits, `_`, `-` and `.`, a letter or digit first',
+        : 'must be letters, digits, `_`, `-` and `.`, and begin with a letter or a digit',
     ...documented,
   })
 }
@@ -91,7 +91,7 @@ const References = Type.Object(
     check: (references: object) =>
       Object.keys(references).every((name) => name === 'audio')
         ? undefined
-        : 'takes only `audio`: put others into `content`',
+        : 'accepts only `audio`: put other references into `content`',
   },
 )
 
@@ -138,18 +138,18 @@ const byModel = (choices: readonly string[]) =>
 const flag = Type.Optional(Type.Boolean())
 /** Members that are not sent, or that upstream silently ignores. */
 const unsupported = RefusedMember('is not supported: leave it out')
-const only20 = { description: 'Of the 2.0 models.' } as const
+const only20 = { description: 'Only with the 2.0 models.' } as const
 export const videoABody = Type.Object(
   {
     model: modelName(),
     content: Content,
     duration: Type.Unsafe<number>({
       check: (seconds: unknown) => (typeof seconds === 'number' ? undefined : 'must be an integer'),
-      documented: { type: 'integer', description: 'Seconds; -1 lets the model choose.' },
+      documented: { type: 'integer', description: 'Seconds; -1: the model chooses.' },
     }),
     ratio: Type.Optional(
       Type.Enum(['adaptive', '16:9', '9:16', '1:1', '4:3', '3:4', '21:9'], {
-        description: '`adaptive` only, where a 2.5 model has a first or last frame.',
+        description: 'Must be `adaptive` if a 2.5 model gets a first or last frame.',
       }),
     ),
     resolution: byModel(['480p', '720p', '1080p', '4k']),
@@ -172,7 +172,7 @@ export const videoABody = Type.Object(
       }),
     ),
     callback_url: callback('https:// URL whose host is publicly routable.'),
-    CallbackURL: callback('Alias of callback_url, which wins when both are present.'),
+    CallbackURL: callback('Alias of callback_url, which takes precedence if both are present.'),
     output_format: byModel(['mp4', 'mov']),
     service_tier: byModel(['default', 'flex']),
     draft: flag,
@@ -180,11 +180,14 @@ export const videoABody = Type.Object(
     references: Type.Optional(References),
     // What a reference is for follows from `content`: another choice has other rules and prices.
     omni_reference_task_type: Type.Optional(
-      Type.Enum(['auto'], { words: 'must be auto, or absent', description: 'Changes nothing.' }),
+      Type.Enum(['auto'], {
+        words: 'must be auto, or absent',
+        description: 'Accepted and ignored.',
+      }),
     ),
     seed: Type.Optional(Type.Integer({ minimum: -1, maximum: 2 ** 32 - 1, ...only20 })),
     camera_fixed: Type.Optional(Type.Boolean(only20)),
-    ProjectName: Type.Optional(projectName({ description: 'Of the assets in `content`.' })),
+    ProjectName: Type.Optional(projectName({ description: 'Project of the assets in `content`.' })),
     frames: unsupported,
     frames_per_second: unsupported,
     framespersecond: unsupported,

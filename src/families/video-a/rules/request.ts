@@ -199,7 +199,7 @@ function searchesWeb(
 ): boolean {
   if (tools.length === 0) return false
   if (model.region !== 'domestic' || model.generation !== '2.5') refuseOf('tools', model)
-  if (media.length > 0) refuse('tools', '`tools` needs text-only `content`: leave out either')
+  if (media.length > 0) refuse('tools', '`tools` is allowed only with text-only `content`')
   return true
 }
 

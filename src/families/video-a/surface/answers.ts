@@ -15,7 +15,7 @@ const TaskStatusSchema = Type.Enum(
 export const CreatedTaskSchema = Type.Object(
   {
     id: Type.String({ examples: ['cgt-20260102030405-x7k2p'] }),
-    model: Type.Optional(Type.String({ description: 'Of the 2.5 models.' })),
+    model: Type.Optional(Type.String({ description: 'Only with the 2.5 models.' })),
   },
   {
     named: 'CreatedVideoTask',
@@ -85,7 +85,12 @@ const MAX_LIST_IDS = 500
 
 export const ListTasksQuerySchema = Type.Object({
   page_num: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1_000_000_000, default: 1, description: 'From 1.' }),
+    Type.Integer({
+      minimum: 1,
+      maximum: 1_000_000_000,
+      default: 1,
+      description: 'Number of the page, from 1.',
+    }),
   ),
   page_size: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 10 })),
   'filter.status': Type.Optional(TaskStatusSchema),
@@ -99,7 +104,10 @@ export const ListTasksQuerySchema = Type.Object({
   ),
 })
 
-export const DeletedTaskSchema = Type.Object({}, { description: 'Done.' })
+export const DeletedTaskSchema = Type.Object(
+  {},
+  { description: 'The task was cancelled or hidden.' },
+)
 
 type ListTasksQuery = Static<typeof ListTasksQuerySchema>
 

@@ -96,7 +96,7 @@ function urlOf(kind: MediaKind) {
 
 const Prompt = Type.String({
   maxLength: 7_000,
-  description: 'The prompt, of the one text item.',
+  description: 'The prompt; only one item may have text.',
   ...NotBlank,
 })
 
@@ -118,7 +118,7 @@ export const videoBBody = Type.Object(
     ),
     duration: Type.Number({
       words: 'must be an integer',
-      documented: { type: 'integer', description: 'Seconds; the model decides which.' },
+      documented: { type: 'integer', description: 'Seconds; allowed values depend on the model.' },
     }),
     resolution: Type.Optional(
       Type.Unsafe<unknown>({
@@ -127,7 +127,7 @@ export const videoBBody = Type.Object(
     ),
     ratio: Type.Optional(
       Type.Enum(['adaptive', ...RATIOS], {
-        description: 'Required, and not `adaptive`, where there is only text.',
+        description: 'Required, and must not be `adaptive`, if `content` has only text.',
       }),
     ),
     callback_url: Type.Optional(
@@ -264,14 +264,14 @@ function modeOf(media: readonly MediaItem[], model: VideoBModel): VideoBMode {
   if (!model.takesReferences)
     return refuse(
       'content',
-      `${model.name} takes no reference material: leave it out of \`content\``,
+      `${model.name} does not accept reference items: leave them out of \`content\``,
     )
   if (references.length < media.length)
     return refuse('content', 'first and last frames must not be mixed with reference items')
   if (references.every(({ kind }) => kind === 'audio'))
     return refuse(
       'content',
-      '`reference_audio` needs a `reference_image` or `reference_video` beside it',
+      '`reference_audio` needs a `reference_image` or `reference_video` in `content`',
     )
   return 'reference'
 }

@@ -9,7 +9,7 @@ const PlatformId = Type.String({ examples: ['video_01JABCDEFGHJKMNPQRSTVWXYZ0'] 
 
 export const CreatedVideoSchema = Type.Object(
   { task_id: Type.String({ examples: ['424010985738629'] }), platform_id: PlatformId },
-  { named: 'CreatedVideoB', description: 'The task exists; either id names it.' },
+  { named: 'CreatedVideoB', description: 'The task exists; requests accept either id.' },
 )
 
 export const VideoSchema = Type.Object(

@@ -98,8 +98,8 @@ const ErrorSchema = Type.Object(
     type: Type.Enum(['error']),
     error: Type.Object({
       type: Type.String(),
-      message: Type.String({ description: 'Ends with the number of the error in brackets.' }),
-      http_code: Type.String({ description: 'The status of the answer.' }),
+      message: Type.String({ description: 'Message; ends with the error number in brackets.' }),
+      http_code: Type.String({ description: 'HTTP status of the answer.' }),
     }),
     request_id: Type.String({ description: 'Our id of the request.' }),
   },

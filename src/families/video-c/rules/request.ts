@@ -40,15 +40,19 @@ function link(maxLength: number, description: string) {
 const common = {
   duration: Type.Optional(
     Type.Unsafe<unknown>({
-      documented: { type: 'integer', description: 'Seconds; the model decides which.' },
+      documented: { type: 'integer', description: 'Seconds; allowed values depend on the model.' },
     }),
   ),
   resolution: Type.Optional(Type.Enum([...videoCResolutions])),
-  audio: Type.Optional(Type.Boolean({ description: 'Sound with the picture: clipq3 models.' })),
+  audio: Type.Optional(
+    Type.Boolean({ description: 'true: video with sound; only with the clipq3 models.' }),
+  ),
   movement_amplitude: Type.Optional(Type.Enum(['auto', 'small', 'medium', 'large'])),
   bgm: Type.Optional(Type.Boolean()),
   seed: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 })),
-  off_peak: Type.Optional(Type.Boolean({ description: 'Half the credits; may wait for hours.' })),
+  off_peak: Type.Optional(
+    Type.Boolean({ description: 'true: half the credits; the task may wait for hours.' }),
+  ),
   watermark: Type.Optional(Type.Boolean()),
   wm_position: Type.Optional(
     Type.Enum([...POSITIONS, '1', '2', '3', '4', 1, 2, 3, 4], {
@@ -61,17 +65,19 @@ const common = {
     }),
   ),
   callback_url: link(2_048, 'https:// URL whose host is publicly routable.'),
-  wm_url: link(MAX_URL_LENGTH, 'Of the picture to mark it with.'),
+  wm_url: link(MAX_URL_LENGTH, 'URL of the watermark picture.'),
   meta_data: Type.Optional(Type.String({ maxLength: 8_192 })),
   /** The gateway keeps it with the task, so its bound is smaller than upstream's. */
   payload: Type.Optional(
-    Type.String({ maxLength: 512, description: 'Shown again by queries and callbacks.' }),
+    Type.String({ maxLength: 512, description: 'Returned by queries and callbacks.' }),
   ),
 }
 
 function imagesOf(mode: VideoCMode) {
   if (mode === 'text2video')
-    return Type.Optional(Type.Array(Type.Unknown(), { words: NO_LIST, description: 'Empty.' }))
+    return Type.Optional(
+      Type.Array(Type.Unknown(), { words: NO_LIST, description: 'Must be empty.' }),
+    )
   const [minItems, maxItems] = COUNTS[mode]
   const span = minItems === maxItems ? `exactly ${maxItems}` : `${minItems} to ${maxItems}`
   const count = `must have ${span} for ${mode}`

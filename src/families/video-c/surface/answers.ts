@@ -29,12 +29,12 @@ const shown = {
 export const CreatedClipSchema = Type.Object(
   {
     task_id: Type.String({ examples: ['8312345678901234'] }),
-    id: Type.String({ description: 'The same.' }),
+    id: Type.String({ description: 'Equal to `task_id`.' }),
     platform_id: PlatformId,
     state: State,
     ...shown,
   },
-  { named: 'CreatedClip', description: 'The task exists; either id names it.' },
+  { named: 'CreatedClip', description: 'The task exists; requests accept either id.' },
 )
 
 export const ClipSchema = Type.Object(
@@ -42,8 +42,8 @@ export const ClipSchema = Type.Object(
     id: Type.String({ examples: ['8312345678901234'] }),
     platform_id: PlatformId,
     state: State,
-    err_code: Type.String({ description: 'Of a failed one; else empty.' }),
-    credits: Type.Integer({ description: 'What it took: 0 unless it succeeded.' }),
+    err_code: Type.String({ description: 'Error code of a failed task; otherwise empty.' }),
+    credits: Type.Integer({ description: 'Credits that the task cost; 0 unless it succeeded.' }),
     creations: Type.Array(
       Type.Object(
         {
@@ -51,7 +51,7 @@ export const ClipSchema = Type.Object(
           url: Type.String({ description: 'Signed; valid about 24 hours.' }),
           cover_url: Type.Optional(Type.String()),
           watermarked_url: Type.Optional(
-            Type.String({ description: 'Where a watermark was asked for.' }),
+            Type.String({ description: 'Only if the request asked for a watermark.' }),
           ),
         },
         { named: 'ClipResult' },

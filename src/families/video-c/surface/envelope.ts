@@ -105,7 +105,7 @@ export const provCEnvelope: Envelope = (error, requestId): Answer => {
 
 const ErrorSchema = Type.Object(
   {
-    code: Type.Integer({ description: 'The status of the answer.' }),
+    code: Type.Integer({ description: 'HTTP status of the answer.' }),
     reason: Type.String(),
     message: Type.String(),
     metadata: Type.Object({ trace_id: Type.String({ description: 'Our id of the request.' }) }),

@@ -34,9 +34,9 @@ export const provC: Mount = {
 /** Each path in words. */
 const summaries: Readonly<Record<VideoCMode, readonly [operationId: string, summary: string]>> = {
   text2video: ['createClipFromText', 'Create a video from a text'],
-  img2video: ['createClipFromImage', 'Create a video that a picture begins'],
-  'start-end2video': ['createClipBetweenImages', 'Create a video between two pictures'],
-  reference2video: ['createClipFromReferences', 'Create a video with what pictures show'],
+  img2video: ['createClipFromImage', 'Create a video from a first picture'],
+  'start-end2video': ['createClipBetweenImages', 'Create a video from a first and a last picture'],
+  reference2video: ['createClipFromReferences', 'Create a video from reference pictures'],
 }
 
 function creationOf(mode: VideoCMode): TaskCreation<AcceptedVideoC> {
@@ -108,7 +108,7 @@ function taskRoutes(instance: FastifyInstance, { tasks }: Pick<Services, 'tasks'
     schema: {
       ...describe({
         operationId: 'cancelClip',
-        summary: 'Cancel a video that is not worked on yet',
+        summary: 'Cancel a queued video',
         ok: ClipSchema,
         failures: cancelFailures,
       }),
