@@ -21,42 +21,44 @@ import { changeSettingCommand, type OfTenant } from './settings.ts'
 import { changing, JSON_OPTION, onStores } from './command.ts'
 
 const SET_HELP = `
-Either a file says all of the tenant's prices, or the other options change some of them:
+A file replaces all of the tenant's prices; the other options change some of them:
 
   tollgate prices account set --tenant tenant_acme --multiplier 0.85 \\
     --price domestic-video-2-0-720p-novideo=40
 
-A price of the tenant's own is not multiplied. --price takes the unit, and for how many it is, from the
-tenant's own price of that SKU or from the book in effect; what neither of them has is set by a file:
+The multiplier does not apply to a price of the tenant. --price copies the unit and its number from the
+tenant's price of that SKU or from the book in effect. If neither has the SKU, use a file:
 
   multiplier: '0.85'
   prices:
     - { sku: text-basic-output-token, currency: USD, unit: token, per: 1000000, price: '1.5' }
 
-It counts for what is begun from then on; what was accepted before keeps its prices.`
+New prices apply to requests that are accepted from now on; earlier ones keep theirs.`
 
 /** Registers `tollgate prices account …`. */
 export function addAccountPrices(prices: Command): void {
-  const group = prices.command('account').description("a tenant's prices over those of the list")
+  const group = prices
+    .command('account')
+    .description('prices of a tenant that differ from the list')
   const command = (name: string): Command =>
     group.command(name).requiredOption('--tenant <id>', 'tenant')
   changing(command('set'))
     .description('multiply list prices, or set own prices of single SKUs')
-    .option('--file <path>', 'all prices of the tenant, instead of those it had')
-    .option('--multiplier <factor>', 'what list prices are multiplied by')
-    .option('--no-multiplier', 'list prices as they are')
-    .option('--price <sku=price>', 'own price of a SKU; may be repeated', priced, [])
-    .option('--remove <sku>', 'the list price again for this SKU; may be repeated', also, [])
-    .option('--currency <code>', 'of --price and --remove where a SKU has prices in both')
+    .option('--file <path>', 'file with all prices of the tenant; replaces those it had')
+    .option('--multiplier <factor>', 'factor for list prices')
+    .option('--no-multiplier', 'remove the multiplier')
+    .option('--price <sku=price>', 'set a price of a SKU; may be repeated', priced, [])
+    .option('--remove <sku>', "remove the tenant's price of a SKU; may be repeated", also, [])
+    .option('--currency <code>', 'currency of --price and --remove, if a SKU has prices in both')
     .addHelpText('after', SET_HELP)
     .action(onStores(setAccountPricesCommand))
   changing(command('clear'))
-    .description('list prices again, for everything')
+    .description('remove all prices of the tenant, so that list prices apply')
     .action(onStores(clearAccountPricesCommand))
   command('show')
-    .description('what a tenant pays other than the list says')
-    .option('--all', 'every price of the book in effect as this tenant has it')
-    .option('--history', 'each time they were set, by whom')
+    .description('prices of a tenant that differ from the list')
+    .option('--all', 'include every price of the book in effect')
+    .option('--history', 'every change, with its actor')
     .option(...JSON_OPTION)
     .action(onStores(showAccountPricesCommand))
 }
@@ -66,7 +68,7 @@ type Priced = readonly (readonly [sku: string, price: string])[]
 function priced(text: string, before: Priced): Priced {
   const [sku = '', price = '', ...rest] = text.split('=')
   if (sku === '' || price === '' || rest.length > 0)
-    throw new InvalidArgumentError('say it as <sku>=<price>, e.g. text-basic-output-token=1.5')
+    throw new InvalidArgumentError('write it as <sku>=<price>, e.g. text-basic-output-token=1.5')
   return [...before, [sku, price]]
 }
 
@@ -173,7 +175,9 @@ function summaryOf(tenantId: string, all: AccountPrices): string {
 async function fromFile(path: string, options: SetOptions): Promise<WantedAccountPrices> {
   const { multiplier, price, remove } = options
   if (multiplier !== undefined || price.length > 0 || remove.length > 0)
-    throw new CommandError('--file has all of the prices: it goes with no other option of prices')
+    throw new CommandError(
+      '--file has all prices: it cannot be combined with other options of prices',
+    )
   return accountPricesOfFile(await readFile(path, 'utf8'))
 }
 
@@ -183,7 +187,7 @@ async function changed(
   { multiplier, price, remove, currency }: SetOptions,
 ): Promise<WantedAccountPrices> {
   if (multiplier === undefined && price.length === 0 && remove.length === 0)
-    throw new CommandError('say what changes: --file, --multiplier, --price or --remove')
+    throw new CommandError('give at least one of --file, --multiplier, --price and --remove')
   const book = price.length === 0 ? undefined : await currentBook(session)
   const prices = new Map(before.prices.map((entry) => [keyOf(entry), entry]))
   const inCurrency = (entry: PriceEntry): boolean =>
@@ -221,7 +225,9 @@ function one(sku: string, entries: readonly PriceEntry[], none: string): PriceEn
 /** @throws CommandError */
 function priceOf(text: string): string {
   if (/^(?:0|[1-9]\d{0,8})(?:\.\d{1,6})?$/.test(text)) return canonicalPrice(text)
-  throw new CommandError(`${text} is no price: a decimal of at most 9 digits and 6 decimals`)
+  throw new CommandError(
+    `${text} is not a price: it must be a decimal of at most 9 digits and 6 decimals`,
+  )
 }
 
 function keyOf({ sku, currency }: Pick<PriceEntry, 'sku' | 'currency'>): string {

@@ -14,17 +14,17 @@ import type { Session } from './session.ts'
 import { JSON_OPTION, ON_ANY_STORES, onStores } from './command.ts'
 
 const AUDIT_HELP = `
-Reads the log from its start, works out by itself what every row must be, and names each one that is not:
-the table, its key, what the log says and what stands. It may run beside the gateway and changes nothing but
-what /metrics tells of the last audit.
+Reads the log from its start, computes what every row must be, and reports each row that differs: its table, its
+key, the value by the log and the stored value. It may run while the gateway serves, and writes only the result
+that /metrics shows.
 
-With --state <file> an audit goes on where the last one ended, or was stopped. The file holds how far
-everything was found right, and the head of the hash chain there. Ledger lines audited before are checked
-by their hashes, what came later by the log; earlier rows of other tables by a full audit only, which is one
-without the file. Keep it where users of the database cannot change it, and copy the head that is printed.
+With --state <file> an audit continues where the last one ended or was stopped. The file records the last position
+without findings, and the head of the hash chain there. Earlier ledger lines are checked by their hashes, and later
+rows against the log; earlier rows of other tables are checked only by a full audit, which is one without the file.
+Keep the file where users of the database cannot change it, and copy the head that is printed.
 
-One cause is one finding: of an event that a read model never took in, the balances, totals and hashes that
-lack it are not named again. "tollgate rebuild <name>" makes a read model anew from the log.`
+Each cause is reported once: if a read model missed an event, the balances, totals and hashes that depend on it are
+not reported as well. "tollgate rebuild <name>" rebuilds a read model from the log.`
 
 /** Registers `tollgate audit`. */
 export function addAudit(program: Command): void {
@@ -33,7 +33,7 @@ export function addAudit(program: Command): void {
     .description(
       'compare every row of every read model with the log; exit code 1 on any difference',
     )
-    .option('--state <file>', 'go on where the audits that kept this file came to, and keep it')
+    .option('--state <file>', 'continue after the audits recorded in this file, and update it')
     .option(...JSON_OPTION)
     .addHelpText('after', AUDIT_HELP)
     .action(onStores(auditCommand, ON_ANY_STORES))
@@ -82,7 +82,7 @@ async function recordResult(pool: Pool, report: AuditReport): Promise<void> {
     await migrateOps(pool)
     await keepLastAudit(pool, report)
   } catch (error) {
-    note(`that there was an audit could not be kept for /metrics: ${messageOf(error)}`)
+    note(`the result of the audit could not be recorded for /metrics: ${messageOf(error)}`)
   }
 }
 
@@ -104,9 +104,9 @@ function describe(report: AuditReport): readonly string[] {
   const head = `chain: ${chain.lines} lines, head ${chain.head}`
   const broken =
     chain.brokenAt === undefined
-      ? 'as it stands'
-      : `by the log; what stands left it at position ${chain.brokenAt}, its head is ${chain.standing}`
-  const trusted = onTrust.map((part) => `on trust, as an earlier audit found it: ${part}`)
+      ? 'as stored'
+      : `by the log; the stored chain differs from position ${chain.brokenAt} and has the head ${chain.standing}`
+  const trusted = onTrust.map((part) => `not compared again after an earlier audit: ${part}`)
   const others = more > 0 ? [`… and ${more} more`] : []
   return [...found, ...others, summary, ...trusted, `${head} ${broken}`]
 }
@@ -114,7 +114,7 @@ function describe(report: AuditReport): readonly string[] {
 /** Only an audit that compared everything says "clean". */
 function verdictOf({ ok, findingsInAll, onTrust }: AuditReport): string {
   if (!ok) return `${findingsInAll} finding(s)`
-  return onTrust.length === 0 ? 'clean' : 'nothing wrong in what was compared'
+  return onTrust.length === 0 ? 'clean' : 'no finding in the compared rows'
 }
 
 /** State of earlier audits; undefined when there was none. */
@@ -130,7 +130,7 @@ async function readState(path: string): Promise<AuditState | undefined> {
     return parseState(text)
   } catch (error) {
     throw new CommandError(
-      `${path} is no audit state of this version (${messageOf(error)}): remove it to audit from the start`,
+      `${path} is not an audit state of this version (${messageOf(error)}): remove it to audit from the start`,
     )
   }
 }

@@ -13,20 +13,22 @@ import { embeddedLogIn } from './stores.ts'
 import { JSON_OPTION } from './command.ts'
 
 const BACKUP_HELP = `
-Copies what the embedded installation cannot make again into a new folder, also while the gateway runs: the event log,
-the spool, objects and the secret. Postgres is not copied: a gateway that starts on the copy builds it from the log. All of the
-copied log is read with its checksums. The folder has its name only once it is whole; an interrupted backup is
-made from the beginning by the same command.
+Copies the data of the embedded installation that cannot be rebuilt into a new folder, also while the gateway runs:
+the event log, the spool, objects and the secret. Postgres is not copied: a gateway that starts on the copy rebuilds
+it from the log. The whole copied log is read and its checksums are verified. The folder gets its name only when it
+is complete; after an interruption the same command starts again from the beginning.
 
-To restore, copy the folder to where DATA_DIR is to be, and start the gateway there: docs/backup.md.`
+To restore, copy the folder to the place of DATA_DIR, and start the gateway there: docs/backup.md.`
 
 /** Registers `tollgate backup`. */
 export function addBackup(program: Command): void {
   program
     .command('backup')
-    .description('copy what cannot be made again into a new folder, also while the gateway runs')
+    .description(
+      'copy the log, the spool, objects and the secret into a new folder; the gateway may run meanwhile',
+    )
     .argument('<folder>', 'a new folder, outside of DATA_DIR')
-    .option('--no-objects', 'without uploads and results')
+    .option('--no-objects', 'leave out uploads and results')
     .option(...JSON_OPTION)
     .addHelpText('after', BACKUP_HELP)
     .action(backupCommand)
@@ -45,7 +47,7 @@ async function backupCommand(folder: string, { json, objects = true }: Options) 
   const { external, dataDir } = loadConfig()
   if (external !== undefined)
     throw new CommandError(
-      'the event store and Postgres have backups of their own: docs/backup.md says in which order to make them',
+      'back up the event store and Postgres with their own tools, in the order given in docs/backup.md',
     )
   const target = resolve(folder)
   await requireNothingIn(target)
@@ -57,7 +59,7 @@ async function backupCommand(folder: string, { json, objects = true }: Options) 
   await makeFolders(partial, MODE)
   const made = await copyAll(dataDir, partial, objects).catch((error: unknown) => {
     if (!(error instanceof OpenError)) throw error
-    throw new CommandError(`${error.message}. There is no backup of it: keep the one before`)
+    throw new CommandError(`${error.message}. No backup was made: keep the previous one`)
   })
   await rename(partial, target)
   await syncFolder(dirname(target))
@@ -66,11 +68,11 @@ async function backupCommand(folder: string, { json, objects = true }: Options) 
 
 async function requireNothingIn(target: string): Promise<void> {
   const found = await readdir(target).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOTDIR') throw new CommandError(`${target} is no folder`)
+    if (error.code === 'ENOTDIR') throw new CommandError(`${target} is not a folder`)
     return unlessMissing(error)
   })
   if (found !== undefined && found.length > 0)
-    throw new CommandError(`there is something in ${target}: name a new folder`)
+    throw new CommandError(`the folder is not empty: ${target}: name a new folder`)
 }
 
 /**
@@ -108,7 +110,7 @@ async function eventsOf(folder: string): Promise<number> {
   read.end()
   if (damagedInAll === 0) return events
   for (const what of damaged) note(what)
-  throw new CommandError('the log is damaged, so there is no backup of it: keep the one before')
+  throw new CommandError('the log is damaged, so no backup was made: keep the previous one')
 }
 
 /** Yields the size of each copied file. One that is purged meanwhile is left out. */

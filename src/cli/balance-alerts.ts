@@ -14,9 +14,9 @@ import { type OfTenant, settingCommands } from './settings.ts'
 import { changing, JSON_OPTION, onStores } from './command.ts'
 
 const SET_HELP = `
-A balance is low when less is left of it than that, holds not taken off. The gateway reports it in the log and in the
-metric tollgate_low_balances, and sends it to the webhook: once, and again only after it was not low. Webhooks are
-signed as Standard Webhooks says; show prints the secret.
+A balance is low when it is below its threshold; holds are not subtracted. The gateway reports a low balance in the
+log and in the metric tollgate_low_balances, and notifies the webhook once, and again only after the balance was not
+low. Webhooks are signed by the Standard Webhooks specification; show prints the secret.
 
   tollgate balance-alert set --tenant tenant_acme --currency CNY --below 100 --webhook https://hooks.example.com/low`
 
@@ -26,12 +26,15 @@ export function addBalanceAlerts(program: Command): void {
     .command('balance-alert')
     .description('when and where a tenant is notified of a low balance')
   changing(group.command('set'))
-    .description('set what is named; the rest stays')
+    .description('set the named values; others are unchanged')
     .requiredOption('--tenant <id>', 'tenant')
     .option('--currency <code>', 'CNY or USD, with --below')
-    .option('--below <amount>', 'less than that is low')
-    .option('--webhook <url>', 'https:// URL that is notified, or none')
-    .option('--rotate-secret', 'sign with another secret, and with the one before as well')
+    .option('--below <amount>', 'threshold: a lower balance is low')
+    .option('--webhook <url>', 'https:// URL of the webhook, or none')
+    .option(
+      '--rotate-secret',
+      'create a new signing secret; deliveries are signed with the previous one as well',
+    )
     .addHelpText('after', SET_HELP)
     .action(onStores(setBalanceAlertCommand))
   changing(group.command('remove'))
@@ -63,9 +66,11 @@ const showBalanceAlertsCommand = commands.show
 async function setBalanceAlertCommand(session: Session, options: AlertOptions): Promise<void> {
   const { currency, below, webhook, rotateSecret } = options
   if ((currency === undefined) !== (below === undefined))
-    throw new CommandError('--currency goes with --below')
+    throw new CommandError('--currency and --below must be given together')
   if (below === undefined && webhook === undefined && rotateSecret === undefined)
-    throw new CommandError('say --currency and --below, --webhook, --rotate-secret')
+    throw new CommandError(
+      'give at least one of --currency with --below, --webhook and --rotate-secret',
+    )
   await commands.change(session, options, (before) => {
     const thresholds =
       currency === undefined || below === undefined

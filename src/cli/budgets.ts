@@ -16,7 +16,7 @@ import { type OfTenant, settingCommands } from './settings.ts'
 import { changing, JSON_OPTION, onStores } from './command.ts'
 
 const SET_HELP = `
-A hard budget refuses what could go beyond it (402), a soft one is reported in the log and in the metric
+A hard budget refuses requests that could exceed it (402); a soft one is reported in the log and in the metric
 tollgate_budgets_reached_total. Days and months begin at midnight of the tenant's time zone.
 
   tollgate budget set --tenant tenant_acme --period month --currency CNY --hard 1000 --soft 800
@@ -30,26 +30,26 @@ export function addBudgets(program: Command): void {
   const one = (name: string): Command =>
     changing(group.command(name))
       .requiredOption('--tenant <id>', 'tenant')
-      .option('--user <id>', 'of a user, not of all the tenant')
-      .option('--token <id>', 'of a token, not of all the tenant')
+      .option('--user <id>', 'of a user instead of the tenant')
+      .option('--token <id>', 'of a token instead of the tenant')
       .requiredOption('--currency <code>', 'CNY or USD')
       .requiredOption('--period <period>', 'day or month')
   one('set')
-    .description('set one budget, whatever it was; the others stay')
-    .option('--hard <amount>', 'nothing is started that could go beyond it')
-    .option('--soft <amount>', 'the gateway reports that it was reached')
+    .description('set or replace one budget; others are unchanged')
+    .option('--hard <amount>', 'refuse requests that could exceed it')
+    .option('--soft <amount>', 'report when it is reached')
     .option(
       '--time-zone <name>',
-      'IANA zone with a slash of all budgets of the tenant; UTC at first',
+      'IANA time zone, such as Asia/Shanghai, of all budgets of the tenant; UTC at first',
     )
     .addHelpText('after', SET_HELP)
     .action(onStores(setBudgetCommand))
   one('remove')
-    .description('remove one budget; the others stay')
+    .description('remove one budget; others are unchanged')
     .action(onStores(removeBudgetCommand))
   group
     .command('list')
-    .description('budgets of a tenant, and what is spent of them')
+    .description('budgets of a tenant, with their spending')
     .requiredOption('--tenant <id>', 'tenant')
     .option(...JSON_OPTION)
     .action(onStores(listBudgetsCommand))
@@ -78,7 +78,7 @@ async function setBudgetCommand(
   },
 ): Promise<void> {
   const { hard, soft, timeZone } = options
-  if ((hard ?? soft) === undefined) throw new CommandError('say --hard, --soft, or both')
+  if ((hard ?? soft) === undefined) throw new CommandError('give --hard, --soft, or both')
   const budget = {
     ...namedBudget(options),
     ...(hard === undefined ? {} : { hard }),
@@ -94,7 +94,8 @@ async function removeBudgetCommand(session: Session, options: OfBudget): Promise
   const named = namedBudget(options)
   await commands.change(session, options, (before) => {
     const budgets = others(before, named)
-    if (budgets.length === before.budgets.length) throw new CommandError('there is no such budget')
+    if (budgets.length === before.budgets.length)
+      throw new CommandError('this budget does not exist')
     return { budgets }
   })
 }
@@ -136,7 +137,7 @@ async function view({ pool }: Session, tenantId: string, value: Budgets) {
 
 function namedBudget({ user, token, currency, period }: OfBudget): Omit<Budget, 'hard' | 'soft'> {
   if (user !== undefined && token !== undefined)
-    throw new CommandError('a budget is of --user, of --token, or of the tenant')
+    throw new CommandError('--user and --token cannot be combined')
   if (period !== 'day' && period !== 'month')
     throw new CommandError('--period must be day or month')
   return { subject: subjectOf(user, token), currency: currencyOf(currency), period }

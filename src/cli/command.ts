@@ -20,10 +20,10 @@ export interface ActorOption {
 
 /** For a command that repairs, or only looks. */
 export const ON_ANY_STORES: SessionOptions = { onAnyStores: true }
-export const JSON_OPTION = ['--json', 'print JSON for machines'] as const
+export const JSON_OPTION = ['--json', 'print JSON'] as const
 const ACTOR_OPTION = [
   '--actor <name>',
-  'who has it done, as the log will say; the operating-system user unless named',
+  'actor to record in the log; default: the operating-system user',
 ] as const
 
 /**

@@ -21,10 +21,10 @@ A positive amount gives to the tenant, a negative one takes an earlier adjustmen
     --reason 'the rendering was broken, ticket 4711'
   tollgate credit adjust -1.50 --tenant …
 
-In the end a line costs something between nothing and what it was settled at, and a grant leaves
-something between nothing and all of it: what goes further is refused. Line ids are those of the ledger
-(line_id); the line itself stays, and what was adjusted is shown beside it.
-The same command again posts nothing, so that it can be repeated when its answer was lost.`
+After all adjustments a line must cost between zero and what it was settled at, and a grant must be worth between
+zero and what was granted; an adjustment beyond that is refused. A line id is the line_id of the ledger. The line
+itself is not changed; its adjustments are shown with it.
+The same command again posts nothing, so it is safe to repeat it when its answer was lost.`
 
 /** Registers `tollgate credit …`. */
 export function addCredit(program: Command): void {
@@ -37,15 +37,15 @@ export function addCredit(program: Command): void {
     .description('give credit')
     .argument('<amount>', 'a positive decimal')
     .option('--reason <text>', 'why', 'granted by an operator')
-    .option('--id <id>', 'grant id: the same again changes nothing')
+    .option('--id <id>', 'id of the grant: repeating it changes nothing')
     .action(onStores(grantCommand))
   ofMoney('limit')
     .description('how far below zero a balance may go')
     .argument('<amount>', 'a decimal, 0 for prepaid')
-    .option('--id <id>', 'id of the setting: the same again changes nothing')
+    .option('--id <id>', 'id of the setting: repeating it changes nothing')
     .action(onStores(limitCommand))
   ofMoney('adjust')
-    .description('correct a settled line, or a grant, by an amount')
+    .description('adjust a settled line or a grant by an amount')
     .argument('<amount>', 'a decimal; positive gives to the tenant')
     .option('--line <id>', 'the ledger line it corrects')
     .option('--grant <id>', 'the grant it corrects: a negative amount takes it back')
@@ -98,7 +98,7 @@ async function limitCommand(
   const { tenant: tenantId } = options
   const { changed, position } = await setCreditLimit(deps, { tenantId, limitId, currency, limit })
   show({ tenantId, currency, limit, limitId }, options.json)
-  if (!changed) note('already set under this id; a later limit stays in effect')
+  if (!changed) note('this id was already set; a later limit stays in effect')
   await session.projected('ledger', position)
 }
 
@@ -114,7 +114,7 @@ async function adjustCommand(
   },
 ): Promise<void> {
   const reason = options.reason.trim()
-  if (reason === '') throw new CommandError('--reason must say why')
+  if (reason === '') throw new CommandError('--reason must not be empty')
   const terms = {
     tenantId: options.tenant,
     currency: currencyOf(options.currency),
@@ -127,7 +127,8 @@ async function adjustCommand(
   const adjustment = { ...terms, adjustmentId }
   const { changed, position } = await postAdjustment(depsOf(session, options), adjustment)
   show({ adjustmentId, posted: changed }, options.json)
-  if (!changed) note('it was posted before; --id with a new id posts the same once more')
+  if (!changed)
+    note('this adjustment was already posted; use --id with a new id to post another one')
   await session.projected('ledger', position)
 }
 
@@ -178,7 +179,7 @@ const idShape = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/
 /** The id that `--id` names. @throws CommandError where it cannot be one */
 function namedId(id: string | undefined): string | undefined {
   if (id === undefined || idShape.test(id)) return id
-  throw new CommandError('--id must be 1 to 64 letters, digits, _ and -, beginning with no sign')
+  throw new CommandError('--id must be 1 to 64 letters, digits, _ and -, not beginning with a sign')
 }
 
 /** Printed before the request: the answer may be lost. */
@@ -191,7 +192,7 @@ async function correctionOf(
   { line: lineId, grant }: { readonly line?: string; readonly grant?: string },
 ): Promise<Correction> {
   if ((lineId === undefined) === (grant === undefined))
-    throw new CommandError('say what is corrected: --line <line id> or --grant <grant id>')
+    throw new CommandError('give --line <line id> or --grant <grant id>')
   if (grant !== undefined) return { kind: 'grant', grantId: grant }
   const id = lineId ?? ''
   let line = await lineFacts(pool, id)

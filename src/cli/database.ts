@@ -9,12 +9,12 @@ import type { Session } from './session.ts'
 import { changing, ON_ANY_STORES, onStores } from './command.ts'
 
 const ADOPT_HELP = `
-A log has one database: in two, balances and limits would be decided twice. The log names it, and a replica with
-another one ends with status 78. Run this once a new database has taken the place of one that is lost, with all
-replicas stopped: one that still runs on the other database sells nothing from then on.
+A log belongs to one database: two would decide about its balances and limits independently. The log records which
+database that is, and a replica on another one exits with status 78. Run this command after a new database has
+replaced a lost one, with all replicas stopped: a replica that still runs on the other database sells nothing more.
 
-The log must hold what was applied to the database. Of an older log, whose later events are lost for good, build
-the read models first: tollgate rebuild <names...> --force`
+The log must have every event that was applied to the database. If an older log was restored, whose later events are
+lost, rebuild the read models first: tollgate rebuild <names...> --force`
 
 /** Registers `tollgate database …`. */
 export function addDatabase(program: Command): void {
@@ -24,7 +24,7 @@ export function addDatabase(program: Command): void {
       .description('the database that belongs to the log')
       .command('adopt'),
   )
-    .description('make the Postgres that is set here the database of the log')
+    .description('make the configured Postgres the database of the log')
     .addHelpText('after', ADOPT_HELP)
     .action(onStores(adoptDatabaseCommand, ON_ANY_STORES))
 }

@@ -9,8 +9,9 @@ import { limitChangesOf, type LimitOptions } from './token-options.ts'
 import { changing, JSON_OPTION, onStores } from './command.ts'
 
 const SET_HELP = `
-<n> is a number, or "none". All tokens of a user, and all users of a tenant, share their limits; those of a token are
-its own (tollgate token limit). A request beyond one of them gets 429 with Retry-After; nothing is started.
+<n> is a number, or "none". All tokens of a user share the user's limits, and all users of a tenant share the
+tenant's; a token may have limits too (tollgate token limit). A request beyond a limit gets 429 with Retry-After;
+nothing is started.
 
   tollgate limit set --tenant tenant_acme --rpm 600 --concurrent-calls 50
   tollgate limit set --tenant tenant_acme --user user_ada --rpm 60 --concurrent-tasks 3`
@@ -19,21 +20,21 @@ its own (tollgate token limit). A request beyond one of them gets 429 with Retry
 export function addLimits(program: Command): void {
   const group = program
     .command('limit')
-    .description('how much a tenant or a user may ask at a time')
+    .description('limits of requests, tokens, calls and tasks of a tenant or a user')
   const one = (name: string): Command =>
     changing(group.command(name))
       .requiredOption('--tenant <id>', 'tenant')
-      .option('--user <id>', 'of a user, not of all the tenant')
+      .option('--user <id>', 'of a user instead of the tenant')
   one('set')
-    .description('set limits of a tenant or of a user; what is not named stays')
-    .option('--rpm <n>', 'calls and task creations a minute')
-    .option('--tpm <n>', 'text tokens a minute, in and out')
-    .option('--concurrent-calls <n>', 'synchronous calls under way')
+    .description('set limits of a tenant or of a user; others are unchanged')
+    .option('--rpm <n>', 'calls and task creations per minute')
+    .option('--tpm <n>', 'text tokens per minute, input and output')
+    .option('--concurrent-calls <n>', 'running synchronous calls')
     .option('--concurrent-tasks <n>', 'tasks that have not ended')
     .addHelpText('after', SET_HELP)
     .action(onStores(setLimitsCommand))
   one('remove')
-    .description('remove all limits of a tenant or of a user; those of others stay')
+    .description('remove all limits of a tenant or of a user')
     .action(onStores(removeLimitsCommand))
   group
     .command('list')
@@ -93,7 +94,7 @@ async function setLimitsCommand(
 async function removeLimitsCommand(session: Session, options: OfSubject): Promise<void> {
   await commands.change(session, options, ({ limits }) => {
     const { rest, own } = split(limits, subjectOf(options))
-    if (own === undefined) throw new CommandError('there are no such limits')
+    if (own === undefined) throw new CommandError('there are no limits to remove')
     return { limits: rest }
   })
 }

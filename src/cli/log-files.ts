@@ -13,28 +13,28 @@ import { JSON_OPTION } from './command.ts'
 /** Commands on the files of the embedded log, with nothing running on it. */
 
 const VERIFY_HELP = `
-Reads every entry of DATA_DIR/eventstore with its checksum, shows progress, and names what is damaged: each event by
-its position, what is missing, and heads of streams. It changes no event. Stop the gateway first.
+Reads every entry of DATA_DIR/eventstore with its checksum, shows progress, and reports damage: each damaged or
+missing event by its position, and damaged heads of streams. It changes no event. Stop the gateway first.
 
-The exit code is 1 where something is damaged. Put the folder back from a backup then, whole: a running gateway
-answers reads of what is damaged with an error, and refuses to append to a stream whose head is.`
+The exit code is 1 if there is any damage. Restore the whole folder from a backup then: a running gateway answers
+reads of damaged events with an error, and refuses to append to a stream whose head is damaged.`
 
 const CONVERT_HELP = `
-A log that was made by an earlier release has no checksums, so that a changed byte goes unnoticed. This writes them, with
-progress, and changes no event. Stop the gateway and copy DATA_DIR/eventstore first. A conversion that was
-stopped is gone on with by the same command, and the gateway does not start before it is done.`
+A log of an earlier release has no checksums, so that a changed byte is not detected. This command adds them, with
+progress, and changes no event. Stop the gateway and copy DATA_DIR/eventstore first. If the conversion is stopped,
+run the command again to continue; the gateway does not start before the conversion is complete.`
 
 /** Registers `tollgate verify-log` and `tollgate convert-log`. */
 export function addLogFiles(program: Command): void {
   program
     .command('verify-log')
-    .description('read all of the embedded log and name what is damaged; exit code 1 for anything')
+    .description('check all of the embedded log for damage; exit code 1 if there is any')
     .option(...JSON_OPTION)
     .addHelpText('after', VERIFY_HELP)
     .action(verifyLogCommand)
   program
     .command('convert-log')
-    .description('give the embedded log of an earlier release its checksums')
+    .description('add checksums to the embedded log of an earlier release')
     .option(...JSON_OPTION)
     .addHelpText('after', CONVERT_HELP)
     .action(convertLogCommand)
@@ -53,7 +53,9 @@ function verifyLogCommand({ json }: JsonOption): Promise<void> {
     for (const what of damaged) print(what)
     if (damagedInAll > damaged.length) print(`and ${damagedInAll - damaged.length} more`)
     if (!hasChecksums)
-      note('this log has no checksums, so that a changed byte is not seen: tollgate convert-log')
+      note(
+        'this log has no checksums, so that a changed byte is not detected: run tollgate convert-log',
+      )
     print(
       damagedInAll === 0
         ? `whole: ${events} events`
@@ -67,7 +69,7 @@ function convertLogCommand({ json }: JsonOption): Promise<void> {
   return onLogFiles(async (folder, onProgress) => {
     const isConverted = await convertDatabase(folder, onProgress)
     if (json === true) return print(toJson({ outcome: isConverted ? 'converted' : 'unchanged' }))
-    print(isConverted ? 'the log has checksums now' : 'the log has checksums already')
+    print(isConverted ? 'checksums were added to the log' : 'the log already has checksums')
   })
 }
 
@@ -77,10 +79,10 @@ async function onLogFiles(
   const { external, dataDir } = loadConfig()
   if (external !== undefined)
     throw new CommandError(
-      'EVENTSTORE_URL names an event store with files of its own: look after them with its own tools',
+      'EVENTSTORE_URL names an external event store: use its own tools for its files',
     )
   if (!existsSync(join(dataDir, 'version')))
-    throw new CommandError(`there is nothing in ${dataDir} yet: set DATA_DIR`)
+    throw new CommandError(`there is no log in ${dataDir} yet: set DATA_DIR`)
   const held = await prepareDataDir(dataDir)
   const shown = progress('entries')
   try {

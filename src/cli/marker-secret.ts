@@ -11,10 +11,10 @@ import type { Session } from './session.ts'
 import { JSON_OPTION, ON_ANY_STORES, onStores } from './command.ts'
 
 const REPLACE_HELP = `
-Replicas refuse to start with another MARKER_SECRET than the others have. To change it, stop every replica,
-set the new one, run this, start them again. What was made under the old one is not known again: response
-ids that callers hold are answered as unknown, an Idempotency-Key begins anew, and a creation whose outcome
-was uncertain is no longer found upstream by its marker. Let such tasks end first.`
+A replica refuses to start if its MARKER_SECRET is not that of the others. To change it, stop every replica, set the
+new secret, run this command, and start them again. Data made with the old secret is not recognized any more:
+response ids that callers hold are unknown, an Idempotency-Key can be used again, and a creation of unknown outcome
+is no longer found upstream by its marker. Wait until such tasks have ended.`
 
 /** Registers `tollgate marker-secret …`. */
 export function addMarkerSecret(program: Command): void {
@@ -22,7 +22,7 @@ export function addMarkerSecret(program: Command): void {
     .command('marker-secret')
     .description('the key that all replicas share')
     .command('replace')
-    .description('make the MARKER_SECRET that is set here the one that replicas must have')
+    .description('make the configured MARKER_SECRET the one that replicas must have')
     .option(...JSON_OPTION)
     .addHelpText('after', REPLACE_HELP)
     .action(onStores(replaceMarkerSecret, ON_ANY_STORES))

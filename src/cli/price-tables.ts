@@ -29,7 +29,7 @@ export function differenceLines(difference: PriceBookDifference): readonly strin
     ...(rows.length === 0
       ? []
       : table(['change', 'sku', 'currency', 'before', 'after', 'by'], rows)),
-    `${removed.length} removed, ${changed.length} changed, ${added.length} added, ${unchanged} as before`,
+    `${removed.length} removed, ${changed.length} changed, ${added.length} added, ${unchanged} unchanged`,
   ]
 }
 
@@ -40,14 +40,16 @@ export function publicationLines(publication: Publication): readonly string[] {
     `${version}: ${whenText(publication)}; it replaces ${replaces ?? 'no other book'}`,
     ...differenceLines(difference),
     ...servedLines(publication),
-    ...publication.unsold.map((one) => `priced, though nothing sells it: ${unsoldInWords(one)}`),
+    ...publication.unsold.map(
+      (one) => `has a price, but nothing is sold at it: ${unsoldInWords(one)}`,
+    ),
   ]
 }
 
 function whenText({ takesEffect, effectiveFrom, replaces }: Publication): string {
   switch (takesEffect) {
     case 'at_once':
-      return `takes effect at once, ${effectiveFrom} being past`
+      return `takes effect immediately, ${effectiveFrom} being past`
     case 'later':
       return `takes effect at ${effectiveFrom}`
     case 'never':
@@ -56,9 +58,8 @@ function whenText({ takesEffect, effectiveFrom, replaces }: Publication): string
 }
 
 function servedLines({ unpriced }: Publication): readonly string[] {
-  if (unpriced === undefined)
-    return ['which models are served is not known here: CHANNELS_FILE is not set']
-  if (unpriced.length === 0) return ['every served model has its prices']
+  if (unpriced === undefined) return ['served models are unknown: CHANNELS_FILE is not set']
+  if (unpriced.length === 0) return ['every served model has all its prices']
   return unpriced.map(
     ({ model, skus, soldNow }) =>
       `served without a price, ${soldNow ? 'though sold now' : 'as now'}: ${model} (${skus.join(', ')})`,

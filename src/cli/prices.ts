@@ -17,30 +17,32 @@ import { addWhatIf } from './what-if.ts'
 import { type ActorOption, changing, JSON_OPTION, onStores } from './command.ts'
 
 const PUBLISH_HELP = `
-Shows what changes against the book that is in effect when this one begins, and which served models
-it has no price for (CHANNELS_FILE says what is served). It is published at once unless it
-  - lacks prices that are sold at now,
-  - takes effect in the past, that is at once, or
-  - never takes effect, because a book that begins later is in effect by then.
-Then nothing is published and the exit code is 1; with --yes it is published all the same. A book that
-another has replaced needs a new version to come back.`
+Shows what changes against the book that is in effect when this one begins, and which served models (those in
+CHANNELS_FILE) have no price in it. The book is published immediately unless it
+  - lacks prices that are in use now,
+  - takes effect in the past, that is immediately, or
+  - never takes effect, because a later book is in effect by then.
+In these cases nothing is published and the exit code is 1; --yes publishes it anyway. A book that another one has
+replaced can only be published again under a new version.`
 
 /** Registers `tollgate prices …`. */
 export function addPrices(program: Command): void {
-  const group = program.command('prices').description('the price books')
+  const group = program
+    .command('prices')
+    .description('price books: publish, list, show and compare')
   changing(group.command('publish'))
-    .description('publish a price book file; the same book again changes nothing')
+    .description('publish a price book file; publishing the same book again changes nothing')
     .argument('<file>')
     .option(
       '--demonstrations',
-      'keep entries marked as demonstrations: only the sandbox sells at them',
+      'keep prices marked as demonstrations, which apply on the sandbox only',
     )
-    .option('--yes', 'publish although prices are lost or change at once')
+    .option('--yes', 'publish although prices are removed or change immediately')
     .addHelpText('after', PUBLISH_HELP)
     .action(onStores(publishPricesCommand))
   group
     .command('list')
-    .description('published price books, the latest to begin first')
+    .description('published price books, sorted by start, latest first')
     .option(...JSON_OPTION)
     .action(onStores(listPricesCommand))
   group
@@ -86,7 +88,7 @@ async function publishPricesCommand(
   show(publication, { published, asked: toConfirm }, options.json)
   if (toConfirm.length > 0) {
     process.exitCode = 1
-    return note(`nothing was published: ${toConfirm.join('; ')}. With --yes it is published.`)
+    return note(`nothing was published: ${toConfirm.join('; ')}. Use --yes to publish it.`)
   }
   await projected('prices', position)
 }

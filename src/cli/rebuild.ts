@@ -8,25 +8,25 @@ import type { Session } from './session.ts'
 import { JSON_OPTION, ON_ANY_STORES, onStores } from './command.ts'
 
 const REBUILD_HELP = `
-The live tables go on being read and written meanwhile. Both are compared at one position of the log: rows of
-each table, totals side by side, and where lines or money differ the figures by tenant and SKU. Equal tables
-are swapped; of different ones the live ones stay, the exit code is 1, and the output says what to do.
+The live tables stay in use meanwhile. Both are compared at one position of the log: the number of rows of each
+table, totals side by side, and, if lines or money differ, the figures by tenant and SKU. Equal tables are swapped.
+If they differ, the live tables stay, the exit code is 1, and the output says what to do.
 
-With --check nothing is swapped: equal tables are dropped again and the exit code is 0. It finds every row that
-differs in any way, like an audit, but names only the table.`
+With --check nothing is swapped: the rebuilt tables are dropped if they are equal, and the exit code is 0. Like an
+audit it detects every difference between rows, but it reports only the table.`
 
 /** Registers `tollgate rebuild`. */
 export function addRebuild(program: Command): void {
   program
     .command('rebuild')
-    .description('build read models anew beside the live ones, compare, swap')
+    .description('rebuild read models next to the live ones, compare and swap them')
     .argument('<names...>', 'of access, assets, files, ledger, prices, tasks, timeline, voices')
     .addOption(
-      new Option('--check', 'compare only: swap nothing, exit code 1 on any difference').conflicts(
+      new Option('--check', 'only compare, do not swap; exit code 1 on any difference').conflicts(
         'force',
       ),
     )
-    .option('--force', 'swap even if what is live differs from what the log says')
+    .option('--force', 'swap even if the live tables differ from the log')
     .option(...JSON_OPTION)
     .addHelpText('after', REBUILD_HELP)
     .action(onStores(rebuildCommand, ON_ANY_STORES))
@@ -48,7 +48,7 @@ async function rebuildCommand(
     const projection = findProjection(name)
     if (projection) return projection
     const known = allProjections.map((one) => one.name).join(', ')
-    throw new CommandError(`no read model is called ${name}; there are ${known}`)
+    throw new CommandError(`no read model has the name ${name}; there are ${known}`)
   })
   for (const projection of projections) await rebuild(session, projection, options)
 }
@@ -138,7 +138,7 @@ function difference(live: string, rebuilt: string): string {
 
 function advice(name: string): readonly string[] {
   return [
-    `What is live differs from what the log says; nothing was changed. The log is the truth: the rebuilt tables, in schema ${name}_next, are what it says.`,
+    `The live tables differ from the log; nothing was changed. The rebuilt tables, which follow the log, are in the schema ${name}_next, are what it says.`,
     'To see which rows differ and since when: tollgate audit',
     `To put the rebuilt tables in place of the live ones: tollgate rebuild ${name} --force`,
     ...(name === 'ledger'

@@ -8,18 +8,18 @@ import { JSON_OPTION, onStores } from './command.ts'
 
 const RECEIPT_HELP = `
 The id is that of a call, a task (platform or native), the request that began either ("x-request-id" of any
-answer), or a line of the ledger (line_id). Each line is worked out to its last digit, with its hash in the
-ledger's chain; corrections and the timeline follow.
+answer), or a line of the ledger (line_id). Each line is calculated to its last digit, with its hash in the
+ledger's chain; adjustments and the timeline follow.
 
-Where nothing is found the exit code is 1.`
+The exit code is 1 if nothing is found.`
 
 /** Registers `tollgate receipt`. */
 export function addReceipt(program: Command): void {
   program
     .command('receipt')
-    .description('say what a task or a call cost, and why')
+    .description('show what a task or a call cost, and why')
     .argument('<id>', 'id of a call, a task, a request or a ledger line')
-    .option('--tenant <id>', 'only if it is this tenant’s')
+    .option('--tenant <id>', 'only if it belongs to this tenant')
     .option(...JSON_OPTION)
     .addHelpText('after', RECEIPT_HELP)
     .action(onStores(receiptCommand))
@@ -35,7 +35,7 @@ async function receiptCommand(
   options: { readonly tenant?: string; readonly json?: boolean },
 ): Promise<void> {
   const receipt = await read(session, id, options.tenant)
-  if (receipt === undefined) throw new CommandError(`nothing is known of ${id}`)
+  if (receipt === undefined) throw new CommandError(`nothing was found for ${id}`)
   if (options.json) return print(toJson(receipt))
   for (const line of textOf(receipt)) print(line)
 }

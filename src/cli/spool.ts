@@ -19,49 +19,49 @@ import { withSession } from './session.ts'
 import { changing, JSON_OPTION } from './command.ts'
 
 const SPOOL_HELP = `
-The event log can refuse a settlement for good: it is larger than the event store takes, or not valid to it.
-The gateway then sets it aside in DATA_DIR/spool of that replica, and /readyz and
-tollgate_spool_refused_records say so. The call was delivered and is not billed until an operator decides:
+The event log can refuse a settlement permanently: it is larger than the event store accepts, or not valid for it.
+The gateway then sets it aside in DATA_DIR/spool of that replica, and reports it in /readyz and in
+tollgate_spool_refused_records. The call was delivered and is not billed until an operator decides:
 
-  tollgate spool list                                    what was refused, with its amounts
-  tollgate spool retry call_…                            after the cause is gone: settle it
+  tollgate spool list                                    list refused settlements, with their amounts
+  tollgate spool retry call_…                            settle it, after the cause is gone
   tollgate spool resolve call_… --reason 'ticket 4711'   give it up: it will never be billed
 
-A record that the disk damaged is in the list too, with what can still be read of it. Its call may have been
-delivered, and is not billed: keep or note what you need, then delete the file that the list names.
+The list also has records that the disk damaged, with what can still be read of them. The call of such a record may
+have been delivered, and is not billed: note what you need, then delete the file that the list names.
 
-Run it with the DATA_DIR of that replica, which may go on serving.`
+Run the command with the DATA_DIR of that replica, which may continue to serve.`
 
 const RETRY_HELP = `
-The event goes into the log as it was made, at its old prices; it is settled once, however often the
-command is run. An id is that of a call or of a refused event, as "tollgate spool list" shows them.
+The event is appended to the log unchanged, at its old prices; it is settled once, however often the command is run.
+An id is that of a call or of a refused event, as "tollgate spool list" shows them.
 
-Where the log refuses one still, or it was given up, the exit code is 1.`
+The exit code is 1 if the log still refuses one of them, or if one was given up.`
 
 const RESOLVE_HELP = `
-It writes CallWrittenOff into the log: who gave up what, why, and what the tenant would have paid. It moves no
-money: the call was never billed. What is in the log already is not given up (exit code 1). Run again
-it changes nothing; the first reason stays.`
+Appends CallWrittenOff to the log: who gave up which call, why, and what the tenant would have paid. It moves no
+money: the call was never billed. A settlement that is already in the log is not given up (exit code 1). Running the
+command again changes nothing; the first reason stays.`
 
 /** Registers `tollgate spool …`. */
 export function addSpool(program: Command): void {
   const group = program
     .command('spool')
-    .description('settlements that the event log refused for good, or the disk damaged')
+    .description('settlements that the event log permanently refused, or that the disk damaged')
     .addHelpText('after', SPOOL_HELP)
   group
     .command('list')
-    .description('what the log refused, oldest first, and what is damaged')
+    .description('refused settlements, oldest first, and damaged records')
     .option(...JSON_OPTION)
     .action(listSpoolCommand)
   changing(group.command('retry'))
-    .description('try to bring refused settlements into the log once more')
+    .description('try again to append refused settlements to the log')
     .argument('[ids...]', 'ids of calls or of refused events')
-    .option('--all', 'every one that is listed')
+    .option('--all', 'all listed settlements')
     .addHelpText('after', RETRY_HELP)
     .action(retryRefusedCommand)
   changing(group.command('resolve'))
-    .description('give a refused settlement up, so that it is never billed')
+    .description('give up a refused settlement, so that it is never billed')
     .argument('<id>', 'id of a call or of a refused event')
     .requiredOption('--reason <text>', 'why, for readers of the log')
     .addHelpText('after', RESOLVE_HELP)
@@ -99,7 +99,7 @@ async function listSpoolCommand({ json }: Options): Promise<void> {
   const damaged = await readDamaged(directoryOf())
   if (json) return print(toJson({ items, damaged }))
   if (items.length === 0 && damaged.length === 0)
-    return note('nothing was refused for good, and nothing is damaged')
+    return note('there are no refused settlements and no damaged records')
   if (items.length > 0) printRefused(items)
   if (damaged.length > 0) printDamaged(damaged)
 }
@@ -142,7 +142,7 @@ async function retryRefusedCommand(
   options: Options & { readonly all?: boolean },
 ): Promise<void> {
   if (ids.length > 0 === (options.all === true))
-    throw new CommandError('say which: ids as "tollgate spool list" shows them, or --all')
+    throw new CommandError('give ids as "tollgate spool list" shows them, or --all')
   const items = await listRefused(directoryOf(), { withEnded: !options.all })
   const wanted = options.all ? items : ids.flatMap((id) => named(items, id))
   const outcomes: RefusedOutcome[] = []
@@ -163,7 +163,7 @@ async function resolveRefusedCommand(
 ): Promise<void> {
   const reason = options.reason.trim()
   if (reason === '' || isLongerThan(reason, MAX_REASON))
-    throw new CommandError(`--reason must say why, in at most ${MAX_REASON} characters`)
+    throw new CommandError(`--reason must have 1 to ${MAX_REASON} characters`)
   const items = await listRefused(directoryOf(), { withEnded: true })
   await onRefused(options, async (deps) => {
     for (const refused of named(items, id)) {
@@ -192,7 +192,7 @@ async function onRefused(
 function named(items: readonly RefusedRecord[], id: string): readonly RefusedRecord[] {
   const found = items.filter(({ event }) => event.id === id || event.data.callId === id)
   if (found.length === 0)
-    throw new CommandError(`nothing refused has the id ${id}: see "tollgate spool list"`)
+    throw new CommandError(`no refused settlement has the id ${id}: see "tollgate spool list"`)
   return found
 }
 
@@ -200,9 +200,9 @@ function printOutcome(refused: RefusedRecord, outcome: RefusedOutcome, { json }:
   const { callId } = refused.event.data
   if (json) return print(toJson({ callId, eventId: refused.event.id, ...outcome }))
   const { kind } = outcome
-  if (kind === 'refused') print(`${callId}: the log refuses it still: ${outcome.reason}`)
+  if (kind === 'refused') print(`${callId}: the log still refuses it: ${outcome.reason}`)
   else if (kind === 'settled')
-    print(`${callId}: ${outcome.before ? 'it is in the log already' : 'it is in the log now'}`)
+    print(`${callId}: ${outcome.before ? 'it is already in the log' : 'it is in the log now'}`)
   else
     print(
       `${callId}: ${outcome.before ? 'it was given up before' : 'it is given up'}: ${outcome.event.data.reason}`,

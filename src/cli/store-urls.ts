@@ -9,7 +9,7 @@ import { messageOf } from './explain.ts'
 /** The addresses of external stores, checked before any store is asked. No message repeats one: they hold passwords. */
 
 const ENCODE =
-  'write each character of its user name and password that has a meaning in a URL as a code: ' +
+  'percent-encode special characters of the user name and the password: ' +
   '# as %23, / as %2F, ? as %3F, @ as %40, : as %3A, % as %25'
 /** Members of a URL that name a file with a certificate, and with a key. */
 const CERTIFICATES = ['tlsCAFile', 'userCertFile', 'sslrootcert', 'sslcert']
@@ -35,7 +35,7 @@ function faultOf(name: string, url: string, parse: (url: string) => unknown): st
   const [hosts = ''] = behind.split('/', 1)
   const ports = hosts.split(',').map((host) => /:([^:\]]*)$/.exec(host)?.[1])
   if (ports.some((port) => port !== undefined && !isPort(port)))
-    return `${name} has a port that is no number from 1 to ${MAX_PORT}; for a password with a mark, ${ENCODE}`
+    return `${name} has a port that is not a number from 1 to ${MAX_PORT}; if the password has special characters, ${ENCODE}`
   const file = faultOfFile(new URLSearchParams(members))
   if (file !== undefined) return `${name}: ${file}`
   try {
@@ -71,7 +71,7 @@ function faultOfFile(members: URLSearchParams): string | undefined {
       if (CERTIFICATES.includes(name)) void new X509Certificate(bytes).raw
     } catch (error) {
       const isRead = !(error instanceof Error && 'syscall' in error)
-      const why = isRead ? 'it holds no certificate in PEM' : messageOf(error)
+      const why = isRead ? 'it has no certificate in PEM format' : messageOf(error)
       return `${name} names ${path}, which cannot be used: ${why}`
     }
   }

@@ -169,7 +169,7 @@ export async function openStores(config: Config, log: Log): Promise<OpenedStores
   }
   if (!existsSync(join(config.dataDir, 'version')))
     throw new CommandError(
-      `there is nothing in ${config.dataDir} yet: run "tollgate serve" once, or set DATA_DIR`,
+      `there are no stores in ${config.dataDir} yet: run "tollgate serve" once, or set DATA_DIR`,
     )
   try {
     const stores = await startEmbeddedStores(config, log, (reason) =>

@@ -11,7 +11,7 @@ export function addTenants(program: Command): void {
   changing(group.command('open'))
     .description('open a tenant with its first user')
     .argument('<name>')
-    .option('--id <id>', 'tenant id instead of a new one')
+    .option('--id <id>', 'id of the tenant instead of a generated one')
     .option('--user <name>', 'name of the first user')
     .action(onStores(openTenantCommand))
   group
@@ -23,7 +23,10 @@ export function addTenants(program: Command): void {
     .description('add a user to a tenant')
     .argument('<name>')
     .requiredOption('--tenant <id>', 'tenant')
-    .option('--id <id>', 'user id instead of a new one: the same again changes nothing')
+    .option(
+      '--id <id>',
+      'id of the user instead of a generated one; repeating the command changes nothing',
+    )
     .action(onStores(addUserCommand))
   group
     .command('users')
@@ -46,7 +49,7 @@ async function openTenantCommand(
   const users = position === undefined ? await usersOf(deps, tenantId) : []
   const [known] = users
   if (known !== undefined) {
-    note('the tenant was open before')
+    note('the tenant was already open')
     return show({ tenantId, userId: known.userId }, options.json)
   }
   const user = await addUser(deps, { tenantId, name: options.user ?? name })

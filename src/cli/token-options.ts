@@ -91,14 +91,14 @@ export async function modelsOf({ config, pool }: Session, list: string): Promise
     for (const warning of await checkTokenModels(known, names)) note(warning)
   else
     for (const name of await known.unknown(names))
-      note(`which models are served is not known here; \`${name}\`${await known.hint(name)}`)
+      note(`served models are unknown; \`${name}\`${await known.hint(name)}`)
   return names
 }
 
 /** The time when a token ends, in RFC 3339. @throws CommandError for one that is past */
 export function expiryOf(text: string): string {
   const atMs = parseTime('--expires', text)
-  if (atMs <= systemClock.nowMs()) throw new CommandError('--expires must not be past')
+  if (atMs <= systemClock.nowMs()) throw new CommandError('--expires must be in the future')
   return toTimestamp(atMs)
 }
 

@@ -27,8 +27,8 @@ import {
 import { type ActorOption, changing, depsOf, JSON_OPTION, LIST_LIMIT, onStores } from './command.ts'
 
 const LIMITS_HELP = `
-A limit that was never named follows RATE_LIMIT_RPM, RATE_LIMIT_TPM, RATE_LIMIT_CONCURRENT_CALLS and
-RATE_LIMIT_CONCURRENT_TASKS. A token's user and tenant may have limits of their own: tollgate limit.
+A limit that was never set follows RATE_LIMIT_RPM, RATE_LIMIT_TPM, RATE_LIMIT_CONCURRENT_CALLS and
+RATE_LIMIT_CONCURRENT_TASKS. A token's user and tenant may have limits too: tollgate limit.
 A request beyond a limit gets 429 with Retry-After; it starts nothing and is not counted.`
 
 /** Registers `tollgate token …`. */
@@ -48,18 +48,18 @@ function addIssue(group: Command): void {
     .requiredOption('--tenant <id>', 'tenant')
     .requiredOption('--user <id>', 'user')
     .requiredOption('--kind <kind>', 'model, profile, query or admin')
-    .option('--name <name>', 'what it is for')
+    .option('--name <name>', 'name of the token')
     .option(
       '--scope <level>',
-      'of a query token: current_user, specified_users, all_users, all_tenants; of an admin token: all_users of its tenant, or all_tenants',
+      'for a query token: current_user, specified_users, all_users or all_tenants; for an admin token: all_users (its tenant) or all_tenants',
     )
-    .option('--users <ids>', 'with specified_users: user ids, comma-separated')
+    .option('--users <ids>', 'user ids, comma-separated, with specified_users')
     .option('--models <names>', 'only these models, comma-separated')
     .option('--addresses <ranges>', 'only from these addresses or ranges (CIDR), comma-separated')
     .option('--expires <time>', 'RFC 3339 time')
-    .option('--rpm <n>', 'calls and task creations a minute; none: no limit')
-    .option('--tpm <n>', 'text tokens a minute, in and out; none: no limit')
-    .option('--concurrent-calls <n>', 'synchronous calls under way; none: no limit')
+    .option('--rpm <n>', 'calls and task creations per minute; none: no limit')
+    .option('--tpm <n>', 'text tokens per minute, input and output; none: no limit')
+    .option('--concurrent-calls <n>', 'running synchronous calls; none: no limit')
     .option('--concurrent-tasks <n>', 'tasks that have not ended; none: no limit')
     .addHelpText('after', LIMITS_HELP)
     .action(onStores(issueTokenCommand))
@@ -75,24 +75,26 @@ function addRotate(group: Command): void {
 
 function addLimit(group: Command): void {
   changing(group.command('limit'))
-    .description('change what a token may use, at once and everywhere; what is not named stays')
+    .description('change the limits of a token, effective immediately; others are unchanged')
     .argument('<token id>')
-    .option('--rpm <n>', 'calls and task creations a minute')
-    .option('--tpm <n>', 'text tokens a minute, in and out')
-    .option('--concurrent-calls <n>', 'synchronous calls under way')
+    .option('--rpm <n>', 'calls and task creations per minute')
+    .option('--tpm <n>', 'text tokens per minute, input and output')
+    .option('--concurrent-calls <n>', 'running synchronous calls')
     .option('--concurrent-tasks <n>', 'tasks that have not ended')
     .addHelpText(
       'after',
-      `\n<n> is a number, "none" for no limit, or "default" for what the operator set.${LIMITS_HELP}`,
+      `\n<n> is a number, "none" for no limit, or "default" for the limit that the operator set for all tokens.${LIMITS_HELP}`,
     )
     .action(onStores(limitTokenCommand))
 }
 
 function addUpdate(group: Command): void {
   changing(group.command('update'))
-    .description('change what a token is called and bound to, at once; what is not named stays')
+    .description(
+      'change name, models, addresses or expiry of a token, effective immediately; others are unchanged',
+    )
     .argument('<token id>')
-    .option('--name <name>', 'what it is for')
+    .option('--name <name>', 'name of the token')
     .option('--models <names>', 'only these models, comma-separated, or all')
     .option(
       '--addresses <ranges>',
@@ -104,10 +106,10 @@ function addUpdate(group: Command): void {
 
 function addDisable(group: Command): void {
   changing(group.command('disable'))
-    .description('end a token at once')
+    .description('disable a token immediately')
     .argument('<token id>')
     .option('--reason <text>', 'why', 'disabled by an operator')
-    .option('--issued', 'what it issued too, and what those issued')
+    .option('--issued', 'also disable the tokens that it issued, directly or through others')
     .action(onStores(disableTokenCommand))
 }
 
@@ -153,7 +155,7 @@ async function issueTokenCommand(
     ...(limits ? { limits } : {}),
     ...(options.expires ? { expiresAt: expiryOf(options.expires) } : {}),
   })
-  note('the secret is shown this once')
+  note('the secret is shown only now')
   show({ tokenId: issued.tokenId, secret: issued.secret }, options.json)
   await session.projected('access', issued.position)
 }
@@ -173,7 +175,7 @@ async function rotateTokenCommand(
     kind: token.kind,
     overlapMs: overlapS * 1_000,
   })
-  note(`the secret is shown this once; the old one ends in ${overlapS} s`)
+  note(`the secret is shown only now; the old one ends in ${overlapS} s`)
   show({ tokenId, secret: rotated.secret }, options.json)
   await session.projected('access', rotated.position)
 }
@@ -205,7 +207,7 @@ async function updateTokenCommand(
 ): Promise<void> {
   const { name, models, addresses, expires } = options
   if ((name ?? models ?? addresses ?? expires) === undefined)
-    throw new CommandError('name what to change: --name, --models, --addresses or --expires')
+    throw new CommandError('give at least one of --name, --models, --addresses and --expires')
   const { position } = await changeToken(depsOf(session, options), {
     tokenId,
     changes: {

@@ -11,19 +11,19 @@ import type { Session } from './session.ts'
 import { JSON_OPTION, onStores } from './command.ts'
 
 const WHAT_IF_HELP = `
-Rates the quantity of every settled line by the other book, per tenant and SKU. A tenant's prices stay
-those each line was settled by: its own price of a SKU stays, its multiplier applies to the other book.
-What the other book has no price for is named and counted in no total. Adjustments are not looked at.`
+Prices the quantity of every settled line by the other book, per tenant and SKU. Each line keeps the tenant prices it
+was settled by: a tenant's price of a SKU stays, and the multiplier applies to the other book. Lines that the other
+book has no price for are reported, and the totals leave them out. Adjustments are not included.`
 
 /** Registers `tollgate prices what-if`. */
 export function addWhatIf(group: Command): void {
   group
     .command('what-if')
-    .description('what settled usage would have cost under another book; writes nothing')
-    .requiredOption('--from <time>', 'settled from this RFC 3339 time on')
-    .option('--to <time>', 'settled before this RFC 3339 time; now by default')
-    .option('--book <version or file>', 'the other book; the one in effect unless named')
-    .option('--tenant <id>', 'one tenant; every one unless named')
+    .description('calculate what settled usage would have cost under another book; writes nothing')
+    .requiredOption('--from <time>', 'settled from this RFC 3339 time, inclusive')
+    .option('--to <time>', 'settled until this RFC 3339 time, exclusive; now by default')
+    .option('--book <version or file>', 'the other book; default: the one in effect')
+    .option('--tenant <id>', 'one tenant; default: all tenants')
     .option(...JSON_OPTION)
     .addHelpText('after', WHAT_IF_HELP)
     .action(onStores(whatIfCommand))
@@ -47,7 +47,7 @@ async function whatIfCommand(session: Session, options: WhatIfOptions): Promise<
   if (toMs <= fromMs) throw new CommandError('--to must be later than --from')
   const book = await bookOfOption(session, options.book)
   if (!(await session.caughtUp('ledger')))
-    note('the ledger is behind the log: what was settled last is not in these figures')
+    note('the ledger is behind the log: the latest settlements are not in these figures')
   const shown = progress('lines')
   const whatIf = new WhatIf(session, {
     book,
@@ -107,12 +107,12 @@ async function printTable(whatIf: WhatIf, version: string, atRow: () => void): P
   }
   await layOut()
   const totals = whatIf.totals()
-  if (totals.length === 0) print('nothing was settled in that time')
+  if (totals.length === 0) print('there are no settlements in that time range')
   for (const total of totals) print(totalText(total, version))
   for (const { unpriced, currency } of totals)
     if (unpriced.lines > 0)
       print(
-        `${currency}: ${unpriced.lines} lines of ${unpriced.recorded} have no price in ${version}; they are in no total`,
+        `${currency}: ${unpriced.lines} lines of ${unpriced.recorded} have no price in ${version}; the totals leave them out`,
       )
 }
 

@@ -14,7 +14,7 @@ export function parseMoment(text: string | undefined): Moment | undefined {
 
 /** Reads a position of the log. @throws CommandError */
 export function parsePosition(option: string, text: string): bigint {
-  if (!/^\d{1,19}$/.test(text)) throw new CommandError(`${option} must be a position of the log`)
+  if (!/^\d{1,19}$/.test(text)) throw new CommandError(`${option} must be a log position`)
   return BigInt(text)
 }
 

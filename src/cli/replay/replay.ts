@@ -17,15 +17,14 @@ import { EventTable } from './table.ts'
 import { JSON_OPTION } from '../command.ts'
 
 const REPLAY_HELP = `
-The id is that of a task or an asset (ours or native), a group of assets, a verification, a call or a
-request ("x-request-id" of any answer): of a request everything it began, and whatever else it did. Each
-row says when the log recorded the event, how long after the row before, and what it moves. --json prints
-events whole, a line each.
+The id is that of a task or an asset (ours or native), a group of assets, a verification, a call or a request
+("x-request-id" of any answer). For a request the events of everything it started are shown. Each row shows when the
+log recorded the event, the time since the previous row, and what it moves. --json prints whole events, one per line.
 
-Events are found through the timeline, by tenant and time. --from-log reads the log itself instead, and
-needs nothing of Postgres: all of it up to --to, but for ids of ours that name their stream.
+Events are found through the timeline, by tenant and time. --from-log reads the log itself instead, without Postgres:
+all of it up to --to, except for ids of ours that name their stream.
 
-Where nothing is found the exit code is 1.`
+The exit code is 1 if nothing is found.`
 
 /** Registers `tollgate replay`. */
 export function addReplay(program: Command): void {
@@ -35,12 +34,18 @@ export function addReplay(program: Command): void {
       'show what happened: every event of a task, an asset, a call, a request or a tenant',
     )
     .argument('[id]', 'id of a task or an asset, ours or native, of a call or of a request')
-    .option('--asset <id>', 'an asset, a group or a verification, and nothing else of that id')
-    .option('--tenant <id>', 'every event of this tenant; with an id, only if it is the tenant’s')
-    .option('--from <time>', 'from this RFC 3339 time on')
-    .option('--to <time>', 'before this RFC 3339 time')
-    .option('--as-of <time or position>', 'the state of a task or tenant then, not the events')
-    .option('--from-log', 'read the log itself, whatever Postgres holds')
+    .option('--asset <id>', 'only an asset, a group or a verification with this id')
+    .option(
+      '--tenant <id>',
+      'every event of this tenant; with an id, only if it belongs to the tenant',
+    )
+    .option('--from <time>', 'from this RFC 3339 time, inclusive')
+    .option('--to <time>', 'until this RFC 3339 time, exclusive')
+    .option(
+      '--as-of <time or position>',
+      'the state of a task or tenant at that moment, instead of events',
+    )
+    .option('--from-log', 'read the log instead of Postgres')
     .option(...JSON_OPTION)
     .addHelpText('after', REPLAY_HELP)
     .action(replayCommand)
@@ -85,11 +90,10 @@ async function replayCommand(id: string | undefined, options: ReplayOptions): Pr
 function readOptions(id: string | undefined, options: ReplayOptions): ReplayRequest {
   const { asset, tenant, from, to, asOf, json } = options
   if (!tenant && !id && !asset)
-    throw new CommandError('say of which task, call or request, which --asset, or which --tenant')
+    throw new CommandError('give an id of a task, call or request, or --asset, or --tenant')
   if (asset && (id || asOf))
-    throw new CommandError('--asset shows the events of one id: it goes with no other, nor --as-of')
-  if (asOf && (from || to))
-    throw new CommandError('--as-of shows a state; --from and --to go with events')
+    throw new CommandError('--asset cannot be combined with another id or with --as-of')
+  if (asOf && (from || to)) throw new CommandError('--as-of cannot be combined with --from or --to')
   const range = {
     fromMs: from === undefined ? undefined : parseTime('--from', from),
     toMs: to === undefined ? undefined : parseTime('--to', to),
@@ -126,11 +130,11 @@ async function replayId(request: ReplayRequest & { readonly id: string }, source
   const { id, isOfLibrary, tenant, range, until, json } = request
   const found = await source.ofId(id, tenant)
   const events = isOfLibrary ? found.filter(isOfAssets) : found
-  if (events.length === 0) throw nothing(`nothing is known of ${id}`, source)
+  if (events.length === 0) throw nothing(`nothing was found for ${id}`, source)
   const several = new Set(events.map(sourceOf)).size > 1
   if (until) {
     if (several || !events.every(({ stream }) => stream.startsWith(taskStreams)))
-      throw new CommandError(`--as-of shows one task or a tenant, and ${id} is neither`)
+      throw new CommandError(`--as-of needs a task or a tenant, and ${id} is neither`)
     return showTask(foldTask(events, until), json)
   }
   const within = events.filter((event) => isWithin(event, range))
