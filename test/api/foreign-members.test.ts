@@ -68,8 +68,8 @@ t.test('400 for a member of another interface, naming the member to use', async 
   for (const [path, name, counterpart] of foreign) {
     const said =
       counterpart === undefined
-        ? `\`${name}\` is not taken here`
-        : `\`${name}\` is not taken here; use \`${counterpart}\``
+        ? `\`${name}\` is not accepted here`
+        : `\`${name}\` is not accepted here; use \`${counterpart}\``
     const answer = await post(path, { ...creations[path], [name]: 'x' })
     if (!path.startsWith('/provB/v1/')) t.equal(answer.statusCode, 400, `${path} ${name}`)
     t.ok(answer.body.includes(said), `${path} ${name}: ${answer.body}`)
@@ -92,7 +92,7 @@ t.test('a member of another object within a creation is 400, naming its path', a
   ]
   for (const [path, members, at] of nested) {
     const answer = await post(path, { ...creations[path], ...members })
-    t.ok(answer.body.includes(`\`${at}\` is not taken here`), `${path}: ${answer.body}`)
+    t.ok(answer.body.includes(`\`${at}\` is not accepted here`), `${path}: ${answer.body}`)
   }
   const mixed = { content: [{ ...text, image_url: { url: 'https://media.example.com/a.png' } }] }
   for (const path of [

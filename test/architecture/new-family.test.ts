@@ -113,7 +113,7 @@ void t.test('members of a new family are refused elsewhere, and foreign ones by 
     pose: 'standing',
   })
   t.equal(clip.status, 400)
-  t.match(clip.text, /`pose` is not taken here/)
+  t.match(clip.text, /`pose` is not accepted here/)
   const figure = await post('/clay/figures', { model: 'clay-1', pose: 'lying', seconds: 5 })
   t.equal(figure.status, 400)
   t.match(figure.body, { oops: { member: 'seconds' } })

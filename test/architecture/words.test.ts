@@ -57,8 +57,6 @@ const stillInCode: Readonly<Record<string, readonly string[]>> = {
   ],
   // The system account under which Postgres runs.
   nobody: ['infra/embedded/postgres/account.ts'],
-  // The summary of an operation in the OpenAPI document, and the message of a refused name of a voice.
-  everybody: ['src/api/admin/tokens.ts', 'src/families/speech/rules/clone-request.ts'],
   // The columns `told_at`, and the members `told_at` and `toldAtMs`.
   told: [
     'src/app/accounts/alerts/manage.ts',
@@ -70,9 +68,6 @@ const stillInCode: Readonly<Record<string, readonly string[]>> = {
     'src/api/admin/balance-alerts.ts',
     'src/cli/balance-alerts.ts',
   ],
-  // The help texts of commands.
-  tells: ['src/cli/audit.ts'],
-  anew: ['src/cli/audit.ts', 'src/cli/marker-secret.ts', 'src/cli/rebuild.ts'],
 }
 
 const pages = documentPaths.filter((path) => path !== 'docs/glossary.md')

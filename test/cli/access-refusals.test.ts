@@ -34,7 +34,7 @@ t.test('exit code 1 with one line of reason for impossible requests', async (t) 
     ],
     [
       ['token', 'issue', ...who, '--kind', 'model', '--expires', '2020-01-01'],
-      /--expires must not be past/,
+      /--expires must be in the future/,
     ],
     [['token', 'issue', ...who, '--kind', 'model', '--rpm', '0'], /--rpm must be a whole number/],
     [['token', 'issue', ...who, '--kind', 'model', '--tpm', 'default'], /--tpm must be .* none$/m],
@@ -50,7 +50,10 @@ t.test('exit code 1 with one line of reason for impossible requests', async (t) 
     ],
     [['token', 'rotate', 'token_none'], /no token token_none/],
     [['balance-alert', 'set', '--tenant', tenant], /say --currency and --below/],
-    [['balance-alert', 'set', '--tenant', tenant, '--below', '1'], /--currency goes with --below/],
+    [
+      ['balance-alert', 'set', '--tenant', tenant, '--below', '1'],
+      /--currency and --below must be given together/,
+    ],
     [['balance-alert', 'set', '--tenant', tenant, '--webhook', 'http://a.b/'], /must use https/],
     [['balance-alert', 'set', '--tenant', tenant, '--webhook', 'https://10.0.0.1/'], /publicly/],
     [
@@ -68,7 +71,7 @@ t.test('exit code 1 with one line of reason for impossible requests', async (t) 
     ],
     [['limit', 'remove', '--tenant', tenant], /no such limits/],
     [['limit', 'list', '--tenant', 'tenant_none'], /no tenant tenant_none/],
-    [['budget', 'set', ...budget], /say --hard, --soft, or both/],
+    [['budget', 'set', ...budget], /give --hard, --soft, or both/],
     [['budget', 'set', ...budget, '--hard', 'much'], /must be a decimal/],
     [['budget', 'set', ...budget, '--hard', '1', '--user', 'user_none'], /no user user_none/],
     [['budget', 'set', ...budget, '--hard', '1', '--token', 'token_none'], /no token token_none/],

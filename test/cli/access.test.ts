@@ -38,7 +38,7 @@ t.test('a tenant is opened with a user, credit and tokens, and calls at once', a
   t.same(again, opened, 'the same again changes nothing')
   t.match(await run('tenant', 'open', 'Other name', '--id', tenant), {
     code: 1,
-    stderr: /the tenant exists/,
+    stderr: /the tenant already exists/,
   })
   await asked('tenant', 'add-user', 'Second', '--tenant', tenant, '--id', 'user_second')
   t.match(await asked('tenant', 'users', '--tenant', tenant), [
@@ -316,7 +316,7 @@ t.test('a written event is reported although the read model does not advance', a
     run('credit', 'grant', '1', '--tenant', tenant, '--currency', 'CNY'),
   ])
   t.equal(issued.code, 0)
-  t.match(JSON.parse(issued.stdout), { secret: /^sk-/ }, 'the secret is shown this once')
+  t.match(JSON.parse(issued.stdout), { secret: /^sk-/ }, 'the secret is shown only now')
   t.match(issued.stderr, /it is written, but the access read model is behind/)
   t.match(granted, { code: 0, stdout: /^grantId: /, stderr: /the ledger read model is behind/ })
 })

@@ -64,7 +64,7 @@ t.test('prices are set by options, shown, and changed one by one', async (t) => 
   )
   const changed = await account('set', '--remove', 'text-basic-output-token', '--no-multiplier')
   t.match(changed.stdout, /^\S+: list prices, 1 of its own \(revision 2\)$/m)
-  t.match(changed.stdout, /0 changed, 0 added, 1 as before/)
+  t.match(changed.stdout, /0 changed, 0 added, 1 unchanged/)
   t.match(JSON.parse((await account('show', '--json')).stdout), {
     tenantId: tenant,
     revision: 2,
@@ -183,7 +183,7 @@ t.test(
     )
     t.match(await whatIf('--to', '2026-01-01T00:00:01Z'), {
       code: 0,
-      stdout: 'nothing was settled in that time\n',
+      stdout: 'there are no settlements in that time range\n',
     })
     t.same(JSON.parse((await whatIf('--to', '2026-01-01T00:00:01Z', '--json')).stdout), {
       book: VERSION,

@@ -75,7 +75,10 @@ t.test('two adjustments at once stay within the line; the rest can still be give
   )
   t.equal(both.filter(({ code }) => code === 0).length, 1)
   const refused = both.find(({ code }) => code === 1)
-  t.match(refused?.stderr, /is of 5\.0094 CNY and adjusted by 3\.5 so far.*from -3\.5 to 1\.5094$/m)
+  t.match(
+    refused?.stderr,
+    /is of 5\.0094 CNY with adjustments of 3\.5 so far.*from -3\.5 to 1\.5094$/m,
+  )
   t.equal((await adjust('-3.5', ...ofLine)).code, 0, 'and taken back')
   t.match(await lines(), [{ adjusted: '0' }])
 })
@@ -96,7 +99,7 @@ t.test('exit code 1 with a reason for lines of other tenants and currencies', as
     [adjust('1', '--line', 'call_none:1'), /the ledger has no line call_none:1/],
     [adjust('1', ...ofLine, '--grant', 'g'), /--line <line id> or --grant/],
     [more('1', ...who, ...ofLine), /--reason/],
-    [more('1', ...who, ...ofLine, '--reason', ' '), /--reason must say why/],
+    [more('1', ...who, ...ofLine, '--reason', ' '), /--reason must not be empty/],
     [adjust('1', ...ofLine, '--actor', ' '), /--actor must be a name/],
   ] as const
   for (const [running, why] of cases) {

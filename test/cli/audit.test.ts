@@ -93,9 +93,9 @@ t.test('an audit resumes from the given file', async (t) => {
   t.match(report, { resumedFrom: whole.report.position, events: 0, chain: whole.report.chain })
   t.same(whole.report.onTrust, [], 'a full audit takes nothing on trust')
   const { stdout } = await tollgate(['audit', '--state', path], env)
-  t.match(stdout, /^nothing wrong in what was compared: 0 events/)
+  t.match(stdout, /^no finding in the compared rows: 0 events/)
   t.notMatch(stdout, 'clean')
-  t.match(stdout, /^on trust, as an earlier audit found it: ledger\.settlements, .*rows up to/m)
+  t.match(stdout, /^not compared again after an earlier audit: ledger\.settlements, .*rows up to/m)
   t.match(stdout, /tasks\.tasks, tasks\.polls, ledger\.holds: tasks without an event after/)
   await writeFile(path, '{"version": 99}')
   const refused = await tollgate(['audit', '--state', path], env)
@@ -115,7 +115,7 @@ t.test('a rebuild of a read model that equals the log swaps it', async (t) => {
   const both = await tollgate(['rebuild', 'tasks', 'timeline'], env)
   t.match(both.stdout, /tasks: swapped after \d+ events[\s\S]*timeline: swapped after \d+ events/)
   const unknown = await tollgate(['rebuild', 'tasks', 'no-such'], env)
-  t.match(unknown, { code: 1, stdout: '', stderr: /no read model is called no-such; there are/ })
+  t.match(unknown, { code: 1, stdout: '', stderr: /no read model has the name no-such; there are/ })
 })
 
 t.test('a check of equal read models swaps no schema and leaves none behind', async (t) => {

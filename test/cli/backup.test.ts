@@ -123,8 +123,8 @@ t.test('a backup goes to a new folder, which has its final name once it is whole
   t.match(await backup(join(dataDir, 'copy')), { code: 1, stderr: /cannot be below DATA_DIR/ })
   const file = join(folder, 'file')
   await writeFile(file, '')
-  t.match(await backup(file), { code: 1, stderr: /file is no folder/ })
-  t.match(await backup(join(file, 'copy')), { code: 1, stderr: /is no folder/ })
+  t.match(await backup(file), { code: 1, stderr: /file is not a folder/ })
+  t.match(await backup(join(file, 'copy')), { code: 1, stderr: /is not a folder/ })
   const external = await tollgateProcess(['backup', join(backups, 'x')], {
     ...env,
     EVENTSTORE_URL: 'esdb://127.0.0.1:1?tls=false',

@@ -50,7 +50,7 @@ t.test(
     t.match(added.stdout, /takes effect at 2999.*; it replaces/)
     t.match(added.stdout, /^added +a-new-sku +USD +0\.25 per call$/m)
     t.match(added.stdout, /0 removed, 0 changed, 1 added/)
-    t.match(added.stdout, /^every served model has its prices$/m)
+    t.match(added.stdout, /^every served model has all its prices$/m)
     t.match(added.stdout, /^added: published$/m)
     t.match(await publish('--demonstrations'), { code: 0, stdout: 'added: was published before\n' })
 
@@ -154,7 +154,7 @@ t.test('without channels only books are compared; an invalid file is refused', a
   const { SANDBOX: _, ...stores } = env
   const ended = await tollgate(['prices', 'publish', file], stores)
   t.equal(ended.code, 1)
-  t.match(ended.stdout, /which models are served is not known here: CHANNELS_FILE is not set/)
+  t.match(ended.stdout, /served models are unknown: CHANNELS_FILE is not set/)
   await writeFile(file, 'version: [')
   t.match(await publish(), { code: 1, stderr: /not YAML/ })
   const events = (await run('events')).stdout.trim().split('\n')

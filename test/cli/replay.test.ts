@@ -184,9 +184,9 @@ t.test('a tenant as of a time: every task, and its balances', async (t) => {
 
 t.test('exit code 1 with one line of reason for ids that cannot be replayed', async (t) => {
   for (const [args, why] of [
-    [[], /say of which task, call or request, which --asset, or which --tenant/],
-    [['cgt-20260101000000-aaaaa'], /nothing is known of cgt-2026/],
-    [[done, '--tenant', stack.other.tenantId], /nothing is known of cgt-/],
+    [[], /give an id of a task, call or request, or --asset, or --tenant/],
+    [['cgt-20260101000000-aaaaa'], /nothing was found for cgt-2026/],
+    [[done, '--tenant', stack.other.tenantId], /nothing was found for cgt-/],
     [[done, '--to', '2000-01-01'], /no events match/],
     [[chat.headers.get('x-request-id') ?? '', '--as-of', '2999-01-01'], /one task or a tenant/],
     [['--tenant', 'tenant_nobody'], /no events match/],

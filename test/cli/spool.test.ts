@@ -45,7 +45,10 @@ t.test('refused settlements are listed, settled and written off, each once', asy
     stdout: /2026-01-02T03:05:00.000Z\s+call_1\s+ten_1\s+text-1/,
   })
   t.match(await spool('retry'), { code: 1, stderr: /say which/ })
-  t.match(await spool('retry', 'call_9'), { code: 1, stderr: /nothing refused has the id call_9/ })
+  t.match(await spool('retry', 'call_9'), {
+    code: 1,
+    stderr: /no refused settlement has the id call_9/,
+  })
   t.match(await spool('resolve', 'call_1', '--reason', ' '), { code: 1, stderr: /--reason/ })
 
   t.match(await spool('retry', 'call_1'), { code: 0, stdout: /it is in the log now/ })

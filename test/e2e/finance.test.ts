@@ -184,7 +184,7 @@ t.test('402 insufficient_balance before a request is sent, also for many at once
     code: 'insufficient_balance',
     type: 'PaymentRequired',
     param: '',
-    message: /^the request holds [\d.]+ CNY until it is settled; [\d.]+ CNY is available/,
+    message: /^the request needs a hold of [\d.]+ CNY; [\d.]+ CNY is available/,
   })
 })
 

@@ -151,7 +151,7 @@ t.test('a token is not bound to a misspelled model', async (t) => {
     t.equal(coming.status, 200, coming.text)
     t.match(
       coming.body.message,
-      /no model is called `llama-9-large`: it opens nothing until one is/,
+      /no model has the name `llama-9-large`: it opens nothing until one is/,
     )
     t.same(coming.body.data.models, ['llama-9-large'])
   })
@@ -196,7 +196,7 @@ t.test('a price for an unknown SKU is refused', async (t) => {
     t,
     set('text-basik-input-token'),
     'text-basik-input-token',
-    /nothing sells this SKU: did you mean `text-basic-input-token`\?$/,
+    /no model or tool is sold at this SKU: did you mean `text-basic-input-token`\?$/,
   )
   const coming = await set('llama-9-large-input-token')
   t.equal(coming.status, 200, coming.text)

@@ -276,5 +276,5 @@ void t.test('the command line prints the receipt of the API', async (t) => {
   const foreign = await run('receipt', platformId, '--tenant', other.tenantId)
   const unknown = await run('receipt', 'call_nothing')
   t.match([foreign.code, unknown.code], [1, 1])
-  t.match(foreign.stderr, new RegExp(`nothing is known of ${platformId}`))
+  t.match(foreign.stderr, new RegExp(`nothing was found for ${platformId}`))
 })

@@ -435,7 +435,7 @@ void t.test('a video uses the uploads of its tenant, and no other file', async (
     text: answer.text.replace(/req_\w+/, 'req_…'),
   })
   const none = constant(await create(NO_SUCH, other.modelToken))
-  t.match(none, { status: 400, text: /names no file of yours/ })
+  t.match(none, { status: 400, text: /names no file of the tenant/ })
   t.strictSame(constant(await create(fileId, other.modelToken)), none)
   const sample = await uploaded('voice_clone')
   t.match((await create(sample)).text, /was not uploaded for video_generation_input/)

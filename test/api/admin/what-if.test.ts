@@ -47,7 +47,7 @@ t.test('422 query_too_long when the rating takes longer than a query may', async
   t.equal(answer.statusCode, 422, answer.body)
   t.match(answer.json(), {
     success: false,
-    message: /takes too long: ask for less time, or for one tenant with tenant_id/,
+    message: /takes too long: ask for a shorter time range, or for one tenant with tenant_id/,
     error: { code: 'query_too_long' },
   })
   t.ok(asked >= LAST && asked <= LAST + 1, `${asked} queries`)

@@ -42,7 +42,7 @@ void t.test('an error of the gateway is logged even when the caller has gone', a
 
 void t.test('a known outcome is logged by its code, without a stack', async (t) => {
   const [line] = await leave(t, () => {
-    throw new DomainError('suspected_black_image', 'The image is black all over', {})
+    throw new DomainError('suspected_black_image', 'The image is entirely black', {})
   })
   t.match(line, { level: 40, msg: 'request failed', code: 'suspected_black_image' })
   t.notMatch(JSON.stringify(line), /stack| at /)

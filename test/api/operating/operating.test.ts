@@ -113,7 +113,7 @@ void t.test('/readyz names a read model that lags or has stopped, and stays 200'
     [state({ position: undefined }), ['read models: ledger has not run yet']],
     [
       state({ rebuilding: true, lagMs: 3_600_000 }),
-      ['read models: ledger serves as an older version until it is rebuilt'],
+      ['read models: ledger serves an older version until its rebuild is done'],
     ],
     [
       async () => Promise.reject(new Error('away')),
@@ -224,7 +224,7 @@ void t.test('/readyz reports the size of the spool, and records that wait too lo
       status: 200,
       ready: true,
       reasons: [],
-      degraded: ['spool: 9 records wait, the oldest for 60001 ms'],
+      degraded: ['spool: 9 records wait for the log, the oldest for 60001 ms'],
     },
     'it serves all the same',
   )
@@ -278,7 +278,8 @@ void t.test(
     t.same(refused.json(), {
       error: {
         code: 'address_not_allowed',
-        message: 'On this port the metrics are only for the machine itself; set OPERATIONS_PORT',
+        message:
+          'On this port only programs on the same machine may read the metrics; set OPERATIONS_PORT to serve them on another port',
       },
     })
     const operations = await buildOperationsApp({
@@ -453,8 +454,8 @@ void t.test('/readyz names spooled records that wait for an operator, and stays 
     ready: true,
     reasons: [],
     degraded: [
-      'spool: the log refused 2 record(s) for good: see "tollgate spool list"',
-      'spool: 1 damaged record(s) are kept: see "tollgate spool list"',
+      'spool: the log permanently refused 2 record(s): see "tollgate spool list"',
+      'spool: 1 damaged record(s) are in the spool: see "tollgate spool list"',
     ],
   })
 })

@@ -168,12 +168,12 @@ channels:
     models: { text-basic: upstream-1, text-reason: upstream-2 }
 ${more}`
   t.same(faultsOf(text('    largest_output_tokens: { text-basic: 1000 }')), [
-    'channels[0].largest_output_tokens has no text-reason: the most it can answer with',
+    'channels[0].largest_output_tokens has no entry for text-reason: its maximum number of output tokens',
   ])
   t.equal(faultsOf(text('')).length, 2)
   const all = 'text-basic: 1, text-reason: 1'
   t.match(faultsOf(text(`    largest_output_tokens: { ${all}, text-other: 1 }`)), [
-    /text-other is none of the channel's models/,
+    /text-other is not a model of the channel/,
   ])
   for (const wrong of [0, 1.5, -1, 10_000_001])
     t.equal(
@@ -222,7 +222,7 @@ channels:
   const text = faults.join('\n')
   t.match(text, /channels\[0\]\.base_url must be http or https/)
   t.match(text, /channels\[0\]\.base_url must not carry credentials/)
-  t.match(text, /domestic-video-2-0 is of the other region/)
+  t.match(text, /domestic-video-2-0 belongs to another region/)
   t.match(text, /domestic-video-2-0-260128 is not an external model name/)
   t.match(text, /nothing is not an external model name/)
   t.match(text, /channels\[0\]\.credential \(environment variable UPSTREAM_KEY\) is not set/)

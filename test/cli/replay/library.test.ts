@@ -124,9 +124,9 @@ t.test('--from-log prints the same events while Postgres is away', async (t) => 
 t.test('exit code 1 with one line of reason for unknown assets', async (t) => {
   for (const source of [[], ['--from-log']])
     for (const [args, why] of [
-      [[assetId(7)], /nothing is known of asset-/],
-      [[assetId(6), '--tenant', tenantId], /nothing is known of asset-/],
-      [['--asset', tenantId], /nothing is known of tenant_/],
+      [[assetId(7)], /nothing was found for asset-/],
+      [[assetId(6), '--tenant', tenantId], /nothing was found for asset-/],
+      [['--asset', tenantId], /nothing was found for tenant_/],
       [['--asset', assetId(5), 'req_task'], /--asset shows the events of one id/],
       [['--asset', assetId(5), '--as-of', '5'], /--asset shows the events of one id/],
       [[assetId(5), '--as-of', '5'], /one task or a tenant/],

@@ -94,7 +94,7 @@ t.test('a model without a price today is not reported as losing one', async (t) 
   t.strictSame(reasonsToConfirm(look), [])
 })
 
-t.test('a book that takes effect at once, or never, needs confirmation', async (t) => {
+t.test('a book that takes effect immediately, or never, needs confirmation', async (t) => {
   const past = publicationOf(
     catalog,
     book('next', NOW, ...current.entries),

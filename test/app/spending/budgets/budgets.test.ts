@@ -110,7 +110,7 @@ t.test('a budget is reduced by holds and spending until its period ends', async 
   await t.rejects(hold(11n), {
     ...reached,
     message:
-      'the budget a day of the tenant is 100 USD: 10 USD of it is left, the request holds 11 USD until it is settled; the next day begins at 2026-03-05T00:00:00.000Z',
+      'the budget per day of the tenant is 100 USD: 10 USD of it is left, the request needs a hold of 11 USD; the next day begins at 2026-03-05T00:00:00.000Z',
     details: { available: '10', hold: '11', limitedBy: 'tenant_day', limit: '100' },
   })
   first?.release('failed')

@@ -18,7 +18,7 @@ t.test('refused requests are bounded by the limit of the token', (t) => {
   for (let n = 0; n < 60; n += 1) t.ok(begin(token))
   t.throws(() => begin(token), {
     code: 'rate_limited',
-    message: 'This token is at its limit of requests a minute, refused ones counted (60)',
+    message: 'This token is at its limit of requests a minute, including refused ones (60)',
     details: { whose: 'token', limitedBy: 'attempts', limit: 60, retryAfterMs: 1_000 },
   })
   t.ok(begin([holder('token', 'b', 60)]), 'another token has its own')

@@ -10,7 +10,7 @@ t.test('a token is refused after its free requests of a minute, others are not',
   }
   await t.rejects(Promise.resolve(free.begin('noisy')), {
     code: 'rate_limited',
-    message: 'This token is at its limit of requests that are not billed a minute (60)',
+    message: 'This token is at its limit of unbilled requests a minute (60)',
     details: { whose: 'token', limitedBy: 'free_requests', limit: 60, retryAfterMs: 1_000 },
   })
   t.equal(free.begin('quiet'), undefined)

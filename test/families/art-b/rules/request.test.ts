@@ -117,7 +117,7 @@ void t.test('14 pictures at most, 10 with the pro model', async (t) => {
 void t.test('a data URI must match its bytes, be complete and have no blank', async (t) => {
   const bytes = png.slice(png.indexOf(',') + 1)
   const faults: Readonly<Record<string, RegExp>> = {
-    [png.replace('image/png', 'image/jpeg')]: /says that it is image\/jpeg and is image\/png/,
+    [png.replace('image/png', 'image/jpeg')]: /declares image\/jpeg and is image\/png/,
     [dataUri('png', [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])]: /PNG, JPEG or WebP/,
     [`data:image/png;base64, ${bytes}`]: /no blank/,
     [`data:image/png;base64,\n${bytes}`]: /no blank/,

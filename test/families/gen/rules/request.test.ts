@@ -95,7 +95,7 @@ t.test('pixels far from every tier or aspect ratio are refused', async (t) => {
     [PRO, '8192x8192'],
     [WIDE, '256x256'],
   ])
-    t.match(refused(t, of(model, { size }), 'size'), /is near none of them/)
+    t.match(refused(t, of(model, { size }), 'size'), /is not close to any of them/)
   for (const size of ['2000x1000', '3000x1000', '1000x3000'])
     t.match(refused(t, of(PRO, { size }), 'size'), /none of the aspect ratios 1:1, 2:3/)
   t.equal(read(of(WIDE, { size: '2048x500' })).body['aspect_ratio'], '4:1')

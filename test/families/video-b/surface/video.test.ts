@@ -10,7 +10,9 @@ const resolveMediaFiles: ResolveMediaFiles = async ({ tenantId }, wanted) => {
   if (wanted.length === 0) return undefined
   for (const { fileId, param } of wanted)
     if (fileId !== '4503599627370497' || tenantId !== 'tenant_1')
-      throw new DomainError('invalid_request', `\`${param}\` names no file of yours`, { param })
+      throw new DomainError('invalid_request', `\`${param}\` names no file of the tenant`, {
+        param,
+      })
   return { channelId: 'account-2', upstreamIds: new Map([['4503599627370497', '77']]) }
 }
 
@@ -77,7 +79,7 @@ t.test('an uploaded file pins its account; a foreign file is refused as unknown'
     body.replace(/req_[0-9A-Z]{26}/, ''),
   ])
   t.same(answers[0], answers[1], 'another tenant’s file reads like one that never was')
-  t.match(answers[0], [400, /`content\[1\]\.image_url\.url` names no file of yours \(2013\)/])
+  t.match(answers[0], [400, /`content\[1\]\.image_url\.url` names no file of the tenant \(2013\)/])
 })
 
 t.test('400 for media and callbacks whose host is not public or does not resolve', async (t) => {
