@@ -84,7 +84,7 @@ type EventOf<T extends AnyEventType> = {
   readonly [K in T]: { readonly type: K; readonly data: DataOf[K] }
 }[T]
 
-/** What the program knows about each type of event. */
+/** The facts of each type of event. */
 const eventFacts: { readonly [T in AnyEventType]: EventFacts<DataOf[T]> } = {
   ...taskFacts,
   ...callFacts,
@@ -125,7 +125,7 @@ export function nativeIdOf<T extends AnyEventType>(event: EventOf<T>): string | 
 
 const NOTHING: readonly Movement[] = []
 
-/** What an event does to the money of its tenant, in order. */
+/** The effects of an event on the money of its tenant, in order. */
 export function movementsOf<T extends AnyEventType>(event: EventOf<T>): readonly Movement[] {
   return eventFacts[event.type].moves?.(event.data) ?? NOTHING
 }
@@ -135,7 +135,7 @@ export const movingTypes: ReadonlySet<AnyEventType> = new Set(
   (Object.keys(eventFacts) as AnyEventType[]).filter((type) => eventFacts[type].moves),
 )
 
-/** What happened, in one line for people; empty where the type says all. */
+/** Describes an event in one line for people; empty where the type alone is enough. */
 export function wordsOf<T extends AnyEventType>(event: EventOf<T>): string {
   return eventFacts[event.type].words(event.data)
 }

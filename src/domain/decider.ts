@@ -8,7 +8,7 @@ export interface Decider<State, Command, Event extends DomainEvent> {
   readonly evolve: (state: State, event: Event) => State
 }
 
-/** What every event is before it is recorded. */
+/** An event before it is recorded. */
 export interface DomainEvent {
   readonly type: string
   readonly data: unknown

@@ -1,19 +1,22 @@
 import type { Static, TSchema } from '@sinclair/typebox'
 import type { Corrects, Settlement } from './pricing/settlement.ts'
 
-/** What the program knows of an event by its type; `events.ts` of each aggregate declares it beside the schema. */
+/**
+ * The facts of an event, derived by its type; `events.ts` of each aggregate declares it beside the
+ * schema.
+ */
 export interface EventFacts<Data> {
   /** Id of the task, call, file, asset, verification or token it is about; undefined: the account itself. */
   readonly source: (data: Data) => string | undefined
-  /** When it happened, RFC 3339. */
+  /** Time at which it happened, RFC 3339. */
   readonly at: (data: Data) => string
   /** The first event of its source: names the tenant and the user for the later ones. */
   readonly begins?: true
   /** The upstream's id of the source, where the event makes it known. */
   readonly nativeId?: (data: Data) => string
-  /** What it does to the tenant's money, in order; absent: nothing. */
+  /** Effects on the tenant's money, in order; absent: none. */
   readonly moves?: (data: Data) => readonly Movement[]
-  /** What a reader wants to know besides time, type and money: one line, may be empty. */
+  /** One line for readers, in addition to time, type and money; may be empty. */
   readonly words: (data: Data) => string
 }
 
@@ -22,7 +25,7 @@ export type FactsOf<Schemas extends Readonly<Record<string, TSchema>>> = {
   readonly [T in keyof Schemas]: EventFacts<Static<Schemas[T]>>
 }
 
-/** What the event that settles a task or a call says. */
+/** Facts of the event that settles a task or a call. */
 export interface SettlementFacts {
   readonly tenantId: string
   readonly userId: string
@@ -56,7 +59,7 @@ export interface HoldEnded {
   readonly endedAt: string
 }
 
-/** One thing an event does to the money of a tenant. */
+/** One effect of an event on the money of a tenant. */
 export type Movement =
   | HoldPlaced
   | HoldEnded

@@ -1,14 +1,14 @@
 import { type Clock, monotonicClock } from './clock.ts'
 import { createLru } from './lru.ts'
 
-/** How long a name that was not found is not looked up again. */
+/** How long a name that was not found is assumed to be absent. */
 const ABSENT_FOR_MS = 2_000
 /** Names remembered; the oldest are forgotten first. */
 const MAX_NAMES = 10_000
 
 /**
- * Remembers for a moment which names were looked up in vain, so that a caller that repeats one does
- * not have it looked up each time.
+ * Remembers for a moment which names were not found, so that a caller that repeats one causes no
+ * further look-up.
  */
 export class Absences {
   readonly #since = createLru<string, number>(MAX_NAMES)

@@ -1,7 +1,9 @@
 import ipaddr from 'ipaddr.js'
 import { type NetworkAddress, parseAddress } from './network-address.ts'
 
-/** Ranges of network addresses in CIDR notation (RFC 4632, RFC 4291 §2.3), as they are written and compared. */
+/**
+ * Ranges of network addresses in CIDR notation (RFC 4632, RFC 4291 §2.3): parsing and comparison.
+ */
 
 type Range = readonly [NetworkAddress, number]
 
@@ -41,7 +43,8 @@ export function canonicalRange(text: string): string | undefined {
 }
 
 /**
- * The /64 of an IPv6 address, because one customer owns a whole /64. Any other text stays as it is.
+ * The /64 of an IPv6 address, because one customer owns a whole /64. Any other text is returned
+ * unchanged.
  */
 export function addressBlock(address: string): string {
   const range = parsed(address)

@@ -5,12 +5,12 @@ import type { Corrects } from '../pricing/settlement.ts'
 import type { AccountEventData } from './events.ts'
 
 /**
- * Bounds of the corrections of a line or a grant. In total a tenant pays for a settled line between
- * nothing and the settled amount, which is the agreed price; and keeps between all of a grant and
- * nothing. A further adjustment of the other sign takes back an earlier one.
+ * Bounds of the adjustments of a line or a grant. In total a settled line costs between zero and
+ * the settled amount, which is the agreed price; a grant is worth between zero and its amount. A
+ * further adjustment with the other sign takes back an earlier one.
  */
 
-/** A settled line as the ledger has it: it never changes. */
+/** A settled line of the ledger; it never changes. */
 interface SettledLineFacts {
   readonly lineId: string
   readonly tenantId: string
@@ -19,15 +19,15 @@ interface SettledLineFacts {
   readonly amount: string
 }
 
-/** What an adjustment is to correct. */
+/** The line or the grant to adjust. */
 export type Correction =
   | { readonly kind: 'line'; readonly line: SettledLineFacts }
   | { readonly kind: 'grant'; readonly grantId: string }
 
-/** What was granted and what was corrected so far: further adjustments are checked against it. */
+/** The grants and adjustments so far, against which further adjustments are checked. */
 export interface Correctable {
   readonly grants: ManyEntries<string, Granted>
-  /** Sums of the adjustments in pico, by what they correct. */
+  /** Sums of the adjustments in pico, by line or grant. */
   readonly corrected: ManyEntries<string, bigint>
 }
 
@@ -54,7 +54,7 @@ export function withCorrection(
   return { ...state, corrected: state.corrected.set(name, sumPico) }
 }
 
-/** What the event of an adjustment says that it corrects. */
+/** Reads from the event of an adjustment which line or grant it adjusts. */
 export function correctsOf(correction: Correction): Corrects {
   return correction.kind === 'line'
     ? { kind: 'line', lineId: correction.line.lineId }

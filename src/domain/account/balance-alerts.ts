@@ -14,7 +14,7 @@ import {
 const BalanceThresholdSchema = Type.Object({ currency: CurrencySchema, below: DecimalSchema })
 
 export type BalanceThreshold = Static<typeof BalanceThresholdSchema>
-/** When a tenant is notified that its balance is low, and where. */
+/** Thresholds of low balances and the webhook that is notified. */
 export type BalanceAlerts = SettingValue<typeof balanceAlerts>
 
 /** The balance alerts a tenant shall have: all of them. */

@@ -22,22 +22,22 @@ const BudgetSchema = Type.Object({
   subject: BudgetSubjectSchema,
   currency: CurrencySchema,
   period: Type.Union([Type.Literal('day'), Type.Literal('month')]),
-  /** Nothing is started that could go beyond it. */
+  /** Requests that could exceed it are refused. */
   hard: Type.Optional(DecimalSchema),
   /** The gateway reports when it is reached. */
   soft: Type.Optional(DecimalSchema),
 })
 
-/** Whose spending a budget bounds: all of the tenant's, or what a user or a token of it spends. */
+/** Subject of a budget: the whole tenant, a user, or a token. */
 export type BudgetSubject = Static<typeof BudgetSubjectSchema>
-/** How much may be spent in a day or a month of the tenant's time zone. */
+/** The bounds of spending in a day or a month of the tenant's time zone. */
 export type Budget = Static<typeof BudgetSchema>
 /** All budgets of a tenant. */
 export type Budgets = SettingValue<typeof budgets>
 
 /** The budgets a tenant shall have: all of them. */
 export interface WantedBudgets {
-  /** Undefined: as it is. */
+  /** Undefined: unchanged. */
   readonly timeZone?: string | undefined
   /** At most one per subject, currency and period. */
   readonly budgets: readonly Budget[]
@@ -58,7 +58,7 @@ export function subjectName(subject: BudgetSubject): string {
   }
 }
 
-/** What a tenant has one budget each of. */
+/** Identifies a budget: a tenant has at most one per subject, currency and period. */
 export const budgetName = ({
   subject,
   currency,
@@ -75,7 +75,7 @@ export const budgets = accountSetting({
   terms: {
     /** A name of the IANA database: days and months begin at its midnights. */
     timeZone: Type.String(),
-    /** How much may be spent in a day or a month, all of it: what is absent is bounded no more. */
+    /** All budgets of the tenant; those that are absent are removed. */
     budgets: Type.Array(BudgetSchema),
   },
   none: { timeZone: 'UTC', budgets: [] },

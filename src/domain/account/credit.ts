@@ -5,23 +5,23 @@ import { canonicalAmount } from './amount.ts'
 import type { AccountEvent, AccountEventData } from './events.ts'
 
 /**
- * Credit and its limit. Each request has an id, and may come under an `Idempotency-Key`: the account knows
- * both, so that a retry moves nothing however late it comes.
+ * Credit and its limit. Each request has an id, and may have an `Idempotency-Key`: the account
+ * remembers both, so that a retry moves no money, however late it comes.
  */
 
 /**
- * What an account knows of its credit. What grows with each posting is in maps that share their parts
- * with the state before: a copy for each event would make long accounts unreadable.
+ * The credit of an account. Entries that grow with each posting are in maps that share their parts
+ * with the earlier state: a copy for each event would take too long for long accounts.
  */
 export interface CreditState {
   /** Grants and adjustments by id, so that a repeated one is recognised. */
   readonly postings: ManyEntries<string, string>
   /** Settings of a credit limit by id, so that a repeated one is recognised. */
   readonly limitIds: ManyEntries<string, string>
-  /** What was asked for under an `Idempotency-Key`, by its hash. */
+  /** Requests by the hash of their `Idempotency-Key`. */
   readonly keys: ManyEntries<string, string>
   readonly limits: ReadonlyMap<Currency, string>
-  /** Sums of what was granted and adjusted, in pico. */
+  /** Sums of grants and adjustments, in pico. */
   readonly postedPico: ReadonlyMap<Currency, bigint>
 }
 
@@ -46,7 +46,10 @@ export interface GrantCredit {
   readonly at: string
 }
 
-/** How far below zero a balance may go from now on. `limit` is a decimal string of at most 12 decimals. */
+/**
+ * A new credit limit: how far below zero a balance may go from now on. `limit` is a decimal string
+ * of at most 12 decimals.
+ */
 export interface SetCreditLimit {
   readonly kind: 'set-limit'
   readonly tenantId: string
@@ -95,7 +98,7 @@ export function setLimit(command: SetCreditLimit, state: CreditState): readonly 
     throw new DomainError('limit_id_taken', 'this id is already used by another credit limit', {
       id: limitId,
     })
-  // Also where the limit is so already: a retry after the next change must find the id.
+  // Recorded even if the limit is already set: a retry after the next change must find the id.
   return [{ type: 'CreditLimitSet', data: { tenantId, ...terms, ...keyed(keyHash), setAt: at } }]
 }
 
@@ -125,7 +128,7 @@ type RequestFields<T extends 'CreditGranted' | 'CreditLimitSet'> = Omit<
   'tenantId' | 'keyHash' | 'grantedAt' | 'setAt'
 >
 
-/** All that a request for a grant says. */
+/** All members of a request for a grant, as one text. */
 function grantFingerprint({
   grantId,
   currency,
@@ -135,7 +138,7 @@ function grantFingerprint({
   return JSON.stringify(['grant', grantId, currency, amount, reason])
 }
 
-/** All that a request for a credit limit says. */
+/** All members of a request for a credit limit, as one text. */
 function limitFingerprint({
   limitId = '',
   currency,
@@ -148,7 +151,7 @@ function keyed(keyHash: string | undefined): { readonly keyHash?: string } {
   return keyHash === undefined ? {} : { keyHash }
 }
 
-/** One key, one request: the same again is a repetition, anything else is refused. */
+/** One request per key: the same request again is a repetition, any other is refused. */
 function isKeyRepeated(
   state: CreditState,
   keyHash: string | undefined,
@@ -172,7 +175,7 @@ function withKey(
   return keyHash === undefined ? keys : keys.set(keyHash, fingerprint)
 }
 
-/** One id, one posting: the same again is a repetition, anything else is refused. */
+/** One posting per id: the same posting again is a repetition, any other is refused. */
 export function isRepeated(
   state: Pick<CreditState, 'postings'>,
   id: string,
@@ -199,7 +202,7 @@ const postedWith = (
 ): bigint => (postedPico.get(currency) ?? 0n) + parseAmount(amount)
 
 /**
- * Checks that all postings of a currency together still are an amount that can be booked.
+ * Checks that the sum of all postings of a currency can still be booked.
  *
  * @throws DomainError `amount_invalid`
  */
@@ -223,7 +226,7 @@ export function withPosted(
   return new Map(state.postedPico).set(currency, postedWith(state, currency, amount))
 }
 
-/** `what` is `grant`, `limit`, or the name of what is corrected. */
+/** `what` is `grant`, `limit`, or the name of the adjusted line or grant. */
 export function fingerprint(what: string, currency: Currency, amount: string): string {
   return `${what} ${currency} ${amount}`
 }

@@ -41,11 +41,14 @@ import {
 /** Users of one tenant: each is read with its account. */
 export const MAX_USERS = 10_000
 
-/** One tenant's account: who it is and what it may spend. Balances are a projection, not this. */
+/**
+ * One tenant's account: its identity and its credit. Balances are a projection of the ledger
+ * instead.
+ */
 export interface AccountState extends CreditState {
   /** Undefined until the tenant is opened. */
   readonly name: string | undefined
-  /** By user id, in the order in which they were added. */
+  /** Users by id, in the order in which they were added. */
   readonly users: OrderedMap<string, AccountEventData<'UserAdded'>>
   readonly correctable: Correctable
   readonly settings: AccountSettings
@@ -82,12 +85,12 @@ export type AccountCommand =
   | SetSetting
 
 /**
- * Repeating a command with the same ids and figures decides to no event, so that setting up again
- * is harmless.
+ * Repeating a command with the same ids and figures yields no event, so that repeating a set-up is
+ * harmless.
  *
- * @throws DomainError `tenant_exists`, `tenant_not_found`, `user_exists`, `too_many_users`, `posting_id_taken`,
- *   `limit_id_taken`, `idempotency_key_reused`, `amount_invalid`, `adjustment_source_invalid`, `adjustment_out_of_bounds`,
- *   those of `decideSetting`
+ * @throws DomainError `tenant_exists`, `tenant_not_found`, `user_exists`, `too_many_users`,
+ *   `posting_id_taken`, `limit_id_taken`, `idempotency_key_reused`, `amount_invalid`,
+ *   `adjustment_source_invalid`, `adjustment_out_of_bounds`, those of `decideSetting`
  */
 export const accountDecider: Decider<AccountState, AccountCommand, AccountEvent> = {
   initial: {

@@ -46,7 +46,7 @@ export const accountEvents = {
     limit: DecimalSchema,
     /** Names this setting, so that a retry of it is recognised; absent in older events. */
     limitId: Type.Optional(Type.String()),
-    /** As of a grant. */
+    /** As in a grant. */
     keyHash: KeyHashSchema,
     setAt: Type.String(),
   }),
@@ -65,7 +65,7 @@ export const accountEvents = {
 
 const ofAccount = (): undefined => undefined
 
-// They move nothing: what was quoted before new prices stays.
+// These events move no money: a quote made before new prices stays valid.
 const settingFacts = Object.fromEntries(
   allSettings.map(([, { type, words }]): [string, EventFacts<never>] => [
     type,
@@ -107,7 +107,7 @@ export type AccountEventData<T extends AccountEventType> = Static<(typeof accoun
 export type AccountEvent = {
   readonly [T in AccountEventType]: { readonly type: T; readonly data: AccountEventData<T> }
 }[AccountEventType]
-/** How the names of these streams begin. */
+/** Prefix of the names of these streams. */
 export const accountStreams = 'account-'
 
 /** Name of the stream of one tenant's account. */

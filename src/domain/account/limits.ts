@@ -15,7 +15,7 @@ const LimitedSubjectSchema = Type.Union([
 ])
 const LimitSchema = Type.Optional(Type.Integer({ minimum: 1 }))
 
-/** The limits of a tenant or of a user of it, at least one; what is absent is not limited. */
+/** The limits of a tenant or of one of its users, at least one; absent figures are not limited. */
 const SubjectLimitsSchema = Type.Object({
   subject: LimitedSubjectSchema,
   requestsPerMinute: LimitSchema,
@@ -27,15 +27,15 @@ const SubjectLimitsSchema = Type.Object({
   concurrentTasks: LimitSchema,
 })
 
-/** Whose requests are limited together: all of the tenant's, or those of a user with all its tokens. */
+/** Subject of a limit: all requests of the tenant, or those of a user with all its tokens. */
 export type LimitedSubject = Static<typeof LimitedSubjectSchema>
-/** How much may be asked at a time; what is absent is not limited. */
+/** Limits by name; absent ones are not limited. */
 export type LimitFigures = Readonly<Partial<Record<LimitName, number | undefined>>>
 /** The limits of a tenant or of a user of it, at least one. */
 export interface SubjectLimits extends LimitFigures {
   readonly subject: LimitedSubject
 }
-/** All limits of a tenant and of its users; those of tokens are set on tokens. */
+/** All limits of a tenant and of its users; limits of tokens are set on tokens. */
 export type AccountLimits = SettingValue<typeof limits>
 
 /** The limits a tenant shall have: all of them. */
@@ -59,7 +59,7 @@ export const limits = accountSetting({
   title: 'limits',
   type: 'LimitsSet',
   terms: {
-    /** How much the tenant and its users may ask at a time from now on, all of it. */
+    /** All limits of the tenant and its users from now on. */
     limits: Type.Array(SubjectLimitsSchema),
   },
   none: { limits: [] },

@@ -31,7 +31,7 @@ export const accountPrices = accountSetting({
   lookAgain: 'look again at what changes',
   type: 'AccountPricesSet',
   terms: {
-    /** What list prices are multiplied by; absent: they are not. */
+    /** Factor for list prices; absent: none. */
     multiplier: Type.Optional(MultiplierSchema),
     /** Own prices of single SKUs: not multiplied. */
     prices: Type.Array(PriceEntrySchema),

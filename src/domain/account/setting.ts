@@ -1,7 +1,7 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { DomainError } from '../../kernel/errors.ts'
 
-/** What every event of a setting has in addition to its terms. */
+/** Members that every event of a setting has in addition to its terms. */
 interface SettingFacts {
   readonly tenantId: string
   /** Counts the events of the setting from 1. */
@@ -21,25 +21,31 @@ interface OperatorsOnly {
   readonly message: string
 }
 
-/** What a setting declares. `Terms` is what its event says. */
+/** The declaration of a setting. `Terms` are the terms in its event. */
 interface Declared<Code, Type, Terms, Wanted> {
   /** Begins the names of its errors: `<code>_invalid` and `<code>_changed`. */
   readonly code: Code
-  /** What the setting is called in messages. */
+  /** Name of the setting in messages. */
   readonly title: string
-  /** What to do when it was set in the meantime. */
+  /** Advice in the refusal of a change whose `basis` is outdated. */
   readonly lookAgain?: string
   /** The type of its event, which has all of the setting from now on. */
   readonly type: Type
   /** The terms before it was ever set. */
   readonly none: Terms
-  /** What is wanted, checked and written in one way. @throws DomainError `setting_invalid` */
+  /**
+   * Checks the wanted terms and returns them in canonical form. @throws DomainError
+   * `setting_invalid`
+   */
   readonly canonical: (wanted: Wanted, now: Terms & Revised) => Terms
-  /** The same text for the same terms, in any order. */
+  /** Returns the same text for the same terms, in any order. */
   readonly fingerprint: (terms: Terms) => string
-  /** `all`: only operators set it. Otherwise what of it administrators must leave as it is; absent: nothing. */
+  /**
+   * `all`: only operators set it. A function: finds the part that only operators may change.
+   * Absent: administrators may change all of it.
+   */
   readonly operatorsOnly?: 'all' | ((wanted: Wanted, now: Terms) => OperatorsOnly | undefined)
-  /** Its event in one line for people. */
+  /** Describes its event in one line for people. */
   readonly words: (value: Terms & Revised) => string
 }
 
@@ -90,7 +96,7 @@ export function valueOf<Data extends SettingFacts>({ data }: { readonly data: Da
   return value
 }
 
-/** What a setting shall be from now on: all of it, not a change of some. */
+/** The wanted value of a setting: all of it, not a change of a part. */
 export interface WantedSetting<Wanted> {
   readonly tenantId: string
   readonly wanted: Wanted
@@ -123,7 +129,7 @@ export function decideSetting<Event extends { readonly type: string }, Terms, Wa
   return [setting.event({ tenantId, revision: revision + 1, ...terms, setAt: at })]
 }
 
-/** Refuses what a setting cannot be, naming the member. */
+/** Refuses an invalid member of a setting, by name. */
 export function invalidSetting(setting: string): (param: string, message: string) => never {
   return (param, message) => {
     throw new DomainError('setting_invalid', `${param}: ${message}`, { setting, param })
@@ -135,7 +141,7 @@ export function repeated(names: readonly string[]): string | undefined {
   return names.find((name, index) => names.indexOf(name) !== index)
 }
 
-/** One text for lines in any order. */
+/** Joins lines into one text, independent of their order. */
 export function unordered(lines: readonly string[]): string {
   return lines.toSorted().join('\n')
 }

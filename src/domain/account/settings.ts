@@ -11,8 +11,8 @@ import {
 } from './setting.ts'
 
 /**
- * Every setting of an account, by the name it has in `AccountSettings`. Its event, its errors, and
- * what is cached of an account follow from this list.
+ * Every setting of an account, by the name it has in `AccountSettings`. Its event, its errors and
+ * the cached facts of an account are derived from this list.
  */
 const settings = { prices: accountPrices, balanceAlerts, budgets, limits } as const
 
@@ -27,7 +27,7 @@ export type WantedOf<Name extends SettingName> = Wanted[Name]
 /** An event that sets a setting of an account. */
 export type SettingEvent = Events[SettingName]
 
-/** How errors of settings are named: `<code>_invalid` and `<code>_changed`. */
+/** Codes of the errors of settings: `<code>_invalid` and `<code>_changed`. */
 export type SettingCode = Settings[SettingName]['code']
 
 /** The settings of an account as they were last set; absent until they are. */
@@ -61,7 +61,7 @@ export const settingCodes: readonly SettingCode[] = allSettings.map(([, { code }
 
 const nameByEvent = new Map(allSettings.map(([name, { type }]) => [type, name]))
 
-/** What the setting is. */
+/** The terms of the setting. */
 export function definitionOf<Name extends SettingName>(name: Name): Definition<Name> {
   return definitions[name]
 }

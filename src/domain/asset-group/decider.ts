@@ -11,11 +11,11 @@ export interface KnownGroup {
   readonly group: Created
   readonly name: string
   readonly description: string
-  /** Its id upstream; undefined while it is unknown whether upstream has it. */
+  /** Id upstream; undefined while it is unknown whether upstream has it. */
   readonly nativeId: string | undefined
-  /** When it last changed. */
+  /** Time of the last change. */
   readonly updatedAt: string
-  /** Who withdrew it; undefined until then. */
+  /** Actor who withdrew it; undefined until then. */
   readonly withdrawnBy: Omit<AssetActor, 'at'> | undefined
 }
 
@@ -42,7 +42,7 @@ export type AssetGroupCommand =
   | {
       readonly kind: 'update'
       readonly by: AssetActor
-      /** What is undefined stays. */
+      /** An undefined value is unchanged. */
       readonly name: string | undefined
       readonly description: string | undefined
     }

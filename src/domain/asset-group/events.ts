@@ -23,7 +23,7 @@ export const assetGroupEvents = {
     /** The name that its tenant gave it; may be empty. */
     name: IndexedText,
     description: Type.String(),
-    /** The verification by which the group of a person came to be. */
+    /** The verification that created the group of a person. */
     verificationId: Type.Optional(Type.String()),
     createdAt: Type.String(),
   }),
@@ -88,7 +88,7 @@ export type AssetGroupEvent = {
   readonly [T in AssetGroupEventType]: { readonly type: T; readonly data: AssetGroupEventData<T> }
 }[AssetGroupEventType]
 
-/** How the names of these streams begin. */
+/** Prefix of the names of these streams. */
 export const assetGroupStreams = 'assetgroup-'
 
 /** Name of the stream of one group. */

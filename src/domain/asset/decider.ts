@@ -5,7 +5,7 @@ import type { AssetEvent, AssetEventData, AssetGroupType } from './events.ts'
 
 type Created = AssetEventData<'AssetCreated'>
 
-/** Who acts, by which request; `at` is RFC 3339. */
+/** The actor and its request; `at` is RFC 3339. */
 export interface AssetActor {
   readonly tenantId: string
   readonly userId: string
@@ -23,12 +23,12 @@ export interface AssetFault {
 /** An asset as far as its events say. */
 export interface KnownAsset {
   readonly asset: Created
-  /** As its tenant calls it now. */
+  /** Current name, given by its tenant. */
   readonly name: string
-  /** Its id upstream; undefined while it is unknown whether upstream has it. */
+  /** Id upstream; undefined while it is unknown whether upstream has it. */
   readonly nativeId: string | undefined
   readonly error: AssetFault | undefined
-  /** When it last changed. */
+  /** Time of the last change. */
   readonly updatedAt: string
 }
 

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { failureWords, noDescription, type FactsOf } from '../event-facts.ts'
 
-/** What an asset is, in the words of its interface. */
+/** The kinds of assets, by the names of their interface. */
 export const assetTypes = ['Image', 'Video', 'Audio'] as const
 const AssetTypeSchema = Type.Union(assetTypes.map((one) => Type.Literal(one)))
 export type AssetType = (typeof assetTypes)[number]
@@ -14,7 +14,7 @@ export type AssetGroupType = (typeof assetGroupTypes)[number]
 /** Text that a read model has in an index: a longer one would fit into no row of it. */
 export const IndexedText = Type.String({ maxLength: 256 })
 
-/** Who asked, by which request. */
+/** The requesting user and the request. */
 export const runForToken = {
   tenantId: Type.String(),
   userId: Type.String(),
@@ -22,15 +22,15 @@ export const runForToken = {
   requestId: Type.String(),
 } as const
 
-/** Where the provider keeps it: it can be used there only. */
+/** Account and region in which the provider keeps it; it can be used only there. */
 export const keptAt = {
   region: Type.Union([Type.Literal('domestic'), Type.Literal('overseas')]),
-  /** As its tenant calls it. */
+  /** Name given by its tenant. */
   projectName: IndexedText,
   channelId: Type.String(),
 } as const
 
-/** How the gateway learned its id upstream: from the answer to the creation, or from a list. */
+/** Source of the id upstream: the answer to the creation, or a list. */
 export const LearntFromSchema = Type.Union([Type.Literal('answer'), Type.Literal('list')])
 
 /**
@@ -54,7 +54,7 @@ export const assetEvents = {
     name: IndexedText,
     createdAt: Type.String(),
   }),
-  /** Upstream has it, and works on it. */
+  /** Upstream has the asset, and processes it. */
   AssetAccepted: Type.Object({
     assetId: Type.String(),
     nativeId: IndexedText,
@@ -136,7 +136,7 @@ export type AssetEvent = {
   readonly [T in AssetEventType]: { readonly type: T; readonly data: AssetEventData<T> }
 }[AssetEventType]
 
-/** How the names of these streams begin. */
+/** Prefix of the names of these streams. */
 export const assetStreams = 'asset-'
 
 /** Name of the stream of one asset. */

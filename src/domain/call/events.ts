@@ -26,24 +26,25 @@ export const callEvents = {
   CallSettled: Type.Object({
     ...callMembers,
     /**
-     * How the call ended for the caller; a caller who left still pays for what the provider
+     * How the call ended for the caller; a caller who disconnected still pays for what the provider
      * produced.
      */
     outcome: Type.Union([Type.Literal('completed'), Type.Literal('disconnected')]),
     /**
-     * What ended a stream before its result was whole: a bound of the gateway or the caller. Absent
-     * for a whole result, and where a caller who had disconnected is billed for one.
+     * Reason that ended a stream before its result was complete: a bound of the gateway, or the
+     * caller. Absent for a complete result, and where a caller who had disconnected is billed for
+     * one.
      */
     endedBy: Type.Optional(Type.String()),
-    /** What the settlement was made of, e.g. `input`, `cached-input`, `output`. */
+    /** Usage from which the settlement was computed, e.g. `input`, `cached-input`, `output`. */
     usage: UsageSchema,
     /**
-     * The figures of upstream's report under its own names, where they are not simply what is
-     * settled: they were not believed, incomplete, or stand elsewhere than usual.
+     * The figures of upstream's report under its own names, if the settlement does not use them
+     * directly: they were not plausible, incomplete, or in an unusual place.
      */
     reported: Type.Optional(UsageSchema),
     settlement: SettlementSchema,
-    /** What upstream reports that it answered with, if that differs from the request. */
+    /** Model and service tier that upstream reports, if they differ from the request. */
     answeredOtherwise: Type.Optional(
       Type.Object({
         model: Type.Optional(Type.String()),
@@ -58,17 +59,19 @@ export const callEvents = {
     message: Type.String(),
     /**
      * The operator's cost, never the caller's (P5); absent if the provider certainly did nothing.
-     * It is what was used and what the caller would have paid for it, because the gateway does not
-     * know what the provider charges. It is no settlement: no ledger line follows from it.
+     * It is the usage at the caller's prices, because the gateway does not know what the provider
+     * charges. It is not a settlement: no ledger line follows from it.
      */
     absorbed: Type.Optional(Type.Object({ usage: UsageSchema, settlement: SettlementSchema })),
-    /** Refused calls of the token that this event stands for, this one included; absent is one. */
+    /**
+     * Refused calls of the token that this event represents, including this one; absent means one.
+     */
     count: Type.Optional(Type.Integer({ minimum: 2 })),
     failedAt: Type.String(),
   }),
 } as const
 
-/** What operators write about calls; no process writes it into its journal. */
+/** Events that operators write about calls; no process writes them into its journal. */
 export const writeOffEvents = {
   /**
    * An operator gives up an event that the log refused for good. It moves no money: the call was
@@ -81,14 +84,14 @@ export const writeOffEvents = {
       eventId: Type.String(),
       type: Type.Union([Type.Literal('CallSettled'), Type.Literal('CallFailed')]),
     }),
-    /** What the tenant would have paid, a decimal; absent where the call had failed. */
+    /** Amount that the tenant would have paid, a decimal; absent if the call had failed. */
     unbilled: Type.Optional(Type.Object({ currency: Type.String(), amount: Type.String() })),
     reason: Type.String(),
     writtenOffAt: Type.String(),
   }),
 } as const
 
-/** What the gateway writes about spools of replicas that never came back. */
+/** Events that the gateway writes about spools of replicas that never returned. */
 export const spoolEvents = {
   /**
    * Settlements of the tenant that waited in a spool count no longer against its balance, because no
@@ -98,11 +101,11 @@ export const spoolEvents = {
   SpoolGivenUp: Type.Object({
     tenantId: Type.String(),
     currency: CurrencySchema,
-    /** Decimal string: what its replica last reported as settled and not yet in the log. */
+    /** Decimal string: settlements not yet in the log, as last reported by its replica. */
     amount: DecimalSchema,
     spool: Type.String(),
     replica: Type.String(),
-    /** When the replica last reported. */
+    /** Time of the last report of the replica. */
     reportedAt: Type.String(),
     givenUpAt: Type.String(),
   }),
@@ -133,7 +136,7 @@ export const callFacts: FactsOf<typeof callEvents & typeof writeOffEvents & type
     words: ({ model, unbilled, reason }) =>
       `${model}, ${unbilled ? `${unbilled.amount} ${unbilled.currency} never billed` : 'nothing to bill'}: ${reason}`,
   },
-  // It moves no money: what it names was never billed.
+  // The event moves no money: the calls that it names were never billed.
   SpoolGivenUp: {
     source: () => undefined,
     at: (d) => d.givenUpAt,
@@ -158,7 +161,7 @@ export type CallEvent = {
   readonly [T in CallEventType]: { readonly type: T; readonly data: CallEventData<T> }
 }[CallEventType]
 
-/** How the names of these streams begin. */
+/** Prefix of the names of these streams. */
 export const journalStreams = 'journal-'
 
 /**

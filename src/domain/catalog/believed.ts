@@ -5,16 +5,16 @@ import type { TaskSuccess } from './task-rules.ts'
 
 type Made = Omit<TaskSuccess, 'quote'>
 
-/** What results are rated by, and what a request is expected to make. */
+/** Functions that settle a result, and that estimate the expected result of a request. */
 interface Rating {
   readonly settle: (quote: Quote, made: Made) => Settlement | undefined
   readonly expected: (model: string, facts: Made['facts']) => Pick<Made, 'usage' | 'output'>
 }
 
 /**
- * The settlement of a result that cannot be asked for again, and the usage it is made of. If what was
- * reported is more than the request can cost, it is what as many units are expected to cost, and
- * without a unit nothing.
+ * The settlement of a result that cannot be requested again, and its usage. If the reported usage
+ * is more than the request can cost, the settlement is the expected cost of the same number of
+ * units, and zero without a unit.
  */
 export function settleBelieved(
   rating: Rating,

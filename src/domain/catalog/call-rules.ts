@@ -3,7 +3,7 @@ import type { PriceBook } from '../pricing/price-book.ts'
 import type { Measurement, RatedSku, Settlement } from '../pricing/settlement.ts'
 import type { Usage } from '../pricing/usage.ts'
 
-/** What a call used and what that comes to at the prices it was admitted at. */
+/** The usage of a call, and its cost at the prices at which it was admitted. */
 export interface RatedCall {
   readonly usage: Usage
   readonly measurement: Measurement
@@ -12,20 +12,20 @@ export interface RatedCall {
   readonly limitedTokens: number
   /** Present if the answer differs from the request, for example in its model. */
   readonly answeredOtherwise?: AnswerDifferences
-  /** What upstream reported, where that is not simply what is settled. */
+  /** Upstream's report, if the settlement does not use it directly. */
   readonly doubted?: DoubtedReport
 }
 
-/** A report that was not taken as it is. */
+/** A report of usage that was not used unchanged. */
 export interface DoubtedReport {
-  /** Its figures, under the names they came with. */
+  /** Its figures, under upstream's names. */
   readonly figures: Usage
   readonly notes: readonly ReportNote[]
 }
 
-/** What is special about a report of usage. */
+/** An irregularity in a report of usage. */
 export interface ReportNote {
-  /** What it concerns, such as `input`; few words, because metrics have them. */
+  /** The figure, such as `input`; a small set of words, because metrics use them as labels. */
   readonly what: string
   /**
    * - `missing`: there is no such figure, or it is no count
@@ -40,7 +40,7 @@ export interface ReportNote {
 }
 
 /**
- * What upstream reports that it answered with, in upstream's words, where that differs from the
+ * Model and service tier that upstream reports, in upstream's words, if they differ from the
  * request.
  */
 export interface AnswerDifferences {
@@ -61,8 +61,8 @@ export interface CallTerms<Seen> {
   /** The most it is expected to cost: held while it runs. */
   readonly holdPico: bigint
   /**
-   * What a caller could reduce so that the hold is no more than this, in words; undefined if no
-   * reduction is enough. Absent if nothing can be reduced.
+   * Names what a caller could reduce to lower the hold to this amount; undefined if no reduction is
+   * enough. Absent if nothing can be reduced.
    */
   readonly fitting?: (availablePico: bigint) => string | undefined
   /**
@@ -71,23 +71,24 @@ export interface CallTerms<Seen> {
    */
   readonly settle: (seen: Seen) => RatedCall | undefined
   /**
-   * What a call used as far as it is known: by figures if they came, otherwise an estimate that is
-   * never above what the request allows. It settles a stream that the gateway or its caller ended,
-   * and says what a failed call probably cost the operator. `seen` is undefined if no answer came.
+   * The usage of a call as far as it is known: from figures if they arrived, otherwise an estimate
+   * that never exceeds what the request allows. It settles a stream that the gateway or its caller
+   * ended, and estimates what a failed call cost the operator. `seen` is undefined if no answer
+   * arrived.
    */
   readonly estimate: (seen: Seen | undefined) => RatedCall
 }
 
 /**
- * What the domain knows of a family of synchronous calls.
+ * The rules of a family of synchronous calls.
  *
  * @typeParam Request what a call is priced by; not kept while the call runs
  * @typeParam Seen what was seen of an answer
  */
 export interface CallFamilyRules<Request, Seen> {
-  /** As operators call it, e.g. `text`. */
+  /** Name of the family for operators, e.g. `text`. */
   readonly name: string
-  /** Its external names, if they are fixed; undefined if channels choose them. */
+  /** External names, if they are fixed; undefined if channels choose them. */
   readonly models: readonly string[] | undefined
   /** External names by alias; no model of another family may have one of these. */
   readonly aliases?: ReadonlyMap<string, string>

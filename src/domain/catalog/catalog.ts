@@ -11,15 +11,15 @@ import { DomainError } from '../../kernel/errors.ts'
 /** The families, for code that knows none of them by name. */
 
 /**
- * SKUs that are compared with what is sold: a person who prices more by mistake reads no further, and
- * other callers wait meanwhile.
+ * Maximum number of SKUs that are compared with sold ones in one request: a person reads no more of
+ * them, and other callers wait meanwhile.
  */
 const MAX_COMPARED_SKUS = 500
 
 /** A record whose requests and answers only its own family can make. */
 export type AnyCallFamily = CallFamilyRules<never, never>
 
-/** What a provider family decides by itself. Pure; it has at least one of `tasks`, `calls` and `images`. */
+/** Rules of a provider family. Pure; it has at least one of `tasks`, `calls` and `images`. */
 export interface FamilyRules {
   /**
    * Its name in channel files, events and metrics. A family that is no longer offered keeps its
@@ -48,7 +48,7 @@ interface KeptUpload {
   readonly maxBytes: number
 }
 
-/** The same with the family's name, as a channel has it in `family`. */
+/** The rules with the name of the family, which channels have in `family`. */
 interface UploadPlace extends KeptUpload {
   readonly family: string
 }
@@ -63,7 +63,7 @@ export interface ServedModel {
 /** A family of videos whose tasks callers can create without knowing the family. */
 type VideoFamily = TaskFamilyRules & { readonly simpleVideo: SimpleVideoRules }
 
-/** A SKU that nothing sells, and the sold SKU that differs from it by a letter or two. */
+/** A SKU that is not sold, and the sold SKU that differs from it by a letter or two. */
 export interface UnsoldSku {
   readonly sku: string
   readonly meant: string | undefined
@@ -92,11 +92,14 @@ export interface Catalog {
   readonly callFamilyOfModel: (name: string) => AnyCallFamily | undefined
   /** The family of images that a name or an alias of a model belongs to. */
   readonly imageFamilyOf: (model: string) => ImageFamily | undefined
-  /** The external name that a version alias of any family stands for; every other name as it is. */
+  /**
+   * Resolves a version alias of any family to its external name; returns every other name
+   * unchanged.
+   */
   readonly externalModelName: (name: string) => string
   /** Every name that a family takes, aliases too; the names of text models are the channels' own. */
   readonly modelNames: ReadonlySet<string>
-  /** Where the uploads of a purpose go. An unknown purpose is a defect. */
+  /** Family and limits for uploads of a purpose. An unknown purpose is a defect. */
   readonly uploadPlace: (purpose: UploadPurpose) => UploadPlace
   /** The size of the largest upload there is. */
   readonly maxUploadBytes: number
@@ -170,7 +173,7 @@ export function createCatalog(families: readonly FamilyRules[]): Catalog {
   }
 }
 
-/** By the name of their family. */
+/** Families by name. */
 type CallRules = ReadonlyMap<string, AnyCallFamily>
 
 type OfCalls = 'callFamilyOf' | 'callFamilyOfModel' | 'imageFamilyOf' | 'imageFamilies'
@@ -271,7 +274,7 @@ export function videoFamilyNames({ videoFamilies }: Videos): readonly string[] {
   return videoFamilies.map(({ family }) => family)
 }
 
-/** How one of them is spoken to. */
+/** The rules that translate orders of videos for a family. */
 export function videoRules({ videoFamilies }: Videos, family: string): SimpleVideoRules {
   const found = videoFamilies.find((rules) => rules.family === family)
   invariant(found, `a family that makes videos: ${family}`)

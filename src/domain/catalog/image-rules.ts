@@ -30,7 +30,7 @@ export function parsePixels(size: string): Pixels | undefined {
 }
 
 /**
- * What the families of images have in common: calls and tasks have the same requests, prices and
+ * Common parts of the families of images: calls and tasks have the same requests, prices and
  * settlements.
  */
 
@@ -68,21 +68,24 @@ export interface ImageUpload {
   readonly bytes: Uint8Array
 }
 
-/** What a caller asks for, of any family. */
+/** An order of images by a caller, for any family. */
 export interface ImageOrder {
   readonly kind: ImageKind
-  /** A form's numbers and flags are read as such; its parts with files are `uploads`. */
+  /** Numbers and flags of a form are parsed; its parts with files are `uploads`. */
   readonly form: 'json' | 'multipart'
   /** External name. */
   readonly model: string
-  /** As sent, without `model`. */
+  /** Members as sent, without `model`. */
   readonly fields: JsonObject
   readonly uploads: readonly ImageUpload[]
 }
 
 export type ImageDelivery = 'url' | 'b64_json'
 
-/** An order that its family has read: what is sent upstream, and what its price depends on. */
+/**
+ * An order that its family has read: the request to upstream, and the facts on which its price
+ * depends.
+ */
 export interface ImageRequest {
   readonly kind: ImageKind
   /** External name. */
@@ -99,11 +102,11 @@ export interface ImageRequest {
   readonly facts: TaskFacts
 }
 
-/** What was seen of an answer. */
+/** Observed result of an answer. */
 export interface ImageSeen {
   /** `image` counts the pictures that arrived; the other counts are upstream's. */
   readonly usage: Usage
-  /** What was really made, by wire name: `quality`, `size`. */
+  /** Actual settings of the result, by wire name: `quality`, `size`. */
   readonly output: Readonly<Record<string, string | number | boolean | null>>
 }
 
@@ -115,7 +118,7 @@ export const IMAGES = 'image'
  */
 export const UNDELIVERED = 'undelivered-image'
 
-/** A result to settle, with what was asked. */
+/** A result to settle, with its request. */
 export interface MadeImages extends ImageSeen {
   readonly model: string
   readonly facts: TaskFacts
@@ -123,7 +126,7 @@ export interface MadeImages extends ImageSeen {
 
 /** Rules of a family of images. Pure. */
 export interface ImageFamily {
-  /** As channels and events name it. */
+  /** Name of the family in channels and events. */
   readonly name: string
   /** The schemas of its request bodies: see `readBody`. */
   readonly bodies: Readonly<Partial<Record<ImageKind, TObject>>>
@@ -150,7 +153,7 @@ export interface ImageFamily {
   readonly skus: (model: string, facts: TaskFacts) => readonly NamedSku[]
   /** The most expensive result that a request may have: its price is held. */
   readonly expected: (model: string, facts: TaskFacts) => ImageSeen
-  /** Undefined: what was seen is not enough to settle. */
+  /** Undefined: the observed result is not enough to settle. */
   readonly settle: (quote: Quote, made: MadeImages) => Settlement | undefined
   /** SKUs that every result of a model needs a price of. */
   readonly neededSkus: (model: string) => readonly string[]
@@ -182,18 +185,18 @@ export function quoteImages(
   return { ...quote, hold: dearest.amount }
 }
 
-/** One line of a settlement, at the price the quote has for the SKU; none without a quantity. */
+/** One line of a settlement, at the quoted price of the SKU; none without a quantity. */
 export function quotedLine(
   quote: Quote,
   sku: string,
   quantity: number,
 ): SettlementLine | undefined {
   const rated = quote.candidates.find((candidate) => candidate.sku === sku)
-  // The gateway bills only what was quoted.
+  // The gateway bills only quoted SKUs.
   return rated && settlementLine(rated, quantity, 'reported')
 }
 
-/** What an image call is priced by. */
+/** The facts from which an image call is priced. */
 type PricedImages = Pick<ImageRequest, 'model' | 'facts'>
 
 const ABOVE_CEILING: ReportNote = { what: 'images', why: 'ceiling' }
@@ -239,7 +242,7 @@ export function imageCallRules(family: ImageFamily): CallFamilyRules<PricedImage
   }
 }
 
-/** What upstream made, whether it reached its caller or not. */
+/** Usage and output as made by upstream, including pictures that did not reach the caller. */
 function asMade({ usage, output }: ImageSeen): ImageSeen {
   const { [UNDELIVERED]: lost = 0, ...others } = usage
   return lost === 0

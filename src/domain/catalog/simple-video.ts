@@ -19,7 +19,7 @@ export interface SimpleVideo {
   readonly references: readonly VideoReference[]
 }
 
-/** What a video is to be made after. */
+/** A picture, video or audio that a video is based on. */
 export interface VideoReference {
   readonly kind: 'image' | 'video' | 'audio'
   /** Web URL, data URI or `asset://<id>`. */
@@ -35,7 +35,7 @@ interface AcceptedVideo {
   readonly assets: readonly AssetReference[]
 }
 
-/** How such an order is translated for a family and back. */
+/** Translates such an order for a family, and its results back. */
 export interface SimpleVideoRules {
   /** @throws RequestError in the words of the order: see `inMembersOfCaller` */
   readonly accept: (order: SimpleVideo) => AcceptedVideo
@@ -45,7 +45,9 @@ export interface SimpleVideoRules {
     readonly resolution: string
     readonly ratio: string
   }
-  /** What a model makes where neither the caller nor upstream says it, by the same names. */
+  /**
+   * Settings that a model uses if neither the caller nor upstream gives them, by the same names.
+   */
   readonly defaults: (model: string) => Readonly<Record<string, string | number>>
   /** The names of its result links: the video, and the picture of it if there may be one. */
   readonly links: { readonly video: string; readonly picture: string | undefined }

@@ -27,11 +27,11 @@ export interface TaskSuccess {
 
 /** Rules of a family for the life of its tasks. Pure. */
 export interface TaskFamilyRules {
-  /** Its name in channel files and events. */
+  /** Name of the family in channel files and events. */
   readonly family: string
-  /** What its platform ids begin with. */
+  /** Prefix of its platform ids. */
   readonly idKind: TaskKind
-  /** How long upstream allows an execution to take: by default, and at most. */
+  /** Time that upstream allows an execution to take: default and maximum. */
   readonly defaultExpiryS: number
   readonly longestExpiryS: number
   /** The shortest expiry that callers may ask for; absent where they may not. */
@@ -43,7 +43,7 @@ export interface TaskFamilyRules {
   readonly localExecution?: { readonly longestS: number }
   /** Rows stay for ever: settling an old task needs its row. */
   readonly models: readonly TaskModel[]
-  /** By external name or alias. */
+  /** Finds a model by external name or alias. */
   readonly resolve: (name: string) => TaskModel | undefined
   /**
    * Every SKU the settlement can use, with prices frozen, and the hold, which is an estimate.

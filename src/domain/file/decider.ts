@@ -4,7 +4,7 @@ import { DomainError } from '../../kernel/errors.ts'
 import type { Decider } from '../decider.ts'
 import type { FileEvent, FileEventData } from './events.ts'
 
-/** One file of a tenant, from the moment its bytes are kept. */
+/** One file of a tenant, from the moment at which its bytes are stored. */
 export type FileState =
   | { readonly phase: 'none' }
   | { readonly phase: 'uploaded'; readonly file: FileEventData<'FileUploaded'> }

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { noDescription, type FactsOf } from '../event-facts.ts'
 
-/** What a file may be used for. */
+/** The purposes for which a file may be used. */
 export const filePurposes = ['vision', 'user_data'] as const
 const FilePurposeSchema = Type.Union(filePurposes.map((purpose) => Type.Literal(purpose)))
 export type FilePurpose = (typeof filePurposes)[number]
@@ -9,7 +9,7 @@ export type FilePurpose = (typeof filePurposes)[number]
 const fileMembers = {
   fileId: Type.String(),
   tenantId: Type.String(),
-  /** Who uploaded it. */
+  /** The uploading user. */
   userId: Type.String(),
 }
 
@@ -19,7 +19,7 @@ export const fileEvents = {
     ...fileMembers,
     tokenId: Type.String(),
     purpose: FilePurposeSchema,
-    /** As its uploader calls it, without a path. */
+    /** Name given by the uploader, without a path. */
     filename: Type.String(),
     sizeBytes: Type.Integer({ minimum: 0 }),
     uploadedAt: Type.String(),
@@ -28,7 +28,7 @@ export const fileEvents = {
   }),
   FileDeleted: Type.Object({
     ...fileMembers,
-    /** By which token of the tenant. */
+    /** The token of the tenant that acted. */
     tokenId: Type.String(),
     deletedAt: Type.String(),
   }),
@@ -50,7 +50,7 @@ export type FileEvent = {
   readonly [T in FileEventType]: { readonly type: T; readonly data: FileEventData<T> }
 }[FileEventType]
 
-/** How the names of these streams begin. */
+/** Prefix of the names of these streams. */
 export const fileStreams = 'file-'
 
 /** Name of the stream of one file. */

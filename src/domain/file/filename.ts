@@ -16,7 +16,8 @@ export function checkFilename(filename: string, param: string): void {
   if (isLongerThan(filename, MAX_FILENAME_CHARACTERS))
     refuse(`must have at most ${MAX_FILENAME_CHARACTERS} characters`)
   if (/[/\\]/.test(filename) || /^\.{1,2}$/.test(filename)) refuse('must not be a path')
-  // Control and format characters hide or reverse what is shown; lone surrogates cannot be stored.
+  // Control and format characters hide or reverse the displayed name; lone surrogates cannot be
+  // stored.
   if (/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(filename))
     refuse('must not have control or format characters')
 }

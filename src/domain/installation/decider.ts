@@ -5,7 +5,7 @@ import type { DatabaseAdopted, InstallationEvent } from './events.ts'
 export type InstallationState = DatabaseAdopted | undefined
 
 export interface InstallationCommand {
-  /** `adopt-first` changes nothing where the log names a database already. */
+  /** `adopt-first` changes nothing if the log already names a database. */
   readonly kind: 'adopt-first' | 'adopt'
   readonly databaseId: string
   /** The name of a log that has none yet. */

@@ -3,7 +3,7 @@ import type { FactsOf } from '../event-facts.ts'
 
 /** The events name the one database that belongs to a log, because balances and limits are decided in it. */
 export const installationEvents = {
-  /** A first start adopted the database, or an operator after another one took its place. */
+  /** A first start adopted the database, or an operator did after another one had replaced it. */
   DatabaseAdopted: Type.Object({
     databaseId: Type.String(),
     /** Names the log itself: the same in all of its events. */

@@ -2,11 +2,13 @@ import { type Currency, multipliedPrice } from '../../kernel/money.ts'
 import type { PriceEntry } from './events.ts'
 import type { PriceBook, SoldPrice } from './price-book.ts'
 
-/** A tenant's prices over those of the list, as the tenant's account last set them. */
+/** A tenant's prices that differ from the list, as last set on the tenant's account. */
 export interface AccountPrices {
   /** The revision of these prices, counted from 1; a settled line names it. */
   readonly revision: number
-  /** What list prices are multiplied by; absent: nothing. Own prices are never multiplied. */
+  /**
+   * Factor for list prices; absent: none. It does not apply to the tenant's prices of single SKUs.
+   */
   readonly multiplier?: string | undefined
   /** Own prices of single SKUs, whatever the list says of them. */
   readonly prices: readonly PriceEntry[]
@@ -16,9 +18,9 @@ export interface AccountPrices {
 const FITTING_PRICE = /^\d{1,9}(?:\.|$)/
 
 /**
- * A price book as one tenant has it: its own price where it has one, else the list price times its
- * multiplier. If the product is too large for a price, there is no price, and requests that need it
- * are refused.
+ * A price book for one tenant: the tenant's price of a SKU if there is one, otherwise the list
+ * price times the multiplier. If the product is too large for a price, there is no price, and
+ * requests that need it are refused.
  */
 export function bookForAccount(
   book: PriceBook,

@@ -2,8 +2,9 @@ import { parseAmount } from '../../kernel/money.ts'
 import type { Quote, Settlement } from './settlement.ts'
 
 /**
- * Above this many times its hold no result is settled: a hold counts the largest result that the
- * request allows, and what it has to assume, such as the length of a reference, is not further off.
+ * A result that costs more than this multiple of its hold is not settled: a hold covers the largest
+ * result that the request allows, and assumptions, such as the length of a reference, are not
+ * further off.
  */
 const HOLDS_OF_A_RESULT = 4n
 

@@ -5,7 +5,7 @@ import type { PriceBookEvent, PriceBookPublished } from './events.ts'
 import { priceBookDigest, type PriceBookDocument } from './price-book-document.ts'
 import { inEffectAt } from './price-book.ts'
 
-/** What was published, in order. */
+/** Published books, in order. */
 interface PriceBookState {
   readonly books: readonly PriceBookPublished[]
 }

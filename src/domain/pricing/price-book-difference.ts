@@ -8,14 +8,14 @@ export interface PriceBookDifference {
   readonly changed: readonly {
     readonly before: PriceEntry
     readonly after: PriceEntry
-    /** How much dearer, in per cent: signed, two decimals; absent from a price of nothing. */
+    /** Increase in per cent: signed, two decimals; absent if the earlier price is zero. */
     readonly percent?: string
   }[]
-  /** How many are the same in both. */
+  /** Number of prices that are equal in both. */
   readonly unchanged: number
 }
 
-/** What changes from the entries of one book to those of another, each in the order of its book. */
+/** The changes from the entries of one book to those of another, each in the order of its book. */
 export function priceBookDifference(
   before: readonly PriceEntry[],
   after: readonly PriceEntry[],

@@ -134,7 +134,10 @@ function readPrice(price: unknown, at: string): string {
   return canonicalPrice(price)
 }
 
-/** Stored as it is written: a day alone, or a part of a millisecond, would be read in several ways. */
+/**
+ * The time is stored as written: a day without a time, or a part of a millisecond, could be read in
+ * several ways.
+ */
 function isBeginning(text: string): boolean {
   return readTime(text) !== undefined && !isDate(text) && !/\.\d{4}/.test(text)
 }
@@ -143,7 +146,7 @@ function sortKey(entry: PriceEntry): string {
   return `${entry.sku} ${entry.currency}`
 }
 
-/** By code unit, not locale: the order is part of the digest. */
+/** Sorted by code unit, not locale: the order is part of the digest. */
 function byKey(left: PriceEntry, right: PriceEntry): number {
   const [a, b] = [sortKey(left), sortKey(right)]
   return a < b ? -1 : a > b ? 1 : 0

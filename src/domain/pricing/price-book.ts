@@ -7,7 +7,7 @@ import type { AccountPrice, RatedSku } from './settlement.ts'
 /** A price that applies to a tenant, and, if it is not the price of the book, why. */
 export type SoldPrice = Readonly<PriceEntry> & { readonly accountPrice?: AccountPrice }
 
-/** One published version of the prices, as listed or for one tenant, indexed by SKU. */
+/** One published version of the prices, from the list or for one tenant, indexed by SKU. */
 export interface PriceBook {
   readonly version: string
   readonly lookup: (sku: string, currency: Currency) => SoldPrice | undefined

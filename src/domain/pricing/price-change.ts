@@ -9,7 +9,7 @@ interface PricePer {
 /** Prices may be per one, a thousand or a million; they are compared per million. */
 const COMPARED_UNITS = 1_000_000
 
-/** How much dearer a price is than another, in per cent; see `percentOf`. */
+/** Increase from one price to another, in per cent; see `percentOf`. */
 export function priceChangePercent(before: PricePer, after: PricePer): string | undefined {
   return percentOf(
     lineAmount(COMPARED_UNITS, before.price, before.per),
@@ -18,8 +18,8 @@ export function priceChangePercent(before: PricePer, after: PricePer): string | 
 }
 
 /**
- * By how many per cent an amount is more than another, with a sign and two decimals rounded half
- * away from zero; undefined for a change from zero, which has no percentage.
+ * Increase from one amount to another in per cent, with a sign and two decimals rounded half away
+ * from zero; undefined for a change from zero, which has no percentage.
  */
 export function percentOf(before: bigint, after: bigint): string | undefined {
   if (before === after) return '0.00'

@@ -17,7 +17,7 @@ export interface Publication {
   readonly version: string
   /** RFC 3339. */
   readonly effectiveFrom: string
-  /** Exactly this book is published: there is nothing to do. */
+  /** Exactly this book is already published. */
   readonly published: boolean
   /** The number of published books at the time of this preview. */
   readonly basis: number
@@ -29,7 +29,7 @@ export interface Publication {
   readonly difference: PriceBookDifference
   /** Served models for which it lacks a price; undefined if the served models are not known. */
   readonly unpriced: readonly (UnpricedModel & { readonly soldNow: boolean })[] | undefined
-  /** The SKUs among its new prices that nothing sells. */
+  /** SKUs among its new prices that are not sold. */
   readonly unsold: readonly UnsoldSku[]
 }
 
@@ -70,11 +70,14 @@ export function publicationOf(
   }
 }
 
-/** Why a person must confirm this: it removes prices, or changes them at once or not at all. */
+/**
+ * Reasons why a person must confirm the publication: it removes prices, takes effect immediately,
+ * or never takes effect.
+ */
 export function reasonsToConfirm(publication: Publication): readonly string[] {
   const { difference, takesEffect, unpriced = [], unsold, replaces, effectiveFrom } = publication
   const lost = unpriced.filter(({ soldNow }) => soldNow).map(({ model }) => model)
-  // Without a similar SKU it may be one of a future model.
+  // A SKU without a similar sold one may belong to a future model.
   const slips = unsold.filter(({ meant }) => meant !== undefined)
   return [
     ...(difference.removed.length === 0

@@ -1,7 +1,7 @@
 import { type Currency, lineAmount, parseAmount, type Quantity } from '../../kernel/money.ts'
 import type { PriceBook } from './price-book.ts'
 
-/** What is needed to rate settled lines that are equal at other prices. */
+/** The facts needed to price settled lines again: equal lines are one group. */
 interface RatedLines {
   readonly sku: string
   readonly currency: Currency
@@ -51,7 +51,7 @@ export class Rerating {
         : sum.otherPico + BigInt(lines) * lineAmount(quantity, entry.price, entry.per)
   }
 
-  /** By currency, then SKU. */
+  /** Sorted by currency, then SKU. */
   sums(): readonly Readonly<Rerated>[] {
     return [...this.#sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum)
   }

@@ -22,8 +22,8 @@ export const PriceSchema = Price
 export const MultiplierSchema = Type.String({ pattern: '^\\d{1,3}(\\.\\d{1,6})?$' })
 
 /**
- * Why a price is not that of the price book: which of the tenant's own prices applied. `revision`
- * counts the tenant's `AccountPricesSet` events from 1.
+ * The tenant's price that applied instead of the price book. `revision` counts the tenant's
+ * `AccountPricesSet` events from 1.
  */
 const AccountPriceSchema = Type.Union([
   /** The tenant's own price of this SKU. */
@@ -41,21 +41,21 @@ const AccountPriceSchema = Type.Union([
 ])
 export type AccountPrice = Static<typeof AccountPriceSchema>
 
-/** One SKU's price as frozen at acceptance. `unit` names what is counted, e.g. `token`, `call`. */
+/** One SKU's price, frozen at acceptance. `unit` is the counted unit, e.g. `token`, `call`. */
 const RatedSkuSchema = Type.Object({
   sku: Type.String(),
   rule: Type.String(),
   unit: Type.String(),
   price: Price,
   per: PerSchema,
-  /** Absent where the price is that of the book. */
+  /** Absent if the price is that of the book. */
   accountPrice: Type.Optional(AccountPriceSchema),
 })
 export type RatedSku = Static<typeof RatedSkuSchema>
 
 /**
- * What a request may cost: every SKU its settlement can use with its price, and the hold placed on
- * the balance while it runs.
+ * The possible cost of a request: every SKU its settlement can use with its price, and the hold
+ * placed on the balance while it runs.
  */
 export const QuoteSchema = Type.Object({
   priceBookVersion: Type.String(),
@@ -78,7 +78,7 @@ const SettlementLineSchema = Type.Object({
   per: PerSchema,
   amount: Decimal,
   measurement: MeasurementSchema,
-  /** Absent where the price is that of the book. */
+  /** Absent if the price is that of the book. */
   accountPrice: Type.Optional(AccountPriceSchema),
 })
 export type SettlementLine = Static<typeof SettlementLineSchema>
@@ -101,8 +101,8 @@ export type Settlement = Static<typeof SettlementSchema>
 
 /**
  * One ledger line: quantity × price ÷ per, exact. A zero quantity writes no line (the usage keeps
- * it). Of a quantity whose amount no read model could add up, the line has as much as can be booked,
- * marked as estimated.
+ * it). If the amount of a quantity is too large for read models, the line has the largest amount
+ * that can be booked, marked as estimated.
  *
  * @throws RangeError when the quantity is not a non-negative safe integer
  */
@@ -145,11 +145,11 @@ interface CostPart {
 
 /** The part of a settlement that the paying caller sees beside the result. */
 export interface Cost {
-  /** Decimal string; `0` if it cost nothing. */
+  /** Decimal string; `0` if nothing was charged. */
   readonly amount: string
   readonly currency: Currency
   readonly priceBookVersion: string
-  /** One part a SKU, in the order of the lines; together they are the amount. */
+  /** One part per SKU, in the order of the lines; together they are the amount. */
   readonly split: readonly CostPart[]
 }
 
@@ -161,7 +161,7 @@ export const MAX_COST_PARTS = 16
 /** The name of the sum of all further SKUs. */
 export const OTHER_PARTS = 'other'
 
-/** The cost of what was settled so. */
+/** The cost of a settlement. */
 export function costOf(
   settled: Pick<Settlement, 'amount' | 'currency' | 'priceBookVersion'> & {
     readonly lines: readonly Pick<SettlementLine, 'sku' | 'amount'>[]
@@ -179,8 +179,8 @@ export function costOf(
 }
 
 /**
- * The sum of two amounts, in canonical form. Most SKUs have one line, which the gateway wrote in that form: such an amount
- * is not parsed.
+ * The sum of two amounts, in canonical form. Most SKUs have one line, which already is in that
+ * form, so that it need not be parsed.
  */
 function sumOf(sum: string | undefined, amount: string): string {
   if (sum === undefined && !/\.\d*0$/.test(amount)) return amount

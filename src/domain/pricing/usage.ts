@@ -1,8 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox'
 
 /**
- * What was counted for a result, by unit: the fact from which a family's rules computed the
- * settlement. An explicit zero is kept; a unit that was not counted is absent.
+ * Counted usage of a result, by unit: the fact from which a family's rules computed the settlement.
+ * An explicit zero is kept; a unit that was not counted is absent.
  */
 export const UsageSchema = Type.Record(
   Type.String(),

@@ -34,8 +34,8 @@ const maxCodeLength = 128
 /**
  * The life of an asynchronous task. The rules of its family say what it costs.
  *
- * Repeated and illegal observations decide to no event. Commands that can only come from a defect
- * or a lost race throw `task_state_conflict` (details: `platformId`, `phase`, `command`); deleting
+ * Repeated and illegal observations yield no event. Commands that can only come from a defect or a
+ * lost race throw `task_state_conflict` (details: `platformId`, `phase`, `command`); deleting
  * throws `task_running` before the end and `task_not_found` where no caller may see the task.
  */
 export function createTaskDecider(
@@ -62,7 +62,7 @@ export function createTaskDecider(
         case 'uncertain':
           return uncertain(command, state)
         case 'observe':
-          // Without a submission there is no task to observe; after the end it is too late.
+          // A task can be observed only after its submission and before its end.
           return state.phase === 'active'
             ? observeTask(familyOf(state.request.family), state, command.observation, command.at)
             : []
@@ -83,11 +83,11 @@ export function createTaskDecider(
 
 function request({ data }: TaskCommandOf<'request'>, state: TaskState): readonly TaskEvent[] {
   if (state.phase === 'none') {
-    // What cannot be booked was refused before: no balance pays for it.
+    // A cost that cannot be booked was refused earlier: no balance covers it.
     invariant(isBookable(parseAmount(data.quote.hold)), 'a hold can be booked')
     return [{ type: 'TaskRequested', data }]
   }
-  // The same request again is a retry of the same append.
+  // A repeated request is a retry of the same append.
   if (state.request.requestId === data.requestId) return []
   return conflict(state, 'request')
 }
@@ -218,7 +218,7 @@ function uncertain(command: TaskCommandOf<'uncertain'>, state: TaskState): reado
  */
 function expire({ nativeId, at }: TaskCommandOf<'expire'>, state: TaskState): readonly TaskEvent[] {
   if (state.phase === 'none' || state.phase === 'refused' || state.phase === 'ended') return []
-  // Nothing was sent: it fails, and cannot have cost anything.
+  // The request was never sent: the task fails, and cannot have cost anything.
   if (state.phase === 'requested' && state.request.madeHere) return []
   if (nativeId !== (state.phase === 'active' ? state.nativeId : undefined)) return []
   if (fromTimestamp(at) < fromTimestamp(state.request.expiresAt)) return []

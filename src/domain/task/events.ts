@@ -11,14 +11,14 @@ import { QuoteSchema, SettlementSchema } from '../pricing/settlement.ts'
 import { UsageSchema } from '../pricing/usage.ts'
 
 const Timestamp = Type.String()
-/** A read model has it in an index: a longer one would fit into no row of it. */
+/** Maximum length of an id that read models index: a longer one would fit into no row. */
 const NativeId = Type.String({ maxLength: 256 })
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])
 
 /** The facts of a request that rating and echoes need; never prompt text, media or URLs (P7). */
 export const TaskFactsSchema = Type.Object({
-  /** How many of each kind the request brought: text, image, video, audio. */
+  /** Number of items of each kind in the request: text, image, video, audio. */
   inputs: Type.Record(Type.String(), Count),
   /** Tools the model was offered. */
   tools: Type.Array(Type.String()),
@@ -64,7 +64,7 @@ export const taskEvents = {
   /** A gateway worker is about to send it: from here on upstream may have accepted it. */
   TaskStarted: Type.Object({
     platformId: Type.String(),
-    /** Where it is sent first. */
+    /** The channel that the request is sent to first. */
     channelId: Type.String(),
     startedAt: Timestamp,
     /** The gateway does not wait for its end after this. */
@@ -258,7 +258,7 @@ export type TaskEvent = {
   readonly [T in TaskEventType]: { readonly type: T; readonly data: TaskEventData<T> }
 }[TaskEventType]
 
-/** How the names of these streams begin. */
+/** Prefix of the names of these streams. */
 export const taskStreams = 'task-'
 
 /** Name of the stream of one task. */

@@ -1,6 +1,6 @@
 import type { Usage } from '../pricing/usage.ts'
 
-/** What was seen of a result. */
+/** The observed result of a task. */
 export interface TaskSeen {
   readonly usage?: Usage | undefined
   /** Echoed settings and actual specs by wire name; never a URL (P7). */

@@ -28,9 +28,9 @@ export const notAcceptedFailure = {
 
 /**
  * The events of an observation of an active task. A step back (running → queued) and a repetition
- * decide to no event. A success without a usable usage, or with one above what the request can cost,
- * is not an end yet: it is noted once for support, the poll asks again, and if a usable usage never
- * comes the task expires as a possible cost leak; it is never settled at a guess.
+ * yield no event. A success whose usage is missing, or above what the request can cost, is not an
+ * end yet: it is recorded once for support, and the task is polled again. If no usable usage
+ * arrives, the task expires as a possible cost leak; it is never settled at a guess.
  */
 export function observeTask(
   rules: TaskFamilyRules,
@@ -181,7 +181,9 @@ export function safeUsage(usage: Usage | undefined): Usage {
   )
 }
 
-/** Scalars only, bounded, and nothing that looks like a URL: those are signed and expire (P7). */
+/**
+ * Only scalars of bounded size, and none that looks like a URL: URLs are signed and expire (P7).
+ */
 function safeOutput(output: TaskSeen['output']): Output {
   return Object.fromEntries(
     Object.entries(output)
@@ -208,8 +210,8 @@ function isCount(value: unknown): value is number {
 }
 
 /**
- * Only while the submission is uncertain, and only by a marker that no other request has: anything
- * else proves nothing.
+ * Allowed only while the submission is uncertain, and only by a marker that no other request has:
+ * anything else proves nothing.
  */
 export function notAccepted(
   command: TaskCommandOf<'not-accepted'>,

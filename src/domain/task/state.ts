@@ -16,7 +16,7 @@ export type TaskCommand =
       readonly via: 'create' | 'reconciliation'
       /** The usage in upstream's answer to the creation. */
       readonly usage?: Usage | undefined
-      /** Where the reconciler found it; absent means queued. */
+      /** State in which the reconciler found it; absent means queued. */
       readonly status?: 'queued' | 'running' | undefined
       readonly at: string
     }
@@ -78,18 +78,18 @@ export type TaskCommandOf<Kind extends TaskCommand['kind']> = Extract<
   { readonly kind: Kind }
 >
 
-/** How a task that upstream accepted, or may have accepted, can end. */
+/** Possible ends of a task that upstream accepted, or may have accepted. */
 type TaskEnd = 'succeeded' | 'failed' | 'expired' | 'cancelled'
 
 /** One asynchronous task, folded from its stream. */
 export type TaskState =
   | { readonly phase: 'none' }
-  /** Durable intent; whether upstream has it is not known yet. */
+  /** The intent is durable; whether upstream has the task is not known yet. */
   | { readonly phase: 'requested'; readonly request: TaskRequest }
   /** A gateway worker makes it, or died while making it. */
   | { readonly phase: 'started'; readonly request: TaskRequest }
   | { readonly phase: 'uncertain'; readonly request: TaskRequest }
-  /** Upstream ruled acceptance out. Such a task is shown to no caller. */
+  /** Upstream certainly did not accept the task. Callers cannot see such a task. */
   | { readonly phase: 'refused'; readonly request: TaskRequest }
   | {
       readonly phase: 'active'
@@ -108,7 +108,8 @@ export type TaskState =
       readonly nativeId: string | undefined
       readonly status: TaskEnd
       /**
-       * The usage that upstream reported on acceptance: the answer to a repeated creation has it.
+       * The usage that upstream reported on acceptance; the answer to a repeated creation returns
+       * it.
        */
       readonly usage: Usage | undefined
       readonly settlement: Settlement | undefined

@@ -4,7 +4,7 @@ import { isWithinRanges } from '../../kernel/address-ranges.ts'
 import type { TokenLimits } from './events.ts'
 import { type DefaultTokenLimits, limitNames } from './limits.ts'
 
-/** The bounds of a token; an absent one bounds nothing. */
+/** The bounds of a token; an absent member bounds nothing. */
 export interface Bounds {
   /** External model names. */
   readonly models: readonly string[] | undefined
@@ -23,7 +23,7 @@ export interface AskedBounds {
   readonly limits?: TokenLimits
 }
 
-/** The bounds of a new token: what the request leaves open is that of its issuer. */
+/** The bounds of a new token: a member that the request leaves out is inherited from the issuer. */
 export function inheritedBounds(issuer: Bounds, asked: AskedBounds): Bounds {
   const of = <T>(given: T | null | undefined, own: T | undefined): T | undefined =>
     given === undefined ? own : (given ?? undefined)
@@ -35,7 +35,7 @@ export function inheritedBounds(issuer: Bounds, asked: AskedBounds): Bounds {
   }
 }
 
-/** What either of two tokens may do. */
+/** The union of the bounds of two tokens. */
 export function widerBounds(a: Bounds, b: Bounds): Bounds {
   const both = (
     one: readonly string[] | undefined,
@@ -55,7 +55,7 @@ export function widerBounds(a: Bounds, b: Bounds): Bounds {
 }
 
 /**
- * A limit that a token has not is that of `defaults`.
+ * A limit that a token does not have is taken from `defaults`.
  * @throws DomainError `scope_denied` naming the member in which `inner` is wider than `outer`
  */
 export function requireWithin(

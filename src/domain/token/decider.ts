@@ -9,7 +9,7 @@ import { type Changeable, type ChangeToken, changeToken } from './changes.ts'
 import type { QueryScope, TokenEvent, TokenEventData } from './events.ts'
 import { checkLimits, checkModels } from './limits.ts'
 
-/** One token: the hash of its secret, never the secret (P7). */
+/** One token, with the hash of its secret, never the secret itself (P7). */
 type TokenState = { readonly phase: 'none' } | IssuedToken
 
 /** Times are RFC 3339. */

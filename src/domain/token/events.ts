@@ -19,8 +19,8 @@ export const tokenPrefixes: Readonly<Record<TokenKind, string>> = {
 }
 
 /**
- * What a query token may read, and what an admin token may manage: its tenant (`all_users`) or all
- * of them. Only operators issue tokens for all tenants (`all_tenants`).
+ * Scope of the reads of a query token, and of the management by an admin token: its tenant
+ * (`all_users`) or all of them. Only operators issue tokens for all tenants (`all_tenants`).
  */
 const QueryScopeSchema = Type.Union([
   Type.Object({ level: Type.Literal('current_user') }),
@@ -160,7 +160,7 @@ export type TokenEvent = {
   readonly [T in TokenEventType]: { readonly type: T; readonly data: TokenEventData<T> }
 }[TokenEventType]
 
-/** How the names of these streams begin. */
+/** Prefix of the names of these streams. */
 export const tokenStreams = 'token-'
 
 /** Name of the stream of one token. */

@@ -34,7 +34,7 @@ export function checkLimits(tokenId: string, kind: TokenKind, limits: TokenLimit
   const fail = (message: string): never => {
     throw new DomainError('token_limits_invalid', message, { tokenId, param: 'limits' })
   }
-  // The others call no model.
+  // Tokens of other kinds call no model.
   if (kind !== 'model') fail('only a model token has limits')
   for (const name of limitNames) {
     const limit = limits[name] ?? 1

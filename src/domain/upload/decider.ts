@@ -5,7 +5,7 @@ import type { UploadEvent, UploadEventData } from './events.ts'
 
 type Uploaded = UploadEventData<'MediaUploaded'>
 
-/** One upload id: free, or taken for ever. */
+/** One upload id: free, or permanently taken. */
 export type UploadState =
   | { readonly phase: 'none' }
   | { readonly phase: 'uploaded'; readonly file: Uploaded }

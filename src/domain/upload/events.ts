@@ -12,7 +12,7 @@ export const uploadEvents = {
     /** The gateway's id, which callers use: a positive integer in decimal. */
     fileId: Type.String(),
     tenantId: Type.String(),
-    /** Who uploaded it. */
+    /** The uploading user. */
     userId: Type.String(),
     tokenId: Type.String(),
     /** The account that has the file, and the file's id there. */
@@ -44,7 +44,7 @@ export type UploadEvent = {
   readonly [T in UploadEventType]: { readonly type: T; readonly data: UploadEventData<T> }
 }[UploadEventType]
 
-/** How the names of these streams begin. */
+/** Prefix of the names of these streams. */
 export const uploadStreams = 'upload-'
 
 /** Name of the stream of one upload. */

@@ -12,7 +12,7 @@ export const verificationEvents = {
     verificationId: Type.String(),
     ...runForToken,
     ...keptAt,
-    /** What the person's group will be called. */
+    /** Name of the future group of the person. */
     groupId: Type.String(),
     startedAt: Type.String(),
     /** An unconfirmed verification expires then. */
@@ -59,7 +59,7 @@ export type VerificationEvent = {
   }
 }[VerificationEventType]
 
-/** How the names of these streams begin. */
+/** Prefix of the names of these streams. */
 export const verificationStreams = 'verification-'
 
 /** Name of the stream of one verification. */

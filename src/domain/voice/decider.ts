@@ -16,7 +16,7 @@ export function isVoiceName(text: string): boolean {
 
 type Cloned = VoiceEventData<'VoiceCloned'>
 
-/** One name of a voice within a tenant. */
+/** One name of a voice in a tenant. */
 export type VoiceState =
   | { readonly phase: 'none' }
   | { readonly phase: 'cloned'; readonly voice: Cloned }

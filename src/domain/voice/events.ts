@@ -8,7 +8,7 @@ export const voiceEvents = {
    * and cloned it once more.
    */
   VoiceCloned: Type.Object({
-    /** As the tenant's callers call it. */
+    /** Name given by the tenant's callers. */
     voiceId: Type.String(),
     tenantId: Type.String(),
     userId: Type.String(),
@@ -39,7 +39,7 @@ export type VoiceEvent = {
   readonly [T in VoiceEventType]: { readonly type: T; readonly data: VoiceEventData<T> }
 }[VoiceEventType]
 
-/** How the names of these streams begin. */
+/** Prefix of the names of these streams. */
 export const voiceStreams = 'voice-'
 
 /** Key that is unique over all tenants: a voice's own name has no slash. */

@@ -46,7 +46,7 @@ export function text(value: unknown, param: string, maxCharacters: number): stri
   return fault === undefined ? value : refuse(param, `\`${param}\` ${fault}`)
 }
 
-/** Whether a member of another family asks only for what this family does anyway. */
+/** Whether a member of another family requests only the default behaviour of this family. */
 export function asksForNothing(name: string, value: unknown): boolean {
   if (name === 'sequential_image_generation') return value === 'disabled' || value === null
   return value === null || value === false || value === 'auto'

@@ -16,13 +16,13 @@ const ASSET_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/
 const DATA_SCHEME = /^data:/i
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
-/** An asset that a request names, and the role in which it uses it. */
+/** An asset that a request refers to, and the role in which it uses it. */
 export interface AssetReference {
   readonly assetId: string
   readonly kind: MediaKind
 }
 
-/** An account's ids of assets, by those of the gateway. */
+/** Ids of assets at an account, by their ids at the gateway. */
 export type NativeAssetIds = ReadonlyMap<string, string>
 
 /**
@@ -31,14 +31,15 @@ export type NativeAssetIds = ReadonlyMap<string, string>
  */
 export type UpstreamBody = (nativeIds: NativeAssetIds) => Readonly<Record<string, unknown>>
 
-/** What an `asset://` reference names; undefined for any other URL. */
+/** The asset id of an `asset://` reference; undefined for any other URL. */
 export function assetIdOf(url: string): string | undefined {
   return url.startsWith(ASSET_SCHEME) ? url.slice(ASSET_SCHEME.length) : undefined
 }
 
 /**
- * What is wrong with a media URL, undefined when nothing is: `https://` or `http://` (upstream fetches it, we never do),
- * `asset://<id>`, and for images and audio a strict `data:<mime>;base64,<payload>`.
+ * Describes the fault of a media URL; undefined if it is valid: `https://` or `http://` (upstream
+ * fetches it, we never do), `asset://<id>`, and for images and audio a strict
+ * `data:<mime>;base64,<payload>`.
  */
 export function mediaUrlFault(url: string, kind: MediaKind): string | undefined {
   if (DATA_SCHEME.test(url)) return dataUriFault(url, kind)
@@ -68,7 +69,7 @@ function allowed(kind: MediaKind): string {
 
 /** An item of the `content` of a video: the prompt, or one input of the video. */
 
-/** @typeParam Url what an item's media is at */
+/** @typeParam Url location of an item's media */
 type ContentItem<Url> =
   | { readonly type: 'text'; readonly text: string }
   | ({ readonly type: `${MediaKind}_url`; readonly role?: string } & {
@@ -131,7 +132,7 @@ export function isWebUrl(url: string): boolean {
   return URL.canParse(url)
 }
 
-/** Data URIs that are nothing but a media type and base64, and what they come to decoded. */
+/** Data URIs that have only a media type and base64, with their decoded sizes. */
 
 /** A text of a body; a long one may still be raw bytes. */
 export type LongText = string | RawString
@@ -139,7 +140,7 @@ export type LongText = string | RawString
 /** No accepted data URI has a longer head. */
 const MAX_HEAD_LENGTH = 128
 const STRICT_HEAD = /^data:([a-z0-9.+-]+\/[a-z0-9.+-]+);base64$/
-/** Characters read at once: whole groups of four. */
+/** Characters read in one step: whole groups of four. */
 const CHUNK_CHARACTERS = 192 * 1024
 
 interface StrictDataUri {
@@ -172,8 +173,8 @@ function decodedLength(uri: LongText, from: number): number | undefined {
   for (let at = from; at < length; at += CHUNK_CHARACTERS) {
     const chunk = uri.slice(at, Math.min(at + CHUNK_CHARACTERS, length))
     const expected = expectedBytes(chunk, at + CHUNK_CHARACTERS >= length)
-    // The decoder also accepts the URL alphabet and skips what is not base64, so such a text
-    // decodes to fewer bytes.
+    // The decoder also accepts the URL alphabet and skips other characters, so such a text decodes
+    // to fewer bytes.
     if (chunk.includes('-') || chunk.includes('_')) return undefined
     if (read.write(chunk, 'base64') !== expected) return undefined
     decodedBytes += expected

@@ -14,7 +14,7 @@ const PNG = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]
 const JPEG = [0xff, 0xd8, 0xff]
 const RIFF = [0x52, 0x49, 0x46, 0x46]
 const WEBP = [0x57, 0x45, 0x42, 0x50]
-/** So many bytes hold every mark. */
+/** The longest signature of a picture format has at most this many bytes. */
 const IMAGE_MARK_BYTES = 12
 
 const holds = (bytes: Uint8Array, mark: readonly number[], at = 0): boolean =>
@@ -32,7 +32,7 @@ export function acceptImageBytes(bytes: Uint8Array, param: string): ImageMediaTy
   return imageMediaType(bytes) ?? refuse(param, `\`${param}\` must be a PNG, JPEG or WebP picture`)
 }
 
-/** Pictures that a body refers to, and those of an edit. */
+/** Pictures in the body of a request, and pictures of an edit. */
 
 const HEAD = /^data:(image\/[a-z0-9.+-]{1,64});base64$/i
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
@@ -45,8 +45,8 @@ export function isDataUri(url: string): boolean {
 }
 
 /**
- * What is wrong with a picture as a complete data URI, `data:image/<type>;base64,<payload>` without
- * a blank, whose type must match its bytes. Undefined if nothing is wrong.
+ * Describes the fault of a picture in a complete data URI, `data:image/<type>;base64,<payload>`
+ * without a blank, whose type must match its bytes. Undefined if nothing is wrong.
  */
 export function imageDataUriFault(uri: string): string | undefined {
   const comma = uri.indexOf(',')
@@ -61,7 +61,7 @@ export function imageDataUriFault(uri: string): string | undefined {
     : `declares ${named} and is ${real}`
 }
 
-/** The same of a picture that may also be at a web URL. */
+/** The same for a picture that may also have a web URL. */
 export function imageUrlFault(url: string): string | undefined {
   if (isDataUri(url)) return imageDataUriFault(url)
   const fault = textFault(url, MAX_URL_LENGTH)
@@ -69,7 +69,7 @@ export function imageUrlFault(url: string): string | undefined {
   return 'must be a public https:// or http:// URL or a data:image/… URI'
 }
 
-/** The pictures of an edit: what its body refers to, or the files of its form. */
+/** The pictures of an edit: references in its body, or files of its form. */
 
 /** Most pictures of an edit: the base picture counts, the mask does not. */
 export const MAX_PICTURES = 14

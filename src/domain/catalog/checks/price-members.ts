@@ -5,10 +5,10 @@ import { refuse } from './fields.ts'
 
 /**
  * Members of requests, of official clients, vendors and intermediaries, that change what a call
- * costs, or which model answers it. Surfaces that pass on members they do not know look for them.
+ * costs, or which model answers it. Surfaces that pass on unknown members search for these.
  */
 
-/** Whether a value asks for the default, so that the member changes nothing. */
+/** Whether a value selects the default, so that the member changes nothing. */
 type IsUsual = (value: unknown) => boolean
 type Members = Readonly<Record<string, IsUsual>>
 
@@ -90,7 +90,7 @@ class PriceMembers {
     return name
   }
 
-  /** Whether one of `names` is given a value that changes nothing. */
+  /** Whether one of `names` has a value that changes nothing. */
   isUsual(name: string, value: unknown): boolean {
     return value === null || value === undefined || this.#members[name]?.(value) === true
   }
