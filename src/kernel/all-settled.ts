@@ -1,6 +1,6 @@
 /**
- * Runs steps one after the other, also those after one that fails, then throws the first failure: one
- * that fails each time must not keep the others from being done.
+ * Runs steps one after the other, also after a failed one, then throws the first failure: a step
+ * that always fails must not prevent the others.
  */
 export async function runEach(steps: readonly (() => Promise<unknown>)[]): Promise<void> {
   const failures: unknown[] = []
@@ -12,9 +12,8 @@ export async function runEach(steps: readonly (() => Promise<unknown>)[]): Promi
 }
 
 /**
- * Waits until all of them have settled, then throws the first failure: work that goes on after
- * another failure must not use what its caller has already released, and often fails only because
- * of that.
+ * Waits until all promises have settled, then throws the first failure: work that continues after
+ * another failure must not use resources that its caller has already released.
  */
 export async function allSettledOrThrow<const Work extends readonly unknown[]>(
   work: Work,

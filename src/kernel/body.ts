@@ -29,7 +29,7 @@ const ownKeywords: ReadonlySet<string> = new Set([
   'check',
   'knownExtraFields',
   'asForm',
-  // It would have to name separate schemas.
+  // A discriminator would need separate named schemas.
   'discriminator',
 ])
 /** Keywords that hold schemas, beside `properties`. */
@@ -43,7 +43,7 @@ const schemasBelow: ReadonlySet<string> = new Set([
 /** The refusal of a text by its pattern: people read it, so it shows no regular expression. */
 export const WRONG_FORM = 'does not have the form that is accepted here'
 
-/** For a text that must hold more than blanks. */
+/** Pattern of a text that must have a character other than a blank. */
 export const NotBlank = { pattern: '\\S' } as const
 
 /** A member that is refused and not documented. */
@@ -62,7 +62,7 @@ export function Tagged<Value>(propertyName: string, oneOf: readonly TObject[]) {
 type Check = (value: unknown, name: string) => string | undefined
 type Validate = ReturnType<NonNullable<FuncKeywordDefinition['compile']>>
 
-/** What words are made of. */
+/** The parts of which messages are made. */
 interface Node {
   readonly [keyword: string]: unknown
   readonly type?: string
@@ -256,7 +256,7 @@ const typesInWords: Readonly<Record<string, string>> = {
   string: 'a string',
 }
 
-/** What a value must be. */
+/** Describes which values a schema accepts. */
 function inWords({ type = '', const: only, enum: choices, anyOf, minimum, maximum }: Node): string {
   if (anyOf !== undefined) return [...new Set(anyOf.map(inWords))].join(' or ')
   if (only !== undefined) return String(only)

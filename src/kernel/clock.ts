@@ -46,7 +46,7 @@ export const monotonicClock: Clock = { nowMs: () => performance.now() }
  */
 export const wallClock: Clock = { nowMs: () => Date.now() }
 
-/** Unix time, for recorded times and comparisons with them. */
+/** Unix time, for recorded times and for comparisons with them. */
 export const systemClock: Clock = createSteadyClock(wallClock, monotonicClock)
 
 /** RFC 3339 with milliseconds, UTC. @throws RangeError for a value that is no time */

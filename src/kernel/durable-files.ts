@@ -13,13 +13,13 @@ export async function makeFolders(path: string, mode: number): Promise<void> {
   for (let at = path; !existsSync(at); at = dirname(at)) missing.unshift(at)
   for (const folder of missing)
     await mkdir(folder, { mode }).catch((error: unknown) => {
-      // Another process was first, unless it is a file, or a link that leads nowhere.
+      // Another process made it first, unless it is a file, or a link without a target.
       if (!isFolder(folder)) throw error
     })
   if (!isFolder(path)) throw Object.assign(new Error('it is no folder'), { code: 'EEXIST' })
   for (const folder of missing)
     await syncFolder(dirname(folder)).catch((error: unknown) => {
-      // It may be one that this account can pass through and not read.
+      // The account may pass through the folder without the right to read it.
       if (Object(error).code !== 'EACCES') throw error
     })
 }
@@ -28,7 +28,7 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
-/** Makes the names in a folder durable: those of new files are so only after this. */
+/** Makes the names in a folder durable; a new file is durable only after this. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r')
   try {

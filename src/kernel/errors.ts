@@ -47,7 +47,7 @@ export const domainCodes = [
   'asset_action_not_enabled',
   'verification_not_found',
   'channel_not_available',
-  // Money and room.
+  // Money and capacity.
   'price_not_configured',
   'insufficient_balance',
   'rate_limited',
@@ -60,14 +60,14 @@ export const domainCodes = [
   'upstream_unavailable',
   'upstream_timeout',
   'upstream_malformed',
-  // The log, and nothing but the log.
+  // The event log only.
   'log_unavailable',
   'log_access_denied',
   'log_outcome_unknown',
   'wrong_expected_revision',
   'append_too_large',
   'event_invalid',
-  // What is read beside the log.
+  // The database and its read models.
   'database_unavailable',
   'read_model_behind',
   // Administration.

@@ -41,7 +41,10 @@ export function parseExactly(text: string): unknown {
     : JSON.parse(text)
 }
 
-/** What a text was parsed to, with integers beyond 2^53 as they are written; the same where there are none. */
+/**
+ * The parsed value of a text, with integers beyond 2^53 as they are written; the plain value where
+ * there are none.
+ */
 export function withExactIntegers<Value>(parsed: Value, text: string): Value {
   return exactInteger !== undefined && MANY_DIGITS.test(text)
     ? (JSON.parse(text, keepDigits) as Value)

@@ -1,6 +1,6 @@
 import { isExactInteger } from './exact-integers.ts'
 
-/** What a parsed JSON value is. */
+/** A parsed JSON value. */
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
@@ -11,7 +11,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   )
 }
 
-/** The members that are there: undefined counts as absent, null does not. */
+/** The members that are present: undefined counts as absent, null does not. */
 export function membersGiven<Value>(
   members: Readonly<Record<string, Value | undefined>>,
 ): Readonly<Record<string, Value>> {

@@ -56,11 +56,11 @@ export class LongStringParser {
   readonly #shortestBytes: number
   readonly #isWanted: (start: Buffer) => boolean
   readonly #texts: RawString[] = []
-  /** What is parsed, in order. */
+  /** The parts to parse, in order. */
   readonly #rest: Buffer[] = []
   /** Earlier pieces of the open string; undefined outside of any. */
   #string: Buffer[] | undefined
-  /** Backslashes at the end of those. */
+  /** Number of backslashes at the end of the earlier pieces. */
   #backslashes = 0
   /** Whether these pieces can stay raw. */
   #plain = true
@@ -103,7 +103,7 @@ export class LongStringParser {
     this.#rest.push(piece.subarray(from))
   }
 
-  /** What is left to be parsed, with marks in place of the long strings. */
+  /** Returns the remaining text to parse, with marks in place of the long strings. */
   end(): { readonly rest: Buffer } & Pick<ParsedJson, 'rawStringOf'> {
     if (this.#string !== undefined) this.#rest.push(OPENING, ...this.#string)
     const [only, ...more] = this.#rest

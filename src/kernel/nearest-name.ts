@@ -46,7 +46,7 @@ export function nearestCandidate(
   return best
 }
 
-/** The same among names as they are written, for many names. */
+/** Finds the nearest of the known names for each of many given names. */
 export function nearestAmong(known: Iterable<string>): (name: string) => string | undefined {
   const candidates = Array.from(known, (one): Candidate => [plainLetters(one), one]).filter(
     ([plain]) => plain.length >= MIN_LETTERS,
@@ -54,7 +54,7 @@ export function nearestAmong(known: Iterable<string>): (name: string) => string 
   return (name) => nearestCandidate(name, candidates)
 }
 
-/** The same for one name. */
+/** Finds the nearest of the known names for one given name. */
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
   return nearestAmong(known)(name)
 }

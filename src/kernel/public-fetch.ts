@@ -16,14 +16,14 @@ export interface FetchBounds {
 }
 
 /**
- * The bytes a URL leads to, of `https:` or `http:`. Every host on the way must be publicly routable,
+ * Fetches the bytes of an `https:` or `http:` URL. Every host on the way must be publicly routable,
  * and is connected to at the very address that was checked.
  *
  * @throws FetchFault
  */
 export type FetchPublic = (url: string, bounds: FetchBounds) => Promise<Uint8Array>
 
-/** What an opened URL answers, whatever its status; its body comes as it is read. */
+/** The answer of an opened URL, whatever its status; its body is streamed. */
 export interface OpenedUrl {
   readonly status: number
   /** Only the headers that describe the body. */
@@ -41,7 +41,7 @@ export const bodyHeaders = [
 type BodyHeader = (typeof bodyHeaders)[number]
 
 /**
- * The same as a stream of any size.
+ * Opens a URL as a stream of any size.
  *
  * @throws FetchFault before the answer; later the body's stream fails
  */
@@ -83,7 +83,10 @@ type FetchFaultReason =
   /** The URL cannot be read: no connection, a broken one, or a status other than 200. */
   | 'unreachable'
 
-/** Why nothing was fetched; `message` goes on after the name of the URL and does not quote it. */
+/**
+ * Why nothing was fetched; `message` follows the name of the URL in a sentence and does not quote
+ * the URL.
+ */
 export class FetchFault extends Error {
   override readonly name = 'FetchFault'
   readonly reason: FetchFaultReason

@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { withTimeout } from './pause.ts'
 import { parseAddress } from './network-address.ts'
 
-/** Every address a host has; rejects when it has none or that cannot be found out. */
+/** Resolves all addresses of a host; rejects when it has none or they cannot be resolved. */
 export type ResolveHost = (hostname: string) => Promise<readonly string[]>
 
 type PublicUrlVerdict =
@@ -11,7 +11,7 @@ type PublicUrlVerdict =
       readonly ok: true
       readonly url: string
       /**
-       * All of them are public. Connect to one of these, so that the connection goes to a checked
+       * The addresses, all public. Connect to one of them, so that the connection goes to a checked
        * address.
        */
       readonly addresses: readonly string[]
@@ -115,7 +115,7 @@ const furtherIpv4 = [
 const furtherIpv6 = [
   '2001:db8::/32',
   '3fff::/20',
-  // IETF protocol assignments as a whole: Teredo, ORCHID, benchmarking and what is still to come.
+  // IETF protocol assignments as a whole: Teredo, ORCHID, benchmarking and future ones.
   '2001::/23',
   // 6to4 reaches whatever IPv4 address it embeds.
   '2002::/16',

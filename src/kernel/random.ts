@@ -5,7 +5,7 @@ export type Random = () => number
 
 export const systemRandom: Random = () => Math.random()
 
-/** A time made shorter or longer at random: at least `least` and less than `most` times itself. */
+/** A duration scaled by a random factor: at least `least` and less than `most`. */
 export function randomlyScaled(
   ms: number,
   least: number,

@@ -33,8 +33,8 @@ export class RawString {
   }
 
   /**
-   * Frees the memory of its bytes at once: no reader, not even a socket, may use them any more.
-   * Short pieces may be slices of the pool that many buffers share, and are left to the collector.
+   * Frees the memory of its bytes immediately: no reader, not even a socket, may use them any more.
+   * Short pieces may be slices of the pool that many buffers share; the collector frees those.
    */
   free(): void {
     if (!canFree) return

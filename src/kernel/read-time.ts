@@ -7,11 +7,11 @@ const DATE = String.raw`(?:19[7-9]\d|[2-9]\d{3})-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12
 const TIME = String.raw`(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?`
 const OFFSET = String.raw`Z|[+-](?:(?:0\d|1[0-3]):[0-5]\d|14:00)`
 const FORM = new RegExp(`^${DATE}(?:T${TIME}(?:${OFFSET}))?$`, 'i')
-/** Every month has as many days. */
+/** Every month has at least this many days. */
 const SURE_DAYS = 28
 const YEAR_10000_MS = Date.UTC(10_000, 0)
 
-/** What a time must be, for messages. */
+/** Describes a valid time, for messages. */
 export const TIME_WORDS =
   'a date or an RFC 3339 time such as 2026-01-02T03:04:05Z, of a day that exists in the years 1970 to 9999, at most 14 hours from UTC'
 

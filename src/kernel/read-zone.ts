@@ -1,11 +1,11 @@
 import { nearestAmong } from './nearest-name.ts'
 import { TimeZone } from './time-zone.ts'
 
-/** Reads names of zones. */
+/** Reads names of time zones. */
 
 /**
- * What people mean by names that the zone database knows otherwise or not at all: it takes `CST` for
- * Chicago's, and libraries take `BST` for Dhaka's.
+ * The names people mean by abbreviations that the zone database knows differently or not at all: it
+ * takes `CST` for Chicago's, and libraries take `BST` for Dhaka's.
  */
 const meant: Readonly<Record<string, string>> = {
   AEST: 'Australia/Sydney',
@@ -55,7 +55,7 @@ function knownZone(name: string): TimeZone | undefined {
   }
 }
 
-/** What was probably meant by another name. */
+/** The zone that was probably meant by an unknown name. */
 function likelyZone(name: string): string | undefined {
   const upper = name.toUpperCase()
   if (upper === 'UTC') return 'UTC'

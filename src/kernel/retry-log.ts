@@ -7,7 +7,7 @@ const REPEAT_MS = 30_000
 /** For an operation that is retried for ever: logs its first failure, then one in 30 s. */
 export interface RetryLog {
   readonly failed: (fields: object, message: string) => void
-  /** Called after a success: the next failure is a first one. */
+  /** Called after a success: the next failure counts as a first one. */
   readonly worked: () => void
 }
 

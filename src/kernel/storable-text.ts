@@ -20,7 +20,7 @@ export function isStorable(text: string): boolean {
   return !hasNul(text) && !hasLoneSurrogate(text)
 }
 
-/** What is wrong with a text that must be stored; undefined if nothing is wrong. */
+/** Describes why a text cannot be stored; undefined if it can be. */
 export function textFault(text: string, maxCharacters: number): string | undefined {
   if (isLongerThan(text, maxCharacters)) return `must be at most ${maxCharacters} characters`
   return isStorable(text) ? undefined : 'must be well-formed Unicode without NUL characters'

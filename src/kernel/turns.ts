@@ -2,15 +2,15 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { monotonicClock } from './clock.ts'
 
 /**
- * Work that yields between its parts: the event loop serves other callers there. It can be done at
- * once as well.
+ * Work that yields between its parts: the event loop serves other callers there. It can also be
+ * done without yielding.
  */
 export type Work<Result> = Generator<void, Result, void>
 
 /** How long a part of the work may hold the event loop before others get a turn. */
 const TURN_MS = 8
 
-/** Does work at once. */
+/** Does all of the work without yielding. */
 export function atOnce<Result>(work: Work<Result>): Result {
   for (;;) {
     const step = work.next()

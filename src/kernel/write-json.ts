@@ -1,13 +1,13 @@
 import type { Work } from './turns.ts'
 
-/** Characters of a string that are written at once. */
+/** Characters of a string that are written in one part. */
 const PIECE_CHARACTERS = 64 * 1024
-/** Items of a list that are written at once, if they are small. */
+/** Items of a list that are written in one part, if they are small. */
 const ITEMS_AT_ONCE = 25
 /** A value with more characters of text, or more values within it, is written in parts. */
 const MOST_VALUES = 1_000
 
-/** Whether a value is too large to be written at once. */
+/** Whether a value is too large to be written in one part. */
 export function isLargeJson(value: unknown): boolean {
   let characters = 0
   let values = 0
