@@ -7,7 +7,7 @@ export const MAX_OBJECT_BYTES = 512 * 1024 * 1024
 
 interface BodyBounds {
   readonly maxBytes: number
-  /** Its declared size. */
+  /** Declared size. */
   readonly saidBytes: number | undefined
 }
 

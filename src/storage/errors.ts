@@ -5,7 +5,7 @@ type StorageTrouble =
   /** The store gave no usable answer, or none in time. */
   | 'away'
   | 'full'
-  /** What is stored is not as it was written. */
+  /** The stored object differs from what was written. */
   | 'damaged'
   /**
    * The store refuses the gateway's account, or the bucket or folder does not exist: the operator

@@ -10,7 +10,7 @@ import type { ListedObject, ObjectStore } from './types.ts'
 export interface NamespacedObjects {
   /** Adds the namespace to keys of `object-key.ts`, and removes it from listed ones. */
   readonly store: ObjectStore
-  /** The same store without a namespace. */
+  /** The underlying store without a namespace. */
   readonly unprefixed: ObjectStore
   /** The marker; undefined if there is none, or it cannot be read. @throws `storage_unavailable` */
   readonly marker: () => Promise<Marker | undefined | 'unreadable'>
@@ -31,7 +31,10 @@ interface Marker {
 const MARKER_NAME = 'owner.json'
 const MAX_MARKER_BYTES = 4_096
 
-/** `namespace`: that of the log, with its dot. `startedAtMs`: when this process began to write. */
+/**
+ * `namespace`: namespace of the log, with its dot. `startedAtMs`: time at which this process began
+ * to write.
+ */
 export function namespacedObjects(
   place: ObjectStore,
   { namespace, startedAtMs }: { readonly namespace: string; readonly startedAtMs: number },

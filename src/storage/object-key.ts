@@ -19,7 +19,7 @@ const contentTypeByEnding: Readonly<Record<string, string>> = {
 const PLAIN_BYTES = 'application/octet-stream'
 
 const HOUR_MS = 3_600_000
-/** How long a result's URL is valid, and the least time for which a result is kept. */
+/** Validity of a result's URL, and the shortest time for which a result is kept. */
 export const RESULT_LIFE_MS = 24 * HOUR_MS
 
 const MAX_KEY_LENGTH = 256
@@ -39,7 +39,7 @@ export function checkObjectKey(key: string): void {
   if (!isObjectKey(key)) throw new RangeError('not a key of an object')
 }
 
-/** As HTTP names it. */
+/** Media type, as in HTTP. */
 export function contentTypeOf(key: string): string {
   const ending = /\.([a-z0-9]+)$/.exec(key)?.[1]
   return (ending === undefined ? undefined : contentTypeByEnding[ending]) ?? PLAIN_BYTES

@@ -7,7 +7,7 @@ import type { ObjectStore } from './types.ts'
 
 /** The store the operator asked for. */
 export interface OpenedStorage {
-  /** Undefined: there is none. */
+  /** Undefined: no object storage. */
   readonly objects: NamespacedObjects | undefined
   /** The local store, if the gateway serves objects itself. */
   readonly local: LocalStore | undefined

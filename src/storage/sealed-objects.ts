@@ -9,7 +9,7 @@ import { owned } from '../kernel/owned.ts'
 
 /** Objects that only the gateway can read, not the owner of the disk or the bucket. */
 export interface SealedObjects {
-  /** As `ObjectStore.put`. */
+  /** Stores an object, as `ObjectStore.put`. */
   readonly put: (key: string, body: Readable | Uint8Array) => Promise<void>
   /**
    * The object's bytes; undefined if there is no object. The stream fails with

@@ -59,7 +59,7 @@ const s3: { readonly [K in keyof S3Options]: Variable<S3Options[K]> } = {
   }),
 }
 
-/** The variables of the choice; those of the service are read only where it is chosen. */
+/** The variables that choose a store; those of the S3 service are read only if it is chosen. */
 export const storageVariables = {
   kind: variable('OBJECT_STORAGE', optional(text), {
     help: 'none, local (in DATA_DIR, for one process) or s3; unset: local with embedded stores, else none',

@@ -6,8 +6,9 @@ import { scanRecords } from './spool-record.ts'
 const MODE = 0o700
 
 /**
- * Copies the spool's files, also while a gateway has them. What it drains meanwhile is in the log that is
- * copied afterwards: a record that is in both is appended once. A record that is being written is left out.
+ * Copies the spool's files, also while a gateway uses them. Records that it drains meanwhile are in
+ * the log, which is copied afterwards: a record that is in both is appended once. A record that is
+ * being written is left out.
  *
  * @returns how many bytes were copied
  */
@@ -34,7 +35,7 @@ async function namesIn(directory: string): Promise<readonly string[]> {
   })
 }
 
-/** What stands before a last part that is no whole record. */
+/** The part of a file before a last record that is incomplete. */
 function withoutEnd(content: Buffer): Buffer {
   const last = scanRecords(content).damaged.at(-1)
   const isEnd = last !== undefined && last.offset + last.length === content.length

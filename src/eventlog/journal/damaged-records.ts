@@ -13,7 +13,7 @@ import { LINE_FEED, scanRecords } from './spool-record.ts'
 const KEPT = '.corrupt-'
 const NAME_DIGITS = 16
 
-/** Writes bytes of a file to another one in its folder, once, however many processes find them. */
+/** Copies bytes of a file to another one in its folder, once, however many processes find them. */
 export async function keepDamaged(path: string, bytes: Buffer): Promise<string> {
   const kept = `${path}${KEPT}${sha256Hex(bytes).slice(0, NAME_DIGITS)}`
   const isKept = await access(kept).then(
@@ -24,7 +24,7 @@ export async function keepDamaged(path: string, bytes: Buffer): Promise<string> 
   return kept
 }
 
-/** What can still be read of an event in a damaged record; any of it may be what is damaged. */
+/** The readable parts of an event in a damaged record; any of them may be damaged as well. */
 interface ReadableEvent {
   readonly type: string
   readonly callId: string | undefined
@@ -37,7 +37,7 @@ interface ReadableEvent {
 
 /** A damaged part of a spool's files. */
 export interface DamagedPart {
-  /** Its name in the spool's directory. */
+  /** File name in the spool's directory. */
   readonly file: string
   readonly sizeBytes: number
   readonly events: readonly ReadableEvent[]
@@ -52,7 +52,7 @@ export async function filesWithDamage(directory: string): Promise<readonly strin
   return names.filter((name) => name.includes(KEPT) || name === REJECTED_FILE).sort()
 }
 
-/** Reads what is damaged, also while a gateway has the directory. */
+/** Reads damaged records, also while a gateway uses the directory. */
 export async function readDamaged(directory: string): Promise<readonly DamagedPart[]> {
   const parts: DamagedPart[] = []
   for (const file of await filesWithDamage(directory)) {

@@ -17,9 +17,9 @@ const BACKOFF_MIN_MS = 100
 const BACKOFF_MAX_MS = 1_000
 /** Longest rest between two appends. */
 const MAX_REST_MS = 1_000
-/** An unavailable log is logged at once, and then this often. */
+/** An unavailable log is logged immediately, and then at this interval. */
 const WARN_INTERVAL_MS = 30_000
-/** How long a stop waits for the append under way; the next start repeats it exactly. */
+/** How long a stop waits for the running append; the next start repeats it exactly. */
 const STOP_WAIT_MS = 6_000
 const STOP_POLL_MS = 20
 
@@ -36,7 +36,7 @@ interface DrainDeps {
 interface Drain {
   /** There is something to drain. */
   readonly wake: () => void
-  /** Goes on for up to `graceMs` while the log answers, then ends. */
+  /** Continues for up to `graceMs` while the log answers, then ends. */
   readonly stop: (graceMs: number) => Promise<void>
 }
 
@@ -64,8 +64,8 @@ function createReport(logger: Log, spool: Spool) {
 
 /**
  * Brings spooled batches into the log, oldest first, many in one append, each exactly once; starts
- * at once. One append is under way at a time, and after each it rests as long as that took: at
- * least half of the log's time is left to new appends.
+ * immediately. One append runs at a time, and after each it pauses as long as the append took, so
+ * that at least half of the log's time remains for new appends.
  */
 export function startDrain(deps: DrainDeps): Drain {
   const { spool, logger, limits } = deps
@@ -183,10 +183,10 @@ async function append(deps: DrainDeps, batch: PlacedBatch): Promise<void> {
 }
 
 /**
- * The place of a batch is taken or not reached yet. This happens only if the log lost events (an
- * older backup), a batch before it was damaged on disk, or another process used this journal's
- * name. The missing events go to a stream named after the batch, so that a repetition appends
- * nothing.
+ * The position of a batch in its stream is taken or not reached yet. This happens only if the log
+ * lost events (an older backup), a batch before it was damaged on disk, or another process used
+ * this journal's name. The missing events go to a stream named after the batch, so that a
+ * repetition appends nothing.
  */
 async function landElsewhere(deps: DrainDeps, batch: PlacedBatch): Promise<void> {
   const present = new Set((await deps.log.readStream(batch.stream)).map((event) => event.id))

@@ -63,13 +63,13 @@ export interface Journal {
   readonly pending: () => number
   /** Batches that wait in the spool. */
   readonly spooled: () => number
-  /** What waits in the spool, and how much the spool may hold. */
+  /** The content of the spool, and its maximum size. */
   readonly backlog: () => SpoolState
   /** Whether everything recorded so far became durable in time. */
   readonly flush: (deadlineMs: number) => Promise<boolean>
   /**
    * Accepts no more records, flushes within a bound, and continues to drain for a while if the log
-   * answers. What is still in the spool then waits for the next start.
+   * answers. Records that remain in the spool wait for the next start.
    */
   readonly close: () => Promise<void>
 }

@@ -9,18 +9,18 @@ import type { NewEvent } from '../log/types.ts'
  */
 export const REJECTED_FILE = 'rejected.batches'
 /**
- * The file of the operator's decisions about them: one line `<event id> <what>` each, appended and
- * never changed, so that a command and the gateway can work on one directory. It is kept, because a
- * spool file that cannot be cut is drained again at every start and must not settle what the operator has
- * already settled or given up.
+ * The file of the operator's decisions about rejected records: one line `<event id> <what>` each,
+ * appended and never changed, so that a command and the gateway can work on one directory. It is
+ * kept, because a spool file that cannot be cut is drained again at every start and must not settle
+ * what the operator has already settled or given up.
  */
 export const HANDLED_FILE = 'rejected.handled'
 const OWNER_ONLY = 0o600
 const HANDLED_LINE = /^([0-9a-f-]{36}) (begun|settled|written-off)$/
 
 /**
- * `begun` is written before the append, and keeps the drain away from the event. The others end the
- * handling: the event is in the log, or given up.
+ * `begun` is written before the append, so that the drain leaves the event alone. The other
+ * decisions are final: the event is in the log, or given up.
  */
 export type Handling = 'begun' | 'settled' | 'written-off'
 
@@ -74,8 +74,8 @@ export async function writeHandled(
 }
 
 /**
- * Reads what is set aside, also while a gateway has the directory: oldest first, each event once, without
- * the settled and the given-up ones, which `withEnded` keeps.
+ * Reads the rejected records, also while a gateway uses the directory: oldest first, each event
+ * once. Settled and given-up ones are included only with `withEnded`.
  */
 export async function readRejected(
   directory: string,

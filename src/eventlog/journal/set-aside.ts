@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { filesWithDamage, readDamaged } from './damaged-records.ts'
 import { HANDLED_FILE, readRejected, REJECTED_FILE } from './rejected-records.ts'
 
-/** What of a spool waits for an operator. */
+/** The parts of a spool that wait for an operator. */
 export interface SetAside {
   /** Settlements and failures that the log refused for good, without a decision. */
   readonly refused: number
@@ -11,7 +11,10 @@ export interface SetAside {
   readonly damaged: number
 }
 
-/** Counts what is set aside in a spool's directory; reads the files again only when they changed. */
+/**
+ * Counts the records that were set aside in a spool's directory; reads the files again only when
+ * they changed.
+ */
 export function createSetAsideCount(directory: string): () => Promise<SetAside> {
   let known: { readonly version: string; readonly count: SetAside } | undefined
   const versionOf = async (name: string): Promise<string> => {

@@ -47,17 +47,20 @@ export interface Extent {
   readonly length: number
 }
 
-/** What a file of records has, in order. */
+/** The parts of a file of records, in order. */
 interface Scanned {
-  /** Without their line feeds. */
+  /** Complete records, without their line feeds. */
   readonly records: readonly (Extent & { readonly record: SpoolRecord })[]
-  /** What is no whole record, with its line feed if it has one; neighbours are one part. */
+  /**
+   * A part that is not a complete record, with its line feed if it has one; adjacent ones are one
+   * part.
+   */
   readonly damaged: readonly Extent[]
 }
 
 /**
- * Finds the records in a file. A whole record is found by its length, also where the line feed behind it
- * is damaged; after a damaged one the search goes on behind the next line feed.
+ * Finds the records in a file. A complete record is found by its length, even if the line feed
+ * after it is damaged; after a damaged record the search continues after the next line feed.
  */
 export function scanRecords(bytes: Buffer): Scanned {
   const records: (Extent & { readonly record: SpoolRecord })[] = []
@@ -108,7 +111,7 @@ export function decodeRecord(line: Buffer): SpoolRecord | undefined {
   }
 }
 
-/** The checksum matched, so this is what was written; only an empty body is no JSON. */
+/** The checksum matched, so the body is as it was written; only an empty body is not JSON. */
 function parse(body: Buffer): Partial<PersistedRecord> | undefined {
   try {
     return JSON.parse(body.toString('utf8')) as Partial<PersistedRecord>

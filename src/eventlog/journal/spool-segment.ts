@@ -18,13 +18,13 @@ export class SpoolUncertainError extends Error {
   override readonly name = 'SpoolUncertainError'
 }
 
-/** What waits in a file. */
+/** The records that wait in a file. */
 export interface SegmentState {
   readonly batches: number
   readonly records: number
   /** The size of the file, including drained batches that are not cut off yet. */
   readonly sizeBytes: number
-  /** When the oldest batch was spooled; undefined when there is none. */
+  /** Time at which the oldest batch was spooled; undefined when there is none. */
   readonly oldestAtMs: number | undefined
 }
 
@@ -32,7 +32,7 @@ export interface SegmentState {
 export interface SpoolSegment {
   readonly path: string
   readonly state: () => SegmentState
-  /** False after a failed write that could not be undone: nothing more is written here. */
+  /** False after a failed write that could not be undone: nothing more is written to this file. */
   readonly writable: () => boolean
   /**
    * Resolves once the batch is on disk. Rejects when it is not and never will be.
@@ -47,8 +47,8 @@ export interface SpoolSegment {
 }
 
 /**
- * Keeps a part of a file that is no whole record, before it is cut off or passed over. The last part is
- * what a process that died had begun to write, or what the disk did to a record that it had.
+ * Saves a part of a file that is not a complete record before it is cut off or skipped. The last
+ * part was begun by a process that died, or is a record that the disk damaged.
  */
 export type KeepDamaged = (bytes: Buffer, isLast: boolean) => Promise<void>
 
@@ -99,7 +99,7 @@ export async function openSegment(path: string, keep: KeepDamaged): Promise<Spoo
   const isCut = ({ offset, length }: Extent) => !isEnded && offset + length === size
   for (const part of damaged) {
     const isKept = await keep(partOf(bytes, part), isCut(part)).catch(() => false)
-    // Nothing is cut off then, and the next process finds all of it again.
+    // Then nothing is cut off, and the next process finds all of it again.
     if (isKept === false) return createSegment(path, { handle, keep, endOffset: size }, index, true)
   }
   const endOffset = damaged.find(isCut)?.offset ?? (await endLine(handle, size, isEnded))
@@ -138,7 +138,7 @@ async function writeOrUndo(handle: FileHandle, record: Buffer, offset: number): 
 interface OpenedFile {
   readonly handle: FileHandle
   readonly keep: KeepDamaged
-  /** Where the next record goes. */
+  /** The offset of the next record. */
   readonly endOffset: number
 }
 
@@ -213,7 +213,7 @@ async function firstWhole(
   return whole
 }
 
-/** One read for all: small batches would otherwise cost one read each. */
+/** One read for all batches: a read for each small batch would cost more. */
 async function readOldest(
   handle: FileHandle,
   index: readonly IndexEntry[],

@@ -24,9 +24,9 @@ const DEFAULT_MAX_BYTES = 256 << 20
 const DEFAULT_SEGMENT_BYTES = 8 << 20
 const NUMBER_DIGITS = 6
 
-/** What waits on disk, including what earlier processes left. */
+/** The records on disk, including those that earlier processes left. */
 export interface SpoolState extends SegmentState {
-  /** With this many bytes on disk it accepts no more. */
+  /** Size at which the spool accepts no more. */
   readonly maxBytes: number
 }
 
@@ -37,8 +37,8 @@ interface OldestBatches {
 }
 
 /**
- * Where settlements wait on local disk while the log is away. A directory belongs to one process at
- * a time.
+ * Settlements that wait on the local disk while the log is unavailable. A directory belongs to one
+ * process at a time.
  */
 export interface Spool {
   /**
@@ -69,7 +69,7 @@ export interface SpoolOptions {
   readonly segmentBytes?: number
 }
 
-/** Keeps what is damaged in a file of the spool, and says where. */
+/** Saves damaged bytes in a file of the spool, and logs its name. */
 function keeping(path: string, { logger }: Pick<SpoolOptions, 'logger'>): KeepDamaged {
   return async (bytes, isLast) => {
     const sizeBytes = bytes.length
@@ -154,7 +154,7 @@ class SpoolFiles {
     return undefined
   }
 
-  /** Removes those that hold nothing. */
+  /** Removes empty files. */
   async close(): Promise<void> {
     for (const segment of this.#segments) {
       const empty = segment.state().batches === 0 && segment.writable()
@@ -171,9 +171,9 @@ class SpoolFiles {
 }
 
 /**
- * Opens the spool of this process and the files that earlier ones left. What is no whole record is kept
- * aside and reported before it is cut off: of a partial last one no caller got an answer, unless the
- * disk lost its end.
+ * Opens the spool of this process and the files that earlier ones left. Incomplete records are
+ * saved and reported before they are cut off: no caller got an answer for a partial last one,
+ * unless the disk lost its end.
  */
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const { directory, clock } = options
@@ -211,7 +211,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     reject: async (batch) => {
       const path = join(directory, REJECTED_FILE)
       const keep = keeping(path, options)
-      // What is damaged within this file stays in it.
+      // A damaged part in the middle of this file stays in it.
       const segment = await openSegment(path, async (bytes, isLast) =>
         isLast ? keep(bytes, isLast) : undefined,
       )

@@ -7,7 +7,7 @@ import { logOutcomeUnknown } from '../log/errors.ts'
 import type { EventLog, NewEvent } from '../log/types.ts'
 import { monotonicClock } from '../../kernel/clock.ts'
 
-/** How often a batch moves to a new stream because another process wrote to the present one. */
+/** How often a batch moves to a new stream because another process wrote to the current one. */
 const MAX_MOVES = 3
 
 interface WriterDeps {
@@ -21,7 +21,7 @@ interface WriterDeps {
   readonly spoolAfterMs: number
 }
 
-/** Where a batch became durable. */
+/** The place in which a batch became durable: the log or the spool. */
 export type WriteResult =
   | { readonly to: 'log'; readonly position: bigint | undefined }
   | { readonly to: 'spool' }
@@ -30,7 +30,7 @@ export type WriteResult =
  * Writes one batch into our stream, or into the spool when the log does not confirm in time or is
  * known to be away. One call at a time.
  * @throws what refused it; then the batch is not recorded, or (`log_outcome_unknown`) may be in a
- * stream that is never used again
+ *   stream that is never used again
  */
 export async function writeBatch(
   deps: WriterDeps,
@@ -45,13 +45,14 @@ export async function writeBatch(
     return { to: 'spool' }
   }
   placement.leave()
-  // The last resort: a try at the log costs nothing, even while the log counts as unhealthy.
+  // The last resort is the log itself: an attempt costs nothing, even while the log counts as
+  // unhealthy.
   return spooled === 'no' ? appendBatch(deps, events, undefined) : appendInPlace(deps, batch)
 }
 
 /**
- * Writes a batch that may be in the spool to the place that it has there, and nowhere else: what the
- * next process finds of it is then recognised. @throws `log_outcome_unknown`
+ * Appends a batch that may be in the spool at the position recorded there, and nowhere else, so that
+ * the next process recognises it. @throws `log_outcome_unknown`
  */
 async function appendInPlace(deps: WriterDeps, batch: PlacedBatch): Promise<WriteResult> {
   const { stream, events, expected } = batch
@@ -96,7 +97,7 @@ async function appendBatch(
         continue
       }
       if (isRefusedForGood(error)) throw error
-      // The batch may be in this stream or not: nothing may be appended behind it, and it is
+      // The batch may or may not be in this stream: nothing may be appended after it, and it is
       // retried only there.
       placement.leave()
       const spooled = spool === undefined ? 'no' : await trySpool(deps, spool, batch)
@@ -132,15 +133,15 @@ async function trySpool(
   return 'yes'
 }
 
-/** Who appends a batch to the log: the journal at once, or the spool later. */
+/** The appender of a batch: the journal immediately, or the spool later. */
 type Carrier = 'journal' | 'spool'
 
-/** Where the next batch of a series of streams goes. */
+/** The position of the next batch in a series of streams. */
 interface Placement {
   /**
-   * The place of the next batch; the same until `advance` or `leave`. The journal and the spool
-   * never write to the same stream, so neither waits for the other and each knows what its stream
-   * holds.
+   * The position of the next batch; unchanged until `advance` or `leave`. The journal and the spool
+   * never write to the same stream, so neither waits for the other and each knows the content of
+   * its stream.
    */
   readonly place: (events: readonly NewEvent[], carrier: Carrier) => PlacedBatch
   /** The batch placed last is, or will certainly be, in its stream. */

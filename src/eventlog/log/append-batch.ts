@@ -29,13 +29,13 @@ const BATCH_APPEND_PATH = '/event_store.client.streams.Streams/BatchAppend'
  * append.
  */
 interface BatchAppend {
-  /** One try. Never rejects; a late answer to a try that was given up is ignored. */
+  /** One attempt. Never rejects; a late answer to an abandoned attempt is ignored. */
   readonly send: (command: AppendCommand, tryMs: number) => Promise<AppendAnswer>
   /** Whether the server does not know shared calls (before version 21.10). */
   readonly unsupported: () => boolean
 }
 
-/** One shared call and the tries that wait for its answers. */
+/** One shared call and the attempts that wait for its answers. */
 interface Lane {
   readonly call: Call
   readonly channel: CallChannel | undefined
@@ -71,7 +71,8 @@ export function createBatchAppend(client: ClientInternals, leaderMoved: LeaderCh
       opened.waiting.get(id)?.(answer)
       opened.waiting.delete(id)
       if (answer.kind === 'transport' && isWrongNode(answer.reason)) {
-        // The call would stay with this node: the next try opens another one, to the next leader.
+        // The call would stay with this node: the next attempt opens another one, to the next
+        // leader.
         if (lane === opening) lane = undefined
         opened.call.cancel()
       }
@@ -142,7 +143,7 @@ function sendOn(
     let fallSilent = () => undefined as void
     const wholeMs = tryMs + TIMER_SLACK_MS
     const silenceMs = Math.min(SILENCE_MS, wholeMs)
-    // One timer at a time: nearly every try is answered long before the first.
+    // One timer for all attempts: nearly every one is answered long before it fires.
     let timer = setTimeout(() => {
       fallSilent()
       timer = setTimeout(endUnanswered, wholeMs - silenceMs)

@@ -9,7 +9,7 @@ import {
 import { failureOf } from './failure.ts'
 import { unaryAnswer, unaryRequests, type AppendAnswer, type AppendCommand } from './wire-append.ts'
 
-/** One try of an append in its own call. Never rejects. */
+/** One attempt of an append in a separate call. Never rejects. */
 export async function sendUnary(
   client: ClientInternals,
   command: AppendCommand,

@@ -38,7 +38,7 @@ interface Progress {
   outcome: AppendObservation['outcome']
 }
 
-/** One append with all its tries: identical ids, bytes and revision each time. */
+/** One append with all its attempts: identical ids, bytes and revision each time. */
 export async function appendEvents(
   deps: AppendDeps,
   stream: string,
@@ -92,7 +92,7 @@ function encodeAll(
 }
 
 interface PreparedAppend {
-  /** Without the namespace, for errors. */
+  /** Name of the stream without the namespace, for errors. */
   readonly stream: string
   readonly command: AppendCommand
   readonly untilMs: number

@@ -3,9 +3,8 @@ import type { CallOptions, Channel, Client, Metadata } from '@grpc/grpc-js'
 import type { Readable } from 'node:stream'
 
 /**
- * What the client library keeps for its own commands: the channel with its discovery, leader
- * change, reconnection, credentials and keepalive. Only `connection.ts` uses it; the library's
- * version is locked.
+ * Internals of the client library: the channel with its discovery, leader change, reconnection,
+ * credentials and keepalive. Only `connection.ts` uses it; the library's version is locked.
  */
 export interface ClientInternals {
   readonly execute: <T>(
@@ -36,7 +35,7 @@ export interface ClientInternals {
   readonly dispose: () => Promise<void>
 }
 
-/** What a call travels on. */
+/** The connection of a call. */
 export type CallChannel = ReturnType<Client['getChannel']>
 
 type StreamsClientType = new (...args: ConstructorParameters<typeof StreamsClient>) => StreamsClient

@@ -22,7 +22,10 @@ export interface EventLogOptions {
   readonly appendPath?: AppendPath
 }
 
-/** Health that probes by doing what failed, and reports to logs and metrics. */
+/**
+ * Creates the health of the log: it probes by repeating the kind of call that failed, and reports
+ * to logs and metrics.
+ */
 function watchHealth(deps: ProbeDeps, observer: EventLogObserver, logger: Log): Health {
   const health: Health = createHealth({
     limits: deps.limits,

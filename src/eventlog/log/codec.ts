@@ -26,7 +26,7 @@ export interface EncodedEvent {
   readonly type: string
   readonly data: Uint8Array
   readonly metadata: Uint8Array
-  /** What it adds to an append, framing included (rounded up). */
+  /** Bytes that an event adds to an append, including framing (rounded up). */
   readonly sizeBytes: number
 }
 
@@ -48,7 +48,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 /** A retry, the size check and the append use the same encoded bytes. */
 const encodings = new WeakMap<NewEvent, EncodedEvent>()
 
-/** Where a value departs from its schema: the path and the rule, never the value (P7). */
+/** Describes where a value violates its schema: the path and the rule, never the value (P7). */
 function firstFault(check: TypeCheck<TSchema>, value: unknown): string {
   const fault = check.Errors(value).First()
   return fault === undefined

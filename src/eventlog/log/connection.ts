@@ -19,7 +19,7 @@ import type { AppendAnswer, AppendCommand } from './wire-append.ts'
 import type { ReadRequest } from './wire.ts'
 import { readAnswer, type ReadAnswer } from './wire-read.ts'
 
-/** The most answers handed over at once. */
+/** Maximum number of answers that are handed over together. */
 const PULL_BATCH = 64
 const KEEPALIVE_TIMEOUT_MS = 5_000
 const READ_PATH = '/event_store.client.streams.Streams/Read'
@@ -32,14 +32,14 @@ export interface PullOptions {
   readonly onIdle: () => Promise<boolean> | boolean
 }
 
-/** How appends are sent: in a shared call (cheaper), or in one call each. */
+/** Kind of call for appends: one shared call (cheaper), or one call for each. */
 export type AppendPath = 'batch' | 'unary'
 
 /** One connection to the log; it reconnects by itself. */
 export interface Connection {
-  /** One try of an append. Never rejects. */
+  /** One attempt of an append. Never rejects. */
   readonly append: (command: AppendCommand, tryMs: number) => Promise<AppendAnswer>
-  /** Answers in order, pulled: nothing is fetched far ahead. Throws errors of gRPC, unmapped. */
+  /** Answers in order, on demand: nothing is read far ahead. Throws errors of gRPC, unmapped. */
   readonly pull: (
     request: ReadRequest,
     options: PullOptions,
@@ -117,7 +117,7 @@ async function* pull(
   }
 }
 
-/** The call of one read: what has arrived of it, and what ended it. */
+/** The call of one read: the answers that have arrived, and its end. */
 class PulledRead {
   #call: ClientReadableStream<ReadAnswer> | undefined
   #channel: CallChannel | undefined
@@ -131,7 +131,8 @@ class PulledRead {
 
   constructor(leaderMoved: LeaderCheck, signal: AbortSignal | undefined) {
     this.#signal = signal
-    // Only until the first answer: later a subscription may be silent because nothing happens.
+    // The timer runs only until the first answer: later a subscription may be silent because
+    // nothing happens.
     this.#silence = setTimeout(() => {
       if (this.#channel !== undefined)
         void leaderMoved(this.#channel).then((moved) => {

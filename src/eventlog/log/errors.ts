@@ -12,7 +12,7 @@ type LogErrorCode =
 
 export type LogError = DomainError<LogErrorCode>
 
-/** Certain: nothing was appended, or nothing could be read. */
+/** It is certain that nothing was appended, or that nothing could be read. */
 export function logUnavailable(reason: string): LogError {
   return new DomainError('log_unavailable', 'the event log is unavailable', { reason })
 }
@@ -36,7 +36,7 @@ export function logOutcomeUnknown(stream: string, tries: number, reason: string)
   })
 }
 
-/** Another writer was first. Certain: nothing of this append is in the log. */
+/** Another writer appended first. It is certain that nothing of this append is in the log. */
 export function wrongExpectedRevision(
   stream: string,
   expected: ExpectedRevision,

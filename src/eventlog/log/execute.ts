@@ -7,7 +7,7 @@ import type { EventLog, EventMetadata, NewEvent, RecordedEvent } from './types.t
 import { currentSchemaVersion } from './codec.ts'
 import { readPages } from './pages.ts'
 
-/** How often a command is decided again because another writer was first. */
+/** How often a command is decided again because another writer appended first. */
 const MAX_DECISIONS = 12
 const CONFLICT_BACKOFF_MIN_MS = 2
 const CONFLICT_BACKOFF_MAX_MS = 100
@@ -17,7 +17,7 @@ export interface ExecuteInput<State, Command, Event extends AnyEvent> {
   readonly stream: string
   readonly decider: Decider<State, Command, Event>
   readonly command: Command
-  /** Names this command for ever: a repetition on this stream appends nothing. */
+  /** Permanent id of this command: a repetition on this stream appends nothing. */
   readonly commandId: string
   readonly metadata: Omit<EventMetadata, 'schemaVersion' | 'commandId'>
   /**
@@ -39,7 +39,7 @@ export interface StreamState<State> {
   readonly revision: bigint
 }
 
-/** An event of this command as it stands in the log. */
+/** An event of this command as stored in the log. */
 type ExecutedEvent<Event extends AnyEvent> = Event & {
   readonly id: string
   readonly metadata: EventMetadata
@@ -82,7 +82,7 @@ async function load<State, Command, Event extends AnyEvent>(
   return { ...(await readOn(log, stream, decider, before, onEvent)), own }
 }
 
-/** Reads a stream on from what was read before, and folds it. */
+/** Reads the rest of a stream from an earlier state, and folds it. */
 export async function readOn<State, Event extends AnyEvent>(
   log: Pick<EventLog, 'readStream'>,
   stream: string,

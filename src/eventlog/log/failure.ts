@@ -1,11 +1,11 @@
 import { status, type ServiceError } from '@grpc/grpc-js'
 import { NeverSentError } from './client-internals.ts'
 
-/** What a failed try shows about the log. */
+/** What a failed attempt shows about the log. */
 export type TryFailure =
   | {
       readonly kind: 'transport'
-      /** Whether it is certain that this try appended nothing. */
+      /** Whether it is certain that this attempt appended nothing. */
       readonly certain: boolean
       readonly retry: boolean
       readonly reason: string
@@ -16,7 +16,7 @@ export type TryFailure =
     }
   | { readonly kind: 'too_large'; readonly limitBytes: number }
   | { readonly kind: 'rejected'; readonly reason: string }
-  /** What is needed is damaged in the store. Nothing was appended. */
+  /** The requested data is damaged in the store. Nothing was appended. */
   | { readonly kind: 'damaged'; readonly reason: string }
   /** The server refused the gateway's account. Nothing was appended. */
   | { readonly kind: 'denied'; readonly reason: string }
@@ -31,7 +31,7 @@ const NEVER_SENT =
 /** Messages of a node that refuses an append before it does anything with it. */
 const NOT_TAKEN = /Server Is (Not Ready|Busy|Too Busy)|No leader info|NotHandledReason/
 
-/** Those of them that mean that another node leads, now or soon. */
+/** The codes of them that mean that another node is leader, now or soon. */
 const ELSEWHERE = /Server Is Not Ready|No leader info/
 
 /** Whether an answer says that the node did not accept the append. */
@@ -45,10 +45,10 @@ export function isWrongNode(reason: string): boolean {
 }
 
 /**
- * What the end of a shared call means for a try that was written to it. The server may have ended
- * it because of another try, and may still carry this one out: only a call that reached no server,
- * or one whose account or method was refused before the server read from it, certainly appended
- * nothing.
+ * The outcome of an attempt that was written to a shared call which has ended. The server may have
+ * ended it because of another try, and may still carry this one out: only a call that reached no
+ * server, or one whose account or method was refused before the server read from it, certainly
+ * appended nothing.
  */
 export function failureOfSentTry(error: unknown, wasAnswered: boolean): TryFailure {
   const failure = failureOf(error)
@@ -61,12 +61,13 @@ export function failureOfSentTry(error: unknown, wasAnswered: boolean): TryFailu
 }
 
 /**
- * What the end of a shared call means for a try that was not written to it: it appended nothing.
+ * The outcome of an attempt that was not written to a shared call which has ended: it appended
+ * nothing.
  */
 export function failureOfUnsentTry(error: unknown): TryFailure {
   const failure = failureOf(error)
   if (failure.kind === 'denied') return failure
-  // Every other certain outcome is that of a try that was written.
+  // Every other certain outcome belongs to an attempt that was written.
   const retry = failure.kind !== 'transport' || failure.retry
   return { kind: 'transport', certain: true, retry, reason: reasonOf(error) }
 }

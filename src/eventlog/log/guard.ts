@@ -6,15 +6,15 @@ import { logUnavailable } from './errors.ts'
 import type { EventLog, EventLogObserver } from './types.ts'
 
 /**
- * Keeps a log from being used while it may be another one than the database belongs to. A store that is
- * restored from a backup, or replaced, is restarted for it, which drops every subscription: from then
- * on nothing is admitted until the log was compared with the database again. It is compared from time
- * to time as well, for processes without a subscription.
+ * Blocks the log while it may not be the one that belongs to the database. Restoring a store from a
+ * backup, or replacing it, needs a restart, which drops every subscription: from then on nothing is
+ * admitted until the log was compared with the database again. It is also compared at intervals,
+ * for processes without a subscription.
  */
 
 /** Between two comparisons of a log that did not drop a subscription. */
 const COMPARE_EVERY_MS = 5_000
-/** The same while the log is refused or in doubt. */
+/** The interval while the log is refused or not yet compared. */
 const COMPARE_AGAIN_MS = 100
 /** How long a caller waits for a comparison. */
 const PATIENCE_MS = 2_500
@@ -22,7 +22,7 @@ const PATIENCE_MS = 2_500
 interface GuardOptions {
   readonly logger: Log
   readonly observer: EventLogObserver
-  /** What a failed comparison shows of this log: "is another one: …". Undefined where it shows nothing. */
+  /** The result of a failed comparison: "is another one: …". Undefined if it proves nothing. */
   readonly refusalOf: (error: unknown) => string | undefined
 }
 
@@ -41,7 +41,7 @@ export class LogGuard {
     this.#options = options
   }
 
-  /** The observer of the guarded log; it passes on what it sees. */
+  /** The observer of the guarded log; it passes events on to the given one. */
   get observer(): EventLogObserver {
     const { observer } = this.#options
     return {
@@ -57,7 +57,7 @@ export class LogGuard {
     }
   }
 
-  /** The guarded log, for as long as it is open; `compare` throws where it is another one. */
+  /** The guarded log while it is open; `compare` throws if it is another log. */
   guard(log: EventLog, compare: () => Promise<unknown>): EventLog {
     this.#compareOnce = () =>
       (this.#comparing ??= runForAllTokens(() => this.#compare(log, compare)).finally(
@@ -68,7 +68,7 @@ export class LogGuard {
       await log.ready()
       await this.#admit()
     }
-    /** Most calls find it open, and wait for nothing. */
+    /** Most calls find the guard open, and do not wait. */
     const admitted = async <Result>(begin: () => Promise<Result>): Promise<Result> => {
       await admit()
       return begin()
@@ -127,7 +127,7 @@ export class LogGuard {
     if (this.#refusal !== undefined) throw logUnavailable(`it ${this.#refusal}`)
   }
 
-  /** @throws what it failed by, unless that shows another log */
+  /** @throws the failure of the comparison, unless it proves another log */
   async #compare(log: EventLog, compare: () => Promise<unknown>): Promise<void> {
     const doubts = this.#doubts
     const { refusalOf, logger, observer } = this.#options

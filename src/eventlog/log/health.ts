@@ -16,12 +16,14 @@ export interface Health {
   /** The log answers and refuses the gateway's account; a further try would not change that. */
   readonly denied: (call: LogCall, reason: string) => void
   readonly healthy: () => boolean
-  /** Which call of the gateway's account the log refuses at the moment, and with what message. */
+  /**
+   * The kind of call that the log refuses to the gateway's account at the moment, and its message.
+   */
   readonly denial: () => string | undefined
   /**
-   * Resolves at once while the log is healthy. In the first moments of an outage a bounded number
-   * of callers waits for its end, since a change of leader takes that long; later callers do not
-   * wait.
+   * Resolves immediately while the log is healthy. In the first moments of an outage a bounded
+   * number of callers waits for its end, because a change of leader takes that long; later callers
+   * do not wait.
    * @throws `log_unavailable`
    */
   readonly admit: () => Promise<void>
@@ -29,7 +31,7 @@ export interface Health {
 }
 
 interface HealthDeps {
-  /** Resolves when the log takes such a call; it has a timeout. */
+  /** Resolves when the log accepts a call of this kind; it has a timeout. */
   readonly probe: (call: LogCall) => Promise<void>
   readonly limits: EventLogLimits
   readonly observer: EventLogObserver
@@ -108,7 +110,7 @@ const fresh = (): Facet => ({ failures: 0, open: false, denial: undefined })
 /** The breaker of each kind of call. */
 class Facets {
   readonly #byCall: Readonly<Record<LogCall, Facet>> = { append: fresh(), read: fresh() }
-  /** When the present failures began. */
+  /** Start of the present failures. */
   #sinceMs: number | undefined
 
   isHealthy(): boolean {

@@ -1,17 +1,17 @@
 /** Every bound of the event log client (P10). Units are in the names. */
 export interface EventLogLimits {
-  /** One append, including all tries and the wait for a free place. */
+  /** One append, including all attempts and the wait for a free place. */
   readonly appendDeadlineMs: number
-  /** One try of an append; its outcome is unknown afterwards. */
+  /** One attempt of an append; its outcome is unknown afterwards. */
   readonly appendTryMs: number
   /** One page of a read, or the answer to a single question. */
   readonly readTryMs: number
-  /** One page of a read, including all tries. */
+  /** One page of a read, including all attempts. */
   readonly readDeadlineMs: number
   /** First pause between tries; it doubles up to `backoffMaxMs`. */
   readonly backoffMinMs: number
   readonly backoffMaxMs: number
-  /** Appends under way at once; more wait. */
+  /** Maximum number of running appends; further ones wait. */
   readonly maxConcurrentAppends: number
   /** Appends waiting for a place; more are refused as `log_unavailable`. */
   readonly maxQueuedAppends: number

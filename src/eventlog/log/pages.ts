@@ -1,6 +1,6 @@
 import type { EventLog, RecordedEvent } from './types.ts'
 
-/** Events of a stream that are read at once. */
+/** Events of a stream per read. */
 const PAGE_EVENTS = 500
 
 /** Events of a stream of any length from a revision on, the oldest first. @throws what the log throws */

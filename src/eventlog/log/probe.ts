@@ -19,7 +19,7 @@ const PROBE_STREAM = 'probe'
 const EMPTY = Buffer.from('{}')
 const PROBE_BYTES = 200
 
-/** One try to append: nothing else shows that the log appends. Undefined if it did. */
+/** One attempt to append: only this shows that the log appends. Undefined if it did. */
 export async function probeAppend(deps: ProbeDeps, tryMs: number): Promise<TryFailure | undefined> {
   const event = {
     id: newUuid(),
@@ -33,7 +33,9 @@ export async function probeAppend(deps: ProbeDeps, tryMs: number): Promise<TryFa
   return answer.kind === 'success' ? undefined : answer
 }
 
-/** One try to read the last event of the log, of any namespace. Undefined if the log answered. */
+/**
+ * One attempt to read the last event of the log, of any namespace. Undefined if the log answered.
+ */
 export async function probeRead(deps: ProbeDeps, tryMs: number): Promise<TryFailure | undefined> {
   try {
     await readPlace(deps, readTipRequest(), tryMs)

@@ -27,7 +27,7 @@ export interface ReadDeps {
   readonly observer: EventLogObserver
 }
 
-/** One page, one try; an unknown stream is an empty page. Errors are those of gRPC. */
+/** Reads one page in one attempt; an unknown stream is an empty page. Errors are those of gRPC. */
 async function readPage(
   deps: ReadDeps,
   request: ReadRequest,
@@ -114,7 +114,7 @@ function retryPause(deps: ReadDeps, error: unknown, pauseMs: number): number {
     deps.health.denied('read', failure.reason)
     return Infinity
   }
-  // The log answers, and what is asked for cannot be had.
+  // The log answers, but the requested data cannot be read.
   if (failure.kind === 'damaged') throw logUnavailable(failure.reason)
   deps.health.failed('read')
   return failure.kind === 'transport' && !failure.retry ? Infinity : pauseMs
@@ -151,8 +151,8 @@ export async function readStream(
 
 /**
  * `$all` of the namespace, exclusive of `from`, to the end of the log as its leader has it. A
- * broken read continues where it stopped, and so does one whose node lost the lead and may be
- * behind. The log ends at the position from which a new call returns nothing more.
+ * broken read continues where it stopped, and so does one whose node is no longer the leader and
+ * may be behind. The end of the log is reached when a new call returns nothing more.
  * @throws `log_unavailable` when nothing came for the read deadline
  */
 export async function* readAll(
@@ -168,7 +168,7 @@ export async function* readAll(
   let untilMs = monotonicClock.nowMs() + limits.readDeadlineMs
   while (given < wanted) {
     signal?.throwIfAborted()
-    // One more, because the event at `from` comes again.
+    // One more event, because the event at `from` is returned again.
     const request = readAllRequest(deps.prefixes, at, wanted - given + 1)
     const givenBefore = given
     try {
@@ -242,7 +242,10 @@ export async function isAnyBehind(
   return found !== undefined && (at === undefined || isBehind(found, at))
 }
 
-/** Finds the position of our last event in a log that others may fill faster than we do. */
+/**
+ * Finds the position of our last event in a log to which other programs may append faster than we
+ * do.
+ */
 interface EndFinder {
   /** The caller has read everything up to there: the search need not start before it. */
   readonly passed: (at: LogPosition) => void
@@ -256,13 +259,14 @@ interface EndFinder {
 
 /**
  * The server searches the events of other programs one by one and does not report how far it is. So
- * each search ends where the one before began, and a silent search does not make the log unhealthy:
- * the last event of all, which the server finds at once, shows whether the log answers.
+ * each search ends where the previous one began, and a silent search does not make the log
+ * unhealthy: reading the last event of all, which the server finds immediately, shows whether the
+ * log answers.
  */
 export function createEndFinder(deps: ReadDeps): EndFinder {
   let searched: LogPosition | undefined
   let last: bigint | undefined
-  /** How far what was passed reached. */
+  /** Position up to which events were passed. */
   let floor: bigint | undefined
 
   const searchedTo = (at: LogPosition) => {

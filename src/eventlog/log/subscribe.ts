@@ -23,11 +23,11 @@ interface Cursor {
 }
 
 /**
- * Pulled `$all` of the namespace: after an error, a silent end or a stall it goes on behind the
- * last message handed over, so there is neither gap nor duplicate. Messages keep the order in
- * which the server sent them, so a checkpoint never overtakes an event.
- * @throws `event_invalid` when an event cannot be understood: never skipped without `onUnknown`; what
- *   `onOpened` throws
+ * Subscription to `$all` of the namespace, read on demand: after an error, a silent end or a stall
+ * it continues after the last message handed over, so there is neither gap nor duplicate. Messages
+ * keep the order in which the server sent them, so a checkpoint never overtakes an event.
+ * @throws `event_invalid` when an event cannot be understood: never skipped without `onUnknown`;
+ *   what `onOpened` throws
  */
 export async function* subscribe(
   deps: SubscribeDeps,

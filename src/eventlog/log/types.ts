@@ -12,7 +12,7 @@ export interface EventMetadata {
   readonly causationId?: string
   readonly tenantId?: string
   readonly tokenId?: string
-  /** Who caused it, for acts of operators and for what the program does for them. */
+  /** Actor, for acts of operators and for acts of the program on their behalf. */
   readonly actor?: string
 }
 
@@ -102,15 +102,15 @@ export interface EventLog {
     /** Only streams whose name begins so; filtered by the server. */
     readonly streamPrefix?: StreamPrefix
     /**
-     * Called with an event that the program does not understand; the subscription continues. Only
-     * for readers that store nothing of what they read: without it such an event ends the
-     * subscription, because a read model never skips an event.
+     * Called with an event that the program cannot decode; the subscription continues. Only for
+     * readers that store nothing of their events: without it such an event ends the subscription,
+     * because a read model never skips an event.
      */
     readonly onUnknown?: (event: UnknownEvent) => void
     /**
-     * Called each time a server has accepted the subscription, before it hands over what comes: after a
-     * restart the store may hold another log. While it throws `log_unavailable` the subscription is
-     * tried again; any other failure ends it.
+     * Called each time a server has accepted the subscription, before any message is handed over:
+     * after a restart the store may hold another log. While it throws `log_unavailable` the
+     * subscription is tried again; any other failure ends it.
      */
     readonly onOpened?: () => Promise<unknown>
     readonly signal: AbortSignal
@@ -124,7 +124,10 @@ export interface EventLog {
    * `log_unavailable`
    */
   readonly ready: () => Promise<void>
-  /** Why the log cannot be used although it answers, as what it does: only the operator can change that. */
+  /**
+   * Why the log cannot be used although it answers, as a verb phrase: only the operator can change
+   * that.
+   */
   readonly denial: () => string | undefined
   /**
    * Tries every kind of call that the gateway's account needs. @throws `log_access_denied` naming
@@ -134,7 +137,7 @@ export interface EventLog {
   readonly close: () => Promise<void>
 }
 
-/** What the log client reports to metrics; every member is optional and must not throw. */
+/** Reports of the log client to metrics; every member is optional and must not throw. */
 export interface EventLogObserver {
   readonly appended?: (append: AppendObservation) => void
   readonly read?: (read: {

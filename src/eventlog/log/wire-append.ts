@@ -32,7 +32,7 @@ export interface AppendCommand {
   readonly expected: ExpectedRevision
 }
 
-/** How one try ended. */
+/** The outcome of one attempt. */
 export type AppendAnswer =
   | { readonly kind: 'success'; readonly revision: bigint; readonly position: bigint | undefined }
   | TryFailure
@@ -81,7 +81,7 @@ const DATA = delimited(4)
 const PROPOSED = delimited(3)
 const UUID_BYTES = 36
 
-/** An entry of the map that says what an event is. */
+/** An entry of the map that describes an event. */
 function entry(name: string, value: string): Buffer {
   const names = Buffer.from(name)
   const values = Buffer.from(value)
@@ -141,7 +141,7 @@ const EXPECTED_ANY = delimited(4)
 /** `is_final` of a request. */
 const IS_FINAL = varint(4)
 
-/** What the field of the expected revision holds: the number, or an empty message. */
+/** The content of the field of the expected revision: the number, or an empty message. */
 function expectedBytes(expected: ExpectedRevision): readonly number[] {
   if (expected === 'any') return [EXPECTED_ANY, 0]
   if (expected === 'no_stream') return [EXPECTED_NO_STREAM, 0]

@@ -19,7 +19,7 @@ import {
 export type ReadAnswer =
   | {
       readonly kind: 'event'
-      /** Its stream name includes the namespace. */
+      /** Name of its stream, including the namespace. */
       readonly event: WireEvent
       readonly at: LogPosition
     }

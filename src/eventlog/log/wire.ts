@@ -101,7 +101,7 @@ export function readLastRequest(prefixes: readonly string[]): ReadRequest {
   return readRequest(options)
 }
 
-/** The last event of all, of any namespace; the server finds it at once. */
+/** The last event of all, of any namespace; the server finds it immediately. */
 export function readTipRequest(): ReadRequest {
   const options = readOptions()
   options.setAll(allOptions('end'))

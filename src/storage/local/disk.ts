@@ -87,7 +87,7 @@ const LOOK_FOR_MS = 200
 export function createDiskFloor(options: {
   readonly directory: string
   readonly floorBytes: number
-  /** What the directory's disk has free; by default the file system is asked. */
+  /** Reads the free space on the disk of a directory; by default from the file system. */
   readonly freeBytes?: (directory: string) => Promise<number>
 }): () => Promise<void> {
   const { directory, floorBytes, freeBytes = freeBytesOf } = options

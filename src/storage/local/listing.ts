@@ -10,7 +10,7 @@ import { objectBytesIn, WITH_SUMS } from './object-file.ts'
 async function namesIn(folder: string): Promise<readonly string[]> {
   try {
     const entries = await readdir(folder, { withFileTypes: true })
-    // With its slash a folder sorts where its objects' keys do.
+    // With its slash, the name of a folder sorts like the keys of its objects.
     const names = entries
       .filter((entry) => entry.isFile() || entry.isDirectory())
       .map((entry) => (entry.isDirectory() ? `${entry.name}/` : keyPartOf(entry.name)))

@@ -22,7 +22,7 @@ const BLOCK_BYTES = 64 * 1024
 const CHUNK_BYTES = 4 * BLOCK_BYTES
 const SUM_BYTES = 4
 
-/** Where an object is, and how large it is without its sums. */
+/** Path of an object, and its size without its checksums. */
 export interface FoundFile {
   readonly path: string
   readonly sizeBytes: number
@@ -35,7 +35,7 @@ interface Span {
   readonly sizeBytes: number
 }
 
-/** The bytes that follow those of the object. */
+/** The bytes after those of the object. */
 function sumsBytesOf(sizeBytes: number): number {
   return (Math.ceil(sizeBytes / BLOCK_BYTES) + 1) * SUM_BYTES
 }
@@ -126,7 +126,7 @@ export class ObjectBytes extends Readable {
   readonly #forOneSocket: boolean
   readonly #buffers: Buffer[] = []
   #chunks = 0
-  /** The position of what is read next. */
+  /** The position of the next read. */
   #position: number
   readonly #end: number
   #file: FileHandle | undefined

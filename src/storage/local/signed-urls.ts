@@ -16,7 +16,7 @@ interface SignedUrls {
   readonly keyOf: (pathBelow: string, query: UrlQuery, nowMs: number) => string | undefined
 }
 
-/** Where the gateway serves objects. */
+/** Path under which the gateway serves objects. */
 const OBJECTS_PATH = '/objects/'
 
 /**

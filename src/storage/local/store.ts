@@ -28,7 +28,7 @@ interface LocalStoreOptions {
 
 /** The object of a signed URL. */
 interface SignedObject {
-  /** Its file, whose first `sizeBytes` it is. */
+  /** File of the object, whose first `sizeBytes` are its content. */
   readonly path: string
   readonly sizeBytes: number
   readonly contentType: string

@@ -5,7 +5,7 @@ import { allSettledOrThrow } from '../../kernel/all-settled.ts'
 
 /** The most items of one statement; items that arrive meanwhile go into the next one. */
 const MAX_BATCH = 1_000
-/** How long the first item waits for others. */
+/** How long the first item waits for further items. */
 const GATHER_MS = 20
 
 interface Waiting<Item> {

@@ -50,7 +50,7 @@ async function applyNew(client: PoolClient, { owner, steps }: Migrations): Promi
 
 /**
  * Applies the new migrations of every owner, in order and all or nothing; safe to run on every
- * start of every replica. Migrations of a newer release stay as they are.
+ * start of every replica. Migrations of a newer release are left alone.
  */
 export async function migrate(pool: Pool, owners: readonly Migrations[]): Promise<void> {
   const client = await pool.connect()

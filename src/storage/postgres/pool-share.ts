@@ -12,13 +12,13 @@ type Connected = (
   release: (destroy?: boolean | Error) => void,
 ) => void
 
-/** How long to wait for a pool that has no timeout itself. */
+/** How long to wait for a pool that has no timeout. */
 const WAIT_TIMEOUT_MS = 5_000
 
 /**
  * Limits each token to its share of a pool: further requests of the token wait for the token's own
  * connections first, so that other tokens still find free ones. They wait no longer than for the
- * pool. Work without a token, or shared by several, is not bounded.
+ * pool. Work without a token, or shared by several tokens, is not bounded.
  *
  * Code that holds a connection must not ask for another: many such requests of one token would wait
  * for each other.

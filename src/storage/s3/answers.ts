@@ -1,14 +1,14 @@
 import { fetch as boundedFetch, Response } from 'undici'
 
 /**
- * What a service answers is not trusted: it may be at a wrong address, or a stranger's. Redirects are
+ * Answers of a service are not trusted: the address may be wrong, or a stranger's. Redirects are
  * refused, because a body and a signature would follow them to another host, and an answer is read
  * whole only up to a bound and only if it is plain XML, which the library reads in linear time.
  */
 
 /** The largest answer that is no object: a page of 1,000 keys of the greatest length fits. */
 const MAX_ANSWER_BYTES = 2 * 1024 * 1024
-/** The deepest that an answer of such a service nests. */
+/** Maximum depth of the XML that such a service sends. */
 const MAX_DEPTH = 8
 
 /** An answer that no such service gives. Asking again would not help. */
@@ -54,7 +54,8 @@ const NAME = /^[A-Za-z_][\w.-]{0,100}(?=[\s/]|$)/
 
 /**
  * The same XML without attributes; undefined if its tags do not nest, or nest too deep. The library
- * looks for the end of each tag in all that follows, which is quadratic where it is missing.
+ * searches all of the remaining text for the end of each tag, which is quadratic if ends are
+ * missing.
  */
 export function plainXml(text: string): string | undefined {
   if (!text.includes('<')) return text

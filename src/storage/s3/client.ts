@@ -29,8 +29,8 @@ export interface S3Limits {
   readonly tries: number
   readonly connections: number
   /**
-   * A body up to this size is sent at once, a larger one in parts of this size; one part is in
-   * memory.
+   * A body up to this size is sent in one request, a larger one in parts of this size; one part is
+   * in memory.
    */
   readonly partBytes: number
 }
@@ -86,12 +86,12 @@ export function toStorageError(error: unknown): Error {
   return storageUnavailable(isTransient(error) ? 'away' : 'refused', error)
 }
 
-/** One exchange with the service. Each has a timeout and is tried again if that can help. */
+/** One exchange with the service. Each has a timeout and is retried if that can help. */
 export interface S3Client {
   readonly exchange: <Result>(work: (s3: S3mini) => Promise<Result>) => Promise<Result>
-  /** The same for an object that is read at the reader's pace. */
+  /** The exchange for an object that is read at the reader's pace. */
   readonly read: <Result>(work: (s3: S3mini) => Promise<Result>) => Promise<Result>
-  /** The same for one page of a list, for which the library may ask several times. */
+  /** The exchange for one page of a list, for which the library may send several requests. */
   readonly listPage: <Result>(work: (s3: S3mini) => Promise<Result>) => Promise<Result>
   readonly presign: (key: string, lifeS: number) => Promise<string>
   readonly close: () => Promise<void>
@@ -117,7 +117,7 @@ export function createS3Client(options: S3Options, limits: S3Limits): S3Client {
       secretAccessKey: options.secretAccessKey,
       endpoint,
       requestAbortTimeout: isObject ? limits.readTimeoutMs : limits.exchangeTimeoutMs,
-      // Its types are not quite those of the platform's.
+      // The library's types differ slightly from those of the platform.
       fetch: fetch as unknown as typeof globalThis.fetch,
     })
   }

@@ -119,7 +119,9 @@ async function openObject(
   }
 }
 
-/** The bytes that an answer announces; undefined if it is not the answer to what was asked. */
+/**
+ * The number of bytes that an answer announces; undefined if the answer does not match the request.
+ */
 function sizesOf(
   { status, headers }: Pick<Response, 'status' | 'headers'>,
   firstByte: number | undefined,
