@@ -41,7 +41,7 @@ export const tenants = rowsOf<TenantEvent>()({
       tenant_id: text(),
       name: text(),
       opened_at: time(),
-      /** Below what its balances count as low, [{currency, below}], and where it is notified. */
+      /** Thresholds of its low balances, [{currency, below}], and the webhook that is notified. */
       balance_thresholds: constrained(json(), `default '[]'`),
       webhook_url: nullable(text()),
       webhook_secret_version: constrained(int(), 'default 1'),
@@ -83,9 +83,9 @@ export const users = rowsOf<Extract<AccountEvent, { readonly type: 'UserAdded' }
 })
 
 /**
- * The events of accounts, without those that set what a later one set again: an account is read from here
- * at once, however often its settings changed. A new version of an account's event, or of what a
- * setting's event says, needs a new version of this read model.
+ * The events of accounts, without settings that a later event replaced: an account is read from
+ * them in one query, however often its settings changed. A new version of an event of an account,
+ * or of the terms of a setting, needs a new version of this read model.
  */
 export const accounts = table('access.accounts', {
   columns: {
@@ -186,7 +186,7 @@ const secrets = table('access.secrets', {
   earlyIndexes: { token: '(token_id)' },
 })
 
-/** One by one: a rotation changes the secrets before it. */
+/** Applies the events of secrets one by one: a rotation changes the earlier secrets. */
 async function applySecrets(client: PoolClient, batch: readonly RecordedEvent[]): Promise<void> {
   for (const { type, data } of batch) {
     if (type === 'TokenRotated')
@@ -199,7 +199,7 @@ async function applySecrets(client: PoolClient, batch: readonly RecordedEvent[])
   }
 }
 
-/** The same for all events of one token, in memory. */
+/** Applies all events of one token, in memory. */
 function secretsOf(events: readonly RecordedEvent[]): ReadonlyMap<string, AuditedRow> {
   let rows: readonly Row<typeof secrets.record.columns>[] = []
   for (const { type, data } of events) {

@@ -6,7 +6,7 @@ import { tenants, tokens, users } from './projection.ts'
 
 const { position: _position, ...shownOfTokens } = tokens.table.record.columns
 
-/** A token as it is known; the secret itself is not stored. */
+/** A stored token; the secret itself is not stored. */
 export type TokenRow = StoredRow<typeof shownOfTokens, undefined>
 
 const toToken = reader(shownOfTokens, undefined)
@@ -14,13 +14,13 @@ const toToken = reader(shownOfTokens, undefined)
 /** A token found by one of its secrets. */
 export interface FoundToken extends TokenRow {
   readonly secretHash: string
-  /** When this secret ends because it was rotated; undefined for the present one. */
+  /** Time at which this secret ends because it was rotated; undefined for the current one. */
   readonly secretValidUntilMs: number | undefined
 }
 
 /**
- * Some are read so that the tables of earlier versions, which have no such column, answer too:
- * every token must keep working while they are rebuilt.
+ * Some columns are read in a way that also works on tables of earlier versions, which do not have
+ * them: every token must keep working while they are rebuilt.
  */
 const tokenColumns = `t.token_id, t.tenant_id, t.user_id, t.kind, t.name, t.scope, t.models,
   to_jsonb(t) -> 'limits' as limits, to_jsonb(t) -> 'addresses' as addresses,
@@ -133,7 +133,7 @@ export async function listIssued(
   return rows.map(toToken)
 }
 
-/** Finds those of these tokens that are the tenant's. */
+/** Finds the tokens among these that belong to the tenant. */
 export async function tokensOfTenant(
   db: Queryable,
   tenantId: string,
@@ -213,7 +213,7 @@ export interface Webhook {
   readonly secretVersion: number
 }
 
-/** Those of these tenants that have one. */
+/** Finds the webhooks of those among these tenants that have one. */
 export async function webhooksOf(
   db: Queryable,
   tenantIds: readonly string[],
@@ -233,7 +233,10 @@ export async function webhooksOf(
 export const hasWebhookSql = (tenant: string): string =>
   `exists (select from access.tenants w where w.tenant_id = ${tenant} and w.webhook_url is not null)`
 
-/** Below what balances count as low, as a query whose columns are `tenant_id`, `currency` and `below`. */
+/**
+ * A query for the thresholds of low balances, whose columns are `tenant_id`, `currency` and
+ * `below`.
+ */
 export const thresholdsSql = `
   select t.tenant_id, x.currency, x.below from access.tenants t
   cross join lateral jsonb_to_recordset(t.balance_thresholds) as x (currency text, below numeric)
@@ -272,7 +275,7 @@ export async function hasTenant(db: Queryable, tenantId: string): Promise<boolea
   return rows[0]?.found === true
 }
 
-/** An account as it is stored: the events that still say something, in the order of its stream. */
+/** A stored account: the events that still apply, in the order of its stream. */
 export interface StoredAccount {
   readonly events: readonly AccountEvent[]
   /** The revision of the last event that was applied. */

@@ -4,12 +4,15 @@ import { shownSql } from './tables.ts'
 
 /** A row of the counts of a tenant's lists that does not follow from its assets and groups. */
 export interface CountedAssets {
-  /** Its key in words. */
+  /** Key of the count, in words. */
   readonly key: string
-  /** As it was counted again and as it is stored. */
+  /** Value by the rows, and stored value. */
   readonly counted: string
   readonly stands: string
-  /** The last change of what it counts, the earliest that its own position may be; and its own. */
+  /**
+   * Position of the last change of the counted rows, which is the lowest possible position of the
+   * count; and its stored position.
+   */
   readonly changed: string
   readonly position: string
 }
@@ -21,9 +24,9 @@ const listed = `tenant_id, group_type, case when group_type = 'LivenessFace' the
 const identity = 'tenant_id, group_type, user_id, kind, group_id, region, project_name, status'
 
 /**
- * Where the counts of a tenant's lists do not follow from its assets and groups. The position of a count
- * lies between the last change of what it counts and that up to which the read model has come: which of
- * them it is depends on the batches.
+ * Finds counts of a tenant's lists that do not match its assets and groups. The position of a count
+ * is between the last change of the counted rows and the position of the read model; its exact
+ * value depends on the batches.
  */
 export async function differingAssetCounts(
   db: Queryable,

@@ -10,7 +10,7 @@ export class Conditions {
     this.values = values
   }
 
-  /** Others of the same statement. */
+  /** Adds conditions that share the values of the same statement. */
   beside(...conditions: readonly string[]): Conditions {
     return new Conditions(conditions, this.values)
   }
@@ -51,7 +51,7 @@ export class Conditions {
     return this
   }
 
-  /** As the end of a `where`. */
+  /** The conditions as the end of a `where`. */
   get sql(): string {
     return this.#conditions.length === 0 ? 'true' : this.#conditions.join(' and ')
   }

@@ -8,10 +8,13 @@ import { counts, type assets, type groups } from './tables.ts'
 type AssetColumns = typeof assets.record.columns
 type GroupColumns = typeof groups.record.columns
 type Count = Row<typeof counts.record.columns>
-/** What a count is of. */
+/** The key of a count. */
 type CountKey = Omit<Count, 'n' | 'position'>
 
-/** Whose list shows it: of a person's that of the user who had them verified, else that of the tenant. */
+/**
+ * The owner of the list that shows an asset: for assets of a person the user who had the person
+ * verified, otherwise the tenant.
+ */
 export function listOwner(groupType: string, userId: string): string {
   return groupType === 'LivenessFace' ? userId : ''
 }
@@ -47,7 +50,8 @@ function countsOfGroup(row: Row<GroupColumns> | undefined): readonly CountKey[] 
 }
 
 /**
- * Adds to the counts what a batch changed, and moves the position of each count whose rows changed.
+ * Updates the counts by the changes of a batch, and moves the position of each count whose rows
+ * changed.
  */
 export async function writeCounts(
   client: PoolClient,

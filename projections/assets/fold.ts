@@ -4,7 +4,7 @@ import { verificationStream, type VerificationEvent } from '../../src/domain/ver
 import { rowsOf } from '../engine/read-model.ts'
 import { assets, groups, verifications } from './tables.ts'
 
-/** A use changes nothing of an asset: the creation that uses it is a task, which the timeline has. */
+/** A use does not change an asset: the creation that uses it is a task, which the timeline has. */
 type AssetChange = Exclude<AssetEvent, { readonly type: 'AssetUsed' }>
 
 export const assetRows = rowsOf<AssetChange>()({

@@ -3,16 +3,19 @@ import { Conditions } from './conditions.ts'
 import { assetStates, shownGroupStates, statesOf, type AssetStatus } from './state.ts'
 import { shownSql } from './tables.ts'
 
-/** What a caller's list of groups is narrowed by; undefined does not narrow. */
+/** The filter of a caller's list of groups; an undefined member does not filter. */
 export interface GroupListFilter {
   readonly tenantId: string
-  /** Sees what is of the persons this user had verified; of the general library all of the tenant. */
+  /**
+   * The user whose verified persons are visible; the general library is visible to all of the
+   * tenant.
+   */
   readonly userId: string
   readonly groupType: AssetGroupType
   readonly region: 'domestic' | 'overseas' | undefined
   readonly projectName: string | undefined
   readonly groupIds: readonly string[] | undefined
-  /** What their names begin with. */
+  /** Prefix of their names. */
   readonly name: string | undefined
 }
 
@@ -31,7 +34,7 @@ function askedStates(listed: ListedTable): readonly string[] | undefined {
   return listed.filter.statuses?.flatMap((status) => statesOf[status])
 }
 
-/** The same list without what narrows nothing; its name still does. */
+/** The list with the filter by name only. */
 export function withoutFacts(listed: ListedTable): ListedTable {
   const none = { region: undefined, projectName: undefined, groupIds: undefined }
   return listed.name === 'assets'
@@ -39,12 +42,12 @@ export function withoutFacts(listed: ListedTable): ListedTable {
     : { ...listed, filter: { ...listed.filter, ...none } }
 }
 
-/** How a list is read: all of it that is asked for, or along an order until there is enough. */
+/** How a list is read: all matching rows, or rows along an order until there are enough. */
 type Reading = 'found' | 'walked'
 
 /**
- * What a list shows; in a statement that has conditions already, beside them. The type stands as it is:
- * each type has its own indexes.
+ * The conditions of a list, to be combined with the existing conditions of a statement. The type is
+ * written as a literal, because each type has separate indexes.
  */
 export function listConditions(
   listed: ListedTable,
@@ -53,7 +56,7 @@ export function listConditions(
 ): Conditions {
   const { name: table, filter } = listed
   const { groupType, tenantId, userId, name = '' } = filter
-  // Names are found state by state; on a walk every state would be compared for nothing.
+  // Names are found state by state; a walk would compare every state in vain.
   const each = table === 'assets' ? assetStates.filter((s) => s !== 'deleted') : shownGroupStates
   const all = name === '' || reading === 'walked' ? undefined : each
   return others

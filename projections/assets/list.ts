@@ -13,7 +13,7 @@ export interface ListPage {
   /** From 1. */
   readonly pageNumber: number
   readonly pageSize: number
-  /** Where it is equal, the id decides. */
+  /** Equal values are ordered by id. */
   readonly sortBy: 'CreateTime' | 'UpdateTime' | 'GroupId'
   readonly sortOrder: 'Asc' | 'Desc'
 }

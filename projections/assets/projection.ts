@@ -5,7 +5,7 @@ import { writeCounts } from './counts.ts'
 import { assetRows, groupRows, verificationRows } from './fold.ts'
 import { assets, counts, groups, verifications } from './tables.ts'
 
-/** A row per asset, group and verification, counts for lists, what is still open. */
+/** One row per asset, group and verification, counts for lists, and open work. */
 export const assetsProjection: Projection = {
   name: 'assets',
   version: 2,

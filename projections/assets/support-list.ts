@@ -15,7 +15,7 @@ export interface GroupSearch {
   readonly region: 'domestic' | 'overseas' | undefined
   readonly projectName: string | undefined
   readonly groupId: string | undefined
-  /** What upstream calls it. */
+  /** Id upstream. */
   readonly nativeId: string | undefined
 }
 
@@ -25,7 +25,7 @@ export interface AssetSearch extends Omit<GroupSearch, 'state'> {
   readonly assetId: string | undefined
 }
 
-/** Goes on after the id of the last row already seen. */
+/** Continues after the id of the last row already seen. */
 export interface SearchPage {
   readonly after: string | undefined
   readonly limit: number

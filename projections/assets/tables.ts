@@ -40,25 +40,27 @@ const changed = {
   position: bigint(),
 }
 
-/** What lists show of each table. */
+/** The columns that lists show of each table. */
 export const shownSql = {
   assets: `state <> 'deleted'`,
   groups: `state in (${statesSql(shownGroupStates)})`,
 } as const
 
-/** The lists of each type of group are indexed apart: those of persons are each of one user. */
+/**
+ * The lists of each type of group have separate indexes: groups of persons belong to one user each.
+ */
 const lists = [
   { type: 'AIGC', owner: 'tenant_id' },
   { type: 'LivenessFace', owner: 'tenant_id, user_id' },
 ] as const
 
-/** What lists are narrowed by; the columns that narrow most lists least come first. */
+/** The columns by which lists are filtered; less selective ones come first. */
 const asked = ['name', 'region', 'project_name', 'state', 'group_id']
 
 /**
- * Three orders, each with what lists are narrowed by beside it, so that a page is found without the rows;
- * then what finds few among many, by facts or by name. No indexed value may be longer than a few
- * hundred characters: names are bounded where they come in.
+ * Indexes for three orders, each with the filter columns, so that a page is found without reading
+ * the rows; then indexes that find few rows among many, by facts or by name. No indexed value may
+ * be longer than a few hundred characters: names are bounded on input.
  */
 function listIndexes(
   table: keyof typeof shownSql,
@@ -91,9 +93,9 @@ export const assets = table('assets.assets', {
     group_type: text<AssetGroupType>(),
     ...keptAt,
     asset_type: text<AssetType>(),
-    /** As its tenant calls it. */
+    /** Name given by its tenant. */
     name: text(),
-    /** What upstream calls it; null while it is not known whether upstream has it. */
+    /** Id upstream; null while it is not known whether upstream has it. */
     native_id: nullable(text()),
     state: text<AssetState>(),
     /** Why it failed or was refused. */
@@ -105,7 +107,7 @@ export const assets = table('assets.assets', {
   storage: vacuumed,
   indexes: {
     ...listIndexes('assets', 'asset_id'),
-    // By what support looks for them, and what has no end yet.
+    // Indexes for support's look-ups and for open work.
     tenant: '(tenant_id, asset_id)',
     user: '(user_id, asset_id)',
     group: '(group_id, asset_id)',
@@ -123,7 +125,7 @@ export const groups = table('assets.groups', {
     name: text(),
     description: text(),
     native_id: nullable(text()),
-    /** The verification by which the group of a person came to be. */
+    /** The verification that created the group of a person. */
     verification_id: nullable(text()),
     state: text<GroupState>(),
     ...changed,
@@ -161,8 +163,9 @@ export const verifications = table('assets.verifications', {
 })
 
 /**
- * How many are listed: assets by status in all (group_id '') and by group, groups in all. user_id is ''
- * except for what belongs to a person: that is listed only for the user who had the person verified.
+ * Counts for lists: assets by status, over all groups (group_id '') and by group; and groups.
+ * user_id is '' except for assets of a person, which are listed only for the user who had the
+ * person verified.
  */
 export const counts = table('assets.counts', {
   columns: {
@@ -176,7 +179,7 @@ export const counts = table('assets.counts', {
     status: text(),
     n: bigint(),
     /**
-     * When what it counts last changed, also where it stays as many: when that was depends on
+     * Time of the last change of the counted rows, even if the count stayed equal: it depends on
      * the batches, so that no rebuild compares it.
      */
     position: operational(bigint()),

@@ -4,7 +4,7 @@ import { Conditions } from './conditions.ts'
 import { listOwner } from './counts.ts'
 import { listConditions, withoutFacts, type ListedTable } from './list-filter.ts'
 
-/** How many a list shows on all pages, and the least that has to be asked to find them. */
+/** The total of a list over all pages, and the smallest filter that finds the same rows. */
 export interface Total {
   readonly total: number
   readonly found: ListedTable
@@ -14,8 +14,8 @@ export interface Total {
 const MAX_REMEMBERED = 1_000
 
 /**
- * Totals that had to be counted row by row, each for as long as nothing of its list changes: a
- * caller that goes through the pages of a list has it counted once. Belongs to one database.
+ * Totals that had to be counted row by row, each cached until its list changes: a caller that goes
+ * through the pages of a list causes one count. Belongs to one database.
  */
 export class CountedTotals {
   readonly #counted = createLru<string, { readonly position: string; readonly total: number }>(
@@ -36,8 +36,8 @@ export class CountedTotals {
 }
 
 /**
- * A sum of few counts, but for what is narrowed by name. Where the counts show that every asset of the
- * list has what is asked for (its only region, its only group), it need not be asked for.
+ * A sum of few counts, except for lists filtered by name. If the counts show that every asset of
+ * the list has a filtered fact (its only region, its only group), the filter is left out.
  */
 export async function totalOf(
   db: Queryable,
@@ -55,8 +55,8 @@ export async function totalOf(
 }
 
 /**
- * How many the list has whatever is asked for, and with it, whatever their name; and the position of its
- * last change.
+ * Number of rows of the list without and with the filter, not by name; and the position of its last
+ * change.
  */
 async function sumCounts(
   db: Queryable,
@@ -64,7 +64,7 @@ async function sumCounts(
 ): Promise<{ readonly all: number; readonly matching: number; readonly position: string }> {
   const { name, filter } = listed
   const { tenantId, groupType, userId, region, projectName } = filter
-  // The empty id means all groups; no group has it.
+  // The empty id stands for all groups; no group has it.
   const groupIds = filter.groupIds?.filter((id) => id !== '') ?? ['']
   const list = new Conditions()
     .is('kind', name === 'assets' ? 'asset' : 'group')

@@ -1,9 +1,9 @@
 import type { AssetGroupType } from '../../src/domain/asset/events.ts'
 import type { Queryable } from '../engine/queryable.ts'
 
-/** What a worker does for a thing of the library until nothing is left to do. */
+/** Background work for an asset, a group or a verification until it is complete. */
 export type AssetWorkKind =
-  /** It is unknown whether upstream has it. */
+  /** The outcome of the creation upstream is unknown. */
   | 'find-asset'
   | 'find-group'
   /** Upstream works on it. */
@@ -25,9 +25,9 @@ export interface DueAssetWork {
   readonly isEnqueued: boolean
 }
 
-/** The same, leased to the caller. */
+/** The work, leased to the caller. */
 export interface AssetWork extends Omit<DueAssetWork, 'isEnqueued'> {
-  /** How often it was leased since the schedule began or was begun again, this time counted. */
+  /** Number of leases since the schedule began or was restarted, including this one. */
   readonly attempts: number
 }
 
@@ -42,7 +42,7 @@ interface WorkRecord {
   readonly is_enqueued: boolean
 }
 
-/** Up to `limit` of what is due at one account, the longest due first. */
+/** Leases up to `limit` due items of one account, the longest due first. */
 export async function dueAssetWork(
   db: Queryable,
   {
@@ -58,7 +58,8 @@ export async function dueAssetWork(
     readonly askedBeforeMs: number
   },
 ): Promise<readonly DueAssetWork[]> {
-  // Without a name: planned for the tables as they are, which grow and shrink by their whole size.
+  // The statement has no name, so that it is planned for the current sizes of the tables, which
+  // vary widely.
   const { rows } = await db.query<WorkRecord>({
     text: `with work as (
              select case state when 'created' then 'find-asset' when 'processing' then 'look'

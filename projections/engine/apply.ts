@@ -14,7 +14,7 @@ export interface Batch {
   readonly at: LogPosition
 }
 
-/** Where a batch is applied: the live schema, or the one of a rebuild. */
+/** The schema in which a batch is applied: the live one, or that of a rebuild. */
 interface Target {
   readonly projection: Projection
   /** Also the name of its checkpoint. */
@@ -25,7 +25,7 @@ interface Target {
 export class PoisonEventError extends Error {
   override readonly name = 'PoisonEventError'
   readonly event: RecordedEvent
-  /** Where the checkpoint stands: just before the event. */
+  /** Position of the checkpoint: just before the event. */
   readonly appliedTo: LogPosition
 
   constructor(event: RecordedEvent, appliedTo: LogPosition, cause: unknown) {

@@ -21,13 +21,13 @@ export function storable(text: string): string {
   return SUSPECT.test(text) ? text.replaceAll(UNSTORABLE, REPLACEMENT) : text
 }
 
-/** What an array literal has to quote, or Postgres cannot hold. */
+/** Characters that an array literal has to quote, or that Postgres cannot hold. */
 // oxlint-disable-next-line no-control-regex -- it is what is looked for
 const UNCLEAN = /["\\\u0000\ud800-\udfff]/
 
 /** `text[]` (also for `numeric[]`, `timestamptz[]` and the like by a cast). */
 export function textColumn(values: readonly (string | null | undefined)[]): string {
-  // Nearly every column is clean: joining it at once makes no garbage per value.
+  // Nearly every column is clean: joining it in one step makes no garbage per value.
   if (!values.includes(null) && !values.includes(undefined) && !UNCLEAN.test(values.join('')))
     return values.length === 0 ? '{}' : `{"${values.join('","')}"}`
   const literals = values.map((value) =>
@@ -36,7 +36,7 @@ export function textColumn(values: readonly (string | null | undefined)[]): stri
   return `{${literals.join(',')}}`
 }
 
-/** `int[]`, `bigint[]`, `numeric[]`, `boolean[]`: what needs no quoting. */
+/** `int[]`, `bigint[]`, `numeric[]`, `boolean[]`: values that need no quoting. */
 export function plainColumn(
   values: readonly (number | bigint | boolean | null | undefined)[],
 ): string {

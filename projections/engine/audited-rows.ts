@@ -5,20 +5,20 @@ import type { Queryable } from './queryable.ts'
 
 /**
  * Stored rows, for an auditor: every column as text in one canonical form, whatever its type, so
- * that a row can be held against what the log says without a number or a time losing digits.
+ * that a row can be compared with the log without a number or a time losing digits.
  */
 
-/** How a column is read. `text` does for whatever has only one form as text. */
+/** How a column is read. `text` fits every type that has only one form as text. */
 export type ColumnKind = 'text' | 'amount' | 'time' | 'date' | 'json' | 'hex'
 
 /** A table of a read model and the columns that follow from the log. */
 export interface AuditedTable {
-  /** With its schema, e.g. `ledger.lines`. */
+  /** Name with its schema, e.g. `ledger.lines`. */
   readonly name: string
   readonly columns: Readonly<Record<string, ColumnKind>>
 }
 
-/** Columns by name: text or null, what was parsed of a JSON column. */
+/** Columns by name: text, null, or the parsed value of a JSON column. */
 export type AuditedRow = Readonly<Record<string, unknown>>
 
 /** A table whose rows each follow from the events of one stream: an audit folds the stream again. */
@@ -32,15 +32,15 @@ export interface StreamTable {
   readonly key: string
   /** The types of events that set something. */
   readonly types: ReadonlySet<string>
-  /** Key of the row that an event begins, where every such row stays for ever. */
+  /** Key of the row that an event begins, if such rows are never removed. */
   readonly begun?: (event: RecordedEvent) => string | undefined
   /** The rows after the events of one stream, by key: the columns that are to be compared. */
   readonly rows: (events: readonly RecordedEvent[]) => ReadonlyMap<string, AuditedRow>
-  /** Whether a row may be missing: a policy may delete it, or others find that it is. */
+  /** Whether a row may be missing, because a policy deletes rows or another check covers it. */
   readonly mayLack?: (row: AuditedRow) => boolean
 }
 
-/** Whose task, token or other source an event is about. */
+/** Id of the task, token or other source of an event. */
 export interface Owner {
   readonly tenantId: string
   readonly userId: string | undefined
@@ -53,7 +53,7 @@ export interface EventTable {
   readonly key: string
   /** Whether the key is unique in the table: a row is then found at any position. */
   readonly unique: boolean
-  /** What a finding calls a row. */
+  /** Name of a row in a finding. */
   readonly nameOf?: (row: AuditedRow) => string
   /** Columns that other events set. */
   readonly excluded?: readonly string[]
@@ -81,7 +81,7 @@ export function canonicalTime(time: string | number | Date): string {
   return `${toTimestamp(unixMs).slice(0, -1)}000Z`
 }
 
-/** As it was written, which for JSON keeps the order of members. */
+/** The text as written, which for JSON keeps the order of members. */
 function asWritten(column: string, kind: ColumnKind): string {
   return kind === 'json' ? `${column}::text` : forms[kind](column)
 }
@@ -107,13 +107,15 @@ export async function rowsBetween(
   return rows
 }
 
-/** What separates the cells of a column where it is digested, and replaces null. No cell may contain either. */
+/**
+ * Separator of the cells of a digested column, and replacement of null. No cell may contain either.
+ */
 interface CellMarks {
   readonly between: string
   readonly null: string
 }
 
-/** How many rows there are, and for each column the SHA-256 over its cells, in hex. */
+/** Number of rows, and for each column the SHA-256 over its cells, in hex. */
 export interface RowDigest {
   readonly rows: number
   readonly columns: readonly string[]
@@ -129,7 +131,7 @@ export async function digestBetween(
   of: { readonly columns: readonly string[]; readonly key: string; readonly marks: CellMarks },
   range: { readonly after: bigint; readonly upTo: bigint; readonly limit: number },
 ): Promise<RowDigest> {
-  // By column: cells of one row brought together first cost Postgres twice as much.
+  // Digested column by column: collecting the cells of each row first costs Postgres twice as much.
   const cells = of.columns.map(
     (column, at) => `${asWritten(column, table.columns[column] ?? 'text')} as c${at}`,
   )
@@ -177,7 +179,7 @@ export async function rowsAfter(
   return rows
 }
 
-/** How many rows are of events up to a position. */
+/** Number of rows whose events are at or before a position. */
 export async function countUpTo(
   db: Queryable,
   { name }: AuditedTable,

@@ -13,7 +13,7 @@ import { startFeed, type FeedLimits } from './feed.ts'
 import { LogOlderError, notMet } from './older-log.ts'
 import type { Projection } from './types.ts'
 
-/** Larger than those of live batches: no reader waits for a rebuild. */
+/** Larger than live batches: no reader waits for a rebuild. */
 const LIMITS: FeedLimits = { maxEvents: 8_000, maxBytes: 16 * 1024 * 1024 }
 /** Most events that the swap itself may still have to apply. */
 const MAX_TAIL_EVENTS = 50_000
@@ -37,7 +37,7 @@ interface BuildOptions {
   readonly force?: boolean
 }
 
-/** How far the live tables have come: a place, and the last event up to there. */
+/** Position of the live tables, and the last event up to it. */
 export type Goal = Pick<Checkpoint, 'at' | 'lastEvent'>
 
 type EventMessage = Extract<SubscriptionMessage, { readonly kind: 'event' }>
@@ -94,10 +94,11 @@ export class BuildTarget {
   }
 
   /**
-   * Applies what comes after where the tables stand, up to `goal` inclusive, or to the end of
-   * the log without one. Returns how many events that were.
-   * @throws `log_unavailable` where the log is read to its end and the goal's last event was not met:
-   * the node that answered is behind; LogOlderError where the log does not hold it, unless forced
+   * Applies the events after the position of the tables, up to `goal` inclusive, or to the end of
+   * the log without one. Returns the number of events.
+   * @throws `log_unavailable` where the log is read to its end and the goal's last event was not
+   *   met: the node that answered is behind; LogOlderError where the log does not hold it, unless
+   *   forced
    */
   async readTo(goal: Goal | undefined): Promise<number> {
     const before = this.#count
@@ -130,7 +131,7 @@ export class BuildTarget {
     return this.#count - before
   }
 
-  /** The same inside the caller's transaction, for the few events at the end. */
+  /** Applies the last few events inside the caller's transaction. */
   async finish(client: PoolClient, goal: Goal): Promise<void> {
     const { log, signal, projection, schema } = this.#options
     const at = this.#at
@@ -158,9 +159,10 @@ export class BuildTarget {
   }
 
   /**
-   * Whether everything up to the goal was read, the log having ended after `met`. Its place may lie
-   * beyond our last event, where others' events went by; that event itself must have been met. False
-   * only when an older log is built from by force: the events it gets next must not be skipped.
+   * Whether everything up to the goal was read when the log ended after `met`. The goal's position
+   * may be beyond our last event, after events of other programs; our last event itself must have
+   * been read. False only when a rebuild from an older log is forced: the events appended to it
+   * later must not be skipped.
    */
   async #reaches({ lastEvent }: Goal, met: EventReference | undefined): Promise<boolean> {
     if (lastEvent === undefined || lastEvent.id === met?.id) return true

@@ -3,10 +3,10 @@ import { eventsThrough, isBehind, type LogPosition } from '../../src/eventlog/lo
 import { CheckpointMovedError, type StopReason } from './failures.ts'
 import type { Queryable } from './queryable.ts'
 
-/** Where a projection stands before the first event. */
+/** Position of a projection before the first event. */
 export const BEFORE_FIRST: LogPosition = { commit: -1n, prepare: -1n }
 
-/** An event by where it stands, to be found in the log again. */
+/** An event by its position, so that it can be found in the log again. */
 export interface EventReference {
   readonly id: string
   readonly stream: string
@@ -17,13 +17,13 @@ export interface EventReference {
 export interface Checkpoint {
   readonly name: string
   readonly version: number
-  /** Where to go on from. */
+  /** Position from which to continue. */
   readonly at: LogPosition
   /** Every event up to this position was considered; -1 before the first. */
   readonly position: bigint
   /** Events of our namespace considered so far. */
   readonly events: bigint
-  /** When the last event considered was recorded. */
+  /** Time at which the last considered event was recorded. */
   readonly recordedAt: Date | undefined
   /** The last event considered. */
   readonly lastEvent: EventReference | undefined
@@ -32,14 +32,14 @@ export interface Checkpoint {
   readonly stopped: StopReason | undefined
 }
 
-/** How far one batch moves a checkpoint. */
+/** The step by which one batch moves a checkpoint. */
 export interface Step {
-  /** Where the checkpoint has to stand now: the floor. */
+  /** Position that the checkpoint must have now: the floor. */
   readonly from: LogPosition
   readonly to: LogPosition
   /** Events of our namespace in between, handled or not. */
   readonly events: number
-  /** When the last of them was recorded. */
+  /** Time at which the last of them was recorded. */
   readonly recordedAt: Date | undefined
   readonly lastEvent: EventReference | undefined
 }
@@ -137,7 +137,7 @@ export async function resetCheckpoint(
   )
 }
 
-/** A step of one checkpoint, by a program that knows this version of what it is of. */
+/** A step of one checkpoint, by a program that knows this version of the projection. */
 interface Move {
   readonly name: string
   readonly version: number
@@ -220,7 +220,7 @@ export async function notePassedOver(
   })
 }
 
-/** How many events of a read model were passed over. */
+/** Number of events of a read model that were passed over. */
 export async function countPassedOver(db: Queryable, projection: string): Promise<number> {
   const { rows } = await db.query<{ n: string }>(
     'select count(*) as n from engine.passed_over where projection = $1',

@@ -2,18 +2,18 @@ import { formatAmount, parseAmount } from '../../src/kernel/money.ts'
 import { jsonColumn, plainColumn, storableJson, textColumn } from './array-literals.ts'
 import { canonicalTime, type ColumnKind } from './audited-rows.ts'
 
-/** How a column is declared, sent in bulk, read back and compared. */
+/** How a column is declared, sent in bulk, read and compared. */
 export interface Column<
   Value = unknown,
   Member extends string | undefined = string | undefined,
   Kind extends ColumnKind = ColumnKind,
 > {
-  /** Its SQL type. */
+  /** SQL type. */
   readonly type: string
   /** Type of the array that carries its values; `documents` are sent as one JSON array instead. */
   readonly sent: string
   readonly encode: (values: readonly unknown[]) => string
-  /** The value to store, where it is not what was sent. */
+  /** Expression of the stored value, if it differs from the sent one. */
   readonly stored?: (sent: string) => string
   /** The form in which auditors compare it. */
   readonly kind: Kind
@@ -21,7 +21,7 @@ export interface Column<
   readonly canonical?: (value: never) => string
   /** The expression that reads it without losing a digit, where the driver would. */
   readonly read?: (column: string) => string
-  /** What the driver returns, as a value of a row. */
+  /** Converts the value that the driver returns. */
   readonly decode?: (value: unknown) => unknown
   readonly nullable?: true
   /** More of its definition: a check, a default, a reference. */
@@ -49,7 +49,7 @@ type MemberOf<Name extends string, C> =
       : Camel<Name>
     : never
 
-/** A row as programs have it: members in camel case, those of nullable columns may be absent. */
+/** A row in the program: members in camel case; those of nullable columns may be absent. */
 export type Row<C extends Columns> = {
   readonly [
     Name in keyof C & string as undefined extends ValueOf<C[Name]> ? never : MemberOf<Name, C[Name]>
@@ -202,7 +202,10 @@ export function json<Value = unknown>(): Plain<Value, 'json'> {
   return { type: 'jsonb', sent: 'jsonb', kind: 'json', encode: jsonColumn }
 }
 
-/** JSON kept as text. Sent as one array: nothing has to be quoted for an array literal. */
+/**
+ * JSON stored as text. It is sent as one array, so that nothing has to be quoted for an array
+ * literal.
+ */
 export function document(): Plain<object, 'json'> {
   const encode = (values: readonly unknown[]): string => `[${values.map(storableJson).join(',')}]`
   return { type: 'json', sent: 'documents', kind: 'json', encode }
@@ -245,7 +248,10 @@ export function memberOf(name: string, { member }: Column): string {
   return member ?? name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
 }
 
-/** Reads rows that a query returns with all these columns, and perhaps others; null becomes `absent`. */
+/**
+ * Reads rows of a query that returns all these columns, and perhaps further ones; null becomes
+ * `absent`.
+ */
 export function reader<C extends Columns, Absent extends null | undefined>(
   columns: C,
   absent: Absent,

@@ -3,7 +3,7 @@ import type { BreakdownRow, ProjectionDigest } from './types.ts'
 /** Differences by tenant and SKU that are kept; more are counted only. */
 const MAX_DIFFERENCES = 1_000
 
-/** What one tenant was charged for one SKU, in the live tables and in the rebuilt ones. */
+/** Charges of one tenant for one SKU, in the live tables and in the rebuilt ones. */
 export interface BreakdownDifference {
   readonly tenantId: string
   readonly sku: string
@@ -27,7 +27,7 @@ export interface RebuildComparison {
   readonly equal: boolean
   /** Tables that differ. */
   readonly tables: readonly string[]
-  /** Where lines or money differ; undefined for a read model that has none, or cannot be read. */
+  /** Differences of lines or money; undefined for a read model that has none, or cannot be read. */
   readonly differences: readonly BreakdownDifference[] | undefined
   readonly differencesInAll: number
 }

@@ -17,14 +17,15 @@ import { WANTED_CHANNEL } from './wait.ts'
 /** Bounds of one batch: the memory of the engine is a few of them. */
 const FEED_LIMITS: FeedLimits = { maxEvents: 2_000, maxBytes: 4 * 1024 * 1024 }
 /**
- * Batches begin so far apart at least, so that what arrives meanwhile shares the next one: many small transactions
- * cost more processor time than everything else about a call. A batch begins sooner when a reader waits for a
- * position, or when the feed is full; what arrives after a pause is applied at once.
+ * Minimum time between the starts of batches, so that events which arrive meanwhile share the next
+ * one: many small transactions cost more processor time than everything else about a call. A batch
+ * begins sooner when a reader waits for a position, or when the feed is full; events after a pause
+ * are applied immediately.
  */
 const APPLY_INTERVAL_MS = 250
-/** How often a process that does not lead asks for the lock. */
+/** How often a process that is not the leader requests the lock. */
 const CANDIDATE_INTERVAL_MS = 1_000
-/** How long a program that is older than a read model leaves the lead to a newer one. */
+/** How long a program that is older than a read model leaves the leadership to a newer one. */
 const YIELD_MS = 3 * CANDIDATE_INTERVAL_MS
 /** Pause between a failed leader session and the next try. */
 const FIRST_PAUSE_MS = 200
@@ -44,13 +45,13 @@ export interface EngineOptions {
   readonly applyIntervalMs?: number
 }
 
-/** What this process knows; `readStatus` reports it for all processes. */
+/** State of this process; `readStatus` reports it for all processes. */
 interface EngineStatus {
   /** Whether this process is the one that moves the projections. */
   readonly leading: boolean
   /** Whether the leader has applied everything the log had. */
   readonly caughtUp: boolean
-  /** What last made it start again, until it works again. */
+  /** The failure after which it restarted, until it works again. */
   readonly lastError: string | undefined
   /** Empty while this process does not lead. */
   readonly projections: readonly ProjectionStatus[]

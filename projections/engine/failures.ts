@@ -1,5 +1,6 @@
 /**
- * Another process moved this checkpoint: this one no longer leads. Nothing of the batch was kept.
+ * Another process moved this checkpoint, so this one is no longer the leader. Nothing of the batch
+ * was stored.
  */
 export class CheckpointMovedError extends Error {
   override readonly name = 'CheckpointMovedError'

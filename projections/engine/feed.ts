@@ -3,7 +3,7 @@ import type { RecordedEvent, SubscriptionMessage } from '../../src/eventlog/log/
 import type { Batch } from './apply.ts'
 import { BEFORE_FIRST } from './checkpoint.ts'
 
-/** Bounds of one batch, and of what is read ahead (one more batch). */
+/** Bounds of one batch, and of the events that are read ahead (one more batch). */
 export interface FeedLimits {
   readonly maxEvents: number
   /** The size of event data, about as JSON; a single larger event is a separate batch. */
@@ -11,14 +11,18 @@ export interface FeedLimits {
 }
 
 export interface FeedBatch extends Batch {
-  /** Whether the log had nothing more when this batch was cut. */
+  /** Whether the log had no further events when this batch was cut. */
   readonly caughtUp: boolean
 }
 
-/** What one subscription group applies, in batches that are cut while the previous one is being applied. */
+/**
+ * The events for one subscription group, in batches that are cut while the previous one is being
+ * applied.
+ */
 export interface BatchReader {
   /**
-   * Whatever has arrived, at least one message; undefined at the end. @throws what the log threw
+   * All messages that have arrived, at least one; undefined at the end. @throws the failure of the
+   * log
    */
   readonly next: () => Promise<FeedBatch | undefined>
   /** Events read and not yet handed out. */
@@ -32,8 +36,9 @@ export interface Feed extends BatchReader {
   /** The position of the last event that was read, or where the subscription began. */
   readonly readThrough: () => bigint
   /**
-   * A second reader of what arrives from now on, already decoded; undefined when the feed has ended. It never holds
-   * the feed up: once it is full and more arrives, it gives what it has and ends.
+   * A second reader of the messages that arrive from now on, already decoded; undefined when the
+   * feed has ended. It never delays the feed: if it is full and more arrives, it returns its
+   * messages and ends.
    */
   readonly share: () => BatchReader | undefined
   /** Ends the reading; waits until the source has ended. */
@@ -41,7 +46,7 @@ export interface Feed extends BatchReader {
 }
 
 interface FeedStart {
-  /** Where events begin; the subscription leaves out those before it. */
+  /** Position at which events begin; the subscription leaves out earlier ones. */
   readonly from: bigint
   readonly abort: () => void
   readonly onFull?: () => void
@@ -99,7 +104,7 @@ function put(buffer: Buffer, message: SubscriptionMessage): void {
   }
 }
 
-/** Takes a batch within the limits out of the buffer; what is left stays in it. */
+/** Takes a batch within the limits out of the buffer; the rest stays in it. */
 function take(buffer: Buffer, limits: FeedLimits): { batch: FeedBatch | undefined; rest: Buffer } {
   let count = 0
   let sizeBytes = 0
@@ -120,7 +125,7 @@ function take(buffer: Buffer, limits: FeedLimits): { batch: FeedBatch | undefine
         events: buffer.events.slice(count),
         sizeBytes: buffer.sizeBytes - sizeBytes,
       }
-  // `caughtUp` alone, before any place, moves nothing; it must still be reported.
+  // `caughtUp` alone, before any position, moves nothing; it must still be reported.
   if (at === undefined)
     return { batch: { events, at: BEFORE_FIRST, caughtUp: buffer.caughtUp }, rest }
   return { batch: { events, at, caughtUp: whole && buffer.caughtUp }, rest }
@@ -177,7 +182,7 @@ class Batches implements BatchReader {
     while (!this.#ended && this.isFull()) await this.#drained.wait()
   }
 
-  /** What was put is still handed out. */
+  /** Messages in the buffer are still handed out. */
   end(failure?: { readonly error: unknown }): void {
     this.#ended = true
     this.#failure ??= failure

@@ -20,7 +20,7 @@ import type { Projection } from './types.ts'
 
 export type FollowerState = 'following' | 'rebuilding' | 'stopped'
 
-/** One projection as the leader moves it along. */
+/** One projection that the leader updates. */
 export interface Follower {
   readonly projection: Projection
   /** Says when it was stopped. */
@@ -46,7 +46,7 @@ export async function stopFollower(
   await recordStopped(pool, follower.projection.name, follower.stopped)
 }
 
-/** Its checkpoint; undefined when its tables were created just now. */
+/** Checkpoint; undefined if its tables were created just now. */
 async function findOrCreate(
   client: PoolClient,
   projection: Projection,
@@ -66,8 +66,9 @@ export async function prepareTables(pool: Pool, projection: Projection): Promise
 }
 
 /**
- * Finds where a projection stands, creating its tables when it never ran or its schema is gone. One
- * of another version is not touched: an older one needs a rebuild, a newer one newer code.
+ * Finds the position of a projection; creates its tables if it never ran or its schema is gone. A
+ * projection of another version is not changed: an older one needs a rebuild, a newer one newer
+ * code.
  */
 export async function prepareFollower(
   pool: Pool,
@@ -150,7 +151,7 @@ async function advanceIdle(
 }
 
 /**
- * Moves every follower over a batch, all at once. Waits for all of them before it throws, so that
+ * Applies a batch to every follower, in parallel. Waits for all of them before it throws, so that
  * none of its transactions is open at the next start.
  */
 export async function advanceAll(

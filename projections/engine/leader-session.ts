@@ -9,9 +9,7 @@ import { rebuildProjection, RebuildRunningError } from './rebuild.ts'
 import { type GroupOptions, openFirstGroup, openSharingGroup } from './subscription-groups.ts'
 import type { Projection } from './types.ts'
 
-/**
- * How often the leader checks whether a projection that is stopped here may go on.
- */
+/** How often the leader checks whether a stopped projection may continue. */
 const STOPPED_CHECK_MS = 5_000
 /** How often the leader checks the progress of another process's rebuild. */
 const REBUILDING_CHECK_MS = 1_000
@@ -73,7 +71,7 @@ async function rebuildOne(
 
 /**
  * Rebuilds the projections of an older version while the others follow the log. True when one was
- * rebuilt: the leader session then starts again with it. @throws what may pass by itself.
+ * rebuilt: the leader session then starts again with it. @throws temporary failures.
  */
 async function rebuildStale(
   options: SessionOptions,
@@ -88,8 +86,8 @@ async function rebuildStale(
 }
 
 /**
- * Calls back when a stopped projection may go on: another process rebuilt it, or the log holds again
- * what was applied.
+ * Calls back when a stopped projection may continue: another process rebuilt it, or the log has the
+ * applied events again.
  */
 function watchStopped(
   { pool, log }: Pick<SessionOptions, 'pool' | 'log'>,
@@ -121,8 +119,9 @@ function watchStopped(
 }
 
 /**
- * Follows the log until the signal aborts or a rebuilt projection has to join. True when it ended for a
- * newer program to lead, which alone can move what is of its version. @throws on failure.
+ * Follows the log until the signal aborts or a rebuilt projection has to join. True when it ended
+ * so that a newer program can lead, because only that one can update projections of its version.
+ * @throws on failure.
  */
 export async function runLeaderSession(options: SessionOptions): Promise<boolean> {
   const { pool, projections, clock } = options

@@ -9,7 +9,7 @@ export async function lockUntilCommit(client: Queryable, name: string): Promise<
   await client.query('select pg_advisory_xact_lock($1, hashtext($2))', [LOCK_CLASS, name])
 }
 
-/** How often the connection that holds the lock is asked whether it still lives. */
+/** How often the connection that holds the lock is checked. */
 const PING_INTERVAL_MS = 5_000
 const PING_TIMEOUT_MS = 5_000
 
@@ -105,7 +105,7 @@ function startPings(client: PoolClient, lose: () => void): NodeJS.Timeout {
 interface KeptLead {
   /** Undefined while another process leads. `isNew`: it did not lead before. */
   readonly hold: () => Promise<{ readonly lost: AbortSignal; readonly isNew: boolean } | undefined>
-  /** Lets another lead at once. */
+  /** Releases the lock immediately, so that another process can lead. */
   readonly release: () => Promise<void>
 }
 

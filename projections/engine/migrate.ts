@@ -41,8 +41,8 @@ const tablesSql = `
 `
 
 /**
- * Creates what the engine itself needs, and the empty tables of projections that never ran, so that
- * queries find them from the beginning. Safe to run by any number of processes at once.
+ * Creates the engine's tables, and the empty tables of projections that never ran, so that queries
+ * find them from the beginning. Safe to run by any number of processes at once.
  */
 export async function migrateEngine(
   pool: Pool,

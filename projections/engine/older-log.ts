@@ -16,8 +16,8 @@ interface Deps {
 
 /**
  * Stops every projection whose last event the log does not hold: the log was restored from a backup
- * that is older than the read models, or is another one. Following it would skip what is written
- * next at positions the read models believe to have passed. @throws `log_unavailable`
+ * that is older than the read models, or is another one. Following it would skip new events at
+ * positions that the read models have already passed. @throws `log_unavailable`
  */
 export async function stopBeforeOlderLog(
   deps: Deps,
@@ -72,7 +72,7 @@ async function mayHold(log: Pick<EventLog, 'readStream'>, event: EventReference)
   }
 }
 
-/** The log does not hold what read models have applied: it is older than that, or another one. */
+/** The log does not have events that read models have applied: it is older, or another one. */
 export class LogOlderError extends Error {
   override readonly name = 'LogOlderError'
   readonly code = 'log_older'

@@ -1,6 +1,6 @@
 import type { QueryConfig, QueryResult, QueryResultRow } from 'pg'
 
-/** What a query needs of Postgres: a pool, or one client of it inside a transaction. */
+/** The part of Postgres that a query needs: a pool, or one client of it inside a transaction. */
 export interface Queryable {
   query<Row extends QueryResultRow>(config: QueryConfig): Promise<QueryResult<Row>>
   query<Row extends QueryResultRow>(

@@ -12,12 +12,12 @@ import type { Projection, ProjectionDigest, TableDigest } from './types.ts'
 /** Tables of a read model, by name. */
 type Tables = Readonly<Record<string, DeclaredTable>>
 
-/** What a projection is made of but for what it does with events. */
+/** The declaration of a projection without its handling of events. */
 type Declared = Pick<Projection, 'tables' | 'tablesSql' | 'indexesSql' | 'digest'>
 
 /**
- * What follows from the tables of a read model. `totals` selects two text columns, a name and a total worth
- * showing; `views` are created after the tables.
+ * Derives a projection's SQL from the tables of a read model. `totals` selects two text columns, a
+ * name and a total worth showing; `views` are created after the tables.
  */
 export function fromTables(
   tables: Tables,
@@ -74,7 +74,9 @@ async function namedTotals(
   return Object.fromEntries(rows.map((row) => [row.name, row.total]))
 }
 
-/** A table with one row for each thing of a kind, and what each event sets of that row. */
+/**
+ * A table with one row for each item of a kind, and the columns that each event sets in that row.
+ */
 interface Rows<C extends Columns, E extends AnyEvent, Begins extends E['type']> {
   readonly table: Table<C>
   /** The stream of a row, by its key; by the first column of the key where a stream has several rows. */
@@ -102,7 +104,7 @@ export interface RowChange<C extends Columns> {
   readonly after: Row<C>
 }
 
-/** The rows of a table by what events set of them, and what follows from that. */
+/** The declared rows of a table, and the functions derived from them. */
 interface DeclaredRows<
   C extends Columns,
   E extends AnyEvent,
@@ -110,13 +112,13 @@ interface DeclaredRows<
 > extends Rows<C, E, Begins> {
   /** Applies a batch where the rows depend on their own events alone. */
   readonly apply: Projection['apply']
-  /** What an audit compares. */
+  /** The rows that an audit compares. */
   readonly audit: StreamTable
   /** The types of events that set something. */
   readonly types: readonly (E['type'] & AnyEventType)[]
 }
 
-/** Declares what events set of the rows of a table. */
+/** Declares the columns that events set in the rows of a table. */
 export function rowsOf<E extends AnyEvent>() {
   return <C extends Columns, Begins extends E['type']>(
     rows: Rows<C, E, Begins>,
@@ -199,7 +201,7 @@ export async function foldRows<C extends Columns, E extends AnyEvent, Begins ext
   return [...changed].map(([key, after]) => ({ before: known.get(key), after }))
 }
 
-/** What an audit compares: the rows folded from the events of one stream. */
+/** The rows that an audit compares, folded from the events of one stream. */
 function streamTable<C extends Columns, E extends AnyEvent, Begins extends E['type']>(
   rows: Rows<C, E, Begins>,
 ): StreamTable {

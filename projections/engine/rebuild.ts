@@ -21,7 +21,9 @@ import type { Projection } from './types.ts'
 export type { RebuildProgress } from './build.ts'
 export type { BreakdownDifference, RebuildComparison } from './comparison.ts'
 
-/** How long the drop of the old tables waits for their readers; new readers never wait for it. */
+/**
+ * How long the drop of the old tables waits for their readers; new readers never wait for the drop.
+ */
 const DROP_LOCK_TIMEOUT_MS = 1_000
 const DROP_PAUSE_MS = 500
 const DROP_ATTEMPTS = 40
@@ -34,7 +36,7 @@ interface RebuildOptions {
   readonly projection: Projection
   readonly onProgress?: (progress: RebuildProgress) => void
   readonly signal?: AbortSignal
-  /** Swap even if what is live differs from what the log says. */
+  /** Swap even if the live tables differ from the log. */
   readonly force?: boolean
   /** Only compare: nothing is swapped. */
   readonly check?: boolean
@@ -46,7 +48,7 @@ interface RebuildResult {
    * `equal`: the tables were only compared, and the rebuilt ones are dropped.
    */
   readonly outcome: 'swapped' | 'different' | 'equal'
-  /** Undefined when there was nothing of the same version to compare with. */
+  /** Undefined if there were no tables of the same version to compare with. */
   readonly comparison: RebuildComparison | undefined
   readonly events: number
 }
@@ -82,8 +84,8 @@ async function digestTables(client: PoolClient, projection: Projection): Promise
 }
 
 /**
- * The live tables as they are at one position, in a snapshot: no writer waits for it. Undefined
- * when there is nothing of this version to compare with.
+ * A snapshot of the live tables at one position; no writer waits for it. Undefined if there are no
+ * tables of this version.
  */
 async function digestLive(pool: Pool, projection: Projection): Promise<Live | undefined> {
   const { name, version } = projection
@@ -133,7 +135,9 @@ async function swap(target: BuildTarget): Promise<void> {
   })
 }
 
-/** Drops the old tables once their last readers are done; what is left falls to the next rebuild. */
+/**
+ * Drops the old tables once their last readers are done; the next rebuild drops any that remain.
+ */
 async function dropOld(target: BuildTarget, signal: AbortSignal): Promise<void> {
   for (let attempt = 1; attempt <= DROP_ATTEMPTS && !signal.aborted; attempt += 1) {
     try {
@@ -213,7 +217,7 @@ async function rebuildAlone(options: RebuildOptions, signal: AbortSignal): Promi
   return { outcome: 'swapped', comparison, events: target.events() }
 }
 
-/** Where the live projection of this version stands; undefined when there is none. */
+/** Position of the live projection of this version; undefined when there is none. */
 async function liveCheckpoint(pool: Pool, projection: Projection): Promise<Goal | undefined> {
   const found = await readCheckpoint(pool, projection.name)
   if (found?.version !== projection.version) return undefined
@@ -226,15 +230,15 @@ async function liveCheckpoint(pool: Pool, projection: Projection): Promise<Goal 
 }
 
 /**
- * Builds a projection again from the start of the log in `<name>_next` while the live one goes on,
- * compares both at one position, and swaps them in one transaction. A difference is reported and
- * nothing is swapped, unless forced. A check swaps nothing, and drops the tables it built when both
- * are equal. The process may be killed at any time and run again. Needs `migrateEngine` before and
- * three connections of the pool.
+ * Builds a projection again from the start of the log in `<name>_next` while the live one stays in
+ * use, compares both at one position, and swaps them in one transaction. A difference is reported
+ * and prevents the swap, unless forced. A check swaps nothing, and drops the tables it built when
+ * both are equal. The process may be killed at any time and run again. Needs `migrateEngine` before
+ * and three connections of the pool.
  * @throws RebuildRunningError when another process rebuilds it; NothingToCompareError for a check
- * without live tables; PoisonEventError when the log holds an event that cannot be applied;
- * `log_unavailable` or LogOlderError when the log that was read ends before the last event that the
- * live tables have: nothing is swapped then.
+ *   without live tables; PoisonEventError when the log holds an event that cannot be applied;
+ *   `log_unavailable` or LogOlderError when the log that was read ends before the last event that
+ *   the live tables have: nothing is swapped then.
  */
 export async function rebuildProjection(options: RebuildOptions): Promise<RebuildResult> {
   const { name } = options.projection

@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg'
 import { schemaIdentifier, useSchema } from './transaction.ts'
 import type { Projection } from './types.ts'
 
-/** Where a rebuild of this projection is built. */
+/** Schema in which a rebuild of this projection is built. */
 export function nextSchema(name: string): string {
   return `${name}_next`
 }
@@ -29,7 +29,7 @@ export async function createSchema(
   await client.query(projection.tablesSql)
 }
 
-/** Creates the secondary indexes and lets the planner know what is in the tables. */
+/** Creates the secondary indexes and updates the planner's statistics of the tables. */
 export async function createIndexes(
   client: PoolClient,
   projection: Projection,
@@ -56,7 +56,9 @@ export async function swapSchemas(client: PoolClient, name: string): Promise<voi
   await client.query(`alter schema ${next} rename to ${live}`)
 }
 
-/** Drops what a rebuild left behind. Waits for readers of it as long as `lock_timeout` says. */
+/**
+ * Drops the tables that a rebuild left. Waits for their readers as long as `lock_timeout` allows.
+ */
 export async function dropOldSchema(client: PoolClient, name: string): Promise<void> {
   await client.query(`drop schema if exists ${schemaIdentifier(oldSchema(name))} cascade`)
 }

@@ -51,7 +51,7 @@ export function createBesideBuilder(options: BesideOptions) {
         .catch((error: unknown) => logger.warn({ err: error }, 'versions could not be compared'))
         .finally(() => (building = undefined))
     },
-    /** Once nothing is being built. */
+    /** Resolves when no build is running. */
     idle: (): Promise<void> => building ?? Promise.resolve(),
   }
 }

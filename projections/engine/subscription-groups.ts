@@ -25,7 +25,7 @@ export interface GroupOptions {
   readonly limits: FeedLimits
   /** The least between the beginnings of two batches, unless a reader waits or the feed is full. */
   readonly applyIntervalMs: number
-  /** Rings when a reader waits for what was not applied yet. */
+  /** Rings when a reader waits for an event that is not applied yet. */
   readonly wanted: Alarm
   /** After every batch that was applied. */
   readonly onProgress: () => void
@@ -38,7 +38,7 @@ export interface Group {
   readonly run: () => Promise<void>
 }
 
-/** Where those that follow go on from: the first of their places, undefined when none follows. */
+/** The lowest position of the active followers; undefined when there are none. */
 function lowest(followers: readonly Follower[]): LogPosition | undefined {
   return followers
     .filter(({ state }) => state === 'following')
@@ -65,7 +65,7 @@ async function applyOne(
       await indexFollower(options.pool, follower)
 }
 
-/** Whether writing this batch can wait: nothing but other namespaces' events went by. */
+/** Whether writing this batch can wait: it has only events of other namespaces. */
 function isQuiet(batch: FeedBatch, followers: readonly Follower[], lastWriteMs: number): boolean {
   if (batch.events.length > 0) return false
   if (batch.caughtUp && followers.some(({ state, indexed }) => state === 'following' && !indexed))
@@ -73,7 +73,7 @@ function isQuiet(batch: FeedBatch, followers: readonly Follower[], lastWriteMs: 
   return monotonicClock.nowMs() - lastWriteMs < QUIET_CHECKPOINT_MS
 }
 
-/** Applies what is read until that ends, or a batch is the last one to be taken from this reader. */
+/** Applies batches of a reader until it ends, or until the last batch to take from it. */
 async function follow(
   options: GroupOptions,
   followers: readonly Follower[],
@@ -97,7 +97,10 @@ async function follow(
   }
 }
 
-/** Subscribes from where the first of the followers stands; ends where the log is none that they follow. */
+/**
+ * Subscribes from the lowest position of the followers; ends if the log is not the one that they
+ * follow.
+ */
 function subscribe(
   { pool, log, limits, wanted }: GroupOptions,
   followers: readonly Follower[],
@@ -164,7 +167,9 @@ export function openSharingGroup(
   let reader: BatchReader | undefined
   let live = false
 
-  /** Reads its own subscription until the shared feed goes on from there without a gap. */
+  /**
+   * Reads a separate subscription until the shared feed continues from its position without a gap.
+   */
   const catchUp = async (from: LogPosition): Promise<BatchReader | undefined> => {
     const feed = subscribe(options, followers, from, signal)
     reader = feed

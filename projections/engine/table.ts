@@ -14,7 +14,10 @@ interface TableRecord<C extends Columns> {
   readonly constraints?: readonly string[]
   /** Storage parameters. */
   readonly storage?: string
-  /** By name without that of the table: `(columns) where condition`, with `unique` before it. */
+  /**
+   * Indexes by name without that of the table: `(columns) where condition`, with `unique` before
+   * it.
+   */
   readonly indexes?: Readonly<Record<string, string>>
   /** Indexes that the projection itself reads by: they exist from the beginning. */
   readonly earlyIndexes?: Readonly<Record<string, string>>
@@ -81,10 +84,10 @@ function indexesSql(table: string, indexes: Readonly<Record<string, string>> = {
 
 /** A table of a read model. Its statements name it without its schema: `search_path` says which one. */
 export class Table<C extends Columns = Columns> {
-  /** With its schema, e.g. `ledger.lines`. */
+  /** Name with its schema, e.g. `ledger.lines`. */
   readonly name: string
   readonly record: TableRecord<C>
-  /** What an auditor compares with the log. */
+  /** The part that an auditor compares with the log. */
   readonly audited: AuditedTable
   readonly #table: string
   readonly #cells: readonly Cell[]
@@ -114,7 +117,7 @@ export class Table<C extends Columns = Columns> {
       on conflict (${key.join(', ')}) do update set ${sets.join(', ')}`
   }
 
-  /** Its definition, with the indexes that exist from the beginning. */
+  /** Definition of the table, with the indexes that exist from the beginning. */
   get tableSql(): string {
     const { columns, key, constraints = [], storage, seed, earlyIndexes } = this.record
     const parts = Object.entries(columns).map(([name, { type, nullable, constraint = '' }]) =>
@@ -131,7 +134,7 @@ export class Table<C extends Columns = Columns> {
     return indexesSql(this.#table, this.record.indexes)
   }
 
-  /** Selects what a rebuild compares. */
+  /** Selects the rows that a rebuild compares. */
   get comparedSql(): string {
     const { columns, compared } = this.record
     const names = Object.keys(columns).filter((name) => !columns[name]?.operational)
@@ -172,7 +175,7 @@ export class Table<C extends Columns = Columns> {
     await client.query({ name: `${this.name}.upsert`, text: this.#upsertSql, values })
   }
 
-  /** A statement that changes these columns of rows that exist; null leaves a value as it is. */
+  /** A statement that changes these columns of existing rows; null leaves a value unchanged. */
   merging(label: string, changing: readonly (keyof C & string)[]): Merge<C> {
     const { columns, key } = this.record
     const cells = cellsOf(columns, [...key, ...changing])

@@ -43,7 +43,7 @@ export async function inSchema<T>(
        set local idle_in_transaction_session_timeout to ${IDLE_TIMEOUT_MS};
        set local search_path to ${schemaIdentifier(schema)}`,
     )
-    // What the work asks first is on its way before this is answered.
+    // The first query of the work is sent before this one is answered.
     const [, result] = await allSettledOrThrow([begun, work(client)])
     await client.query('commit')
     broken = false

@@ -13,7 +13,7 @@ export interface Projection {
   readonly name: string
   /** Raise it when tables or meaning change: the engine then rebuilds at start. */
   readonly version: number
-  /** Is the only member of its subscription group: the others never wait for it. */
+  /** True if it has a subscription group alone, so that other projections never wait for it. */
   readonly ownGroup?: true
   /** DDL with unqualified table names; run with `search_path` set to the schema being built. */
   readonly tablesSql: string
@@ -28,7 +28,7 @@ export interface Projection {
    * checkpoint; `search_path` is the schema being built. Throws only on impossible history.
    */
   readonly apply: (client: PoolClient, batch: readonly RecordedEvent[]) => Promise<void>
-  /** Hash of all rows and the balances, for comparing a rebuild with what is live. */
+  /** Hash of all rows and the balances, to compare a rebuild with the live tables. */
   readonly digest: (client: PoolClient) => Promise<ProjectionDigest>
   /** The tables as they are declared. */
   readonly tables?: readonly DeclaredTable[]
@@ -40,12 +40,12 @@ export interface Projection {
   readonly breakdown?: (client: PoolClient) => Promise<readonly BreakdownRow[]>
 }
 
-/** What a tenant was charged for one SKU in one currency. */
+/** Charges of a tenant for one SKU in one currency. */
 export interface BreakdownRow {
   readonly tenantId: string
   readonly sku: string
   readonly currency: string
-  /** How many lines, decimal. */
+  /** Number of lines, decimal. */
   readonly lines: string
   /** Exact decimal. */
   readonly amount: string
@@ -54,7 +54,7 @@ export interface BreakdownRow {
 export interface ProjectionDigest {
   readonly rows: number
   readonly hash: string
-  /** The same for each table by itself. */
+  /** Hash of each table. */
   readonly tables: Readonly<Record<string, TableDigest>>
   /** Totals worth showing to a person, e.g. settled amount per currency. */
   readonly totals: Readonly<Record<string, string>>

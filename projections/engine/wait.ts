@@ -9,10 +9,12 @@ import type { Queryable } from './queryable.ts'
  * statement at a time; without waiters nothing is queried.
  */
 
-/** The channel of Postgres on which a waiter asks the leader to apply what it has at once. */
+/**
+ * The channel of Postgres on which a waiter asks the leader to apply pending events immediately.
+ */
 export const WANTED_CHANNEL = 'tollgate_projections_wanted'
 
-/** From the beginning of one look to that of the next at least. */
+/** Minimum time between the starts of two look-ups. */
 const LOOK_EVERY_MS = 20
 
 interface Waiter {
@@ -67,7 +69,10 @@ class PositionWatch {
     return Math.min(this.#lookedMs + LOOK_EVERY_MS - nowMs, Math.max(1, firstMs - nowMs))
   }
 
-  /** Answers the waiters whose wait is over; returns the others, for whom the leader is asked to hurry. */
+  /**
+   * Resolves the waiters whose wait is over; returns the others, for which the leader is asked to
+   * hurry.
+   */
   async #answer(asking: readonly Waiter[]): Promise<readonly Waiter[]> {
     const checkpoints = await readCheckpoints(this.#db)
     const nowMs = monotonicClock.nowMs()
@@ -85,7 +90,7 @@ class PositionWatch {
   }
 }
 
-/** By database: gone with it. */
+/** Waiters by database; the entry is collected with it. */
 const watches = new WeakMap<Queryable, PositionWatch>()
 
 /**

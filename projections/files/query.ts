@@ -12,7 +12,7 @@ interface FileRow {
   readonly expiresAtMs: number | undefined
 }
 
-/** Where a list goes on: past the file with this id, also one deleted meanwhile. */
+/** Position of a page: after the file with this id, even if it was deleted meanwhile. */
 interface FileFilter {
   readonly tenantId: string
   readonly purpose: FilePurpose | undefined
@@ -78,7 +78,7 @@ export async function listFiles(
   }))
 }
 
-/** Those of some files, of any tenant, that are there and have not expired. */
+/** Finds those of some files, of any tenant, that exist and have not expired. */
 export async function filesThere(
   db: Queryable,
   fileIds: readonly string[],
@@ -94,7 +94,7 @@ export async function filesThere(
   return new Set(rows.map((row) => row.file_id))
 }
 
-/** Those of some files, of any tenant, that were there and are deleted. */
+/** Finds those of some files, of any tenant, that existed and are deleted. */
 export async function filesDeleted(
   db: Queryable,
   fileIds: readonly string[],

@@ -11,7 +11,7 @@ import {
 } from '../engine/column.ts'
 import type { Per, Quantity } from '../../src/kernel/money.ts'
 
-/** A settled line as it is stored and shown; decimals canonical, times RFC 3339 with milliseconds. */
+/** A settled line, stored and shown; decimals canonical, times RFC 3339 with milliseconds. */
 export interface LedgerLine {
   /** `<source_id>:<n>`, n from 1. */
   readonly lineId: string
@@ -37,14 +37,15 @@ export interface LedgerLine {
   readonly requestId: string
   readonly position: bigint
   /**
-   * Revision of the tenant's account prices that the price came from; null: it is that of the book.
+   * Revision of the tenant's account prices that the price came from; null: the price is that of
+   * the book.
    */
   readonly accountPrices: number | null
 }
 
 /**
- * Where each member of a line is kept, in the order in which its hash covers them: the table, what chains,
- * writes, reads and audits a line follow.
+ * Column of each member of a line, in the order in which its hash covers them. The table and the
+ * code that chains, writes, reads and audits a line are derived from it.
  */
 export const lineColumns = {
   line_id: text(),

@@ -46,7 +46,7 @@ async function loadHolds(
   })
 }
 
-/** Where a source was settled. */
+/** Position of the settlement of a source. */
 async function settledAt(client: PoolClient, sourceId: string): Promise<string | undefined> {
   const { rows } = await client.query<{ position: string }>({
     name: 'ledger.settlements.read',

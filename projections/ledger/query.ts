@@ -63,8 +63,8 @@ export type { PeriodKey } from './fold/change.ts'
 export type { LedgerLine } from './line.ts'
 
 /**
- * The balances of the tenants of `$1` as the ledger has them, with the position that it had come to, as a query
- * for a statement that adds what the ledger does not have yet. It has no rows before the ledger first ran.
+ * The balances of the tenants of `$1` in the ledger, with its position, as a query for a statement
+ * that adds settlements the ledger does not have yet. It has no rows before the ledger first ran.
  */
 export const ledgerBalancesSql = `
   select b.tenant_id, b.currency, c.position, b.granted, b.adjusted, b.credit_limit, b.settled,
@@ -73,8 +73,8 @@ export const ledgerBalancesSql = `
   where c.name = 'ledger'`
 
 /**
- * What is left of balances, holds not taken off, and the position it is known as of, as a query whose columns are
- * `tenant_id`, `currency`, `balance` and `position`.
+ * Balances without subtracting holds, and the position they are known as of, as a query whose
+ * columns are `tenant_id`, `currency`, `balance` and `position`.
  */
 export const remainingSql = `
   select b.tenant_id, b.currency, b.granted + b.adjusted + b.credit_limit - b.settled as balance, c.position
@@ -94,12 +94,15 @@ export async function chainHead(
   return { seq: BigInt(rows[0]?.seq ?? 0), hash: rows[0]?.hash ?? '' }
 }
 
-/** How many settlements in the log are of what was settled before; the ledger takes the first. */
+/**
+ * Number of settlements in the log whose source was already settled; the ledger counts the first
+ * only.
+ */
 export function repeatedSettlements(db: Queryable): Promise<number> {
   return countPassedOver(db, 'ledger')
 }
 
-/** What tasks under way hold, by token and user. */
+/** Holds of running tasks, by token and user. */
 interface HeldByOwner {
   readonly currency: Currency
   /** Undefined, as is the token, where the read model of tasks does not have them yet. */
@@ -109,7 +112,7 @@ interface HeldByOwner {
   readonly amount: string
 }
 
-/** What a tenant's tasks hold at the moment. */
+/** Holds of a tenant's running tasks. */
 export async function heldByOwner(
   db: Queryable,
   tenantId: string,

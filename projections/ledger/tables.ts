@@ -52,7 +52,7 @@ export const lines = table('ledger.lines', {
 
 const amount = from('amountPico', pico())
 
-/** One row per settled result, also of one without lines: a source cannot be settled twice. */
+/** One row per settled result, also for one without lines: a source cannot be settled twice. */
 export const settlements = table('ledger.settlements', {
   columns: {
     source_id: text(),
@@ -149,7 +149,7 @@ export const balances = table('ledger.balances', {
   },
 })
 
-/** What everything sums to, over all tenants: a few rows, for monitoring that must not read it all. */
+/** Sums over all tenants: a few rows, for monitoring that must not read the whole ledger. */
 export const totals = table('ledger.totals', {
   columns: {
     kind: constrained(text(), `check (kind in ('settled', 'estimated', 'held', 'account'))`),
@@ -227,7 +227,9 @@ export const days = periodTable('days', 'day', from('begins', date()))
 export const hours = periodTable('hours', 'hour', from('begins', timeInUtc()))
 export const quarters = periodTable('quarters', 'quarter', from('begins', timeInUtc()))
 
-/** What an auditor compares with the log row by row; totals and periods are summed again. */
+/**
+ * The rows that an auditor compares with the log one by one; totals and periods are summed again.
+ */
 export const ledgerTables = audited({
   lines,
   settlements,

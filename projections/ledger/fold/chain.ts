@@ -1,15 +1,15 @@
 import { hash } from 'node:crypto'
 import { lineMembers, type LedgerLine } from '../line.ts'
 
-/** What the first line is chained to: 32 zero bytes. */
+/** Hash to which the first line is chained: 32 zero bytes. */
 export const GENESIS = Buffer.alloc(32)
 
-/** Members that lines had from the beginning: the others are hashed only where they say something. */
+/** Members that lines had from the beginning; later ones are hashed only if they are not null. */
 const FIRST_MEMBERS = 21
 
 /**
- * The bytes that are hashed: every member of the line, in order. What was added to lines later is
- * left out where it is null, so that lines from before keep their hashes.
+ * The bytes that are hashed: every member of the line, in order. Members that were added later are
+ * left out where they are null, so that earlier lines keep their hashes.
  */
 export function canonicalBytes(line: LedgerLine): string {
   const values = lineMembers.map((member) => {

@@ -3,7 +3,7 @@ import type { LedgerLine } from '../line.ts'
 
 /** Accounts of a tenant; each exists once per currency. */
 type Account =
-  /** What the tenant owes us for settled results, less what it was given. */
+  /** The tenant's debt for settled results, less its credit. */
   | 'receivable'
   | 'revenue'
   | 'credit'
@@ -96,10 +96,12 @@ export interface BalanceDelta {
   position: bigint
 }
 
-/** What a total of a stretch of time is of. */
+/** Key of a total of a period. */
 export interface PeriodKey {
   readonly tenantId: string
-  /** Where it begins, in UTC: a day as `YYYY-MM-DD`, an hour or a quarter as `YYYY-MM-DDTHH:MM`. */
+  /**
+   * Start of the period, in UTC: a day as `YYYY-MM-DD`, an hour or a quarter as `YYYY-MM-DDTHH:MM`.
+   */
   readonly begins: string
   readonly currency: string
   readonly sku: string
@@ -139,12 +141,12 @@ export interface LedgerChange {
   readonly grants: Grant[]
   readonly holds: Map<string, HoldChange>
   readonly balances: Map<string, BalanceDelta>
-  /** Totals of quarters of an hour; those of hours and days follow from them. */
+  /** Totals of quarters of an hour; those of hours and days are derived from them. */
   readonly quarters: Map<string, PeriodDelta>
   readonly totals: Map<string, TotalDelta>
 }
 
-/** A change that does nothing yet, with the placed holds that a batch may close. */
+/** An empty change, with the placed holds that a batch may close. */
 export function emptyChange(holds: readonly Hold[]): LedgerChange {
   const known = holds.map((hold): [string, HoldChange] => [
     hold.sourceId,
@@ -179,7 +181,7 @@ export function addToTotal(
   }
 }
 
-/** What a batch adds to one balance. */
+/** The change of one balance by a batch. */
 export function balanceOf(
   change: LedgerChange,
   tenantId: string,
@@ -205,7 +207,7 @@ export function balanceOf(
   return delta
 }
 
-/** Adds an entry; an amount of zero moves nothing and leaves none. */
+/** Adds an entry; an amount of zero adds none. */
 export function enter(change: LedgerChange, entry: Omit<Entry, 'n'>): void {
   const { position, kind, sourceId, tenantId, currency, debit, credit, amountPico } = entry
   if (amountPico === 0n) return

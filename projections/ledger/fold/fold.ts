@@ -7,7 +7,7 @@ import { balanceOf, emptyChange, enter, type Hold, type LedgerChange } from './c
 import { endHold, placeHold } from './holds.ts'
 import { settle } from './settle.ts'
 
-/** Gives credit to a tenant, or takes back what an adjustment gave. */
+/** Grants credit to a tenant, or takes back the credit of an adjustment. */
 function giveCredit(
   change: LedgerChange,
   position: bigint,
@@ -91,8 +91,8 @@ export function settledSource(event: RecordedEvent): string | undefined {
 }
 
 /**
- * What a batch does to the ledger, given the placed holds of `closingSources` and the sources that are
- * settled already: the first settlement counts, and another moves nothing.
+ * The change of the ledger by a batch, given the placed holds of `closingSources` and the sources
+ * that are already settled: the first settlement of a source counts, and another moves no money.
  */
 export function foldLedger(
   batch: readonly RecordedEvent[],
@@ -107,7 +107,7 @@ export function foldLedger(
   return change
 }
 
-/** Debits are credits: per currency, what the settlements say is what the entries move. */
+/** Debits equal credits: per currency, the sum of the settlements is the sum of the entries. */
 export function checkZeroSum(change: LedgerChange): void {
   const sums = new Map<string, bigint>()
   const add = (key: string, pico: bigint): void => {

@@ -3,7 +3,7 @@ import type { HoldEnded, HoldPlaced } from '../../../src/domain/event-facts.ts'
 import { parseAmount } from '../../../src/kernel/money.ts'
 import { addToTotal, balanceOf, enter, type Hold, type LedgerChange } from './change.ts'
 
-/** Ends a hold if it is placed; one that is not stays as it is. */
+/** Ends a hold if it is placed; otherwise does nothing. */
 export function endHold(
   change: LedgerChange,
   position: bigint,

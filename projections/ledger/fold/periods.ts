@@ -1,13 +1,13 @@
 import type { LedgerLine } from '../line.ts'
 import type { PeriodDelta } from './change.ts'
 
-/** Where the quarter of an hour begins in which a time in UTC lies. */
+/** Start of the quarter of an hour of a time in UTC. */
 function quarterOf(time: string): string {
   const minute = Math.floor(Number(time.slice(14, 16)) / 15) * 15
   return `${time.slice(0, 14)}${minute === 0 ? '00' : minute}`
 }
 
-/** Where the hour and the day begin in which a quarter lies. */
+/** Start of the hour and of the day of a quarter. */
 const longer = {
   hours: (quarter: string): string => `${quarter.slice(0, 14)}00`,
   days: (quarter: string): string => quarter.slice(0, 10),

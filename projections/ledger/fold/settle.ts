@@ -7,7 +7,7 @@ import type { LedgerLine } from '../line.ts'
 import { addToTotal, balanceOf, enter, type LedgerChange } from './change.ts'
 import { addToQuarter } from './periods.ts'
 
-/** Writes the lines of a settlement and what it does to the balance. */
+/** Writes the lines of a settlement and its effect on the balance. */
 export function settle(
   change: LedgerChange,
   position: bigint,
@@ -17,7 +17,7 @@ export function settle(
   const { sourceId } = source
   const { settlement, tenantId, userId, tokenId, surface, model, requestId } = settled
   const { currency, priceBookVersion } = settlement
-  // It is upstream's: hash what the table can hold.
+  // The id is upstream's: the hash is taken of the text that the table can hold.
   const nativeId = source.nativeId === null ? null : storable(source.nativeId)
   const settledAt = toTimestamp(fromTimestamp(settled.settledAt))
   let sum = 0n

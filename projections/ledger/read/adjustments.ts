@@ -28,13 +28,13 @@ export async function lineFacts(db: Queryable, lineId: string): Promise<LineFact
   return rows[0]
 }
 
-/** An adjustment as it is shown. */
+/** An adjustment for display. */
 export interface PostedAdjustment {
   readonly adjustmentId: string
   readonly currency: string
   /** Signed decimal string: positive gave to the tenant. */
   readonly amount: string
-  /** One of the two: what it corrects. */
+  /** Exactly one of the two is set: the adjusted line or grant. */
   readonly lineId: string | null
   readonly grantId: string | null
   readonly reason: string
@@ -87,7 +87,7 @@ export async function linesOfSource(
   return rows.map((row) => ({ ...toLine(row), adjusted: row.adjusted }))
 }
 
-/** What was posted on lines, oldest first; more than `limit` are not read. */
+/** Adjustments of lines, oldest first; at most `limit` are read. */
 export async function correctionsOf(
   db: Queryable,
   lineIds: readonly string[],

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../engine/queryable.ts'
 import type { PeriodKey } from '../fold/change.ts'
 
-/** How many lines, what quantity and what amount; decimal strings, zero where there is no row. */
+/** Number of lines, quantity and amount; decimal strings, zero if there is no row. */
 export interface PeriodTotals {
   readonly lines: string
   readonly quantity: string
@@ -46,7 +46,7 @@ export interface DayRange {
   readonly to: string | undefined
 }
 
-/** The next days of a tenant with what they say is their number of lines: to plan ranges by. */
+/** The next days of a tenant with their stored numbers of lines: to plan ranges by. */
 export async function linesPerDay(
   db: Queryable,
   range: Pick<DayRange, 'tenantId' | 'from'> & { readonly limit: number },

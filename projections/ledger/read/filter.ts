@@ -10,11 +10,11 @@ export interface LedgerFilter {
   readonly currency?: string | undefined
   /** Platform id of a task or id of a call. */
   readonly sourceId?: string | undefined
-  /** When settled: unix milliseconds, inclusive. */
+  /** Time of settlement: unix milliseconds, inclusive. */
   readonly fromMs?: number | undefined
   /** Unix milliseconds, exclusive. */
   readonly toMs?: number | undefined
-  /** As the ledger was when it had come to this position of the log; absent: as it is. */
+  /** Position of the log as of which the ledger is read; absent: the current one. */
   readonly asOf?: bigint | undefined
 }
 
@@ -43,7 +43,7 @@ export function factConditions(filter: LedgerFilter, parameters: Parameters): re
   ]
 }
 
-/** One is compared as such: its lines are then read in their order. */
+/** A single user is compared with `=`: its lines are then read in their order. */
 function userCondition(userIds: readonly string[], parameters: Parameters): string {
   return userIds.length === 1
     ? `user_id = ${parameters.add(userIds[0])}`

@@ -11,7 +11,7 @@ import {
   type LedgerFilter,
 } from './filter.ts'
 
-/** A settled line as it is read, with its place in the hash chain; decimals canonical. */
+/** A settled line for readers, with its place in the hash chain; decimals canonical. */
 export interface SettledLine extends Omit<LedgerLine, 'settledAt' | 'position'> {
   /** Unix milliseconds. */
   readonly settledAtMs: number
@@ -22,7 +22,7 @@ export interface SettledLine extends Omit<LedgerLine, 'settledAt' | 'position'> 
   readonly hash: string
 }
 
-/** A line with the sum of its adjustments, a decimal string: what of it was given back. */
+/** A line with the sum of its adjustments, a decimal string. */
 export interface AdjustedLine extends SettledLine {
   readonly adjusted: string
 }
@@ -43,11 +43,11 @@ export const lineSelection = [
   `encode(l.hash, 'hex') as hash`,
 ].join(', ')
 
-/** What was given back of a line. */
+/** Sum of the adjustments of a line. */
 export const adjustedSelection = `coalesce((select trim_scale(sum(a.amount))
   from ledger.adjustments a where a.line_id = l.line_id), 0)::text as adjusted`
 
-/** A row of `ledger.lines` as it is selected. */
+/** A selected row of `ledger.lines`. */
 export type LineRecord = Omit<SettledLine, 'settledAtMs' | 'quantity'> & {
   readonly settledAt: Date
   readonly quantity: string
@@ -59,8 +59,8 @@ export function toLine({ settledAt, quantity, ...rest }: LineRecord): SettledLin
 }
 
 /**
- * Where a page begins: after this line in the order of the list. A line of another owner is answered
- * as one that does not exist (P8).
+ * Start of a page: after this line in the order of the list. A line of another owner gives the same
+ * error as a missing one (P8).
  */
 async function placeOf(
   db: Queryable,

@@ -2,7 +2,7 @@ import { type Quantity, toQuantity } from '../../../src/kernel/money.ts'
 import type { Queryable } from '../../engine/queryable.ts'
 import { conjunction, type LedgerFilter, lineConditions, Parameters, sqlTime } from './filter.ts'
 
-/** What moved a tenant's money, as one list: what was used, and what was given. */
+/** Movements of a tenant's money, as one list: usage, grants and adjustments. */
 export const logKinds = ['consume', 'refund', 'topup', 'adjust'] as const
 export type LogKind = (typeof logKinds)[number]
 
@@ -13,10 +13,13 @@ export interface LogFilter extends LedgerFilter {
   readonly requestId?: string | undefined
 }
 
-/** One settled line, or one credit; what a credit is not about is null. */
+/**
+ * One settled line, grant or adjustment; members that do not apply to a grant or an adjustment are
+ * null.
+ */
 export interface LogRow {
   readonly kind: LogKind
-  /** The id of a line, else that of the grant or the adjustment. */
+  /** Id of the line, the grant or the adjustment. */
   readonly id: string
   readonly atMs: number
   readonly position: string
@@ -32,7 +35,7 @@ export interface LogRow {
   readonly quantity: Quantity | null
   readonly unit: string | null
   readonly currency: string
-  /** Exact decimal: what was charged, or what was given; what an adjustment took back is negative. */
+  /** Exact decimal: the charge or the credit; negative for an adjustment that took credit back. */
   readonly amount: string
 }
 
@@ -70,7 +73,7 @@ function creditConditions(filter: LogFilter, parameters: Parameters): string {
   ])
 }
 
-/** How many credits there are on each UTC day, `YYYY-MM-DD`. */
+/** Number of grants and adjustments on each UTC day, `YYYY-MM-DD`. */
 export async function countCredits(
   db: Queryable,
   filter: LogFilter,
@@ -84,7 +87,7 @@ export async function countCredits(
   return new Map(rows.map(({ day, n }) => [day, Number(n)]))
 }
 
-/** How many lines there are on each UTC day, counted one by one: where the filter leaves few. */
+/** Number of lines on each UTC day, counted one by one: for filters that leave few lines. */
 export async function countLines(
   db: Queryable,
   filter: LogFilter,
@@ -104,7 +107,9 @@ type LogRecord = Omit<LogRow, 'atMs' | 'quantity'> & {
   readonly quantity: string | null
 }
 
-/** A page of the list, newest first. What lies before the page is passed over narrow, in its order. */
+/**
+ * A page of the list, newest first. Earlier rows are skipped by a few columns only, in its order.
+ */
 export async function listLogs(
   db: Queryable,
   filter: LogFilter,

@@ -11,13 +11,16 @@ interface PricedLines {
   readonly lines: number
   /** Canonical decimal string: the settled price of all of them. */
   readonly amount: string
-  /** Revision of the tenant's account prices that the price came from; null: that of the book. */
+  /**
+   * Revision of the tenant's account prices that the price came from; null: the price is that of
+   * the book.
+   */
   readonly accountPrices: number | null
 }
 
-/** Lines read at once: even where no two are equal, a process has turns for other requests between them. */
+/** Lines per read: even if no two are equal, a process serves other requests between reads. */
 const PAGE_LINES = 2_000
-/** Tenants read at once. */
+/** Tenants per read. */
 const PAGE_TENANTS = 1_000
 
 /**

@@ -1,7 +1,7 @@
 import type { Currency } from '../../../src/kernel/money.ts'
 import type { Queryable } from '../../engine/queryable.ts'
 
-/** What a result was settled at. */
+/** The settlement of a result. */
 export interface SettledSource {
   readonly currency: Currency
   /** Decimal string. */
@@ -19,8 +19,8 @@ interface SettledRecord {
 }
 
 /**
- * What a task or call was settled at; undefined while the ledger does not know it, and where it came to
- * no lines: those alone say by which book.
+ * The settlement of a task or call; undefined while the ledger does not have it, and if it has no
+ * lines, because only lines name the price book.
  */
 export async function settledSource(
   db: Queryable,
@@ -44,13 +44,15 @@ export async function settledSource(
   }
 }
 
-/** What a source was settled for: exact decimal. */
+/** The settled amount of a source: exact decimal. */
 export interface SettledAmount {
   readonly currency: string
   readonly amount: string
 }
 
-/** What these sources were settled for, by their ids; one that is not settled is not in it. */
+/**
+ * The settled amounts of these sources, by id; without entries for sources that are not settled.
+ */
 export async function settledAmounts(
   db: Queryable,
   sourceIds: readonly string[],
@@ -71,7 +73,7 @@ export async function hasLines(
   name: string,
   tenantId: string | undefined,
 ): Promise<boolean> {
-  // By tenant: that is how the indexes of lines begin.
+  // Filtered by tenant, with which the indexes of lines begin.
   const { rows } = await db.query<{ found: boolean }>({
     name: `ledger.has.${column}`,
     text: `select exists (

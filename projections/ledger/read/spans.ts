@@ -10,7 +10,7 @@ export interface Span {
   readonly toMs: number | undefined
 }
 
-/** What lies whole in a range, and what is left at its ends. */
+/** The part of a range that covers whole periods, and the remaining parts at its ends. */
 interface Cut {
   readonly whole: Span | undefined
   readonly ends: readonly Span[]
@@ -31,7 +31,10 @@ function cut({ fromMs, toMs }: Span, unitMs: number): Cut {
   }
 }
 
-/** A range as UTC days, the hours and then the quarters beside them, and what is no whole quarter. */
+/**
+ * A range as whole UTC days, then the whole hours and quarters around them, and the remaining
+ * parts.
+ */
 interface Cover {
   readonly days: Span | undefined
   readonly hours: readonly Span[]
@@ -52,7 +55,7 @@ export function coverOf(range: Span): Cover {
   }
 }
 
-/** The same, hours with one of these times in their midst as quarters. */
+/** The range with hours that contain one of these times split into quarters. */
 export function cutAt(cover: Cover, timesMs: readonly number[]): Cover {
   const cutMs = timesMs.flatMap((timeMs) =>
     timeMs % HOUR_MS === 0 ? [] : [Math.floor(timeMs / HOUR_MS) * HOUR_MS],

@@ -14,7 +14,7 @@ type TotalRecord = Omit<Total, 'n'> & { readonly n: string }
 const toTotals = (rows: readonly TotalRecord[]): readonly Total[] =>
   rows.map((row) => ({ ...row, n: Number(row.n) }))
 
-/** What everything sums to: a few rows, however long the ledger is. */
+/** Sums over all tenants: a few rows, however long the ledger is. */
 export async function totals(db: Queryable): Promise<readonly Total[]> {
   const { rows } = await db.query<TotalRecord>({
     name: 'ledger.totals.read',
@@ -24,7 +24,7 @@ export async function totals(db: Queryable): Promise<readonly Total[]> {
   return toTotals(rows)
 }
 
-/** What each account sums to per currency, over all tenants: debits less credits, from the totals. */
+/** Sum of each account per currency, over all tenants: debits less credits, from the totals. */
 export async function trialBalance(
   db: Queryable,
 ): Promise<
@@ -53,7 +53,7 @@ export interface SummedStretch {
   readonly next: bigint | undefined
 }
 
-/** Lines after one place of the chain and up to another, as what they add to the totals. */
+/** Sums of the lines after one place of the chain and up to another. */
 export async function sumLines(
   db: Queryable,
   range: { readonly after: bigint; readonly to: bigint; readonly limit: number },
@@ -72,7 +72,7 @@ export async function sumLines(
   return { sums: toTotals(rows), next: until < range.to ? until : undefined }
 }
 
-/** Entries after one position and up to another, as what they add to the accounts. */
+/** Sums of the entries after one position and up to another. */
 export async function sumEntries(
   db: Queryable,
   range: { readonly after: bigint; readonly to: bigint; readonly limit: number },

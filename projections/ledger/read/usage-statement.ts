@@ -52,7 +52,7 @@ interface Part {
 const ofLine = ['1', 'quantity', 'amount'] as const
 const ofTotal = ['lines', 'quantity', 'amount'] as const
 
-/** The parts of one statement that add up to what was used. */
+/** The parts of one statement that add up to the usage. */
 export class UsageStatement {
   readonly parameters = new Parameters()
   readonly #query: UsageQuery
@@ -111,7 +111,7 @@ export class UsageStatement {
     return { from, day: this.#dayOf('settled_at'), numbers: ofLine }
   }
 
-  /** What totals have that came later than the position asked for, to be taken off. */
+  /** Usage in the totals that came after the requested position, to be subtracted. */
   #later(span: Span): readonly Part[] {
     const { filter } = this.#query
     const { asOf } = filter
@@ -190,7 +190,7 @@ export class UsageStatement {
     ]
   }
 
-  /** What rows are grouped by in addition to their day. */
+  /** Columns by which rows are grouped in addition to their day. */
   facts(): readonly string[] {
     const keys = this.#query.groupBy.flatMap((key) => (key === 'day' ? [] : [columns[key]]))
     return [...keys, 'currency', 'unit']
@@ -210,7 +210,7 @@ function dayIn(days: readonly NamedDay[], unixMs: number): number {
   return days.findIndex(({ fromMs, toMs }) => fromMs <= unixMs && unixMs < toMs) + 1
 }
 
-/** What of whole UTC days belongs to another of the days than their noon does. */
+/** Parts of whole UTC days that belong to another of the days than their noon does. */
 function movesOf({ fromMs, toMs }: Span, days: readonly NamedDay[]): readonly Move[] {
   if (fromMs === undefined || toMs === undefined) return []
   const moves: Move[] = []

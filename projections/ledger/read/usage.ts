@@ -11,7 +11,7 @@ export type { NamedDay, UsageKey, UsageQuery } from './usage-statement.ts'
 export interface UsageGroup {
   readonly keys: Readonly<Partial<Record<UsageKey, string>>>
   readonly currency: string
-  /** What the quantity counts; undefined where the lines count different things. */
+  /** Unit of the quantity; undefined if the lines have different units. */
   readonly unit: string | undefined
   readonly quantity: Quantity | undefined
   /** Exact decimal. */
@@ -102,7 +102,7 @@ export type LedgerGrouping = 'sku' | 'day' | 'model' | 'tenant'
 export interface LedgerGroup {
   readonly key: string
   readonly currency: string
-  /** What the quantity counts; undefined where the lines count different things. */
+  /** Unit of the quantity; undefined if the lines have different units. */
   readonly unit: string | undefined
   readonly quantity: Quantity | undefined
   /** Exact decimal. */
