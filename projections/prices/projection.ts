@@ -35,7 +35,7 @@ const entries = table('prices.entries', {
 
 const tables = { books, entries }
 
-/** What an auditor compares with the log. */
+/** The rows that an auditor compares with the log. */
 export const priceTables = audited(tables)
 
 /** Every published version of the price book with its entries. */

@@ -3,7 +3,7 @@ import type { Queryable } from '../engine/queryable.ts'
 
 export { priceTables } from './projection.ts'
 
-/** A published version with a look-up: also what rating asks for. */
+/** A published version with a look-up, which pricing uses as well. */
 export interface PublishedPriceBook extends Readonly<PriceBookPublished> {
   /** Undefined where no publisher was named. */
   readonly publishedBy: string | undefined
@@ -64,7 +64,7 @@ export async function currentPriceBook(
   return rows[0] && withEntries(db, rows[0])
 }
 
-/** A version by name, undefined when there is none. */
+/** A version by name; undefined if there is none. */
 export async function priceBookVersion(
   db: Queryable,
   version: string,
@@ -83,7 +83,7 @@ export interface ListedPriceBook extends Pick<
 > {
   /** `replaced`: another is or will be in effect instead, whenever it began or begins. */
   readonly state: 'in_effect' | 'upcoming' | 'replaced'
-  /** How many it has. */
+  /** Number of its prices. */
   readonly prices: number
 }
 

@@ -3,7 +3,7 @@ import { audited } from '../engine/read-model.ts'
 import type { AuditedTable } from '../engine/audited-rows.ts'
 import { COARSE_SHIFT, FINE_SHIFT, polls, scopes, tasks } from './tables.ts'
 
-/** What of the tasks an auditor compares with the log; counts are counted again. */
+/** The rows of tasks that an auditor compares with the log; counts are counted again. */
 export const taskTables = {
   ...audited({ scopes, tasks, polls }),
   /** A task's place in its tenant's list, without the rest. */
@@ -13,7 +13,7 @@ export const taskTables = {
   },
 } as const satisfies Readonly<Record<string, AuditedTable>>
 
-/** Counts of lists: of what, as counted again and as stored. */
+/** Counts of lists: the key, the recounted and the stored value. */
 export interface CountedTasks {
   readonly level: number
   readonly bucket: number
@@ -23,12 +23,14 @@ export interface CountedTasks {
   readonly stands: string
 }
 
-/** How many tasks `differingCounts` is asked to count again at once: whole buckets of every level. */
+/**
+ * Number of tasks that one call of `differingCounts` counts again: whole buckets of every level.
+ */
 export const COUNTED_TASKS = 8 << COARSE_SHIFT
 
 /**
- * Where the counts of a scope do not follow from its tasks: levels 1 and 2 of the tasks from `fromSeq`
- * up to `toSeq`, both at the edges of buckets; without `toSeq` whatever lies beyond.
+ * Finds counts of a scope that do not match its tasks: levels 1 and 2 of the tasks from `fromSeq`
+ * up to `toSeq`, both at the edges of buckets; without `toSeq` all later ones.
  */
 export async function differingCounts(
   db: Queryable,
@@ -62,7 +64,7 @@ export async function differingCounts(
   return rows
 }
 
-/** Where the counts of a scope as a whole (level 0) are not the sums of level 1. */
+/** Finds counts of a whole scope (level 0) that are not the sums of level 1. */
 export async function differingSums(
   db: Queryable,
   scopeId: number,

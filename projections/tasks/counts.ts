@@ -40,7 +40,7 @@ function deltasOf(placed: readonly PlacedChange[]): readonly Delta[] {
   return [...deltas.values()].filter(({ n }) => n !== 0n)
 }
 
-/** Adds to the counts what a batch changed. */
+/** Updates the counts by the changes of a batch. */
 export async function writeCounts(
   client: PoolClient,
   placed: readonly PlacedChange[],

@@ -20,30 +20,31 @@ export type Submission =
   | 'not_accepted'
   | 'appeared_late'
 /**
- * How a task is asked for. poll: by its native id; reconcile: the submission has no known outcome; watch:
- * upstream did not have it, and the worker keeps checking for a while; make: a gateway worker is to
- * make it; finish: a worker has begun to make it, and holds the lease while it lives.
+ * How the worker continues a task. poll: by its native id; reconcile: the submission has no known
+ * outcome; watch: upstream did not have it, and the worker keeps checking for a while; make: a
+ * gateway worker is to make it; finish: a worker has begun to make it, and holds the lease while it
+ * lives.
  */
 export type PollKind = 'poll' | 'reconcile' | 'watch' | 'make' | 'finish'
 
-/** What counts, lists and polls depend on. */
+/** The facts on which counts, lists and polls depend. */
 export interface Standing {
   readonly submission: Submission
   readonly status: TaskStatus
   readonly hidden: boolean
 }
 
-/** A task already in the table: what is needed to know how its row and the counts change. */
+/** A task already in the table: the facts that decide how its row and the counts change. */
 export interface KnownTask extends Standing {
   readonly scopeId: number
   readonly seq: bigint
   readonly model: string
 }
 
-/** One task over one batch. Undefined fields stay as they are in the table. */
+/** The change of one task by a batch. Undefined fields are unchanged in the table. */
 export interface TaskChange {
   readonly platformId: string
-  /** The request itself, when this batch has it. */
+  /** The request itself, if this batch has it. */
   readonly requested: TaskEventData<'TaskRequested'> | undefined
   /** The row before the batch, when it was there. */
   readonly known: KnownTask | undefined
@@ -59,7 +60,7 @@ export interface TaskChange {
   expiresAtMs?: number
   revision: bigint
   position: bigint
-  /** When the row came to need polling of its present kind. */
+  /** Time at which the row began to need its current kind of polling. */
   pollableSinceMs: number
 }
 
@@ -74,7 +75,7 @@ export function isVisible(standing: Standing): boolean {
   return !standing.hidden && standing.submission !== 'refused'
 }
 
-/** How it has to be asked for upstream, if at all. */
+/** Kind of polling that the task needs; undefined: none. */
 export function pollKind(standing: Standing): PollKind | undefined {
   if (standing.submission === 'not_accepted') return 'watch'
   if (terminal.has(standing.status) || standing.submission === 'refused') return undefined

@@ -28,7 +28,8 @@ interface PageRecord {
 }
 
 /**
- * One level of the counts as buckets from the newest: `n` in it, `upto` in it and all newer ones.
+ * One level of the counts as buckets from the newest: `n` tasks in it, `upto` tasks in it and all
+ * newer ones.
  */
 function level(number: number, within: string, filter: string): string {
   return `select bucket, sum(n) as n, sum(sum(n)) over (order by bucket desc) as upto

@@ -1,6 +1,6 @@
 import type { Queryable } from '../engine/queryable.ts'
 
-/** Whose open tasks are counted: those of a token, of a user, or all of a tenant. */
+/** Owner of counted open tasks: a token, a user, or the whole tenant. */
 export interface TaskOwner {
   readonly tenantId: string
   readonly userId?: string
@@ -8,8 +8,9 @@ export interface TaskOwner {
 }
 
 /**
- * How many tasks without an end these owners have, in their order, each counted up to `atMost`, and which
- * of some platform ids have a row, ended or not: one statement, so that both are of one moment.
+ * The number of open tasks of each of these owners, in their order, counted up to `atMost`, and
+ * which of some platform ids have a row, ended or not: one statement, so that both are read at the
+ * same moment.
  */
 export async function openTasks(
   db: Queryable,
@@ -65,7 +66,7 @@ export async function openTasks(
   }
 }
 
-/** Those of some tasks, of any tenant, that have no end yet. */
+/** Finds those of some tasks, of any tenant, that have not ended. */
 export async function tasksWithoutEnd(
   db: Queryable,
   platformIds: readonly string[],
@@ -79,7 +80,7 @@ export async function tasksWithoutEnd(
   return new Set(rows.map((row) => row.platform_id))
 }
 
-/** Those of some tasks, of any tenant, that have an end. */
+/** Finds those of some tasks, of any tenant, that have ended. */
 export async function tasksEnded(
   db: Queryable,
   platformIds: readonly string[],

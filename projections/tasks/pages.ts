@@ -3,7 +3,7 @@ import { listColumns, toTaskRow, type TaskRow } from './tables.ts'
 
 /** Tasks of several families in one list, by the time they were asked for: read on from any of them. */
 
-/** Place of a task in such lists. */
+/** Place of a task in these lists. */
 export interface TaskPlace {
   readonly requestedAtMs: number
   readonly platformId: string
@@ -17,7 +17,7 @@ export interface TaskPageFilter {
   readonly limit: number
 }
 
-/** Where a tenant's task stands, by platform or native id; also one that was hidden meanwhile. */
+/** Place of a tenant's task, by platform or native id; also if it was hidden meanwhile. */
 export async function taskPlace(
   db: Queryable,
   key: { readonly tenantId: string; readonly families: readonly string[]; readonly id: string },

@@ -1,6 +1,6 @@
 import type { Queryable } from '../engine/queryable.ts'
 
-/** When upstream answered for a task, in Unix milliseconds. */
+/** Time at which upstream answered for a task, in Unix milliseconds. */
 export interface Observation {
   readonly platformId: string
   readonly observedAtMs: number
@@ -32,7 +32,10 @@ export async function noteObservations(
   })
 }
 
-/** How many tasks wait for a gateway worker, counted up to `limit`: of all tenants, and of one. */
+/**
+ * Number of tasks that wait for a gateway worker, counted up to `limit`: of all tenants, and of
+ * one.
+ */
 export async function waitingTasks(
   db: Queryable,
   { tenantId, limit }: { readonly tenantId: string; readonly limit: number },
@@ -46,7 +49,7 @@ export async function waitingTasks(
   return rows[0] ?? { all: 0, own: 0 }
 }
 
-/** How many tasks await polling, by kind, and since when the longest due one waits. */
+/** Number of tasks that await polling, by kind, and since when the longest due one waits. */
 export async function pollBacklog(
   db: Queryable,
   nowMs: number,

@@ -13,7 +13,7 @@ export interface TaskQueryFilter {
   readonly platformId: string | undefined
   /** Native or platform id. */
   readonly taskId: string | undefined
-  /** When asked for: unix milliseconds, inclusive. */
+  /** Time of the request: unix milliseconds, inclusive. */
   readonly fromMs: number | undefined
   /** Unix milliseconds, exclusive. */
   readonly toMs: number | undefined
@@ -97,7 +97,7 @@ function pageSql(filter: TaskQueryFilter, page: PageRange, conditions: Condition
   const order = (of: string): string =>
     `order by ${of}.requested_at_ms desc, ${of}.platform_id desc`
   const most = page.offset + page.limit
-  // By its id a task is found at once, in whatever list it is.
+  // A task is found by its id directly, in any list.
   if (filter.platformId !== undefined || filter.taskId !== undefined)
     return `select ${listColumns} from tasks.tasks t join tasks.scopes s on s.scope_id = t.scope_id
             where ${scopes} and ${wanted} ${order('t')} offset ${page.offset} limit ${page.limit}`
@@ -123,9 +123,8 @@ export async function queryTasks(
 }
 
 /**
- * Tasks behind one, the newest first: for all of them, one page after the other. However many there
- * are, each page costs the same, and no task is repeated or left out because others come or go
- * meanwhile.
+ * Tasks after a given one, newest first, page by page. Each page costs the same, however many there
+ * are, and no task is repeated or left out when tasks are added or hidden meanwhile.
  */
 export async function tasksBehind(
   db: Queryable,
@@ -139,7 +138,7 @@ export async function tasksBehind(
   return rows.map(toTaskRow)
 }
 
-/** When tasks were asked for, unix milliseconds, by platform id; one without a row is not in it. */
+/** Times of requests, unix milliseconds, by platform id; tasks without a row are absent. */
 export async function requestTimes(
   db: Queryable,
   platformIds: readonly string[],

@@ -25,9 +25,9 @@ const FIRST_POLL_DELAY_MS = 1_000
  * for after most answers have come. To find one that is under way does no harm.
  */
 const REQUESTED_DELAY_MS = 8_000
-/** One that is known to be uncertain may still be settling upstream. */
+/** A submission that is known to be uncertain may still be in progress upstream. */
 const UNCERTAIN_DELAY_MS = 5_000
-/** One that was given up had been looked for a moment ago. */
+/** A task that was given up had been searched for a moment ago. */
 const WATCH_DELAY_MS = 60_000
 
 /** The row of a new task; undefined where the change is of one that is known. */
@@ -186,7 +186,7 @@ export async function writePolls(
     })
 }
 
-/** Where a task stands in its list is numbered by the order of all tasks, not by its stream. */
+/** The number of a task in its list comes from the order of all tasks, not from its stream. */
 const PLACE: ReadonlySet<string> = new Set(['scope_id', 'seq'])
 
 /** The row that all events of a task leave, and how it has to be asked for. */
@@ -203,7 +203,7 @@ const ofTask = {
   types: new Set(Object.keys(taskEvents)),
 }
 
-/** What an audit compares of tasks and polls, stream by stream. */
+/** The rows of tasks and polls that an audit compares, stream by stream. */
 export const taskStreamTables: readonly StreamTable[] = [
   {
     ...ofTask,

@@ -53,8 +53,8 @@ interface SubmittedTask {
 }
 
 /**
- * A task that has a native id, and those of its family that have the same one: itself first, then
- * those requested first. Empty where the task does not have it.
+ * A task with a native id, and the tasks of its family with the same one: itself first, then those
+ * requested first. Empty if the task does not have the id.
  */
 export async function tasksOfOneNativeId(
   db: Queryable,
@@ -82,7 +82,7 @@ interface SettledTwin {
   readonly position: bigint
 }
 
-/** Tasks changed after a position that are settled for what another settled task has. */
+/** Tasks changed after a position whose native id another settled task has as well. */
 export async function settledTwins(
   db: Queryable,
   { after, limit }: { readonly after: bigint; readonly limit: number },

@@ -16,7 +16,7 @@ import {
 import { table } from '../engine/table.ts'
 import type { PollKind, Submission, TaskStatus } from './fold.ts'
 
-/** How many sequence numbers a bucket of each level covers, as a shift; level 0 covers all. */
+/** Number of sequence numbers in a bucket of each level, as a shift; level 0 covers all. */
 export const COARSE_SHIFT = 15
 export const FINE_SHIFT = 10
 
@@ -52,7 +52,7 @@ export const tasks = table('tasks.tasks', {
     /** Deleted by its tenant. */
     hidden: bool(),
     settled: bool(),
-    /** Neither hidden nor refused: what lists show and counts count. */
+    /** True if the task is neither hidden nor refused: only then lists and counts include it. */
     visible: bool(),
     /** The caller's own settings by wire name. */
     settings: json<Scalars>(),
@@ -64,7 +64,7 @@ export const tasks = table('tasks.tasks', {
     marker_is_ours: bool(),
     requested_at_ms: unixMs(),
     updated_at_ms: unixMs(),
-    /** When upstream was last asked, by event or by poll; null before. */
+    /** Time at which upstream was last asked, by event or by poll; null before. */
     observed_at_ms: nullable(unixMs()),
     expires_at_ms: unixMs(),
     revision: bigint(),
@@ -121,7 +121,7 @@ export const polls = table('tasks.polls', {
     attempts: operational(constrained(int(), 'default 0')),
     lease_owner: operational(nullable(text())),
     observed_at_ms: operational(nullable(unixMs())),
-    /** When the first complete list began that certainly had to show it and did not. */
+    /** Start of the first complete list that certainly had to show it and did not. */
     absent_at_ms: operational(nullable(unixMs())),
   },
   key: ['platform_id'],
@@ -143,7 +143,7 @@ export const listColumns = Object.keys(shown)
   .map((name) => `t.${name}`)
   .join(', ')
 
-/** The same with the poll `p` of it, which knows the latest observation. */
+/** The columns of lists, with the time of the latest observation from the poll `p`. */
 export const taskColumns = listColumns.replace(
   't.observed_at_ms',
   'greatest(t.observed_at_ms, p.observed_at_ms) as observed_at_ms',

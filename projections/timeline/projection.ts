@@ -150,7 +150,7 @@ const ofSources: EventTable = {
   },
 }
 
-/** What upstream calls a source: later events of its stream say it. */
+/** Upstream's id of a source: later events of its stream have it. */
 const namesOfSources: StreamTable = {
   table: timelineTables.sources,
   stream: undefined,
@@ -167,7 +167,7 @@ const namesOfSources: StreamTable = {
   mayLack: () => true,
 }
 
-/** Every event of a tenant in the order of the log: what support replays. */
+/** Every event of a tenant in the order of the log, for replays by support. */
 export const timelineProjection: Projection = {
   name: 'timeline',
   ownGroup: true,

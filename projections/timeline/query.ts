@@ -3,7 +3,7 @@ import { byRequestSql } from './tables.ts'
 
 export { timelineTables } from './tables.ts'
 
-/** Whose events may be seen; an absent member does not narrow. */
+/** Owner whose events may be seen; an absent member does not filter. */
 export interface TimelineScope {
   readonly tenantId?: string | undefined
   readonly userIds?: readonly string[] | undefined
@@ -14,7 +14,7 @@ export interface TimelineItem {
   /** Decimal position in the log. */
   readonly position: string
   readonly type: string
-  /** When the log recorded it, unix milliseconds. */
+  /** Time at which the log recorded it, unix milliseconds. */
   readonly atMs: number
   readonly tenantId: string
   readonly userId: string | undefined
@@ -63,14 +63,14 @@ function toItem(row: ItemRecord): TimelineItem {
   }
 }
 
-/** Where a page begins and how long it may be. */
+/** Start and maximum length of a page. */
 export interface TimelinePage {
   /** Decimal position of the last item already seen. */
   readonly after?: string | undefined
   readonly limit: number
 }
 
-/** Items oldest first; `next` is where the page after them begins, undefined when there is none. */
+/** Items oldest first; `next` is the start of the following page, undefined when there is none. */
 export interface TimelineItems {
   readonly items: readonly TimelineItem[]
   readonly next: string | undefined
@@ -82,9 +82,9 @@ function pageOf(rows: readonly ItemRecord[], limit: number): TimelineItems {
 }
 
 /**
- * A page of what an id stands for within a scope, in the order of the log. Of a task (platform or
- * native id), a call or a token it is every event; of a request every event of what it began, and
- * whatever else it caused. If several share an id, the events of all of them are shown.
+ * A page of the events of an id within a scope, in the order of the log: for a task (platform or
+ * native id), a call or a token all of its events; for a request all events of everything that it
+ * caused. If several items share an id, the events of all of them are returned.
  */
 export async function historyOf(
   db: Queryable,
@@ -118,8 +118,8 @@ export async function historyOf(
 }
 
 /**
- * How far the log's clock is trusted to step back: the time range finds where to begin by time,
- * this much earlier, and then keeps to the order of the log.
+ * Maximum assumed step back of the log's clock: a time range begins this much earlier, and then
+ * follows the order of the log.
  */
 const CLOCK_SLACK_S = 600
 
@@ -130,7 +130,7 @@ export async function tenantTimeline(
     readonly tenantId: string
     readonly sourceId?: string | undefined
     readonly types?: readonly string[] | undefined
-    /** When recorded: unix milliseconds, inclusive. */
+    /** Time of recording: unix milliseconds, inclusive. */
     readonly fromMs?: number | undefined
     /** Unix milliseconds, exclusive. */
     readonly toMs?: number | undefined
@@ -163,7 +163,7 @@ export async function tenantTimeline(
   return pageOf(rows, page.limit)
 }
 
-/** An event by its position: what it is and what it says. */
+/** An event by its position: its type and its data. */
 interface TimelineFact {
   readonly type: string
   readonly data: Readonly<Record<string, unknown>>

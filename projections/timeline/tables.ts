@@ -2,7 +2,7 @@ import { bigint, document, nullable, text, timeOfMs, uuid } from '../engine/colu
 import { audited } from '../engine/read-model.ts'
 import { table } from '../engine/table.ts'
 
-/** Events that a request led to: what policies and commands do names no request. */
+/** Events that a request caused; events of policies and commands name no request. */
 export const byRequestSql = `metadata->>'correlationId' like 'req\\_%'`
 
 /**
@@ -34,9 +34,12 @@ export const events = table('timeline.events', {
     event_id: uuid(),
     stream: text(),
     revision: bigint(),
-    /** When the log recorded it. */
+    /** Time at which the log recorded it. */
     at: timeOfMs(),
-    /** As text: they are read whole, and taking them apart to store them costs as much as the rest. */
+    /**
+     * Stored as text: they are read whole, and parsing them to store them costs as much as
+     * everything else.
+     */
     data: document(),
     metadata: document(),
   },
@@ -49,5 +52,5 @@ export const events = table('timeline.events', {
   },
 })
 
-/** What an auditor compares with the log. */
+/** The rows that an auditor compares with the log. */
 export const timelineTables = audited({ events, sources })
