@@ -1,4 +1,4 @@
-/** Least pause between two runs, which bounds what an attacker's unknown tokens cost the log. */
+/** Minimum pause between two runs, which bounds what an attacker's unknown tokens cost the log. */
 const LEAST_PAUSE_MS = 50
 
 /**

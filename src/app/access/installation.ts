@@ -15,9 +15,10 @@ import { pause } from '../../kernel/pause.ts'
 import type { Migrations } from '../../storage/postgres/migrate.ts'
 
 /**
- * One log has one database. With another log, calls would be sold that are in no ledger; with a second
- * database on the log, balances and limits would be decided twice. So the log names its database, the
- * database notes the log, and the log must hold what was applied to the read models.
+ * A log belongs to one database. With another log, calls would be missing in the ledger; with a
+ * second database on the log, balances and limits would be decided twice. So the log names its
+ * database, the database records the log, and the log must have every event that was applied to the
+ * read models.
  */
 
 /** The log and the database do not belong together. */
@@ -75,7 +76,9 @@ async function isEmpty({ log }: Pick<Stores, 'log'>): Promise<boolean> {
   return true
 }
 
-/** The log names the database from now on; returns what it names, if another start was first. */
+/**
+ * Records the database in the log; returns the database that it names if another start was first.
+ */
 async function name(
   { log, clock }: Stores,
   { databaseId, logId }: Noted,
@@ -83,7 +86,7 @@ async function name(
   actor: string,
 ): Promise<NonNullable<InstallationState>> {
   const nowMs = clock.nowMs()
-  // A log that takes the place of another one gets a name that the other does not have.
+  // A log that replaces another one gets a name that the other does not have.
   const named = kind === 'adopt' ? undefined : logId
   const command = { kind, databaseId, logId: named ?? newUuid(), at: toTimestamp(nowMs) }
   const { state } = await executeCommand({
@@ -123,7 +126,10 @@ export async function checkBelonging(stores: Stores): Promise<void> {
   requireSame(noted, named)
 }
 
-/** What a failure of it shows of the log: words that follow its name. Undefined where it shows nothing. */
+/**
+ * What a failed comparison shows about the log, in words that follow its name; undefined if it
+ * shows nothing.
+ */
 export function notBelonging(error: unknown): string | undefined {
   if (error instanceof LogOlderError) return `is older than the database: ${error.message}`
   if (error instanceof NotBelongingError) return `is another one: ${error.message}`
@@ -131,8 +137,9 @@ export function notBelonging(error: unknown): string | undefined {
 }
 
 /**
- * Makes sure, before anything is written, that the log and the database belong together. A log without
- * a database adopts this one where it has no event yet, or holds those that were applied here.
+ * Makes sure, before anything is written, that the log and the database belong together. A log
+ * without a database adopts this one if it has no event yet, or has the events that were applied
+ * here.
  * @param adopts whether the log adopts the database in any case
  * @throws LogOlderError, NotBelongingError, and what the stores throw
  */

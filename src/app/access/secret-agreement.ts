@@ -6,17 +6,19 @@ import type { Migrations } from '../../storage/postgres/migrate.ts'
  * Makes sure that all replicas have one `MARKER_SECRET`. With two of them, a creation retried on
  * another replica would be another task, its marker would not be found upstream, and ids of
  * responses would open on some replicas only. The first replica to start records a fingerprint, the
- * others compare theirs. Postgres keeps it rather than the log, because it is no event: it says
- * which replicas may run together now. After a rebuild of the database the next start records it
- * again.
+ * others compare theirs. Postgres stores it rather than the log, because it is not an event: it
+ * decides which replicas may run together now. After a rebuild of the database the next start
+ * records it again.
  */
 
-/** This replica's secret differs from the others', or is short. */
+/** The secret of this replica differs from that of the others, or is too short. */
 export class MarkerSecretError extends Error {
   override readonly name = 'MarkerSecretError'
 }
 
-/** Characters: what it keys can be tried out by everyone who has seen a marker or a response id. */
+/**
+ * Characters: a short secret could be guessed by everyone who has seen a marker or a response id.
+ */
 const SHORTEST_SECRET = 32
 
 /** @throws MarkerSecretError */

@@ -19,7 +19,7 @@ interface Known {
 }
 
 interface CachedToken {
-  /** Undefined: there is no such token. */
+  /** Undefined: the token does not exist. */
   readonly token: FoundToken | undefined
   /** It should be refreshed. */
   readonly isOld: boolean

@@ -57,7 +57,7 @@ export class TokenLookUp {
     return cached
   }
 
-  /** @throws what Postgres and the log throw, also when the read model is behind */
+  /** @throws errors of Postgres and of the log, also when the read model is behind */
   async lookUp(hash: string): Promise<FoundToken | undefined> {
     let found = await this.#read(hash)
     if (found.token === undefined) {
@@ -85,7 +85,7 @@ export class TokenLookUp {
     this.#changed.set(tokenId, event.position)
   }
 
-  /** The same for an event that this program does not understand: it may change its token. */
+  /** Called with an event that this program cannot decode: it may change its token. */
   noticedUnknown({ stream, position }: UnknownEvent): void {
     this.#generation += 1
     const tokenId = stream.slice(tokenStreams.length)

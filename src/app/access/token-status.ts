@@ -22,7 +22,7 @@ export interface TokenStatus {
   readonly addresses: readonly string[] | undefined
   readonly issuedAtMs: number
   readonly expiresAtMs: number | undefined
-  /** Those of the token, its user and its tenant that have limits. */
+  /** The limits of the token, its user and its tenant, if they have any. */
   readonly limits: readonly KeyLimits[]
 }
 

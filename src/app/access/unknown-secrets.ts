@@ -39,7 +39,7 @@ export class UnknownSecrets {
     const nowMs = this.#clock.nowMs()
     const block = addressBlock(address)
     const allowance = this.#blocks.get(block) ?? new Allowance(nowMs)
-    // Makes it the youngest, so that an address that goes on is not evicted.
+    // Makes the entry the youngest, so that an address that continues is not evicted.
     this.#blocks.set(block, allowance)
     const waitMs = allowance.waitMs(1, this.#perMinute, nowMs)
     if (waitMs > 0) return this.#counted(waitMs)

@@ -8,7 +8,7 @@ import { isPlatformId } from '../../kernel/ids.ts'
 import type { ReadModels } from '../read-models/read-models.ts'
 import type { RecentWrites } from './recent-writes.ts'
 
-/** Reads of one's own writes: a read must include what the log has. */
+/** Makes reads include the process's own writes: a read must include what the log has. */
 
 /** The projection may take this long to catch up before an id counts as missing. */
 const CONFIRM_ABSENCE_MS = 3_000
@@ -23,8 +23,8 @@ interface FindDeps {
 }
 
 /**
- * Waits until reads include what this process wrote for the tenant, by this read model's `recent`;
- * gives up without an error.
+ * Waits until reads include the writes of this process for the tenant, by this read model's
+ * `recent`; gives up without an error.
  */
 export async function catchUp(
   deps: Pick<FindDeps, 'pool' | 'recent'>,
@@ -87,7 +87,10 @@ export async function findOwnSubmittedTask(
   return findOwnTask(deps, key)
 }
 
-/** Waits for the projection to pass the log's end of now; false if there is nothing to wait for. */
+/**
+ * Waits for the projection to pass the current end of the log; false if there is nothing to wait
+ * for.
+ */
 async function mayBeBehind(
   deps: FindDeps,
   { tenantId, families, id }: Parameters<typeof findOwnTask>[1],

@@ -31,13 +31,13 @@ export interface AccountCommandDeps extends AccountSource {
   readonly log: EventLog
   readonly catalog: Catalog
   readonly clock: Clock
-  /** Recorded beside the events: what ran the command, e.g. `cli` or `first-start`. */
+  /** Program that ran the command, recorded with the events, e.g. `cli` or `first-start`. */
   readonly correlationId: string
   /** Recorded as well: who requested it, a person's name or this program's. */
   readonly actor: string
 }
 
-/** The actor of what the program does by itself. */
+/** The actor of changes that the program makes by itself. */
 export const PROGRAM_ACTOR = 'tollgate'
 
 /** The outcome of a command. */
@@ -57,7 +57,7 @@ export async function changeAccount(
   return { changed: events.length > 0, position }
 }
 
-/** The same, and returns the account afterwards. @throws DomainError of the account decider */
+/** Runs a command and returns the account afterwards. @throws DomainError of the account decider */
 export async function decideOnAccount(deps: AccountCommandDeps, command: AccountCommand) {
   const { tenantId } = command
   const { log } = deps
@@ -284,7 +284,7 @@ export function changeTokenLimits(
   return changeToken(deps, { tokenId, changes: { limits: changes } })
 }
 
-/** Disables a token at once. */
+/** Disables a token, effective immediately. */
 export function disableToken(
   deps: AccountCommandDeps,
   input: { readonly tokenId: string; readonly reason: string },

@@ -31,7 +31,7 @@ interface ReadAccount {
   readonly next: bigint
 }
 
-/** The settings of an account as the log has them now; those of no tenant are empty. */
+/** The current settings of an account, by the log; empty for a missing tenant. */
 export async function readSettings(
   source: AccountSource,
   tenantId: string,
@@ -39,7 +39,7 @@ export async function readSettings(
   return (await readAccountState(source, tenantId)).settings
 }
 
-/** What the read model has of an account that was not read before. */
+/** Reads the account from the read model if this process has not read it before. */
 async function readStored(source: AccountSource, tenantId: string): Promise<ReadAccount> {
   const stored = await storedIn(source, tenantId, settingTypes)
   if (stored === undefined) return neverRead
@@ -62,18 +62,18 @@ async function readAccount(
   return { settings, next }
 }
 
-/** What this process knows of accounts. */
+/** The accounts that this process has cached. */
 export interface AccountFacts {
-  /** @throws what the log throws */
+  /** @throws errors of the log */
   readonly of: (tenantId: string) => Promise<AccountSettings>
-  /** What is cached at the moment, however old. */
+  /** The cached value, however old. */
   readonly known: (tenantId: string) => AccountSettings
   /** Takes in an event of the log. */
   readonly noticed: (event: RecordedEvent) => void
 }
 
 interface CachedAccount extends ReadAccount {
-  /** When the last read began. */
+  /** Start of the last read. */
   readonly readAtMs: number
 }
 
@@ -91,7 +91,7 @@ export function createAccountFacts(
   const read = async (tenantId: string): Promise<AccountSettings> => {
     const readAtMs = monotonic.nowMs()
     const { settings: found, next } = await readAccount(source, tenantId, cached(tenantId))
-    // For each setting, an event noticed during the read may be later than what the read found.
+    // For each setting, an event noticed during the read may be newer than the result of the read.
     const settings = latestSettings(cached(tenantId).settings, found)
     accounts.set(tenantId, { settings, next, readAtMs })
     return settings

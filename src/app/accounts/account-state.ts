@@ -12,7 +12,7 @@ const MAX_ACCOUNTS = 100
 type Log = Pick<EventLog, 'readStream'>
 type Known = StreamState<AccountState>
 
-/** Where accounts are read. */
+/** Sources from which accounts are read. */
 export interface AccountSource {
   readonly log: Log
   /** It spares the log all that later events set again; absent: the account is read from its beginning. */
@@ -20,10 +20,10 @@ export interface AccountSource {
 }
 
 /**
- * Accounts as a process read them last. Events never change, so that only what was appended since is
- * read again, and of an account that a process has not read, what the read model lacks: a command costs
- * no more the longer an account is in use. Nothing of it is taken for the truth: each use reads on in the
- * log, and an append is refused where the log has another revision than was read.
+ * Cache of the accounts that a process has read. Events never change, so only later ones are read
+ * from the log, or, for an account not read before, those that the read model does not have: a
+ * command does not get slower the longer an account is in use. The cache is never the truth: each
+ * use reads the rest from the log, and an append is refused if the log has another revision.
  */
 const accountsOf = new WeakMap<Log, ReturnType<typeof createKnown>>()
 const createKnown = () => createLru<string, Known>(MAX_ACCOUNTS)
@@ -34,7 +34,9 @@ function knownIn(log: Log): ReturnType<typeof createKnown> {
   return known
 }
 
-/** What the read model has of an account; undefined where it has nothing or cannot be read: the log has it all. */
+/**
+ * The account in the read model; undefined if it has none or cannot be read: the log has all of it.
+ */
 export async function storedIn(
   { db }: AccountSource,
   tenantId: string,
@@ -57,8 +59,8 @@ export async function accountBefore(
 }
 
 /**
- * Keeps what was read of an account or appended to it. Where an older reading ends later, the next one
- * only reads more.
+ * Caches an account after a read or an append. If an older read finishes later, the next one only
+ * reads more.
  */
 export function rememberAccount(
   { log }: AccountSource,
@@ -68,7 +70,10 @@ export function rememberAccount(
   if (revision !== undefined) knownIn(log).set(tenantId, { state, revision })
 }
 
-/** An account as the log has it now; the initial one of no tenant. @throws what the log throws */
+/**
+ * An account by the log, read to its end; the initial one for a missing tenant. @throws errors of
+ * the log
+ */
 export async function readAccountState(
   source: AccountSource,
   tenantId: string,

@@ -2,7 +2,7 @@ import { isOperator, type QueryScope, type TokenKind } from '../../domain/token/
 import { unreachable } from '../../kernel/assert.ts'
 import { DomainError } from '../../kernel/errors.ts'
 
-/** Which accounts and tokens a caller manages: a user's own, those of a tenant, or all. */
+/** The accounts and tokens that a caller manages: those of one user, of a tenant, or all. */
 export type AdminScope =
   | { readonly kind: 'user'; readonly tenantId: string; readonly userId: string }
   | { readonly kind: 'tenant'; readonly tenantId: string }
@@ -14,12 +14,15 @@ interface Authority {
   readonly scope: QueryScope | undefined
 }
 
-/** What an admin token manages: an operator's all tenants, any other its own. */
+/** The scope of an admin token: all tenants for an operator's, otherwise its own tenant. */
 export function scopeOfAdminToken(token: Authority & { readonly tenantId: string }): AdminScope {
   return isOperator(token) ? { kind: 'all' } : { kind: 'tenant', tenantId: token.tenantId }
 }
 
-/** Whether the caller may see this owner's records; others read like missing ones (P8). */
+/**
+ * Whether the caller may see this owner's records; invisible ones read exactly like missing ones
+ * (P8).
+ */
 export function isWithin(
   adminScope: AdminScope,
   owner: { readonly tenantId: string; readonly userId?: string },

@@ -53,7 +53,10 @@ export async function grantCredit(
 
 export interface CreditLimitInput {
   readonly tenantId: string
-  /** A repeated id sets nothing, whatever was set since; without one only another limit does. */
+  /**
+   * A repeated id sets nothing, even after a later change; without an id, only a different limit is
+   * set.
+   */
   readonly limitId?: string
   readonly currency: Currency
   /** Decimal string, not negative. */

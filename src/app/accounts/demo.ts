@@ -8,7 +8,7 @@ import {
 } from './account-commands.ts'
 import { grantCredit } from './credit.ts'
 
-/** What the first start of the embedded default creates. */
+/** Tenant, user and tokens that the first start of the embedded default creates. */
 
 const DEMO_TENANT_ID = 'tenant_demo'
 const DEMO_USER_ID = 'user_demo'

@@ -4,12 +4,18 @@ import type { Queryable } from '../../../projections/engine/queryable.ts'
 import { requireCaughtUp } from '../read-models/catch-up.ts'
 import { type AccountCommandDeps, disableToken } from './account-commands.ts'
 
-/** Tokens that one request counts or disables; a repetition goes on with the next. */
+/**
+ * Maximum number of tokens that one request counts or disables; a repetition continues with the
+ * next.
+ */
 const MAX_ISSUED = 1_000
 /** Tokens that are disabled at a time. */
 const CONCURRENTLY = 8
 
-/** How many tokens were disabled with the token that issued them, itself or through those it issued. */
+/**
+ * Number of tokens that were disabled with their issuer, which issued them directly or through
+ * others.
+ */
 export interface IssuedCount {
   /** Disabled by this request. */
   readonly disabled: number
@@ -18,8 +24,8 @@ export interface IssuedCount {
 }
 
 /**
- * Counts what a token issued, or disables it. The process may die in between: a repetition disables
- * the others.
+ * Counts or disables the tokens that a token issued. If the process dies in between, a repetition
+ * disables the rest.
  * @throws DomainError `read_model_behind`, and the codes of the log
  */
 export async function disableIssued(
@@ -34,7 +40,7 @@ export async function disableIssued(
 ): Promise<IssuedCount> {
   const { tokenId, reason, mayDisable } = input
   const caughtUp = requireCaughtUp({ db, log: deps.log }, 'access')
-  // A token is disabled whether or not the read model can say what it issued.
+  // A token is disabled even if the read model cannot list the tokens that it issued.
   await (reason === undefined ? caughtUp.catch(() => undefined) : caughtUp)
   const listed = await listIssued(db, { tokenId, limit: MAX_ISSUED })
   const issued = listed.filter(mayDisable)

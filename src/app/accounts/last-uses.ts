@@ -14,7 +14,9 @@ import type { Migrations } from '../../storage/postgres/migrate.ts'
 interface LastUses {
   /** Costs one map look-up. */
   readonly used: (tokenId: string) => void
-  /** Writes overdue uses, or all. @throws what the database throws; the next call repeats it */
+  /**
+   * Writes overdue uses, or all. @throws errors of the database; the next call repeats the write
+   */
   readonly write: (options?: { readonly all?: boolean }) => Promise<void>
 }
 
@@ -55,8 +57,8 @@ export function createLastUses(pool: Pool, clock: Clock): LastUses {
     },
     write: async ({ all = false } = {}) => {
       const leastMs = all ? 1 : WRITE_EVERY_MS
-      // A clock that was set back writes nothing until it is past its old time: the later time
-      // stays.
+      // After a clock was set back, nothing is written until it passes its earlier time, so that
+      // the later time stays.
       const due = [...uses].filter(
         ([, { usedAtMs, writtenAtMs }]) => usedAtMs - writtenAtMs >= leastMs,
       )
@@ -83,7 +85,7 @@ export function startWriting(uses: LastUses, logger: Log): { readonly stop: () =
   }
 }
 
-/** When tokens were last used, as far as written: unix milliseconds by token id. */
+/** Times of the last written uses of tokens: unix milliseconds by token id. */
 export async function lastUsesOf(
   db: Queryable,
   tokenIds: readonly string[],

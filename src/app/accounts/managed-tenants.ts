@@ -28,7 +28,7 @@ interface AfterId {
 }
 
 /**
- * Tenants, their users and their credit as the bearer of an admin token may manage them. A tenant
+ * Management of tenants, their users and their credit by the bearer of an admin token. A tenant
  * outside the token's scope is `tenant_not_found`, exactly like a missing one (P8). Only operators
  * open tenants and grant credit: `scope_denied` for others.
  */
@@ -52,13 +52,13 @@ export interface ManagedTenants {
     by: Actor,
     input: Parameters<typeof addUser>[1],
   ) => Promise<UserRow>
-  /** One id or key grants once. */
+  /** A repetition with the same id or key grants nothing more. */
   readonly grant: (
     adminScope: AdminScope,
     by: Actor,
     input: Omit<GrantInput, 'grantId' | 'keyHash'> & PostingName,
   ) => Promise<Posted>
-  /** One id or key sets once. */
+  /** A repetition with the same id or key sets nothing. */
   readonly setLimit: (
     adminScope: AdminScope,
     by: Actor,
@@ -78,7 +78,7 @@ interface Posted {
   readonly changed: boolean
 }
 
-/** The format of tenant ids: others are not looked up. */
+/** The format of tenant ids: other texts are not looked up. */
 const tenantIdShape = /^[^\p{Cc}\p{Cs}]{1,128}$/u
 
 function requireWithin(adminScope: AdminScope, tenantId: string): void {
@@ -88,7 +88,7 @@ function requireWithin(adminScope: AdminScope, tenantId: string): void {
 /** Tenants whose ids are compared with an unknown one. */
 const MAX_COMPARED = 1_000
 
-/** A tenant as the log has it, so one that any replica opened a moment ago counts. */
+/** Reads a tenant from the log, which includes one that any replica opened a moment ago. */
 export async function readTenant(
   { log }: Pick<ManagementDeps, 'log'>,
   tenantId: string,

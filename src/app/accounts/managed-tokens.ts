@@ -32,10 +32,10 @@ export interface ShownSecret {
   readonly secret: string
 }
 
-/** A token to be issued: a bound that it leaves open is that of its issuer. */
+/** A token to issue; an absent bound is inherited from its issuer. */
 export type NewToken = Omit<IssueTokenInput, keyof AskedBounds | 'issuedBy'> & AskedBounds
 
-/** The result, with warnings about what may not be intended. */
+/** The result, with warnings about values that may not be intended. */
 type Warned<T> = T & { readonly warnings: readonly string[] }
 
 interface TokenPage {
@@ -74,8 +74,8 @@ export interface ManagedTokens {
     input: { readonly tokenId: string; readonly overlapMs: number },
   ) => Promise<ShownSecret>
   /**
-   * Disables it at once, and what it issued if that is asked for; a repetition disables what was
-   * issued meanwhile.
+   * Disables a token immediately, and on request the tokens that it issued; a repetition disables
+   * those issued meanwhile.
    */
   readonly disable: (
     adminScope: AdminScope,
@@ -173,7 +173,7 @@ async function manageable(
 }
 
 /**
- * The token that asks, as the log has it: that it was disabled or narrowed a moment ago counts.
+ * Reads the token of the request from the log, so that a change a moment ago applies.
  * @throws DomainError `scope_denied`
  */
 async function requireManager({ log }: ManagementDeps, { tokenId }: Actor): Promise<IssuedToken> {
@@ -183,7 +183,7 @@ async function requireManager({ log }: ManagementDeps, { tokenId }: Actor): Prom
 }
 
 /**
- * The token to be issued, with the bounds of its issuer where it names none.
+ * The token to issue, with the bounds of its issuer where it has none.
  * @throws DomainError `scope_denied` naming the bound in which it would be wider than its issuer
  */
 async function withinIssuer(
@@ -239,7 +239,8 @@ async function requireRoom(
 }
 
 /**
- * Without this check, the list of a missing tenant or user would be empty, like one without tokens.
+ * Without this check, the list of a missing tenant or user would be empty, like that of one without
+ * tokens.
  * @throws DomainError `tenant_not_found`, `user_not_found`
  */
 async function requireOwners(

@@ -26,10 +26,10 @@ import { type AdminScope, requireOperator } from './admin-scope.ts'
 /** The dependencies of checking settings. */
 export interface CheckDeps extends Pick<ManagementDeps, 'log' | 'db'> {
   readonly catalog: Catalog
-  /** What channels serve; undefined when that is unknown. */
+  /** Models that channels serve; undefined when unknown. */
   readonly servedModels: () => Promise<readonly ServedModel[] | undefined>
   readonly resolveHost: ResolveHost
-  /** Where webhooks may go unchecked. */
+  /** Targets to which webhooks may be sent unchecked. */
   readonly trustedTargets: readonly TrustedTarget[]
 }
 
@@ -37,7 +37,7 @@ interface SettingDeps extends ManagementDeps, CheckDeps {
   readonly markerSecret: string
 }
 
-/** How a setting is managed; `Shown` is the setting with what the API shows beside it. */
+/** Management of a setting; `Shown` is the setting with the facts that the API shows with it. */
 export interface ManagedSetting<Name extends SettingName, Shown> {
   readonly name: Name
   /** Refuses impossible values; returns warnings about unlikely ones. @throws DomainError */
@@ -48,8 +48,8 @@ export interface ManagedSetting<Name extends SettingName, Shown> {
     now: SettingValueOf<Name>,
   ) => Promise<readonly string[]>
   /**
-   * Reads what it needs before the write, so that a failed read cannot fail a finished change, and
-   * returns the function that shows the setting.
+   * Reads the needed facts before the write, so that a failed read cannot fail a finished change,
+   * and returns the function that shows the setting.
    */
   readonly prepare: (
     deps: SettingDeps,
@@ -61,7 +61,7 @@ export interface ManagedSetting<Name extends SettingName, Shown> {
   readonly readModel?: 'access'
 }
 
-/** Limits have nothing to show beside them. */
+/** Limits are shown without further facts. */
 export const managedLimits: ManagedSetting<'limits', SettingValueOf<'limits'>> = {
   name: 'limits',
   check: async (deps, tenantId, { limits }) => {
@@ -99,12 +99,12 @@ export async function readSetting<Name extends SettingName>(
   return settingIn(await readSettings(source, tenantId), name)
 }
 
-/** The whole setting as it is to be, and the revision that it replaces; without one, any. */
+/** The wanted value of the whole setting, and the revision that it replaces; without one, any. */
 type NextSetting<Name extends SettingName> = Omit<WantedSetting<WantedOf<Name>>, 'tenantId'>
 
 /**
- * Reads a setting, checks what `next` makes of it, and replaces it. Warnings are given before the
- * change is made.
+ * Reads a setting, checks the result of `next`, and replaces the setting. Warnings are given before
+ * the change is made.
  * @throws DomainError of `next`, of the setting's check and of the account decider
  */
 export async function changeSetting<Name extends SettingName, Next extends NextSetting<Name>>(
@@ -125,8 +125,8 @@ export async function changeSetting<Name extends SettingName, Next extends NextS
 }
 
 /**
- * Settings of tenants as tokens manage them: those of a tenant outside the scope read exactly like
- * those of a missing one (P8).
+ * Management of tenants' settings by tokens: settings of a tenant outside the scope read exactly
+ * like those of a missing one (P8).
  */
 export interface ManagedSettings {
   /** @throws DomainError `tenant_not_found` */
@@ -136,7 +136,7 @@ export interface ManagedSettings {
     tenantId: string,
   ) => Promise<Shown>
   /**
-   * `wanted` is only called once the token may set anything of it.
+   * `wanted` is called only if the token may set a part of the setting.
    * @throws DomainError `scope_denied`, `tenant_not_found`, those of `check` and of the account
    *   decider
    */

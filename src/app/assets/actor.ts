@@ -21,7 +21,7 @@ export function callerContext(request: LibraryRequest): CommandContext {
   return contextOf(callerOf(request))
 }
 
-/** The same for the token of an earlier request. */
+/** The actor of an earlier request, from its token. */
 export function contextOf({
   tenantId,
   tokenId,

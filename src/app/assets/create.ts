@@ -115,7 +115,10 @@ interface Creation {
   /** Prepares the upstream request before anything is recorded. */
   readonly prepare: () => Promise<Ask>
   readonly execute: (command: 'create' | Outcome, context: CommandContext) => Promise<unknown>
-  /** Checks its prerequisites again once the log has it. @throws DomainError when they are gone */
+  /**
+   * Checks the prerequisites again after the creation is recorded. @throws DomainError if they no
+   * longer hold
+   */
   readonly recheck?: () => Promise<unknown>
 }
 

@@ -19,7 +19,7 @@ export interface AssetLimits {
   readonly lostAfterMs: number
   /** An asset that upstream processes for longer has failed. */
   readonly longestProcessingMs: number
-  /** How long a started verification may be confirmed. */
+  /** Time for which a started verification may be confirmed. */
   readonly verificationMs: number
 }
 

@@ -40,7 +40,7 @@ export function findGroup(
   )
 }
 
-/** The same for an asset. */
+/** Finds an asset in the same way. */
 export function findAsset(
   deps: AssetDeps,
   asset: LibraryScope & Pick<AssetEventData<'AssetCreated'>, 'assetId'>,

@@ -4,7 +4,7 @@ import type { Channel } from '../ports/provider.ts'
 import type { AssetDeps } from './deps.ts'
 import type { ObjectRequest, ModelRequest } from './types.ts'
 
-/** Where objects of the library are stored. */
+/** Region and account in which objects of the library are stored. */
 
 /** The project of callers that name none. */
 const DEFAULT_PROJECT = 'default'

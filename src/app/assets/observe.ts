@@ -21,7 +21,7 @@ export function isYoung(
   return clock.nowMs() - createdAtMs <= assetLimits.lostAfterMs
 }
 
-/** How upstream's answer changes an asset; undefined for no change. */
+/** The change of an asset by upstream's answer; undefined for no change. */
 export function stateChangeOf(
   deps: Pick<AssetDeps, 'clock' | 'assetLimits'>,
   createdAtMs: number,

@@ -43,7 +43,7 @@ export function createReads(
   }
 }
 
-/** The filter of a list, once the read model has what this process wrote for the tenant. */
+/** The filter of a list, after the read model has the writes of this process for the tenant. */
 async function filterOf(deps: AssetDeps, listing: AssetGroupListing) {
   const { model, principal, projectName, requestId: _requestId, ...filter } = listing
   const region =

@@ -10,7 +10,7 @@ const NOT_TAKEN = {
   code: 'UploadRefused',
   message: 'The asset library could not take the upload; create it again.',
 }
-/** Its group was deleted during the upload. */
+/** The asset's group was deleted during the upload. */
 const GROUP_GONE = {
   code: 'ResourceNotFound.AssetGroup',
   message: 'The asset group was deleted.',
@@ -23,7 +23,7 @@ export function creationRefusal(error: ProviderError): DomainError {
   return new DomainError('submission_refused', message, details)
 }
 
-/** The same as the asset records it: reasons that concern our account are left out. */
+/** The refusal recorded with the asset: reasons that concern our account are left out. */
 export function keptFault({ kind, code, message }: ProviderError): AssetFault {
   return kind === 'invalid' && code !== undefined ? { code, message } : NOT_TAKEN
 }
@@ -33,7 +33,7 @@ export function unsentFault(error: unknown): AssetFault {
   return isDomainError(error, 'asset_group_not_found') ? GROUP_GONE : NOT_TAKEN
 }
 
-/** For a request that changes nothing. */
+/** The refusal of a request that changes nothing. */
 export function queryRefusal(error: ProviderError): DomainError {
   const refusal = refusalOf(error)
   if (refusal.code !== 'upstream_unavailable') return refusal

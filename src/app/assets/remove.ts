@@ -29,7 +29,7 @@ import type { LibraryRequest, AssetUseCases } from './types.ts'
 const DELETION_TIMEOUT_MS = 20_000
 /** Assets of one group recorded in parallel. */
 const AT_ONCE = 8
-/** It becomes known sooner or later whether upstream has it. */
+/** Whether upstream has the object becomes known later. */
 const NOT_CONFIRMED_RETRY_MS = 5_000
 
 export function createRemovals(
@@ -104,9 +104,9 @@ async function deleteWithdrawn(
 }
 
 /**
- * Deletes a withdrawn asset upstream, and records that; returns whether it is done. It searches for an
- * asset of unknown outcome, which may appear as long as it is young. @throws ProviderError, codes
- * of the log
+ * Deletes a withdrawn asset upstream, and records that; returns whether it is done. An asset of
+ * unknown outcome is searched for, because a young one may still appear. @throws ProviderError,
+ * codes of the log
  */
 export async function deleteAssetUpstream(
   deps: AssetDeps,

@@ -23,7 +23,7 @@ import type { AssetDeps } from './deps.ts'
 
 type Reading = Pick<EventLog, 'readStream'>
 
-/** A text that is no id of ours names no stream. */
+/** A text that is not an id of ours names no stream. */
 export async function readAsset(log: Reading, id: string): Promise<AssetState> {
   return (await readAssetAt(log, id))?.state ?? assetDecider.initial
 }
@@ -34,7 +34,7 @@ export interface AssetAt {
   readonly revision: bigint
 }
 
-/** The same with the revision; undefined when there is none. */
+/** Reads an asset with its revision; undefined when there is none. */
 export async function readAssetAt(log: Reading, id: string): Promise<AssetAt | undefined> {
   const events = isAssetId(id) ? await log.readStream(assetStream(id)) : []
   // The stream name comes from this aggregate, so the stream holds only its events.
@@ -44,7 +44,7 @@ export async function readAssetAt(log: Reading, id: string): Promise<AssetAt | u
   return state.phase === 'none' || revision === undefined ? undefined : { state, revision }
 }
 
-/** The same for a group. */
+/** Reads a group in the same way. */
 export async function readGroup(log: Reading, id: string): Promise<AssetGroupState> {
   const events = isAssetGroupId(id) ? await log.readStream(assetGroupStream(id)) : []
   const { evolve, initial } = assetGroupDecider
@@ -58,7 +58,7 @@ export async function readVerification(log: Reading, id: string): Promise<Verifi
   return (events as readonly VerificationEvent[]).reduce(evolve, initial)
 }
 
-/** Who runs a command, and its permanent id on its stream. */
+/** Actor of a command, and its permanent id on its stream. */
 export interface CommandContext {
   readonly tenantId: string
   /** Absent: the gateway itself. */
@@ -89,7 +89,7 @@ async function executed<State, Command, Event extends AnyEvent>(
   return result
 }
 
-/** Runs a command on one aggregate. @throws what its decider throws, and the log's codes */
+/** Runs a command on one aggregate. @throws errors of its decider, and the log's codes */
 function on<State, Command, Event extends AnyEvent>(
   streamOf: (id: string) => ExecuteInput<State, Command, Event>['stream'],
   decider: ExecuteInput<State, Command, Event>['decider'],
@@ -103,7 +103,7 @@ export const onGroup = on(assetGroupStream, assetGroupDecider)
 export const onVerification = on(verificationStream, verificationDecider)
 
 /**
- * The same for a use, decided on the known state, so that a long stream is not read for it. Returns
+ * Runs the command of a use on the known state, so that a long stream is not read for it. Returns
  * the new state.
  */
 export async function useAsset(

@@ -107,7 +107,10 @@ export interface AssetUseCases {
   readonly createGroup: (
     order: ModelRequest & { readonly name: string; readonly description: string },
   ) => Promise<{ readonly groupId: string }>
-  /** The same. Code: `upstream_unavailable` while it is unknown whether upstream has the group. */
+  /**
+   * Deletes a group. Code: `upstream_unavailable` while it is unknown whether upstream has the
+   * group.
+   */
   readonly createAsset: (
     order: ModelRequest & {
       readonly groupId: string
@@ -156,11 +159,11 @@ export interface WantedAsset {
   readonly param: string
 }
 
-/** Where the assets of one request are. */
+/** Account and region of the assets of one request. */
 export interface AssetLocation {
   /** The only account that has them. */
   readonly channelId: string
-  /** Upstream's ids by ours. */
+  /** Ids upstream by ids of the gateway. */
   readonly nativeIds: ReadonlyMap<string, string>
 }
 

@@ -24,7 +24,7 @@ const MAX_KNOWN = 10_000
 /** An asset's constant facts are valid from any state; changing ones are decided by the append. */
 type Known = LRUCache<string, AssetAt>
 type UseDeps = Pick<AssetDeps, 'log' | 'recent' | 'clock'>
-/** Reads what callers name. */
+/** Reads the assets that callers name. */
 interface Reads {
   readonly log: Pick<EventLog, 'readStream'>
 }
@@ -78,7 +78,7 @@ export function createUseAssets(deps: UseDeps): {
   }
 }
 
-/** The known state, or the log's; undefined when there is none. */
+/** The known state, or that in the log; undefined when there is none. */
 async function stateOf(
   { log }: Reads,
   known: Known | undefined,

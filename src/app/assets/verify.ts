@@ -137,7 +137,7 @@ function notFound(): DomainError {
   return new DomainError('verification_not_found', 'the verification does not exist', {})
 }
 
-/** A retry is harmless: nothing costs money or is stored. */
+/** A retry is harmless: it costs and stores nothing. */
 function asRefusal(error: unknown): unknown {
   return error instanceof ProviderError ? queryRefusal(error) : error
 }

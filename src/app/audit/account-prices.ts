@@ -13,20 +13,20 @@ import { readEach, readTo } from './streams.ts'
  */
 export const ALLOWED_LATENESS_MS = 120_000
 
-/** One settled line, with what is known of its result. */
+/** One settled line, with the known facts of its result. */
 interface PricedLine {
   readonly line: SettlementLine
   readonly tenantId: string
   readonly currency: string
   /** The entry for its SKU in the price book it names. */
   readonly list: PriceEntry | undefined
-  /** When it was accepted or started: unix milliseconds. */
+  /** Time of its acceptance or start: unix milliseconds. */
   readonly acceptedAtMs: number
   /** Position of its settlement. */
   readonly position: bigint
 }
 
-/** What is wrong with the price of a line. */
+/** A wrong price of a line. */
 interface PriceFault {
   readonly code: Extract<
     Finding['code'],
@@ -58,7 +58,7 @@ export class AccountPriceHistory {
     this.#wholeLog = wholeLog
   }
 
-  /** Reads what the tenants of these events had set up to an earlier position. */
+  /** Reads the prices that the tenants of these events had set up to an earlier position. */
   async recall(events: readonly RecordedEvent[], upTo: bigint): Promise<void> {
     if (this.#wholeLog) return
     const unknown = new Set<string>()
@@ -80,7 +80,7 @@ export class AccountPriceHistory {
     this.#sets.set(data.tenantId, sets)
   }
 
-  /** What is wrong with a price; undefined when the book and the tenant's prices give it. */
+  /** Describes a wrong price; undefined if the book and the tenant's prices yield it. */
   faultOf(priced: PricedLine): PriceFault | undefined {
     const { accountPrice } = priced.line
     const sets = this.#sets.get(priced.tenantId) ?? []

@@ -30,7 +30,7 @@ export interface AuditOptions {
   readonly models: readonly ReadModel[]
   /** Settles a task again; without it no settlement is compared with the rules of its family. */
   readonly settleTask?: SettleTask
-  /** Where an earlier audit ended; undefined audits from the start of the log. */
+  /** State of an earlier audit; undefined audits from the start of the log. */
   readonly resume?: AuditState | undefined
   /** Saves how far the audit found everything correct. */
   readonly onState?: (state: AuditState) => Promise<void>
@@ -55,9 +55,12 @@ const counted = {
 
 export interface AuditReport extends Readonly<Record<keyof typeof counted, number>> {
   readonly ok: boolean
-  /** Where this audit began: an earlier audit found everything before it correct. */
+  /** Position at which this audit began: an earlier audit found everything before it correct. */
   readonly resumedFrom: string | undefined
-  /** What an earlier audit compared and this one did not, in words; empty for a full audit. */
+  /**
+   * The parts that an earlier audit compared and this one did not, in words; empty for a full
+   * audit.
+   */
   readonly onTrust: readonly string[]
   /** Log and read models were compared up to here. */
   readonly position: string
@@ -69,7 +72,7 @@ export interface AuditReport extends Readonly<Record<keyof typeof counted, numbe
   readonly lines: number
   readonly balances: number
   readonly priceBooks: number
-  /** The same of every table that is compared by its own fold. */
+  /** Compares every table that has a fold for audits. */
   readonly rows: Readonly<Record<string, number>>
   /** The hash chain over all lines ever settled. */
   readonly chain: {
@@ -87,7 +90,7 @@ export interface AuditReport extends Readonly<Record<keyof typeof counted, numbe
 
 /**
  * Compares every row of every read model with the log, which it reads from its start or from where
- * an earlier audit ended. It only reads, in bounded memory, while the gateway goes on running.
+ * an earlier audit ended. It only reads, in bounded memory, while the gateway continues to run.
  */
 export async function audit(options: AuditOptions): Promise<AuditReport> {
   const run = new Run(options)
@@ -105,7 +108,7 @@ class Run {
   #walking = true
   #keptMs = monotonicClock.nowMs()
   readonly #intervalMs: number
-  /** How many rows were compared, by table. */
+  /** Number of compared rows, by table. */
   readonly #compared = new Map<string, number>()
 
   constructor(options: AuditOptions) {
@@ -148,7 +151,7 @@ class Run {
   }
 
   async #auditPeriods(): Promise<Findings> {
-    // If the lines themselves are not the log's, their sums prove nothing about the totals.
+    // If the lines themselves differ from the log, their sums prove nothing about the totals.
     if (!this.#linesHold) return new Findings()
     const { wrong, unappliedPeriods: unapplied } = this.#pass.ledger
     return auditAllPeriods({ pool: this.#options.pool, wrong, unapplied }, (tenants) => {

@@ -77,7 +77,7 @@ export function balanceRow(
     credit_limit: formatAmount(balance?.limit ?? 0n),
     settled: amount('settled'),
     held: amount('held'),
-    // With an event missing, the balance's last position is not known.
+    // If an event is missing, the balance's last position is not known.
     ...(unapplied ? {} : { position: balance?.position ?? -1n }),
   }
 }

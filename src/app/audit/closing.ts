@@ -89,7 +89,7 @@ export function compareChain(
     return
   }
   const differences = differencesOf(expected, row)
-  // The chain goes on from a broken line, and that break is a finding already.
+  // The chain continues from a broken line, and that break is a finding already.
   const follows = row['hash'] === chain.storedHead && chain.brokenAt !== undefined
   if (differences.length > 0 && !follows) findings.push(rowDiffers(name, differences))
 }

@@ -28,7 +28,7 @@ function scalar(value: unknown): unknown {
   return value
 }
 
-/** Where a JSON value differs from the log. */
+/** Paths at which a JSON value differs from the log. */
 function jsonDifferences(path: string, log: unknown, stands: unknown, found: Difference[]): void {
   if (log === stands) return
   if (isJsonObject(log) && isJsonObject(stands)) memberDifferences(path, log, stands, found)
@@ -84,7 +84,7 @@ export function differencesOf(expected: Expected, row: AuditedRow): readonly Dif
   return found.slice(0, MAX_DIFFERENCES)
 }
 
-/** Where sums differ from the log's, in pico where a field is an amount. */
+/** Sums that differ from the log's, in pico where a field is an amount. */
 export function sumDifferences(
   fields: readonly string[],
   log: readonly bigint[],

@@ -2,8 +2,8 @@
 const MAX_KEYS = 20_000
 
 /**
- * How sums over rows must be corrected for rows known to be wrong, so that the sums are not
- * reported a second time.
+ * Corrections of sums over rows for rows known to be wrong, so that the sums are not reported a
+ * second time.
  */
 export class Corrections {
   readonly #byKey = new Map<string, readonly bigint[]>()
@@ -15,7 +15,7 @@ export class Corrections {
     else this.#byKey.set(key, before ? amounts.map((each, n) => each + (before[n] ?? 0n)) : amounts)
   }
 
-  /** What to add to the sums of a key; zeros when nothing is wrong. */
+  /** Amounts to add to the sums of a key; zeros when nothing is wrong. */
   of(key: string, width: number): readonly bigint[] {
     return this.#byKey.get(key) ?? Array.from({ length: width }, () => 0n)
   }

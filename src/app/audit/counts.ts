@@ -35,7 +35,7 @@ function countKey(count: Omit<Count, 'counted' | 'stands'>): string {
   return [scopeId, level, bucket, status, model].join('\n')
 }
 
-/** How the counts must be corrected for rows of tasks known to be wrong. */
+/** Corrections of the counts for rows of tasks known to be wrong. */
 export class CountCorrections {
   readonly all = new Corrections()
   readonly #places: TaskPlaces

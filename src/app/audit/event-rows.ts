@@ -16,7 +16,7 @@ export interface EventEffect {
 export class EventRows {
   readonly model: string
   readonly tables: readonly EventTable[]
-  /** How many rows were compared, by table. */
+  /** Number of compared rows, by table. */
   readonly compared = new Map<string, number>()
   readonly #relocated = new Set<string>()
   readonly #findings: Findings
@@ -27,7 +27,7 @@ export class EventRows {
     this.#findings = findings
   }
 
-  /** What an event must have left, given the owner of its source. */
+  /** The rows that an event must have written, given the owner of its source. */
   effectOf(event: RecordedEvent, owner: Owner | undefined): EventEffect {
     const { position } = event
     const rows = this.tables.map((of) => {

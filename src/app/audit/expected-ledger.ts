@@ -5,7 +5,7 @@ import { canonicalPrice, formatAmount, parseAmount } from '../../kernel/money.ts
 import { plain, type Expected } from './compare.ts'
 import { holdEnd, type TaskState } from './task-state.ts'
 
-/** How an event changes one balance, in pico. */
+/** Change of one balance by an event, in pico. */
 export interface BalanceChange {
   readonly tenantId: string
   readonly currency: string
@@ -229,8 +229,9 @@ function released(event: RecordedEvent, task: TaskState | undefined): LedgerEffe
 }
 
 /**
- * What an event must have left in the ledger, given its task before it; undefined for nothing. It
- * is a second computation of money movements, and a test compares it with the facts of every event.
+ * The rows that an event must have written into the ledger, given its task before it; undefined for
+ * none. It computes money movements a second time, and a test compares it with the facts of every
+ * event.
  */
 export function ledgerEffect(
   event: RecordedEvent,

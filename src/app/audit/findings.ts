@@ -5,7 +5,7 @@ export interface Difference {
   readonly stands: string | null
 }
 
-/** One thing that breaks a promise. */
+/** One violation of a promise. */
 export interface Finding {
   readonly code:
     | 'success_without_settlement'
@@ -14,13 +14,13 @@ export interface Finding {
     | 'settled_outside_quote'
     /** A task is settled for another tenant, user or token than requested it. */
     | 'settled_for_another'
-    /** A task is settled for something else than its request, usage and result come to. */
+    /** The settlement of a task differs from the cost of its request, usage and result. */
     | 'task_settled_otherwise'
     | 'line_not_exact'
     | 'sum_not_exact'
     /** A line of a call counts something else than its usage by the rule that it names. */
     | 'line_not_of_usage'
-    /** A call used what no line of it bills. */
+    /** A call used units that no line of it bills. */
     | 'usage_not_billed'
     | 'price_not_in_book'
     /** The price book of a settlement begins after the request, or was replaced long before it. */
@@ -40,11 +40,11 @@ export interface Finding {
     | 'read_model_behind'
     /** Too much is wrong to compare this. */
     | 'not_compared'
-  /** The table, e.g. `ledger.lines`; `log` for what is wrong in the log itself. */
+  /** The table, e.g. `ledger.lines`; `log` for a fault in the log itself. */
   readonly table: string
   /** The row's key; with several columns, as readable text. */
   readonly key: string
-  /** Position in the log it belongs to; empty when there is none. */
+  /** Position in the log; empty when there is none. */
   readonly position: string
   readonly message: string
   readonly differences?: readonly Difference[]
@@ -82,7 +82,7 @@ export class Findings {
   }
 }
 
-/** What a read model makes of events; undefined, and a finding, where it refuses them. */
+/** Folds events as a read model does; undefined, and a finding, if the read model refuses them. */
 export function folded<T>(
   findings: Findings,
   name: Pick<Finding, 'table' | 'key'> & { readonly position?: string },

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../../projections/engine/queryable.ts'
 import type { Migrations } from '../../storage/postgres/migrate.ts'
 
-/** Records that an audit ended, and what it found, for monitoring. */
+/** Records that an audit ended, and its number of findings, for monitoring. */
 export async function keepLastAudit(
   db: Queryable,
   report: { readonly findingsInAll: number; readonly position: string },
@@ -14,7 +14,7 @@ export async function keepLastAudit(
   )
 }
 
-/** How long ago an audit last ended, and how much it found. */
+/** Age and number of findings of the last audit. */
 export interface LastAudit {
   readonly ageSeconds: number
   readonly findings: number

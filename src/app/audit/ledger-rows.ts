@@ -27,7 +27,7 @@ import {
 } from './match.ts'
 import { rowsMatch } from './stretch-digest.ts'
 
-/** Events that the ledger skipped, kept to excuse what follows from them. */
+/** Events that the ledger skipped, recorded to excuse the rows that depend on them. */
 const MAX_UNAPPLIED = 10_000
 
 const lines: Appended = { table: ledgerTables.lines, key: 'line_id', unique: true }
@@ -48,7 +48,7 @@ const grants: Appended = { table: ledgerTables.grants, key: 'grant_id', unique: 
 const besideLines = ['settlements', 'entries', 'adjustments', 'grants'] as const
 const kinds = ['lines', ...besideLines] as const
 const appended = { lines, settlements, entries, adjustments, grants } as const
-/** What is compared a stretch at a time. */
+/** Tables that are compared in stretches of the log. */
 export const ledgerStretches: readonly Appended[] = Object.values(appended)
 
 interface Deps {
@@ -62,9 +62,9 @@ interface Deps {
 export class LedgerRows {
   /** Corrections for sums over lines known to be wrong. */
   readonly wrong = new LineCorrections()
-  /** The same for events that the ledger skipped: derived rows may lack them or not. */
+  /** Sums of the events that the ledger skipped: derived rows may or may not include them. */
   readonly unappliedPeriods = new LineCorrections()
-  /** What the balances may lack because of such events. */
+  /** Amounts that the balances may lack because of such events. */
   readonly unappliedBalances = new Balances()
   readonly unapplied = new Set<bigint>()
   compared = 0
@@ -218,7 +218,7 @@ function atPlaces(due: readonly Expected[], links: readonly Link[]): readonly Ex
   return due.map((line, at) => ({ ...line, ...links[at] }))
 }
 
-/** One finding for an event of which nothing is there. */
+/** One finding for an event of which no row exists. */
 function notApplied({
   event,
   lines: unbilled,

@@ -3,7 +3,9 @@ import type { AuditedRow } from '../../../projections/engine/audited-rows.ts'
 import type { Expected } from './compare.ts'
 import type { Difference } from './findings.ts'
 
-/** What a line's hash covers, in this order: repeated here on purpose (see `chained`). */
+/**
+ * The members that a line's hash covers, in this order: repeated here on purpose (see `chained`).
+ */
 const covered = [
   'line_id',
   'settled_at',
@@ -55,14 +57,14 @@ export function chained(previous: string, line: Expected | AuditedRow): string {
   return hash('sha256', bytes, 'hex')
 }
 
-/** How far the chain has come: how many lines, and the hash of the last. */
+/** State of the chain: the number of lines, and the hash of the last. */
 export interface ChainHead {
   readonly lines: bigint
   /** Hex. */
   readonly hash: string
 }
 
-/** What a line's place in the chain sets in its row. */
+/** The columns that a line's place in the chain sets in its row. */
 export interface Link {
   readonly seq: bigint
   /** Hex. */
@@ -102,7 +104,7 @@ export class LineChain {
     return this.#isWhole() ? undefined : this.#brokenAt
   }
 
-  /** The links of the next lines if nothing is wrong; undefined once something was. */
+  /** The links of the next lines; undefined after a fault. */
   ahead(lines: readonly Expected[]): readonly Link[] | undefined {
     if (!this.#isWhole() || this.#stray !== undefined) return undefined
     let { lines: seq, hash: last } = this.#head

@@ -13,13 +13,13 @@ function quarterOf(at: string): string {
   return `${at.slice(0, HOUR_CHARACTERS)}${begins}`
 }
 
-/** How the totals by time must be corrected for lines known to be wrong. */
+/** Corrections of the totals by time for lines known to be wrong. */
 export class LineCorrections {
   readonly days = new Corrections()
   readonly hours = new Corrections()
   readonly quarters = new Corrections()
 
-  /** Adds one line (1), or removes one (-1), from what the lines sum to. */
+  /** Adds one line (1) to the sum of the lines, or removes one (-1). */
   add(line: Expected | AuditedRow, sign: 1n | -1n): void {
     const at = String(line['settled_at'])
     const { tenant_id: tenant, currency, sku, unit, model } = line

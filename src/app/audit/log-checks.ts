@@ -35,7 +35,7 @@ export class LogChecks {
     this.#settleTask = settleTask
   }
 
-  /** Reads what these events build on from before a position. Call it before `check`. */
+  /** Reads the earlier events on which these depend. Call it before `check`. */
   recall(events: readonly RecordedEvent[], upTo: bigint): Promise<void> {
     return this.#accountPrices.recall(events, upTo)
   }

@@ -59,10 +59,10 @@ interface PassDeps {
   readonly onStretch: () => Promise<void>
 }
 
-/** What the events of a stretch must have left. */
+/** The rows that the events of a stretch must have written. */
 interface Effects {
   readonly ledger: readonly LedgerEffect[]
-  /** By read model. */
+  /** Parts by read model. */
   readonly rows: ReadonlyMap<EventRows, readonly EventEffect[]>
 }
 
@@ -82,7 +82,10 @@ export class LogPass {
   readonly checks: LogChecks
   readonly ledger: LedgerRows
   readonly eventRows: readonly EventRows[]
-  /** What is compared stream by stream; of the ledger holds alone, by the auditor's own account. */
+  /**
+   * Parts that are compared stream by stream; of the ledger only holds, by the auditor's own
+   * account.
+   */
   readonly tables: readonly WalkedTable[]
   readonly places: TaskPlaces
   readonly models: AuditedReadModels
@@ -135,7 +138,7 @@ export class LogPass {
     let events: RecordedEvent[] = []
     for await (const event of this.#deps.log.readAll(from)) {
       if (event.position > position) {
-        // The log goes on after the position, so nothing up to it is missing.
+        // The log continues after the position, so nothing up to it is missing.
         await this.#advance(events, position)
         return
       }
@@ -154,7 +157,7 @@ export class LogPass {
     await this.#advance(events, applied ? position : (last?.position ?? this.position))
   }
 
-  /** Closes what is still followed: reads on to each read model's position, compares its sums. */
+  /** Completes the open parts: reads on to each read model's position, compares its sums. */
   async close(): Promise<void> {
     const closings = await inSnapshot(this.#deps.pool, async ({ db, position, lastEvent }) => {
       const followed = (['ledger', 'tasks'] as const).filter((model) => this.models.follows(model))

@@ -23,11 +23,11 @@ export interface Appended extends Digested {
   readonly key: string
   /** Whether the key is unique in the table: a row is then found at any position. */
   readonly unique: boolean
-  /** What a finding calls a row. */
+  /** Name of a row in a finding. */
   readonly nameOf?: (row: Expected) => string
 }
 
-/** Rows paired with what the log requires. */
+/** Rows paired with those that the log requires. */
 interface Paired {
   readonly pairs: readonly (readonly [expected: Expected, row: AuditedRow])[]
   readonly missing: readonly Expected[]
@@ -42,18 +42,18 @@ function placeOf(of: Appended, row: Expected): string {
   return `${of.table.name} ${keyOf(of, row)}`
 }
 
-/** The same, without rows whose digest already agreed. */
+/** The pairs without rows whose digest already agreed. */
 export interface Matched extends Paired {
   /** Number of rows that agree with the log and were therefore not read. */
   readonly agreed: number
 }
 
-/** What a finding calls a row. */
+/** Name of a row in a finding. */
 export function nameOf(of: Appended, row: Expected): string {
   return of.nameOf?.(row) ?? String(row[of.key])
 }
 
-/** Pairs rows that matched nothing with missing ones at the same position: their key differs. */
+/** Pairs unmatched rows with missing ones at the same position: their key differs. */
 function pairLeftOver(missing: readonly Expected[], unexplained: readonly AuditedRow[]): Paired {
   const left = new Map<string, AuditedRow[]>()
   for (const row of unexplained) {
@@ -70,7 +70,7 @@ function pairLeftOver(missing: readonly Expected[], unexplained: readonly Audite
   return { pairs, missing: stillMissing, unexplained: [...left.values()].flat() }
 }
 
-/** Pairs each row with what the log requires. */
+/** Pairs each row with the one that the log requires. */
 function pairRows(
   of: Appended,
   expected: readonly Expected[],
@@ -91,7 +91,7 @@ function pairRows(
   return { ...rest, pairs: [...pairs, ...rest.pairs] }
 }
 
-/** Where rows are read, and what is known of them before. */
+/** Source of the rows, and facts known of them before. */
 export interface RowSource extends Stretch {
   readonly db: Queryable
   /** Digests of the rows, when they were queried. */
@@ -99,9 +99,9 @@ export interface RowSource extends Stretch {
 }
 
 /**
- * Pairs the rows of a stretch with what the log requires there. `relocated` remembers, between
- * stretches, rows at another position. `exact` are the expected rows in full, or undefined when
- * they cannot be known in advance.
+ * Pairs the rows of a stretch with those that the log requires there. `relocated` remembers,
+ * between stretches, rows at another position. `exact` are the expected rows in full, or undefined
+ * when they cannot be known in advance.
  */
 export async function matchStretch(
   { db, digests, ...stretch }: RowSource,

@@ -19,7 +19,7 @@ import { inSnapshot } from './snapshot.ts'
 
 /** Lines summed in one snapshot, approximately: a single day is not divided. */
 const RANGE_LINES = 500_000
-/** Days planned at once. */
+/** Days per planning step. */
 const PLANNED_DAYS = 400
 /** Default of `maxTotals`. */
 const MAX_TOTALS = 50_000
@@ -30,7 +30,7 @@ interface Deps {
   readonly findings: Findings
   /** Corrections for sums over lines known to be wrong. */
   readonly corrections: Corrections
-  /** The same for events that the ledger skipped: the totals may lack them or not. */
+  /** Sums of the events that the ledger skipped: the totals may or may not include them. */
   readonly unapplied: Corrections
   /** Most totals compared in one snapshot, when some are known to be wrong. */
   readonly maxTotals?: number
@@ -47,7 +47,7 @@ function amountsOf({ lines, quantity, amount }: PeriodTotals): readonly bigint[]
 
 const fields = ['lines', 'quantity', 'amount'] as const
 
-/** Judges one total, corrected by what is known to be wrong with its lines. */
+/** Checks one total, corrected for lines known to be wrong. */
 function judge(deps: Deps, { key, summed, stands }: PeriodComparison): void {
   const sum = amountsOf(summed)
   const correction = deps.corrections.of(keyOf(key), fields.length)
@@ -138,7 +138,7 @@ async function auditTenant(deps: Deps, tenantId: string, judged: Set<string>): P
   }
 }
 
-/** Where a range of days ends so that it has about `RANGE_LINES`; undefined for the last one. */
+/** The last day of a range that has about `RANGE_LINES`; undefined for the last range. */
 async function endOfRange(
   pool: Pool,
   begin: Pick<DayRange, 'tenantId' | 'from'>,

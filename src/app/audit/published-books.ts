@@ -7,7 +7,7 @@ import { ALLOWED_LATENESS_MS } from './account-prices.ts'
 interface PublishedBook {
   readonly entries: ReadonlyMap<string, PriceEntry>
   readonly effectiveFromMs: number
-  /** When every replica knew a book that replaces it; Infinity while there is none. */
+  /** Time at which every replica knew a book that replaces it; Infinity while there is none. */
   replacedAtMs: number
 }
 

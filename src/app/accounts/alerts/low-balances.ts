@@ -12,7 +12,7 @@ interface NewLowBalance {
   readonly balance: string
 }
 
-/** A tenant that never had a currency has nothing left of it. */
+/** A tenant that never used a currency has a balance of zero in it. */
 const lowBalancesSql = `
   select t.tenant_id, t.currency, t.below, coalesce(b.balance, 0) as balance,
          coalesce(b.position, -1) as position
@@ -52,7 +52,7 @@ export async function recordLowBalances(
   return rows.map(({ tenant_id: tenantId, ...rest }) => ({ tenantId, ...rest }))
 }
 
-/** How many balances are low, by currency. */
+/** Number of low balances, by currency. */
 export async function countLowBalances(db: Queryable): Promise<ReadonlyMap<Currency, number>> {
   const { rows } = await db.query<{ currency: Currency; count: string }>({
     name: 'low-balances-count',

@@ -10,12 +10,12 @@ import { webhookSecret } from './signature.ts'
 /** A low balance and the state of its notification; times are unix milliseconds. */
 interface LowBalance {
   readonly currency: Currency
-  /** Decimal string: what was left when the worker found it. */
+  /** Decimal string: the balance when the worker found it. */
   readonly balance: string
   readonly seenAtMs: number
   /** Webhooks sent. */
   readonly tries: number
-  /** When the receiver accepted its webhook; the commands print the member under this name. */
+  /** Time at which the receiver accepted the webhook; commands print the member under this name. */
   readonly toldAtMs: number | undefined
   readonly givenUpAtMs: number | undefined
   /** Why the last try failed. */

@@ -13,7 +13,7 @@ import type { PolicySet } from '../../queue/worker.ts'
 import { countLowBalances, recordLowBalances } from './low-balances.ts'
 import { createWebhookDelivery } from './webhooks.ts'
 
-/** How late a low balance is noticed, beyond the ledger's lag. */
+/** Maximum delay until a low balance is noticed, beyond the ledger's lag. */
 const IDLE_MS = 2_000
 /** A leader silent for this long hangs or is disconnected: Postgres ends its session. */
 const SILENT_LEADER_MS = 30_000
@@ -65,7 +65,7 @@ export function balanceAlertPolicies(deps: BalanceAlertDeps): PolicySet {
       return 'idle'
     }
     const signal = AbortSignal.any([stopping, leading.lost])
-    // A new leader does not know what was found before.
+    // A new leader does not know earlier findings.
     if (leading.isNew) isWatching = true
     const isAny = await hasThresholds(pool)
     // After the last threshold is removed, one more complete round ends the alerts found before.

@@ -13,7 +13,7 @@ export function webhookSecret(markerSecret: string, tenantId: string, version: n
 }
 
 interface SignedMessage {
-  /** The same for every retry. */
+  /** Id of the webhook, equal for every retry. */
   readonly id: string
   /** Unix seconds: the receiver rejects old messages. */
   readonly timestampS: number

@@ -49,12 +49,12 @@ interface WebhookDelivery {
    * @throws what a try since the last call could not record
    */
   readonly begin: (signal: AbortSignal) => Promise<boolean>
-  /** Waits for what is being sent. */
+  /** Waits for running deliveries. */
   readonly settled: () => Promise<void>
 }
 
 export function createWebhookDelivery(deps: WebhookDeps): WebhookDelivery {
-  /** By tenant. */
+  /** Running deliveries by tenant. */
   const sending = new Map<string, Promise<void>>()
   let unrecorded: { readonly error: unknown } | undefined
   const start = (due: Due, webhook: Webhook, signal: AbortSignal): void => {
@@ -119,7 +119,7 @@ async function deliver(
   signal: AbortSignal,
 ): Promise<void> {
   const failure = await send(deps, due, webhook, signal)
-  // A try aborted by shutdown records nothing: another worker repeats it.
+  // A delivery aborted by shutdown records nothing: another worker repeats it.
   if (failure !== undefined && signal.aborted) return
   const outcome = await recordOutcome(deps, due, failure)
   if (outcome !== undefined) deps.onOutcome(due.tenant_id, outcome, failure)

@@ -2,7 +2,7 @@ import { randomlyScaled } from '../../../kernel/random.ts'
 import type { AssetWorkKind } from '../../../../projections/assets/query.ts'
 import { unreachable } from '../../../kernel/assert.ts'
 
-/** When an object of the library is worked on next: pure, in milliseconds. */
+/** Times of the next work on an object of the library: pure, in milliseconds. */
 
 /** New objects are polled this often … */
 const SHORTEST_LOOK_MS = 1_000

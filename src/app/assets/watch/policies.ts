@@ -23,7 +23,7 @@ const POLL_MS = LEASE_MS / 2
 const FULL_POLL_EVERY_MS = 60_000
 /** … for this long, in which most become due. */
 const FULL_POLL_MS = 15_000
-/** By then the read model shows a fresh write. */
+/** After this time the read model shows a fresh write. */
 const PROJECTED_MS = 1_000
 const WORK_IDLE_MS = 500
 const LONGEST_WORK_IDLE_MS = 2_000

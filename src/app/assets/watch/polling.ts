@@ -9,11 +9,11 @@ import type { Channel } from '../../ports/provider.ts'
 import type { AssetDeps } from '../deps.ts'
 import { POLICY_CORRELATION } from '../actor.ts'
 
-/** Polls what upstream is processing, with as few requests as possible. */
+/** Polls the assets that upstream is processing, with as few requests as possible. */
 
 /** One page of a list replaces this many single queries. */
 const QUERIES_PER_PAGE = 4
-/** Pages of the list of ended assets read at most; single queries find what lies further. */
+/** Maximum pages read of the list of ended assets; single queries find older ones. */
 const MAX_NEW_PAGES = 20
 /** Twice the length of an account's list. */
 const MAX_ENDED = 20_000
@@ -35,11 +35,12 @@ export function createEndedAssets(): Ended {
 
 export interface PollOptions {
   readonly signal: AbortSignal
-  /** Kept between polls: the list is only read as far as it is new, so earlier entries are kept. */
+  /** Kept between polls: only new entries of the list are read, so earlier ones are kept. */
   readonly ended: Ended
   /**
-   * Also queries assets that no list of ended ones shows. Otherwise, when many are wanted, only
-   * the new entries of that list are read: what it does not show is still being processed.
+   * Also queries single assets that are not in the list of ended ones. Otherwise, if many are
+   * wanted, only new entries of that list are read: assets that it does not have are still being
+   * processed.
    */
   readonly isFull: boolean
 }
@@ -65,7 +66,7 @@ export async function pollAssets(
     if (isMany && !isFull) continue
     // In this order: an asset that ends in between is in the second list.
     if (isAnswered && (await readList(poll, 'processing'))) await readList(poll, 'ended')
-    // Those in no list, or fewer than a page is worth.
+    // Assets in no list, or fewer than a page is worth.
     await queryEach(poll)
   }
 }
@@ -85,14 +86,14 @@ function scopesOf(works: readonly AssetWork[]): readonly (readonly AssetWork[])[
 interface Poll {
   readonly deps: AssetDeps
   readonly channel: Channel
-  /** Those without an answer yet, by upstream's ids. */
+  /** Assets without an answer yet, by upstream's ids. */
   readonly wanted: Map<string, AssetWork>
   readonly ended: Ended
   readonly onResult: OnResult
   readonly signal: AbortSignal
 }
 
-/** Reports an answer; returns whether it was new: wanted, or ended and not known as such. */
+/** Reports an answer; returns whether it was new: wanted, or ended and not known to have ended. */
 function report({ wanted, ended, onResult }: Poll, seen: SeenAsset | undefined): boolean {
   if (seen === undefined) return false
   const { nativeId } = seen

@@ -19,8 +19,9 @@ const TIMED_OUT = { code: 'ProcessingTimedOut', message: 'The asset was not proc
 const AT_ONCE = 16
 
 /**
- * Does what can be done now for each; returns those whose work is over. Failures are logged and not
- * over, nor is work that the signal, or that of the poll, interrupts.
+ * Does the work that is possible now for each item; returns the items whose work is complete.
+ * Failed work is logged and incomplete, as is work that the signal, or that of the poll,
+ * interrupts.
  */
 export async function doWork(
   deps: AssetDeps,
