@@ -6,7 +6,7 @@ import type { Projection } from '../../../projections/engine/types.ts'
 import type { Finding, Findings } from './findings.ts'
 import { BEFORE_ALL, appliedTo } from './snapshot.ts'
 
-/** How long a read model may make no progress. */
+/** Time for which a read model may make no progress. */
 const STANDSTILL_MS = 30_000
 /** How often the audit asks for the read models' positions. */
 const LOOK_MS = 200

@@ -28,7 +28,7 @@ function toWhole<K extends string>(of: Readonly<Record<K, string>>, ...names: re
 
 const balanceMembers = ['granted', 'adjusted', 'settled', 'held', 'limit', 'position'] as const
 
-/** What a pass over the log starts from: where an earlier audit ended, or the start of the log. */
+/** The start of a pass over the log: the state of an earlier audit, or the start of the log. */
 export function beginningOf(state: AuditState | undefined): Beginning {
   const balances = new Balances()
   if (state === undefined) {
@@ -46,8 +46,8 @@ export function beginningOf(state: AuditState | undefined): Beginning {
 }
 
 /**
- * What this audit takes over from the earlier one without comparing it again; `tasks` are the
- * tables of which it compares the rows of changed tasks alone.
+ * The parts that this audit takes over from the earlier one without comparing them again; of the
+ * tables in `tasks` it compares only the rows of changed tasks.
  */
 export function onTrust(
   { position, walk }: AuditState,
@@ -69,7 +69,7 @@ export function onTrust(
   ]
 }
 
-/** What a later audit needs to continue; undefined before the first event. */
+/** The state from which a later audit can continue; undefined before the first event. */
 export function stateOf(pass: LogPass, walk: AuditState['walk']): AuditState | undefined {
   const { position, last, chain } = pass
   if (last === undefined) return undefined

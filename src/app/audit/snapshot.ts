@@ -56,8 +56,8 @@ export async function inSnapshot<T>(
 }
 
 /**
- * A transaction whose statements fail, after one that failed, by what that failed by: Postgres says of the
- * others only that the transaction is aborted, and they are often awaited before it.
+ * A transaction in which every statement after a failed one fails with the error of that one:
+ * Postgres reports for them only that the transaction is aborted, and they are often awaited first.
  */
 function failingByFirst(client: Queryable): Queryable {
   let failed: { readonly by: unknown } | undefined

@@ -8,7 +8,9 @@ import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 import { advance, isTaskEvent, type TaskState } from './task-state.ts'
 import { readEach } from './streams.ts'
 
-/** Sources remembered, such as tasks and tokens; others are read from the log again when needed. */
+/**
+ * Maximum number of remembered sources, such as tasks and tokens; the log is read again for others.
+ */
 const MAX_REMEMBERED = 20_000
 
 /** The owner of a task, a token or an object of the asset library, and a task's state. */
@@ -31,7 +33,10 @@ export class SourceMemory {
     this.#onForgotten = onForgotten
   }
 
-  /** Reads what these events build on and memory lacks. Call it before `take`. */
+  /**
+   * Reads the earlier events on which these depend and that memory does not have. Call it before
+   * `take`.
+   */
   async recall(events: readonly RecordedEvent[]): Promise<void> {
     const unknown = new Map<string, RecordedEvent>()
     const begun = new Set<string>()
@@ -49,13 +54,13 @@ export class SourceMemory {
       if (event.position < before.position) this.take(event, id)
   }
 
-  /** What is known of an event's source before the event. */
+  /** The known facts of an event's source before the event. */
   before(event: RecordedEvent): KnownSource | undefined {
     const id = streamOwner(event)
     return id === undefined ? undefined : this.#sources.get(id)
   }
 
-  /** Takes an event; returns what is known after it. */
+  /** Adds an event; returns the known facts after it. */
   take(event: RecordedEvent, id = streamOwner(event)): KnownSource | undefined {
     if (id === undefined) return undefined
     const known = this.#sources.get(id)
@@ -88,7 +93,7 @@ function ofTask(task: TaskState | undefined): KnownSource | undefined {
   return task && { tenantId: task.tenantId, userId: task.userId, task }
 }
 
-/** What the first event of a source says about it. */
+/** The facts of a source by its first event. */
 function begunBy(event: RecordedEvent): KnownSource | undefined {
   const { data } = event
   if (!isFirstOfSource(event) || !('userId' in data)) return undefined

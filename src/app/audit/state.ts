@@ -4,9 +4,10 @@ import { Value } from '@sinclair/typebox/value'
 const Whole = Type.String({ pattern: '^-?\\d{1,39}$' })
 
 /**
- * How far an audit found everything correct: what a later one needs to continue from there. The
- * auditor keeps it outside the audited database, so that a person who changes rows does not change
- * it with them. The head of the hash chain, by the log, fixes everything before.
+ * The position up to which an audit found everything correct, and the state from which a later one
+ * can continue. The auditor keeps it outside the audited database, so that a person who changes
+ * rows does not change it with them. The head of the hash chain, by the log, fixes everything
+ * before.
  */
 const AuditStateSchema = Type.Object(
   {
@@ -43,7 +44,7 @@ const AuditStateSchema = Type.Object(
         nextSeq: Whole,
       }),
     ),
-    /** How far the walk over the rows of tasks has come. */
+    /** Progress of the walk over the rows of tasks. */
     walk: Type.Object({
       /** Rows last changed up to this position were compared; absent before the first walk. */
       done: Type.Optional(Whole),

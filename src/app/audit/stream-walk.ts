@@ -39,7 +39,7 @@ interface WalkDeps {
   readonly findings: Findings
   /** The stream of an owner. */
   readonly stream: (owner: string) => string
-  /** Tables of this kind of stream, and of any; others are left out. */
+  /** Tables of streams of this kind, and tables of any stream; others are left out. */
   readonly tables: readonly WalkedTable[]
   readonly onCompared?: (row: ComparedRow) => void
 }
@@ -55,12 +55,11 @@ interface Page {
 }
 
 /**
- * Compares rows with what their streams leave by the table's own fold, up to the position of the
- * read model when the row was read, so that writes meanwhile do not matter. It remembers nothing
- * between pages.
+ * Compares rows with the fold of their streams, up to the position of the read model when the row
+ * was read, so that later writes do not matter. It keeps no state between pages.
  */
 export class StreamWalk {
-  /** How many rows were compared, by table. */
+  /** Number of compared rows, by table. */
   readonly compared = new Map<string, number>()
   readonly #deps: WalkDeps
   readonly #tables: readonly WalkedTable[]
@@ -75,7 +74,7 @@ export class StreamWalk {
 
   /**
    * Compares the rows of the next owners after one; returns the last of them, undefined at the end.
-   * With `changedAfter` only those of which a row changed after that position.
+   * With `changedAfter` only owners with a row that changed after that position.
    */
   async page(after: string, changedAfter?: bigint): Promise<string | undefined> {
     const own = this.#tables.filter(({ stream }) => stream !== undefined)

@@ -1,10 +1,10 @@
 import { readPages } from '../../eventlog/log/pages.ts'
 import type { EventLog, RecordedEvent } from '../../eventlog/log/types.ts'
 
-/** Streams read at once. */
+/** Streams read in parallel. */
 const CONCURRENT_READS = 16
 
-/** Does a read for each, some of them at once. */
+/** Runs a read for each item, several in parallel. */
 export async function readEach<T>(of: Iterable<T>, read: (one: T) => Promise<void>): Promise<void> {
   const waiting = [...of]
   const work = async (): Promise<void> => {

@@ -43,7 +43,7 @@ function inOrder(rows: readonly Expected[], key: string): readonly Expected[] {
   })
 }
 
-/** What is queried of a table: the columns that events set, in the order of a key. */
+/** The query of a table: the columns that events set, in the order of a key. */
 export interface Digested {
   readonly table: AuditedTable
   readonly key: string

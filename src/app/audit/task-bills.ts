@@ -4,9 +4,9 @@ import type { TaskEventData } from '../../domain/task/events.ts'
 import type { SettleTask, TaskState } from './task-state.ts'
 
 /**
- * Where a task's settlement is not what its request, its usage and its result come to; undefined
- * where it is. The rules of the family say what is counted and at which of the quoted prices; what
- * that amounts to, the auditor computes by itself.
+ * Describes a settlement that differs from the cost of the task's request, usage and result;
+ * undefined if it is right. The rules of the family decide the counted quantities and which quoted
+ * prices apply; the auditor computes the amounts independently.
  */
 export function billFault(
   { usage, settlement }: Pick<TaskEventData<'TaskSettled'>, 'usage' | 'settlement'>,
@@ -31,7 +31,7 @@ export function billFault(
   return billed === owed ? undefined : `billed ${billed}; it comes to ${owed}`
 }
 
-/** Settles a success by the rules of its family; a text says why they settle nothing. */
+/** Settles a success by the rules of its family; returns a text if they refuse. */
 function settledBy(
   settleTask: SettleTask,
   family: string,

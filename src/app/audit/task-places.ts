@@ -5,7 +5,7 @@ import type { RecordedEvent } from '../../eventlog/log/types.ts'
 import { differencesOf, rowDiffers, rowMissing, type Expected } from './compare.ts'
 import type { Findings } from './findings.ts'
 
-/** Tasks whose row is missing or misplaced, kept to excuse what follows from that. */
+/** Tasks whose row is missing or misplaced, recorded to excuse rows that depend on them. */
 const MAX_ASTRAY = 1_000
 
 /** A tenant's tasks of one family, numbered from 0 in the order of the log. */
@@ -31,7 +31,7 @@ export interface Requested {
   readonly seq: bigint
 }
 
-/** Where the log puts every new task in its tenant's list, and whether its row exists. */
+/** The place of every new task in its tenant's list by the log, and whether its row exists. */
 export class TaskPlaces {
   /** Missing rows, with the place they should have. */
   readonly missing = new Map<string, Place>()

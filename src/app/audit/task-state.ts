@@ -25,7 +25,7 @@ export function isTaskEvent(event: RecordedEvent): event is RecordedEvent<TaskEv
 /** Settles a success by the rules of its family. */
 export type SettleTask = (family: string, success: TaskSuccess) => Settlement | undefined
 
-/** What the audit needs to know of a task to judge its next event. */
+/** The facts of a task that the audit needs to check its next event. */
 export interface TaskState {
   readonly platformId: string
   readonly tenantId: string
@@ -37,7 +37,7 @@ export interface TaskState {
   readonly quote: Quote
   /** RFC 3339. */
   readonly requestedAt: string
-  /** Its hold is open: no event has ended the task. */
+  /** The hold is open: no event has ended the task. */
   readonly open: boolean
   readonly settled: boolean
   /** The event before this one was its success. */

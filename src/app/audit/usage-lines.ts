@@ -40,7 +40,7 @@ interface Fault {
   readonly message: string
 }
 
-/** Where the lines of a call are not what its usage comes to. */
+/** Lines of a call that differ from the cost of its usage. */
 export function usageFaults(usage: Usage, { lines }: Pick<Settlement, 'lines'>): readonly Fault[] {
   const faults: Fault[] = []
   const counted = new Set<string>()
